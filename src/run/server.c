@@ -763,7 +763,7 @@ report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
 		log_result(s, run->plan, &tally.count);
-		dialect->report(run->plan, &tally, frame);
+		dialect->report(run->plan, &tally, dialect->code + 2, frame);
 		rc = answer(c, frame, err);
 	}
 	np_tally_free(&tally);
@@ -809,7 +809,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(p, &run, frame);
+	dialect->grant(p, &run, dialect->code + 1, frame);
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);

@@ -291,7 +291,7 @@ omni_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 }
 
 static void
-omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+omni_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_omni_response m = {
 		.recv_buf_size = run->end.rcvbuf,
@@ -312,7 +312,7 @@ omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.socket_tos = run->end.tos,
 	};
 
-	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
+	put(frame, code, 0, np_omni_response_layout, &m);
 	np_echo_put(frame, &(struct np_echo){ .token = run->end.token });
 	if (run->worker->id.width > 0) {
 		np_ids_grant_put(frame);
@@ -335,7 +335,7 @@ omni_report_cpu(const struct np_tally *t, struct np_omni_results *m)
 }
 
 static void
-omni_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+omni_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_omni_results m = {
 		.bytes_received = t->count.received,
@@ -356,7 +356,7 @@ omni_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 		/* The bit that allows routing also asks for the algorithm's name. */
 		snprintf(m.cong_control, sizeof(m.cong_control), "%s", t->closing.cong);
 	}
-	put(frame, NP_OMNI + 2, 0, np_omni_results_layout, &m);
+	put(frame, code, 0, np_omni_results_layout, &m);
 }
 
 /* --- TCP_STREAM (10), spoken by TCP_SENDFILE ---------------------------------------------------
@@ -419,6 +419,22 @@ stream_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	return NP_OK;
 }
 
+void
+np_stream_follow(const struct np_stream_request *m, struct np_plan *p)
+{
+	p->pattern = &np_pattern_stream;
+	p->role = NP_FOLLOW;
+	p->near.sock.sndbuf = m->send_buf_size;
+	p->near.sock.rcvbuf = m->recv_buf_size;
+	p->near.call.recv_size = m->receive_size;
+	p->near.call.recv_align = (uint32_t)m->recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m->recv_offset;
+	p->near.place.measure_cpu = m->measure_cpu != 0;
+	p->nodelay = m->no_delay != 0;
+	/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
+	p->length = 0;
+}
+
 static int
 stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
@@ -427,27 +443,18 @@ stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	if (read_request(frame, np_stream_request_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
-	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_tcp;
-	p->role = NP_FOLLOW;
-	p->near.sock.sndbuf = m.send_buf_size;
-	p->near.sock.rcvbuf = m.recv_buf_size;
-	p->near.call.recv_size = m.receive_size;
-	p->near.call.recv_align = (uint32_t)m.recv_alignment;
-	p->near.call.recv_offset = (uint32_t)m.recv_offset;
-	p->near.place.measure_cpu = m.measure_cpu != 0;
-	p->nodelay = m.no_delay != 0;
-	/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
-	p->length = 0;
+	np_stream_follow(&m, p);
 	return asked_where(m.port, m.ipfamily, p, err);
 }
 
-static void
-stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+void
+np_stream_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = (int32_t)run->worker->recv_size,
+		.receive_size =
+		    (int32_t)(p->role == NP_LEAD ? run->worker->send_size : run->worker->recv_size),
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.place.measure_cpu,
 		.send_buf_size = run->end.sndbuf,
@@ -455,23 +462,23 @@ stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.cpu_rate = cpu_rate(p),
 	};
 
-	put(frame, NP_TCP_STREAM + 1, 0, np_stream_response_layout, &m);
+	put(frame, code, 0, np_stream_response_layout, &m);
 }
 
-static void
-stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+void
+np_stream_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
+	bool leads = p->role == NP_LEAD;
 	struct np_stream_results m = {
-		.bytes_received = (double)t->count.received,
-		.recv_calls = (uint32_t)t->count.receives,
+		.bytes_received = (double)(leads ? t->count.sent : t->count.received),
+		.recv_calls = (uint32_t)(leads ? t->count.sends : t->count.receives),
 		.elapsed_time = elapsed(t),
 		.cpu_util = cpu_percent(t, t->closing.cpu.util),
 		.cpu_method = cpu_method(t),
 		.num_cpus = t->closing.cpu.count,
 	};
 
-	(void)p;
-	put(frame, NP_TCP_STREAM + 2, 0, np_stream_results_layout, &m);
+	put(frame, code, 0, np_stream_results_layout, &m);
 }
 
 /* --- TCP_CC (300) ------------------------------------------------------------------------------
@@ -551,8 +558,8 @@ cc_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	return asked_where(m.port, m.ipfamily, p, err);
 }
 
-static void
-cc_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+void
+np_rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_rr_response m = {
 		.recv_buf_size = run->end.rcvbuf,
@@ -564,11 +571,11 @@ cc_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.cpu_rate = cpu_rate(p),
 	};
 
-	put(frame, NP_TCP_CC + 1, 0, np_rr_response_layout, &m);
+	put(frame, code, 0, np_rr_response_layout, &m);
 }
 
-static void
-cc_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+void
+np_rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	uint64_t done = t->count.transactions;
 	uint32_t bytes = (uint32_t)p->request + (uint32_t)p->response;
@@ -582,7 +589,7 @@ cc_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 		.num_cpus = t->closing.cpu.count,
 	};
 
-	put(frame, NP_TCP_CC + 2, 0, np_rr_results_layout, &m);
+	put(frame, code, 0, np_rr_results_layout, &m);
 }
 
 static const struct np_dialect *
@@ -603,8 +610,8 @@ np_dialect(uint32_t code)
 		{ NP_OMNI, omni_ask, omni_granted, omni_reported, omni_asked, omni_grant,
 		  omni_report },
 		{ NP_TCP_STREAM, stream_ask, stream_granted, stream_reported, stream_asked,
-		  stream_grant, stream_report },
-		{ NP_TCP_CC, cc_ask, cc_granted, cc_reported, cc_asked, cc_grant, cc_report },
+		  np_stream_grant, np_stream_report },
+		{ NP_TCP_CC, cc_ask, cc_granted, cc_reported, cc_asked, np_rr_grant, np_rr_report },
 	};
 
 	const struct np_dialect *d;

@@ -66,10 +66,13 @@ struct np_dialect {
 	int (*granted)(const uint8_t *frame, struct np_far *far, struct np_err *err);
 	int (*reported)(const uint8_t *frame, struct np_far *far, struct np_err *err);
 
-	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
+	/* The daemon's half. Asked refuses what can't be served, with the errno to answer; the
+	 * others are given the code of what they write. */
 	int (*asked)(const uint8_t *frame, struct np_plan *p, struct np_err *err);
-	void (*grant)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
-	void (*report)(const struct np_plan *p, const struct np_tally *t, uint8_t *frame);
+	void (*grant)(const struct np_plan *p, const struct np_run *run, uint32_t code,
+		      uint8_t *frame);
+	void (*report)(const struct np_plan *p, const struct np_tally *t, uint32_t code,
+		       uint8_t *frame);
 };
 
 /*

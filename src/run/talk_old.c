@@ -59,74 +59,6 @@ tcp_crr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	return rr_asked(frame, &np_pattern_crr, &np_transport_tcp, p, err);
 }
 
-static void
-rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
-{
-	struct np_rr_response m = {
-		.recv_buf_size = run->end.rcvbuf,
-		.no_delay = p->nodelay,
-		.measure_cpu = p->near.place.measure_cpu,
-		.test_length = (int32_t)p->length,
-		.send_buf_size = run->end.sndbuf,
-		.data_port_number = np_addr_port(&run->end.local),
-		.cpu_rate = cpu_rate(p),
-	};
-
-	put(frame, code, 0, np_rr_response_layout, &m);
-}
-
-static void
-tcp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	rr_grant(p, run, NP_TCP_RR + 1, frame);
-}
-
-static void
-udp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	rr_grant(p, run, NP_UDP_RR + 1, frame);
-}
-
-static void
-tcp_crr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	rr_grant(p, run, NP_TCP_CRR + 1, frame);
-}
-
-static void
-rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
-{
-	uint32_t done = (uint32_t)t->count.transactions;
-	struct np_rr_results m = {
-		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
-		.trans_received = done,
-		.elapsed_time = elapsed(t),
-		.cpu_util = cpu_percent(t, t->closing.cpu.util),
-		.cpu_method = cpu_method(t),
-		.num_cpus = t->closing.cpu.count,
-	};
-
-	put(frame, code, 0, np_rr_results_layout, &m);
-}
-
-static void
-tcp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_TCP_RR + 2, frame);
-}
-
-static void
-udp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_UDP_RR + 2, frame);
-}
-
-static void
-tcp_crr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_TCP_CRR + 2, frame);
-}
-
 /* --- UDP_STREAM (16) ------------------------------------------------------------------------- */
 
 /*
@@ -171,7 +103,7 @@ udp_stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 }
 
 static void
-udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_udp_response m = {
 		.recv_buf_size = run->end.rcvbuf,
@@ -182,11 +114,11 @@ udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *fra
 		.cpu_rate = cpu_rate(p),
 	};
 
-	put(frame, NP_UDP_STREAM + 1, 0, np_udp_response_layout, &m);
+	put(frame, code, 0, np_udp_response_layout, &m);
 }
 
 static void
-udp_stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+udp_stream_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_udp_results m = {
 		.messages_recvd = (uint32_t)t->count.receives,
@@ -198,7 +130,7 @@ udp_stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *fr
 	};
 
 	(void)p;
-	put(frame, NP_UDP_STREAM + 2, 0, np_udp_results_layout, &m);
+	put(frame, code, 0, np_udp_results_layout, &m);
 }
 
 /* --- TCP_MAERTS (94): the words of TCP_STREAM, the other way round -----------------------------
@@ -229,38 +161,6 @@ maerts_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	return asked_where(m.port, m.ipfamily, p, err);
 }
 
-static void
-maerts_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	struct np_stream_response m = {
-		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = (int32_t)run->worker->send_size,
-		.no_delay = p->nodelay,
-		.measure_cpu = p->near.place.measure_cpu,
-		.send_buf_size = run->end.sndbuf,
-		.data_port_number = np_addr_port(&run->end.local),
-		.cpu_rate = cpu_rate(p),
-	};
-
-	put(frame, NP_TCP_MAERTS + 1, 0, np_stream_response_layout, &m);
-}
-
-static void
-maerts_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	struct np_stream_results m = {
-		.bytes_received = (double)t->count.sent,
-		.recv_calls = (uint32_t)t->count.sends,
-		.elapsed_time = elapsed(t),
-		.cpu_util = cpu_percent(t, t->closing.cpu.util),
-		.cpu_method = cpu_method(t),
-		.num_cpus = t->closing.cpu.count,
-	};
-
-	(void)p;
-	put(frame, NP_TCP_MAERTS + 2, 0, np_stream_results_layout, &m);
-}
-
 /* --- SCTP_STREAM (500), SCTP_RR (520), and those of many associations (510, 530) ---------------
  */
 
@@ -285,50 +185,9 @@ sctp_stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	if (read_request(frame, np_stream_request_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
-	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_sctp;
-	p->role = NP_FOLLOW;
-	p->near.sock.sndbuf = m.send_buf_size;
-	p->near.sock.rcvbuf = m.recv_buf_size;
-	p->near.call.recv_size = m.receive_size;
-	p->near.call.recv_align = (uint32_t)m.recv_alignment;
-	p->near.call.recv_offset = (uint32_t)m.recv_offset;
-	p->near.place.measure_cpu = m.measure_cpu != 0;
-	p->nodelay = m.no_delay != 0;
-	p->length = 0;
+	np_stream_follow(&m, p);
 	return asked_where((int32_t)turned_back(m.port), m.ipfamily, p, err);
-}
-
-static void
-sctp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	struct np_stream_response m = {
-		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = (int32_t)run->worker->recv_size,
-		.no_delay = p->nodelay,
-		.measure_cpu = p->near.place.measure_cpu,
-		.send_buf_size = run->end.sndbuf,
-		.data_port_number = np_addr_port(&run->end.local),
-		.cpu_rate = cpu_rate(p),
-	};
-
-	put(frame, NP_SCTP_STREAM + 1, 0, np_stream_response_layout, &m);
-}
-
-static void
-sctp_stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	struct np_stream_results m = {
-		.bytes_received = (double)t->count.received,
-		.recv_calls = (uint32_t)t->count.receives,
-		.elapsed_time = elapsed(t),
-		.cpu_util = cpu_percent(t, t->closing.cpu.util),
-		.cpu_method = cpu_method(t),
-		.num_cpus = t->closing.cpu.count,
-	};
-
-	(void)p;
-	put(frame, NP_SCTP_STREAM + 2, 0, np_stream_results_layout, &m);
 }
 
 static int
@@ -338,15 +197,10 @@ sctp_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 }
 
 static void
-sctp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+sctp_rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
-	rr_grant(p, run, NP_SCTP_RR + 1, frame);
-}
-
-static void
-sctp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_SCTP_RR_RESULTS, frame);
+	(void)code; /* netperf has another one */
+	np_rr_report(p, t, NP_SCTP_RR_RESULTS, frame);
 }
 
 /* They do not say how many associations they bring to the one socket. */
@@ -363,33 +217,27 @@ many_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 const struct np_dialect np_old_dialects[] = {
 	{ .code = NP_SCTP_STREAM,
 	  .asked = sctp_stream_asked,
-	  .grant = sctp_stream_grant,
-	  .report = sctp_stream_report },
+	  .grant = np_stream_grant,
+	  .report = np_stream_report },
 	{ .code = NP_SCTP_RR,
 	  .asked = sctp_rr_asked,
-	  .grant = sctp_rr_grant,
+	  .grant = np_rr_grant,
 	  .report = sctp_rr_report },
 	{ .code = NP_SCTP_STREAM_MANY, .asked = many_asked },
 	{ .code = NP_SCTP_RR_MANY, .asked = many_asked },
-	{ .code = NP_TCP_RR,
-	  .asked = tcp_rr_asked,
-	  .grant = tcp_rr_grant,
-	  .report = tcp_rr_report },
+	{ .code = NP_TCP_RR, .asked = tcp_rr_asked, .grant = np_rr_grant, .report = np_rr_report },
 	{ .code = NP_UDP_STREAM,
 	  .asked = udp_stream_asked,
 	  .grant = udp_stream_grant,
 	  .report = udp_stream_report },
-	{ .code = NP_UDP_RR,
-	  .asked = udp_rr_asked,
-	  .grant = udp_rr_grant,
-	  .report = udp_rr_report },
+	{ .code = NP_UDP_RR, .asked = udp_rr_asked, .grant = np_rr_grant, .report = np_rr_report },
 	{ .code = NP_TCP_CRR,
 	  .asked = tcp_crr_asked,
-	  .grant = tcp_crr_grant,
-	  .report = tcp_crr_report },
+	  .grant = np_rr_grant,
+	  .report = np_rr_report },
 	{ .code = NP_TCP_MAERTS,
 	  .asked = maerts_asked,
-	  .grant = maerts_grant,
-	  .report = maerts_report },
+	  .grant = np_stream_grant,
+	  .report = np_stream_report },
 };
 const size_t np_old_dialects_count = sizeof(np_old_dialects) / sizeof(np_old_dialects[0]);

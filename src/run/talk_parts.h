@@ -32,6 +32,17 @@ extern const struct np_dialect np_plan_dialect;
 extern const struct np_dialect np_old_dialects[];
 extern const size_t np_old_dialects_count;
 
+/* Requests of netperf's streams that this end receives, but for where. */
+void np_stream_follow(const struct np_stream_request *m, struct np_plan *p);
+
+/* What answers requests of streams either way, and of transactions. */
+void
+np_stream_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame);
+void
+np_stream_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame);
+void np_rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame);
+void np_rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame);
+
 /* netperf's family number. */
 static inline uint32_t
 family_to_wire(int family)

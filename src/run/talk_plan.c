@@ -633,10 +633,11 @@ grant_ports(const struct np_run *run, struct np_grant_message *m)
 }
 
 static void
-grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_grant_message m;
 
+	(void)code; /* the tables of plan.def have it */
 	np_tagged_init(&np_tagged_grant, &m);
 	grant_ports(run, &m);
 	if (np_family_is_local(p->transport->family)) {
@@ -701,10 +702,11 @@ counted(uint64_t count)
 }
 
 static void
-report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_result_message m;
 
+	(void)code;
 	np_tagged_init(&np_tagged_result, &m);
 	m.bytes_received = counted(t->count.received);
 	m.receive_calls = counted(t->count.receives);

@@ -121,7 +121,7 @@ ss_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 }
 
 static void
-ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ss_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_unix_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
@@ -132,11 +132,11 @@ ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	};
 
 	np_path_to_wire(run, m.unix_path);
-	put(frame, NP_STREAM_STREAM + 1, 0, np_unix_stream_response_layout, &m);
+	put(frame, code, 0, np_unix_stream_response_layout, &m);
 }
 
 static void
-ss_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+ss_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_unix_stream_results m = {
 		.bytes_received = (uint32_t)t->count.received,
@@ -147,7 +147,7 @@ ss_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	};
 
 	(void)p;
-	put(frame, NP_STREAM_STREAM + 2, 0, np_unix_stream_results_layout, &m);
+	put(frame, code, 0, np_unix_stream_results_layout, &m);
 }
 
 /* --- STREAM_RR (40) and DG_RR (46) ----------------------------------------------------------- */
@@ -285,15 +285,15 @@ rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, np_la
 }
 
 static void
-stream_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+stream_rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
-	rr_grant(p, run, NP_STREAM_RR + 1, np_stream_rr_response_layout, frame);
+	rr_grant(p, run, code, np_stream_rr_response_layout, frame);
 }
 
 static void
-dg_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+dg_rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
-	rr_grant(p, run, NP_DG_RR + 1, np_dg_rr_response_layout, frame);
+	rr_grant(p, run, code, np_dg_rr_response_layout, frame);
 }
 
 static void
@@ -309,18 +309,6 @@ rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint
 	};
 
 	put(frame, code, 0, np_unix_rr_results_layout, &m);
-}
-
-static void
-stream_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_STREAM_RR + 2, frame);
-}
-
-static void
-dg_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
-{
-	rr_report(p, t, NP_DG_RR + 2, frame);
 }
 
 /* --- DG_STREAM (43) -------------------------------------------------------------------------- */
@@ -396,7 +384,7 @@ ds_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 }
 
 static void
-ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ds_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_dg_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
@@ -407,11 +395,11 @@ ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	};
 
 	np_path_to_wire(run, m.unix_path);
-	put(frame, NP_DG_STREAM + 1, 0, np_dg_stream_response_layout, &m);
+	put(frame, code, 0, np_dg_stream_response_layout, &m);
 }
 
 static void
-ds_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+ds_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_dg_stream_results m = {
 		.messages_recvd = (uint32_t)t->count.receives,
@@ -422,14 +410,14 @@ ds_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	};
 
 	(void)p;
-	put(frame, NP_DG_STREAM + 2, 0, np_dg_stream_results_layout, &m);
+	put(frame, code, 0, np_dg_stream_results_layout, &m);
 }
 
 const struct np_dialect np_unix_dialects[] = {
 	{ NP_STREAM_STREAM, ss_ask, ss_granted, ss_reported, ss_asked, ss_grant, ss_report },
 	{ NP_STREAM_RR, stream_rr_ask, stream_rr_granted, rr_reported, stream_rr_asked,
-	  stream_rr_grant, stream_rr_report },
+	  stream_rr_grant, rr_report },
 	{ NP_DG_STREAM, ds_ask, ds_granted, ds_reported, ds_asked, ds_grant, ds_report },
-	{ NP_DG_RR, dg_rr_ask, dg_rr_granted, rr_reported, dg_rr_asked, dg_rr_grant, dg_rr_report },
+	{ NP_DG_RR, dg_rr_ask, dg_rr_granted, rr_reported, dg_rr_asked, dg_rr_grant, rr_report },
 };
 const size_t np_unix_dialects_count = sizeof(np_unix_dialects) / sizeof(np_unix_dialects[0]);

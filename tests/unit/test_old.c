@@ -414,7 +414,7 @@ TEST(sctp_rr_has_the_words_of_tcp_rr)
 	assert_ptr_equal(p.pattern, &np_pattern_rr);
 	assert_int_equal(p.request, m.request_size);
 	assert_int_equal(p.response, m.response_size);
-	np_dialect(NP_SCTP_RR)->report(&p, &t, frame);
+	np_dialect(NP_SCTP_RR)->report(&p, &t, NP_SCTP_RR + 2, frame);
 	assert_int_equal(np_frame_head(frame).code, 502);
 	assert_int_equal(np_frame_get(frame, np_rr_results_layout, &results, &err), NP_OK);
 	assert_int_equal(results.trans_received, 7);

@@ -346,7 +346,7 @@ TEST(a_token_comes_with_the_response)
 		struct np_run run = { .worker = &w, .workers = 1, .end.token = tokens[i] };
 
 		run.end.local = loopback(AF_INET, 4711);
-		np_dialect(NP_OMNI)->grant(&p, &run, frame);
+		np_dialect(NP_OMNI)->grant(&p, &run, NP_OMNI + 1, frame);
 		np_far_init(&far);
 		assert_int_equal(np_dialect(NP_OMNI)->granted(frame, &far, &err), NP_OK);
 		assert_true(far.token == tokens[i]);
@@ -444,7 +444,7 @@ check_answers(const struct np_bench *b)
 
 	open_daemon_end(&e, b);
 	np_far_init(&far);
-	d->grant(&e.plan, &e.run, frame);
+	d->grant(&e.plan, &e.run, d->code + 1, frame);
 	assert_int_equal(np_frame_head(frame).code, b->code + 1);
 	assert_int_equal(np_frame_head(frame).word, 0);
 	assert_int_equal(d->granted(frame, &far, &err), NP_OK);
@@ -455,7 +455,7 @@ check_answers(const struct np_bench *b)
 	assert_int_equal(far.nodelay, b->transport->family == 0 || b->code == NP_PLAN);
 	assert_int_equal(far.flows, 1);
 	assert_false(far.reported);
-	d->report(&e.plan, &figures, frame);
+	d->report(&e.plan, &figures, d->code + 2, frame);
 	assert_int_equal(np_frame_head(frame).code, b->code + 2);
 	far.measures_cpu = true;
 	assert_int_equal(d->reported(frame, &far, &err), NP_OK);
