@@ -7,7 +7,6 @@ client of a network of its own starts within a tenth of a second meanwhile.
 import multiprocessing
 import os
 import re
-import resource
 import shutil
 import socket
 import struct
@@ -41,13 +40,6 @@ DATAGRAM_PORTS, FLOWS = (101, 64) if lib.LONG else (30, 15)
 SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # networks of IPv6: /48
 
 Case = Tuple[str, Callable[[], Optional[str]]]
-
-
-def many_descriptors() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < 4096:
-        most = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
@@ -535,7 +527,7 @@ def guesses(option: str) -> str:
 
 
 def suite(report: lib.Report) -> None:
-    many_descriptors()
+    lib.many_descriptors()
     cases: "List[Case]" = [
         ("nine idle tests that take all memory", all_memory),
         ("two addresses that take all sessions", all_sessions),

@@ -25,11 +25,6 @@ FIGURES = ("THROUGHPUT", "LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "LOCAL_RECV_CA
            "REMOTE_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_RECV_CALLS", "REMOTE_SEND_CALLS")
 
 
-def has_ipv6() -> bool:
-    path = Path("/proc/net/if_inet6")
-    return path.exists() and " lo" in path.read_text()
-
-
 def client(port: int, test: str, *options: str, host: str = HOST, length: str = "1") -> List[str]:
     return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-l", length, *options]
 
@@ -232,7 +227,7 @@ def counted_cases(port: int) -> "List[Tuple[str, Any]]":
         cases += [(f"counts: {test} --flows {flows}", partial(counts, port, test, flows, ()))
                   for flows in FLOWS]
         cases.append((f"counts: {test} --flows 1 by epoll", partial(counts, port, test, 1, BOTH_EPOLL)))
-        if has_ipv6():
+        if lib.has_ipv6():
             cases.append((f"counts: {test} --flows 10 by IPv6", partial(counts, port, test, 10, (), "::1")))
     return cases
 

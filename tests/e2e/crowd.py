@@ -5,7 +5,6 @@ NP_CLIENTS says how many there are, NP_SECONDS for how long each measures; --lon
 """
 
 import os
-import resource
 import signal
 import socket
 import time
@@ -28,15 +27,6 @@ TRIES = 30             # until it was that quick
 END_S = 3.0            # from SIGTERM to its end, sessions and all
 GATED = ("sh", "-c", 'read -r word; exec "$@" </dev/null', "sh")  # until its pipe is closed
 ENDED_ONES = {signal.SIGTERM: 20 if lib.QUICK else 100, signal.SIGINT: 20}
-
-
-def many_descriptors() -> None:
-    """Two files for each client that this program starts."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4096
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 # ---- a crowd ------------------------------------------------------------------------------------
@@ -160,7 +150,7 @@ def end_all(number: int) -> str:
 
 def prepare() -> None:
     lib.netperf(), lib.netserver()
-    many_descriptors()
+    lib.many_descriptors()
 
 
 def suite(report: lib.Report) -> None:

@@ -533,16 +533,12 @@ def run_daemon(command: Sequence[str]) -> None:
 
 def cannot_run(command: Sequence[str]) -> str:
     """Why not on this machine, or by this build; empty if it can."""
-    if any("inet6" in word for word in command) and not has_ipv6():
+    if any("inet6" in word for word in command) and not lib.has_ipv6():
         return "no IPv6"
     if any(word.startswith(("--json", "--show")) for word in command) and "libjansson" in lib.run(
             [lib.netperf(), "--show", "/nowhere"], timeout=20).err:
         return "a build without libjansson"
     return ""
-
-
-def has_ipv6() -> bool:
-    return Path("/proc/net/if_inet6").exists() and "lo" in Path("/proc/net/if_inet6").read_text()
 
 
 # ---- all ----------------------------------------------------------------------------------------

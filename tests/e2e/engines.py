@@ -4,7 +4,7 @@ that the way was taken. What excludes an engine is refused in a line.
 
 import json
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import lib
 
@@ -180,31 +180,16 @@ def the_real_netserver(engine: str) -> None:
             assert got.rc == 0 and counts == ({"1003"} if "RR" in name else {"100"}), got
 
 
-def refused(port: int, args: str, says: "List[str]") -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "1", *args.split()], timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
-
-
 def lacking() -> "Dict[str, str]":
     """The engines that this machine can't have, and why not, as the list says it of a test that all can drive."""
     rows = lib.run([lib.netperf(), "-t", "UDP_STREAM", "--engine", "list"], timeout=20).out.splitlines()[1:]
     return {row.split()[0]: row.partition("; not here: ")[2] for row in rows if "; not here: " in row}
 
 
-def has_ipv6() -> bool:
-    try:
-        with lib.socket.socket(lib.socket.AF_INET6, lib.socket.SOCK_DGRAM) as s:
-            s.bind(("::1", 0))
-        return True
-    except OSError:
-        return False
-
-
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         for engine in PROOFS:
             if engine in lacking():
                 report.skip(f"{engine} and the real netserver", lacking()[engine])
@@ -213,7 +198,7 @@ def suite(report: lib.Report) -> None:
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
             report.skip("documents", "built without libjansson")
             return
-        missing, six = lacking(), has_ipv6()
+        missing, six = lacking(), lib.has_ipv6()
         able = [case for case in CASES if not missing.keys() & set(engines_of(case)) and (six or case.host == HOST)]
         if len(able) < len(CASES):
             report.skip(f"{len(CASES) - len(able)} cases", f"{missing or 'no IPv6'}")

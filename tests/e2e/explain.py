@@ -3,7 +3,6 @@ names the right cause is explain_bed.py's affair."""
 
 import re
 from functools import partial
-from pathlib import Path
 from typing import Sequence
 
 import lib
@@ -56,11 +55,6 @@ def iterations(port: int, *pace: str) -> str:
     return "said"
 
 
-def has_ipv6() -> bool:
-    path = Path("/proc/net/if_inet6")
-    return path.exists() and "lo" in path.read_text()
-
-
 FAR_ALONE = re.compile(r"explain: (receiver-cpu|reader-slow|receive-buffer|far-softirq|"
                        r"udp-receive-buffer)")
 
@@ -95,7 +89,7 @@ def bad_rate(port: int, rate: str) -> None:
 def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], at_once: int) -> None:
     with lib.Daemon() as daemon:
         cases = [(test, partial(explains, daemon.port, *pace, "-t", test)) for test in TESTS]
-        if has_ipv6():
+        if lib.has_ipv6():
             cases.append(("IPv6", partial(explains, daemon.port, *pace, "-6", "-H", "::1")))
         cases += [("a ceiling", partial(ceiling, daemon.port)),
                   ("a sender that sleeps", partial(sleeper, daemon.port)),

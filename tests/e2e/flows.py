@@ -7,7 +7,7 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import lib
 
@@ -45,12 +45,6 @@ PACED_TESTS = ("TCP_MAERTS", "TCP_SENDFILE", "TCP_CC", "UDP_RR", "STREAM_STREAM"
                "OMNI -- -d recv -T udp")  # at the same time: none of them keeps the machine busy
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
 CROWD, COUNT = 100, 100000     # flows of which the daemon can't have a socket each; bytes that no queue drops
-
-
-def refused(port: int, args: str, says: List[str]) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
 
 
 def engines(*args: str) -> Dict[str, str]:
@@ -224,7 +218,7 @@ def a_pause_ends_with_the_test(port: int) -> None:
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         report.case("a pause ends with the test", partial(a_pause_ends_with_the_test, daemon.port))
         report.case("the list says why not", the_list_says_why_not)
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:

@@ -393,11 +393,6 @@ def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
 
 # ---- all ----------------------------------------------------------------------------------------
 
-def has_ipv6() -> bool:
-    path = Path("/proc/net/if_inet6")
-    return path.exists() and "lo" in path.read_text()
-
-
 # Only root may see a session's memory; sanitizers map more than can be read, and keep what is gone.
 MAY_LOOK = os.geteuid() == 0 and not lib.QUICK
 
@@ -405,7 +400,7 @@ MAY_LOOK = os.geteuid() == 0 and not lib.QUICK
 def keys(files: Files) -> Iterator[Case]:
     yield "--key-file", partial(by_key, files)
     yield "--key-file, -f", partial(by_key, files, "-f")
-    if has_ipv6():
+    if lib.has_ipv6():
         yield "--key-file over IPv6", partial(by_key_over_ipv6, files)
     yield "a key that nobody wants", partial(key_nobody_wants, files)
     yield "a relayed handshake", partial(relayed, files)

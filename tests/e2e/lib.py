@@ -20,6 +20,7 @@ argument --long (lib.LONG) it does what `make check` has no time for.
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
@@ -539,6 +541,26 @@ def error_line(got: Result, program: str, *says: str) -> str:
     return lines[0]
 
 
+def refused(port: int, args: str, says: Sequence[str]) -> None:
+    """With these arguments our client does nothing, and says why in a line."""
+    got = run([netperf(), "-H", "127.0.0.1", "-p", str(port), *args.split()], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    error_line(got, "netperf", *says)
+
+
+def has_ipv6() -> bool:
+    path = Path("/proc/net/if_inet6")
+    return path.exists() and " lo" in path.read_text()
+
+
+def many_descriptors() -> None:
+    """Two files for each client that this program starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < 4096:
+        most = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def as_nobody() -> "list[str]":
     """What to put in front of a command so that it runs without privileges."""
     if os.geteuid() != 0:
@@ -620,6 +642,12 @@ class Report:
         """Prints the total; the exit status, 77 when there was nothing but skips."""
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped", flush=True)
         return 1 if self.failed else 77 if self.skipped and not self.passed else 0
+
+
+def unit_main() -> NoReturn:
+    """Runs the cases of unittest that a program has."""
+    result = unittest.main(exit=False, verbosity=2).result
+    sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 
 
 def main(suite: Callable[[Report], None]) -> NoReturn:

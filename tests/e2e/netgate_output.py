@@ -456,17 +456,14 @@ class Differs(unittest.TestCase):
         self.assertEqual([one.differs for one in made.judgements], [["mtu: 9000 -> 1500"], []])
 
 
-def main() -> int:
+def main() -> None:
     for module in ("scipy", "tap", "junitparser", "jsonschema", "rich"):
         try:
             python.need(module, f"python3-{module}")
         except python.MissingModule as fault:
             print(f"SKIP: what {fault}", flush=True)
-    result = unittest.main(exit=False, verbosity=2).result
-    if not result.wasSuccessful():
-        return 1
-    return 77 if len(result.skipped) == result.testsRun else 0
+    lib.unit_main()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -566,10 +566,5 @@ class Baselines(Place):
         self.assertEqual(self.gate_now(Figures(80), point).judgements[0].verdict, WORSE)
 
 
-def main() -> int:
-    result = unittest.main(exit=False, verbosity=2).result
-    return 0 if result.wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    lib.unit_main()

@@ -941,15 +941,12 @@ class Lines(Labs):
             self.assertNotEqual(got.err, "")
 
 
-def main() -> int:
+def main() -> None:
     if OBSTACLE or NO_LINE:
         what = "the labs themselves" if OBSTACLE else "links of netlab-link"
         print(f"SKIP: {what}: {OBSTACLE or NO_LINE}", flush=True)
-    result = unittest.main(exit=False, verbosity=2).result
-    if not result.wasSuccessful():
-        return 1
-    return 77 if len(result.skipped) == result.testsRun else 0
+    lib.unit_main()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

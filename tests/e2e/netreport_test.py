@@ -1348,16 +1348,13 @@ class Surroundings(Place):
         self.assertEqual(proc.wait(30), 0)
 
 
-def main() -> int:
+def main() -> None:
     if not DRAWS:
         print(f"SKIP: plots and pages: {NO_PLOTS}", flush=True)
     if not LIVELY:
         print(f"SKIP: what Vega draws: {NO_VEGA}", flush=True)
-    result = unittest.main(exit=False, verbosity=2).result
-    if not result.wasSuccessful():
-        return 1
-    return 77 if len(result.skipped) == result.testsRun else 0
+    lib.unit_main()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1292,7 +1292,7 @@ def no_toml() -> bool:
     return not any(importlib.util.find_spec(module) for module in ("tomllib", "tomli"))
 
 
-def main() -> int:
+def main() -> None:
     for module in ("scipy.stats", "rich.progress"):     # perhaps in the distribution's Python
         with contextlib.suppress(python.MissingModule):
             python.need(module, "")
@@ -1300,11 +1300,8 @@ def main() -> int:
         lib.skip("this Python reads no TOML: python3-tomli is missing")
     if OBSTACLE:
         print(f"SKIP: the ready plans in labs: {OBSTACLE}", flush=True)
-    result = unittest.main(exit=False, verbosity=2).result
-    if not result.wasSuccessful():
-        return 1
-    return 77 if len(result.skipped) == result.testsRun else 0
+    lib.unit_main()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

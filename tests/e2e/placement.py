@@ -40,12 +40,6 @@ def listed(cpus: List[int]) -> str:
     return f"{cpus[0]}-{cpus[1]}" if cpus[1] == cpus[0] + 1 else f"{cpus[0]}+{cpus[1]}"
 
 
-def refused(port: int, args: str, says: List[str]) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
-
-
 def document_of(port: int, test: str, *args: str) -> Tuple[Any, str]:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "--json", *args], PATIENCE)
     assert got.rc == 0, got
@@ -212,7 +206,7 @@ def over_a_wire(report: lib.Report) -> None:
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         cpus = processors()[:2]
         if len(cpus) < 2:
             report.skip("lists", "there is one processor")

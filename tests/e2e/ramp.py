@@ -56,12 +56,6 @@ def client(port: int, test: str, *args: str, flows: int = FLOWS, rate: int = RAT
             "--ramp", f"{rate}/s", *args]
 
 
-def refused(port: int, args: str, says: "List[str]") -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
-
-
 def document_of(got: lib.Result) -> Any:
     assert got.rc == 0, got
     return json.loads(got.out)
@@ -269,7 +263,7 @@ def too_few_ports_are_refused() -> None:
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         for test in TESTS:
             report.case(f"flows come about: {test}, 1", partial(flows_come_about, daemon.port, test, "1"))
         report.cases([(f"flows come about: {test}, 3,2", partial(flows_come_about, daemon.port, test, "3,2", *lib.PACED))

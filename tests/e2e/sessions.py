@@ -10,7 +10,7 @@ import socket
 import threading
 from contextlib import suppress
 from functools import partial
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 import lib
 
@@ -236,12 +236,6 @@ def a_signal_ends_all(port: int) -> None:
     assert float(of["ELAPSED_TIME"]) < 30 and float(of["TRANSACTION_RATE"]) > 0, of
 
 
-def refused(port: int, args: str, says: List[str]) -> None:
-    got = netperf(port, *args.split(), timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
-
-
 def too_many_sessions() -> None:
     """The daemon's own limit: who is turned away stops all, and the line says why."""
     with lib.Daemon(args=["--max-sessions", str(FLOWS - 1)]) as daemon, Door(daemon.port) as door:
@@ -265,7 +259,7 @@ def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) ->
     report.case(f"{whose}: both ways print both rates", partial(both_ways_print_both_rates, port))
     report.case(f"{whose}: too few descriptors", partial(too_few_descriptors, port))
     for args, says in REFUSED:
-        report.case(f"{whose}: refused: {args}", partial(refused, port, args, list(says)))
+        report.case(f"{whose}: refused: {args}", partial(lib.refused, port, args, says))
     if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
         report.skip(f"{whose}: documents", "built without libjansson")
         return

@@ -93,12 +93,6 @@ def tests_of_one_session_take_turns(port: int) -> None:
     assert got.rc == 0 and got.out, got
 
 
-def refused(port: int, args: str, *says: str) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
-    assert got.rc == 1 and not got.out, got
-    lib.error_line(got, "netperf", *says)
-
-
 def what_it_does_not_drive_is_refused(port: int) -> None:
     for args, says in (("-t UDP_RR --engine uring", "answer"),
                        ("-t TCP_CRR --engine uring", "before the test"),
@@ -106,7 +100,7 @@ def what_it_does_not_drive_is_refused(port: int) -> None:
                        ("-t TCP_SENDFILE --engine uring", "sendfile"),
                        ("-t STREAM_STREAM --engine uring", "TCP and UDP"),
                        ("-t TCP_STREAM -b 3 -w 10 --engine uring", "paced")):
-        refused(port, args, "--engine", says)
+        lib.refused(port, args, ("--engine", says))
 
 
 def without_rings_it_is_refused_in_a_line(port: int) -> None:

@@ -15,6 +15,16 @@ assert_number(const struct np_bag *b, const char *name, double want)
 }
 
 void
+assert_none(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item it;
+
+	if (np_bag_find(b, name, &it)) {
+		fail_msg("%s should not be there", name);
+	}
+}
+
+void
 assert_unread(const struct np_bag *b, const char *name, const char *why)
 {
 	struct np_bag_item it;

@@ -9,6 +9,9 @@
 /* A number, of either kind, to 1e-9. */
 void assert_number(const struct np_bag *b, const char *name, double want);
 
+/* Nothing of that name. */
+void assert_none(const struct np_bag *b, const char *name);
+
 /* A value that could not be read, for a reason that has these words in it. */
 void assert_unread(const struct np_bag *b, const char *name, const char *why);
 

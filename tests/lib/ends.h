@@ -76,6 +76,12 @@ struct ends {
 void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
 	       void (*change)(struct np_plan *p));
 
+/* Such changes. */
+void change_nothing(struct np_plan *p);
+void make_burst(struct np_plan *p); /* of 3 */
+void connect_datagrams(struct np_plan *p);
+void time_calls(struct np_plan *p);
+
 /* Run both to the end, as long as length_ns says (0: no limit) and check that neither failed. */
 void ends_run(struct ends *e, uint64_t length_ns);
 

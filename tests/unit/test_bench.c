@@ -409,12 +409,6 @@ TEST(messages_that_come_in_parts_are_counted_whole)
 	run_counted(np_bench_find("TCP_CRR"), AF_INET, 3, make_big);
 }
 
-static void
-make_burst(struct np_plan *p)
-{
-	p->burst = 3;
-}
-
 TEST(a_burst_makes_no_transaction_more)
 {
 	run_counted(np_bench_find("TCP_RR"), AF_INET, 25, make_burst);
@@ -424,22 +418,10 @@ TEST(a_burst_makes_no_transaction_more)
 	run_counted(np_bench_find("UDP_RR"), AF_INET, 2, make_burst);
 }
 
-static void
-connect_datagrams(struct np_plan *p)
-{
-	p->near.sock.connected = true;
-}
-
 TEST(datagrams_may_come_from_a_connected_socket)
 {
 	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, connect_datagrams);
 	run_counted(np_bench_find("UDP_STREAM"), AF_INET, 20 * 512, connect_datagrams);
-}
-
-static void
-time_calls(struct np_plan *p)
-{
-	p->time_calls = true;
 }
 
 TEST(every_call_of_a_stream_is_timed_when_asked)

@@ -21,16 +21,6 @@
 	"32 31 0:28 %s " V1 " rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
 
 static void
-assert_none(const struct np_bag *b, const char *name)
-{
-	struct np_bag_item it;
-
-	if (np_bag_find(b, name, &it)) {
-		fail_msg("%s should not be there", name);
-	}
-}
-
-static void
 put_pressures(const char *root, const char *cpu)
 {
 	put_file(root, "/proc/pressure/cpu", cpu);

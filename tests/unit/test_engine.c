@@ -21,12 +21,6 @@
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
-static uint64_t
-seen(const _Atomic uint64_t *shown)
-{
-	return np_seen(shown);
-}
-
 /* ---- The table ---- */
 
 TEST(each_engine_is_found)
@@ -87,8 +81,9 @@ take_steps(const char *bench, int role, uint64_t steps, struct np_null_calls *ca
 	if (e.run.side->settle != NULL) {
 		e.run.side->settle(e.run.worker);
 	}
-	assert_int_equal(seen(&e.run.worker->count->sent), calls->sent * e.run.worker->send_size);
-	assert_int_equal(seen(&e.run.worker->count->received),
+	assert_int_equal(np_seen(&e.run.worker->count->sent),
+			 calls->sent * e.run.worker->send_size);
+	assert_int_equal(np_seen(&e.run.worker->count->received),
 			 calls->arrived * e.run.worker->recv_size);
 	end_free(&e);
 }
@@ -136,13 +131,14 @@ run_pair(const char *bench, int64_t length)
 	s = &e.server.run;
 	ends_run(&e, 0);
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
-	assert_int_equal(seen(&c->worker->count->sent), seen(&s->worker->count->received));
-	assert_int_equal(seen(&c->worker->count->received), seen(&s->worker->count->sent));
+	assert_int_equal(np_seen(&c->worker->count->sent), np_seen(&s->worker->count->received));
+	assert_int_equal(np_seen(&c->worker->count->received), np_seen(&s->worker->count->sent));
 	if (c->plan->pattern->transactions) {
-		assert_int_equal(seen(&c->worker->count->transactions), length);
-		assert_int_equal(seen(&s->worker->count->transactions), length);
+		assert_int_equal(np_seen(&c->worker->count->transactions), length);
+		assert_int_equal(np_seen(&s->worker->count->transactions), length);
 	} else {
-		assert_true(seen(&c->worker->count->sent) + seen(&c->worker->count->received) >=
+		assert_true(np_seen(&c->worker->count->sent) +
+				np_seen(&c->worker->count->received) >=
 			    (uint64_t)length);
 	}
 	assert_int_equal(e.client.allocated, 0);
@@ -185,9 +181,9 @@ check_calls(const struct np_run *run)
 	if (np_engine_of(run->plan)->calls == NULL) {
 		return;
 	}
-	assert_int_equal(counted(run, NP_E_SENT), seen(&w->count->sends));
-	assert_in_range(counted(run, NP_E_RECEIVED), seen(&w->count->receives),
-			seen(&w->count->receives) + 3);
+	assert_int_equal(counted(run, NP_E_SENT), np_seen(&w->count->sends));
+	assert_in_range(counted(run, NP_E_RECEIVED), np_seen(&w->count->receives),
+			np_seen(&w->count->receives) + 3);
 	assert_in_range(counted(run, NP_E_SEND_CALLS), 0, counted(run, NP_E_SENT));
 	assert_in_range(counted(run, NP_E_RECEIVE_CALLS), 0, counted(run, NP_E_RECEIVED));
 	assert_in_range(counted(run, NP_E_CUT), 0, counted(run, NP_E_SEND_CALLS));
@@ -217,12 +213,12 @@ run_datagrams(const char *bench, int64_t length)
 	c = &e.client.run;
 	s = &e.server.run;
 	ends_run(&e, 0);
-	assert_int_equal(seen(&c->worker->count->sent), seen(&s->worker->count->received));
-	assert_int_equal(seen(&c->worker->count->received), seen(&s->worker->count->sent));
-	assert_int_equal(seen(&c->worker->count->sends), seen(&s->worker->count->receives));
-	assert_int_equal(seen(&c->worker->count->transactions),
+	assert_int_equal(np_seen(&c->worker->count->sent), np_seen(&s->worker->count->received));
+	assert_int_equal(np_seen(&c->worker->count->received), np_seen(&s->worker->count->sent));
+	assert_int_equal(np_seen(&c->worker->count->sends), np_seen(&s->worker->count->receives));
+	assert_int_equal(np_seen(&c->worker->count->transactions),
 			 c->plan->pattern->transactions ? length : 0);
-	assert_int_equal(seen(&c->worker->count->lost), 0);
+	assert_int_equal(np_seen(&c->worker->count->lost), 0);
 	check_calls(c);
 	check_calls(s);
 	assert_int_equal(e.client.allocated, 0);
@@ -364,11 +360,11 @@ run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 	end_hang_up(&e);
 	end_join(&e);
 	count = e.run.worker->count;
-	assert_int_equal(seen(&count->transactions), 100);
-	assert_int_equal(seen(&count->lost), 0);
+	assert_int_equal(np_seen(&count->transactions), 100);
+	assert_int_equal(np_seen(&count->lost), 0);
 	if (ids) {
-		assert_int_equal(seen(&count->sends), 100);
-		assert_in_range(seen(&count->duplicated), 100 - in_flight, 100);
+		assert_int_equal(np_seen(&count->sends), 100);
+		assert_in_range(np_seen(&count->duplicated), 100 - in_flight, 100);
 	}
 	end_free(&e);
 	close(fd);
@@ -446,9 +442,9 @@ TEST(rings_carry_messages_in_parts)
 	for (burst = 0; burst <= 3; burst += 3) {
 		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
 		ends_run(&e, 0);
-		assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
-		assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
-		assert_true(seen(&e.client.run.worker->count->receives) > 7);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
+		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
+		assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
 		ends_free(&e);
 	}
 }
@@ -461,15 +457,15 @@ TEST(messages_in_parts_are_whole)
 	burst = 0;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
 	ends_run(&e, 0);
-	assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
-	assert_true(seen(&e.client.run.worker->count->receives) > 7);
+	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
+	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
+	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
 	ends_free(&e);
 	ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, -7, make_big);
 	ends_run(&e, 0);
-	assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
-	assert_true(seen(&e.client.run.worker->count->receives) > 7);
+	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
+	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
+	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
 	ends_free(&e);
 }
 
@@ -499,9 +495,9 @@ TEST(responses_are_taken_while_there_is_no_room)
 		server_engine = far[i];
 		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -9, leave_no_room);
 		ends_run(&e, 0);
-		assert_int_equal(seen(&e.client.run.worker->count->transactions), 9);
-		assert_int_equal(seen(&e.server.run.worker->count->transactions), 9);
-		assert_int_equal(seen(&e.client.run.worker->count->sends), 9);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 9);
+		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 9);
+		assert_int_equal(np_seen(&e.client.run.worker->count->sends), 9);
 		ends_free(&e);
 	}
 }
@@ -538,14 +534,14 @@ wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 	end_start(&e);
 	assert_int_equal(sem_wait(&e.looping), 0);
 	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
-	     seen(&e.run.worker->count->lost) < 3 && np_now() < until;) {
+	     np_seen(&e.run.worker->count->lost) < 3 && np_now() < until;) {
 		usleep(1000);
 	}
-	assert_true(seen(&e.run.worker->count->lost) >= 3);
+	assert_true(np_seen(&e.run.worker->count->lost) >= 3);
 	end_hang_up(&e);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
-	assert_int_equal(seen(&e.run.worker->count->transactions), 0);
+	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
 	end_free(&e);
 	close(silent);
 }
@@ -1007,7 +1003,7 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	ends_open(&e, np_bench_find(bench), AF_INET, -8, pace_by_events);
 	ends_run(&e, 0);
 	c = &e.client.run;
-	assert_int_equal(seen(&c->worker->count->transactions), 8);
+	assert_int_equal(np_seen(&c->worker->count->transactions), 8);
 	window_ns = c->window.ended_ns - c->window.started_ns;
 	assert_true(window_ns >= 3 * 15 * NP_MSEC);
 	/* What is waited for the next burst is no part of a transaction; late bursts leave no wait.
@@ -1050,7 +1046,7 @@ TEST(who_spins_paces_all_flows)
 	ends_run(&e, 0);
 	c = &e.client.run;
 	check_sum(c);
-	assert_int_equal(seen(&c->worker->count->transactions), 12);
+	assert_int_equal(np_seen(&c->worker->count->transactions), 12);
 	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
 	ends_free(&e);
 }
@@ -1082,7 +1078,7 @@ TEST(calls_of_several_keep_a_pace)
 		}
 		ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -21, pace_one);
 		ends_run(&e, 0);
-		assert_int_equal(seen(&e.client.run.worker->count->transactions), 21);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 21);
 		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns >=
 			    8 * 10 * NP_MSEC);
 		ends_free(&e);

@@ -14,24 +14,6 @@
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
-static void
-change_nothing(struct np_plan *p)
-{
-	(void)p;
-}
-
-static void
-make_burst(struct np_plan *p)
-{
-	p->burst = 3;
-}
-
-static void
-connect_datagrams(struct np_plan *p)
-{
-	p->near.sock.connected = true;
-}
-
 /* Looks for lost ones so often that many a look comes with a burst. */
 static void
 pace_a_burst(struct np_plan *p)

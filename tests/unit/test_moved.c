@@ -70,16 +70,6 @@ number(const struct np_bag *b, const char *name)
 	return it.i;
 }
 
-static void
-assert_none(const struct np_bag *b, const char *name)
-{
-	struct np_bag_item it;
-
-	if (np_bag_find(b, name, &it)) {
-		fail_msg("%s should not be there", name);
-	}
-}
-
 TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 {
 	const char *root = *state;

@@ -15,30 +15,6 @@
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
-static void
-change_nothing(struct np_plan *p)
-{
-	(void)p;
-}
-
-static void
-make_burst(struct np_plan *p)
-{
-	p->burst = 3;
-}
-
-static void
-connect_datagrams(struct np_plan *p)
-{
-	p->near.sock.connected = true;
-}
-
-static void
-time_calls(struct np_plan *p)
-{
-	p->time_calls = true;
-}
-
 /* An hour: whoever gets that far sleeps in the pause. */
 static void
 pace_slowly(struct np_plan *p)

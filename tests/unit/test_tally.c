@@ -23,19 +23,13 @@ run_rr(struct ends *e, void (*change)(struct np_plan *p))
 	ends_run(e, 0);
 }
 
-static void
-timed(struct np_plan *p)
-{
-	p->time_calls = true;
-}
-
 TEST(a_tally_outlives_its_run)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_tally near, far;
 	struct ends e;
 
-	run_rr(&e, timed);
+	run_rr(&e, time_calls);
 	assert_int_equal(np_tally_take(&e.client.run, &near, &err), NP_OK);
 	assert_int_equal(np_tally_take(&e.server.run, &far, &err), NP_OK);
 	ends_free(&e);

@@ -180,16 +180,6 @@ moved(struct np_tc *from, struct np_tc *to)
 	return b;
 }
 
-static void
-assert_none(const struct np_bag *b, const char *name)
-{
-	struct np_bag_item it;
-
-	if (np_bag_find(b, name, &it)) {
-		fail_msg("%s should not be there", name);
-	}
-}
-
 /* ---- tests ---- */
 
 TEST(every_kind_tells_its_rate)

@@ -20,12 +20,6 @@
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
-static uint64_t
-seen(const _Atomic uint64_t *shown)
-{
-	return np_seen(shown);
-}
-
 /* ---- Messages of the error queue ---- */
 
 struct control {
@@ -267,10 +261,10 @@ TEST(nothing_is_left_in_the_kernel)
 	assert_int_equal(sem_wait(&e.looping), 0);
 	taken = accept(silent, NULL, NULL);
 	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
-	     seen(&w->count->sends) < 2 && np_now() < until;) {
+	     np_seen(&w->count->sends) < 2 && np_now() < until;) {
 		usleep(1000);
 	}
-	assert_true(seen(&w->count->sends) >= 2);
+	assert_true(np_seen(&w->count->sends) >= 2);
 	end_hang_up(&e);
 	end_join(&e);
 	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_LENT]);
