@@ -301,7 +301,7 @@ unknown(char **argv, struct np_err *err)
 	return np_fail(err, NP_EUSAGE, 0, "%s: no such option (-h lists them)", argv[optind - 1]);
 }
 
-/* An unknown letter where such are passed over? Then it is noted. */
+/* An unknown letter where such are skipped? Then it is noted. */
 static bool
 passed_over(struct np_option_notes *notes)
 {

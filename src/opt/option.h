@@ -74,7 +74,7 @@ struct np_option_notes {
 	char text[1024];
 	size_t len;
 	int words; /* where those that are no options begin in argv, which is permuted */
-	/* Unknown letters: refused, or noted and passed over as netperf does; the last such. */
+	/* Unknown letters: refused, or noted and skipped as netperf does; the last such. */
 	bool pass_over;
 	char passed;
 	/* Of an option that netperf's parser refuses as well, its letter; '-' of a long name. */

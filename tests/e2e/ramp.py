@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import time
 from functools import partial
 from typing import Any, Dict, List, Set
@@ -147,11 +148,12 @@ def a_session_that_is_killed_ends_it() -> None:
 
 # --- several local addresses ---------------------------------------------------------------------
 
-FIRST, LAST, STRANGER = 10, 13, 16      # of 127.0.0.0/8; the prefix of the first two ends at 15
+NET = f"127.{1 + os.getpid() % 250}.{os.getpid() // 250 % 250}"    # others of this machine may do the same
+FIRST, LAST, STRANGER = 10, 13, 16      # of that; the prefix of the first two ends at 15
 
 
 def connections_from() -> "Dict[int, Dict[int, int]]":
-    """Of each of the range: the local ports of connections from 127.0.0.LAST, and the ports that they go to (proc_net_tcp(5)).
+    """Of each of the range: the local ports of connections from NET.LAST, and the ports that they go to (proc_net_tcp(5)).
 
     The table changes while it is read: it may lack some, and show some twice.
     """
@@ -159,15 +161,16 @@ def connections_from() -> "Dict[int, Dict[int, int]]":
     with open("/proc/net/tcp", encoding="ascii") as table:
         for line in table:
             row = line.split(None, 4)
-            if row[3] == "01" and row[1][2:8] == "00007F" and int(row[1][:2], 16) in found:
-                found[int(row[1][:2], 16)][int(row[1].split(":")[1], 16)] = int(row[2].split(":")[1], 16)
+            near = socket.inet_ntoa(struct.pack("=I", int(row[1].split(":")[0], 16))) if row[3] == "01" else ""
+            if near.startswith(f"{NET}.") and int(near.split(".")[3]) in found:
+                found[int(near.split(".")[3])][int(row[1].split(":")[1], 16)] = int(row[2].split(":")[1], 16)
     return found
 
 
 def is_answered(last: int, port: int) -> bool:
-    """Is a request from 127.0.0.LAST served? A stranger's connection is not even made where the kernel filters."""
+    """Is a request from NET.LAST served? A stranger's connection is not even made where the kernel filters."""
     try:
-        with socket.create_connection((HOST, port), 0.4, (f"127.0.0.{last}", 0)) as s:
+        with socket.create_connection((HOST, port), 0.4, (f"{NET}.{last}", 0)) as s:
             s.sendall(b"x")
             return s.recv(1) != b""
     except OSError:
@@ -176,7 +179,7 @@ def is_answered(last: int, port: int) -> bool:
 
 def they_go_round(port: int, test: str, *args: str) -> None:
     cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "30", "--flows", "10", "--json",
-           "--source-range", f"127.0.0.{FIRST}-127.0.0.{LAST}", *args, *lib.PACED]
+           "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", *args, *lib.PACED]
 
     seen: "List[Set[int]]" = [set() for _ in range(FIRST, LAST + 1)]
 
@@ -194,7 +197,7 @@ def they_go_round(port: int, test: str, *args: str) -> None:
 
 def strangers_are_not_heard(port: int) -> None:
     """While the ramp lasts the daemon has room for connections: for those of the range's prefix."""
-    cmd = client(port, "TCP_RR", "--source-range", f"127.0.0.{FIRST}-127.0.0.{LAST}", flows=100, rate=1, length=6)
+    cmd = client(port, "TCP_RR", "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", flows=100, rate=1, length=6)
     with lib.Started(cmd) as started:
         assert lib.wait_for(lambda: bool(connections_from()[FIRST]), 20), started.said()
         data = next(iter(connections_from()[FIRST].values()))
