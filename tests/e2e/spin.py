@@ -251,7 +251,7 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon(args=MAY) as daemon:
         port = daemon.port
         for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(flows.refused, port, args, list(says)))
+            report.case(f"refused: {args}", partial(lib.refused, port, args, list(says)))
         report.case("refused: at the far end", partial(refused_there, port))
         report.case("an interrupt ends it: TCP_STREAM", partial(an_interrupt_ends_it, port, "TCP_STREAM"))
         report.case("an interrupt ends it: UDP_RR", partial(an_interrupt_ends_it, port, "UDP_RR", "--flows", "3"))
