@@ -398,12 +398,12 @@ const struct np_option ns_options[] = {
 	  .help = "read lines of allow and deny from a file; SIGHUP reads it again",
 	  .group = WHO },
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
-	{ .name = option,                                                                          \
+	{ .name = (option),                                                                        \
 	  IS_##unit,                                                                               \
 	  .to = ARG(limits.member),                                                                \
-	  .min = least,                                                                            \
-	  .max = most,                                                                             \
-	  .help = text,                                                                            \
+	  .min = (least),                                                                          \
+	  .max = (most),                                                                           \
+	  .help = (text),                                                                          \
 	  .group = LIMITS },
 #include "netserver/limits.def"
 #undef NS_LIMIT

@@ -52,7 +52,7 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 	}
 	whole.level = NP_LOG_DEBUG; /* a client may have raised its session's */
 	all->left_out += line->dropped;
-	if (!ns_bucket_take(own, each_ns, 2 * NS_LINES * each_ns, now_ns)) {
+	if (!ns_bucket_take(own, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
 		all->left_out++;
 		return;
 	}

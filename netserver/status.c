@@ -112,7 +112,7 @@ put_limits(struct out *o, const struct ns_limits *l)
 {
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
-	put_limit(o, (uint64_t)l->member, unit == BYTES, tells);
+	put_limit(o, (uint64_t)l->member, (unit) == BYTES, tells);
 #include "netserver/limits.def"
 #undef NS_LIMIT
 
