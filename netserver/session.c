@@ -348,7 +348,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 		.permit = ns_permit,
 		.permit_ctx = &by->permit,
 		.signals = d->signals,
-		.caps = NP_CAP_PLAN | NP_CAP_ENGINES | NP_CAP_FRACTION,
+		.caps = NP_CAP_PLAN,
 		.capture_why_not = why_no_capture(d, c),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,

@@ -52,7 +52,6 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	if (cli->plan.bench != NULL && (np_plan_needs_trio(&cli->plan) || cli->also[0][0] != '\0' ||
 					cli->also[1][0] != '\0')) {
 		t->wants.caps |= NP_CAP_PLAN;
-		t->wants.caps |= np_plan_far_fraction(&cli->plan) ? NP_CAP_FRACTION : 0;
 	}
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }

@@ -70,7 +70,7 @@ look_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *list
 		return NP_OK;
 	}
 	np_aim_control(cli, &aim);
-	aim.wants.caps |= NP_CAP_PLAN | NP_CAP_ENGINES;
+	aim.wants.caps |= NP_CAP_PLAN;
 	rc = np_client_connect(c, &aim, err);
 	if (rc == NP_OK) {
 		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;
@@ -80,7 +80,7 @@ look_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *list
 	if (rc != NP_OK) {
 		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s", err->msg);
 	}
-	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_ENGINES) == 0 ? NP_OK : rc;
+	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_PLAN) == 0 ? NP_OK : rc;
 }
 
 static void

@@ -238,9 +238,9 @@ np_sock_watch_peer(int fd)
 	static const struct {
 		int level, name, value;
 	} set[] = {
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },         { IPPROTO_TCP, TCP_KEEPIDLE, 3 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 2 },       { IPPROTO_TCP, TCP_KEEPCNT, 4 },
-		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 9000 },
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },  { SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 3 }, { IPPROTO_TCP, TCP_KEEPINTVL, 2 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },  { IPPROTO_TCP, TCP_USER_TIMEOUT, 9000 },
 	};
 
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {

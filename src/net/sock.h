@@ -104,8 +104,9 @@ void np_sock_forget(int fd);
 int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 
 /*
- * Make a control connection notice a dead peer or a silent link within 12 s: keep-alive probes and
- * TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the kernel lacks is left out.
+ * Make a control connection send at once (TCP_NODELAY), and notice a dead peer or a silent link
+ * within 12 s: keep-alive probes and TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the kernel lacks is
+ * left out.
  */
 void np_sock_watch_peer(int fd);
 

@@ -23,6 +23,7 @@
 #include "run/gate.h"
 #include "run/hear.h"
 #include "sys/cpu.h"
+#include "wire/plan.h"
 
 /* Deadlines, in milliseconds. */
 enum {
@@ -110,23 +111,67 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 void
 np_client_close(struct np_client *c)
 {
-	close(c->chan.fd);
-	c->chan.fd = -1;
+	np_chan_close(&c->chan);
 }
 
-/* The error that the message in c->chan.in holds, in the daemon's own words if it has any. */
+/* The ERROR that has come. One that can't be read is an error all the same. */
+static void
+read_error(const struct np_client *c, struct np_error_message *m)
+{
+	struct np_err ignored;
+
+	if (np_tagged_get(&np_tagged_error, np_chan_message(&c->chan), m, &ignored) != NP_OK) {
+		m->number = EPROTO;
+	}
+	np_text_printable(m->text);
+}
+
+/* The code of what has come, and 0 or an error: of netperf's messages and of ours. */
+static struct np_head
+answer_head(const struct np_client *c)
+{
+	struct np_head head = np_frame_head(np_chan_message(&c->chan));
+	struct np_error_message m;
+
+	if (c->chan.is_ours) {
+		head.word = 0;
+	}
+	if (c->chan.is_ours && head.code == NP_EXT_ERROR) {
+		read_error(c, &m);
+		head.word = (int32_t)m.number;
+	}
+	return head;
+}
+
+/* What the daemon says of its error; empty: nothing. */
+static void
+error_text(const struct np_client *c, char *text, size_t size)
+{
+	struct np_error_message m;
+	struct np_why why;
+
+	if (c->chan.is_ours) {
+		read_error(c, &m);
+		snprintf(text, size, "%s", m.text);
+		return;
+	}
+	/* A text without its end comes cut off. */
+	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
+	np_text_printable(why.text);
+	snprintf(text, size, "%s", why.magic == NP_WHY_MAGIC ? why.text : "");
+}
+
+/* The error that has come, in the daemon's own words if it has any. */
 static int
 remote_error(struct np_client *c, const char *verb, struct np_err *err)
 {
-	int error = np_frame_head(c->chan.in).word;
-	struct np_why why;
+	int error = answer_head(c).word;
+	char text[512];
 
 	c->remote_error = error;
-	/* A text without its end comes cut off. */
-	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
-	if (why.magic == NP_WHY_MAGIC && why.text[0] != '\0') {
-		np_text_printable(why.text);
-		np_fail(err, NP_ECONTROL, 0, "the netserver at %s %s: %s", c->peer, verb, why.text);
+	error_text(c, text, sizeof(text));
+	if (text[0] != '\0') {
+		np_fail(err, NP_ECONTROL, 0, "the netserver at %s %s: %s", c->peer, verb, text);
 		err->sys = error;
 		return err->code;
 	}
@@ -154,7 +199,7 @@ code_text(uint32_t code, char text[16])
 static int
 wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
 {
-	uint32_t code = np_frame_head(c->chan.in).code;
+	uint32_t code = answer_head(c).code;
 	char came[16], due[16];
 
 	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s instead of %s, code %s",
@@ -162,18 +207,18 @@ wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct 
 }
 
 /*
- * Is the message in c->chan.in an answer of that code? One with an error is, whatever its code:
+ * Is the message that has come an answer of that code? One with an error is, whatever its code:
  * netperf's daemons answer what they do not know by the code of an earlier message, or by 0.
  */
 static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
 {
-	struct np_head head = np_frame_head(c->chan.in);
+	struct np_head head = answer_head(c);
 
 	/* No system has error numbers as large as that. */
 	bool noise = head.code != wanted && (head.word > 4095 || head.word < -4095);
 
-	if (noise || np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+	if (noise || (!c->chan.is_ours && np_frame_is_text(c->chan.in, NP_FRAME_SIZE))) {
 		return np_fail(err, NP_EPEER, 0,
 			       "the program that listens at %s is not a netserver (see -p)",
 			       c->peer);
@@ -188,9 +233,10 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 static int
 check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
 {
-	struct np_head head = np_frame_head(c->chan.in);
+	struct np_head head = answer_head(c);
 
-	if (head.code == asked + 1 || head.code == __builtin_bswap32(asked + 1)) {
+	if (!c->chan.is_ours &&
+	    (head.code == asked + 1 || head.code == __builtin_bswap32(asked + 1))) {
 		return NP_OK;
 	}
 	return check_answer(c, "the test's results", asked + 2, err);
@@ -389,7 +435,7 @@ receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err
 		shutdown(c->chan.fd, SHUT_WR);
 	}
 	rc = receive_answer(c, what, answer_ms, err);
-	if (rc == NP_OK && c->owed != 0 && np_frame_head(c->chan.in).code == c->owed) {
+	if (rc == NP_OK && c->owed != 0 && answer_head(c).code == c->owed) {
 		c->owed = 0;
 		rc = receive_answer(c, what, answer_ms, err);
 	}
@@ -398,12 +444,12 @@ receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err
 
 /* Send a request and wait for its answer, which has that code or an error. */
 static int
-request(struct np_client *c, const uint8_t *frame, uint32_t code, const char *what, int answer_ms,
+request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what, int answer_ms,
 	struct np_err *err)
 {
 	struct np_err ignored;
 
-	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK) {
+	if (np_chan_send(&c->chan, message, within(ANSWER_MS), err) != NP_OK) {
 		/* A daemon that turns clients away need not read what they want. */
 		if (err->code != NP_EPEER ||
 		    receive(c, what, within(SPARED_MS), &ignored) != NP_OK) {
@@ -519,6 +565,7 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 		return np_fail_in(err, c->peer);
 	}
 	c->granted.caps &= wants->caps;
+	c->chan.most = np_answer_most;
 	return NP_OK;
 }
 
@@ -592,67 +639,27 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 
 static const char the_evidence[] = "the evidence";
 
-/* The parts of a bag, of which the first has come: into bytes, which has room for all of them. */
-static int
-receive_parts(struct np_client *c, struct np_part *first, uint8_t *bytes, struct np_err *err)
-{
-	uint64_t deadline = within(ANSWER_MS);
-	struct np_part p = *first;
-	uint32_t got = 0;
-
-	for (uint32_t number = 0;; number++) {
-		if (p.number != number || p.total != first->total || p.size > p.total - got ||
-		    (p.size == 0 && p.total > 0)) {
-			return np_fail(
-			    err, NP_EPEER, 0,
-			    "part %u of the evidence of %s does not fit the parts before", p.number,
-			    c->peer);
-		}
-		memcpy(bytes + got, p.bytes, p.size);
-		got += p.size;
-		if (got == p.total) {
-			return NP_OK;
-		}
-		if (receive(c, the_evidence, deadline, err) != NP_OK ||
-		    check_answer(c, the_evidence, NP_EXT_PART, err) != NP_OK ||
-		    np_part_get(c->chan.in, &p, err) != NP_OK) {
-			return err->code;
-		}
-	}
-}
-
 /* Ask the daemon something that it answers by a bag. */
 static int
-fetch_bag(struct np_client *c, const uint8_t *frame, struct np_bag **out, struct np_err *err)
+fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, struct np_err *err)
 {
-	struct np_part first;
-	uint8_t *bytes;
-	int rc;
-
 	*out = NULL;
-	if (request(c, frame, NP_EXT_PART, the_evidence, ANSWER_MS, err) != NP_OK) {
+	if (request(c, message, NP_EXT_BAG, the_evidence, ANSWER_MS, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_frame_head(c->chan.in).word != 0) {
+	if (answer_head(c).word != 0) {
 		return remote_error(c, "refuses", err);
 	}
-	if (np_part_get(c->chan.in, &first, err) != NP_OK) {
-		return np_fail_in(err, c->peer);
-	}
-	bytes = malloc(first.total > 0 ? first.total : 1);
 	*out = np_bag_new();
-	if (bytes == NULL || *out == NULL) {
-		rc = np_fail(err, NP_ESYS, ENOMEM, "memory for the evidence of %s", c->peer);
-	} else {
-		rc = receive_parts(c, &first, bytes, err);
-		rc = rc == NP_OK ? np_bag_decode(bytes, first.total, *out, err) : rc;
+	if (*out == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the evidence of %s", c->peer);
 	}
-	free(bytes);
-	if (rc != NP_OK) {
+	if (np_bag_decode(np_chan_message(&c->chan), *out, err) != NP_OK) {
 		np_bag_free(*out);
 		*out = NULL;
+		return np_fail_in(err, c->peer);
 	}
-	return rc;
+	return NP_OK;
 }
 
 /* What the daemon knows of the last test, or of its host. */
@@ -660,10 +667,11 @@ static int
 fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out,
 	       struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	struct np_evidence_message m = { .about = about };
+	uint8_t message[NP_MESSAGE_MAX];
 
-	np_ext_ask_put(frame, about);
-	return fetch_bag(c, frame, out, err);
+	np_tagged_put(&np_tagged_evidence, &m, message);
+	return fetch_bag(c, message, out, err);
 }
 
 int
@@ -684,13 +692,13 @@ int
 np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  struct np_bag **far, struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 	struct np_calibrate_response any;
 	struct np_stop stop = { 0 };
 	struct np_run run;
 
 	*far = NULL;
-	if ((c->granted.caps & NP_CAP_ENGINES) == 0) {
+	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
 		/* One that hung up on the greeting may be stock, or want a passphrase. */
 		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
 			return err->code;
@@ -703,9 +711,9 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	np_engines_ask(p, &run, frame);
+	np_engines_ask(p, &run, message);
 	np_run_free(&run);
-	return fetch_bag(c, frame, far, err);
+	return fetch_bag(c, message, far, err);
 }
 
 /* What netperf's messages can't say takes a daemon of ours: name the option that asks for it. */
@@ -809,21 +817,21 @@ static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct test *t, struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 
-	dialect->ask(p, &t->run, frame);
-	if (request(c, frame, dialect->code + 1, "the response to the test's request", RESPONSE_MS,
-		    err) != NP_OK) {
+	dialect->ask(p, &t->run, message);
+	if (request(c, message, dialect->code + 1, "the response to the test's request",
+		    RESPONSE_MS, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_frame_head(c->chan.in).word != 0) {
+	if (answer_head(c).word != 0) {
 		remote_error(c, "refuses", err);
 		if (p->transport->kconfig != NULL && np_endpoint_is_missing(err->sys)) {
 			err->code = NP_EUNSUP; /* as if it were missing here */
 		}
 		return err->code;
 	}
-	if (dialect->granted(c->chan.in, &t->out->far, err) != NP_OK) {
+	if (dialect->granted(np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
 	if (t->out->far.flows > p->flows) {
@@ -961,13 +969,13 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct test
 		rc = collect(c, t, within(TOLD_OFF_MS - SPARED_MS), &ignored);
 	}
 	c->owed = rc == NP_ETIME ? c->owed : 0;
-	if (rc != NP_OK || np_frame_head(c->chan.in).word != 0) {
+	if (rc != NP_OK || answer_head(c).word != 0) {
 		return NP_OK;
 	}
 	if (check_results(c, dialect->code, err) != NP_OK) {
 		return err->code;
 	}
-	dialect->reported(c->chan.in, &t->out->far, &ignored);
+	dialect->reported(np_chan_message(&c->chan), &t->out->far, &ignored);
 	return NP_OK;
 }
 
@@ -1023,10 +1031,10 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct tes
 	if (check_results(c, dialect->code, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_frame_head(c->chan.in).word != 0) {
+	if (answer_head(c).word != 0) {
 		return remote_error(c, "reports", err);
 	}
-	if (dialect->reported(c->chan.in, &t->out->far, err) != NP_OK) {
+	if (dialect->reported(np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
 		return err->code;
 	}
 	if (t->out->far.brief) {
@@ -1264,7 +1272,7 @@ ask_why(struct np_client *c, const struct np_dialect *dialect, const struct np_d
 		return;
 	}
 	c->owed = 0;
-	if (np_frame_head(c->chan.in).word != 0) {
+	if (answer_head(c).word != 0) {
 		remote_error(c, "reports", err);
 	}
 }

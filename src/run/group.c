@@ -408,8 +408,7 @@ static void
 aim_others(struct party *p)
 {
 	p->others = *p->of->target;
-	p->others.wants.caps &=
-	    p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE | NP_CAP_FRACTION);
+	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 }
 
 static void

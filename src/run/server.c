@@ -19,6 +19,7 @@
 #include "run/talk.h"
 #include "sys/affinity.h"
 #include "wire/chan.h"
+#include "wire/plan.h"
 
 /* Deadlines of a session, in seconds. */
 enum {
@@ -37,9 +38,9 @@ enum {
 enum { QUESTIONS = 64, QUESTION_MS = 10 };
 
 static int
-answer(struct np_chan *c, const uint8_t *frame, struct np_err *err)
+answer(struct np_chan *c, const uint8_t *message, struct np_err *err)
 {
-	return np_chan_send(c, frame, np_deadline(ANSWER_S * NP_SEC), err);
+	return np_chan_send(c, message, np_deadline(ANSWER_S * NP_SEC), err);
 }
 
 static int
@@ -92,17 +93,33 @@ log_result(const struct np_server *s, const struct np_plan *p, const struct np_c
 	       (unsigned long long)c->sent, (unsigned long long)c->transactions);
 }
 
+/* An answer that is an error, in netperf's words or in ours, as the request was. */
+static int
+answer_error(struct np_chan *c, uint32_t code, const struct np_err *why, struct np_err *err)
+{
+	int number = why->sys != 0 ? why->sys : EINVAL;
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+	struct np_error_message ours;
+	uint8_t message[NP_MESSAGE_MAX];
+
+	if (!np_is_ours(code)) {
+		snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
+		return answer_code(c, code, number, np_why_layout, &m, err);
+	}
+	np_tagged_init(&np_tagged_error, &ours);
+	ours.number = (uint32_t)number;
+	snprintf(ours.text, sizeof(ours.text), "%s", why->msg);
+	np_tagged_put(&np_tagged_error, &ours, message);
+	return answer(c, message, err);
+}
+
 /* A test that can't be run, or failed: say so on the wire and in the log. */
 static int
 refuse(const struct np_server *s, struct np_chan *c, uint32_t code, const struct np_err *why,
        struct np_err *err)
 {
-	struct np_why m = { .magic = NP_WHY_MAGIC };
-
 	np_log(s->log, NP_LOG_ERROR, "%s: %s", s->peer, why->msg);
-	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
-	if (answer_code(c, code, why->sys != 0 ? why->sys : EINVAL, np_why_layout, &m, err) !=
-	    NP_OK) {
+	if (answer_error(c, code, why, err) != NP_OK) {
 		return err->code;
 	}
 	*err = *why;
@@ -137,30 +154,21 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 	s->collect.capture_why_not =
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
 	np_hello_put(frame, NP_EXT_WELCOME, &granted);
+	s->granted = granted.caps;
+	c->most = np_request_most;
 	return answer(c, frame, err);
 }
 
 static int
 send_bag(struct np_chan *c, const struct np_bag *b, struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE], *bytes;
-	struct np_part p = { .number = 0 };
-	size_t size, sent = 0;
-	int rc = np_bag_encode(b, &bytes, &size, err);
+	uint8_t *message;
+	int rc = np_bag_encode(b, &message, err);
 
-	if (rc != NP_OK) {
-		return rc;
+	if (rc == NP_OK) {
+		rc = answer(c, message, err);
+		free(message);
 	}
-	p.total = (uint32_t)size;
-	do {
-		p.bytes = bytes + sent;
-		p.size = (uint32_t)(size - sent < NP_PART_MAX ? size - sent : NP_PART_MAX);
-		np_part_put(frame, &p);
-		rc = answer(c, frame, err);
-		sent += p.size;
-		p.number++;
-	} while (rc == NP_OK && sent < size);
-	free(bytes);
 	return rc;
 }
 
@@ -180,17 +188,18 @@ static int
 serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {
 	struct np_err why = { .code = NP_OK };
-	enum np_ext_about about;
+	struct np_evidence_message m;
 
-	if (np_ext_ask_get(c->in, &about, &why) != NP_OK) {
-		return refuse(s, c, NP_EXT_PART, &why, err);
+	if (np_tagged_get(&np_tagged_evidence, np_chan_message(c), &m, &why) != NP_OK) {
+		return refuse(s, c, NP_EXT_BAG, &why, err);
 	}
-	if (about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0) {
-		np_fail(&why, NP_EUNSUP, 0, "facts of the host: they were not offered");
+	if (s->collect.caps == 0 ||
+	    (m.about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0)) {
+		np_fail(&why, NP_EUNSUP, 0, "evidence: the greeting did not ask for it");
 		by_rule(&why, EACCES);
-		return refuse(s, c, NP_EXT_PART, &why, err);
+		return refuse(s, c, NP_EXT_BAG, &why, err);
 	}
-	if (about == NP_ABOUT_HOST) {
+	if (m.about == NP_ABOUT_HOST) {
 		return serve_host(c, s, err);
 	}
 	return send_bag(c, s->evidence, err);
@@ -753,7 +762,7 @@ static int
 report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
        struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 	struct np_tally tally;
 	struct np_err why;
 	int rc = np_tally_take(run, &tally, &why);
@@ -763,8 +772,8 @@ report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
 		log_result(s, run->plan, &tally.count);
-		dialect->report(run->plan, &tally, dialect->code + 2, frame);
-		rc = answer(c, frame, err);
+		dialect->report(run->plan, &tally, dialect->code + 2, message);
+		rc = answer(c, message, err);
 	}
 	np_tally_free(&tally);
 	return rc;
@@ -791,7 +800,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	struct np_stop stop = { 0 };
 	struct np_run run;
 	struct np_drive d = { .run = &run };
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
 	int rc;
 
@@ -809,13 +818,13 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(p, &run, dialect->code + 1, frame);
+	dialect->grant(p, &run, dialect->code + 1, message);
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
 	np_evidence_capture(ev, &run);
 	np_run_hear_afresh(&run);
-	rc = answer(c, frame, err);
+	rc = answer(c, message, err);
 	if (rc != NP_OK) {
 		np_drive_release(&d);
 		np_bag_free(np_evidence_end(ev, &run));
@@ -899,8 +908,8 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	int rc;
 
 	np_plan_init(&p);
-	if (np_engines_asked(c->in, &p, &why) != NP_OK) {
-		return refuse(s, c, NP_EXT_PART, &why, err);
+	if (np_engines_asked(np_chan_message(c), &p, &why) != NP_OK) {
+		return refuse(s, c, NP_EXT_BAG, &why, err);
 	}
 	b = np_bag_new();
 	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
@@ -909,6 +918,18 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	rc = send_bag(c, b, err);
 	np_bag_free(b);
 	return rc;
+}
+
+/* -1: the client wishes no processor. */
+static void
+bind_as_asked(struct np_server *s, int cpu)
+{
+	struct np_err err;
+
+	if (cpu != -1 && np_bind_cpu(cpu, &err) != NP_OK && !s->unbound) {
+		s->unbound = true; /* once is enough */
+		np_log(s->log, NP_LOG_INFO, "%s: not bound as asked: %s", s->peer, err.msg);
+	}
 }
 
 static int
@@ -924,7 +945,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc;
 
 	np_plan_init(&p);
-	if (dialect->asked(c->in, &p, &why) != NP_OK ||
+	if (dialect->asked(np_chan_message(c), &p, &why) != NP_OK ||
 	    settle(s, c, &p, &terms, &wish, &why) != NP_OK ||
 	    check_engine(&s->limits, &p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
@@ -936,6 +957,9 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
 	take_goods(&wish, &p, &terms);
+	if (c->is_ours) {
+		bind_as_asked(s, p.near.place.cpu);
+	}
 	place_workers(s, &p.near.place);
 	rc = run_test(s, c, dialect, &p, &terms, &served, err);
 	if (leave->done != NULL) {
@@ -944,18 +968,15 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	return rc;
 }
 
+/* The second word of netperf's requests. */
 static void
 obey_affinity(struct np_server *s, const struct np_chan *c, const struct np_head *head)
 {
-	struct np_err err;
-
-	if (c->size == NP_OLD_FRAME_SIZE && (c->first == NP_DEBUG_ON || c->first == NP_DEBUG_OFF)) {
+	if (c->is_ours || (c->size == NP_OLD_FRAME_SIZE &&
+			   (c->first == NP_DEBUG_ON || c->first == NP_DEBUG_OFF))) {
 		return; /* up to 2.3, which begins like this, the word is 0 and no wish */
 	}
-	if (head->word != -1 && np_bind_cpu(head->word, &err) != NP_OK && !s->unbound) {
-		s->unbound = true; /* once is enough */
-		np_log(s->log, NP_LOG_INFO, "%s: not bound as asked: %s", s->peer, err.msg);
-	}
+	bind_as_asked(s, head->word);
 }
 
 static int
@@ -978,18 +999,45 @@ take_time(struct np_server *s)
 	}
 }
 
+/* Messages of ours, which only those send who have greeted. */
+static int
+serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err *err)
+{
+	struct np_err why;
+
+	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
+		np_fail(&why, NP_EUNSUP, 0, "a test by PLAN: the greeting did not ask for that");
+		by_rule(&why, EACCES);
+		return refuse(s, c, type, &why, err);
+	}
+	switch (type) {
+	case NP_EXT_EVIDENCE:
+		return serve_evidence(s, c, err);
+	case NP_EXT_ENGINES:
+		return serve_engines(s, c, err);
+	default:
+		return serve_test(s, c, np_dialect(type), err);
+	}
+}
+
 static int
 serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	struct np_head head = np_frame_head(c->in);
+	struct np_head head = np_frame_head(np_chan_message(c));
 	const struct np_dialect *dialect = np_dialect(head.code);
 
 	obey_affinity(s, c, &head);
-	if (dialect != NULL) {
+	if (dialect != NULL && c->is_ours == np_is_ours(head.code)) {
 		s->questions = 0;
+	} else {
+		take_time(s);
+	}
+	if (c->is_ours) {
+		return serve_ours(s, c, head.code, err);
+	}
+	if (dialect != NULL && !np_is_ours(head.code)) {
 		return serve_test(s, c, dialect, err);
 	}
-	take_time(s);
 	switch (head.code) {
 	case NP_DEBUG_ON:
 	case NP_DEBUG_OFF:
@@ -1003,16 +1051,6 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	case NP_EXT_HELLO:
 		if (s->caps != 0) {
 			return serve_hello(s, c, err);
-		}
-		break;
-	case NP_EXT_EVIDENCE:
-		if (s->collect.caps != 0) {
-			return serve_evidence(s, c, err);
-		}
-		break;
-	case NP_EXT_ENGINES:
-		if ((s->caps & NP_CAP_ENGINES) != 0) {
-			return serve_engines(s, c, err);
 		}
 		break;
 	default:
@@ -1042,7 +1080,7 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 	bool closed = false;
 	int rc = NP_OK;
 
-	if (c->have == c->size) {
+	if (c->have == c->due) {
 		rc = serve_request(s, c, err);
 	}
 	while (rc == NP_OK && !closed && !np_signalled(&s->signals)) {
@@ -1057,6 +1095,6 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 	}
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
-	close(c->fd);
+	np_chan_close(c);
 	return rc;
 }

@@ -92,6 +92,7 @@ struct np_server {
 	void *permit_ctx; /* see np_plan */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
+	unsigned granted;            /* of them, what the client was told that it has; owned */
 	const char *capture_why_not; /* what a client is told that wants one in vain */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* what a client is told that wants such a test in vain */

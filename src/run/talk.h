@@ -89,7 +89,7 @@ bool np_plan_needs_trio(const struct np_plan *p);
 
 /*
  * Is the length a fraction of a second that the far end's clock has to keep? The daemon has to
- * grant NP_CAP_FRACTION.
+ * grant NP_CAP_PLAN.
  */
 bool np_plan_far_fraction(const struct np_plan *p);
 

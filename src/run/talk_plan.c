@@ -192,8 +192,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
 	m.socket_type = type_to_wire(p->transport->socktype);
 	m.leads = p->role == NP_FOLLOW;
-	m.length = p->length;
-	m.length_less = p->length_less_ms;
+	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
 	m.request_size = wish(p->request);
 	m.response_size = wish(p->response);
 	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
@@ -211,7 +210,8 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
-	np_tagged_put(by, p->far.place.cpu, &m, frame);
+	m.cpu = p->far.place.cpu;
+	np_tagged_put(by, &m, frame);
 }
 
 static void
@@ -379,8 +379,8 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	}
 	p->request = m->request_size;
 	p->response = m->response_size;
-	p->length = m->length;
-	p->length_less_ms = m->length > 0 ? m->length_less : 0;
+	p->length = m->length > 0 ? (m->length + 999) / 1000 : m->length;
+	p->length_less_ms = m->length > 0 ? (uint32_t)(p->length * 1000 - m->length) : 0;
 	p->flows = m->flows;
 	p->burst = m->depth;
 	p->batch = m->batch > 0 ? m->batch : NP_BATCH_USUAL;
@@ -431,6 +431,7 @@ asked_end(const struct np_plan_message *m, struct np_end *near)
 	near->call.interval_us = m->interval_usecs;
 	near->sock.prio = m->socket_prio;
 	near->sock.tos = m->socket_tos;
+	near->place.cpu = m->cpu;
 	snprintf(near->sock.cong, sizeof(near->sock.cong), "%s", m->congestion);
 	snprintf(near->call.fill_file, sizeof(near->call.fill_file), "%s", m->fill_file);
 }
@@ -670,7 +671,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t 
 	m.client_prefix = p->far_bits;
 	m.also = p->also.count + p->far_also.count;
 	m.cpu_rate = (double)cpu_rate(p);
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	np_tagged_put(&np_tagged_grant, &m, frame);
 }
 
 /* Rounded, a quotient may be a little more. */
@@ -729,7 +730,7 @@ report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t
 	if (t->closing.cpu.known) {
 		report_cpu(&t->closing.cpu, &m);
 	}
-	np_tagged_put(&np_tagged_result, 0, &m, frame);
+	np_tagged_put(&np_tagged_result, &m, frame);
 }
 
 const struct np_dialect np_plan_dialect = { NP_PLAN, ask, granted, reported, asked, grant, report };

@@ -29,7 +29,7 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 	int rc = np_client_connect(t->client, t->target, err);
 
 	if (rc == NP_OK && np_plan_far_fraction(t->plan) &&
-	    (t->client->granted.caps & NP_CAP_FRACTION) == 0) {
+	    (t->client->granted.caps & NP_CAP_PLAN) == 0) {
 		round_up(t);
 	}
 	t->plan->sequence = rc == NP_OK && (t->client->granted.caps & NP_CAP_SEQUENCE) != 0;

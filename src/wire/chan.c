@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "wire/tagged.h"
 
 /* How long the rest of a message may be on its way before it counts as an old client's. */
 enum { OLD_PAUSE_MS = 1000 };
@@ -17,12 +20,30 @@ np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err)
 {
 	int flags = fcntl(fd, F_GETFL);
 
-	*c = (struct np_chan){ .fd = fd, .peer = peer, .size = NP_FRAME_SIZE };
+	*c =
+	    (struct np_chan){ .fd = fd, .peer = peer, .size = NP_FRAME_SIZE, .due = NP_FRAME_SIZE };
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
 		return np_fail(err, NP_ESYS, errno,
 			       "control connection to %s: make it non-blocking", peer);
 	}
 	return NP_OK;
+}
+
+void
+np_chan_close(struct np_chan *c)
+{
+	close(c->fd);
+	c->fd = -1;
+	free(c->ours);
+	c->ours = NULL;
+	c->room = 0;
+	c->is_ours = false;
+}
+
+const uint8_t *
+np_chan_message(const struct np_chan *c)
+{
+	return c->is_ours ? c->ours : c->in;
 }
 
 /* Errors of a connection that the other end or the way there has to answer for. */
@@ -68,7 +89,9 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 {
 	char words[41];
 
-	if (np_frame_is_text(c->in, c->have)) {
+	if (c->is_ours) {
+		snprintf(out, size, "%zu of %zu bytes came", c->have, c->due);
+	} else if (np_frame_is_text(c->in, c->have)) {
 		quote(c, words, sizeof(words));
 		snprintf(out, size,
 			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
@@ -77,7 +100,7 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
 			 NP_FRAME_SIZE);
 	} else {
-		snprintf(out, size, "%zu of %zu bytes came", c->have, c->size);
+		snprintf(out, size, "%zu of %zu bytes came", c->have, c->due);
 	}
 }
 
@@ -98,19 +121,56 @@ gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 		       c->peer, how, what, fragment);
 }
 
-static enum np_chan_state
-take(struct np_chan *c, const char *what, struct np_err *err)
+/* Behind a whole message comes the next one, whose head says how long it is where it may be ours.
+ */
+static void
+begin_next(struct np_chan *c)
 {
-	if (c->have == c->size) {
-		c->have = 0;
+	c->have = 0;
+	c->is_ours = false;
+	c->due = c->most != NULL ? NP_TAGGED_AT : c->size;
+}
+
+/* The head of a message has come, and nothing more: how long is it? */
+static int
+size_up(struct np_chan *c, struct np_err *err)
+{
+	struct np_head head = np_frame_head(c->in);
+	size_t length = (uint32_t)head.word, most;
+	uint8_t *larger;
+
+	if (!np_is_ours(head.code)) {
+		c->due = c->size;
+		return NP_OK;
 	}
-	if (c->has_later && c->have == 0) {
-		memcpy(c->in, c->later, sizeof(c->later));
-		c->have = sizeof(c->later);
-		c->has_later = false;
+	most = c->most(head.code);
+	if (most == 0 || length > most) {
+		return np_fail(err, NP_EPEER, EINVAL,
+			       "control connection to %s: a message of type 0x%08x with %zu bytes, "
+			       "where at most %zu are expected",
+			       c->peer, head.code, length, most);
 	}
-	while (c->have < c->size) {
-		ssize_t n = recv(c->fd, c->in + c->have, c->size - c->have, 0);
+	c->due = NP_TAGGED_AT + length;
+	if (c->due > c->room) {
+		larger = realloc(c->ours, c->due);
+		if (larger == NULL) {
+			return np_fail(err, NP_ESYS, ENOMEM, "memory for a message of %s", c->peer);
+		}
+		c->ours = larger;
+		c->room = c->due;
+	}
+	memcpy(c->ours, c->in, NP_TAGGED_AT);
+	c->is_ours = true;
+	return NP_OK;
+}
+
+/* Take what is there of the bytes that are due. */
+static enum np_chan_state
+take_due(struct np_chan *c, const char *what, struct np_err *err)
+{
+	while (c->have < c->due) {
+		uint8_t *into = c->is_ours ? c->ours : c->in;
+		ssize_t n = recv(c->fd, into + c->have, c->due - c->have, 0);
 
 		if (n > 0) {
 			c->have += (size_t)n;
@@ -127,6 +187,26 @@ take(struct np_chan *c, const char *what, struct np_err *err)
 		}
 	}
 	return NP_CHAN_WHOLE;
+}
+
+static enum np_chan_state
+take(struct np_chan *c, const char *what, struct np_err *err)
+{
+	enum np_chan_state state;
+
+	if (c->have == c->due || c->have == 0) {
+		begin_next(c);
+	}
+	if (c->has_later && c->have == 0) {
+		memcpy(c->in, c->later, sizeof(c->later));
+		c->have = sizeof(c->later);
+		c->has_later = false;
+	}
+	state = take_due(c, what, err);
+	if (state != NP_CHAN_WHOLE || c->most == NULL || c->is_ours || c->due != NP_TAGGED_AT) {
+		return state;
+	}
+	return size_up(c, err) == NP_OK ? take_due(c, what, err) : NP_CHAN_BROKEN;
 }
 
 /* Sleep until the descriptor is ready: 1, the deadline: 0, or an error or a signal: -1, errno. */
@@ -205,7 +285,7 @@ become_old(struct np_chan *c)
 	c->has_later = c->have > NP_OLD_FRAME_SIZE;
 	memcpy(c->later, c->in + NP_OLD_FRAME_SIZE, sizeof(c->later));
 	memset(c->in + NP_OLD_FRAME_SIZE, 0, sizeof(c->in) - NP_OLD_FRAME_SIZE);
-	c->size = c->have = NP_OLD_FRAME_SIZE;
+	c->size = c->have = c->due = NP_OLD_FRAME_SIZE;
 }
 
 /*
@@ -215,7 +295,7 @@ become_old(struct np_chan *c)
 static int
 note_whole(struct np_chan *c, struct np_err *err)
 {
-	uint32_t code = np_frame_head(c->in).code;
+	uint32_t code = np_frame_head(np_chan_message(c)).code;
 
 	if (c->size == NP_OLD_FRAME_SIZE && c->first != 0 && code == 0) {
 		return np_fail(err, NP_EPEER, 0,
@@ -241,7 +321,7 @@ np_chan_again(const struct np_chan *c)
 enum np_chan_state
 np_chan_read(struct np_chan *c, struct np_err *err)
 {
-	size_t had = c->have == c->size ? 0 : c->have;
+	size_t had = c->have == c->due ? 0 : c->have;
 	enum np_chan_state state = take(c, "a message", err);
 
 	if (c->have != had || c->moved == 0) {
@@ -299,7 +379,7 @@ is_foreign(const struct np_chan *c, struct np_err *err)
 {
 	char fragment[200];
 
-	if (c->rest_ns == 0 || c->have < 8 || !np_frame_is_text(c->in, c->have)) {
+	if (c->rest_ns == 0 || c->have < 8 || c->is_ours || !np_frame_is_text(c->in, c->have)) {
 		return NP_OK;
 	}
 	explain_fragment(c, fragment, sizeof(fragment));
@@ -336,7 +416,7 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		if (rc != NP_OK) {
 			return rc;
 		}
-		if (c->have == c->size) {
+		if (c->have == c->due) {
 			return note_whole(c, err);
 		}
 	}
@@ -361,14 +441,15 @@ wait_room(const struct np_chan *c, uint64_t since, uint64_t deadline, struct np_
 }
 
 int
-np_chan_send(struct np_chan *c, const uint8_t frame[NP_FRAME_SIZE], uint64_t deadline,
-	     struct np_err *err)
+np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struct np_err *err)
 {
+	struct np_head head = np_frame_head(message);
+	bool is_ours = c->most != NULL && np_is_ours(head.code);
+	size_t size = is_ours ? NP_TAGGED_AT + (size_t)(uint32_t)head.word : c->size, sent = 0;
 	uint64_t since = np_now();
-	size_t sent = 0;
 
-	while (sent < c->size) {
-		ssize_t n = send(c->fd, frame + sent, c->size - sent, MSG_NOSIGNAL);
+	while (sent < size) {
+		ssize_t n = send(c->fd, message + sent, size - sent, MSG_NOSIGNAL);
 		int rc = NP_OK;
 
 		if (n >= 0) {

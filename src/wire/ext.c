@@ -15,12 +15,6 @@ enum tag { TAG_VERSION = 1, TAG_CAPS = 2, TAG_EVERY = 3, TAG_IDENTITY = 4, TAG_D
 
 enum { HEAD = NP_TAGGED_AT };
 
-static size_t
-padded(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
 static void
 put_number(struct np_wire *w, enum tag tag, uint32_t v)
 {
@@ -186,42 +180,43 @@ put_value(struct np_wire *w, const struct np_bag_item *it)
 	}
 }
 
+/* Bytes of a value's field. */
+static size_t
+field_size(const struct np_bag_item *it)
+{
+	return 4 + np_tag_padded(strlen(it->name)) + value_size(it);
+}
+
 static void
 put_item(struct np_wire *w, const struct np_bag_item *it)
 {
-	size_t name = strlen(it->name), value = value_size(it);
-	uint32_t kind = it->kind, name_size = (uint32_t)name, size = (uint32_t)value;
+	size_t name = strlen(it->name), size = field_size(it);
+	uint32_t name_size = (uint32_t)name;
 
-	np_wire_u32(w, "kind", &kind);
+	np_tag_put(w, it->kind, size);
 	np_wire_u32(w, "name's length", &name_size);
-	np_wire_u32(w, "length", &size);
 	np_wire_bytes(w, "name", (uint8_t *)it->name, name);
-	np_wire_skip(w, padded(name) - name);
+	np_tag_pad(w, name);
 	put_value(w, it);
-	np_wire_skip(w, padded(value) - value);
-}
-
-static size_t
-item_size(const struct np_bag_item *it)
-{
-	return 12 + padded(strlen(it->name)) + padded(value_size(it));
+	np_tag_pad(w, size);
 }
 
 int
-np_bag_encode(const struct np_bag *b, uint8_t **bytes, size_t *size, struct np_err *err)
+np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 {
 	struct np_bag_item it;
 	struct np_wire w;
+	size_t size = 0;
 
-	*size = 0;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		*size += item_size(&it);
+		size += 8 + np_tag_padded(field_size(&it));
 	}
-	*bytes = malloc(*size > 0 ? *size : 1);
-	if (*bytes == NULL) {
+	*message = malloc(NP_TAGGED_AT + size);
+	if (*message == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for the evidence of a test");
 	}
-	np_wire_write_to(&w, *bytes, *size);
+	np_tagged_head(*message, NP_EXT_BAG, size);
+	np_wire_write_to(&w, *message + NP_TAGGED_AT, size);
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
 		put_item(&w, &it);
 	}
@@ -281,112 +276,54 @@ get_value(struct np_wire *w, uint32_t kind, size_t size, const char *name, struc
 	}
 }
 
+/* One field, of `size` bytes: a value and its name. */
 static int
-get_item(struct np_wire *w, struct np_bag *into, struct np_err *err)
+get_item(struct np_wire *w, uint32_t kind, size_t size, struct np_bag *into, struct np_err *err)
 {
 	char name[NP_BAG_NAME];
-	uint32_t kind, name_size, size;
+	uint32_t name_size = 0;
+	size_t rest;
 
-	np_wire_u32(w, "kind", &kind);
-	np_wire_u32(w, "name's length", &name_size);
-	np_wire_u32(w, "length", &size);
-	if (name_size > NP_EXT_BYTES || size > NP_EXT_BYTES ||
-	    padded(name_size) + padded(size) > np_wire_left(w)) {
-		return np_fail(
-		    err, NP_EPEER, EINVAL,
-		    "a value whose length is given as %u and %u bytes, but %zu bytes are left",
-		    name_size, size, np_wire_left(w));
+	if (size >= 4) {
+		np_wire_u32(w, "name's length", &name_size);
 	}
+	if (size < 4 || name_size > size - 4 || np_tag_padded(name_size) > size - 4) {
+		return np_fail(err, NP_EPEER, EINVAL,
+			       "a value of %zu bytes with a name of %u bytes", size, name_size);
+	}
+	rest = size - 4 - np_tag_padded(name_size);
 	if (name_size == 0 || name_size >= sizeof(name)) {
-		np_wire_skip(w, padded(name_size) + padded(size));
+		np_wire_skip(w, size - 4);
 		return NP_OK;
 	}
 	get_string(w, name_size, name, sizeof(name));
-	np_wire_skip(w, padded(name_size) - name_size);
-	get_value(w, kind, size, name, into);
-	np_wire_skip(w, padded(size) - size);
+	np_wire_skip(w, np_tag_padded(name_size) - name_size);
+	get_value(w, kind, rest, name, into);
 	return NP_OK;
 }
 
 int
-np_bag_decode(const uint8_t *bytes, size_t size, struct np_bag *into, struct np_err *err)
+np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 {
 	struct np_wire w;
 
-	if (size > NP_EXT_BYTES) {
-		return np_fail(err, NP_EPEER, EINVAL, "%zu bytes of evidence: too many", size);
-	}
-	np_wire_read_from(&w, bytes, size);
-	while (np_wire_left(&w) >= 12) {
-		if (get_item(&w, into, err) != NP_OK) {
+	np_wire_read_from(&w, message + NP_TAGGED_AT, (uint32_t)np_frame_head(message).word);
+	for (;;) {
+		uint32_t tag;
+		size_t length;
+
+		if (np_tag_next(&w, "bag", &tag, &length, err) != NP_OK) {
 			return err->code;
 		}
+		if (tag == 0 && np_wire_left(&w) > 0) {
+			return np_fail(err, NP_EPEER, EINVAL, "a value that is cut off");
+		}
+		if (tag == 0) {
+			return NP_OK;
+		}
+		if (get_item(&w, tag, length, into, err) != NP_OK) {
+			return err->code;
+		}
+		np_tag_pad(&w, length);
 	}
-	if (np_wire_left(&w) != 0) {
-		return np_fail(err, NP_EPEER, EINVAL, "a value that is cut off");
-	}
-	return NP_OK;
-}
-
-/* --- EVIDENCE and PART -------------------------------------------------------------------------
- */
-
-void
-np_ext_ask_put(uint8_t frame[NP_FRAME_SIZE], enum np_ext_about about)
-{
-	struct np_head head = { .code = NP_EXT_EVIDENCE, .word = -1 };
-	uint32_t word = about;
-	struct np_wire w;
-
-	np_frame_put(frame, &head, NULL, NULL);
-	np_wire_write_to(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	np_wire_u32(&w, "about", &word);
-}
-
-int
-np_ext_ask_get(const uint8_t frame[NP_FRAME_SIZE], enum np_ext_about *about, struct np_err *err)
-{
-	struct np_wire w;
-	uint32_t word;
-
-	np_wire_read_from(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	np_wire_u32(&w, "about", &word);
-	if (word != NP_ABOUT_TEST && word != NP_ABOUT_HOST) {
-		return np_fail(err, NP_EPEER, EINVAL, "evidence about %u", word);
-	}
-	*about = (enum np_ext_about)word;
-	return NP_OK;
-}
-
-void
-np_part_put(uint8_t frame[NP_FRAME_SIZE], const struct np_part *p)
-{
-	struct np_head head = { .code = NP_EXT_PART, .word = 0 };
-	struct np_part m = *p;
-	struct np_wire w;
-
-	np_frame_put(frame, &head, NULL, NULL);
-	np_wire_write_to(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	np_wire_u32(&w, "total", &m.total);
-	np_wire_u32(&w, "number", &m.number);
-	np_wire_u32(&w, "size", &m.size);
-	np_wire_bytes(&w, "bytes", (uint8_t *)m.bytes, m.size);
-}
-
-int
-np_part_get(const uint8_t frame[NP_FRAME_SIZE], struct np_part *p, struct np_err *err)
-{
-	struct np_wire w;
-
-	np_wire_read_from(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	np_wire_u32(&w, "total", &p->total);
-	np_wire_u32(&w, "number", &p->number);
-	np_wire_u32(&w, "size", &p->size);
-	p->bytes = frame + HEAD + w.at;
-	if (np_frame_head(frame).code != NP_EXT_PART || p->size > NP_PART_MAX ||
-	    p->total > NP_EXT_BYTES) {
-		return np_fail(err, NP_EPEER, EINVAL, "part %u of evidence: %u bytes of %u",
-			       p->number, p->size, p->total);
-	}
-	return NP_OK;
 }

@@ -156,12 +156,12 @@ np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_layout
 }
 
 struct np_head
-np_frame_head(const uint8_t frame[NP_FRAME_SIZE])
+np_frame_head(const uint8_t message[NP_HEAD_SIZE])
 {
 	struct np_head h;
 	struct np_wire w;
 
-	np_wire_read_from(&w, frame, NP_FRAME_SIZE);
+	np_wire_read_from(&w, message, NP_HEAD_SIZE);
 	head_layout(&w, &h);
 	return h;
 }

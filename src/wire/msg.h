@@ -17,6 +17,7 @@ struct np_wire;
 
 enum {
 	NP_FRAME_SIZE = 656, /* bytes of every message, both directions, 2.6.0 and later */
+	NP_HEAD_SIZE = 8,    /* of these the first two words */
 	NP_PORT = 12865      /* the daemon's well-known port */
 };
 
@@ -67,7 +68,7 @@ enum { NP_WD_NONE = 0, NP_WD_TRANSMIT = 2, NP_WD_RECEIVE = 4, NP_WD_BOTH = 6 };
 #define NP_WB_MTU_DISCOVER 0x10000U
 #define NP_WB_KEEPALIVE 0x80000000U
 
-/* First two words of every message. */
+/* First two words of every message. Those of ours have their length in the second one. */
 struct np_head {
 	uint32_t code;
 	int32_t word; /* request: CPU to bind the server to, -1 none; answer: 0 or error */
@@ -145,7 +146,7 @@ void np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_l
 		  const void *m);
 
 /* The two words every message starts with. */
-struct np_head np_frame_head(const uint8_t frame[NP_FRAME_SIZE]);
+struct np_head np_frame_head(const uint8_t message[NP_HEAD_SIZE]);
 
 /*
  * Read a message's body into *m. Texts always come out ended; NP_EPEER with the field's name in

@@ -1,31 +1,5 @@
 #include "wire/plan.h"
 
-#include "wire/ext.h"
-
-/*
- * Each message fits into a frame with all of its fields: as many bytes as this struct has. But no
- * test has all of them: "station" is of frames, "batch" of datagrams, "congestion" of TCP and DCCP,
- * "service" of DCCP, and the two of further addresses are of SCTP, which leaves out least.
- */
-enum { NEVER_TOGETHER = 60 };
-#define NP_T_MESSAGE(message, code, title)                                                         \
-	struct message##_on_wire {                                                                 \
-		uint8_t head[NP_TAGGED_AT];
-#define NP_T_U32(message, tag, name, ...) uint8_t name[12];
-#define NP_T_I32(message, tag, name, ...) uint8_t name[12];
-#define NP_T_I64(message, tag, name, ...) uint8_t name[16];
-#define NP_T_U64(message, tag, name, ...) uint8_t name[16];
-#define NP_T_F64(message, tag, name, ...) uint8_t name[16];
-#define NP_T_TEXT(message, tag, name, room, note) uint8_t name[8 + ((room) + 2) / 4 * 4];
-#define NP_T_BYTES(message, tag, name, room, note) uint8_t name[8 + ((room) + 3) / 4 * 4];
-#define NP_T_LIST(message, tag, name, room, note) uint8_t name[8 + 4 * (room)];
-#define NP_T_END(message)                                                                          \
-	}                                                                                          \
-	;                                                                                          \
-	_Static_assert(sizeof(struct message##_on_wire) <= NP_FRAME_SIZE + NEVER_TOGETHER,         \
-		       "too many fields");
-#include "wire/plan.def"
-
 #define NUMBER(message, tag, kind, name, least, most, absent)                                      \
 	{ tag, kind, #name, offsetof(struct np_##message##_message, name), 0, least, most, absent },
 #define SEVERAL(message, tag, kind, name, room)                                                    \
@@ -49,9 +23,10 @@ enum { NEVER_TOGETHER = 60 };
 	;
 #include "wire/plan.def"
 
-#define TABLE(rows, name, code)                                                                    \
+#define TABLE(rows, name, type)                                                                    \
 	{                                                                                          \
-		name, code, sizeof(struct np_##rows##_message), rows##_rows,                       \
+		name, type, sizeof(struct np_##rows##_message),                                    \
+		    sizeof(struct np_##rows##_whole) - NP_TAGGED_AT, rows##_rows,                  \
 		    sizeof(rows##_rows) / sizeof(rows##_rows[0])                                   \
 	}
 
@@ -59,3 +34,35 @@ const struct np_tagged np_tagged_plan = TABLE(plan, "PLAN", NP_PLAN);
 const struct np_tagged np_tagged_grant = TABLE(grant, "GRANT", NP_PLAN + 1);
 const struct np_tagged np_tagged_result = TABLE(result, "RESULT", NP_PLAN + 2);
 const struct np_tagged np_tagged_engines = TABLE(plan, "ENGINES", NP_EXT_ENGINES);
+const struct np_tagged np_tagged_evidence = TABLE(evidence, "EVIDENCE", NP_EXT_EVIDENCE);
+const struct np_tagged np_tagged_error = TABLE(error, "ERROR", NP_EXT_ERROR);
+
+static size_t
+most_of(const struct np_tagged *const *list, size_t count, uint32_t type)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i]->type == type) {
+			return list[i]->most;
+		}
+	}
+	return 0;
+}
+
+size_t
+np_request_most(uint32_t type)
+{
+	static const struct np_tagged *const list[] = { &np_tagged_plan, &np_tagged_engines,
+							&np_tagged_evidence };
+
+	return most_of(list, sizeof(list) / sizeof(list[0]), type);
+}
+
+size_t
+np_answer_most(uint32_t type)
+{
+	static const struct np_tagged *const list[] = { &np_tagged_grant, &np_tagged_result,
+							&np_tagged_error };
+
+	return type == NP_EXT_BAG ? NP_EXT_BYTES
+				  : most_of(list, sizeof(list) / sizeof(list[0]), type);
+}

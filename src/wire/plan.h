@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT and RESULT (plan.def): a test as two ends of Plumbline agree on it, behind a greeting
- * in which the daemon has said NP_CAP_PLAN. Each is one frame of tagged fields.
+ * PLAN, GRANT, RESULT and the like (plan.def): a test as two ends of Plumbline agree on it, behind
+ * a greeting (ext.h).
  */
 #ifndef NP_WIRE_PLAN_H
 #define NP_WIRE_PLAN_H
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/cpulist.h"
+#include "wire/ext.h"
 #include "wire/msg.h"
 #include "wire/tagged.h"
 
@@ -41,7 +42,7 @@ enum {
 #define NP_WP_TLS_SHIFT 16
 #define NP_WP_TLS_FIRST 0x1301U
 
-/* struct np_plan_message, np_grant_message, np_result_message. */
+/* struct np_plan_message, np_grant_message and so on. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {
 #define NP_T_U32(message, tag, name, least, most, absent, note) uint32_t name;
 #define NP_T_I32(message, tag, name, least, most, absent, note) int32_t name;
@@ -63,9 +64,40 @@ enum {
 	;
 #include "wire/plan.def"
 
-extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result;
+/* As many bytes as each message has with all of its fields: struct np_plan_whole and so on. */
+#define NP_T_MESSAGE(message, code, title)                                                         \
+	struct np_##message##_whole {                                                              \
+		uint8_t head[NP_TAGGED_AT];
+#define NP_T_U32(message, tag, name, ...) uint8_t name[12];
+#define NP_T_I32(message, tag, name, ...) uint8_t name[12];
+#define NP_T_I64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_U64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_F64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_TEXT(message, tag, name, room, note) uint8_t name[8 + ((room) + 2) / 4 * 4];
+#define NP_T_BYTES(message, tag, name, room, note) uint8_t name[8 + ((room) + 3) / 4 * 4];
+#define NP_T_LIST(message, tag, name, room, note) uint8_t name[8 + 4 * (room)];
+#define NP_T_END(message)                                                                          \
+	}                                                                                          \
+	;
+#include "wire/plan.def"
 
-/* ENGINES (wire/ext.h) has the fields of a PLAN. */
+/* Room for any of them, and for a frame of netperf's. */
+enum { NP_MESSAGE_MAX = sizeof(struct np_plan_whole) };
+_Static_assert(sizeof(struct np_grant_whole) <= NP_MESSAGE_MAX &&
+		   sizeof(struct np_result_whole) <= NP_MESSAGE_MAX &&
+		   sizeof(struct np_error_whole) <= NP_MESSAGE_MAX &&
+		   sizeof(struct np_plan_whole) >= NP_FRAME_SIZE,
+	       "PLAN is the largest message");
+
+extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result, np_tagged_evidence,
+    np_tagged_error;
+
+/* ENGINES has the fields of a PLAN. */
 extern const struct np_tagged np_tagged_engines;
+
+/* Bytes of fields that a daemon, or a client, may be sent in a message of that type; 0: none such.
+ */
+size_t np_request_most(uint32_t type);
+size_t np_answer_most(uint32_t type);
 
 #endif

@@ -5,10 +5,16 @@
 
 #include "wire/wire.h"
 
+size_t
+np_tag_padded(size_t length)
+{
+	return (length + 3) & ~(size_t)3;
+}
+
 static size_t
 padding(size_t n)
 {
-	return (4 - n % 4) % 4;
+	return np_tag_padded(n) - n;
 }
 
 void
@@ -23,7 +29,7 @@ np_tag_put(struct np_wire *w, uint32_t tag, size_t length)
 void
 np_tag_pad(struct np_wire *w, size_t length)
 {
-	/* The last field of a message that is full may go without. */
+	/* The last field of a message may go without. */
 	if (padding(length) <= np_wire_left(w)) {
 		np_wire_skip(w, padding(length));
 	}
@@ -200,13 +206,22 @@ move(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t leng
 }
 
 void
-np_tagged_put(const struct np_tagged *t, int32_t word, const void *m, uint8_t frame[NP_FRAME_SIZE])
+np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length)
 {
-	struct np_head head = { .code = t->code, .word = word };
+	uint32_t bytes = (uint32_t)length;
 	struct np_wire w;
 
-	np_frame_put(frame, &head, NULL, NULL);
-	np_wire_write_to(&w, frame + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	np_wire_write_to(&w, message, NP_TAGGED_AT);
+	np_wire_u32(&w, "type", &type);
+	np_wire_u32(&w, "length", &bytes);
+}
+
+size_t
+np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
+{
+	struct np_wire w;
+
+	np_wire_write_to(&w, message + NP_TAGGED_AT, t->most);
 	for (size_t i = 0; i < t->rows; i++) {
 		const struct np_tag_row *r = &t->row[i];
 		uint8_t *member = (uint8_t *)m + r->at;
@@ -218,6 +233,8 @@ np_tagged_put(const struct np_tagged *t, int32_t word, const void *m, uint8_t fr
 			np_tag_pad(&w, length);
 		}
 	}
+	np_tagged_head(message, t->type, w.at);
+	return NP_TAGGED_AT + w.at;
 }
 
 /* Can a field of that kind have `length` bytes? */
@@ -293,13 +310,12 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 }
 
 int
-np_tagged_get(const struct np_tagged *t, const uint8_t frame[NP_FRAME_SIZE], void *m,
-	      struct np_err *err)
+np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err)
 {
 	struct np_wire w;
 
 	np_tagged_init(t, m);
-	np_wire_read_from(&w, frame + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	np_wire_read_from(&w, message + NP_TAGGED_AT, (uint32_t)np_frame_head(message).word);
 	for (;;) {
 		const struct np_tag_row *r;
 		uint32_t tag;

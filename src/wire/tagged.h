@@ -1,11 +1,14 @@
 /*
- * Messages whose fields are tagged: each field has a tag, a length and that many bytes, padded
- * to 4. Tag 0 ends them. Unknown tags are skipped, so that later versions may have more of them.
- * Such a message is described by a table of its fields; what is true of one is true of all.
+ * Messages of ours: a type, the length of the fields behind it, and these. Each field has a tag, a
+ * length and that many bytes, padded to 4. Unknown tags are skipped, so that later versions may
+ * have more of them. Such a message is described by a table of its fields, from which its largest
+ * length follows; what is true of one is true of all. The first word tells it from netperf's
+ * messages.
  */
 #ifndef NP_WIRE_TAGGED_H
 #define NP_WIRE_TAGGED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +17,15 @@
 
 struct np_wire;
 
-/* Where the fields begin: behind the two words of every message. */
-enum { NP_TAGGED_AT = 8 };
+/* Where the fields begin: behind the type and the length. */
+enum { NP_TAGGED_AT = NP_HEAD_SIZE };
+
+/* Is it the type of a message of ours? */
+static inline bool
+np_is_ours(uint32_t type)
+{
+	return type >> 4 == NP_PLAN >> 4;
+}
 
 enum np_tag_kind {
 	NP_TAG_U32,
@@ -42,8 +52,9 @@ struct np_tag_row {
 /* One message. */
 struct np_tagged {
 	const char *name; /* for errors: "PLAN" */
-	uint32_t code;    /* its first word */
-	size_t size;      /* bytes of its struct */
+	uint32_t type;
+	size_t size; /* bytes of its struct */
+	size_t most; /* bytes that all of its fields can have */
 	const struct np_tag_row *row;
 	size_t rows;
 };
@@ -51,22 +62,30 @@ struct np_tagged {
 /* Every field absent: numbers as their rows say, no text, empty lists. */
 void np_tagged_init(const struct np_tagged *t, void *m);
 
-/* Write a whole message with that second word. Fields that are absent are left out. */
-void
-np_tagged_put(const struct np_tagged *t, int32_t word, const void *m, uint8_t frame[NP_FRAME_SIZE]);
+/*
+ * Write a whole message, for which there are NP_TAGGED_AT and t->most bytes. Fields that are absent
+ * are left out. Returns how many bytes it has.
+ */
+size_t np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message);
+
+/* Write the head of a message with that many bytes of fields. */
+void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length);
 
 /*
- * Read one. NP_EPEER with EINVAL, and the field's name, for a number outside its bounds, a text or
- * a list that is too long, and a field that is cut off. Texts come as they are, but ended.
+ * Read a whole message, of as many bytes as its head says. NP_EPEER with EINVAL, and the field's
+ * name, for a number outside its bounds, a text or a list that is too long, and a field that is cut
+ * off. Texts come as they are, but ended.
  */
-int np_tagged_get(const struct np_tagged *t, const uint8_t frame[NP_FRAME_SIZE], void *m,
-		  struct np_err *err);
+int np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err);
 
 /* The row of that tag, or NULL. */
 const struct np_tag_row *np_tagged_row(const struct np_tagged *t, uint32_t tag);
 
 /* --- field by field, for messages without a table ----------------------------------------------
  */
+
+/* Bytes with what pads them. */
+size_t np_tag_padded(size_t length);
 
 /* What stands before a field's bytes. */
 void np_tag_put(struct np_wire *w, uint32_t tag, size_t length);

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import lib
+import ours
+from ours import field
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 4.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
-FRAME = 656
+FRAME = ours.FRAME
 PROMPT_S = 0.1        # from a client's connect to its first answer
 STILL_S = 10          # after which a test that moves nothing may be ended for others
 DAY_S = 86400
@@ -34,7 +36,6 @@ HONEST_STARTS = 40 if lib.LONG else 10
 BURST = 1000 if lib.LONG else 400  # requests and resets
 KEY = "correct horse battery staple"
 HELLO, CHALLENGE, PROOF = 0x504C0001, 0x504C0002, 0x504C0003
-PLAN = 0x504C0030
 MANY = 101 if lib.LONG else 40     # of what a daemon has in small
 DATAGRAM_PORTS, FLOWS = (101, 64) if lib.LONG else (30, 15)
 SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # networks of IPv6: /48
@@ -49,25 +50,15 @@ def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
     return struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0")
 
 
-def field(tag: int, value: bytes) -> bytes:
-    return struct.pack("!II", tag, len(value)) + value + bytes(-len(value) % 4)
-
-
 def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine: str = "", seconds: int = DAY_S,
          *more: bytes) -> bytes:
     """PLAN: what OMNI can't say. Requests and responses are of a byte."""
     words = [(5, 4), (7, 1), (8, 1), (32, flows), (35, threads)]
-    parts = [field(1, pattern.encode()), field(2, transport.encode()), field(6, struct.pack("!q", seconds)),
+    parts = [field(1, pattern.encode()), field(2, transport.encode()), field(6, struct.pack("!q", 1000 * seconds)),
              *(field(tag, struct.pack("!i", value)) for tag, value in words)]
     if engine:
         parts.append(field(34, engine.encode()))
-    return (struct.pack("!Ii", PLAN, -1) + b"".join((*parts, *more))).ljust(FRAME, b"\0")
-
-
-def ports_of(grant: bytes) -> "List[int]":
-    """That a GRANT, the answer to a PLAN, names."""
-    tag, size = struct.unpack("!II", grant[8:16])
-    return list(struct.unpack(f"!{size // 4}I", grant[16:16 + size])) if tag == 1 else []
+    return ours.message(ours.PLAN, *parts, *more)
 
 
 CALIBRATE = struct.pack("!Ii", 5, -1).ljust(FRAME, b"\0")
@@ -79,31 +70,24 @@ def calling(port: int, source: str) -> socket.socket:
     return conn
 
 
-def answer(conn: socket.socket) -> bytes:
-    data = b""
-    while len(data) < FRAME:
-        part = conn.recv(FRAME - len(data))
-        if not part:
-            raise ConnectionError(f"closed after {len(data)} bytes of an answer")
-        data += part
-    return data
-
-
-def error(frame: bytes) -> int:
-    return int(struct.unpack("!4xi", frame[:8])[0])
+def ask(conn: socket.socket, request: bytes) -> ours.Came:
+    """The answer; a PLAN needs a greeting."""
+    if request[:4] == ours.word(ours.PLAN):
+        ours.greet(conn)
+    conn.sendall(request)
+    return ours.receive(conn)
 
 
 def start(port: int, source: str = HONEST) -> float:
     """Seconds from the connect of an honest client to the grant of its test."""
     begun = time.monotonic()
     with calling(port, source) as conn:
-        conn.sendall(request(5))
-        got = answer(conn)
+        got = ask(conn, request(5))
         seconds = time.monotonic() - begun
         conn.shutdown(socket.SHUT_WR)
         with suppress(OSError):
             conn.recv(1)  # until its session has ended: it takes as much room as the next one
-    assert error(got) == 0, f"refused, error {error(got)}"
+    assert got.error == 0, f"refused, error {got.error}"
     return seconds
 
 
@@ -164,21 +148,19 @@ class Idle:
 
     def add(self, source: str, frame: bytes) -> bool:
         conn = self._stack.enter_context(calling(self._port, source))
-        conn.sendall(frame)
-        got = answer(conn)
-        if error(got) != 0:
+        got = ask(conn, frame)
+        if got.error != 0:
             self.refused += 1
             return False
-        if struct.unpack("!I", frame[:4])[0] == PLAN:
-            self._connect(source, frame, ports_of(got))
+        if got.kind == ours.GRANT:
+            self._connect(source, frame, ours.ports_of(got))
         elif frame != CALIBRATE:
             data = self._stack.enter_context(socket.socket())
             data.bind((source, 0))
-            data.connect(("127.0.0.1", struct.unpack("!I", got[52:56])[0]))
+            data.connect(("127.0.0.1", struct.unpack("!I", got.body[44:48])[0]))
         return True
 
-
-    def _connect(self, source: str, frame: bytes, ports: "List[int]") -> None:
+    def _connect(self, source: str, frame: bytes, ports: "Sequence[int]") -> None:
         """All data connections of a test over TCP."""
         if b"TCP" not in frame:
             return
@@ -281,8 +263,7 @@ def filled(fill: Fill) -> "Iterator[lib.Daemon]":
         while idle.add(GREEDY, fill.frame):
             assert len(daemon.children()) <= fill.most, "it is not given away: the test is blind"
         with calling(daemon.port, GREEDY) as conn:
-            conn.sendall(fill.frame)
-            assert error(answer(conn)) == fill.error
+            assert ask(conn, fill.frame).error == fill.error
         assert in_use(daemon, fill.what) == (fill.held, fill.most), in_use(daemon, fill.what)
         yield daemon
 
@@ -459,7 +440,7 @@ def stay(port: int, count: int) -> None:
         conns = [stack.enter_context(calling(port, GREEDY)) for _ in range(count)]
         for conn in conns:
             conn.sendall(CALIBRATE)
-        if any(error(answer(conn)) != 0 for conn in conns):
+        if any(ours.receive(conn).error != 0 for conn in conns):
             raise SystemExit("somebody was refused")
 
 
@@ -485,7 +466,7 @@ def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
                 conn.settimeout(max(0.01, until - time.monotonic()))
                 if option == "--key-file":
                     conn.sendall(struct.pack("!IiI", HELLO, -1, 2).ljust(FRAME, b"\1"))
-                    answer(conn)
+                    ours.receive(conn)
                     conn.sendall(struct.pack("!IiI", PROOF, -1, 2).ljust(FRAME, b"\2"))
                 else:
                     conn.sendall(struct.pack("!Ii", 6, -1).ljust(FRAME, b"x"))

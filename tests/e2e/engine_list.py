@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import kernel
 import lib
+import ours
 
 HOST = "127.0.0.1"
 PATIENCE = 60
@@ -47,7 +48,7 @@ def whys(rows: Any) -> "Dict[str, Optional[str]]":
 def rings() -> List[str]:
     """What a daemon has to be started with so that all engines can be had at its end, too."""
     here = whys(listed([lib.netperf(), "-t", "TCP_RR"])["near"])
-    return ["--spin", "8", *(("--uring", "2") if here.get("uring", "none") is None else ())]
+    return ["--spin", "8", *(("--uring", "2", "--max-filters", "128") if here.get("uring", "none") is None else ())]
 
 
 # ---- what is said ----
@@ -152,35 +153,17 @@ def nobody_there() -> None:
 # ---- daemons that are none of ours, or hostile ----
 
 
-def word(value: int) -> bytes:
-    return (value & 0xffffffff).to_bytes(4, "big")
-
-
-def frame(code: int, error: int, body: bytes = b"") -> bytes:
-    return (word(code) + word(error) + body).ljust(FRAME, b"\0")
-
-
-def field(tag: int, value: int) -> bytes:
-    return word(tag) + word(4) + word(value)
-
-
 def text(name: bytes, value: bytes) -> bytes:
     """A text in a bag."""
-    padded = [part + b"\0" * (-len(part) % 4) for part in (name, value)]
-    return word(3) + word(len(name)) + word(len(value)) + b"".join(padded)
-
-
-def part(bag: bytes, total: Optional[int] = None) -> bytes:
-    return frame(0x504c0013, 0, word(len(bag) if total is None else total) + word(0) + word(len(bag)) + bag)
+    return ours.field(3, ours.word(len(name)) + name + bytes(-len(name) % 4) + value)
 
 
 def welcome(caps: int) -> bytes:
-    return frame(0x504c0011, 0, field(1, 1) + field(2, caps))
+    return ours.frame(ours.WELCOME, 0, ours.number(1, 1) + ours.number(2, caps))
 
 
-ALL = 64 | 32
-STOCK = [frame(0, 998), frame(5, 0)]
-OLDER = [welcome(32)]
+STOCK = [ours.frame(0, 998), ours.frame(5, 0)]
+OLDER = [welcome(ours.FIGURES)]
 
 
 class Script:
@@ -216,12 +199,7 @@ class Script:
     def _answer(self, control: socket.socket) -> None:
         control.settimeout(PATIENCE)
         while True:
-            got = b""
-            while len(got) < FRAME:
-                more = control.recv(FRAME - len(got))
-                if not more:
-                    return
-                got += more
+            ours.receive(control)
             answer = next(self._answers, b"")
             if not answer:
                 return
@@ -240,7 +218,7 @@ def others_say_nothing(answers: "List[bytes]") -> None:
 def what_a_stranger_says_is_harmless() -> None:
     bag = (text(b"steam.help", "\u202egnip \u200b".encode() + b"\x1b[31m\xff\nengines") + text(b"steam.why", b"no coal\x07")
            + text(b"why", b"?") + text(b"sync", b"?") + text(b"a.b.help", b"?") + text(b".help", b"?"))
-    with Script([welcome(ALL), part(bag)] * 2) as script:
+    with Script([welcome(ours.PLANS), ours.message(ours.BAG, bag)] * 2) as script:
         document = listed(client(script.port))
         assert whys(document["far"]) == {"steam": "no coal?"}, document
         got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
@@ -251,12 +229,12 @@ def what_a_stranger_says_is_harmless() -> None:
 
 # Answers to the question that make no sense, and what the line about them says.
 NONSENSE = (
-    ([welcome(ALL), part(b"", total=4)], "does not fit"),
-    ([welcome(ALL), part(b"xyz")], "cut off"),
-    ([welcome(ALL), part(b"", total=1 << 30)], "part 0"),
-    ([welcome(ALL), frame(0x504c0013, 22)], "error 22"),
-    ([welcome(ALL), frame(0x504c0031, 0)], "0x504c0013"),
-    ([welcome(ALL)], ""),
+    ([welcome(ours.PLANS), ours.word(ours.BAG) + ours.word(4)], "8 of 12 bytes"),
+    ([welcome(ours.PLANS), ours.message(ours.BAG, b"xyz")], "cut off"),
+    ([welcome(ours.PLANS), ours.word(ours.BAG) + ours.word(1 << 30)], "0x504c0035 with 1073741824 bytes"),
+    ([welcome(ours.PLANS), ours.message(ours.ERROR, ours.number(1, 22))], "error 22"),
+    ([welcome(ours.PLANS), ours.message(ours.GRANT)], "0x504c0035"),
+    ([welcome(ours.PLANS)], ""),
 )
 
 
@@ -269,27 +247,20 @@ def nonsense(answers: "List[bytes]", says: str) -> None:
 
 def hostile_questions(port: int) -> None:
     """The daemon answers what makes no sense with an error, and goes on with others."""
-    def ask(*fields: bytes) -> "Tuple[int, int]":
+    def ask(*fields: bytes) -> ours.Came:
         with socket.create_connection((HOST, port)) as control:
             control.settimeout(PATIENCE)
-            control.sendall(frame(0x504c0014, -1, b"".join(fields)))
-            got = b""
-            while len(got) < FRAME:
-                more = control.recv(FRAME - len(got))
-                assert more, "hung up"
-                got += more
-        return int.from_bytes(got[:4], "big"), int.from_bytes(got[4:8], "big")
+            ours.greet(control)
+            control.sendall(ours.message(ours.ENGINES, *fields))
+            return ours.receive(control)
 
-    def words(tag: int, value: bytes) -> bytes:
-        return word(tag) + word(len(value)) + value + b"\0" * (-len(value) % 4)
-
-    rr = (words(1, b"rr"), words(2, b"TCP"), field(3, 1), field(5, 4), field(7, 1), field(8, 1))
-    assert ask(*rr) == (0x504c0013, 0)
-    for fields in ((), (words(1, b"rr"),), (*rr, field(32, 0)), (*rr, words(34, b"steam")), (*rr, word(7) + word(999)),
-                   (*rr, field(41, 1025))):
-        code, error = ask(*fields)
-        assert code == 0x504c0013 and error != 0, (fields, code, error)
-    assert ask(*rr) == (0x504c0013, 0)
+    rr = (ours.field(1, b"rr"), ours.field(2, b"TCP"), *(ours.number(*one) for one in ((3, 1), (5, 4), (7, 1), (8, 1))))
+    assert ask(*rr)[:2] == (ours.BAG, 0)
+    for fields in ((), (ours.field(1, b"rr"),), (*rr, ours.number(32, 0)), (*rr, ours.field(34, b"steam")),
+                   (*rr, ours.word(7) + ours.word(999)), (*rr, ours.number(41, 1025))):
+        came = ask(*fields)
+        assert came.kind == ours.ERROR and came.error in (22, 93, 95), (fields, came)
+    assert ask(*rr)[:2] == (ours.BAG, 0)
 
 
 # ---- that it is true ----

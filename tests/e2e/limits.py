@@ -17,6 +17,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 import attacks
 import lib
+import ours
 
 AT_ONCE = 6
 PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
@@ -200,9 +201,7 @@ def behind_its_window() -> str:
     plan = attacks.plan("stream", "TCP", 1, 1, "", 1, attacks.field(37, struct.pack("!I", 100)))
     with lib.Daemon() as daemon, ExitStack() as stack:
         control = calling(daemon.port, stack)
-        control.sendall(plan)
-        grant = control.recv(FRAME, socket.MSG_WAITALL)
-        data = calling(attacks.ports_of(grant)[0], stack)
+        data = calling(ours.ports_of(attacks.ask(control, plan))[0], stack)
         began = time.monotonic()
         while (took := time.monotonic() - began) < 40 * PATIENCE:
             if took > 1.5:

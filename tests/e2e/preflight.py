@@ -11,6 +11,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import families
 import lib
+import ours
 
 LINE = re.compile(r"(ok|look|warn|unread) +(local|remote) +([\w.:-]+): ([^|]*)"
                   r"(?: \| ([^|]+) \| ([^|]+))?$")
@@ -163,20 +164,15 @@ def nobody_there() -> None:
 
 def greeted_late() -> None:
     """Who does not greet at once is in a session that may read nothing: it grants plans, and no facts."""
-    def word(value: int) -> bytes:
-        return value.to_bytes(4, "big")
-
-    hello = word(1) + word(4) + word(1) + word(2) + word(4) + word(2 | 32)  # version 1; facts of the host, plans
     with lib.Daemon() as daemon, socket.create_connection(("127.0.0.1", daemon.port)) as control:
         control.settimeout(60)
-        for code, body, error in ((101, b"", 998), (0x504c0010, hello, 0), (0x504c0012, word(2), 998)):
-            control.sendall(word(code) + b"\xff" * 4 + body.ljust(648, b"\0"))
-            answer = b""
-            while len(answer) < 656:
-                answer += control.recv(656 - len(answer))
-            assert int.from_bytes(answer[4:8], "big") == error, f"{code}: {answer[:16].hex()}"
-            if code == 0x504c0010:
-                assert word(2) + word(4) + word(32) in answer, answer[:64].hex()
+        control.sendall(ours.frame(101, -1))
+        assert ours.receive(control).error == 998
+        control.sendall(ours.hello(ours.FACTS | ours.PLANS))
+        came = ours.receive(control)
+        assert came.kind == ours.WELCOME and ours.number(2, ours.PLANS) in came.body, came
+        control.sendall(ours.message(ours.EVIDENCE, ours.number(1, 2)))
+        assert ours.receive(control)[:2] == (ours.ERROR, 13)
 
 
 def others_congestion() -> str:

@@ -16,6 +16,7 @@ from typing import Any, List, Sequence
 import attacks
 import flows
 import lib
+import ours
 import placement
 
 HOST = "127.0.0.1"
@@ -186,8 +187,8 @@ def the_daemon_sleeps_before_data() -> None:
     """A client that has its test, and the connection, and says nothing."""
     with lib.Daemon(args=MAY, grace=None) as daemon, ExitStack() as stack:
         control = stack.enter_context(attacks.calling(daemon.port, HOST))
-        control.sendall(attacks.plan("rr", "TCP", engine="spin"))
-        data = stack.enter_context(attacks.calling(attacks.ports_of(attacks.answer(control))[0], HOST))
+        grant = attacks.ask(control, attacks.plan("rr", "TCP", engine="spin"))
+        data = stack.enter_context(attacks.calling(ours.ports_of(grant)[0], HOST))
         assert lib.wait_for(lambda: sleeps(daemon), PATIENCE), "it does not sleep"
         data.sendall(b"x")
         assert data.recv(1), "no response"

@@ -45,8 +45,8 @@ INSIDE = "NP_TORTURE_INSIDE"
 
 DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
 OMNI = 97
-HELLO, WELCOME, EVIDENCE, PART = range(0x504c0010, 0x504c0014)
-PLAN, GRANT = 0x504c0030, 0x504c0031
+HELLO, WELCOME = 0x504c0010, 0x504c0011
+PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = OURS = range(0x504c0030, 0x504c0037)
 TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as the server sees them
 OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
 
@@ -184,12 +184,15 @@ class Peer:
     def answer(self) -> Optional[bytes]:
         """A message, of an old client's size at least; None when the daemon has closed."""
         until = time.monotonic() + ANSWER_S * PATIENCE
-        got = b""
-        while len(got) < OLD_FRAME:
-            part = self._receive(FRAME - len(got), until, "neither an answer nor a close")
+        got, least, most = b"", 8, 8
+        while len(got) < least:
+            part = self._receive(most - len(got), until, "neither an answer nor a close")
             if not part:
                 return None
             got += part
+            if len(got) == least == 8:
+                ours = 8 + struct.unpack("!I", got[4:])[0]
+                least, most = (ours, ours) if code_of(got) in OURS else (OLD_FRAME, FRAME)
         self.answers += 1
         return got
 
@@ -458,6 +461,10 @@ def greeting(rng: random.Random) -> bytes:
     return (words(HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
 
 
+def ours(kind: int, body: bytes, length: Optional[int] = None) -> bytes:
+    return words(kind, len(body) if length is None else length) + body
+
+
 def tagged(rng: random.Random, fields: "Dict[int, bytes]") -> bytes:
     said = list(fields.items())
     rng.shuffle(said)
@@ -476,7 +483,7 @@ def a_plan(rng: random.Random) -> bytes:
     for tag in rng.sample(list(fields), rng.randrange(3)):
         if rng.randrange(3) == 0:
             fields[tag] = words(rng.choice(ABSURD))
-    return (words(PLAN, -1) + tagged(rng, fields))[:FRAME].ljust(FRAME, b"\0")
+    return ours(rng.choice((PLAN, PLAN, PLAN, ENGINES)), tagged(rng, fields))
 
 
 def ports_in(grant: bytes) -> List[int]:
@@ -493,9 +500,12 @@ def ports_in(grant: bytes) -> List[int]:
 
 def planner(peer: Peer, rng: random.Random, _number: int) -> None:
     """Asks for a crowd of data connections, and makes some of them, or half of one."""
+    if rng.randrange(10):
+        peer.say(frame(HELLO, -1, 1, 4, 1, 2, 4, 32))
+        peer.answer()
     peer.say(a_plan(rng))
     answer = peer.answer()
-    if answer is None or code_of(answer) != GRANT or answer[4:8] != words(0):
+    if answer is None or code_of(answer) != GRANT:
         leave(peer, rng)
         return
     peer.granted += 1
@@ -519,9 +529,9 @@ def curious(peer: Peer, rng: random.Random, _number: int) -> None:
     says = [greeting(rng)] if rng.randrange(4) else []
     for _ in range(rng.randrange(1, 16)):
         says.append(rng.choice((
-            greeting(rng), frame(EVIDENCE, -1, rng.choice((1, 2, 2, *ABSURD))),
-            frame(PART, 0, *(rng.choice(ABSURD) for _ in range(3))), frame(WELCOME, 0, 1, 4, 1),
-            harmless(rng), words(EVIDENCE) + rng.randbytes(FRAME - 4))))
+            greeting(rng), ours(EVIDENCE, words(1, 4, rng.choice((1, 2, 2, *ABSURD)))), a_plan(rng),
+            ours(rng.choice(OURS), rng.randbytes(rng.randrange(100)), rng.choice((None, *ABSURD))),
+            frame(WELCOME, 0, 1, 4, 1), harmless(rng), ours(EVIDENCE, rng.randbytes(FRAME)))))
     peer.say(b"".join(says))
     if rng.randrange(3):
         peer.half_close()

@@ -1,7 +1,8 @@
 /*
  * A peer's bytes in arbitrary pieces: whole messages come out as they went in, be they of 656 or,
- * from old clients, of 256 bytes. The input is a byte (1: an old client may come) and pieces, each
- * two bytes of length and that many bytes.
+ * from old clients, of 256 bytes, or of ours, of a length of their own. The input is a byte (1: an
+ * old client may come, 2: the ends have greeted) and pieces, each two bytes of length and that many
+ * bytes.
  *
  * The clock stands in for itself: a wait with nothing to read ends at once, as at its deadline.
  */
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "wire/chan.h"
+#include "wire/tagged.h"
 
 /* In place of libc's. */
 int
@@ -30,15 +32,27 @@ struct peer {
 	size_t sent_size, taken;
 };
 
+enum { MOST = 1000 };
+
+/* Messages of ours of even types are expected. */
+static size_t
+most_of(uint32_t type)
+{
+	return type % 2 == 0 ? MOST : 0;
+}
+
 /* A message is there: it is what was sent next. */
 static void
 take_whole(struct peer *p)
 {
-	must(p->chan.have == p->chan.size);
-	must(p->chan.size == NP_FRAME_SIZE || p->chan.size == NP_OLD_FRAME_SIZE);
-	must(p->taken + p->chan.size <= p->sent_size);
-	must(memcmp(p->chan.in, p->sent + p->taken, p->chan.size) == 0);
-	p->taken += p->chan.size;
+	size_t size = p->chan.have;
+
+	must(size == p->chan.due);
+	must(p->chan.is_ours || size == NP_FRAME_SIZE || size == NP_OLD_FRAME_SIZE);
+	must(!p->chan.is_ours || size <= NP_TAGGED_AT + MOST);
+	must(p->taken + size <= p->sent_size);
+	must(memcmp(np_chan_message(&p->chan), p->sent + p->taken, size) == 0);
+	p->taken += size;
 }
 
 /* Takes what there is. Returns false when the channel is of no more use. */
@@ -61,7 +75,7 @@ take(struct peer *p, bool wait)
 			state = np_chan_read(&p->chan, &err);
 		}
 		must(state != NP_CHAN_BROKEN || err.msg[0] != '\0');
-		must(p->chan.have <= p->chan.size);
+		must(p->chan.have <= p->chan.due);
 		if (state != NP_CHAN_WHOLE) {
 			return state == NP_CHAN_MORE;
 		}
@@ -102,11 +116,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(sent != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0);
 	must(np_chan_open(&p.chan, fd[1], "the fuzzer", &err) == NP_OK);
 	p.chan.may_be_old = old;
+	p.chan.most = size > 0 && (data[0] & 2) != 0 ? most_of : NULL;
 	if (size > 0 && size < 1 << 16) {
 		talk(&p, fd[0], old, data + 1, size - 1, sent);
 	}
 	close(fd[0]);
-	close(fd[1]);
+	np_chan_close(&p.chan);
 	free(sent);
 	return 0;
 }

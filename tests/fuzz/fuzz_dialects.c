@@ -7,6 +7,7 @@
 #include "bench/bench.h"
 #include "run/talk.h"
 #include "tests/fuzz/fuzz.h"
+#include "wire/tagged.h"
 
 static void
 be_asked(const struct np_dialect *d, const uint8_t *frame)
@@ -70,6 +71,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t code = 0; code < 1000; code++) {
 		try_code(code, frame);
 	}
+	/* A message of ours of as many bytes as there are. */
+	np_tagged_head(frame, NP_PLAN, sizeof(frame) - NP_TAGGED_AT);
 	try_code(NP_PLAN, frame);
 	be_asked(&engines, frame);
 	return 0;

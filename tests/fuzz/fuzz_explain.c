@@ -16,6 +16,7 @@
 #include "stats/ceiling.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/ext.h"
+#include "wire/tagged.h"
 
 /* What the rules look at; seeds have their numbers, so that others come last. */
 static const char *const names[] = {
@@ -269,18 +270,22 @@ next_bag(struct input *in, size_t items, bool raw)
 	struct np_bag *made = np_bag_new(), *read = np_bag_new();
 	struct np_err err;
 	uint8_t *bytes;
-	size_t size;
 
 	must(made != NULL && read != NULL);
 	for (size_t i = 0; i < items && in->left > 0; i++) {
 		put_item(in, made);
 	}
 	if (raw) {
-		(void)np_bag_decode(in->at, in->left, read, &err);
+		bytes = malloc(NP_TAGGED_AT + in->left);
+		must(bytes != NULL);
+		np_tagged_head(bytes, NP_EXT_BAG, in->left);
+		memcpy(bytes + NP_TAGGED_AT, in->at, in->left);
+		(void)np_bag_decode(bytes, read, &err);
+		free(bytes);
 		in->left = 0;
 	} else {
-		must(np_bag_encode(made, &bytes, &size, &err) == NP_OK);
-		must(np_bag_decode(bytes, size, read, &err) == NP_OK);
+		must(np_bag_encode(made, &bytes, &err) == NP_OK);
+		must(np_bag_decode(bytes, read, &err) == NP_OK);
 		free(bytes);
 	}
 	np_bag_free(made);

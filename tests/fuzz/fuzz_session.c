@@ -3,8 +3,8 @@
  * data connection, so that every test that is granted ends where it would meet.
  *
  * The input is a byte of FLAGS and messages, each a byte that tells how many bytes follow (the rest
- * are zeros). As root it runs in a network of its own, where there is nothing but a loopback
- * interface: nobody's ports are touched, and datagrams and frames go nowhere.
+ * of netperf's are zeros). As root it runs in a network of its own, where there is nothing but a
+ * loopback interface: nobody's ports are touched, and datagrams and frames go nowhere.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "run/server.h"
+#include "wire/tagged.h"
 
 enum { MESSAGES = 12 };
 enum { F_OLD = 1, F_TCP = 2, F_QUIET = 8, F_READ = 16, F_CUT = 32 };
@@ -88,6 +89,20 @@ tcp_pair(int fd[2])
 	return fd[1] >= 0;
 }
 
+/* Bytes of the message of which there are n: one of ours ends there, with the length that it has.
+ */
+static size_t
+whole(uint8_t *frame, size_t n, size_t frame_size)
+{
+	uint32_t type = np_frame_head(frame).code;
+
+	if (n < NP_TAGGED_AT || !np_is_ours(type)) {
+		return frame_size;
+	}
+	np_tagged_head(frame, type, n - NP_TAGGED_AT);
+	return n;
+}
+
 /* The messages; with F_READ the first one is not sent but in the channel already. */
 static void
 send_all(const uint8_t *data, size_t size, uint8_t flags, int fd, struct np_chan *c)
@@ -104,11 +119,13 @@ send_all(const uint8_t *data, size_t size, uint8_t flags, int fd, struct np_chan
 		if (i == 0 && (flags & F_READ) != 0) {
 			memset(c->in, 0, sizeof(c->in));
 			memcpy(c->in, frame, frame_size);
-			c->size = c->have = frame_size;
+			c->size = c->have = c->due = frame_size;
 			c->first = np_frame_head(frame).code;
 			continue;
 		}
-		n = size == 0 && (flags & F_CUT) != 0 ? n : frame_size;
+		if (size > 0 || (flags & F_CUT) == 0) {
+			n = whole(frame, n, frame_size);
+		}
 		must(send(fd, frame, n, MSG_NOSIGNAL) == (ssize_t)n);
 	}
 	must(shutdown(fd, SHUT_WR) == 0);
@@ -122,7 +139,7 @@ serve(struct np_chan *c, uint8_t flags)
 		.log = &log,
 		.peer = "the fuzzer",
 		.quiet = (flags & F_QUIET) != 0,
-		.caps = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE | NP_CAP_PLAN | NP_CAP_ENGINES,
+		.caps = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE | NP_CAP_PLAN,
 		.limits = { .seconds = 1, .bytes = 16 << 20, .message = 1 << 20, .idle_s = 1 },
 	};
 	struct np_err err = { .code = NP_OK };

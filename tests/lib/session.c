@@ -1,6 +1,8 @@
 #include "tests/lib/session.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
@@ -15,6 +17,10 @@ serve(void *arg)
 
 	s->rc = np_chan_open(&chan, s->served_fd, "the script", &s->err);
 	chan.may_be_old = true;
+	if (!s->is_stranger) {
+		chan.most = np_request_most;
+		s->server.granted = s->server.caps != 0 ? s->server.caps : NP_CAP_PLAN;
+	}
 	if (s->rc == NP_OK) {
 		s->rc = np_server_serve(&s->server, &chan, &s->err);
 	}
@@ -33,18 +39,32 @@ session_open_with(struct session *s, int fill_dir)
 	session_open_as(s, &(struct np_server){ .fill_dir = fill_dir });
 }
 
-void
-session_open_as(struct session *s, const struct np_server *server)
+static void
+open_for(struct session *s, const struct np_server *server, bool is_stranger)
 {
 	int fd[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-	*s = (struct session){ .fd = fd[0], .served_fd = fd[1], .rc = -1 };
+	*s = (struct session){
+		.fd = fd[0], .served_fd = fd[1], .rc = -1, .is_stranger = is_stranger
+	};
 	s->log.level = NP_LOG_INFO;
 	s->server = *server;
 	s->server.log = &s->log;
 	s->server.peer = "the script";
 	assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+void
+session_open_as(struct session *s, const struct np_server *server)
+{
+	open_for(s, server, false);
+}
+
+void
+session_open_stranger(struct session *s, const struct np_server *server)
+{
+	open_for(s, server, true);
 }
 
 int
@@ -68,24 +88,65 @@ ask(const struct session *s, uint32_t code, np_layout *layout, const void *m)
 void
 ask_tagged(const struct session *s, const struct np_tagged *t, const void *m)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
+	size_t size = np_tagged_put(t, m, message);
 
-	np_tagged_put(t, -1, m, frame);
-	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
+	assert_true(put_bytes(s->fd, message, size));
+}
+
+uint8_t *
+next_message(int fd)
+{
+	uint8_t *message = calloc(1, NP_FRAME_SIZE);
+	struct np_head head;
+	size_t size = NP_FRAME_SIZE;
+
+	assert_non_null(message);
+	assert_true(get_bytes(fd, message, NP_TAGGED_AT));
+	head = np_frame_head(message);
+	if (np_is_ours(head.code)) {
+		size = NP_TAGGED_AT + (size_t)(uint32_t)head.word;
+		assert_true(size <= NP_EXT_BYTES);
+		message = realloc(message, size);
+		assert_non_null(message);
+	}
+	assert_true(get_bytes(fd, message + NP_TAGGED_AT, size - NP_TAGGED_AT));
+	return message;
+}
+
+/* Code and error; why, unless NULL, gets the words of an ERROR. */
+static struct np_head
+head_of(const uint8_t *message, struct np_why *why)
+{
+	struct np_head head = np_frame_head(message);
+	struct np_error_message m;
+	struct np_err err;
+
+	if (np_is_ours(head.code)) {
+		head.word = 0;
+	}
+	if (head.code == NP_EXT_ERROR) {
+		assert_int_equal(np_tagged_get(&np_tagged_error, message, &m, &err), NP_OK);
+		head.word = (int32_t)m.number;
+	}
+	if (head.code == NP_EXT_ERROR && why != NULL) {
+		why->magic = NP_WHY_MAGIC;
+		snprintf(why->text, sizeof(why->text), "%.*s", (int)sizeof(why->text) - 1, m.text);
+	}
+	return head;
 }
 
 struct np_head
 answer_tagged(const struct session *s, const struct np_tagged *t, void *m)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_head head;
+	uint8_t *message = next_message(s->fd);
+	struct np_head head = head_of(message, NULL);
 	struct np_err err;
 
-	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
-	head = np_frame_head(frame);
-	if (head.word == 0 && head.code == t->code) {
-		assert_int_equal(np_tagged_get(t, frame, m, &err), NP_OK);
+	if (head.code == t->type) {
+		assert_int_equal(np_tagged_get(t, message, m, &err), NP_OK);
 	}
+	free(message);
 	return head;
 }
 
@@ -107,14 +168,15 @@ five_by_plan(void)
 struct np_head
 answer(const struct session *s, np_layout *layout, void *m)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t *message = next_message(s->fd);
+	struct np_head head = head_of(message, layout == np_why_layout ? m : NULL);
 	struct np_err err;
 
-	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
-	if (layout != NULL) {
-		assert_int_equal(np_frame_get(frame, layout, m, &err), NP_OK);
+	if (layout != NULL && !np_is_ours(head.code)) {
+		assert_int_equal(np_frame_get(message, layout, m, &err), NP_OK);
 	}
-	return np_frame_head(frame);
+	free(message);
+	return head;
 }
 
 struct np_omni_request

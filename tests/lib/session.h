@@ -14,6 +14,7 @@ struct session {
 	int fd, served_fd;
 	struct np_log log;
 	struct np_server server;
+	bool is_stranger; /* who has not greeted */
 	struct np_err err;
 	int rc;
 	pthread_t thread;
@@ -24,8 +25,14 @@ void session_open(struct session *s);
 /* The same as a daemon that has a directory of fill files. */
 void session_open_with(struct session *s, int fill_dir);
 
-/* The same with all that the daemon's program may set; log and peer are filled in here. */
+/*
+ * The same with all that the daemon's program may set; log and peer are filled in here. As if the
+ * ends had greeted each other, and all of server->caps were granted, NP_CAP_PLAN if that is 0.
+ */
 void session_open_as(struct session *s, const struct np_server *server);
+
+/* The same without a greeting. */
+void session_open_stranger(struct session *s, const struct np_server *server);
 
 /* Hang up; returns what the session ended with. */
 int session_close(struct session *s);
@@ -33,14 +40,20 @@ int session_close(struct session *s);
 /* Send a request. */
 void ask(const struct session *s, uint32_t code, np_layout *layout, const void *m);
 
-/* The same for a message of tagged fields. */
+/* The same for a message of ours. */
 void ask_tagged(const struct session *s, const struct np_tagged *t, const void *m);
 
-/* The next answer's head; its body, too, unless layout is NULL. */
+/*
+ * The next answer's code and error; its body, too, unless layout is NULL. ERROR is read as if it
+ * were netperf's, with a struct np_why.
+ */
 struct np_head answer(const struct session *s, np_layout *layout, void *m);
 
-/* The same of a message of tagged fields, which is read if it has that code and no error. */
+/* The same of a message of ours, which is read if it has that type. */
 struct np_head answer_tagged(const struct session *s, const struct np_tagged *t, void *m);
+
+/* The whole message that comes next, which the caller frees. */
+uint8_t *next_message(int fd);
 
 /* A plan that is served: five requests of 16 bytes over TCP, responses of 8. */
 struct np_plan_message five_by_plan(void);

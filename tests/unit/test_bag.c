@@ -9,6 +9,7 @@
 
 #include "tests/lib/check.h"
 #include "wire/ext.h"
+#include "wire/tagged.h"
 
 static struct np_bag *
 full_of_everything(void)
@@ -129,10 +130,10 @@ TEST(a_bag_survives_the_trip)
 	struct np_bag *b = full_of_everything(), *again = np_bag_new();
 	struct np_err err;
 	uint8_t *bytes;
-	size_t size;
 
-	assert_int_equal(np_bag_encode(b, &bytes, &size, &err), NP_OK);
-	assert_int_equal(np_bag_decode(bytes, size, again, &err), NP_OK);
+	assert_int_equal(np_bag_encode(b, &bytes, &err), NP_OK);
+	assert_int_equal(np_frame_head(bytes).code, NP_EXT_BAG);
+	assert_int_equal(np_bag_decode(bytes, again, &err), NP_OK);
 	check_everything(again);
 	np_bag_free(b);
 	np_bag_free(again);
@@ -146,10 +147,14 @@ TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 	uint8_t *bytes;
 	size_t size, whole = 0;
 
-	np_bag_encode(b, &bytes, &size, &err);
-	for (size_t n = 0; n < size; n++) {
+	np_bag_encode(b, &bytes, &err);
+	size = (uint32_t)np_frame_head(bytes).word;
+	for (size_t n = 0; n < size; n += 4) {
 		struct np_bag *again = np_bag_new();
-		int rc = np_bag_decode(bytes, n, again, &err);
+		int rc;
+
+		np_tagged_head(bytes, NP_EXT_BAG, n);
+		rc = np_bag_decode(bytes, again, &err);
 
 		assert_true(rc == NP_OK || rc == NP_EPEER);
 		whole += rc == NP_OK; /* between two values */
@@ -160,19 +165,33 @@ TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 	free(bytes);
 }
 
+/* These bytes as the fields of a bag. */
+static int
+decode(const uint8_t *fields, size_t size, struct np_bag *b, struct np_err *err)
+{
+	uint8_t message[200];
+
+	assert_true(NP_TAGGED_AT + size <= sizeof(message));
+	np_tagged_head(message, NP_EXT_BAG, size);
+	memcpy(message + NP_TAGGED_AT, fields, size);
+	return np_bag_decode(message, b, err);
+}
+
 TEST(a_receiver_skips_what_it_does_not_know)
 {
 	/* A kind of the future, a name that is none, an integer of three bytes; then a value. */
 	static const uint8_t bytes[] = {
-		0, 0, 0, 99, 0, 0, 0, 1, 0, 0, 0, 2, 'x', 0, 0, 0, 1, 2, 0, 0, /* kind 99 */
-		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 8, '/', 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, /* "/" */
-		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 3, 'y', 0, 0, 0, 1, 2, 3, 0, /* short */
-		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 8, 'z', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5,
+		0, 0, 0, 99, 0, 0, 0, 10, 0, 0, 0, 1, 'x', 0, 0, 0, 1, 2, 0, 0, /* kind 99 */
+		0, 0, 0, 1,  0, 0, 0, 16, 0, 0, 0, 1, '/', 0, 0, 0, 1, 2, 3, 4,
+		5, 6, 7, 8,                                                     /* "/" */
+		0, 0, 0, 1,  0, 0, 0, 11, 0, 0, 0, 1, 'y', 0, 0, 0, 1, 2, 3, 0, /* short */
+		0, 0, 0, 1,  0, 0, 0, 16, 0, 0, 0, 1, 'z', 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 5,
 	};
 	struct np_bag *b = np_bag_new();
 	struct np_err err;
 
-	assert_int_equal(np_bag_decode(bytes, sizeof(bytes), b, &err), NP_OK);
+	assert_int_equal(decode(bytes, sizeof(bytes), b, &err), NP_OK);
 	assert_int_equal(np_bag_count(b), 1);
 	assert_true(np_bag_number(b, "z") == 5);
 	np_bag_free(b);
@@ -180,7 +199,9 @@ TEST(a_receiver_skips_what_it_does_not_know)
 
 TEST(lengths_beyond_the_end_are_refused)
 {
-	static const uint32_t lengths[][2] = { { 1, 0xffffffff }, { 0xffffffff, 1 }, { 1, 9 } };
+	/* Of the field, and of the name in it. */
+	static const uint32_t lengths[][2] = { { 0xffffffff, 1 },  { 17, 1 },  { 3, 0 },
+					       { 16, 0xffffffff }, { 16, 13 }, { 7, 1 } };
 	struct np_err err;
 
 	for (size_t i = 0; i < LEN(lengths); i++) {
@@ -191,12 +212,12 @@ TEST(lengths_beyond_the_end_are_refused)
 			bytes[4 + n] = (uint8_t)(lengths[i][0] >> (24 - 8 * n));
 			bytes[8 + n] = (uint8_t)(lengths[i][1] >> (24 - 8 * n));
 		}
-		assert_int_equal(np_bag_decode(bytes, sizeof(bytes), b, &err), NP_EPEER);
+		assert_int_equal(decode(bytes, sizeof(bytes), b, &err), NP_EPEER);
 		np_bag_free(b);
 	}
 }
 
-/* ---- Greetings and parts ---- */
+/* ---- Greetings ---- */
 
 TEST(a_greeting_survives_the_trip)
 {
@@ -255,22 +276,6 @@ TEST(a_field_of_the_future_is_skipped)
 	memcpy(frame + 8, fields, sizeof(fields));
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_OK);
 	assert_int_equal(m.version, 2);
-}
-
-TEST(a_part_keeps_within_its_frame)
-{
-	uint8_t frame[NP_FRAME_SIZE], bytes[NP_PART_MAX];
-	struct np_part p = { .total = 5000, .number = 2, .size = NP_PART_MAX, .bytes = bytes }, q;
-	struct np_err err;
-
-	memset(bytes, 0xab, sizeof(bytes));
-	np_part_put(frame, &p);
-	assert_int_equal(np_part_get(frame, &q, &err), NP_OK);
-	assert_int_equal(q.number, 2);
-	assert_int_equal(q.total, 5000);
-	assert_memory_equal(q.bytes, bytes, sizeof(bytes));
-	frame[18] = 0xff; /* the size's third byte */
-	assert_int_equal(np_part_get(frame, &q, &err), NP_EPEER);
 }
 
 TEST(terminals_have_nothing_to_obey)

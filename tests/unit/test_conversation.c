@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/root.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 #include "wire/plan.h"
 
@@ -578,9 +580,9 @@ answer_with_an_echo(int fd)
 }
 
 static void
-end_with_a_part(int fd)
+end_with_a_greeting(int fd)
 {
-	end_with(fd, NP_EXT_PART, 0);
+	end_with(fd, NP_EXT_WELCOME, 0);
 }
 
 static void
@@ -595,8 +597,8 @@ TEST(an_answer_to_something_else_is_an_error)
 	    answer_with_results, 1, NP_EPEER,
 	    "sent a message of code 99 instead of the response to the test's request, code 98");
 	assert_fails(answer_with_an_echo, 1, NP_EPEER, "of code 97 instead of");
-	assert_fails(end_with_a_part, -1000, NP_EPEER,
-		     "of code 0x504c0013 instead of the test's results, code 99");
+	assert_fails(end_with_a_greeting, -1000, NP_EPEER,
+		     "of code 0x504c0011 instead of the test's results, code 99");
 	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 instead of");
 }
 
@@ -604,15 +606,14 @@ static void
 grant_more_flows(int fd)
 {
 	struct np_grant_message m;
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 
-	take_request(fd);
+	free(next_message(fd));
 	np_tagged_init(&np_tagged_grant, &m);
 	m.ports.count = 1;
 	m.ports.at[0] = 4711;
 	m.flows = 5;
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
-	assert_true(put_bytes(fd, frame, sizeof(frame)));
+	assert_true(put_bytes(fd, message, np_tagged_put(&np_tagged_grant, &m, message)));
 }
 
 TEST(a_grant_of_more_flows_is_an_error)
@@ -626,6 +627,7 @@ TEST(a_grant_of_more_flows_is_an_error)
 
 	meet(&d, &c, AF_INET, grant_more_flows);
 	c.granted.caps = NP_CAP_PLAN;
+	c.chan.most = np_answer_most;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
 	p.flows = 4;
 	assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_EPEER);
@@ -642,17 +644,28 @@ calibrate_wrongly(int fd)
 	take_request(fd);
 }
 
+/* A RESULT, where a bag is due. */
 static void
 tell_wrongly(int fd)
 {
-	struct np_part p = { .total = NP_PART_MAX + 1, .size = NP_PART_MAX };
-	uint8_t frame[NP_FRAME_SIZE], bytes[NP_PART_MAX] = { 0 };
+	struct np_result_message m;
+	uint8_t message[NP_MESSAGE_MAX];
 
+	free(next_message(fd));
+	np_tagged_init(&np_tagged_result, &m);
+	put_bytes(fd, message, np_tagged_put(&np_tagged_result, &m, message));
 	take_request(fd);
-	p.bytes = bytes;
-	np_part_put(frame, &p);
-	put_bytes(fd, frame, sizeof(frame));
-	answer_by(fd, NP_EXT_WELCOME, 0, 0);
+}
+
+/* More than a bag may have, of which nothing is waited for. */
+static void
+tell_too_much(int fd)
+{
+	uint8_t head[NP_TAGGED_AT];
+
+	free(next_message(fd));
+	np_tagged_head(head, NP_EXT_BAG, NP_EXT_BYTES + 1);
+	put_bytes(fd, head, sizeof(head));
 	take_request(fd);
 }
 
@@ -669,16 +682,18 @@ TEST(a_calibration_and_evidence_have_codes_of_their_own)
 	assert_has(err.msg, "of code 601 instead of the calibration, code 5");
 	part(&d, &c);
 
-	meet(&d, &c, AF_INET, answer_with_results);
-	c.granted.caps = NP_CAP_HOST;
-	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "of code 99 instead of the evidence, code 0x504c0013");
-	part(&d, &c);
-
 	meet(&d, &c, AF_INET, tell_wrongly);
 	c.granted.caps = NP_CAP_HOST;
+	c.chan.most = np_answer_most;
 	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "of code 0x504c0011 instead of the evidence, code 0x504c0013");
+	assert_has(err.msg, "of code 0x504c0032 instead of the evidence, code 0x504c0035");
+	part(&d, &c);
+
+	meet(&d, &c, AF_INET, tell_too_much);
+	c.granted.caps = NP_CAP_HOST;
+	c.chan.most = np_answer_most;
+	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
+	assert_has(err.msg, "a message of type 0x504c0035 with 524289 bytes");
 	part(&d, &c);
 }
 

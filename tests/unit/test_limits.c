@@ -219,7 +219,7 @@ expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, 
 
 	open_limited(&s, limits, &b);
 	ask_tagged(&s, &np_tagged_plan, m);
-	expect_why(&s, NP_PLAN + 1, error, words);
+	expect_why(&s, NP_EXT_ERROR, error, words);
 	session_close(&s);
 	assert_int_equal(b.asked, 0);
 	assert_int_equal(b.refused_with, error);

@@ -320,7 +320,7 @@ refusal_of(const struct np_eth *link, const char *why_not, const struct np_plan_
 	ask_tagged(&s, &np_tagged_plan, m);
 	head = answer(&s, np_why_layout, why);
 	session_close(&s);
-	assert_int_equal(head.code, NP_PLAN + 1);
+	assert_int_equal(head.code, NP_EXT_ERROR);
 	return head.word;
 }
 
@@ -362,7 +362,7 @@ TEST(a_daemon_refuses_what_is_no_test)
 TEST(a_grant_without_a_tag_is_none)
 {
 	struct np_grant_message m;
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_far far;
 	struct np_err err;
 
@@ -370,21 +370,21 @@ TEST(a_grant_without_a_tag_is_none)
 	np_tagged_init(&np_tagged_grant, &m);
 	m.mtu = 1500;
 	m.station.count = NP_ETH_MAC;
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	np_tagged_put(&np_tagged_grant, &m, frame);
 	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_EPEER);
 	assert_true(strstr(err.msg, "tag") != NULL);
 	m.token = 1;
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	np_tagged_put(&np_tagged_grant, &m, frame);
 	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_OK);
 	m.station.count--;
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	np_tagged_put(&np_tagged_grant, &m, frame);
 	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_EPEER);
 }
 
 TEST(counts_of_more_than_32_bits_come_whole)
 {
 	struct np_result_message m;
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_far far;
 	struct np_err err;
 
@@ -393,7 +393,7 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	m.bytes_received = INT64_C(5) << 40;
 	m.receive_calls = INT64_C(3) << 33;
 	m.elapsed_ns = 2500000000;
-	np_tagged_put(&np_tagged_result, 0, &m, frame);
+	np_tagged_put(&np_tagged_result, &m, frame);
 	assert_int_equal(np_dialect(NP_PLAN)->reported(frame, &far, &err), NP_OK);
 	assert_true(far.received == UINT64_C(5) << 40);
 	assert_true(far.receives == INT64_C(3) << 33);

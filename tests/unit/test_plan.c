@@ -13,8 +13,9 @@
 #include "tests/lib/sockets.h"
 #include "wire/wire.h"
 
-static const struct np_tagged *const messages[] = { &np_tagged_plan, &np_tagged_grant,
-						    &np_tagged_result, &np_tagged_engines };
+static const struct np_tagged *const messages[] = { &np_tagged_plan,     &np_tagged_grant,
+						    &np_tagged_result,   &np_tagged_engines,
+						    &np_tagged_evidence, &np_tagged_error };
 
 /* Zeroed room of exactly one message, so that a store behind it is noticed. */
 static void *
@@ -77,15 +78,20 @@ fill(const struct np_tag_row *r, uint8_t *member, uint64_t *seed)
 static void
 expect_same(const struct np_tagged *t, const void *m)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t message[NP_MESSAGE_MAX];
 	void *again = room_for(t);
 	struct np_err err = { .code = NP_OK };
+	size_t size;
 
-	memset(frame, 0xee, sizeof(frame));
-	np_tagged_put(t, -7, m, frame);
-	assert_int_equal(np_frame_head(frame).code, t->code);
-	assert_int_equal(np_frame_head(frame).word, -7);
-	if (np_tagged_get(t, frame, again, &err) != NP_OK) {
+	memset(message, 0xee, sizeof(message));
+	size = np_tagged_put(t, m, message);
+	assert_true(size <= NP_TAGGED_AT + t->most && size % 4 == 0);
+	assert_int_equal(np_frame_head(message).code, t->type);
+	assert_int_equal(np_frame_head(message).word, size - NP_TAGGED_AT);
+	for (size_t at = size; at < sizeof(message); at++) {
+		assert_int_equal(message[at], 0xee);
+	}
+	if (np_tagged_get(t, message, again, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	assert_memory_equal(again, m, t->size);
@@ -138,28 +144,28 @@ TEST(tables_are_whole)
 TEST(absent_fields_take_no_room)
 {
 	for (size_t i = 0; i < LEN(messages); i++) {
-		uint8_t frame[NP_FRAME_SIZE], *m = room_for(messages[i]);
+		uint8_t message[NP_MESSAGE_MAX], *m = room_for(messages[i]);
 
-		np_tagged_put(messages[i], 0, m, frame);
-		for (size_t at = NP_TAGGED_AT; at < sizeof(frame); at++) {
-			assert_int_equal(frame[at], 0);
-		}
+		assert_int_equal(np_tagged_put(messages[i], m, message), NP_TAGGED_AT);
 		expect_same(messages[i], m);
 		free(m);
 	}
 }
 
-/* A frame with one field of `length` bytes. */
+/* More than any message has. */
+enum { ROOM = 2 * NP_MESSAGE_MAX };
+
+/* A message with one field of `length` bytes. */
 static void
-one_field(uint8_t frame[NP_FRAME_SIZE], const struct np_tagged *t, uint32_t tag, uint64_t value,
+one_field(uint8_t frame[ROOM], const struct np_tagged *t, uint32_t tag, uint64_t value,
 	  size_t length)
 {
-	struct np_head head = { .code = t->code };
 	uint32_t word = (uint32_t)value;
 	struct np_wire w;
 
-	np_frame_put(frame, &head, NULL, NULL);
-	np_wire_write_to(&w, frame + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	memset(frame, 0, ROOM);
+	np_tagged_head(frame, t->type, 8 + np_tag_padded(length));
+	np_wire_write_to(&w, frame + NP_TAGGED_AT, ROOM - NP_TAGGED_AT);
 	np_tag_put(&w, tag, length);
 	if (length == 8) {
 		np_wire_u64_hilo(&w, "value", &value);
@@ -210,7 +216,7 @@ try_bounds(const struct np_tagged *t, const struct np_tag_row *r)
 	bool word = r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32;
 	int64_t floor = r->kind == NP_TAG_U32 ? 0 : word ? INT32_MIN : INT64_MIN;
 	int64_t roof = r->kind == NP_TAG_U32 ? UINT32_MAX : word ? INT32_MAX : INT64_MAX;
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[ROOM];
 
 	if (r->kind == NP_TAG_U64) {
 		return;
@@ -227,7 +233,7 @@ try_bounds(const struct np_tagged *t, const struct np_tag_row *r)
 
 TEST(each_field_keeps_to_its_bounds)
 {
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[ROOM];
 
 	for (size_t i = 0; i < LEN(messages); i++) {
 		for (size_t k = 0; k < messages[i]->rows; k++) {
@@ -249,7 +255,7 @@ TEST(each_field_keeps_to_its_bounds)
 TEST(what_is_no_number_is_refused)
 {
 	static const double nasty[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[ROOM];
 
 	for (size_t k = 0; k < np_tagged_result.rows; k++) {
 		const struct np_tag_row *r = &np_tagged_result.row[k];
@@ -267,7 +273,7 @@ TEST(what_is_no_number_is_refused)
 TEST(no_flows_and_too_many_are_none)
 {
 	static const uint32_t counts[] = { 0, 10001, UINT32_MAX };
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[ROOM];
 
 	for (size_t i = 0; i < LEN(counts); i++) {
 		one_field(frame, &np_tagged_plan, 32, counts[i], 4);
@@ -278,18 +284,19 @@ TEST(no_flows_and_too_many_are_none)
 TEST(unknown_tags_are_skipped)
 {
 	struct np_grant_message m, again;
-	uint8_t frame[NP_FRAME_SIZE], longer[NP_FRAME_SIZE] = { 0 };
+	uint8_t frame[NP_MESSAGE_MAX], longer[NP_MESSAGE_MAX] = { 0 };
+	size_t size;
 	struct np_err err = { .code = NP_OK };
 	struct np_wire w;
 
 	np_tagged_init(&np_tagged_grant, &m);
 	m.flows = 77;
 	m.token = 5;
-	np_tagged_put(&np_tagged_grant, 0, &m, frame);
-	memcpy(longer, frame, NP_TAGGED_AT);
-	np_wire_write_to(&w, longer + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	size = np_tagged_put(&np_tagged_grant, &m, frame);
+	np_tagged_head(longer, NP_PLAN + 1, size - NP_TAGGED_AT + 16);
+	np_wire_write_to(&w, longer + NP_TAGGED_AT, 8);
 	np_tag_put(&w, 4711, 7);
-	memcpy(longer + NP_TAGGED_AT + 16, frame + NP_TAGGED_AT, 100);
+	memcpy(longer + NP_TAGGED_AT + 16, frame + NP_TAGGED_AT, size - NP_TAGGED_AT);
 	assert_int_equal(np_tagged_get(&np_tagged_grant, longer, &again, &err), NP_OK);
 	assert_int_equal(again.flows, 77);
 	assert_true(again.token == 5);
@@ -297,8 +304,8 @@ TEST(unknown_tags_are_skipped)
 
 TEST(what_is_cut_off_is_refused)
 {
-	static const uint32_t lengths[] = { NP_FRAME_SIZE, UINT32_MAX, UINT32_MAX - 3, 641 };
-	uint8_t frame[NP_FRAME_SIZE];
+	static const uint32_t lengths[] = { NP_FRAME_SIZE, UINT32_MAX, UINT32_MAX - 3, 5 };
+	uint8_t frame[ROOM];
 	struct np_err err;
 
 	for (size_t i = 0; i < LEN(lengths); i++) {
@@ -318,17 +325,18 @@ TEST(what_is_cut_off_is_refused)
 /* Of two fields of one tag the second counts, and nothing of the first. */
 TEST(a_field_may_come_twice)
 {
-	uint8_t frame[NP_FRAME_SIZE], twice[NP_FRAME_SIZE] = { 0 };
+	uint8_t frame[NP_MESSAGE_MAX], twice[NP_MESSAGE_MAX] = { 0 };
+	size_t first, second;
 	struct np_plan_message m;
 	struct np_err err = { .code = NP_OK };
 
 	np_tagged_init(&np_tagged_plan, &m);
 	strcpy(m.pattern, "sendfile");
-	np_tagged_put(&np_tagged_plan, 0, &m, frame);
-	memcpy(twice, frame, 24);
+	first = np_tagged_put(&np_tagged_plan, &m, twice);
 	strcpy(m.pattern, "rr");
-	np_tagged_put(&np_tagged_plan, 0, &m, frame);
-	memcpy(twice + 24, frame + NP_TAGGED_AT, 100);
+	second = np_tagged_put(&np_tagged_plan, &m, frame) - NP_TAGGED_AT;
+	memcpy(twice + first, frame + NP_TAGGED_AT, second);
+	np_tagged_head(twice, NP_PLAN, first - NP_TAGGED_AT + second);
 	assert_int_equal(np_tagged_get(&np_tagged_plan, twice, &m, &err), NP_OK);
 	assert_string_equal(m.pattern, "rr");
 }

@@ -270,7 +270,7 @@ TEST(a_plan_that_makes_no_sense_is_refused)
 		session_open(&s);
 		ask_tagged(&s, &np_tagged_plan, &m);
 		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, rows[i].error);
 		assert_has(why.text, rows[i].says);
 		session_close(&s);
@@ -334,7 +334,7 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 		session_open(&s);
 		ask_tagged(&s, &np_tagged_plan, &m);
 		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, rows[i].error);
 		assert_has(why.text, "client_prefix");
 		session_close(&s);
@@ -367,7 +367,7 @@ TEST(a_ramp_that_nothing_ends_is_refused)
 		session_open(&s);
 		ask_tagged(&s, &np_tagged_plan, &m);
 		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, EOPNOTSUPP);
 		assert_has(why.text, "ramp of 100");
 		session_close(&s);

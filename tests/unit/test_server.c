@@ -143,24 +143,13 @@ no_refusal(void *ctx, int error)
 static struct np_bag *
 told_by(const struct session *s)
 {
-	uint8_t frame[NP_FRAME_SIZE], *bytes = NULL;
+	uint8_t *message = next_message(s->fd);
 	struct np_bag *b = np_bag_new();
-	struct np_part p = { .total = 1 };
 	struct np_err err;
-	size_t got = 0;
 
-	for (uint32_t number = 0; got < p.total; number++) {
-		assert_true(get_bytes(s->fd, frame, sizeof(frame)));
-		assert_int_equal(np_frame_head(frame).word, 0);
-		assert_int_equal(np_part_get(frame, &p, &err), NP_OK);
-		assert_int_equal(p.number, number);
-		bytes = bytes != NULL ? bytes : malloc(p.total);
-		assert_true(p.size > 0 && got + p.size <= p.total);
-		memcpy(bytes + got, p.bytes, p.size);
-		got += p.size;
-	}
-	assert_int_equal(np_bag_decode(bytes, got, b, &err), NP_OK);
-	free(bytes);
+	assert_int_equal(np_frame_head(message).code, NP_EXT_BAG);
+	assert_int_equal(np_bag_decode(message, b, &err), NP_OK);
+	free(message);
 	return b;
 }
 
@@ -197,7 +186,7 @@ TEST(engines_are_told_of_and_no_test_begins)
 {
 	bool asked = false;
 	struct np_server server = {
-		.caps = NP_CAP_ENGINES,
+		.caps = NP_CAP_PLAN,
 		.limits = { .message = 100 },
 		.leave = { .ask = no_turn, .refused = no_refusal, .ctx = &asked },
 	};
@@ -233,7 +222,7 @@ TEST(a_question_about_no_test_is_refused)
 	struct np_why why;
 	struct session s;
 
-	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_ENGINES });
+	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
 	strcpy(m.pattern, "steam");
 	ask_tagged(&s, &np_tagged_engines, &m);
 	assert_int_not_equal(answer(&s, np_why_layout, &why).word, 0);
@@ -241,13 +230,31 @@ TEST(a_question_about_no_test_is_refused)
 	session_close(&s);
 }
 
-TEST(engines_are_not_told_of_where_nobody_may_know)
+TEST(plans_need_to_have_been_granted)
 {
+	static const struct np_tagged *const asks[] = { &np_tagged_plan, &np_tagged_engines };
 	struct np_plan_message m = five_by_plan();
+	struct np_why why;
 	struct session s;
 
-	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
-	ask_tagged(&s, &np_tagged_engines, &m);
+	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_TEST });
+	for (size_t i = 0; i < LEN(asks); i++) {
+		ask_tagged(&s, asks[i], &m);
+		assert_int_equal(answer(&s, np_why_layout, &why).word, EACCES);
+		assert_has(why.text, "the greeting did not ask");
+		session_close(&s);
+		session_open_as(&s, &(struct np_server){ .caps = NP_CAP_TEST });
+	}
+	session_close(&s);
+}
+
+/* Who has not greeted sends netperf's messages, among which there is no PLAN. */
+TEST(strangers_have_no_messages_of_ours)
+{
+	struct session s;
+
+	session_open_stranger(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
+	ask(&s, NP_PLAN, NULL, NULL);
 	assert_int_equal(answer(&s, NULL, NULL).word, NP_E_UNKNOWN_REQUEST);
 	assert_alive(&s);
 	assert_int_equal(session_close(&s), NP_OK);

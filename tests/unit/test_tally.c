@@ -120,7 +120,7 @@ told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 {
 	struct np_plan client, p;
 	struct np_stop stop = { 0 };
-	uint8_t frame[NP_FRAME_SIZE];
+	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_tally t;
 	struct np_run run;
 	struct np_err err;

@@ -203,7 +203,7 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 	b->client.collect.caps = 0;
 	b->client.hooks =
 	    (struct np_client_hooks){ .ctx = told, .tell = keep_told, .patience_ns = 60 * NP_SEC };
-	b->target.wants.caps = NP_CAP_PLAN | NP_CAP_FRACTION;
+	b->target.wants.caps = NP_CAP_PLAN;
 	b->plan.length = 1;
 	b->plan.length_less_ms = 900;
 	b->plan.near.call.interval_burst = 1; /* little work */
@@ -227,7 +227,7 @@ TEST(the_far_end_keeps_a_fraction)
 	char told[1024];
 	struct bed b;
 
-	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN | NP_CAP_FRACTION, told);
+	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN, told);
 	assert_int_equal(b.plan.length_less_ms, 900);
 	assert_non_null(strstr(b.daemon.log, "length 0.1,"));
 	assert_string_equal(told, "");
@@ -236,18 +236,15 @@ TEST(the_far_end_keeps_a_fraction)
 /* Where its clock ends the test, a far end that does not know of fractions makes it longer. */
 TEST(a_fraction_is_rounded_up_for_an_older_daemon)
 {
-	static const unsigned caps[] = { NP_CAP_PLAN, NP_CAP_TEST };
 	char told[1024];
 	struct bed b;
 
-	for (size_t i = 0; i < LEN(caps); i++) {
-		take_a_tenth(&b, "TCP_MAERTS", caps[i], told);
-		assert_int_equal(b.plan.length_less_ms, 0);
-		assert_non_null(strstr(b.daemon.log, "length 1,"));
-		assert_non_null(strstr(told, "-l 0.1: the netserver at 127.0.0.1"));
-		assert_non_null(strstr(told, "the test lasts 1 s\n"));
-		assert_null(strchr(strchr(told, '\n') + 1, '\n')); /* told once */
-	}
+	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_TEST, told);
+	assert_int_equal(b.plan.length_less_ms, 0);
+	assert_non_null(strstr(b.daemon.log, "length 1,"));
+	assert_non_null(strstr(told, "-l 0.1: the netserver at 127.0.0.1"));
+	assert_non_null(strstr(told, "the test lasts 1 s\n"));
+	assert_null(strchr(strchr(told, '\n') + 1, '\n')); /* told once */
 }
 
 TEST(a_fraction_is_this_ends_where_its_clock_counts)

@@ -1,0 +1,85 @@
+"""The messages that ends of Plumbline exchange: doc/protocol.md."""
+
+import socket
+import struct
+from typing import NamedTuple, Tuple
+
+FRAME = 656         # bytes of netperf's messages, of which are the greetings
+HELLO, WELCOME = 0x504c0010, 0x504c0011
+PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = range(0x504c0030, 0x504c0037)
+FIGURES, FACTS, PLANS = 1, 2, 32    # capabilities
+
+
+def word(value: int) -> bytes:
+    return struct.pack("!I", value & 0xffffffff)
+
+
+def field(tag: int, value: bytes) -> bytes:
+    return word(tag) + word(len(value)) + value + bytes(-len(value) % 4)
+
+
+def number(tag: int, value: int) -> bytes:
+    return field(tag, word(value))
+
+
+def frame(code: int, second: int, body: bytes = b"") -> bytes:
+    return (word(code) + word(second) + body).ljust(FRAME, b"\0")
+
+
+def message(kind: int, *fields: bytes) -> bytes:
+    body = b"".join(fields)
+    return word(kind) + word(len(body)) + body
+
+
+def hello(caps: int = PLANS) -> bytes:
+    return frame(HELLO, -1, number(1, 1) + number(2, caps))
+
+
+class Came(NamedTuple):
+    kind: int
+    error: int      # 0: none
+    body: bytes
+
+
+def take(conn: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = conn.recv(size - len(data))
+        if not part:
+            raise ConnectionError(f"closed after {len(data)} bytes of an answer")
+        data += part
+    return data
+
+
+def fields(body: bytes) -> "Tuple[Tuple[int, bytes], ...]":
+    found, at = [], 0
+    while at + 8 <= len(body):
+        tag, length = struct.unpack("!II", body[at:at + 8])
+        if tag == 0:
+            break
+        found.append((tag, body[at + 8:at + 8 + length]))
+        at += 8 + length + -length % 4
+    return tuple(found)
+
+
+def receive(conn: socket.socket) -> Came:
+    """A message of ours or one of netperf's, which the first word tells."""
+    head = take(conn, 8)
+    kind, second = struct.unpack("!Ii", head)
+    if kind >> 4 != PLAN >> 4:
+        return Came(kind, second, take(conn, FRAME - 8))
+    body = take(conn, second)
+    error = int.from_bytes(dict(fields(body)).get(1, word(22)), "big") if kind == ERROR else 0
+    return Came(kind, error, body)
+
+
+def greet(conn: socket.socket, caps: int = PLANS) -> None:
+    conn.sendall(hello(caps))
+    came = receive(conn)
+    assert came.kind == WELCOME and came.error == 0, came[:2]
+
+
+def ports_of(grant: Came) -> "Tuple[int, ...]":
+    """Those that a GRANT names."""
+    data = dict(fields(grant.body)).get(1, b"") if grant.kind == GRANT else b""
+    return struct.unpack(f"!{len(data) // 4}I", data)
