@@ -494,11 +494,11 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
 		return err->code;
 	}
-	if (NS_SANITIZED) {
-		return NP_OK;
-	}
 	if (s->evidence && limit_capabilities(kept_with_evidence, watched, err) != NP_OK) {
 		return err->code;
+	}
+	if (NS_SANITIZED) {
+		return NP_OK;
 	}
 	if (filter_calls(s, seal, err) != NP_OK) {
 		return err->code;

@@ -14,7 +14,7 @@
 
 /*
  * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
- * of the means they leave the user, no_new_privs and the number of descriptors.
+ * of the means they leave the user, capabilities, no_new_privs and the number of descriptors.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define NS_SANITIZED 1
