@@ -108,7 +108,11 @@ class Plan:
     def lab(self, point: Point) -> "Optional[List[str]]":
         """The options of netlab up for a point, None without a lab."""
         known = self.known(point)
-        return options.words(known["lab"], known) if known.get("lab") else None
+        if not known.get("lab"):
+            return None
+        words = options.words(known["lab"], known)
+        congestion = known.get("congestion")
+        return words if congestion is None or "--congestion" in words else [*words, "--congestion", str(congestion)]
 
     def host(self, point: Point) -> str:
         return str(self.known(point).get("host"))

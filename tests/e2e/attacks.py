@@ -310,12 +310,13 @@ def still_ports() -> str:
     begun = time.monotonic()
     with filled(FILLS[0]) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
-        got = 0
-        while got < 8 and time.monotonic() < begun + 6 * STILL_S:
+        got, filled_at = 0, time.monotonic()
+        while got < 8 and time.monotonic() < filled_at + 6 * STILL_S:
             got += idle.add(NEIGHBOUR, plan("rr", "TCP"))
             assert got <= 2 or time.monotonic() > begun + STILL_S - 1, f"{got} from the reserve"
             time.sleep(0.1)
-        assert got == 8 and idle.refused > 0, f"still tests stay: {got} ports, {daemon.log()[-600:]}"
+        was_slow = filled_at > begun + STILL_S / 2   # the first ones may go at once
+        assert got == 8 and (idle.refused > 0 or was_slow), f"still tests stay: {got} ports, {daemon.log()[-600:]}"
         assert f"event=session-still peer={GREEDY}" in daemon.log(), daemon.log()[-600:]
         return f"{got} ports after {time.monotonic() - begun:.1f} s, {idle.refused} refusals before"
 
@@ -365,8 +366,8 @@ def still_ones() -> str:
         mover = stack.enter_context(moving(daemon.port))
         big = stack.enter_context(moving(small.port, "--", "-M", "4m", "-S", "100k"))
         assert mover.under_way() and big.under_way()
-        got = False
-        while not got and time.monotonic() < begun + 4 * STILL_S:
+        got, until = False, time.monotonic() + 4 * STILL_S
+        while not got and time.monotonic() < until:
             with ExitStack() as other:
                 got = Idle(daemon.port, other).add(HONEST, big_request())
             took = time.monotonic() - begun

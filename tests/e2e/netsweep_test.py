@@ -1283,7 +1283,7 @@ class Labs(Sweeping):
         got = self.sweep("mtu", "--set", "mtu=576,1500", "--dry-run")
         words = [shlex.split(line) for line in got.out.splitlines() if not line.startswith("#")]
         ups = [line[2:] for line in words if line[1] == "up"]
-        self.assertEqual(ups, [["--rate", "100mbit", "--mtu", mtu] for mtu in ("576", "1500")])
+        self.assertEqual(ups, [["--rate", "100mbit", "--mtu", mtu, "--congestion", "cubic"] for mtu in ("576", "1500")])
         self.assertEqual(len([line for line in words if line[1:3] == ["exec", "client"]]), 12)
         self.assertEqual(words[-1][1], "down")
 

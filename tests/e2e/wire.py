@@ -329,7 +329,11 @@ def stock(lab: netns.Lab) -> str:
 
 
 def permitted(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
+    """Capabilities of a process, none of one that is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
     return int(re.search(r"^CapPrm:\s*([0-9a-f]+)", status, re.M)[1], 16)
 
 
