@@ -10,6 +10,7 @@
 #include "run/repeat.h"
 #include "run/report.h"
 #include "tests/fuzz/fuzz.h"
+#include "wire/tagged.h"
 
 struct input {
 	const uint8_t *at;
@@ -112,6 +113,16 @@ report(const struct np_outcome *out, const struct np_bench *bench, uint8_t style
 	free(hist);
 }
 
+/* One of ours has as many bytes as there are. */
+static void
+next_message(struct input *in, uint32_t code, uint8_t frame[NP_FRAME_SIZE])
+{
+	next_frame(in, frame);
+	if (np_is_ours(code)) {
+		np_tagged_head(frame, code, NP_FRAME_SIZE - NP_TAGGED_AT);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -129,9 +140,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	measure(bench, &p, &out);
 	dialect = np_dialect(bench->code);
 	must(dialect != NULL && dialect->granted != NULL && dialect->reported != NULL);
-	next_frame(&in, frame);
+	next_message(&in, bench->code + 1, frame);
 	(void)dialect->granted(frame, &out.far, &err);
-	next_frame(&in, frame);
+	next_message(&in, bench->code + 2, frame);
 	(void)dialect->reported(frame, &out.far, &err);
 	report(&out, bench, style);
 	return 0;

@@ -533,7 +533,7 @@ TEST(unix_requests_without_a_wish_ask_for_no_buffers)
 		const struct np_bench *b = np_bench_find(names[i / 2]);
 		struct np_worker w = { .send_size = 512 };
 		struct np_run run = { .worker = &w, .workers = 1, .terms = &no_terms };
-		uint8_t frame[NP_FRAME_SIZE];
+		uint8_t frame[NP_MESSAGE_MAX];
 		struct np_plan p, q;
 		struct np_err err;
 
