@@ -34,7 +34,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/counters.h \
 	%D%/stats/figure.c %D%/stats/figure.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
-	%D%/stats/meaning.c %D%/stats/meaning.h %D%/stats/meanings.def \
+	%D%/stats/meaning.c %D%/stats/meaning.h \
 	%D%/stats/metrics.def \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \

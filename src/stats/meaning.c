@@ -1,11 +1,10 @@
 #include "stats/meaning.h"
 
-/* By the figure's number, so that no order is to be kept. */
 static const struct np_meaning table[NP_METRICS] = {
-#define NP_MEANING(name, subject, unit, words)                                                     \
-	[NP_M_##name] = { NP_SUBJECT_##subject, unit, words },
-#include "stats/meanings.def"
-#undef NP_MEANING
+#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4, subject, unit, words)         \
+	{ NP_SUBJECT_##subject, unit, words },
+#include "stats/metrics.def"
+#undef NP_METRIC
 };
 
 const struct np_meaning *

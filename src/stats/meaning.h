@@ -1,5 +1,5 @@
 /*
- * What the figures mean (meanings.def), for people who choose some.
+ * What the figures mean (metrics.def), for people who choose some.
  */
 #ifndef NP_STATS_MEANING_H
 #define NP_STATS_MEANING_H
@@ -26,8 +26,8 @@ enum np_subject {
 };
 
 struct np_meaning {
-	enum np_subject subject; /* NONE: the figure has no row */
-	const char *unit;        /* "": none; "-f": the one of that option */
+	enum np_subject subject;
+	const char *unit; /* "": none; "-f": the one of that option */
 	const char *words;
 };
 

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 static const struct np_metric table[NP_METRICS] = {
-#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4)                               \
+#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4, ...)                          \
 	{ #name, NP_TYPE_##type, print, group, NP_COLLECT_##collect, { h1, h2, h3, h4 } },
 #include "stats/metrics.def"
 #undef NP_METRIC

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4) NP_M_##name,
+#define NP_METRIC(name, ...) NP_M_##name,
 enum np_metric_id {
 #include "stats/metrics.def"
 	NP_METRICS

@@ -481,7 +481,7 @@ class Figure(NamedTuple):
 def our_figures() -> List[Figure]:
     """The rows behind OUTPUT_END."""
     table = (lib.TOP / "src" / "stats" / "metrics.def").read_text()
-    rows = re.findall(r'^NP_METRIC\((\w+), \w+, "(?:[^"\\]|\\.)*", (\d), \w+,\s*((?:"[^"]*",?\s*){4})\)',
+    rows = re.findall(r'^NP_METRIC\((\w+), \w+, "(?:[^"\\]|\\.)*", (\d), \w+,\s*((?:"[^"]*",\s*){4})',
                       table[table.index("NP_METRIC(OUTPUT_END"):], re.M)
     return [Figure(name, group != "0", re.findall(r'"([^"]*)"', heads))
             for name, group, heads in rows[1:]]

@@ -316,7 +316,7 @@ TEST(every_figure_has_a_meaning)
 		const struct np_meaning *m = np_meaning((enum np_metric_id)id);
 
 		if (m->subject == NP_SUBJECT_NONE || m->words[0] == '\0') {
-			fail_msg("%s: no row in meanings.def",
+			fail_msg("%s: no words in metrics.def",
 				 np_metric((enum np_metric_id)id)->name);
 		}
 		assert_in_range(strlen(m->unit), 0, 8);
