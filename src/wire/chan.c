@@ -89,14 +89,12 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 {
 	char words[41];
 
-	if (c->is_ours) {
-		snprintf(out, size, "%zu of %zu bytes came", c->have, c->due);
-	} else if (np_frame_is_text(c->in, c->have)) {
+	if (!c->is_ours && np_frame_is_text(c->in, c->have)) {
 		quote(c, words, sizeof(words));
 		snprintf(out, size,
 			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
 			 words);
-	} else if (c->have % NP_OLD_FRAME_SIZE == 0) {
+	} else if (!c->is_ours && c->have % NP_OLD_FRAME_SIZE == 0) {
 		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
 			 NP_FRAME_SIZE);
 	} else {
