@@ -1,17 +1,10 @@
-# Manual pages and shell completions: written by hand in doc/*.in, with the options filled in from
-# the tables that the programs parse by. What fills them in has to run here, so that a build for
-# another machine goes without.
+# Manual pages and completions: scripts/mkdoc makes those of programs from the tables that the programs
+# parse by, which a program of each prints that has to run here, and those of scripts from their
+# parsers. The pages are in the tarball, for builds that can't make them.
 
-doc_sources = \
-	%D%/netperf.1.in \
-	%D%/netperf.bash.in \
-	%D%/netperf.fish.in \
-	%D%/netperf.zsh.in \
-	%D%/netserver.1.in \
-	%D%/netserver.bash.in \
-	%D%/netserver.fish.in \
-	%D%/netserver.zsh.in
-EXTRA_DIST += $(doc_sources)
+EXTRA_DIST += %D%/netgate.1.in %D%/netlab.1.in %D%/netperf.1.in %D%/netreport.1.in %D%/netserver.1.in \
+	%D%/netsweep.1.in %D%/netvm.1.in $(page_parts)
+page_parts = %D%/completion.1.in %D%/planted.1.in %D%/progress.1.in
 
 # What manual pages, units and scripts refer to, and what these pages refer to in turn.
 dist_doc_DATA = \
@@ -32,8 +25,7 @@ dist_doc_DATA = \
 	%D%/security.md \
 	%D%/service.md
 
-# Of scripts, which have no tables to fill in.
-dist_man1_MANS = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
+dist_man1_MANS =
 
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions
@@ -44,75 +36,78 @@ fishcomp_DATA =
 zshcomp_DATA =
 
 if NP_RUNS_HERE
-noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc src/wire/mkdoc
-src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
-src_cli_mkdoc_LDADD = src/libnetperf.a $(netperf_libs)
+noinst_PROGRAMS = src/cli/mkrows netserver/mkrows src/wire/mkdoc
+src_cli_mkrows_SOURCES = src/cli/mkrows.c src/cli/options.c
+src_cli_mkrows_LDADD = src/libnetperf.a $(netperf_libs)
 src_wire_mkdoc_SOURCES = src/wire/mkdoc.c
 src_wire_mkdoc_LDADD =
-netserver_mkdoc_SOURCES = netserver/mkdoc.c
-netserver_mkdoc_LDADD = $(netserver_libs)
+netserver_mkrows_SOURCES = netserver/mkrows.c
+netserver_mkrows_LDADD = $(netserver_libs)
 
-man1_MANS = %D%/netperf.1 %D%/netserver.1
-bashcomp_DATA += %D%/bash/netperf %D%/bash/netserver
-fishcomp_DATA += %D%/fish/netperf.fish %D%/fish/netserver.fish
-zshcomp_DATA += %D%/zsh/_netperf %D%/zsh/_netserver
-CLEANFILES += $(man1_MANS)
-
-# What the rules below begin with: the program, and the text that it fills in.
-fill_in = $(MKDIR_P) $(@D) && $$by < $$in > $@.tmp && mv $@.tmp $@
-by_netperf = $(AM_V_GEN)by=src/cli/mkdoc$(EXEEXT) in=$(srcdir)/%D%
-by_netserver = $(AM_V_GEN)by=netserver/mkdoc$(EXEEXT) in=$(srcdir)/%D%
-
-%D%/netperf.1: %D%/netperf.1.in src/cli/mkdoc$(EXEEXT)
-	$(by_netperf)/netperf.1.in; $(fill_in)
-
-%D%/netserver.1: %D%/netserver.1.in netserver/mkdoc$(EXEEXT)
-	$(by_netserver)/netserver.1.in; $(fill_in)
-
-# The page is kept whole in git, for those who read it there: a test compares.
+# These are kept whole in git, for those who read them there: a test compares.
 protocol-tables: src/wire/mkdoc$(EXEEXT)
-	src/wire/mkdoc$(EXEEXT) < $(srcdir)/%D%/protocol.md > protocol.md.tmp
-	mv protocol.md.tmp $(srcdir)/%D%/protocol.md
-
-%D%/bash/netperf: %D%/netperf.bash.in src/cli/mkdoc$(EXEEXT)
-	$(by_netperf)/netperf.bash.in; $(fill_in)
-
-%D%/bash/netserver: %D%/netserver.bash.in netserver/mkdoc$(EXEEXT)
-	$(by_netserver)/netserver.bash.in; $(fill_in)
-
-%D%/fish/netperf.fish: %D%/netperf.fish.in src/cli/mkdoc$(EXEEXT)
-	$(by_netperf)/netperf.fish.in; $(fill_in)
-
-%D%/fish/netserver.fish: %D%/netserver.fish.in netserver/mkdoc$(EXEEXT)
-	$(by_netserver)/netserver.fish.in; $(fill_in)
-
-%D%/zsh/_netperf: %D%/netperf.zsh.in src/cli/mkdoc$(EXEEXT)
-	$(by_netperf)/netperf.zsh.in; $(fill_in)
-
-%D%/zsh/_netserver: %D%/netserver.zsh.in netserver/mkdoc$(EXEEXT)
-	$(by_netserver)/netserver.zsh.in; $(fill_in)
+	set -e; fill() { \
+		src/wire/mkdoc$(EXEEXT) $$2 < $(srcdir)/%D%/$$1 > $$1.tmp; \
+		mv $$1.tmp $(srcdir)/%D%/$$1; \
+	}; fill protocol.md "messages flags plan"; \
+	fill netperf-run.schema.json "plan-fields end-fields"
 endif
 
-# Those of the scripts are made from what their own parsers know.
+if NP_PAGES
+dist_man1_MANS += %D%/netperf.1 %D%/netserver.1
+endif
+if NP_SCRIPT_PAGES
+dist_man1_MANS += %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
+endif
+
 if NP_COMPLETES
 bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm
 fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish \
 	%D%/fish/netvm.fish
 zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm
 
-completed = $(top_srcdir)/scripts/mkcompletion $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
+completed = $(top_srcdir)/scripts/mkdoc $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
 	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
-complete = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkcompletion
+mkdoc = $(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkdoc
+# The folder has the shell's name; $$by is the program that prints the rows, if there are any.
+complete = $(mkdoc) $$(basename $(@D)) $(@F) $$by > $@.tmp && mv $@.tmp $@
 
-%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm: $(completed)
-	$(complete) bash $(@F) > $@.tmp && mv $@.tmp $@
+$(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA): $(completed)
 
-%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish: \
-	$(completed)
-	$(complete) fish $(@F) > $@.tmp && mv $@.tmp $@
+%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm \
+%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish \
+%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm:
+	$(AM_V_GEN)by=; $(complete)
 
-%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm: $(completed)
-	$(complete) zsh $(@F) > $@.tmp && mv $@.tmp $@
+script_pages = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
+CLEANFILES += $(script_pages)
+
+%D%/netgate.1: %D%/netgate.1.in
+%D%/netlab.1: %D%/netlab.1.in
+%D%/netreport.1: %D%/netreport.1.in
+%D%/netsweep.1: %D%/netsweep.1.in
+%D%/netvm.1: %D%/netvm.1.in
+$(script_pages): $(completed) $(page_parts)
+	$(AM_V_GEN)$(mkdoc) manual $(@F) > $@.tmp && mv $@.tmp $@
+
+if NP_RUNS_HERE
+bashcomp_DATA += %D%/bash/netperf %D%/bash/netserver
+fishcomp_DATA += %D%/fish/netperf.fish %D%/fish/netserver.fish
+zshcomp_DATA += %D%/zsh/_netperf %D%/zsh/_netserver
+CLEANFILES += %D%/netperf.1 %D%/netserver.1
+
+%D%/bash/netperf %D%/fish/netperf.fish %D%/zsh/_netperf: src/cli/mkrows$(EXEEXT)
+	$(AM_V_GEN)by=src/cli/mkrows$(EXEEXT); $(complete)
+
+%D%/bash/netserver %D%/fish/netserver.fish %D%/zsh/_netserver: netserver/mkrows$(EXEEXT)
+	$(AM_V_GEN)by=netserver/mkrows$(EXEEXT); $(complete)
+
+%D%/netperf.1: %D%/netperf.1.in src/cli/mkrows$(EXEEXT) $(page_parts) $(top_srcdir)/scripts/mkdoc
+	$(AM_V_GEN)$(mkdoc) manual $(@F) src/cli/mkrows$(EXEEXT) > $@.tmp && mv $@.tmp $@
+
+%D%/netserver.1: %D%/netserver.1.in netserver/mkrows$(EXEEXT) $(page_parts) $(top_srcdir)/scripts/mkdoc
+	$(AM_V_GEN)$(mkdoc) manual $(@F) netserver/mkrows$(EXEEXT) > $@.tmp && mv $@.tmp $@
+endif
 endif
 CLEANFILES += $(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA)
 

@@ -20,42 +20,37 @@ enum {
 };
 
 static int
-set_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_family(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	(void)arg;
-	(void)err;
-	a->family = o->letter == '6' ? AF_INET6 : AF_INET;
+	a->family = set->row->letter == '6' ? AF_INET6 : AF_INET;
 	return NP_OK;
 }
 
-/* Sets the bool at o->to, and notes that this is no inetd child. */
+/* Sets a bool, and notes that this is no inetd child. */
 static int
-set_standalone(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_standalone(const struct np_setting *set)
 {
 	static const bool yes = true;
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	(void)arg;
-	(void)err;
 	a->bound = true;
-	memcpy((char *)ctx + o->to, &yes, sizeof(yes));
+	memcpy(set->to, &yes, sizeof(yes));
 	return NP_OK;
 }
 
 static int
-set_host(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_host(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 	struct np_pair pair;
 
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (np_pair_split(set->arg, &pair, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (pair.first != NULL && np_text_copy(a->host, sizeof(a->host), pair.first) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "a name of more than %zu characters",
+		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters",
 			       sizeof(a->host) - 1);
 	}
 	if (pair.second != NULL) {
@@ -69,104 +64,102 @@ set_host(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 }
 
 static int
-set_port(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_port(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 	int64_t n;
 
-	(void)o;
-	if ((np_parse_int(arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
-	    np_text_copy(a->port, sizeof(a->port), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
-			       arg);
+	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
+	    np_text_copy(a->port, sizeof(a->port), set->arg) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s is not a port (0 to 65535, or a service)", set->arg);
 	}
 	a->bound = true;
 	return NP_OK;
 }
 
 static int
-set_passphrase(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_passphrase(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	(void)o;
-	if (arg[0] == '\0' || np_text_copy(a->passphrase, sizeof(a->passphrase), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "a passphrase has 1 to %zu characters",
+	if (set->arg[0] == '\0' ||
+	    np_text_copy(a->passphrase, sizeof(a->passphrase), set->arg) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "a passphrase has 1 to %zu characters",
 			       sizeof(a->passphrase) - 1);
 	}
 	return NP_OK;
 }
 
 static int
-set_passphrase_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_passphrase_file(const struct np_setting *set)
 {
 	char text[sizeof(((struct ns_args *)0)->passphrase) + 1] = "";
+	const struct np_setting line = { .ctx = set->ctx, .arg = text, .err = set->err };
 	size_t count;
-	int rc = np_secret_read(arg, text, sizeof(text) - 1, &count, err);
+	int rc = np_secret_read(set->arg, text, sizeof(text) - 1, &count, set->err);
 
 	if (rc != NP_OK) {
 		return rc;
 	}
-	rc = set_passphrase(ctx, o, text, err);
+	rc = set_passphrase(&line);
 	np_secret_wipe(text, sizeof(text));
-	return rc == NP_OK ? rc : (np_fail_in(err, arg), rc);
+	return rc == NP_OK ? rc : (np_fail_in(set->err, set->arg), rc);
 }
 
 static int
-set_rules(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_rules(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	return ns_access_add(&a->rules, o->name[0] == 'a', arg, err);
+	return ns_access_add(&a->rules, set->row->name[0] == 'a', set->arg, set->err);
 }
 
-/* Sets the uint64_t at o->to. */
+/* Sets a uint64_t. */
 static int
-set_bytes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_bytes(const struct np_setting *set)
 {
-	uint64_t bytes;
+	uint64_t *bytes = set->to;
 	int64_t n;
 
-	if (np_parse_count(arg, &n) != 0 || n < 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of bytes (try 64M)", arg);
+	if (np_parse_count(set->arg, &n) != 0 || n < 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a number of bytes (try 64M)",
+			       set->arg);
 	}
-	bytes = (uint64_t)n;
-	memcpy((char *)ctx + o->to, &bytes, sizeof(bytes));
+	*bytes = (uint64_t)n;
 	return NP_OK;
 }
 
-/* Sets the uint64_t at o->to as NP_OPT_COUNT does its own. */
+/* Sets a uint64_t as NP_OPT_COUNT does its own. */
 static int
-set_shared(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_shared(const struct np_setting *set)
 {
-	struct np_option count = *o;
+	struct np_option count = *set->row;
+	uint64_t *shared = set->to;
 	int32_t n;
-	uint64_t wide;
 
 	count.kind = NP_OPT_COUNT;
 	count.to = 0;
-	if (np_option_set(&count, arg, &n, err) != NP_OK) {
-		return err->code;
+	if (np_option_set(&count, set->arg, &n, set->err) != NP_OK) {
+		return set->err->code;
 	}
-	wide = (uint64_t)n;
-	memcpy((char *)ctx + o->to, &wide, sizeof(wide));
+	*shared = (uint64_t)n;
 	return NP_OK;
 }
 
 static int
-set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_data_ports(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 	char text[16];
 	char *dash;
 	int64_t first, last;
 
-	(void)o;
-	if (np_text_copy(text, sizeof(text), arg) != 0 || (dash = strchr(text, '-')) == NULL ||
+	if (np_text_copy(text, sizeof(text), set->arg) != 0 || (dash = strchr(text, '-')) == NULL ||
 	    (*dash = '\0', np_parse_int(text, &first)) != 0 || np_parse_int(dash + 1, &last) != 0 ||
 	    first < 1 || first > last || last > 65535) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.40s' is not a range of ports (try 20000-20999)", arg);
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "'%.40s' is not a range of ports (try 20000-20999)", set->arg);
 	}
 	a->limits.each.port_min = (uint32_t)first;
 	a->limits.each.port_max = (uint32_t)last;
@@ -176,7 +169,7 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 
 /* How long the others wait may follow. */
 static int
-set_exclusive(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_exclusive(const struct np_setting *set)
 {
 	static const struct np_option seconds = {
 		.name = "exclusive",
@@ -186,21 +179,19 @@ set_exclusive(void *ctx, const struct np_option *o, const char *arg, struct np_e
 		.min = 1,
 		.max = 86400,
 	};
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	(void)o;
 	a->exclusive = true;
 	a->limits.each.meet_s = TURN_S;
-	return arg != NULL ? np_option_set(&seconds, arg, ctx, err) : NP_OK;
+	return set->arg != NULL ? np_option_set(&seconds, set->arg, set->ctx, set->err) : NP_OK;
 }
 
 static int
-set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_key_file(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 
-	(void)o;
-	return np_auth_read_key(&a->key, arg, err);
+	return np_auth_read_key(&a->key, set->arg, set->err);
 }
 
 /* An engine's in np_limits.engines; 0: there is none of that name. */
@@ -219,14 +210,13 @@ bit_of(const char *name)
 
 /* The names, and those that tests have which name none. */
 static int
-set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_engines(const struct np_setting *set)
 {
-	struct ns_args *a = ctx;
+	struct ns_args *a = set->ctx;
 	char text[128], *rest = NULL, *name;
 
-	(void)o;
-	if (np_text_copy(text, sizeof(text), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "a list of more than %zu characters",
+	if (np_text_copy(text, sizeof(text), set->arg) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "a list of more than %zu characters",
 			       sizeof(text) - 1);
 	}
 	a->limits.each.engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
@@ -234,7 +224,7 @@ set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err
 		uint32_t bit = bit_of(name);
 
 		if (bit == 0) {
-			return np_fail(err, NP_EUSAGE, 0,
+			return np_fail(set->err, NP_EUSAGE, 0,
 				       "there is no engine '%.40s' (netperf --engine list)", name);
 		}
 		a->limits.each.engines |= bit;
@@ -243,6 +233,10 @@ set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err
 }
 
 #define ARG(member) offsetof(struct ns_args, member)
+#define ROW NP_OPT_ROW
+#define TO(member) .to = ARG(member)
+#define RANGE(least, most) .min = (least), .max = (most)
+#define IN(g) .group = (g)
 
 /* Units of limits.def. */
 #define IS_COUNT .kind = NP_OPT_COUNT, .arg = "n"
@@ -259,145 +253,63 @@ const char *const ns_groups[] = { [NONE] = "Other",        [LISTEN] = "Where to 
 				  [HELP] = "Help",         NULL };
 
 const struct np_option ns_options[] = {
-	{ .letter = '4',
-	  .kind = NP_OPT_PLAIN,
-	  .help = "listen on IPv4 only",
-	  .set = set_family,
-	  .group = LISTEN },
-	{ .letter = '6',
-	  .kind = NP_OPT_PLAIN,
-	  .help = "listen on IPv6; as in netperf, IPv4 clients are served, too",
-	  .set = set_family,
-	  .group = LISTEN },
-	{ .letter = 'd',
-	  .name = "debug",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(debug),
-	  .help = "log everything, as if -v 2 were given",
-	  .group = TELL },
-	{ .letter = 'D',
-	  .name = "foreground",
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(foreground),
-	  .set = set_standalone,
-	  .help = "stay in the foreground, and log to standard error",
-	  .group = RUN },
-	{ .letter = 'f',
-	  .name = "no-fork",
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(no_fork),
-	  .set = set_standalone,
-	  .help = "serve one client after another, without a process for each",
-	  .group = RUN },
-	{ .letter = 'h',
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(usage),
-	  .set = set_standalone,
-	  .help = "show this text",
-	  .group = HELP },
-	{ .letter = 'L',
-	  .name = "listen",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "name,family",
-	  .set = set_host,
-	  .help = "listen on this address (all of IP); vsock:any is for virtual machines",
-	  .group = LISTEN },
-	{ .letter = 'N',
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(quiet),
-	  .help = "write no debugging output, even if a client asks for it",
-	  .group = TELL },
-	{ .letter = 'p',
-	  .name = "port",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "port",
-	  .set = set_port,
-	  .help = "listen on this port (12865)",
-	  .group = LISTEN },
-	{ .letter = 'v',
-	  .name = "verbosity",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(verbose),
-	  .max = 9,
-	  .help = "log 0: faults, 1: also starts, 2: also every test (1)",
-	  .group = TELL },
-	{ .letter = 'V',
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(version),
-	  .set = set_standalone,
-	  .help = "show the version",
-	  .group = HELP },
-	{ .name = "help",
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(help),
-	  .set = set_standalone,
-	  .help = "show this text on standard output",
-	  .group = HELP },
-	{ .name = "version",
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(version),
-	  .set = set_standalone,
-	  .help = "show the version",
-	  .group = HELP },
-	{ .letter = 'n',
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(cpus),
-	  .max = 256,
-	  .help = "set the number of processors; not needed here",
-	  .group = RUN },
-	{ .letter = 'Z',
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "text",
-	  .set = set_passphrase,
-	  .secret = true,
-	  .help = "serve only clients that send this passphrase (netperf -Z); ps(1) shows it for a "
-		  "moment",
-	  .group = WHO },
-	{ .name = "passphrase-file",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "file",
-	  .set = set_passphrase_file,
-	  .help = "read the passphrase from a file's first line; mode 600",
-	  .group = WHO },
-	{ .name = "key-file",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "file",
-	  .set = set_key_file,
-	  .help = "serve only clients that prove to have the key in the file's first line; mode "
-		  "600" NP_NEEDS_SODIUM,
-	  .group = WHO },
-	{ .name = "nat",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(nat),
-	  .help = "with --key-file: also serve clients behind a NAT (netperf --nat)",
-	  .group = WHO },
-	{ .name = "fill-dir",
-	  .kind = NP_OPT_TEXT,
-	  .arg = "dir",
-	  .to = ARG(fill_dir),
-	  .help = "allow clients to send files of this directory (netperf -F; none)",
-	  .group = WHO },
-	{ .name = "allow",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "cidr,...",
-	  .set = set_rules,
-	  .help = "serve only addresses of these ranges (all)",
-	  .group = WHO },
-	{ .name = "deny",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "cidr,...",
-	  .set = set_rules,
-	  .help = "refuse addresses of these ranges, whatever --allow says",
-	  .group = WHO },
-	{ .name = "access-file",
-	  .kind = NP_OPT_TEXT,
-	  .arg = "file",
-	  .to = ARG(access_file),
-	  .help = "read lines of allow and deny from a file; SIGHUP reads it again",
-	  .group = WHO },
-#define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
+	{ ROW('4', NULL, PLAIN, NULL, "listen on IPv4 only"), .set = set_family, IN(LISTEN) },
+	{ ROW('6', NULL, PLAIN, NULL,
+	      "listen on IPv6; as in netperf, IPv4 clients are served, too"),
+	  .set = set_family, IN(LISTEN) },
+	{ ROW('d', "debug", FLAG, NULL, "log everything, as if -v 2 were given"), TO(debug),
+	  IN(TELL) },
+	{ ROW('D', "foreground", PLAIN, NULL, "stay in the foreground, and log to standard error"),
+	  TO(foreground), .set = set_standalone, IN(RUN) },
+	{ ROW('f', "no-fork", PLAIN, NULL,
+	      "serve one client after another, without a process for each"),
+	  TO(no_fork), .set = set_standalone, IN(RUN) },
+	{ ROW('h', NULL, PLAIN, NULL, "show this text"), TO(usage), .set = set_standalone,
+	  IN(HELP) },
+	{ ROW('L', "listen", CUSTOM, "name,family",
+	      "listen on this address (all of IP); vsock:any is for virtual machines"),
+	  .set = set_host, IN(LISTEN) },
+	{ ROW('N', NULL, FLAG, NULL, "write no debugging output, even if a client asks for it"),
+	  TO(quiet), IN(TELL) },
+	{ ROW('p', "port", CUSTOM, "port", "listen on this port (12865)"), .set = set_port,
+	  IN(LISTEN) },
+	{ ROW('v', "verbosity", COUNT, "n",
+	      "log 0: faults, 1: also starts, 2: also every test (1)"),
+	  TO(verbose), RANGE(0, 9), IN(TELL) },
+	{ ROW('V', NULL, PLAIN, NULL, "show the version"), TO(version), .set = set_standalone,
+	  IN(HELP) },
+	{ ROW('\0', "help", PLAIN, NULL, "show this text on standard output"), TO(help),
+	  .set = set_standalone, IN(HELP) },
+	{ ROW('\0', "version", PLAIN, NULL, "show the version"), TO(version), .set = set_standalone,
+	  IN(HELP) },
+	{ ROW('n', NULL, COUNT, "n", "set the number of processors; not needed here"), TO(cpus),
+	  RANGE(0, 256), IN(RUN) },
+	{ ROW('Z', NULL, CUSTOM, "text",
+	      "serve only clients that send this passphrase (netperf -Z); ps(1) shows it for a "
+	      "moment"),
+	  .set = set_passphrase, .secret = true, IN(WHO) },
+	{ ROW('\0', "passphrase-file", CUSTOM, "file",
+	      "read the passphrase from a file's first line; mode 600"),
+	  .set = set_passphrase_file, IN(WHO) },
+	{ ROW('\0', "key-file", CUSTOM, "file",
+	      "serve only clients that prove to have the key in the file's first line; mode "
+	      "600" NP_NEEDS_SODIUM),
+	  .set = set_key_file, IN(WHO) },
+	{ ROW('\0', "nat", FLAG, NULL,
+	      "with --key-file: also serve clients behind a NAT (netperf --nat)"),
+	  TO(nat), IN(WHO) },
+	{ ROW('\0', "fill-dir", TEXT, "dir",
+	      "allow clients to send files of this directory (netperf -F; none)"),
+	  TO(fill_dir), IN(WHO) },
+	{ ROW('\0', "allow", CUSTOM, "cidr,...", "serve only addresses of these ranges (all)"),
+	  .set = set_rules, IN(WHO) },
+	{ ROW('\0', "deny", CUSTOM, "cidr,...",
+	      "refuse addresses of these ranges, whatever --allow says"),
+	  .set = set_rules, IN(WHO) },
+	{ ROW('\0', "access-file", TEXT, "file",
+	      "read lines of allow and deny from a file; SIGHUP reads it again"),
+	  TO(access_file), IN(WHO) },
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	{ .name = (option),                                                                        \
 	  IS_##unit,                                                                               \
 	  .to = ARG(limits.member),                                                                \
@@ -407,80 +319,41 @@ const struct np_option ns_options[] = {
 	  .group = LIMITS },
 #include "netserver/limits.def"
 #undef NS_LIMIT
-	{ .name = "exclusive",
-	  .kind = NP_OPT_NUMBER,
-	  .arg = "s",
-	  .set = set_exclusive,
-	  .help = "run one test at a time; others wait up to N seconds (60)",
-	  .group = LIMITS },
-	{ .name = "data-ports",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "a-b",
-	  .set = set_data_ports,
-	  .help = "use data ports of this range, for firewall rules (any)",
-	  .group = LISTEN },
-	{ .name = "want-echo",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(limits.each.want_echo),
-	  .help = "send datagrams only to clients that echo a token; stock netperf does not",
-	  .group = WHO },
-	{ .name = "user",
-	  .kind = NP_OPT_TEXT,
-	  .arg = "name[:group]",
-	  .to = ARG(user),
-	  .help = "become this user if started by root (nobody); root: stay root",
-	  .group = RUN },
-	{ .name = "no-sandbox",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(no_sandbox),
-	  .help = "do not confine sessions by landlock, seccomp and limits",
-	  .group = RUN },
-	{ .name = "allow-raw",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(allow_raw),
-	  .help = "allow captures (netperf --wire) and tests in raw frames (DLCL_RR)",
-	  .group = WHO },
-	{ .name = "spin",
-	  IS_SHARED,
-	  .to = ARG(limits.all[NP_G_SPIN]),
-	  .max = NP_THREADS_MAX,
-	  .help = "let N threads of all tests together have the engine spin, a processor each (0)",
-	  .group = LIMITS },
-	{ .name = "engines",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "name,...",
-	  .set = set_engines,
-	  .help = "serve tests by these engines only, and by sync and epoll (all)",
-	  .group = WHO },
-	{ .name = "uring",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(uring),
-	  .max = NP_URINGS_MAX,
-	  .help = "give each session N rings for the engine uring, one for each thread (0)",
-	  .group = LIMITS },
-	{ .name = "no-evidence",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(no_evidence),
-	  .help = "report nothing about this host to clients but a test's results",
-	  .group = TELL },
-	{ .name = "metrics-file",
-	  .kind = NP_OPT_TEXT,
-	  .arg = "file",
-	  .to = ARG(metrics_file),
-	  .help = "write figures for Prometheus to this file every 10 s",
-	  .group = TELL },
-	{ .name = "no-status",
-	  .kind = NP_OPT_FLAG,
-	  .to = ARG(no_status),
-	  .help = "open no socket for --status",
-	  .group = TELL },
-	{ .name = "status",
-	  .kind = NP_OPT_PLAIN,
-	  .to = ARG(status),
-	  .set = set_standalone,
-	  .help = "print the status of the daemon that runs here, at the port of -p",
-	  .group = TELL },
+	{ ROW('\0', "exclusive", NUMBER, "s",
+	      "run one test at a time; others wait up to N seconds (60)"),
+	  .set = set_exclusive, IN(LIMITS) },
+	{ ROW('\0', "data-ports", CUSTOM, "a-b",
+	      "use data ports of this range, for firewall rules (any)"),
+	  .set = set_data_ports, IN(LISTEN) },
+	{ ROW('\0', "want-echo", FLAG, NULL,
+	      "send datagrams only to clients that echo a token; stock netperf does not"),
+	  TO(limits.each.want_echo), IN(WHO) },
+	{ ROW('\0', "user", TEXT, "name[:group]",
+	      "become this user if started by root (nobody); root: stay root"),
+	  TO(user), IN(RUN) },
+	{ ROW('\0', "no-sandbox", FLAG, NULL,
+	      "do not confine sessions by landlock, seccomp and limits"),
+	  TO(no_sandbox), IN(RUN) },
+	{ ROW('\0', "allow-raw", FLAG, NULL,
+	      "allow captures (netperf --wire) and tests in raw frames (DLCL_RR)"),
+	  TO(allow_raw), IN(WHO) },
+	{ ROW('\0', "engines", CUSTOM, "name,...",
+	      "serve tests by these engines only, and by sync and epoll (all)"),
+	  .set = set_engines, IN(WHO) },
+	{ ROW('\0', "uring", COUNT, "n",
+	      "give each session N rings for the engine uring, one for each thread (0)"),
+	  TO(uring), RANGE(0, NP_URINGS_MAX), IN(LIMITS) },
+	{ ROW('\0', "no-evidence", FLAG, NULL,
+	      "report nothing about this host to clients but a test's results"),
+	  TO(no_evidence), IN(TELL) },
+	{ ROW('\0', "metrics-file", TEXT, "file",
+	      "write figures for Prometheus to this file every 10 s"),
+	  TO(metrics_file), IN(TELL) },
+	{ ROW('\0', "no-status", FLAG, NULL, "open no socket for --status"), TO(no_status),
+	  IN(TELL) },
+	{ ROW('\0', "status", PLAIN, NULL,
+	      "print the status of the daemon that runs here, at the port of -p"),
+	  TO(status), .set = set_standalone, IN(TELL) },
 };
 const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
 

@@ -24,6 +24,7 @@
 #include "base/units.h"
 #include "netserver/filter.h"
 #include "netserver/landlock.h"
+#include "sys/file.h"
 #include "wire/plan.h"
 
 #ifndef PR_CAP_AMBIENT
@@ -252,27 +253,39 @@ bound_capabilities(uint64_t keep)
 	}
 }
 
-/* Past libc, which leaves this to a library that nothing else here needs. */
+/*
+ * Of what is permitted keep these, and of that put those in force. *were: what was in force, unless
+ * NULL. Returns 0, or -1 with errno. Past libc, which leaves this to a library that nothing else
+ * here needs.
+ */
 static int
-limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
+set_capabilities(uint64_t keep, uint64_t in_force, uint64_t *were)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
 
 	memset(have, 0, sizeof(have));
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capget, &head, have) != 0) {
-		return np_fail(err, NP_ESYS, errno, "read this process's capabilities");
+		return -1;
+	}
+	if (were != NULL) {
+		*were = have[0].effective | (uint64_t)have[1].effective << 32;
 	}
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
 		have[i].permitted &= (uint32_t)(keep >> 32 * i);
-		have[i].effective = in_force ? have[i].permitted : 0;
+		have[i].effective = have[i].permitted & (uint32_t)(in_force >> 32 * i);
 		have[i].inheritable = 0;
 	}
-	if (syscall(SYS_capset, &head, have) != 0) {
-		return np_fail(err, NP_ESYS, errno, "drop capabilities");
-	}
-	return NP_OK;
+	return (int)syscall(SYS_capset, &head, have);
+}
+
+static int
+limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
+{
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return set_capabilities(keep, in_force ? keep : 0, NULL) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
 /* --- the daemon --------------------------------------------------------------------------------
@@ -328,19 +341,16 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 static uint64_t
 memory_now(const char *name, uint64_t unknown)
 {
-	FILE *f = fopen("/proc/self/status", "re");
 	uint64_t bytes = unknown;
-	char line[256];
+	size_t len;
+	int error;
+	char *text = np_file_all(&len, &error, "", "/proc/self/status");
+	const char *at = text != NULL ? strstr(text, name) : NULL;
 
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		if (strncmp(line, name, strlen(name)) == 0) {
-			bytes = strtoull(line + strlen(name), NULL, 10) << 10; /* of kB */
-			break;
-		}
+	if (at != NULL) {
+		bytes = strtoull(at + strlen(name), NULL, 10) << 10; /* of kB */
 	}
-	if (f != NULL) {
-		fclose(f);
-	}
+	free(text);
 	return bytes;
 }
 
@@ -417,47 +427,26 @@ limit_resources(uint32_t flows, uint32_t rings, uint64_t bytes, struct np_err *e
 	return bytes == 0 || NS_SANITIZED ? NP_OK : limit_memory(bytes, err);
 }
 
-int
-ns_confine_prepare(struct ns_prepared *p, struct np_err *err)
+static unsigned
+filter_kind(const struct ns_sandbox *s)
 {
-	for (unsigned i = 0; i < NS_FILTERS; i++) {
-		if (ns_filter_make(i, &p->filter[i], &p->size[i], err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return NP_OK;
+	return (s->unix_tests ? NS_FILTER_UNIX : 0U) | (s->evidence ? NS_FILTER_EVIDENCE : 0U) |
+	       (s->urings > 0 ? NS_FILTER_URING : 0U);
 }
 
-void
-ns_confine_release(struct ns_prepared *p)
-{
-	for (unsigned i = 0; i < NS_FILTERS; i++) {
-		free(p->filter[i]);
-		p->filter[i] = NULL;
-		p->size[i] = 0;
-	}
-}
-
+/* Limits and capabilities. */
 static int
-filter_calls(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err)
+give_up(const struct ns_sandbox *s, struct np_err *err)
 {
-	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
-			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
-			(s->urings > 0 ? NS_FILTER_URING : 0U);
-	void *made = NULL;
-	size_t size;
-	int rc;
+	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
 
-	if (s->prepared != NULL) {
-		return ns_filter_install(s->prepared->filter[kind], s->prepared->size[kind], seal,
-					 err);
+	if (limit_resources(s->flows, s->urings, s->bytes, err) != NP_OK) {
+		return err->code;
 	}
-	rc = ns_filter_make(kind, &made, &size, err);
-	if (rc == NP_OK) {
-		rc = ns_filter_install(made, size, seal, err);
+	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
+		return err->code;
 	}
-	free(made);
-	return rc;
+	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
 }
 
 /* What the making of a seal has left of it, where there was stack below this one. */
@@ -473,7 +462,9 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 {
 	struct ns_sandbox box = *asked;
 	const struct ns_sandbox *s = &box;
-	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
+	void *filter = NULL;
+	size_t size = 0;
+	int rc = NP_OK;
 
 	tzset();
 	/* A socket of theirs hands a packet socket back to us (SCM_RIGHTS), by a number that the
@@ -488,42 +479,16 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
-	if (limit_resources(s->flows, s->urings, s->bytes, err) != NP_OK) {
-		return err->code;
+	if (!NS_SANITIZED) {
+		/* Before the limits: what it takes is no part of what was granted. */
+		rc = ns_filter_make(filter_kind(s), &filter, &size, err);
 	}
-	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
-		return err->code;
+	rc = rc == NP_OK ? give_up(s, err) : rc;
+	if (rc == NP_OK) {
+		rc = ns_filter_install(filter, size, seal, err);
+		wipe_stack();
 	}
-	if (s->evidence && limit_capabilities(kept_with_evidence, watched, err) != NP_OK) {
-		return err->code;
-	}
-	if (NS_SANITIZED) {
-		return NP_OK;
-	}
-	if (filter_calls(s, seal, err) != NP_OK) {
-		return err->code;
-	}
-	wipe_stack();
-	return NP_OK;
-}
-
-static long __attribute__((noinline))
-call_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
-{
-	return syscall(call, a, b, c, d, (unsigned long)seal->word[0],
-		       (unsigned long)seal->word[1]);
-}
-
-long
-ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
-{
-	static const struct ns_seal none;
-	long rc = call_sealed(seal, call, a, b, c, d);
-	int error = errno;
-
-	/* Zeros take the words' places in registers, and in the stack below. */
-	(void)call_sealed(&none, SYS_getpid, 0, 0, 0, 0);
-	errno = error;
+	free(filter);
 	return rc;
 }
 
@@ -549,63 +514,34 @@ ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
 static int
 enforce(uint64_t caps)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
-
-	memset(have, 0, sizeof(have));
-	if (syscall(SYS_capget, &head, have) != 0) {
-		return -1;
-	}
-	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		have[i].effective = have[i].permitted & (uint32_t)(caps >> 32 * i);
-	}
-	return (int)syscall(SYS_capset, &head, have);
+	return set_capabilities(UINT64_MAX, caps, NULL);
 }
 
 int
 ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
-	uint32_t were[_LINUX_CAPABILITY_U32S_3];
-
-	memset(have, 0, sizeof(have));
-	if (syscall(SYS_capget, &head, have) != 0) {
-		return np_fail(err, NP_ESYS, errno, "read this process's capabilities");
-	}
-	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		were[i] = have[i].effective;
-	}
+	uint64_t were = 0;
 	/* By CAP_NET_ADMIN a name that a stranger chose could have a module loaded. */
-	if (want && enforce(raw) == 0) {
+	bool is_ready = set_capabilities(UINT64_MAX, want ? raw : 0, &were) == 0;
+
+	if (want && is_ready) {
 		act(ctx);
 	}
-	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		have[i].permitted &= (uint32_t)(~raw >> 32 * i);
-		have[i].effective = were[i] & have[i].permitted;
-		have[i].inheritable = 0;
-	}
-	if (syscall(SYS_capset, &head, have) != 0) {
-		return np_fail(err, NP_ESYS, errno, "give up CAP_NET_RAW");
-	}
-	return NP_OK;
+	return is_ready && set_capabilities(~raw, were, NULL) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "give up CAP_NET_RAW");
 }
 
 void
 ns_permit_init(struct ns_permit *p)
 {
-	FILE *f = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "re");
 	char line[sizeof(p->loaded) - 2];
 
 	p->loaded[0] = '\0';
-	if (f == NULL) {
-		return;
-	}
-	if (fgets(line, sizeof(line), f) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
+	if (np_file_line(line, sizeof(line), "",
+			 "/proc/sys/net/ipv4/tcp_available_congestion_control") > 0) {
 		snprintf(p->loaded, sizeof(p->loaded), " %s ", line);
 	}
-	fclose(f);
 }
 
 static bool

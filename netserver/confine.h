@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "netserver/seal.h"
 
 /*
  * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
@@ -45,32 +46,17 @@ int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
  */
 int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err);
 
-/*
- * What all sessions have in common, made once by the daemon: it would take each of them two
- * milliseconds.
- */
-enum {
-	NS_FILTER_UNIX = 1, /* bits, as in ns_sandbox */
-	NS_FILTER_EVIDENCE = 2,
-	NS_FILTER_URING = 4,
-	NS_FILTERS = 8
-};
-struct ns_prepared {
-	void *filter[NS_FILTERS];
-	size_t size[NS_FILTERS]; /* bytes */
-};
-int ns_confine_prepare(struct ns_prepared *p, struct np_err *err);
-void ns_confine_release(struct ns_prepared *p); /* safe on a zeroed struct */
+/* Kinds of filters of system calls: bits, as in ns_sandbox. */
+enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTER_URING = 4 };
 
 struct ns_sandbox {
-	const struct ns_prepared *prepared; /* NULL: made on the spot */
-	int fill_dir;                       /* descriptor of what may be read; 0: none */
+	int fill_dir;    /* descriptor of what may be read; 0: none */
 	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; not beside a
 			  * capture, whatever stands here */
 	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
 	int link_fd;     /* of a packet socket that stays on its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
-	uint32_t urings; /* rings that it has already (np_urings_lend()); 0: it can't use any */
+	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };
@@ -99,17 +85,6 @@ struct ns_means {
 	char missing[160]; /* "no landlock in this kernel; ..."; empty: nothing */
 };
 void ns_confine_means(struct ns_means *m);
-
-/*
- * Random words in the two last arguments of a system call that takes at most four. The filter of
- * system calls that was installed with them lets a few calls pass only so: clone(2) that forks,
- * and those of landlock. A process that has wiped them can't make these calls any more: only root
- * can read a filter.
- */
-struct ns_seal {
-	uint32_t word[2];
-};
-long ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d);
 
 /*
  * A session's process, before it reads another byte of its client's: landlock(7) for files, a

@@ -14,6 +14,7 @@
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/front.h"
+#include "netserver/launch.h"
 #include "netserver/passed.h"
 #include "netserver/sessions.h"
 #include "netserver/status.h"
@@ -266,7 +267,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
-	ns_sessions_prepare(d);
+	ns_launch_prepare(d);
 	return NP_OK;
 }
 

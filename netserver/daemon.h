@@ -28,17 +28,16 @@ struct ns_caller;
 struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
-	char port[12];                      /* for status; empty: nobody asks */
-	bool no_fork;                       /* serve in this process, one client after another */
-	bool quiet;                         /* clients may not raise the log level */
-	bool sandbox;                       /* confine sessions */
-	bool allow_raw;                     /* sessions may capture their own packets */
-	const struct ns_prepared *prepared; /* for that; may be NULL */
-	uint32_t urings;                    /* rings that a session has (--uring) */
-	bool evidence;                      /* clients may ask how this host did in a test */
-	struct np_cgroup_trees cgroups;     /* found as the user that started it; may be empty */
-	bool exclusive;                     /* one test at a time */
-	int32_t line_s;                     /* how long the others wait for their turn */
+	char port[12];                  /* for status; empty: nobody asks */
+	bool no_fork;                   /* serve in this process, one client after another */
+	bool quiet;                     /* clients may not raise the log level */
+	bool sandbox;                   /* confine sessions */
+	bool allow_raw;                 /* sessions may capture their own packets */
+	uint32_t urings;                /* rings that a session has (--uring) */
+	bool evidence;                  /* clients may ask how this host did in a test */
+	struct np_cgroup_trees cgroups; /* found as the user that started it; may be empty */
+	bool exclusive;                 /* one test at a time */
+	int32_t line_s;                 /* how long the others wait for their turn */
 	/* Overwritten in a session's process, which has no more use for them. */
 	char *passphrase;        /* that clients must send first; NULL: none */
 	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
@@ -63,9 +62,9 @@ struct ns_daemon {
 	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
 	int epoll;
 	bool accept_paused, metrics_failed;
-	uint64_t accept_ns;    /* when to accept again, having run out of descriptors; 0: now */
-	uint64_t scarce_ns;    /* until when it is told already that something is scarce */
-	struct ns_lines lines; /* in the log, of what strangers make the daemon say */
+	uint64_t accept_ns;      /* when to accept again, having run out of descriptors; 0: now */
+	struct ns_bucket scarce; /* of lines about what is scarce */
+	struct ns_lines lines;   /* in the log, of what strangers make the daemon say */
 	struct ns_lines session_lines; /* of all sessions */
 	uint64_t metrics_ns;
 	int reloads_done;

@@ -202,6 +202,7 @@ static const struct rule allowed_if[] = {
 	OPTION(SOL_SOCKET, SO_SNDBUF),
 	OPTION(SOL_SOCKET, SO_SNDTIMEO),
 	OPTION(SOL_SOCKET, SO_ZEROCOPY),
+	OPTION(SOL_SOCKET, SO_TIMESTAMPING),
 	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE),
 	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE),
 	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
@@ -315,30 +316,6 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-static int
-add_rules(scmp_filter_ctx ctx, uint32_t action, const struct rule *rules, size_t count)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		rc = add(ctx, action, &rules[i]);
-	}
-	return rc;
-}
-
-static int
-add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		const struct rule r = { .name = names[i] };
-
-		rc = add(ctx, action, &r);
-	}
-	return rc;
-}
-
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A call by its number, as libseccomp may not have heard of it, with the words of a seal. */
@@ -393,18 +370,54 @@ add_transports(scmp_filter_ctx ctx, bool is_here)
 	return rc;
 }
 
-static int
-add_rings(scmp_filter_ctx ctx, bool has)
-{
-	int rc;
+#define NAMES(list) .names = (list), .name_count = COUNT(list)
+#define RULES(list) .rules = (list), .rule_count = COUNT(list)
 
-	if (!has) {
-		return add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly_without_rings,
-				 COUNT(deadly_without_rings));
+/* Which calls are in the filters of a kind, (kind & of) == has. */
+static const struct list {
+	unsigned of, has;
+	uint32_t action;
+	const char *const *names;
+	size_t name_count;
+	const struct rule *rules;
+	size_t rule_count;
+} lists[] = {
+	{ .action = SCMP_ACT_ALLOW, NAMES(allowed), RULES(allowed_if) },
+	{ .of = NS_FILTER_EVIDENCE,
+	  .has = NS_FILTER_EVIDENCE,
+	  .action = SCMP_ACT_ALLOW,
+	  NAMES(allowed_evidence),
+	  RULES(allowed_evidence_if) },
+	{ .of = NS_FILTER_UNIX,
+	  .has = NS_FILTER_UNIX,
+	  .action = SCMP_ACT_ALLOW,
+	  NAMES(allowed_unix) },
+	{ .of = NS_FILTER_URING,
+	  .has = NS_FILTER_URING,
+	  .action = SCMP_ACT_ALLOW,
+	  NAMES(allowed_uring),
+	  RULES(allowed_uring_if) },
+	{ .of = NS_FILTER_URING,
+	  .has = 0,
+	  .action = SCMP_ACT_KILL_PROCESS,
+	  NAMES(deadly_without_rings) },
+	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(deadly), RULES(deadly_if) },
+};
+
+static int
+add_list(scmp_filter_ctx ctx, const struct list *l)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->name_count && rc == 0; i++) {
+		const struct rule r = { .name = l->names[i] };
+
+		rc = add(ctx, l->action, &r);
 	}
-	rc = add_names(ctx, SCMP_ACT_ALLOW, allowed_uring, COUNT(allowed_uring));
-	return rc != 0 ? rc
-		       : add_rules(ctx, SCMP_ACT_ALLOW, allowed_uring_if, COUNT(allowed_uring_if));
+	for (size_t i = 0; i < l->rule_count && rc == 0; i++) {
+		rc = add(ctx, l->action, &l->rules[i]);
+	}
+	return rc;
 }
 
 static int
@@ -412,30 +425,17 @@ add_all(scmp_filter_ctx ctx, unsigned kind)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
-	int rc = add_names(ctx, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
+	int rc = 0;
 
-	rc = rc != 0 ? rc : add_rules(ctx, SCMP_ACT_ALLOW, allowed_if, COUNT(allowed_if));
+	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
+		rc = (kind & lists[i].of) == lists[i].has ? add_list(ctx, &lists[i]) : 0;
+	}
 	rc = rc != 0 ? rc : add_transports(ctx, (kind & NS_FILTER_UNIX) != 0);
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
 		rc = add_sealed(ctx, ns_landlock_calls[i], false);
 	}
-	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
-	if ((kind & NS_FILTER_EVIDENCE) != 0) {
-		rc = rc != 0 ? rc
-			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_evidence,
-					 COUNT(allowed_evidence));
-		rc = rc != 0 ? rc
-			     : add_rules(ctx, SCMP_ACT_ALLOW, allowed_evidence_if,
-					 COUNT(allowed_evidence_if));
-	}
-	if ((kind & NS_FILTER_UNIX) != 0) {
-		rc = rc != 0 ? rc
-			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_unix, COUNT(allowed_unix));
-	}
-	rc = rc != 0 ? rc : add_rings(ctx, (kind & NS_FILTER_URING) != 0);
-	rc = rc != 0 ? rc : add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly, COUNT(deadly));
-	return rc != 0 ? rc : add_rules(ctx, SCMP_ACT_KILL_PROCESS, deadly_if, COUNT(deadly_if));
+	return rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
 }
 
 const char *

@@ -8,13 +8,14 @@
 #ifndef NETSERVER_FORKSERVER_H
 #define NETSERVER_FORKSERVER_H
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
-#include "netserver/confine.h"
-
-enum { NS_ORDER_FDS = 2, NS_ORDER_MAX = 8192 };
+#include "net/addr.h"
+#include "wire/chan.h"
 
 /* What ps(1) calls one, to tell it from sessions. */
 #define NS_FORKSERVER_NAME "netserver-fork"
@@ -24,32 +25,72 @@ struct ns_forkserver {
 	int fd;    /* a pair of SOCK_SEQPACKET */
 };
 
-/* What its processes do. Those of sessions have the order's descriptors, and never return. */
-struct ns_forkwork {
-	int (*confine)(void *ctx, int fd, struct ns_seal *seal, struct np_err *err);
-	void (*session)(void *ctx, const void *order, const int fds[NS_ORDER_FDS],
-			struct ns_seal *seal);
-	void *ctx;
+struct ns_daemon;
+
+/* What all sessions of one have in common. */
+struct ns_kin {
+	struct ns_daemon *d;
+	bool is_here, evidence;
 };
 
-/*
- * Start one. work->confine() runs in the new process, which needs nothing but descriptor fd.
- * NP_ESYS when there is none to be had, or it can't be confined.
- */
-int
-ns_forkserver_start(struct ns_forkserver *f, const struct ns_forkwork *work, struct np_err *err);
+/* What a session needs of its caller, beside the connection and the way to the daemon. */
+struct ns_order {
+	pid_t daemon;
+	struct np_chan chan;
+	struct np_addr peer;
+	char text[NP_ADDR_TEXT];
+	struct np_err uncaptured, unlinked;
+};
+enum { NS_ORDER_CONTROL, NS_ORDER_WAY, NS_ORDER_FDS };
+
+/* To the start, and to each order. */
+struct ns_fork_answer {
+	pid_t pid;     /* of the session; 0: none */
+	int error;     /* an errno, if there is none */
+	char why[200]; /* it could not start */
+};
+
+/* An order and its descriptors, for sendmsg(2) and recvmsg(2). */
+struct ns_order_message {
+	struct msghdr m;
+	struct iovec part;
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(NS_ORDER_FDS * sizeof(int))];
+	} passed;
+};
+
+static inline void
+ns_order_message(struct ns_order_message *o, struct ns_order *order)
+{
+	*o = (struct ns_order_message){ .part = { .iov_base = order, .iov_len = sizeof(*order) } };
+	o->m.msg_iov = &o->part;
+	o->m.msg_iovlen = 1;
+	o->m.msg_control = &o->passed;
+	o->m.msg_controllen = sizeof(o->passed);
+}
+
+/* ---- In the daemon ---- */
+
+/* Start one. NP_ESYS when there is none to be had, or it can't be confined. */
+int ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err);
 
 /*
  * Have it fork a session, which gets copies of the order and the descriptors. NP_ESYS when there is
  * no process for it; where the fork server itself is at fault, that has been ended.
  */
-int ns_forkserver_fork(struct ns_forkserver *f, void *order, size_t size,
-		       const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err);
+int ns_forkserver_fork(struct ns_forkserver *f, struct ns_order *order, const int fds[NS_ORDER_FDS],
+		       pid_t *pid, struct np_err *err);
 
 /* It is dead, and reaped: f is as before the start. */
 void ns_forkserver_forget(struct ns_forkserver *f);
 
 /* End it. Its sessions go on. */
 void ns_forkserver_end(struct ns_forkserver *f);
+
+/* ---- In the fork server (forkserver_run.c) ---- */
+
+/* Confine this process, and take orders from fd until the daemon has gone. */
+void __attribute__((noreturn)) ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k);
 
 #endif

@@ -13,7 +13,6 @@
 #include "net/sock.h"
 #include "netserver/session.h"
 #include "netserver/sessions.h"
-#include "run/ends.h"
 
 enum {
 	AT_ONCE = 256,  /* accepted before others have their turn */
@@ -132,17 +131,6 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 	return false;
 }
 
-struct ns_admit
-ns_admission_of(const struct ns_daemon *d, int fd)
-{
-	struct ns_admit a = { .key = d->key, .passphrase = d->passphrase, .nat = d->nat };
-
-	if (d->key != NULL) {
-		np_ends_of(fd, false, a.ends);
-	}
-	return a;
-}
-
 /*
  * The address is accept(2)'s: a client that has reset the connection already has no other, and must
  * not pass for one that no rule is about.
@@ -186,10 +174,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 static void
 tell_scarce(struct ns_daemon *d, const char *what, const char *why)
 {
-	uint64_t now = np_now();
-
-	if (now >= d->scarce_ns) {
-		d->scarce_ns = now + SCARCE_S * NP_SEC;
+	if (ns_bucket_take(&d->scarce, SCARCE_S * NP_SEC, 0, np_now())) {
 		np_log(d->log, NP_LOG_ERROR, "%s: %s", what, why);
 	}
 }

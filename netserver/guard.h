@@ -182,7 +182,7 @@ struct ns_session {
 	bool told;                /* SIGTERM was sent */
 	bool yields;              /* to others that wait for room */
 	bool captures;            /* its packets, by a buffer of the kernel's */
-	bool gathers;             /* evidence: the daemon sets its congestion controls */
+	bool gathers;             /* evidence */
 	struct ns_bucket lines;   /* in the log */
 };
 

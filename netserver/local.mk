@@ -5,22 +5,26 @@ noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
 	%D%/admit.c %D%/admit.h \
 	%D%/args.c %D%/args.h \
+	%D%/caller.c %D%/caller.h \
 	%D%/confine.c %D%/confine.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
-	%D%/forkserver.c %D%/forkserver.h \
+	%D%/forkserver.c %D%/forkserver.h %D%/forkserver_run.c \
 	%D%/front.c %D%/front.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
+	%D%/launch.c %D%/launch.h \
 	%D%/limits.def \
 	%D%/lines.c %D%/lines.h \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \
 	%D%/passed.c %D%/passed.h \
 	%D%/relay.c %D%/relay.h \
+	%D%/seal.c %D%/seal.h \
 	%D%/session.c %D%/session.h \
 	%D%/sessions.c %D%/sessions.h \
-	%D%/status.c %D%/status.h
+	%D%/status.c %D%/status.h \
+	%D%/word.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(netperf_libs)
 if HAVE_SECCOMP
 netserver_libnetserver_a_SOURCES += %D%/filter_seccomp.c

@@ -127,16 +127,17 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 {
 	const char *host = a->host[0] != '\0' ? a->host : NULL;
 	const char *shown = host != NULL ? host : "IN(6)ADDR_ANY";
+	bool script = isatty(STDERR_FILENO) == 0; /* who sits at a terminal has our line */
 	struct np_err err = { .code = NP_OK };
 
 	int rc = ns_daemon_listen(d, host, a->port, a->family, &err);
 
-	if (rc != NP_OK) {
+	if (rc != NP_OK && script) {
 		/* netperf's line, two blanks too: scripts look for it. */
 		fprintf(stderr, "Unable to start netserver with  '%s' port '%s' and family %s\n",
 			shown, a->port, np_family_name(a->family));
 	}
-	if (rc == NP_ECONTROL) {
+	if (rc == NP_ECONTROL && script) {
 		return 1; /* a name that is none: the line shows it */
 	}
 	if (rc != NP_OK) {
@@ -210,19 +211,13 @@ go_unprivileged(const struct ns_args *a)
 		   : fault("--user: %s (--user root stays root)", err.msg);
 }
 
-/* What can be done for all sessions at once, and a word about what can't be done here. */
+/* A word about what can't be done here. */
 static void
-prepare_sandbox(struct ns_daemon *d, struct ns_prepared *prepared)
+tell_means(const struct ns_daemon *d)
 {
-	struct np_err err = { .code = NP_OK };
 	struct ns_means means;
 
 	ns_confine_means(&means);
-	if (d->sandbox && ns_confine_prepare(prepared, &err) == NP_OK) {
-		d->prepared = prepared;
-	} else if (d->sandbox) {
-		np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* sessions will try, and say it */
-	}
 	if (d->urings > 0 && np_urings_lack() != NULL) {
 		np_log(d->log, NP_LOG_ERROR, "--uring %u: %s", d->urings, np_urings_lack());
 	}
@@ -301,7 +296,6 @@ static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
-	struct ns_prepared prepared = { .size = { 0 } };
 	sigset_t let_in;
 	int rc;
 
@@ -331,13 +325,12 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	take_signals(d, &let_in);
 	/* Who looks at the terminal has been told by the line on standard output. */
 	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
-	prepare_sandbox(d, &prepared);
+	tell_means(d);
 	d->reload_begun = ns_notify_reloading;
 	d->reloaded = on_reloaded;
 	d->ending = on_ending;
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
-	ns_confine_release(&prepared);
 	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s", err.msg);
 		return 1;
@@ -350,7 +343,6 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 static int
 run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 {
-	struct ns_prepared prepared = { .size = { 0 } };
 	sigset_t let_in;
 	int rc;
 
@@ -361,10 +353,9 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	if (rc != 0 || (rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}
-	prepare_sandbox(d, &prepared);
+	tell_means(d);
 	take_signals(d, &let_in);
 	ns_session_serve_alone(d, 0);
-	ns_confine_release(&prepared);
 	return 0;
 }
 

@@ -1,67 +1,53 @@
 #include <errno.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/output.h"
-#include "base/text.h"
 #include "base/trusted.h"
 #include "netserver/status.h"
+#include "stats/prometheus.h"
 
 /* ---- The text ---- */
 
-enum { LABEL = 80 };
+enum { NAME = 80 };
 
 struct metrics {
-	char *text;
-	size_t size, len;
-	char port[LABEL]; /* escaped */
+	FILE *out;
+	const char *port;
 };
 
-/* A label's value: backslash, quote and newline are all that has to be escaped. */
+/* A metric of one value. */
 static void
-escape(char out[LABEL], const char *value)
+put(const struct metrics *m, const char *name, const char *type, const char *help, double value)
 {
-	size_t n = 0;
+	const struct np_label port = { "port", m->port };
+	char whole[NAME];
 
-	for (; *value != '\0' && n + 3 < LABEL; value++) {
-		if (*value == '\\' || *value == '"' || *value == '\n') {
-			out[n++] = '\\';
-		}
-		out[n++] = (char)(*value == '\n' ? 'n' : *value);
-	}
-	out[n] = '\0';
-}
-
-/* A metric of one value; the value as text, since some have no number. */
-static void
-put(struct metrics *m, const char *name, const char *type, const char *help, const char *value)
-{
-	m->len = np_text_add(m->text, m->size, m->len,
-			     "# HELP netserver_%s %s\n# TYPE netserver_%s %s\n"
-			     "netserver_%s{port=\"%s\"} %s\n",
-			     name, help, name, type, name, m->port, value);
+	snprintf(whole, sizeof(whole), "netserver_%s", name);
+	np_prometheus_head(m->out, whole, type, help);
+	np_prometheus_value(m->out, whole, &port, 1, value);
 }
 
 static void
-put_number(struct metrics *m, const char *name, const char *type, const char *help, uint64_t n)
+put_counter(const struct metrics *m, const char *name, const char *help, uint64_t n)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, n);
-	put(m, name, type, help, text);
+	put(m, name, "counter", help, (double)n);
 }
 
 static void
-put_limit(struct metrics *m, const char *name, const char *help, uint64_t n)
+put_gauge(const struct metrics *m, const char *name, const char *help, uint64_t n)
 {
-	if (n == 0) {
-		put(m, name, "gauge", help, "+Inf");
-	} else {
-		put_number(m, name, "gauge", help, n);
-	}
+	put(m, name, "gauge", help, (double)n);
+}
+
+/* A limit of 0 is none, but for such as `none_at_0`. */
+static void
+put_limit(const struct metrics *m, const char *name, const char *help, uint64_t n, bool none_at_0)
+{
+	put(m, name, "gauge", help, n == 0 && !none_at_0 ? (double)INFINITY : (double)n);
 }
 
 /* When it started by the clock on the wall: the same in every scrape, unless that clock is set. */
@@ -79,100 +65,88 @@ start_time(const struct ns_stats *s)
 }
 
 static void
-put_counters(struct metrics *m, const struct ns_stats *s)
+put_counters(const struct metrics *m, const struct ns_stats *s)
 {
-	static const char counter[] = "counter";
-
-	put_number(m, "start_time_seconds", "gauge", "When the daemon started, in Unix time.",
-		   start_time(s));
-	put_number(m, "connections_total", counter, "Control connections accepted.",
-		   s->connections);
-	put_number(m, "sessions_total", counter, "Sessions begun.", s->sessions);
-	put_number(m, "sessions_killed_total", counter,
-		   "Sessions that ran too long and were ended, or that a signal ended.", s->killed);
-	put_number(m, "tests_total", counter, "Tests ended, failed ones included.", s->tests);
-	put_number(m, "tests_failed_total", counter, "Tests that failed.", s->tests_failed);
-	put_number(m, "received_bytes_total", counter, "Bytes received in tests.",
-		   s->received_bytes);
-	put_number(m, "sent_bytes_total", counter, "Bytes sent in tests.", s->sent_bytes);
-	put_number(m, "transactions_total", counter, "Transactions of tests.", s->transactions);
+	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.", start_time(s));
+	put_counter(m, "connections_total", "Control connections accepted.", s->connections);
+	put_counter(m, "sessions_total", "Sessions begun.", s->sessions);
+	put_counter(m, "sessions_killed_total",
+		    "Sessions that ran too long and were ended, or that a signal ended.",
+		    s->killed);
+	put_counter(m, "tests_total", "Tests ended, failed ones included.", s->tests);
+	put_counter(m, "tests_failed_total", "Tests that failed.", s->tests_failed);
+	put_counter(m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
+	put_counter(m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
+	put_counter(m, "transactions_total", "Transactions of tests.", s->transactions);
 }
 
 /* All reasons, also those at 0: a rate needs the series before the first refusal. */
 static void
-put_refusals(struct metrics *m, const struct ns_stats *s)
+put_refusals(const struct metrics *m, const struct ns_stats *s)
 {
-	m->len = np_text_add(m->text, m->size, m->len,
-			     "# HELP netserver_refused_total Clients and tests refused.\n"
-			     "# TYPE netserver_refused_total counter\n");
+	static const char name[] = "netserver_refused_total";
+
+	np_prometheus_head(m->out, name, "counter", "Clients and tests refused.");
 	for (int i = 0; i < NS_REFUSALS; i++) {
-		m->len =
-		    np_text_add(m->text, m->size, m->len,
-				"netserver_refused_total{port=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-				m->port, ns_refusal_name((enum ns_refusal)i), s->refused[i]);
+		const struct np_label labels[] = {
+			{ "port", m->port }, { "reason", ns_refusal_name((enum ns_refusal)i) }
+		};
+
+		np_prometheus_value(m->out, name, labels, 2, (double)s->refused[i]);
 	}
-}
-
-static void
-put_states(struct metrics *m, const struct ns_stats *s)
-{
-	static const char gauge[] = "gauge";
-
-	put_number(m, "waiting_sessions", gauge, "Sessions that wait for their turn now.",
-		   s->waiting_now);
-	put_number(m, "silent_connections", gauge, "Connections without a session.", s->silent_now);
 }
 
 /* What all sessions share. */
 static void
-put_goods(struct metrics *m, const struct ns_stats *s, const struct ns_limits *l)
+put_goods(const struct metrics *m, const struct ns_stats *s, const struct ns_limits *l)
 {
 	for (int i = 0; i < NP_GOODS; i++) {
 		const struct ns_good *g = ns_good((enum np_good)i);
-		char help[LABEL];
+		char text[NAME];
 
-		snprintf(help, sizeof(help), "The %s in use now.", g->words);
-		put_number(m, g->now, "gauge", help, s->held[i]);
-		snprintf(help, sizeof(help), "Limit of %s for all sessions together.", g->words);
-		if (g->none_at_0) {
-			put_number(m, g->most, "gauge", help, l->all[i]);
-		} else {
-			put_limit(m, g->most, help, l->all[i]);
-		}
+		snprintf(text, sizeof(text), "The %s in use now.", g->words);
+		put_gauge(m, g->now, text, s->held[i]);
+		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
+		put_limit(m, g->most, text, l->all[i], g->none_at_0);
+	}
+}
+
+/* A row of limits.def, if it has a metric. */
+static void
+put_row(const struct metrics *m, const char *name, bool is_bytes, const char *tells, uint64_t n)
+{
+	char help[NAME];
+
+	if (name != NULL) {
+		snprintf(help, sizeof(help), "Limit of %s%s.", is_bytes ? "bytes " : "", tells);
+		put_limit(m, name, help, n, false);
 	}
 }
 
 static void
-put_limits(struct metrics *m, const struct ns_limits *l)
+put_limits(const struct metrics *m, const struct ns_limits *l)
 {
-	put_limit(m, "limit_sessions_per_address", "Limit of sessions at once from one address.",
-		  (uint64_t)l->per_address);
-	put_limit(m, "limit_new_sessions_per_second", "Limit of new sessions a second.",
-		  (uint64_t)l->rate);
-	put_number(m, "limit_silent_connections", "gauge",
-		   "Limit of connections without a session.", (uint64_t)l->silent);
-	put_limit(m, "limit_session_memory_bytes", "Limit of the memory of one session.",
-		  l->each.bytes);
-	put_limit(m, "limit_test_seconds", "Limit of the length of a test.", l->each.seconds);
-	put_limit(m, "limit_message_bytes", "Limit of the size of a message.", l->each.message);
-	put_limit(m, "limit_test_flows", "Limit of the data connections of a test.", l->each.flows);
-	put_limit(m, "limit_idle_seconds", "Limit of the time between two requests.",
-		  l->each.idle_s);
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
+	put_row(m, metric, (unit) == BYTES, tells, (uint64_t)l->member);
+#include "netserver/limits.def"
+#undef NS_LIMIT
 }
 
-size_t
-ns_metrics_text(const struct ns_view *v, char *text, size_t size)
+void
+ns_metrics_print(const struct ns_view *v, FILE *out)
 {
-	struct metrics m = { .text = text, .size = size };
+	const struct metrics m = { .out = out, .port = v->port };
 
-	text[0] = '\0';
-	escape(m.port, v->port);
 	put_counters(&m, v->stats);
 	put_refusals(&m, v->stats);
-	put_states(&m, v->stats);
+	put_gauge(&m, "waiting_sessions", "Sessions that wait for their turn now.",
+		  v->stats->waiting_now);
+	put_gauge(&m, "silent_connections", "Connections without a session.", v->stats->silent_now);
+	put_limit(&m, "limit_silent_connections", "Limit of connections without a session.",
+		  (uint64_t)v->limits->silent, true);
 	put_goods(&m, v->stats, v->limits);
 	put_limits(&m, v->limits);
-	return m.len;
 }
 
 /* ---- The file ---- */
@@ -199,20 +173,23 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 	return np_trusted_open(dir, NP_TRUSTED_DIR, err);
 }
 
+static int
+put_all(FILE *out, const void *view)
+{
+	ns_metrics_print(view, out);
+	return 0;
+}
+
 int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
-	char text[NS_STATUS_MAX];
 	struct np_output file;
-	int failed;
-
-	ns_metrics_text(v, text, sizeof(text));
 	/* Its other name begins with a dot and has no ending that collectors read. Whatever the
 	 * umask is, it is to be read. */
-	failed = np_output_beside(&file, dir_fd, name, 0644);
+	int failed = np_output_beside(&file, dir_fd, name, 0644);
+
 	if (failed == 0) {
-		failed = dprintf(file.fd, "%s", text) < 0 ? errno : 0;
-		failed = np_output_end(&file, failed);
+		failed = np_output_fill(&file, put_all, v);
 	}
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", name) : NP_OK;
 }

@@ -17,24 +17,12 @@
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
-#include "netserver/relay.h"
+#include "netserver/word.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
 
-void
-ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
-{
-	char host[NP_ADDR_TEXT];
-
-	np_event_begin(e, name);
-	if (np_addr_size(peer) > 0) {
-		np_event_text(e, "peer", np_addr_host(peer, host));
-		np_event_number(e, "port", np_addr_port(peer));
-	}
-}
-
-bool
-ns_say(int fd, const struct ns_word *w)
+static bool
+say(int fd, const struct ns_word *w)
 {
 	return send(fd, w, sizeof(*w), MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
 }
@@ -81,7 +69,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	memset(&w, 0, sizeof(w));
 	w.verb = NS_ASK;
 	w.wish = *wish;
-	if (!ns_say(l->fd, &w)) {
+	if (!say(l->fd, &w)) {
 		return gone(errno, err);
 	}
 	if (await_answer(l, control_fd, err) != NP_OK) {
@@ -120,7 +108,7 @@ done(void *ctx, const struct np_served *served)
 	memset(&w, 0, sizeof(w));
 	w.verb = NS_DONE;
 	w.served = *served;
-	(void)ns_say(l->fd, &w);
+	(void)say(l->fd, &w);
 }
 
 static void
@@ -132,7 +120,7 @@ refused(void *ctx, int error)
 	memset(&w, 0, sizeof(w));
 	w.verb = NS_REFUSED;
 	w.error = error;
-	(void)ns_say(l->fd, &w);
+	(void)say(l->fd, &w);
 }
 
 /*
@@ -159,19 +147,6 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Does the client's first message, if it is a greeting, want a capture? */
-bool
-ns_wants_capture(const struct ns_caller *c)
-{
-	struct np_hello hello;
-	struct np_err ignored;
-
-	return !np_addr_is_local_only(&c->peer) && c->chan.have == NP_FRAME_SIZE &&
-	       np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
-	       np_hello_get(c->chan.in, &hello, &ignored) == NP_OK &&
-	       (hello.caps & NP_CAP_WIRE) != 0;
-}
-
 /* Of what goes between the two hosts, and nothing else ever. */
 static void
 open_capture(struct ns_caller *c)
@@ -184,21 +159,6 @@ open_capture(struct ns_caller *c)
 	}
 }
 
-/* The interface that the first message names for tests of the link layer, if it wants them. */
-bool
-ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
-{
-	struct np_hello hello;
-	struct np_err ignored;
-	bool wants =
-	    c->chan.have == NP_FRAME_SIZE && np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
-	    np_hello_get(c->chan.in, &hello, &ignored) == NP_OK && (hello.caps & NP_CAP_LINK) != 0;
-
-	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
-	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;
-	return wants;
-}
-
 /* Where it names none, that by which it came. */
 static void
 open_link(struct ns_caller *c, char device[NP_EXT_DEVICE], bool connects)
@@ -207,8 +167,7 @@ open_link(struct ns_caller *c, char device[NP_EXT_DEVICE], bool connects)
 
 	if (device[0] == '\0' &&
 	    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
-		np_addr_unmap(&near);
-		(void)np_host_device((const struct sockaddr *)&near.sa, device);
+		(void)np_addr_device(&near, device);
 	}
 	c->linked = np_eth_open(&c->eth, device, &c->unlinked) == NP_OK;
 	if (c->linked && connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
@@ -238,22 +197,14 @@ open_raw(void *ctx)
 	}
 }
 
+/* Why a session has none of what takes CAP_NET_RAW, unless it has it. */
 static const char *
-why_no_link(const struct ns_daemon *d, const struct ns_caller *c)
+why_none(const struct ns_daemon *d, const struct np_err *failed)
 {
-	return !d->allow_raw               ? "netserver was not started with --allow-raw"
-	       : c->unlinked.code != NP_OK ? c->unlinked.msg
-	       : d->no_fork                ? "netserver -f does not support it"
-					   : "the client must request it when it connects";
-}
-
-static const char *
-why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return !d->allow_raw                 ? "netserver was not started with --allow-raw"
-	       : c->uncaptured.code != NP_OK ? c->uncaptured.msg
-	       : d->no_fork                  ? "netserver -f does not support captures"
-					     : "the client must request it when it connects";
+	return !d->allow_raw           ? "netserver was not started with --allow-raw"
+	       : failed->code != NP_OK ? failed->msg
+	       : d->no_fork            ? "netserver -f does not support it"
+				       : "the client must request it when it connects";
 }
 
 /* What all sessions of a kind may have. */
@@ -261,7 +212,6 @@ static struct ns_sandbox
 sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
 {
 	return (struct ns_sandbox){
-		.prepared = d->prepared,
 		.fill_dir = d->fill_dir,
 		.unix_tests = is_here,
 		.evidence = evidence,
@@ -293,20 +243,10 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	box.link_fd = c->linked ? c->eth.fd : 0;
 	/* The filter can't see what a ring sends by a packet socket that is not to send. */
 	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->urings;
-	if (np_urings_lend(box.urings, &lack) != NP_OK) {
+	if (np_urings_prepare(box.urings, &lack) != NP_OK) {
 		np_log(d->log, NP_LOG_INFO, "%s", lack.msg);
 	}
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
-}
-
-/*
- * Does the caller's first message, which has come already, greet us, and may it? Only then its
- * session may read what evidence takes. Who does not say so at once can't have it later.
- */
-bool
-ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
 /* What kinds of service differ in. */
@@ -349,12 +289,12 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 		.permit_ctx = &by->permit,
 		.signals = d->signals,
 		.caps = NP_CAP_PLAN,
-		.capture_why_not = why_no_capture(d, c),
+		.capture_why_not = why_none(d, &c->uncaptured),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,
 		.collect.cgroup = by->cgroup,
 		.eth = c->linked ? &c->eth : NULL,
-		.link_why_not = why_no_link(d, c),
+		.link_why_not = why_none(d, &c->unlinked),
 	};
 	struct np_addr *near = &server.collect.near;
 	enum np_log_level level = d->log->level;
@@ -450,22 +390,9 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 
 /* ---- In a fork server, and in the processes that it forks ---- */
 
-/* What a fork server needs of a caller. */
-struct order {
-	pid_t daemon;
-	struct np_chan chan;
-	struct np_addr peer;
-	char text[NP_ADDR_TEXT];
-	struct np_err uncaptured, unlinked;
-};
-enum { CONTROL, WAY, ORDER_FDS }; /* and its descriptors: the connection, the way to the daemon */
-_Static_assert(ORDER_FDS == (int)NS_ORDER_FDS, "descriptors of an order");
-_Static_assert(sizeof(struct order) <= NS_ORDER_MAX, "size of an order");
-
-static int
-confine_all(void *ctx, int fd, struct ns_seal *seal, struct np_err *err)
+int
+ns_session_confine(const struct ns_kin *k, int fd, struct ns_seal *seal, struct np_err *err)
 {
-	const struct ns_kin *k = ctx;
 	struct ns_daemon *d = k->d;
 	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	const struct ns_sandbox box = sandbox_of(d, k->is_here, k->evidence);
@@ -474,18 +401,17 @@ confine_all(void *ctx, int fd, struct ns_seal *seal, struct np_err *err)
 		return err->code;
 	}
 	forget_secrets(d, NULL);
-	if (np_urings_lend(0, err) != NP_OK ||
+	if (np_urings_prepare(0, err) != NP_OK ||
 	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
 	}
 	return ns_confine_shared(&box, seal, err);
 }
 
-static void
-run_forked(void *ctx, const void *bytes, const int fds[NS_ORDER_FDS], struct ns_seal *seal)
+void
+ns_session_run_order(const struct ns_kin *k, const struct ns_order *o, const int fds[NS_ORDER_FDS],
+		     struct ns_seal *seal)
 {
-	const struct ns_kin *k = ctx;
-	const struct order *o = bytes;
 	struct ns_caller c = { .kind = NS_CALLER,
 			       .chan = o->chan,
 			       .peer = o->peer,
@@ -493,32 +419,9 @@ run_forked(void *ctx, const void *bytes, const int fds[NS_ORDER_FDS], struct ns_
 			       .unlinked = o->unlinked };
 
 	memcpy(c.text, o->text, sizeof(c.text));
-	c.chan.fd = fds[CONTROL];
+	c.chan.fd = fds[NS_ORDER_CONTROL];
 	c.chan.peer = c.text;
-	ns_session_run(k->d, &c, k->is_here, fds[WAY], o->daemon, seal);
-}
-
-struct ns_forkwork
-ns_session_forkwork(struct ns_kin *k)
-{
-	return (struct ns_forkwork){ .confine = confine_all, .session = run_forked, .ctx = k };
-}
-
-int
-ns_session_order(struct ns_forkserver *f, const struct ns_caller *c, int fd, pid_t *pid,
-		 struct np_err *err)
-{
-	const int fds[NS_ORDER_FDS] = { [CONTROL] = c->chan.fd, [WAY] = fd };
-	struct order o;
-
-	memset(&o, 0, sizeof(o));
-	o.daemon = getpid();
-	o.chan = c->chan;
-	o.peer = c->peer;
-	memcpy(o.text, c->text, sizeof(o.text));
-	o.uncaptured = c->uncaptured;
-	o.unlinked = c->unlinked;
-	return ns_forkserver_fork(f, &o, sizeof(o), fds, pid, err);
+	ns_session_run(k->d, &c, k->is_here, fds[NS_ORDER_WAY], o->daemon, seal);
 }
 
 /* ---- Without a process for each ---- */

@@ -14,11 +14,10 @@
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
-#include "netserver/confine.h"
-#include "netserver/filter.h"
+#include "netserver/launch.h"
 #include "netserver/passed.h"
 #include "netserver/relay.h"
-#include "netserver/session.h"
+#include "netserver/word.h"
 
 enum {
 	/* Beside a test's length: for the client to come with its data connection, which it may put
@@ -119,100 +118,6 @@ set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_GOOD
 	d->freed += frees;
 }
 
-/* Is there a filter of system calls that a process can inherit? */
-static bool
-has_filter(const struct ns_daemon *d)
-{
-	return d->sandbox && !NS_SANITIZED && ns_filter_lacks() == NULL;
-}
-
-static struct ns_forkserver *
-forkserver_of(struct ns_daemon *d, bool is_here, bool evidence)
-{
-	return &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
-}
-
-static int
-start_forkserver(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
-{
-	struct ns_kin k = { .d = d, .is_here = is_here, .evidence = evidence };
-	const struct ns_forkwork work = ns_session_forkwork(&k);
-	struct ns_forkserver *f = forkserver_of(d, is_here, evidence);
-
-	return f->pid != 0 ? NP_OK : ns_forkserver_start(f, &work, err);
-}
-
-void
-ns_sessions_prepare(struct ns_daemon *d)
-{
-	struct np_err err = { .code = NP_OK };
-
-	for (int evidence = 0; evidence <= d->evidence && has_filter(d) && !d->no_fork;
-	     evidence++) {
-		for (int is_here = 0; is_here <= 1; is_here++) {
-			if (start_forkserver(d, is_here != 0, evidence != 0, &err) != NP_OK) {
-				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
-			}
-		}
-	}
-}
-
-/*
- * A session with packet sockets or rings can't inherit its filter: these are opened before, with
- * rights that no fork server has, and the filter names them. It does without them where it may not
- * have one of its own.
- */
-static void
-settle_filter(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
-{
-	char device[NP_EXT_DEVICE];
-	bool connects, links = d->allow_raw && ns_wants_link(c, device, &connects);
-	struct np_err err = { .code = NP_OK };
-
-	c->unlinked.code = NP_OK;
-	if (!has_filter(d) || (!s->captures && !links && d->urings == 0)) {
-		return;
-	}
-	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==
-	    NP_OK) {
-		s->bare[NP_G_FILTERS] = 1;
-		return;
-	}
-	d->stats.refused[NS_FILTERED]++;
-	if (s->captures) {
-		c->uncaptured = err;
-	}
-	if (links) {
-		c->unlinked = err;
-	}
-	s->captures = false;
-}
-
-static int
-fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
-		struct np_err *err)
-{
-	bool is_here = np_addr_is_here(&c->peer);
-
-	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
-		return err->code;
-	}
-	return ns_session_order(forkserver_of(d, is_here, s->gathers), c, way, &s->pid, err);
-}
-
-static int
-fork_alone(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
-	   struct np_err *err)
-{
-	pid_t self = getpid();
-
-	s->pid = fork();
-	if (s->pid == 0) {
-		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
-	}
-	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
-}
-
 int
 ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -230,12 +135,11 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->captures =
 	    d->allow_raw && d->evidence && ns_wants_capture(c) &&
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
-	settle_filter(d, c, s);
+	ns_launch_settle(d, c, s);
 	s->bare[NP_G_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->gathers = ns_gathers_evidence(d, c);
 	ns_passed_refuse(pair[0]);
-	rc = has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, pair[1], err)
-							 : fork_alone(d, c, s, pair[1], err);
+	rc = ns_launch(d, c, s, pair[1], err);
 	close(pair[1]);
 	if (rc == NP_OK && epoll_ctl(d->epoll, EPOLL_CTL_ADD, pair[0], &ev) != 0) {
 		rc = np_fail(err, NP_ESYS, errno, "no process for a session");
@@ -528,23 +432,6 @@ note_killed(struct ns_daemon *d, pid_t pid, int sig)
 	}
 }
 
-/* Was it one? The next session has another one started. */
-static bool
-lose_forkserver(struct ns_daemon *d, pid_t pid)
-{
-	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
-		if (d->forkserver[i].pid == pid) {
-			ns_forkserver_forget(&d->forkserver[i]);
-			if (ns_lines_may(&d->lines, d->log)) {
-				np_log(d->log, NP_LOG_ERROR,
-				       "process %ld, which forks sessions, has ended", (long)pid);
-			}
-			return true;
-		}
-	}
-	return false;
-}
-
 void
 ns_sessions_reap(struct ns_daemon *d)
 {
@@ -554,7 +441,7 @@ ns_sessions_reap(struct ns_daemon *d)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct ns_session *s = d->sessions;
 
-		if (lose_forkserver(d, pid)) {
+		if (ns_launch_lost(d, pid)) {
 			continue;
 		}
 		while (s != NULL && s->pid != pid) {
@@ -655,9 +542,7 @@ await_all(struct ns_daemon *d)
 void
 ns_sessions_end(struct ns_daemon *d)
 {
-	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
-		ns_forkserver_end(&d->forkserver[i]);
-	}
+	ns_launch_end(d);
 	if (d->sessions == NULL) {
 		return;
 	}

@@ -1,19 +1,15 @@
 /*
- * Sessions, as the daemon knows them: it starts a process for each client (session.h), keeps the
- * books about it, and answers what it asks.
+ * Sessions, as the daemon knows them: it has a process started for each client (launch.h), keeps
+ * the books about it, and answers what it asks.
  */
 #ifndef NETSERVER_SESSIONS_H
 #define NETSERVER_SESSIONS_H
 
-#include "netserver/daemon.h"
-#include "netserver/front.h"
+#include "netserver/caller.h"
 
 /* What the caller's session takes without a test: more for one that gathers evidence. */
 void
 ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_GOODS]);
-
-/* Before the first one: what all of them have in common is done once. */
-void ns_sessions_prepare(struct ns_daemon *d);
 
 /*
  * Start a process that serves the caller from its first message on; the caller stays the daemon's

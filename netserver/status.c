@@ -111,7 +111,7 @@ static void
 put_limits(struct out *o, const struct ns_limits *l)
 {
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
-#define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	put_limit(o, (uint64_t)l->member, (unit) == BYTES, tells);
 #include "netserver/limits.def"
 #undef NS_LIMIT

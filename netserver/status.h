@@ -30,11 +30,10 @@ enum { NS_STATUS_MAX = 64 << 10 };
 size_t ns_status_text(const struct ns_view *v, char *text, size_t size);
 
 /*
- * The Prometheus text format 0.0.4, every series with the port as a label, so that two daemons of a
- * machine can be told apart. Limits that are none are +Inf. Returns the length, below size: metrics
- * that find no room are left out.
+ * Metrics for Prometheus, every series with the port as a label, so that two daemons of a machine
+ * can be told apart. Limits that are none are +Inf.
  */
-size_t ns_metrics_text(const struct ns_view *v, char *text, size_t size);
+void ns_metrics_print(const struct ns_view *v, FILE *out);
 
 /*
  * Open the directory that a path lies in, to be kept: a daemon changes its own. *name gets where

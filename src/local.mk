@@ -33,9 +33,11 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \
 	%D%/stats/figure.c %D%/stats/figure.h \
+	%D%/stats/fit.c %D%/stats/fit.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
-	%D%/stats/meaning.c %D%/stats/meaning.h \
+	%D%/stats/oneway.c %D%/stats/oneway.h \
 	%D%/stats/metrics.def \
+	%D%/stats/prometheus.c %D%/stats/prometheus.h \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/capture.h \
@@ -58,6 +60,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/file.c %D%/sys/file.h \
 	%D%/sys/host.c %D%/sys/host.h \
 	%D%/sys/irq.c %D%/sys/irq.h \
+	%D%/sys/link.c %D%/sys/link.h \
 	%D%/sys/meters.c %D%/sys/meters.h \
 	%D%/sys/moved.c %D%/sys/moved.h \
 	%D%/sys/nic.c %D%/sys/nic.h \
@@ -66,11 +69,15 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/rtnl.c %D%/sys/rtnl.h %D%/sys/rtnl_parts.h \
 	%D%/sys/tc.c %D%/sys/tc.h \
 	%D%/sys/thread.c %D%/sys/thread.h \
+	%D%/bench/arrivals.c %D%/bench/arrivals.h \
 	%D%/bench/bench.h \
+	%D%/bench/closing.c \
 	%D%/bench/codec.c %D%/bench/codec.h \
+	%D%/bench/hears.c \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/load.c %D%/bench/load.h \
+	%D%/bench/open.c %D%/bench/open.h \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/ramp.c %D%/bench/ramp.h \
 	%D%/bench/registry.c \
@@ -78,6 +85,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sampler.c %D%/bench/sampler.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
+	%D%/bench/stamps.c %D%/bench/stamps.h \
 	%D%/bench/stop.c %D%/bench/stop.h \
 	%D%/bench/tally.c %D%/bench/tally.h \
 	%D%/bench/worker.c %D%/bench/worker.h \
@@ -86,7 +94,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/engine.c %D%/bench/engine/engine.h \
 	%D%/bench/engine/epoll.c \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \
-	%D%/bench/engine/null.c %D%/bench/engine/null.h \
 	%D%/bench/engine/segment.c \
 	%D%/bench/engine/spin.c \
 	%D%/bench/engine/sync.h \
@@ -114,7 +121,13 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/llc.c \
 	%D%/bench/transport/tipc.c \
 	%D%/bench/transport/vsock.c \
-	%D%/run/client.c %D%/run/client.h \
+	%D%/run/client.c %D%/run/client.h %D%/run/client_parts.h \
+	%D%/run/client_agree.c \
+	%D%/run/client_ask.c \
+	%D%/run/client_far.c \
+	%D%/run/client_judge.c \
+	%D%/run/client_open.c \
+	%D%/run/client_results.c \
 	%D%/run/clean.c %D%/run/clean.h \
 	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/thresholds.h \
 	%D%/run/intervals.c %D%/run/intervals.h \
@@ -123,16 +136,18 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/evidence.c %D%/run/evidence.h \
 	%D%/run/foreign.c %D%/run/foreign.h \
 	%D%/run/gate.c %D%/run/gate.h \
+	%D%/run/beside.c %D%/run/beside.h \
+	%D%/run/knee.c %D%/run/knee.h \
 	%D%/run/group.c %D%/run/group.h \
 	%D%/run/hear.c %D%/run/hear.h \
 	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
-	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
+	%D%/run/stations.c %D%/run/stations.h \
+	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h %D%/run/talk_rows.h \
+	%D%/run/talk_netperf.c %D%/run/talk.def \
 	%D%/run/talk_plan.c \
-	%D%/run/talk_old.c \
-	%D%/run/talk_unix.c \
 	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
 	%D%/run/witness.c %D%/run/witness.h \
@@ -144,7 +159,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/ends.c \
 	%D%/out/explain/facts.c %D%/out/explain/facts.h \
 	%D%/out/explain/flows.c %D%/out/explain/flows.h \
-	%D%/out/explain/link.c %D%/out/explain/rules.h \
+	%D%/out/explain/link.c \
+	%D%/out/explain/rules.c %D%/out/explain/rules.h \
 	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
 	%D%/out/explain/words.c %D%/out/explain/words.h \
 	%D%/out/human.c %D%/out/human.h \
@@ -154,7 +170,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/ledger_table.c %D%/out/ledger_table.h \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
-	%D%/out/progress.c %D%/out/progress.h \
 	%D%/out/prometheus.c %D%/out/prometheus.h \
 	%D%/out/select.c %D%/out/select.h \
 	%D%/out/times.c
@@ -186,7 +201,9 @@ endif
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
 	%D%/cli/aim.c %D%/cli/aim.h \
+	%D%/cli/beside.c %D%/cli/beside.h \
 	%D%/cli/args.c %D%/cli/args.h \
+	%D%/cli/capture.c %D%/cli/capture.h \
 	%D%/cli/ceilings.c %D%/cli/ceilings.h \
 	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
@@ -194,6 +211,7 @@ src_netperf_SOURCES = \
 	%D%/cli/engines.c %D%/cli/engines.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
 	%D%/cli/help.c %D%/cli/help.h \
+	%D%/cli/look.c %D%/cli/look.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
@@ -201,17 +219,18 @@ src_netperf_SOURCES = \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
+	%D%/cli/progress_text.c %D%/cli/progress_text.h \
 	%D%/cli/show.c %D%/cli/show.h \
-	%D%/cli/wire.c %D%/cli/wire.h
+	%D%/cli/tests.c %D%/cli/tests.h
 src_netperf_LDADD = src/libnetperf.a $(netperf_libs)
 
 # JSON: no part of the daemon, which links what the library has of it but does not pull it in.
 if HAVE_JANSSON
 AM_CPPFLAGS += $(JANSSON_CFLAGS)
 src_libnetperf_a_SOURCES += %D%/out/json.c %D%/out/json.h
-documents = src/cli/document.c src/cli/document.h src/cli/saved.c src/cli/saved.h
+documents = src/cli/document.c src/cli/document.h src/cli/merge.c src/cli/merge.h src/cli/saved.c src/cli/saved.h
 src_netperf_LDADD += $(JANSSON_LIBS)
 else
-documents = src/cli/document.h src/cli/document_none.c src/cli/saved.h
+documents = src/cli/document.h src/cli/document_none.c src/cli/merge.h src/cli/saved.h
 endif
 src_netperf_SOURCES += $(documents)

@@ -33,6 +33,10 @@ unit_tests = \
 	%D%/unit/test_group \
 	%D%/unit/test_guard \
 	%D%/unit/test_figure \
+	%D%/unit/test_fit \
+	%D%/unit/test_knee \
+	%D%/unit/test_oneway \
+	%D%/unit/test_stations \
 	%D%/unit/test_hist \
 	%D%/unit/test_times \
 	%D%/unit/test_host \
@@ -44,6 +48,7 @@ unit_tests = \
 	%D%/unit/test_ledger \
 	%D%/unit/test_live \
 	%D%/unit/test_limits \
+	%D%/unit/test_load \
 	%D%/unit/test_line \
 	%D%/unit/test_lines \
 	%D%/unit/test_link \
@@ -52,6 +57,7 @@ unit_tests = \
 	%D%/unit/test_net \
 	%D%/unit/test_notify \
 	%D%/unit/test_omni \
+	%D%/unit/test_open \
 	%D%/unit/test_old \
 	%D%/unit/test_sources \
 	%D%/unit/test_option \
@@ -101,54 +107,59 @@ if HAVE_JANSSON
 unit_tests += %D%/unit/test_document %D%/unit/test_explain_bed %D%/unit/test_json
 endif
 
+# Only what they test is optimised, which halves the time of their builds.
+unit_cflags = -O0
+unit_objects = $(unit_tests:=.$(OBJEXT))
+$(unit_objects): CFLAGS += $(unit_cflags)
+
 # One program runs all of them, several at a time, whatever make -j says.
 e2e_tests = %D%/e2e/together.py
 
 # Its files are in no list: what is in the folder is distributed.
 EXTRA_DIST += %D%/e2e
 
-# What `make check-clients` runs, some minutes of it: CI does. Colons are before arguments.
+# What `make check-clients` runs, some minutes of it: CI does. Colons are before arguments. One reads the
+# clock, and runs alone; of the others some at a time, as most of it is waiting, the long ones first.
+clients_alone = %D%/e2e/clients.py
 client_tests = \
-	%D%/e2e/builds.py \
-	%D%/e2e/clients.py \
-	%D%/e2e/explain.py:--long \
-	%D%/e2e/golden.py:--timed \
-	%D%/e2e/interop.py \
-	%D%/e2e/interop_more.py:--every \
+	%D%/e2e/netsweep_test.py \
 	%D%/e2e/netreport_test.py \
-	%D%/e2e/sessions.py:--long
-
-# Of these some at a time, as most of it is waiting.
-client_suites_together = \
-	%D%/e2e/combinations.py \
-	%D%/e2e/completion.py \
+	%D%/e2e/netvm_test.py \
+	%D%/e2e/builds.py \
+	%D%/e2e/interop.py \
+	%D%/e2e/recipes.py \
+	%D%/e2e/netgate_stats.py \
+	%D%/e2e/golden.py:--timed \
 	%D%/e2e/first_failures.py \
+	%D%/e2e/completion.py \
+	%D%/e2e/explain.py:--long \
+	%D%/e2e/interop_more.py:--every \
+	%D%/e2e/netgate_test.py \
+	%D%/e2e/sessions.py:--long \
+	%D%/e2e/netgate_past.py \
+	%D%/e2e/combinations.py \
 	%D%/e2e/netgate_keeper.py \
 	%D%/e2e/netgate_output.py \
-	%D%/e2e/netgate_past.py \
-	%D%/e2e/netgate_stats.py \
-	%D%/e2e/netgate_test.py \
-	%D%/e2e/netvm_test.py \
 	%D%/e2e/progress.py \
-	%D%/e2e/progress_scripts.py \
-	%D%/e2e/recipes.py
+	%D%/e2e/progress_scripts.py
 
-# What `make check-links` runs, some minutes, too: links between network namespaces, which are to be
-# kept full, to a hundredth, by a machine with nothing else to do.
-link_tests = \
+# What `make check-links` runs, some minutes, too: links between network namespaces. Some are to be kept full, to
+# a hundredth, or read in time, by a machine with nothing else to do; of the others some at a time.
+links_alone = \
 	%D%/e2e/link.py \
-	%D%/e2e/mptcp.py \
-	%D%/e2e/netlab_test.py \
-	%D%/e2e/netns.py:full-link:silence:death \
-	%D%/e2e/netsweep_test.py \
+	%D%/e2e/netns.py:full-link \
 	%D%/e2e/udp_account.py \
 	%D%/e2e/wire.py
+link_tests = \
+	%D%/e2e/netlab_test.py \
+	%D%/e2e/netns.py:silence:death \
+	%D%/e2e/mptcp.py
 
 # What `make check-long` runs beyond that.
 long_tests = \
 	%D%/e2e/attacks.py:--long \
 	%D%/e2e/programs.py:--long \
-	%D%/e2e/clean_long.py \
+	%D%/e2e/clean.py:--long \
 	%D%/e2e/crowd.py:--long \
 	%D%/e2e/engines_long.py \
 	%D%/e2e/examples.py \
@@ -201,6 +212,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/check.h \
 	%D%/lib/deadly.c %D%/lib/deadly.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
+	%D%/lib/null.c %D%/lib/null.h \
 	%D%/lib/root.c %D%/lib/root.h \
 	%D%/lib/session.c %D%/lib/session.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h \
@@ -209,11 +221,12 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # The options of netperf stand in no library.
 %C%_unit_test_ceiling_SOURCES = %D%/unit/test_ceiling.c src/cli/ceilings.c
+%C%_unit_test_progress_SOURCES = %D%/unit/test_progress.c src/cli/progress_text.c
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/flows.c src/cli/help.c src/cli/omni.c \
-	src/cli/options.c src/cli/stray.c
+	src/cli/options.c src/cli/stray.c src/cli/tests.c
 %C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c src/cli/saved.c \
-	src/cli/facts.c src/cli/flows.c src/cli/help.c src/cli/omni.c src/cli/options.c \
-	src/cli/show.c src/cli/stray.c
+	src/cli/facts.c src/cli/flows.c src/cli/help.c src/cli/look.c src/cli/omni.c src/cli/options.c \
+	src/cli/show.c src/cli/stray.c src/cli/tests.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom
 # netlab is a program apart.
@@ -229,13 +242,14 @@ EXTRA_DIST += %D%/bench/bench %D%/bench/by_engine.py %D%/bench/common.py %D%/ben
 %C%_bench_bare_LDADD =
 # Our steps over connections that move nothing.
 EXTRA_PROGRAMS += %D%/bench/null
-%C%_bench_null_SOURCES = %D%/bench/null.c
+%C%_bench_null_SOURCES = %D%/bench/null.c %D%/lib/null.c %D%/lib/null.h
 %C%_bench_null_LDADD = src/libnetperf.a $(netperf_libs)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 check_PROGRAMS =
 check_LIBRARIES =
-TESTS = scripts/check-layers
+# The longest first: most of it is waiting, and the others run meanwhile.
+TESTS = $(e2e_tests) scripts/check-layers
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
 check_LIBRARIES += %D%/lib/libtest.a
@@ -244,7 +258,6 @@ else
 TESTS += %D%/unit/without-cmocka
 endif
 include %D%/fuzz/local.mk
-TESTS += $(e2e_tests)
 
 test_environment = \
 	NETPERF='$(abs_top_builddir)/src/netperf' \
@@ -264,22 +277,15 @@ PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/skip "no python3"
 endif
 CLEANFILES += e2e.lock
 
-run_suites = failed=; test -z "$$together" || { \
-		env $(test_environment) NP_TEST_AT_ONCE=3 \
-			$(PYTHON) $(top_srcdir)/tests/e2e/together.py $$together || failed=" together.py"; \
-	}; \
-	for test in $$suites; do \
-		echo "== $$test"; \
-		env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' \
-			$(PYTHON) $(top_srcdir)/`echo $$test | tr : ' '`; \
-		status=$$?; \
-		test $$status -eq 0 || test $$status -eq 77 || failed="$$failed $$test"; \
-	done; \
-	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+# As many at a time as $at_once says.
+run_suites = env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' NP_TEST_AT_ONCE=$${at_once:-1} \
+	$(PYTHON) $(top_srcdir)/tests/e2e/together.py $$suites
+run_alone_first = status=0; suites=$$alone; $(run_suites) || status=1; \
+	suites=$$others; at_once=3; $(run_suites) || status=1; exit $$status
 
-.PHONY: check-clients check-explain check-gate check-links check-long check-packages check-vm
-check-clients: $(bin_PROGRAMS)
-	@suites='$(client_tests)'; together='$(client_suites_together)'; $(run_suites)
+.PHONY: check-clients check-explain check-gate check-links check-links-alone check-links-others check-long check-packages check-vm
+check-clients: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@alone='$(clients_alone)'; others='$(client_tests)'; $(run_alone_first)
 
 check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@files=`sed -n 's/^# netvm: with //p' $(top_srcdir)/tests/vm/*`; \
@@ -287,7 +293,13 @@ check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir)
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
-	@suites='$(link_tests)'; $(run_suites)
+	@alone='$(links_alone)'; others='$(link_tests)'; $(run_alone_first)
+
+check-links-alone: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@suites='$(links_alone)'; $(run_suites)
+
+check-links-others: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@suites='$(link_tests)'; at_once=3; $(run_suites)
 
 # NP_PACKAGES=DIR: of a release that scripts/release has made.
 check-packages:

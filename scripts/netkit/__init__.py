@@ -3,18 +3,41 @@
 import argparse
 import os
 import sys
-from typing import Callable, NoReturn
+from typing import Any, Callable, NoReturn, Optional
 
 VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
 
 
 class Parser(argparse.ArgumentParser):
-    """One that refuses in one line. Shells complete what it knows (scripts/mkcompletion): an action may say in
+    """One that refuses in one line. Shells complete what it knows (scripts/mkdoc): an action may say in
     `values` what its argument can be."""
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
+
+
+def number(what: str, least: float, most: float, whole: bool = False) -> "Callable[[str], Any]":
+    """A kind of argument: so much of something."""
+    def read(text: str) -> float:
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {what} ({least:g} to {most:g})")
+        return value
+    return read
+
+
+def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example: str) -> "Callable[[str], float]":
+    """A kind of argument with a unit, as units.py reads it."""
+    def found(text: str) -> float:
+        value = read(text, True)
+        if value is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {what} (try {example})")
+        return value
+    return found
 
 
 def run(main: "Callable[[], int]") -> int:

@@ -4,21 +4,26 @@ import contextlib
 import json
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import machine, options
-from netkit.results import Run
+from netkit.results import Run, is_number
 
 
 WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
+ANSWER_LIMIT = 10               # seconds for what is no test
 NUMBER = 2                      # of documents, the highest that is understood: doc/json.md
 
 
 @dataclass
 class Ended:
-    """What became of a call: what it printed, and the iterations of its document, if it wrote one."""
+    """What became of a call: what it printed, and its document, if it wrote one."""
     done: machine.Done
-    iterations: "List[Dict[str, Any]]" = field(default_factory=list)
+    document: "Dict[str, Any]" = field(default_factory=dict)
+
+    @property
+    def iterations(self) -> "List[Dict[str, Any]]":
+        return [one for one in self.document.get("iterations") or [] if isinstance(one, dict)]
 
     @property
     def last(self) -> "Dict[str, Any]":
@@ -37,16 +42,21 @@ def document(file: "BinaryIO") -> "Dict[str, Any]":
         found = json.load(file)
     if not isinstance(found, dict):
         return {}
+    check_number(found)
+    return found
+
+
+def check_number(found: "Dict[str, Any]") -> None:
+    """Raises NewerDocument."""
     number = str(found.get("schema")).rpartition("/")[2]
     if number.isdecimal() and int(number) > NUMBER:
         raise NewerDocument(f"netperf wrote a document of number {number}, and this program reads 1 to {NUMBER} "
                             "(a newer one is needed)")
-    return found
 
 
 def ended(done: machine.Done, file: "BinaryIO") -> Ended:
     try:
-        return Ended(done, [one for one in document(file).get("iterations") or [] if isinstance(one, dict)])
+        return Ended(done, document(file))
     except NewerDocument as fault:
         return Ended(done._replace(reason=done.reason or str(fault)))
 
@@ -54,6 +64,16 @@ def ended(done: machine.Done, file: "BinaryIO") -> Ended:
 def writes_documents(netperf: str) -> bool:
     """Whether it can; one that was built without it says so in its help."""
     return machine.knows(netperf, "--json")
+
+
+def refused(command: "Sequence[str]") -> str:
+    """What netperf would not take, or leave out, of a command, by its own tables; empty: it takes all of it, or is one
+    that can't be asked."""
+    if not machine.knows(command[0], "--dry-run"):
+        return ""
+    done = machine.run([command[0], "--dry-run", *command[1:]], ANSWER_LIMIT)
+    said = done.stderr.strip().splitlines()
+    return said[0].partition(": ")[2] if done.exit and said else ""
 
 
 def has_document(command: "Sequence[str]") -> bool:
@@ -118,24 +138,29 @@ def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
     return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6), "reasons": reasons}}
 
 
-MUCH = 0.05     # of its time: from here on a run is reported as disturbed, as netperf does
+def interim_results(document: "Dict[str, Any]", number: int) -> "Iterator[Tuple[float, Dict[str, Any]]]":
+    at = 0.0
+    for one in document.get("interim") or []:
+        if number in (0, one.get("iteration")) and is_number(one.get("rate")):
+            at += one.get("seconds") or 0.0
+            yield round(at, 6), one
 
 
-def much_disturbed(runs: "Iterable[Run]") -> str:
-    """How many runs were, and by what, in words; empty: none was."""
-    found = [one for one in (run.more.get("disturbed") or {} for run in runs) if (one.get("share") or 0) > MUCH]
-    names = sorted({name for one in found for name in one.get("reasons") or {}})
-    return (f"{len(found)} of them disturbed for more than {100 * MUCH:g} % of their time: {', '.join(names)}"
-            if found else "")
+def interim_flows(document: "Dict[str, Any]", number: int) -> "Dict[str, Any]":
+    """Of several flows: seconds since the begin, the rates of all or their quartiles, Jain's index."""
+    found = [[at, one.get("flows") or one["flow_quartiles"], one.get("jain_index")]
+             for at, one in interim_results(document, number) if one.get("flow_quartiles")]
+    return {"interim_flows": found, "interim_quartiles": not document["interim"][0].get("flows")} if found else {}
 
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is put down of a document: flows where there are several, evidence where it is asked for or an
-    engine is named, and what disturbed."""
+    """What is put down of a document: flows where there are several, over time with an interval, evidence where it is
+    asked for or an engine is named, and what disturbed."""
     flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
     asked = known.get("evidence") is True
     evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}
     return {**({"flows": flows} if flows else {}), **({"evidence": evidence} if evidence else {}),
+            **(interim_flows(end.document, len(end.iterations)) if flows else {}),
             **disturbed(end.iterations)}
 
 

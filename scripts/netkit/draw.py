@@ -1,15 +1,19 @@
-"""The figures of plots.py in print, by matplotlib: PNG, SVG and PDF. Call python.need("matplotlib", ...)
-first: this module imports it only inside its functions.
+"""The figures of plots.py by matplotlib: PNG, SVG and PDF. Call python.need("matplotlib", ...) first: this
+module imports it only inside its functions.
 
-Text, grid and paper are TEXT, MUTED, GRID and white, which a page that holds the SVG may replace.
+A figure is as wide as it is asked for, and its words are of the size of print: what has no room beside the
+lines goes below them, and no word is cut. In SVG the marks tell their words to the mouse. Text, grid and
+paper are TEXT, MUTED, GRID and white, which a page that holds the SVG may replace.
 """
 
+import html
 import io
-import itertools
 import math
-from typing import Any, List, Sequence, Tuple
+import textwrap
+from dataclasses import replace
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
-from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Panel, Scale
+from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Mark, Panel, Scale
 
 STYLE = {
     "font.family": "sans-serif", "font.size": 9, "text.color": TEXT, "axes.labelcolor": MUTED,
@@ -18,106 +22,187 @@ STYLE = {
     "axes.titlelocation": "left", "axes.titlecolor": TEXT, "axes.labelsize": 8.5, "axes.grid": True,
     "axes.axisbelow": True, "grid.color": GRID, "grid.linewidth": 0.7, "xtick.color": MUTED,
     "ytick.color": MUTED, "xtick.labelsize": 8, "ytick.labelsize": 8, "xtick.major.size": 3,
-    "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0, "lines.linewidth": 1.6,
+    "ytick.major.size": 0, "xtick.minor.size": 3, "ytick.minor.size": 0, "lines.linewidth": 1.6,
     "lines.markersize": 4.2, "lines.solid_capstyle": "round", "figure.facecolor": "white",
     "axes.facecolor": "none", "svg.fonttype": "none", "pdf.fonttype": 42,
     "figure.constrained_layout.use": True, "axes.unicode_minus": True,
 }
 MARKERS = {"circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v",
            "cross": "P", "triangle-right": ">", "triangle-left": "<", "": ""}
-PANEL_WIDTH, PANEL_HEIGHT, LOW_HEIGHT = 4.7, 3.3, 2.1
-MOST_ACROSS = 3
-MOST_LABELS = 14            # at the right of a panel
+WIDTH = 18.0                # cm, that of the text on a page
+SLOT = 7.5                  # cm that a stack needs beside another one
+CM, POINT = 1 / 2.54, 1 / 72        # in inches
+LETTER, PROSE = 0.62, 0.55  # of a size, what a letter is wide at most, and in longer texts
+SMALL = 8.0                 # the size of labels
+ROW = 11.5                  # points from one label to the next
+LEADER = 14.0               # points from the axes to their labels
+
+Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it is the lowest of its stack
 
 
-def across(count: int) -> int:
-    """How many stacks stand side by side."""
-    return min(count, MOST_ACROSS if count != 4 else 2)
+def wide(text: str, size: float = SMALL) -> float:
+    """How many points a text takes, or a little less."""
+    return max(map(len, text.split("\n"))) * LETTER * size
 
 
-def panels(fig: Any, figure: Figure) -> "List[Tuple[Panel, Any, bool]]":
-    """Axes for all panels, and whether a panel is the lowest of its stack. Those of one unit in the same
-    place of their stacks have the same limits."""
-    wide = across(len(figure.stacks))
-    deep = max(map(len, figure.stacks))
-    heights = [PANEL_HEIGHT if i % deep == 0 else LOW_HEIGHT for i in range(
-        deep * math.ceil(len(figure.stacks) / wide))]
+def wrap(text: str, points: float, size: float = SMALL) -> str:
+    return textwrap.fill(text, max(12, int(points / (PROSE * size))), break_long_words=False,
+                         break_on_hyphens=False)
+
+
+def across(count: int, width: float) -> int:
+    """How many stacks stand side by side in this width, in cm."""
+    return max(1, min(count, int(width / SLOT)))
+
+
+def sheets(figure: Figure) -> "List[Figure]":
+    """A figure in parts that each have room on a sheet of paper."""
+    count = across(len(figure.stacks), WIDTH) * (2 if max(map(len, figure.stacks)) > 1 else 4)
+    return [replace(figure, stacks=figure.stacks[at:at + count], every=figure.stacks,
+                    title="" if at else figure.title,
+                    words=figure.words if at + count >= len(figure.stacks) else "")
+            for at in range(0, len(figure.stacks), count)]
+
+
+def labelled(panel: Panel) -> "List[Line]":
+    """The lines that need a name: of several, or beside a ceiling."""
+    named = [line for line in panel.lines if line.label and line.there() and line.kind in ("data", "ceiling")]
+    return named if len(named) > 1 or any(line.kind == "ceiling" for line in named) else []
+
+
+def heights(figure: Figure, slot: float, direct: bool) -> "List[float]":
+    """In inches, of a stack's panels. Labels beside the lines have room below each other."""
     if figure.stacks[0][0].rows:
-        heights = [len(panel.rows) for panel in figure.stacks[0]]
-    grid = fig.add_gridspec(len(heights), wide, height_ratios=heights)
+        return [0.3 * len(panel.rows) + 0.1 for panel in figure.stacks[0]]
+    main = min(3.0, max(1.8, 0.5 * slot))
     made = []
-    for number, stack in enumerate(figure.stacks):
-        for i, panel in enumerate(stack):
-            ax = fig.add_subplot(grid[number // wide * deep + i, number % wide])
-            made.append((panel, ax, i == len(stack) - 1))
-            alike = [other[i] for other in figure.stacks if len(other) > i and (
-                other[i].unit, other[i].log) == (panel.unit, panel.log)]
-            limits = [one.limits() for one in alike]
-            low, high = min(low for low, _ in limits), max(high for _, high in limits)
-            if not panel.rows:
-                ax.set_yscale("log" if panel.log else "linear")
-                ax.set_ylim(low, high)
+    for place in range(max(map(len, figure.stacks))):
+        labels = max(len(labelled(stack[place])) for stack in figure.stacks if len(stack) > place)
+        made.append(max(0.65 * main if place else main, labels * ROW * POINT * direct))
     return made
 
 
-def draw_panel(panel: Panel, ax: Any, lowest: bool) -> None:
-    ax.set_title(panel.title)
+def panels(fig: Any, figure: Figure, side: int, tall: "List[float]") -> Drawn:
+    """Axes for all panels. Those of one unit in the same place of their stacks have the same limits."""
+    down = math.ceil(len(figure.stacks) / side)
+    grid = fig.add_gridspec(len(tall) * down + 1, side, height_ratios=[*tall * down, 0.01])
+    made = []
+    for number, stack in enumerate(figure.stacks):
+        for i, panel in enumerate(stack):
+            ax = fig.add_subplot(grid[number // side * len(tall) + i, number % side])
+            made.append((panel, ax, i == len(stack) - 1))
+            alike = [other[i] for other in figure.every or figure.stacks if len(other) > i and (
+                other[i].unit, other[i].log) == (panel.unit, panel.log)]
+            limits = [one.limits() for one in ([panel] if figure.kind == "history" else alike)]
+            if not panel.rows:
+                ax.set_yscale("log" if panel.log else "linear")
+                ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+    return made
+
+
+def stroke(line: Line) -> Any:
+    return (0, line.dash) if line.dash else "-"
+
+
+def legend(fig: Any, made: Drawn, lines: "Sequence[Line]", labels: "List[str]", points: float) -> None:
+    """The names of lines below all panels, in as many columns as have room."""
+    from matplotlib.lines import Line2D
+    ax = fig.add_subplot(made[0][1].get_gridspec()[-1, :])
+    ax.axis("off")
+    ax.legend([Line2D([], [], color=line.colour, linestyle=stroke(line), marker=MARKERS[line.marker],
+                      markeredgewidth=1.1, markerfacecolor="white" if line.dash else line.colour)
+               for line in lines], labels, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0,
+              frameon=False, fontsize=SMALL, handlelength=3, labelspacing=0.35, columnspacing=1.5,
+              ncol=columns_of(labels, points))
+
+
+def columns_of(labels: "Sequence[str]", points: float) -> int:
+    return max(1, min(len(labels), int(points / (max(map(wide, labels)) + 44))))
+
+
+def below(figure: Figure) -> "List[Line]":
+    """What a legend has to name: each line once, however many panels have it."""
+    found = [line for stack in figure.stacks for panel in stack for line in labelled(panel)]
+    return list({(line.label, line.colour, line.marker, tuple(line.dash)): line for line in found}.values())
+
+
+def plain(value: float, _: int = 0) -> str:
+    """A value at an axis: 137 000, and no power of ten."""
+    return f"{value:,.10g}".replace(",", " ").replace("-", "\u2212")
+
+
+def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+    note = wrap(panel.note, points)
+    ax.annotate(note, (0, 1), xycoords="axes fraction", xytext=(0, 3), va="bottom", textcoords="offset points",
+                fontsize=SMALL, color=MUTED)
+    ax.set_title(wrap(panel.title, points, 10), pad=5 + (ROW * (note.count("\n") + 1) if note else 0))
     ax.set_ylabel(panel.words)
     ax.grid(False, axis="x")
     if panel.x:
         apply_scale(panel.x, ax, lowest)
     else:
-        ax.set_xlabel("seconds")
+        ax.set_xlabel("Time (s)" if lowest else "")
         ax.margins(x=0.01)
     for line in panel.lines:
-        {"step": draw_step, "ceiling": draw_ceiling, "mean": draw_ceiling, "worst": draw_worst}.get(
-            line.kind, draw_line)(panel, ax, line)
-    if panel.note:
-        ax.annotate(panel.note, (0, 1), xycoords="axes fraction", xytext=(1, -2), va="top",
-                    textcoords="offset points", fontsize=7.5, color=MUTED)
-    if panel.log:
-        from matplotlib.ticker import FuncFormatter, NullFormatter
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.10g}".replace(",", " ")))
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        {"step": draw_step, "ceiling": draw_ceiling, "mean": draw_ceiling, "worst": draw_worst,
+         "change": draw_change}.get(line.kind, draw_line)(panel, ax, line)
+    ax.yaxis.set_major_formatter(FuncFormatter(plain))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def apply_scale(scale: Scale, ax: Any, lowest: bool) -> None:
-    """Ticks at the values themselves, as many as have room."""
-    from matplotlib.ticker import NullLocator
+    """A tick at each value; name_ticks() names them."""
+    from matplotlib.ticker import NullFormatter
     if scale.log:
         ax.set_xscale("log", base=2)
-    low, high = scale.limits()
-    span = [math.log2(place) for place in scale.places] if scale.log else scale.places
-    room = max(0.055, 0.017 * max(map(len, scale.labels))) * (max(span) - min(span) or 1.0)
-    kept = thin(span, room)
-    ax.set_xticks([scale.places[i] for i in kept])
-    ax.set_xticklabels([scale.labels[i] for i in kept] if lowest else [])
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xlim(low, high)
+    ax.set_xticks([])
+    ax.set_xticks(scale.places, minor=True)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(*scale.limits())
     if lowest:
         ax.set_xlabel(scale.title)
+        name_ticks(scale, ax)
 
 
-def thin(places: "Sequence[float]", room: float) -> "List[int]":
-    """Which of some rising places to name so that the names have room: every second, third ... one
-    where they are evenly spaced, else as many as fit beside the first and the last."""
-    count = len(places)
-    steps = [b - a for a, b in zip(places, places[1:])]
-    if steps and max(steps) - min(steps) < 1e-6 * max(steps):
-        fit = [n for n in range(1, count) if n * steps[0] >= room] or [max(1, count - 1)]
+def name_ticks(scale: Scale, ax: Any) -> None:
+    """As many values as have room, MTUs in two rows; those that are no numbers all, on end if need be."""
+    at = [72 / ax.figure.dpi * ax.transData.transform((place, 1))[0] for place in scale.places]
+    need = [wide(label) + 6 for label in scale.labels]
+    kept = thin(at, need, scale.first)
+    if on_end(scale, ax.bbox.width * 72 / ax.figure.dpi):
+        ax.tick_params(axis="x", rotation=90)
+        kept = list(range(len(at)))
+    rest = [i for i in range(len(at)) if i not in kept and scale.first]
+    second = thin([at[i] for i in rest], [need[i] for i in rest], [rest.index(i) for i in scale.first if i in rest])
+    names = {**{i: scale.labels[i] for i in kept}, **{rest[i]: "\n" + scale.labels[rest[i]] for i in second}}
+    ax.set_xticks([scale.places[i] for i in names], list(names.values()))
+
+
+def on_end(scale: "Optional[Scale]", points: float) -> bool:
+    """Whether values that are no numbers have no room beside each other."""
+    return scale is not None and not scale.numeric and sum(wide(label) + 6 for label in scale.labels) > points
+
+
+def thin(at: "Sequence[float]", need: "Sequence[float]", first: "Sequence[int]") -> "List[int]":
+    """Which of some rising places to name so that no two names touch: every second, third ... one where
+    they are even, else the ends, those in first, and what has room beside them."""
+    count, kept = len(at), []
+    steps = [b - a for a, b in zip(at, at[1:])]
+    fit = [n for n in range(1, count) if n * steps[0] >= max(need)]
+    if fit and max(steps) - min(steps) < 1e-6 * max(steps):
         stride = next((n for n in fit if (count - 1) % n == 0 and n <= 2 * fit[0]), fit[0])
         return list(range(0, count, stride))
-    kept = [0]
-    for i in range(1, count - 1):
-        if places[i] - places[kept[-1]] >= room and places[-1] - places[i] >= room:
+    for i in dict.fromkeys([*range(count)[:1], *range(count)[-1:], *first, *range(count)]):
+        if all(abs(at[i] - at[other]) >= (need[i] + need[other]) / 2 for other in kept):
             kept.append(i)
-    return kept + ([count - 1] if count > 1 else [])
+    return sorted(kept)
 
 
 def draw_line(panel: Panel, ax: Any, line: Line) -> None:
     """Joined where x is a number; what lies between on and off nobody measured."""
     xs, ys = [mark.x for mark in line.marks], [mark.y for mark in line.marks]
-    joined = panel.x is not None and panel.x.numeric
+    joined = line.kind != "points" and (panel.x is None or panel.x.numeric)
     spread = [mark for mark in line.marks if mark.low is not None and mark.high is not None]
     if spread and joined and all(mark.off is None for mark in spread):
         lows, highs = ([y if v is None else v for v, y in zip(values, ys)] for values in (
@@ -133,8 +218,8 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
             ax.plot([mark.x] * 2, mark.box, color=line.colour, linewidth=5, alpha=0.4,
                     solid_capstyle="butt")
     many = len(xs) > 40 and joined
-    ax.plot(xs, ys, color=line.colour, linestyle=((0, line.dash) if line.dash else "-") if joined else "",
-            marker=MARKERS[line.marker], markersize=2.6 if many else None, markeredgewidth=1.1,
+    ax.plot(xs, ys, color=line.colour, linestyle=stroke(line) if joined else "", marker=MARKERS[line.marker],
+            markersize=2.6 if many else None, markeredgewidth=1.1,
             markerfacecolor="white" if line.dash else line.colour, gid=line.name, zorder=3)
     gaps = [x for x, y in zip(xs, ys) if math.isnan(y)]
     if gaps and line.name.startswith("line"):
@@ -146,12 +231,12 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
 def draw_ceiling(panel: Panel, ax: Any, line: Line) -> None:
     """Over the data, which often lie on it: dashed, so that they are seen between."""
     joined = len(line.marks) > 1 and (panel.x is None or panel.x.numeric)
-    wide = 0.4 if panel.x and not panel.x.numeric else 0.0      # a short bar over each
+    reach = 0.4 if panel.x and not panel.x.numeric else 0.0     # a short bar over each
     if not joined:
-        ax.hlines([mark.y for mark in line.marks], [mark.x - wide for mark in line.marks],
-                  [mark.x + wide for mark in line.marks], color=TEXT, linewidth=1.2, zorder=6)
+        ax.hlines([mark.y for mark in line.marks], [mark.x - reach for mark in line.marks],
+                  [mark.x + reach for mark in line.marks], color=TEXT, linewidth=1.2, zorder=6)
     ax.plot([mark.x for mark in line.marks], [mark.y for mark in line.marks], color=TEXT, linewidth=1.0,
-            linestyle=(0, (4, 3)) if joined else "", gid=line.name, zorder=6)
+            linestyle=stroke(line) if joined else "", gid=line.name, zorder=6)
 
 
 def draw_step(panel: Panel, ax: Any, line: Line) -> None:
@@ -163,54 +248,70 @@ def draw_step(panel: Panel, ax: Any, line: Line) -> None:
 def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
     xs, y = [mark.x for mark in line.marks], line.marks[0].y
     ax.plot(xs, [y, y], color=line.colour, linewidth=3.2, solid_capstyle="butt", gid=line.name, zorder=7)
-    ax.annotate(line.label, (sum(xs) / 2, y), xytext=(0, -8), textcoords="offset points", ha="center",
-                va="top", fontsize=8, color=TEXT, fontweight="bold")
+    low, high = ax.get_ylim()
+    above = y - low < 0.15 * (high - low)
+    ax.annotate(line.label, (sum(xs) / 2, y), xytext=(0, 6 if above else -6), textcoords="offset points",
+                ha="center", va="bottom" if above else "top", fontsize=SMALL, color=TEXT, fontweight="bold")
 
 
-def draw_bars(panel: Panel, ax: Any) -> None:
-    ax.set_yticks(range(len(panel.rows)))
-    ax.set_yticklabels(panel.rows, color=TEXT)
+def draw_change(_: Panel, ax: Any, line: Line) -> None:
+    """Between two places, with words at the top: at the left where it is near the right end."""
+    x, (low, high) = line.marks[0].x, ax.get_xlim()
+    left = x > low + 0.75 * (high - low)
+    ax.axvline(x, color=line.colour, linestyle=stroke(line), linewidth=1.0, gid=line.name)
+    ax.annotate(line.label, (x, 1.0), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, -2), va="top",
+                textcoords="offset points", ha="right" if left else "left", fontsize=SMALL, color=TEXT)
+
+
+def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    ax.xaxis.set_major_locator(MaxNLocator(4 if points > 300 else 1))
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.set_yticks(range(len(panel.rows)), [wrap(row, 0.35 * points) for row in panel.rows], color=TEXT)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     ends = {}
     for line in panel.lines:
         mark = line.marks[0]
-        ends[mark.x] = max(ends.get(mark.x, 0.0), mark.y)
+        ends[mark.x] = max(ends.get(mark.x, 0.0), mark.y, mark.high or 0.0)
         if line.kind == "ceiling":
             ax.plot([mark.y] * 2, [mark.x - 0.36, mark.x + 0.36], color=TEXT, linewidth=2, gid=line.name,
                     zorder=6)
             continue
+        if line.kind == "part":
+            ax.barh(mark.x, mark.y - mark.low, left=mark.low, height=0.56, color=line.colour, gid=line.name,
+                    edgecolor="white", linewidth=0.8, alpha=0.6)
+            ax.annotate(line.label.replace("_", "\n"), ((mark.low + mark.y) / 2, mark.x), va="center", ha="center",
+                        fontsize=SMALL, color=TEXT)
+            continue
         ax.barh(mark.x, mark.y, height=0.56, color=line.colour, gid=line.name)
         if mark.low is not None:
             ax.plot([mark.low, mark.high], [mark.x] * 2, color=TEXT, linewidth=1.2)
-        ax.annotate(line.label, (ends[mark.x], mark.x), xytext=(6, 0), textcoords="offset points",
-                    va="center", fontsize=8, color=TEXT)
-    ax.set_xlim(0, panel.limits()[1] * 1.3)
+        ax.annotate(line.label if points > 300 else line.label.replace("  ", "\n"), (ends[mark.x], mark.x),
+                    xytext=(6, 0), textcoords="offset points", va="center", fontsize=SMALL, color=TEXT)
+    ax.set_xlim(*panel.limits())
     ax.set_xlabel(panel.words)
 
 
-def end_labels(panel: Panel, ax: Any) -> None:
-    """Words at the right of the lines, each at its line's height and joined to its end by a leader, pushed
-    apart where they would touch. Call it when the axes have their place."""
-    named = [(line, line.there()[-1]) for line in panel.lines
-             if line.label and line.there() and line.kind in ("data", "ceiling")]
-    if sum(line.kind == "data" for line, _ in named) < 2 and not any(
-            line.kind == "ceiling" for line, _ in named):
-        named = []
-    if len(named) > MOST_LABELS:    # of many, which have an order then, some
-        step = (len(named) - 1) / (MOST_LABELS - 1)
-        named = [named[round(i * step)] for i in range(MOST_LABELS)]
+def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
+    """Words at the right of the lines, each joined to the end of its line by a leader."""
+    from matplotlib.transforms import ScaledTranslation
+    beside = ax.transAxes + ScaledTranslation(LEADER * POINT, 0, ax.figure.dpi_scale_trans)
+    return [(line, line.there()[-1], ax.annotate(
+        line.label, (line.there()[-1].x, line.there()[-1].y), xytext=(1, 0.5), textcoords=beside, va="center",
+        ha="left", fontsize=SMALL, color=TEXT, annotation_clip=False, arrowprops={
+            "arrowstyle": "-", "color": line.colour, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 3,
+            "relpos": (0, 0.5), "gid": f"leader-{line.name}"})) for line in labelled(panel)]
+
+
+def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
+    """Each at its line's height, pushed apart where they would touch. The axes have to have their place."""
     place = ax.transData + ax.transAxes.inverted()
-    named = sorted(((place.transform((mark.x, mark.y))[1], line, mark) for line, mark in named),
+    found = sorted(((min(max(0.0, place.transform((mark.x, mark.y))[1]), 1.0), words) for _, mark, words in labels),
                    key=lambda entry: entry[0])
-    heights = spread_out([height for height, _, _ in named],
-                         11.5 / (ax.bbox.height * 72 / ax.figure.dpi))
-    out = 1 + 16 / (ax.bbox.width * 72 / ax.figure.dpi)
-    for height, (_, line, mark) in zip(heights, named):
-        ax.annotate(line.label, (mark.x, mark.y), xytext=(out, height), textcoords="axes fraction",
-                    va="center", ha="left", fontsize=8, color=TEXT, annotation_clip=False, arrowprops={
-                        "arrowstyle": "-", "color": line.colour, "linewidth": 0.8, "shrinkA": 1,
-                        "shrinkB": 3, "relpos": (0, 0.5), "gid": f"leader-{line.name}"})
+    least = ROW / (ax.bbox.height * 72 / ax.figure.dpi)
+    for height, (_, words) in zip(spread_out([height for height, _ in found], least), found):
+        words.set_position((1, height))
 
 
 def spread_out(heights: "List[float]", least: float) -> "List[float]":
@@ -218,41 +319,79 @@ def spread_out(heights: "List[float]", least: float) -> "List[float]":
     made = list(heights)
     for _ in range(300):
         moved = False
-        for i, j in itertools.combinations(range(len(made)), 2):
-            if j == i + 1 and made[j] - made[i] < least - 1e-9:
-                off = (least - (made[j] - made[i])) / 2
-                made[i], made[j], moved = made[i] - off, made[j] + off, True
+        for i in range(len(made) - 1):
+            off = (least - (made[i + 1] - made[i])) / 2
+            if off > 1e-9:
+                made[i], made[i + 1], moved = made[i] - off, made[i + 1] + off, True
         if not moved:
             break
-    shift = (min(0.0, 1.0 - made[-1]) or max(0.0, 0.02 - made[0])) if made else 0.0
-    return [height + shift for height in made]
+    made = [max(height, 0.02 + i * least) for i, height in enumerate(made)]
+    return [min(height, 1.0 - (len(made) - 1 - i) * least) for i, height in enumerate(made)]
 
 
-def draw(figure: Figure, form: str = "svg", dpi: int = 160, clear: bool = False) -> bytes:
-    """A figure as the bytes of a PNG, SVG or PDF file; clear is without a background."""
+def titles(made: Drawn, tall: float) -> "Iterator[str]":
+    """Places over the marks of a drawn figure, whose height is in points, that tell their words to the mouse."""
+    for panel, ax, _ in made:
+        points = 72 / ax.figure.dpi
+        left, low, right, high = ax.bbox.padded(2).extents * points
+        for line in sorted(panel.lines, key=lambda line: line.kind != "ceiling"):
+            before = -math.inf
+            for mark in line.marks:
+                at = ax.get_ylim()[0] if math.isnan(mark.y) else mark.y
+                x, y = ax.transData.transform((at, mark.x) if panel.rows else (mark.x, at)) * points
+                y += 3 if math.isnan(mark.y) else 0
+                near = line.kind == "step" and x - before < 3
+                if not mark.words or near or not (left <= x <= right and low <= y <= high):
+                    continue
+                before, begin = x, left if line.kind == "bar" else x - 6
+                yield (f'<rect class="tip" x="{begin:.2f}" y="{tall - y - 6:.2f}" width="{x + 6 - begin:.2f}" '
+                       f'height="12" rx="6" fill="{MUTED}" fill-opacity="0"><title>'
+                       f'{html.escape(mark.words, quote=False)}</title></rect>')
+
+
+def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160, clear: bool = False) -> bytes:
+    """A figure as the bytes of a PNG, SVG or PDF file, with its width in cm; clear is without a background."""
     import matplotlib
     from matplotlib.figure import Figure as Paper
+    side = across(len(figure.stacks), width)
+    slot = width * CM / side
+    labels = [line.label for stack in figure.stacks for panel in stack for line in labelled(panel)]
+    direct = bool(labels) and (LEADER + max(map(wide, labels))) * POINT <= 0.33 * slot
+    named = [] if direct else below(figure)
+    points = width * CM / POINT - 12
+    title, words = wrap(figure.title, points, 12), wrap(figure.words, points)
+    tall = heights(figure, slot, direct)
+    rows = math.ceil(len(figure.stacks) / side)
+    ends = [max(map(wide, stack[-1].x.labels)) * POINT for stack in figure.stacks
+            if stack[-1].x and on_end(stack[-1].x, 0.5 * slot / POINT)]
+    room = points - 44          # beside what stands at the left of the axes
+    keys = [wrap(line.label, room - 40) for line in named]
+    lines = sum(key.count("\n") + 1 for key in keys) / columns_of(keys, room) if keys else 0
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"plumbline-{figure.kind}"}):
-        wide = across(len(figure.stacks))
-        down = math.ceil(len(figure.stacks) / wide)
-        tall = max(map(len, figure.stacks))
-        size = (0.8 + (PANEL_WIDTH + 1.1) * wide,
-                0.7 + (PANEL_HEIGHT + LOW_HEIGHT * (tall - 1) + 0.3) * down)
-        if figure.stacks[0][0].rows:
-            size = (8.4, 1.3 + sum(0.42 * len(panel.rows) + 0.6 for panel in figure.stacks[0]))
-        paper = Paper(figsize=size)
-        paper.set_constrained_layout_pads(w_pad=0.08, h_pad=0.06, hspace=0.04, wspace=0.04)
-        paper.suptitle(figure.title, x=0.012, ha="left", fontsize=12, fontweight="bold", color=TEXT)
-        if figure.words:
-            paper.supxlabel(figure.words, x=0.012, ha="left", fontsize=8, color=MUTED)
-        made = panels(paper, figure)
+        high = rows * (sum(tall) + 0.25 * len(tall) + 0.45 + max(ends, default=0.0)) + POINT * (
+            17 * (title.count("\n") + 1) + ROW * (words.count("\n") + 2 + math.ceil(lines)))
+        paper = Paper(figsize=(width * CM, high))
+        paper.set_constrained_layout_pads(w_pad=0.06, h_pad=0.06, hspace=0.03, wspace=0.03)
+        if title:
+            paper.suptitle(title, x=0.012, ha="left", fontsize=12, fontweight="bold", color=TEXT)
+        if words:
+            paper.supxlabel(words, x=0.012, ha="left", fontsize=SMALL, color=MUTED)
+        made = panels(paper, figure, side, tall)
         for panel, ax, lowest in made:
-            draw_bars(panel, ax) if panel.rows else draw_panel(panel, ax, lowest)
+            (draw_bars if panel.rows else draw_panel)(panel, ax, lowest, slot / POINT - 50)
+        if named:
+            legend(paper, made, named, keys, room)
+        beside = [(end_labels(panel, ax), ax) for panel, ax, _ in made if direct]
         paper.draw_without_rendering()      # now the axes have their places
-        for panel, ax, _ in made:
-            if not panel.rows:
-                end_labels(panel, ax)
+        for panel, ax, lowest in made:
+            if panel.x and lowest:
+                name_ticks(panel.x, ax)
+        for found, ax in beside:
+            place_labels(found, ax)
         out = io.BytesIO()
-        paper.savefig(out, format=form, dpi=dpi, transparent=clear, bbox_inches="tight", pad_inches=0.12,
+        paper.savefig(out, format=form, dpi=dpi, transparent=clear,
                       metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
-        return out.getvalue()
+        if form != "svg":
+            return out.getvalue()
+        tips = "\n".join(titles(made, paper.get_figheight() / POINT))
+        return out.getvalue().replace(b"</svg>", f'<g id="tips">\n{tips}\n</g>\n</svg>'.encode())

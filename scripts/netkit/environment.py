@@ -48,22 +48,26 @@ def collect(plan: Plan, netperf: str, place: machine.Place, documents: bool) -> 
         known = plan.known(point)
         host = "" if place.own else str(known["host"])
         if host not in hosts:
-            hosts[host] = ask(plan, point, netperf, place) if documents else {}
+            hosts[host] = of_point(plan, point, netperf, place) if documents else {}
             hosts[host] = hosts[host] or alone(netperf, str(known["host"]), place.own)
     first = next(iter(hosts.values()))
     return first if len(hosts) == 1 else {"client": first["client"], "server": None, "hosts": hosts}
 
 
-def ask(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.Place) -> Ends:
+def of_point(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.Place) -> Ends:
     known = plan.known(point)
     plain = {name: known.get(name) for name in ("host", "port", "family", "options")}
     try:
         place.ready(plan.lab(point), options.family(known))
-        command = options.command(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain,
-                                            "test": "TCP_RR", "length": -1})
-        return told(calls.run_all(command, place.prefix, 1, LIMIT, True))
+        return ask(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain}, place)
     except machine.MachineError:
         return {}
+
+
+def ask(netperf: str, known: "Dict[str, Any]", place: machine.Place) -> Ends:
+    """By a test of one transaction; known is what leads to the far end."""
+    command = options.command(netperf, {**known, "test": "TCP_RR", "length": -1})
+    return told(calls.run_all(command, place.prefix, 1, LIMIT, True))
 
 
 def alone(netperf: str, host: str, own: bool) -> Ends:

@@ -3,6 +3,7 @@ lab and the daemons they run in, and what the machine is."""
 
 import contextlib
 import ctypes
+import functools
 import os
 import re
 import shlex
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from netkit import progress
 
@@ -82,6 +83,20 @@ def tie_to_parent() -> None:
     free_signals()
     with contextlib.suppress(OSError, AttributeError):
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Guard:
+    """A process that runs a command when we die before leave(): it waits for a word that does not come then. In a session
+    of its own, so that what kills us does not kill it."""
+
+    def __init__(self, *command: str) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r word || exec "$@"', "sh", *command], stdin=subprocess.PIPE, cwd="/",
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=free_signals)
+        self.pid = self._process.pid
+
+    def leave(self) -> None:
+        self._process.communicate(b"done\n")
 
 
 class Process:
@@ -173,6 +188,16 @@ def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool 
     return run_all([command], limit, patience, heed, fds)[0]
 
 
+def start_time(pid: int) -> int:
+    """When a process began, in ticks since boot; 0 when it is dead."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            words = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if not words or words[0] in "ZX" else int(words[19])
+
+
 # --- programs -----------------------------------------------------------------------------
 
 def find(program: str) -> Optional[str]:
@@ -212,27 +237,15 @@ def version(program: str) -> str:
     return ""
 
 
+@functools.lru_cache(maxsize=None)
 def knows(program: str, option: str) -> bool:
-    """Whether the help of a program names an option, as one that its build has."""
+    """Whether the help of a program names an option, as one that its build has. It is asked once."""
     done = run([program, "--help=all"], limit=10)
     if done.exit != 0:  # a program of which --help tells everything
         done = run([program, "--help"], limit=10)
     text = re.sub(r"\n {20,}", " ", done.stdout + done.stderr)  # what a line has no room for
     found = re.search(rf"(?<!\S){re.escape(option)}(?![\w-])(.*)", text)
     return found is not None and "not in this build" not in found[1]
-
-
-def far_end(command: Sequence[str]) -> "Tuple[str, int]":
-    """The host and the port that a netperf talks to, by its options."""
-    host, port = "localhost", LAB_PORT
-    for word, value in zip(command, [*command[1:], ""]):
-        if word == "--":
-            break
-        if word in ("-H", "--host"):
-            host = value.partition(",")[0] or host
-        elif word in ("-p", "--port") and value.partition(",")[0].isdigit():
-            port = int(value.partition(",")[0])
-    return host, port
 
 
 def silent(host: str, port: int) -> str:
@@ -371,7 +384,7 @@ class LabPlace(Place):
         self.prefix = [netlab, "exec", "--name", self.name, "client"]
         self._up: "Optional[List[str]]" = None
         self._daemon: Optional[Daemon] = None
-        self._guard: "Optional[subprocess.Popen[bytes]]" = None
+        self._guard: Optional[Guard] = None
         self._clean()
 
     def _clean(self) -> None:
@@ -399,26 +412,13 @@ class LabPlace(Place):
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
         if lab != self._up and not self._change(lab):
             self.leave()
-            self._begin_guard()
+            self._guard = Guard(os.path.abspath(self._netlab), "down", "--name", self.name)
             self.link = link_words(self._call("up", "--name", self.name, *(lab or [])))
             self._up = lab
         if self._daemon and self._daemon.alive():
             return
         inside = [self._netlab, "exec", "--name", self.name, "server"]
         self._daemon = Daemon(inside, self._netserver, self._args, self._port)
-
-    def _begin_guard(self) -> None:
-        """Has a process remove the lab when we die without having done so: it waits for a word of ours
-        that does not come then. In a session of its own, so that what kills us does not kill it."""
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r word || exec "$0" down --name "$1"', os.path.abspath(self._netlab),
-             self.name], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/", start_new_session=True, preexec_fn=free_signals)
-
-    def _end_guard(self) -> None:
-        if self._guard:
-            self._guard.communicate(b"done\n")
-        self._guard = None
 
     def _change(self, lab: "Optional[List[str]]") -> bool:
         """Makes the lab that is up the one that is wanted; False when that cannot be."""
@@ -440,7 +440,9 @@ class LabPlace(Place):
         names = [f"/run/netns/netlab-{self.name}-{end}" for end in ("client", "server")]
         if any(map(os.path.exists, names)):
             self._call("down", "--name", self.name)
-        self._end_guard()
+        if self._guard:
+            self._guard.leave()
+        self._guard = None
 
 
 def link_words(said: str) -> str:

@@ -23,6 +23,10 @@ CLASSIC = ("TCP_SENDFILE",)     # no -k: its table is read instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
 MOST_FLOWS = 10000
 AT_MOST = 4             # times the clean seconds that are asked for: where netperf ends anyway
+OPEN_FIGURES = ["ASKED_RATE", "SENT_RATE", "DUE_OPERATIONS", "SENT_OPERATIONS", "UNANSWERED_OPERATIONS",
+                "LATE_OPERATIONS", "P99_LATENESS", "MAX_LATENESS", "GENERATOR_LIMITS"]
+BESIDE_FIGURES = ["IDLE_P50_LATENCY", "IDLE_P99_LATENCY", "IDLE_RPM", "LOADED_P50_LATENCY", "LOADED_P99_LATENCY",
+                  "LOADED_RPM", "LOADED_UNANSWERED", "LOAD_DIED"]
 CLEAN_FIGURES = ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTURBED_REASONS"]
 FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
 
@@ -230,6 +234,12 @@ NAMES = (
     Name("iterations", "-i", "how often at most and at least, \"10,3\"", plain("-i"), commas=True),
     Name("fill_file", "-F", "the file to send", plain("-F"), commas=True),
     Name("flows", "--flows", "data connections of the test, in one netperf", flows_option),
+    Name("asked_rate", "--rate", "transactions that are due a second, of all flows together: an open loop",
+         plain("--rate")),
+    Name("arrivals", "--arrivals", "with asked_rate, when: constant, poisson or burst:8", plain("--arrivals")),
+    Name("warm_up", "--warm-up", "seconds before the test that count for nothing", plain("--warm-up")),
+    Name("beside", "--beside", "transactions beside the test, \"TCP_RR\" or \"UDP_RR:200\" a second: their latency without "
+         "the test and under its load", plain("--beside")),
     Name("threads", "--threads", "threads that drive them, \"2,1\" here and at the far end",
          threads_option, commas=True),
     Name("engine", "--engine", "what drives the data connections: \"batch\", or \"sync/batch\" here and at "
@@ -266,7 +276,6 @@ NAMES = (
     Name("command", "", "a shell command to run when it changes", commas=True),
 )
 BY_NAME = {row.name: row for row in NAMES}
-CONTEXT = ("rate", "delay", "timestamps", "vlan", "framing")    # for ceilings; change no run
 
 
 # --- the command --------------------------------------------------------------------------
@@ -316,6 +325,10 @@ def selectors(known: Known) -> "List[str]":
         wanted += FLOW_FIGURES
     if known.get("clean") is not None:
         wanted += CLEAN_FIGURES
+    if known.get("asked_rate") is not None:
+        wanted += OPEN_FIGURES
+    if known.get("beside") is not None:
+        wanted += BESIDE_FIGURES
     return wanted
 
 

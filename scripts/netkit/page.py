@@ -1,27 +1,21 @@
 """One page of sweeps, with everything that it shows inside itself; page.html is its template."""
 
 import html
-import json
 import os
 import re
 import shlex
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from netkit import draw, plots, units, vega
+from netkit import draw, plots, units
 from netkit.results import Results, ResultsError
-from netkit.tables import GAP, MARK, Block, Sweep, block, build, choose, digits_for
+from netkit.tables import DOUBT, GAP, MARK, Block, Sweep, block, build, choose, digits_for
 
 COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "var(--grid)",
-           vega.PAPER: "var(--paper)"}
+           "#ffffff": "var(--paper)", **{colour.lower(): f"var(--line{i})" for i, colour in enumerate(plots.COLOURS)}}
 MOST_LINKS = 4      # that are told one by one
 MOST_COMMANDS = 12  # that are shown unasked
 
 Pairs = List[Tuple[str, str]]
-
-
-def themed(text: str) -> str:
-    """With the page's colours in place of those of print."""
-    return re.sub("|".join(COLOURS), lambda found: COLOURS[found[0]], text)
 
 
 def inline(svg: str, name: str, label: str) -> str:
@@ -32,15 +26,14 @@ def inline(svg: str, name: str, label: str) -> str:
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body).replace("xlink:href", "href")
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
-    return themed(body.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1))
+    body = body.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)
+    return re.sub("|".join(COLOURS), lambda found: COLOURS[found[0]], body)
 
 
-def figure(sweep: Sweep, kind: str, spread: str, name: str, lively: bool) -> "Dict[str, Any]":
-    """A plot: SVG for print and for readers without scripts, and what Vega draws on the screen."""
-    made = plots.figure(sweep, kind, spread)
-    text = json.dumps(vega.specs(made)).replace("<", "\\u003c") if lively else ""
-    return {"name": name, "still": inline(draw.draw(made, clear=True).decode(), name, made.title),
-            "title": made.title, "words": made.words, "specs": themed(text)}
+def figures(sweep: Sweep, kind: str, wish: plots.Wish, name: str) -> "List[str]":
+    made = plots.figure(sweep, kind, wish)
+    return [inline(draw.draw(part, clear=True).decode(), f"{name}{number or ''}", made.title)
+            for number, part in enumerate(draw.sheets(made))]
 
 
 def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]":
@@ -50,7 +43,8 @@ def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]"
             made = build(sweep, name, choose(sweep, mixed=len(sweep.units_of(name)) > 1), of_ceiling)
         except ResultsError:
             continue            # no run has it: nothing to show
-        blocks += [block(table, digits_for(made)) for table in made]
+        blocks += [block(table, digits_for(made)) for table in made
+                   if any(entry.value is not None for row in table.entries for entry in row)]
     return blocks
 
 
@@ -67,14 +61,10 @@ def failures(sweep: Sweep) -> "Iterator[str]":
             yield f"{said(sweep, cell.point)}: {of}: {'; '.join({reason: 0 for reason in reasons})}"
 
 
-def flatten(value: Any, name: str = "") -> "Iterator[Tuple[str, str]]":
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from flatten(inner, f"{name} {key}".strip())
-    elif isinstance(value, list) and value and all(not isinstance(v, (dict, list)) for v in value):
-        yield name, ", ".join(map(str, value))
-    elif value is not None:
-        yield name, units.show_value(value)
+def pairs(told: Any) -> "Iterator[Tuple[str, str]]":
+    for name, value in units.flatten(told):
+        plain = isinstance(value, list) and not any(isinstance(one, (dict, list)) for one in value)
+        yield name, ", ".join(map(str, value)) if plain else units.show_value(value)
 
 
 def carriers(results: Results) -> Pairs:
@@ -85,10 +75,12 @@ def carriers(results: Results) -> Pairs:
             *(("link", one) for one in words if len(words) <= MOST_LINKS)]
 
 
-def surroundings(part: Results) -> "Dict[str, Any]":
+def surroundings(sweep: Sweep, part: Results) -> "Dict[str, Any]":
+    """What a file says of its ends, but for what the sweep itself has set: that was so before it, at most."""
     header = part.header
+    ends = [(name, value) for name, value in pairs(header.environment) if name.split()[-1] not in sweep.varying()]
     return {"path": part.path, "plan": header.plan_text, "pairs": [
-        *flatten(header.environment), *carriers(part), *flatten(header.constants),
+        *ends, *carriers(part), *pairs(header.constants),
         ("repetitions", str(header.repetitions)), ("order", header.order),
         *([("seed", str(header.seed))] if header.seed is not None else [])]}
 
@@ -124,49 +116,49 @@ def facts(sweep: Sweep) -> Pairs:
     return [*found, ("measuring took", units.show_duration(sum(run.seconds for run in runs)))]
 
 
-def part_of(sweep: Sweep, number: str, kind: Optional[str], spread: str, name: str,
-            lively: bool, tell: "Callable[[str], None]") -> "Dict[str, Any]":
+def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, name: str,
+            tell: "Callable[[str], None]") -> "Dict[str, Any]":
     """What the page shows of one plan."""
     results, header = sweep.results, sweep.results.header
 
-    def drawn(one: str) -> "Dict[str, Any]":
+    def drawn(one: str) -> "List[str]":
         tell(f"drawing {one} of {results.path}")
-        return figure(sweep, one, spread, number + one, lively)
+        return figures(sweep, one, wish, number + one)
 
-    figures = [drawn(one) for one in kinds_of(sweep, kind)]
+    pictures = [picture for one in kinds_of(sweep, kind, wish) for picture in drawn(one)]
     tell(f"tables of {results.path}, for the page")
     wanted = {(name, False): 0, ("THROUGHPUT", False): 0, ("THROUGHPUT", True): 0,
               ("LOSS_PERCENT", False): 0, ("LOCAL_CPU_UTIL", False): 0, ("REMOTE_CPU_UTIL", False): 0}
     title = header.title or header.plan or "Results"
     began = re.sub(r"T(\d\d:\d\d).*Z$", r" \1 UTC", header.started)
+    doubts = [f"{said(sweep, cell.point)}: {words}" for cell in sweep.cells.values() for words in sweep.doubts(cell, True)]
     return {"id": number, "title": title, "facts": facts(sweep),
             "sub": [header.plan if header.plan != title else "", began, results.path],
-            "figures": figures,
-            "tables": tables(sweep, list(wanted)), "failures": list(failures(sweep)),
-            "sources": [surroundings(source) for source in results.sources or [results]],
+            "figures": pictures,
+            "tables": tables(sweep, list(wanted)), "failures": list(failures(sweep)), "doubts": doubts,
+            "sources": [surroundings(sweep, source) for source in results.sources or [results]],
             "commands": commands(sweep)}
 
 
-def kinds_of(sweep: Sweep, kind: Optional[str]) -> "Sequence[str]":
-    return [kind] if kind else plots.kinds(sweep)
+def kinds_of(sweep: Sweep, kind: Optional[str], wish: plots.Wish) -> "Sequence[str]":
+    found = plots.kinds(sweep, wish.x)
+    return [kind] if kind else found
 
 
-def steps(sweeps: "Sequence[Sweep]", kind: Optional[str]) -> int:
+def steps(sweeps: "Sequence[Sweep]", kind: Optional[str], wish: plots.Wish) -> int:
     """How often make() tells what it does."""
-    return sum(len(kinds_of(sweep, kind)) + 1 for sweep in sweeps)
+    return sum(len(kinds_of(sweep, kind, wish)) + 1 for sweep in sweeps)
 
 
-def make(sweeps: "Sequence[Sweep]", kind: Optional[str] = None, spread: str = "minmax",
+def make(sweeps: "Sequence[Sweep]", kind: Optional[str] = None, wish: plots.Wish = plots.Wish(),
          name: str = "THROUGHPUT", tell: "Callable[[str], None]" = lambda words: None) -> str:
     """The page; sweeps of several plans stand below each other. Needs jinja2 and matplotlib. tell is told each step
     before it is done."""
     import jinja2
-    script = vega.library()
     place = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.dirname(__file__)), autoescape=True,
                                trim_blocks=True, lstrip_blocks=True)
     numbers = [f"plan{i}-" for i in range(1, len(sweeps) + 1)] if len(sweeps) > 1 else [""]
-    parts = [part_of(sweep, number, kind, spread, name, bool(script), tell)
-             for sweep, number in zip(sweeps, numbers)]
+    parts = [part_of(sweep, number, kind, wish, name, tell) for sweep, number in zip(sweeps, numbers)]
     return place.get_template("page.html").render(
-        title=" + ".join({str(part["title"]): 0 for part in parts}), parts=parts, library=script,
-        package=vega.PACKAGE, gap=GAP, mark=MARK, most_commands=MOST_COMMANDS)
+        title=" + ".join({str(part["title"]): 0 for part in parts}), parts=parts, gap=GAP, mark=MARK, doubt=DOUBT,
+        most_commands=MOST_COMMANDS)

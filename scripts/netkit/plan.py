@@ -125,7 +125,7 @@ class Plan:
         """The options that netperf 2.7 has not, and a point that needs each."""
         points = [self.known(point) for point in self.points()]
         return {option: known for known in reversed(points)
-                for option in ("--flows", "--threads", "--engine", "--cycles", "--clean")
+                for option in ("--flows", "--threads", "--engine", "--cycles", "--clean", "--beside")
                 if option in options.command("", known)}
 
     def daemon_options(self) -> "List[str]":
@@ -141,7 +141,8 @@ class Plan:
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
             most = int(str(known.get("iterations") or "10").split(",")[0] or 10)
-        return length * most
+        alone = min(max(length, 1.0), 5.0) if known.get("beside") else 0.0
+        return (length + (units.seconds(known.get("warm_up")) or 0.0)) * most + alone
 
     def hooks(self) -> "List[str]":
         """The names that commands belong to: axes in their order, then the others."""
@@ -309,6 +310,8 @@ def parse(name: str, text: str) -> Plan:
     except (reader.TOMLDecodeError, ValueError) as fault:
         raise PlanError(f"{name}: {fault}") from None
     for key, value in data.items():
+        if key in options.BY_NAME:
+            raise PlanError(f"{name}: {key} stands in [constants], or with its values in [axes]")
         if key not in SETTINGS:
             raise PlanError(f"{name}: {key} is nothing that a plan has (try {', '.join(SETTINGS)})")
         if not isinstance(value, SETTINGS[key]) or isinstance(value, bool):
@@ -524,8 +527,9 @@ def names_used(plan: Plan) -> "set[str]":
 
 
 def idle(name: str) -> str:
+    meant = difflib.get_close_matches(name, options.BY_NAME, 1)
     remedy = ("a lab with --mtu {mtu}, or [before] mtu = \"ip link set DEV mtu {value}\""
-            if name == "mtu" else f"[before] {name} = \"a command with {{value}}\"")
+            if name == "mtu" else meant[0] if meant else f"[before] {name} = \"a command with {{value}}\"")
     return f"axis {name} changes nothing: no option of netperf's has that name (try {remedy})"
 
 

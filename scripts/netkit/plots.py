@@ -1,5 +1,4 @@
-"""What the plots of a sweep show: panels with lines, bars and ceilings. draw.py prints them by matplotlib,
-vega.py makes them to hover over and to zoom into."""
+"""What the plots of a sweep show: panels with lines, bars and ceilings, which draw.py draws."""
 
 import itertools
 import math
@@ -8,28 +7,43 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import ceiling
+from netkit import ceiling, units
 from netkit.results import SETS, ResultsError, Run, is_number, key_of
-from netkit.tables import COLUMNS, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank
+from netkit.tables import COLUMNS, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
 # Okabe and Ito's colours without yellow and black, which are nothing on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right",
            "triangle-left")
 DASHES = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
+CEILINGS = ((4, 3), (1, 2), (8, 2, 1, 2), (10, 4))      # dashes of theirs, which have no markers
 RAMP = ((0x00, 0x72, 0xb2), (0x56, 0xb4, 0xe9), (0xe6, 0x9f, 0x00), (0xd5, 0x5e, 0x00))
 TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_MAERTS")      # have the first colours, as have
 OTHER_TESTS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")                 # those, which have another unit
 TEXT, MUTED, GRID = "#1f2a37", "#6b7684", "#e4e7eb"
+USUAL = (1500, 9000, 576, 1280, 1000)       # MTUs that are named first where not all have room
 
-KINDS = ("mtu", "netpipe", "fluctuation", "buffer", "cpu", "tests")
+KINDS = ("mtu", "netpipe", "flows", "fluctuation", "curve", "latency", "stations", "buffer", "cpu", "tests")
 SPREADS = ("minmax", "stddev", "none")
 LACKS = {"mtu": "no axis mtu with two values",
          "netpipe": "no axis size or request with six values over a span of 64",
+         "flows": "no run of several flows with interim results: give netperf --flows N -D S --json, or a plan flows and "
+         "interval",
          "fluctuation": "no run with interim samples: give netperf -D",
+         "latency": "no run with beside or asked_rate",
+         "curve": "no run with a search: give netperf --rate auto --json",
+         "stations": "no run with stations: give netperf --stations --json",
          "buffer": "no axis beside the tests", "tests": "no good run",
          "cpu": "no LOCAL_CPU_UTIL and REMOTE_CPU_UTIL, or no axis beside the tests: measure with -c -C"}
 FACETS = tuple(name for name in GROUPS if name not in SETS)     # a panel for each value of these
+MOST_LINES = 12             # of a panel, if another axis can make panels
+BESIDE = {"idle, median": "IDLE_P50_LATENCY", "idle, P99": "IDLE_P99_LATENCY", "loaded, median": "LOADED_P50_LATENCY",
+          "loaded, P99": "LOADED_P99_LATENCY"}
+OPEN = {"median": "P50_LATENCY", "P90": "P90_LATENCY", "P99": "P99_LATENCY"}
+NEVER = (2 ** 47 - 1) / 1e3     # us: what a histogram of netperf's has for times without an end
+STATIONS = ("near_send", "near_queue", "wire", "far_receive", "far_work", "far_send", "far_queue", "near_receive")
+QUARTILES = ("least", "lower quartile", "median", "upper quartile", "most")
+MOST_NAMED = 8              # flows of a panel
 MOST_RUNS_IN_TIME = 6       # points whose samples are drawn over time; more are drawn by the axis
 
 CALLED = {"mtu": "MTU", "size": "message size", "buffer": "socket buffer", "mss": "MSS", "flows": "flows",
@@ -56,7 +70,7 @@ class Line:
     label: str
     colour: str
     marks: "List[Mark]"
-    kind: str = "data"  # or "ceiling", "step", "mean", "worst", "bar"
+    kind: str = "data"  # or "points", "ceiling", "step", "mean", "worst", "change", "bar"
     marker: str = ""
     dash: "Sequence[float]" = ()
 
@@ -76,7 +90,23 @@ class Scale:
                         for i, value in enumerate(values)}
         self.places = list(self._places.values())
         self.labels = [sweep.label(name, value) for value in values]
+        self.first = [values.index(value) for value in USUAL if name == "mtu" and value in values]
         self.title = axis_title(sweep, name)
+
+    @classmethod
+    def of_labels(cls, labels: "List[str]", title: str = "") -> "Scale":
+        """One place behind the other, of which as many are named as have room."""
+        made = cls.__new__(cls)
+        made.numeric, made.log, made.first = len(labels) > 1, False, []
+        made.places, made.labels, made.title = [float(i) for i in range(len(labels))], labels, title
+        return made
+
+    @classmethod
+    def of_numbers(cls, values: "List[float]", title: str) -> "Scale":
+        made = cls.of_labels([f"{value:,.5g}".replace(",", " ") for value in sorted(values)], title)
+        made.numeric, made.log = True, max(values) / min(values) >= 8
+        made.places = sorted(values)
+        return made
 
     def at(self, value: Any) -> float:
         return self._places[key_of(value)]
@@ -96,15 +126,15 @@ class Panel:
     x: "Optional[Scale]"            # None: seconds
     lines: "List[Line]" = field(default_factory=list)
     log: bool = False
-    zero: bool = False              # the axis begins there
+    begin: Optional[float] = 0.0    # of the axis; None: near the least value
     note: str = ""
-    what: str = ""                  # what has the unit; empty: the throughput
+    what: str = "Throughput"        # what has the unit
     rows: "List[str]" = field(default_factory=list)     # of bars, which lie
 
     @property
     def words(self) -> str:
         """At its axis."""
-        return f"{self.what} ({self.unit})" if self.what else self.unit
+        return f"{self.what} ({self.unit})" if self.unit else self.what
 
     def limits(self) -> "Tuple[float, float]":
         values = [v for line in self.lines for mark in line.there()
@@ -113,9 +143,9 @@ class Panel:
         if self.log:
             low = min([v for v in values if v > 0] or [0.1])
             pad = (high / low) ** 0.06 if high > low else 2.0
-            return low / pad, high * pad
-        if self.rows or self.zero:
-            return 0.0, high * 1.06 or 1.0
+            return self.begin or low / pad, high * pad
+        if self.begin is not None:
+            return self.begin, high + 0.06 * (high - self.begin) if high > self.begin else self.begin + 1.0
         if self.unit == "%":    # room for one percent, so that noise of a tenth is no mountain
             low, high = min(low, -1.0), max(high, 0.0)
         pad = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
@@ -129,6 +159,16 @@ class Figure:
     title: str
     stacks: "List[List[Panel]]"
     words: str = ""         # what its marks mean
+    every: "List[List[Panel]]" = field(default_factory=list)    # of which these are a part, with the same limits
+
+
+@dataclass
+class Wish:
+    """What is asked of a plot beside its kind."""
+    spread: str = "minmax"
+    x: str = ""                     # its axis; empty: chosen
+    begin: Optional[float] = 0.0    # of throughputs; None: near the least of them
+    title: Optional[str] = None     # None: what it shows
 
 
 class Series(NamedTuple):
@@ -143,28 +183,37 @@ class Series(NamedTuple):
 
 # --- which kinds a sweep can be drawn as --------------------------------------------------
 
-def kinds(sweep: Sweep) -> "List[str]":
-    """Those that say something about it, the most telling first. Raises ResultsError for none."""
+def kinds(sweep: Sweep, x: str = "") -> "List[str]":
+    """Those that say something about it, the most telling first; with x those over this axis. Raises ResultsError
+    for none."""
+    if x:
+        require_axis(sweep, "--x", x)
     if not any(run.ok for run in sweep.results.runs):
         raise ResultsError(f"{sweep.results.path}: not one good run, nothing to draw")
-    return [kind for kind in KINDS if suits(sweep, kind)]
+    return [kind for kind in KINDS if suits(sweep, kind, x)]
 
 
-def suits(sweep: Sweep, kind: str) -> bool:
+def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
     varying = sweep.varying()
-    over = [name for name in varying if name not in GROUPS]
-    if kind == "mtu":
-        return "mtu" in varying
-    if kind == "netpipe":
-        return message_axis(sweep) is not None
+    over = bool(x) or any(name not in GROUPS for name in varying)
+    own = {"mtu": "mtu" if "mtu" in varying else None, "netpipe": message_axis(sweep)}  # axes with their own kind
+    if kind in own:
+        return own[kind] is not None and x in ("", own[kind])
+    if kind == "flows":
+        return not x and any(len(run.more.get("interim_flows") or []) >= 2 for run in sweep.results.runs if run.ok)
     if kind == "fluctuation":
-        return any(len(run.interim or []) >= 4 for run in sweep.results.runs if run.ok)
+        return not x and any(len(run.interim or []) >= 4 for run in sweep.results.runs if run.ok)
+    if kind == "latency":
+        return any(run.figure("LOADED_P50_LATENCY") or run.figure("ASKED_RATE") for run in sweep.results.runs if run.ok)
+    if kind == "curve":
+        return not x and any(len(steps_of(run)) >= 2 for run in sweep.results.runs if run.ok)
+    if kind == "stations":
+        return not x and any(has_stations(run) for run in sweep.results.runs if run.ok)
     if kind == "cpu":
-        return bool(over) and all(any((run.figure(figure) or -1) >= 0
-                                      for run in sweep.results.runs if run.ok)
-                                  for figure in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"))
+        return over and all(any((run.figure(figure) or -1) >= 0 for run in sweep.results.runs if run.ok)
+                            for figure in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"))
     if kind == "buffer":
-        return bool(over) and "mtu" not in varying and message_axis(sweep) is None
+        return x not in own.values() if x else over and not any(own.values())
     return not over
 
 
@@ -191,7 +240,9 @@ def require_kind(sweep: Sweep, kind: str) -> None:
 def axis_title(sweep: Sweep, name: str) -> str:
     unit = UNITS.get(name) or ("" if name in sweep.in_kib else sweep.units.get(name, ""))
     mixed = name in ("threads", "cpu") and any(isinstance(v, str) for v in sweep.values.get(name, []))
-    return CALLED.get(name, name) + (f" ({unit})" if unit else " (local,remote)" if mixed else "")
+    words = CALLED.get(name, name)
+    return (words[0].upper() + words[1:] if name in CALLED else words) + (
+        f" ({unit})" if unit else " (local,remote)" if mixed else "")
 
 
 def named(sweep: Sweep, point: "Dict[str, Any]") -> str:
@@ -215,7 +266,8 @@ def look(test: str, index: int = 0) -> "Tuple[str, str]":
 
 def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> "List[Series]":
     """The lines of one panel: a choice of every axis that is neither x nor fixed. The test makes colour
-    and marker, other axes the dashes; without tests the first axis makes the colour."""
+    and marker, other axes the dashes; without tests the first axis makes the colour. One axis makes all of them, so
+    that its lines differ in grey, too."""
     names = [name for name in sweep.varying() if name != x and name not in fixed]
     names.sort(key=lambda name: name != "test")
     order = {key_of(value): i for i, value in enumerate(sweep.values.get(x, []))}
@@ -237,13 +289,14 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> 
         if first and all(map(is_number, first)) and names[0] != "family" and len(first) > 2:
             colour = ramp(index, len(first))
         style = 0
+        dash = index + index // len(MARKERS) if len(names) == 1 else 0
         for name, k in zip(names[1:], key[1:]):
             style = style * len(sweep.values[name]) + at[name][k]
         telling = [n for i, n in enumerate(names) if not i or any(
             all((a == b) != (i == j) for j, (a, b) in enumerate(zip(key, other))) for other in good)]
         made.append(Series(point, named(sweep, {n: point[n] for n in telling}), colour,
                            MARKERS[(MARKERS.index(marker) + style) % len(MARKERS)],
-                           DASHES[style % len(DASHES)], good[key]))
+                           DASHES[(dash + style) % len(DASHES)], good[key]))
     return made
 
 
@@ -308,11 +361,11 @@ def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str)
             if points:
                 groups.append(([name], points, line.label))
     of = [names[0] for names, _, _ in groups]
-    for names, points, label in groups:
+    for number, (names, points, label) in enumerate(groups):
         said = names[0] if of.count(names[0]) == 1 else label
         yield Line(f"ceiling-{gid(said)}-{suffix}", f"{said} at most" if said else "ceiling", TEXT,
                    [Mark(x, y, f"{said} at most\n{y:.6g} {panel.unit}".strip())
-                    for x, y in sorted(points.items())], "ceiling")
+                    for x, y in sorted(points.items())], "ceiling", dash=CEILINGS[number % len(CEILINGS)])
 
 
 def caption(sweep: Sweep, spread: str, *more: str) -> str:
@@ -320,15 +373,44 @@ def caption(sweep: Sweep, spread: str, *more: str) -> str:
     cells = list(sweep.cells.values())
     repeated = any(len(cell.good()) > 1 for cell in cells)
     return "; ".join(filter(None, [
-        *more, "black: the ceiling" if any(map(sweep.ceiling, cells)) else "",
-        {"minmax": "band or bar: least to most of the runs", "stddev": "bars: standard deviation of the "
-         "runs"}.get(spread, "") if repeated else "",
+        *more, {"minmax": "band or bar: least to most of the runs", "stddev": "bars: standard deviation of the "
+                "runs"}.get(spread, "") if repeated else "",
         "\u00d7: failed" if any(not cell.good() for cell in cells) else ""]))
 
 
+def conditions(sweep: Sweep) -> str:
+    """What holds for all of a figure: runs of a point, their length, the link, the day."""
+    counts = [len(cell.good()) for cell in sweep.cells.values() if cell.good()]
+    good = [run for run in sweep.results.runs if run.ok]
+    varying = sweep.varying()
+    known = {name: value for name, value in {**good[0].near_device, **sweep.constants, **sweep.single()}.items()
+             if name not in varying}
+    length = units.seconds(known.get("length")) if is_number(known.get("length")) else None
+    lasted = [seconds for seconds in (run.figure("ELAPSED_TIME") for run in good) if seconds]
+    if length is None and lasted and "length" not in varying:
+        length = float(f"{statistics.median(lasted):.3g}")
+    rate = units.rate(known.get("rate"))
+    delay = units.seconds(known["delay"]) if known.get("delay") else None
+    days = sorted({began[:10] for began in [sweep.results.header.started, *(run.started for run in good)]
+                   if re.match(r"\d{4}-\d\d-\d\dT", began)})
+    return ", ".join(filter(None, [
+        "n = " + " to ".join(dict.fromkeys(map(str, (min(counts), max(counts))))),
+        f"{units.show_time(length)} each" if length else "",
+        units.show_rate(rate) if rate else "", f"delay {units.show_time(delay)}" if delay else "",
+        f"MTU {known['mtu']}" if known.get("mtu") else "",
+        named(sweep, {name: value for name, value in sweep.single().items() if name not in (
+            "test", "length", "rate", "delay", "mtu")}),
+        " to ".join(dict.fromkeys(days[:1] + days[-1:]))]))
+
+
 def facets(sweep: Sweep, names: "Sequence[str]", x: str) -> "List[Dict[str, Any]]":
-    """A panel for every choice of these axes under which something was measured."""
+    """A panel for every choice of these axes under which something was measured, and of further ones where a panel
+    would have too many lines: of the test, then of that with the fewest values."""
     names = [name for name in names if name in sweep.varying() and name != x]
+    rest = sorted((name for name in sweep.varying() if name != x and name not in names),
+                  key=lambda name: (name != "test", len(sweep.values[name])))
+    while len(rest) > 1 and math.prod(len(sweep.values[name]) for name in rest) > MOST_LINES:
+        names.append(rest.pop(0))
     there = {tuple(key_of(cell.point.get(name)) for name in names)
              for cell in sweep.cells.values() if cell.good()}
     return [dict(zip(names, choice)) for choice in itertools.product(*(sweep.values[n] for n in names))
@@ -351,98 +433,122 @@ def along(sweep: Sweep) -> str:
 
 # --- the figures --------------------------------------------------------------------------
 
-def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]", spread: str,
+def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]", wish: Wish,
              suffix: str) -> Panel:
     """Throughput over an axis, with ceilings."""
-    unit = next((cell.unit() for line in lines for _, cell in line.cells if cell.unit()), "")
+    units_there = {cell.unit(): 0 for line in lines for _, cell in line.cells if cell.unit()}
+    if wish.x and len(units_there) > 1:
+        raise ResultsError(f"--x {x}: {' and '.join(units_there)} on one axis: choose some points by --where")
+    unit = next(iter(units_there), "")
     there = {key_of(value) for line in lines for value, _ in line.cells}
     panel = Panel(head_of(sweep, fixed), unit, Scale(sweep, x, [v for v in sweep.values[x]
-                                                                if key_of(v) in there]))
-    panel.lines = [line_of(sweep, panel, line, spread, rates, f"line{suffix}") for line in lines]
+                                                                if key_of(v) in there]), begin=wish.begin)
+    panel.lines = [line_of(sweep, panel, line, wish.spread, rates, f"line{suffix}") for line in lines]
     panel.lines += ceilings(sweep, panel, lines, suffix)
     return panel
 
 
-def mtu_plot(sweep: Sweep, spread: str) -> Figure:
+def mtu_plot(sweep: Sweep, wish: Wish) -> Figure:
     """Throughput over the MTU, below it the deviation from the ceiling; a stack for each unit."""
-    stacks = []
-    for fixed in facets(sweep, ["family", "host"], "mtu"):
+    x, stacks = wish.x or "mtu", []
+    for fixed in facets(sweep, ["family", "host"], x):
         for unit in sweep.units_of("THROUGHPUT"):
-            lines = series_of(sweep, "mtu", fixed, unit)
+            lines = series_of(sweep, x, fixed, unit)
             if not lines:
                 continue
             index = str(len(stacks))
-            stacks.append([panel_of(sweep, "mtu", fixed, lines, spread, index)])
-            low = Panel("", "%", stacks[-1][0].x, what="from the ceiling")
-            low.lines = [line_of(sweep, low, line, spread, lambda cell: [
+            stacks.append([panel_of(sweep, x, fixed, lines, wish, index)])
+            low = Panel("", "%", stacks[-1][0].x, begin=None, what="From the ceiling")
+            low.lines = [line_of(sweep, low, line, wish.spread, lambda cell: [
                 share - 100 for share in sweep.share(cell)], f"deviation{index}") for line in lines]
             if any(line.there() for line in low.lines):
                 low.lines.append(Line(f"zero-{index}", "", TEXT, [Mark(x, 0.0, "the ceiling") for x in
-                                                                 low.x.places], "ceiling"))
+                                                                 low.x.places], "ceiling", dash=CEILINGS[0]))
                 stacks[-1].append(low)
-    return Figure("mtu", "Throughput over MTU", stacks, caption(sweep, spread))
+    return Figure("mtu", f"Throughput over {CALLED.get(x, x)}", stacks, caption(sweep, wish.spread))
 
 
-def buffer_plot(sweep: Sweep, spread: str) -> Figure:
-    x = along(sweep)
+def buffer_plot(sweep: Sweep, wish: Wish) -> Figure:
+    x = wish.x or along(sweep)
     panels = facets(sweep, FACETS, x)
     if len(sweep.units_of("THROUGHPUT")) == 1 and len(panels) <= 6 and all(
             len(series_of(sweep, x, fixed)) == 1 for fixed in panels):
         panels = [{}]       # one line each: all of them in one panel
-    stacks = [[panel_of(sweep, x, fixed, series_of(sweep, x, fixed), spread, str(i))]
+    stacks = [[panel_of(sweep, x, fixed, series_of(sweep, x, fixed), wish, str(i))]
               for i, fixed in enumerate(panels)]
-    return Figure("buffer", f"Throughput over {axis_title(sweep, x)}", stacks, caption(sweep, spread))
+    return Figure("buffer", f"Throughput over {CALLED.get(x, x)}", stacks, caption(sweep, wish.spread))
 
 
-def cpu_plot(sweep: Sweep, spread: str) -> Figure:
+def cpu_plot(sweep: Sweep, wish: Wish) -> Figure:
     """Throughput above, below it how busy either end was."""
-    x, stacks = along(sweep), []
+    x, stacks = wish.x or along(sweep), []
     for index, fixed in enumerate(facets(sweep, FACETS, x)):
-        lines = series_of(sweep, x, fixed)
-        top = panel_of(sweep, x, fixed, lines, spread, str(index))
-        low = Panel("", "%", top.x, zero=True, what="processor busy")
+        lines = [line._replace(dash=()) for line in series_of(sweep, x, fixed)]     # which tell the ends
+        top = panel_of(sweep, x, fixed, lines, wish, str(index))
+        low = Panel("", "%", top.x, what="Processor busy")
         for line in lines:
             for number, (end, figure) in enumerate((("local", "LOCAL_CPU_UTIL"),
                                                     ("remote", "REMOTE_CPU_UTIL"))):
                 colour, marker = look("", number) if len(lines) == 1 else (line.colour, line.marker)
                 part = line._replace(label=" ".join(filter(None, [line.label, end])), colour=colour,
                                      marker=marker, dash=DASHES[number])
-                low.lines.append(line_of(sweep, low, part, spread,
+                low.lines.append(line_of(sweep, low, part, wish.spread,
                                          lambda cell, figure=figure: cell.values(figure), f"cpu{index}"))
-        top.zero = True
         stacks.append([top, low])
     return Figure("cpu", "Throughput and processors of both ends", stacks,
-                  caption(sweep, spread, "solid: local end, dashed: remote end"))
+                  caption(sweep, wish.spread, "solid: local end, dashed: remote end"))
 
 
-def netpipe_plot(sweep: Sweep, spread: str) -> Figure:
+def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
+    """Latency over an axis: of what ran beside the test, without it and under its load, or of an open loop."""
+    x, stacks = wish.x or along(sweep), []
+    beside = any(cell.values("LOADED_P50_LATENCY") for cell in sweep.cells.values())
+    for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
+        line = series_of(sweep, x, fixed)[0]
+        panel = Panel(head_of(sweep, fixed), "\u00b5s", Scale(sweep, x, sweep.values[x]), log=True, begin=wish.begin,
+                      what="Latency")
+        for number, (name, figure) in enumerate((BESIDE if beside else OPEN).items()):
+            colour, marker = look("", number)
+            part = line._replace(label=name, colour=colour, marker=marker, dash=DASHES[number % 2 if beside else 0])
+            panel.lines.append(line_of(sweep, panel, part, wish.spread,
+                                       lambda cell, figure=figure: cell.values(figure), f"latency{index}"))
+        stacks.append([panel])
+    title = "Latency without the test and under its load" if beside else "Latency of an open loop"
+    return Figure("latency", title, stacks, caption(sweep, wish.spread))
+
+
+def netpipe_plot(sweep: Sweep, wish: Wish) -> Figure:
     """As NetPIPE draws it: bandwidth, and the time of a message one way, half a transaction."""
-    x = message_axis(sweep) or "size"
-    top = Panel(head_of(sweep, {}), "Mbit/s", Scale(sweep, x, sweep.values[x]), log=True)
-    low = Panel("", "\u00b5s", top.x, log=True, what="one way")
+    x = wish.x or message_axis(sweep) or "size"
+    top = Panel(head_of(sweep, {}), "Mbit/s", Scale(sweep, x, sweep.values[x]), log=True, begin=wish.begin)
+    low = Panel("", "\u00b5s", top.x, log=True, what="One way")
     lines = [line._replace(cells=[(v, cell) for v, cell in line.cells if not any(
         rate <= 0 for rate in rates(cell))]) for line in series_of(sweep, x, {})]
     for line in lines:
-        top.lines.append(line_of(sweep, top, line, spread, lambda cell: [
+        top.lines.append(line_of(sweep, top, line, wish.spread, lambda cell: [
             bandwidth(top, cell.point[x], cell, rate) for rate in rates(cell)], "line"))
         if any(cell.unit() == TRANSACTIONS for _, cell in line.cells):
-            low.lines.append(line_of(sweep, low, line, spread, lambda cell: [
+            low.lines.append(line_of(sweep, low, line, wish.spread, lambda cell: [
                 1e6 / (2 * rate) for rate in rates(cell)], "latency"))
     top.lines += ceilings(sweep, top, lines, "0")
     return Figure("netpipe", "Latency and bandwidth over message size",
-                  [[top, low] if low.lines else [top]], caption(sweep, spread))
+                  [[top, low] if low.lines else [top]], caption(sweep, wish.spread))
 
 
-def tests_plot(sweep: Sweep, spread: str) -> Figure:
+def said_of(sweep: Sweep, cell: Cell) -> str:
+    """What tells a point from the others; of the only one what it is."""
+    return named(sweep, {n: cell.point[n] for n in sweep.varying() if n in cell.point}) or head_of(sweep, {})
+
+
+def tests_plot(sweep: Sweep, wish: Wish) -> Figure:
     """A bar a point, with a mark where its ceiling is; a panel for each unit."""
     stack = []
     for unit in sweep.units_of("THROUGHPUT"):
         cells = [cell for cell in sweep.cells.values() if rates(cell) and cell.unit() == unit]
         panel = Panel("", unit, None, rows=[
-            named(sweep, {n: cell.point[n] for n in sweep.varying() if n in cell.point})
-            or head_of(sweep, {}) or "all" for cell in cells])
+            said_of(sweep, cell) or "all" for cell in cells])
         for row, (cell, name) in enumerate(zip(cells, panel.rows)):
-            mark = mark_of(row, rates(cell), name, unit, spread)
+            mark = mark_of(row, rates(cell), name, unit, wish.spread)
             label, most = f"{mark.y:,.5g}", sweep.ceiling(cell)
             if most:
                 label += f"  ({100 * mark.y / most:.1f} % of {most:,.5g})"
@@ -451,7 +557,91 @@ def tests_plot(sweep: Sweep, spread: str) -> Figure:
             panel.lines.append(Line(f"bar-{gid(name)}", label.replace(",", " "),
                                     look(sweep.test(cell.point))[0], [mark], "bar"))
         stack.append(panel)
-    return Figure("tests", "Throughput by test", [stack] if stack else [], caption(sweep, spread))
+    return Figure("tests", "Throughput by test", [stack] if stack else [], caption(
+        sweep, wish.spread, "upright: the ceiling" if any(map(sweep.ceiling, sweep.cells.values())) else ""))
+
+
+def has_stations(run: Run) -> bool:
+    """Of netperf --stations."""
+    return "stations.wire_us" in run.evidence("near")
+
+
+def steps_of(run: Run) -> "List[Dict[str, Any]]":
+    """Of netperf --rate auto."""
+    return (run.more.get("curve") or {}).get("steps") or []
+
+
+def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
+    """Latency over the rates of a search, and where that ended."""
+    found = [(cell, run.more["curve"]) for cell in sweep.cells.values() for run in cell.good()
+             if len(steps_of(run)) >= 2]
+    stacks = []
+    for index, (cell, curve) in enumerate(found[:MOST_RUNS_IN_TIME]):
+        steps = sorted(curve["steps"], key=lambda step: step["rate"])
+        unit, by = ("Mbit/s", 1e6) if curve["unit"] == "bit/s" else ("1/s", 1.0)
+        panel = Panel(said_of(sweep, cell), "\u00b5s", Scale.of_numbers([step["rate"] / by for step in steps], f"Rate ({unit})"), log=True,
+                      begin=wish.begin, what="Latency")
+        for number, name in enumerate(("p50", "p99", "p99.9")):
+            colour, marker = look("", number)
+            panel.lines.append(Line(f"curve-{index}-{gid(name)}", name, colour, marker=marker, marks=[
+                Mark(step["rate"] / by, step[name], f"{name} at {step['rate'] / by:.4g} {unit}\n{step[name]:.4g} \u00b5s",
+                     *(min(NEVER, one) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
+        if curve["knee"]:
+            panel.lines.append(Line(f"knee-{index}", f"the knee: {curve['knee'] / by:,.5g}".replace(",", " "), MUTED,
+                                    [Mark(curve["knee"] / by, 0.0)], "change"))
+        stacks.append([panel])
+    return Figure("curve", "Latency over the rate", stacks, "band: between which times the percentile lies, 19 times in "
+                  "20; not drawn: what is never answered")
+
+
+def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
+    """A bar a point, whose parts are what a transaction spends at each station."""
+    cells = [cell for cell in sweep.cells.values() if any(map(has_stations, cell.good()))]
+    panel = Panel("", "\u00b5s", None, what="Round trip", rows=[said_of(sweep, cell) or "all" for cell in cells])
+    for row, cell in enumerate(cells):
+        told = [run.evidence("near") for run in cell.good() if has_stations(run)]
+        means = {name: statistics.mean(one[f"stations.{name}_us"] for one in told) for name in STATIONS}
+        whole, end = sum(means.values()), 0.0
+        for number, (name, mean) in enumerate(means.items()):
+            begin, end = end, end + mean
+            words = f"{panel.rows[row]}\n{name} {mean:.4g} \u00b5s, {100 * mean / whole:.0f} %"
+            panel.lines.append(Line(f"part-{row}-{name}", name if mean > 0.12 * whole else "", COLOURS[number % len(COLOURS)],
+                                    [Mark(row, end, words, low=begin)], "part"))
+    return Figure("stations", "Where the time of a transaction goes", [[panel]],
+                  "means, from left to right: " + ", ".join(STATIONS))
+
+
+# --- flows over time ----------------------------------------------------------------------
+
+def flows_plot(sweep: Sweep, wish: Wish) -> Figure:
+    sampled = [(cell, run) for cell in sweep.cells.values() for run in cell.good()
+               if len(run.more.get("interim_flows") or []) >= 2]
+    stacks = [flows_over_time(sweep, cell, run, f"{index}", wish)
+              for index, (cell, run) in enumerate(sampled[:MOST_RUNS_IN_TIME])]
+    return Figure("flows", "Flows over time", stacks, "each interval at its middle; Jain's index: 1 where all flows "
+                  "are alike")
+
+
+def flows_over_time(sweep: Sweep, cell: Cell, run: Run, number: str, wish: Wish) -> "List[Panel]":
+    panel = Panel(said_of(sweep, cell), cell.unit(), None, begin=wish.begin, what="Throughput of each flow")
+    samples = run.more["interim_flows"]
+    ends = [0.0, *(at for at, _, _ in samples)]
+    middles = [(begin + end) / 2 for begin, end in zip(ends, ends[1:])]
+    unit = str(run.result.get("THROUGHPUT_UNITS") or "")
+    flows = list(zip(*(rates for _, rates, _ in samples)))
+    names = QUARTILES if run.more["interim_quartiles"] else [f"flow {i}" for i in range(1, len(flows) + 1)]
+    for i, (name, rates) in enumerate(zip(names, flows)):
+        values = [ceiling.in_unit(float(rate), unit) for rate in rates]
+        marks = [Mark(x, y, f"{name}, until {end:g} s\n{y:.6g} {panel.unit}")
+                 for x, y, end in zip(middles, values, ends[1:])]
+        panel.lines.append(Line(f"flow-{number}-{i + 1}", name if len(flows) <= MOST_NAMED else "",
+                                ramp(i, len(flows)), marks, dash=DASHES[i % len(DASHES)]))
+    jain = Panel("", "", None, what="Jain's index")
+    jain.lines = [Line(f"jain-{number}", "", TEXT, [
+        Mark(x, math.nan, f"until {end:g} s\nnothing moved") if index is None else
+        Mark(x, index, f"until {end:g} s\nJain's index {index:.3f}")
+        for x, end, (_, _, index) in zip(middles, ends[1:], samples)])]
+    return [panel, jain]
 
 
 # --- fluctuation --------------------------------------------------------------------------
@@ -488,19 +678,18 @@ def worst_of(cell: Cell) -> "Optional[Tuple[float, float, float]]":
     return min(filter(None, map(worst_second, cell.good())), key=lambda one: one[2], default=None)
 
 
-def fluctuation_plot(sweep: Sweep, spread: str) -> Figure:
+def fluctuation_plot(sweep: Sweep, wish: Wish) -> Figure:
     sampled = [cell for cell in sweep.cells.values()
                if any(len(run.interim or []) >= 4 for run in cell.good())]
-    if len(sampled) > MOST_RUNS_IN_TIME:
-        return over_axis(sweep)
-    stacks = [[over_time(sweep, cell, index)] for index, cell in enumerate(sampled)]
-    return Figure("fluctuation", "Fluctuation within the runs", stacks, "a line a run; dashed black: the "
+    if wish.x or len(sampled) > MOST_RUNS_IN_TIME:
+        return over_axis(sweep, wish)
+    stacks = [[over_time(sweep, cell, index, wish)] for index, cell in enumerate(sampled)]
+    return Figure("fluctuation", "Fluctuation within the runs", stacks, "a line a run; dashed: the "
                   "mean; thick: the second in which least went through")
 
 
-def over_time(sweep: Sweep, cell: Cell, index: int) -> Panel:
-    said = named(sweep, {n: cell.point[n] for n in sweep.varying() if n in cell.point})
-    panel = Panel(said or head_of(sweep, {}), cell.unit(), None)
+def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
+    panel = Panel(said_of(sweep, cell), cell.unit(), None, begin=wish.begin)
     values: "List[float]" = []
     for run in cell.good():
         pieces = spans(run)
@@ -513,7 +702,8 @@ def over_time(sweep: Sweep, cell: Cell, index: int) -> Panel:
             values += [value for _, _, value in pieces]
     last = max(mark.x for line in panel.lines for mark in line.marks)
     mean = mean_of(rates(cell) or values)
-    panel.lines.append(Line(f"mean-{index}", "", TEXT, [Mark(0.0, mean), Mark(last, mean)], "mean"))
+    panel.lines.append(Line(f"mean-{index}", "", TEXT, [Mark(0.0, mean), Mark(last, mean)], "mean",
+                            dash=CEILINGS[0]))
     worst = worst_of(cell)
     if worst:
         panel.lines.append(Line(f"worst-{index}", f"worst second {worst[2]:.4g}", TEXT, [
@@ -524,13 +714,14 @@ def over_time(sweep: Sweep, cell: Cell, index: int) -> Panel:
     return panel
 
 
-def over_axis(sweep: Sweep) -> Figure:
+def over_axis(sweep: Sweep, wish: Wish) -> Figure:
     """For each point the samples' range, the middle half of them, the mean and the worst second."""
-    x = along(sweep)
+    x = wish.x or along(sweep)
     stacks = []
     for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
         line = series_of(sweep, x, fixed)[0]
-        panel = Panel(head_of(sweep, fixed), line.cells[0][1].unit(), Scale(sweep, x, sweep.values[x]))
+        panel = Panel(head_of(sweep, fixed), line.cells[0][1].unit(), Scale(sweep, x, sweep.values[x]),
+                      begin=wish.begin)
         means, lows = [], []
         for value, cell in line.cells:
             samples = [v for run in cell.good() for _, _, v in spans(run)]
@@ -548,18 +739,21 @@ def over_axis(sweep: Sweep) -> Figure:
                        Line(f"worst-{index}", "worst second", COLOURS[1], lows, marker="triangle-down",
                             dash=DASHES[1])]
         stacks.append([panel])
-    return Figure("fluctuation", f"Fluctuation over {axis_title(sweep, x)}", stacks,
+    return Figure("fluctuation", f"Fluctuation over {CALLED.get(x, x)}", stacks,
                   "band: least to most of the interim samples; thick: the middle half")
 
 
-FIGURES = {"mtu": mtu_plot, "netpipe": netpipe_plot, "fluctuation": fluctuation_plot,
+FIGURES = {"mtu": mtu_plot, "netpipe": netpipe_plot, "flows": flows_plot,
+           "fluctuation": fluctuation_plot, "latency": latency_plot, "stations": stations_plot, "curve": curve_plot,
            "buffer": buffer_plot, "cpu": cpu_plot, "tests": tests_plot}
 
 
-def figure(sweep: Sweep, kind: str, spread: str = "minmax") -> Figure:
+def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
     """Raises ResultsError when the sweep cannot be drawn so."""
     require_kind(sweep, kind)
-    made = FIGURES[kind](sweep, spread)
+    made = FIGURES[kind](sweep, wish)
+    made.title = made.title if wish.title is None else wish.title
+    made.words = "; ".join(filter(None, [made.words, conditions(sweep)]))
     if not any(line.there() for stack in made.stacks for panel in stack for line in panel.lines):
         raise ResultsError(f"{sweep.results.path}: no run has a throughput, nothing to draw")
     for stack in made.stacks:

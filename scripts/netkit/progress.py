@@ -63,6 +63,12 @@ def clear() -> None:
         _drawn.pop().write(ERASE)
 
 
+def say(program: str, text: str) -> None:
+    """A line of a program on standard error, above what is drawn."""
+    clear()
+    print(f"{program}: {text}", file=sys.stderr, flush=True)
+
+
 def tick() -> None:
     """Time has passed: brings the line up to date, at most once a second. For whoever waits."""
     for one in _shown:
@@ -94,6 +100,39 @@ class State:
         words = "".join(one if one.isprintable() else "?" for one in self.words)
         unit = f" {self.unit}" if self.unit else ""
         return f"{int(self.done)}/{self.total:.0f}{unit}{left}" + (f": {words}" if words else "")
+
+
+class Steps:
+    """How many of some steps are done, in a line: those to come take as long as those before, at first as expected."""
+
+    def __init__(self, line: "Progress", total: int, expected: Optional[float] = None, most: str = "about") -> None:
+        self._line, self._total, self._expected, self._most = line, total, expected, most
+        self._since, self._done, self._begun, self._last = time.monotonic(), 0, 0, ""
+
+    def add(self, more: int) -> None:
+        """These have to be done, too."""
+        self._total += more
+
+    def left(self) -> Optional[float]:
+        """Seconds to go."""
+        return self._each() * (self._total - self._done) if self._done else self._expected
+
+    def _each(self) -> float:
+        """Seconds that a step takes."""
+        if self._done:
+            return (time.monotonic() - self._since) / self._done
+        return (self._expected or 0.0) / max(1, self._total)
+
+    def show(self, words: str) -> None:
+        """The step that is under way, and what became of the one before it."""
+        told = " | ".join(filter(None, [words, self._last]))
+        self._line.show(State(self._done, self._total, told, self.left(), self._each() if words else 0.0, most=self._most))
+
+    def next(self, words: str) -> None:
+        """This step begins, and then the one before it is done."""
+        self._done += self._begun
+        self._begun = 1
+        self.show(words)
 
 
 class Progress:

@@ -16,7 +16,7 @@ WAS_TRIED = os.environ.pop(TRIED, None)     # and not in that of what it starts
 
 
 class MissingModule(Exception):
-    """Neither this Python nor the distribution's has it; the words name the package."""
+    """Neither this Python nor the distribution's has it; the words name the package, or say why."""
 
 
 def has(python: str, module: str) -> bool:
@@ -36,16 +36,16 @@ def need(module: str, package: str, purpose: str = "") -> ModuleType:
     purpose says what wants it, as in "--plot"."""
     try:
         return importlib.import_module(module)
-    except ImportError:
-        pass
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name in (module, module.split(".")[0])
+        why = f"not installed: apt-get install {package}" if missing else f"installed and cannot be imported: {error}"
     if not WAS_TRIED and not same_file(SYSTEM_PYTHON, sys.executable) and has(
             SYSTEM_PYTHON, module):
         os.environ[TRIED] = module
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
-    raise MissingModule(f"{purpose + ' needs' if purpose else 'needs'} Python's {module}, which is "
-                        f"not installed: apt-get install {package}")
+    raise MissingModule(f"{purpose + ' needs' if purpose else 'needs'} Python's {module}, which is {why}")
 
 
 def same_file(one: str, other: str) -> bool:

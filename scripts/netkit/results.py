@@ -11,17 +11,18 @@ import math
 import os
 import re
 import sys
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import files
-from netkit.units import show_point
+from netkit import files, records
+from netkit.units import flatten, show_point, show_value
 
 SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
+DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents.py
 STATUSES = ("ok", "failed", "excluded")
 
-Value = Union[str, int, float, bool, None]
 Key = Tuple[str, int]
 
 
@@ -110,7 +111,7 @@ class Run:
     result: "Dict[str, Any]" = field(default_factory=dict)
     interim: "Optional[List[List[float]]]" = None
     more: "Dict[str, Any]" = field(default_factory=dict)
-    link: "Dict[str, Any]" = field(default_factory=dict, compare=False)     # see link_of()
+    near_device: "Dict[str, Any]" = field(default_factory=dict, compare=False)  # see link_of()
 
     @property
     def ok(self) -> bool:
@@ -202,6 +203,29 @@ def drops(run: Run) -> Optional[float]:
                if DROPS.fullmatch(name) and is_number(value)) if told else None
 
 
+MUCH = 0.05     # of its time: from here on a run is reported as disturbed, as netperf does
+
+
+def disturbances(told: "Sequence[Tuple[Any, float, Dict[str, float]]]", what: str, least: float = 0.0) -> str:
+    """ "2 of 5 runs were disturbed, 12 % of the time: steal 0.4 s, processor 0.2 s", of their shares (None: nobody looked),
+    seconds and reasons; empty where none was for a larger share than the least."""
+    found = [reasons for share, _, reasons in told if (share or 0.0) > least]
+    looked = [(share, seconds) for share, seconds, _ in told if share is not None]
+    seconds: "Counter[str]" = Counter()
+    for reasons in found:
+        seconds.update(reasons)
+    part = sum(share * time for share, time in looked) / max(1e-9, sum(time for _, time in looked))
+    causes = ", ".join(f"{name} {value:.2g} s" for name, value in seconds.most_common(5))
+    return (f"{len(found)} of {len(told)} {what}{'s' * (len(told) > 1)} {'was' if len(found) == 1 else 'were'} disturbed, "
+            f"{100 * part:.0f} % of the time" + (f": {causes}" if causes else "")) if found else ""
+
+
+def disturbed_runs(runs: "Sequence[Run]") -> str:
+    told = [within(run.more, "disturbed") or {} for run in runs]
+    return disturbances([(one.get("share"), one.get("seconds") or 0.0, one.get("reasons") or {}) for one in told],
+                        "run", MUCH)
+
+
 def within(value: Any, *names: str) -> Any:
     """A member of a member; None where there is none."""
     for name in names:
@@ -230,6 +254,7 @@ class Results:
     runs: "List[Run]" = field(default_factory=list)
     warnings: "List[str]" = field(default_factory=list)
     sources: "List[Results]" = field(default_factory=list)   # what merge() was given
+    chosen: "Dict[str, Any]" = field(default_factory=dict)  # by only(): axes of which it left one value
     good_bytes: int = 0             # where a torn last line begins, else the end
     ends_in_newline: bool = True
 
@@ -239,6 +264,40 @@ class Results:
 
     def missing(self) -> "List[Run]":
         return [run for run in self.runs if not run.ok]
+
+
+CONDITION = re.compile(r"([^<>=]+)(=|<=|>=|<|>)(.*)")
+
+
+def only(found: Results, conditions: "Sequence[str]") -> Results:
+    """The runs at points for which all conditions hold, such as "mtu>=1280"; one of those that name a value of the
+    same axis, "size=64" and "size=576", is enough. Raises ResultsError."""
+    values = {axis.name: axis.values for axis in found.header.axes}
+    wanted: "Dict[str, List[Any]]" = {}
+    for text in conditions:
+        told = CONDITION.fullmatch(text)
+        name, sign, bound = told.groups() if told else (text, "", "")
+        if name not in values or not told:
+            raise ResultsError(f"--where {text}: " + ("no such axis" if told else "no condition, such as size=64")
+                               + f" (axes: {', '.join(values) or 'none'})")
+        same = [value for value in values[name] if bound in (str(value), show_value(value))] if sign == "=" else [
+            value for value in values[name] if fits(value, sign + bound)]
+        if not same:
+            raise ResultsError(f"--where {text}: no such value (try {', '.join(map(show_value, values[name]))})")
+        if sign == "=":
+            wanted.setdefault(name, []).extend(same)
+        else:
+            values[name] = same
+    left = {name: [value for value in held if name not in wanted or key_of(value) in map(key_of, wanted[name])]
+            for name, held in values.items()}
+    keys = {name: set(map(key_of, held)) for name, held in left.items()}
+    runs = [run for run in found.runs
+            if all(key_of(run.point[name]) in keys[name] for name in keys if name in run.point)]
+    if not runs:
+        raise ResultsError(f"--where {' --where '.join(conditions)}: no run is left")
+    chosen = {name: held[0] for name, held in left.items() if len(held) == 1}
+    return replace(found, runs=runs, chosen=chosen if conditions else {}, header=replace(found.header, axes=[
+        replace(axis, values=left[axis.name]) for axis in found.header.axes]))
 
 
 # --- reading ------------------------------------------------------------------------------
@@ -255,8 +314,11 @@ def read(path: str) -> Results:
 
 
 def parse(data: bytes, path: str) -> Results:
-    """The results in the bytes of a file. A last line that a crash cut short is left out, with a
-    warning; anything else that is no result is an error with its line."""
+    """The results in the bytes of a file, of netperf's documents, too. A last line that a crash cut short is left out,
+    with a warning; anything else that is no result is an error with its line."""
+    if DOCUMENT in data and SWEEP_SCHEMA.encode() not in data.partition(b"\n")[0]:
+        from netkit import documents
+        return documents.parse(data, path)
     lines = data.split(b"\n")
     torn = lines.pop()              # what stands behind the last newline: nothing, if all is well
     whole = len(data) - len(torn)
@@ -269,12 +331,11 @@ def parse(data: bytes, path: str) -> Results:
             else "the file is empty"))
     header = make_header(load(lines[0], path, 1), path)
     found = Results(path, header, good_bytes=whole, ends_in_newline=data[:whole].endswith(b"\n"))
-    made = [(number, make_run(load(line, path, number), f"{path}: line {number}"))
-            for number, line in enumerate(lines[1:], 2) if line.strip()]
-    if flows_to_processes(header, [run for _, run in made]):
-        found.warnings.append(f"{path}: each of its flows was a netperf: they are shown as processes")
     runs: "Dict[Key, Run]" = {}
-    for number, run in made:
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        run = make_run(load(line, path, number), f"{path}: line {number}")
         before = runs.get(run.key)
         if before and before.ok and run.ok:
             raise ResultsError(f"{path}: line {number}: a second good run of repetition "
@@ -284,35 +345,11 @@ def parse(data: bytes, path: str) -> Results:
             runs[run.key] = run
     found.runs = list(runs.values())
     for run in found.runs:
-        run.link = link_of(header, run)
+        run.near_device = link_of(header, run)
     if torn:
         found.warnings.append(f"{path}: the last line is cut short, as by a crash, and left out: "
                               "netsweep --resume measures that run again")
     return found
-
-
-# What several netperf at once were called before a netperf had flows of its own.
-FLOWS, PROCESSES = "flows", "processes"
-
-
-def flows_to_processes(header: Header, runs: "List[Run]") -> bool:
-    """Renames the flows of a file whose runs had them by processes; whether it is such a file."""
-    if header.axis(PROCESSES) or PROCESSES in header.constants or not any(
-            had_processes(run, header.constants) for run in runs):
-        return False
-    for axis in header.axes:
-        axis.name = PROCESSES if axis.name == FLOWS else axis.name
-    for names in (header.constants, *(header.skips or []), *(run.point for run in runs),
-                  *(run.more for run in runs)):
-        renamed = [(PROCESSES if name == FLOWS else name, value) for name, value in names.items()]
-        names.clear()
-        names.update(renamed)
-    return True
-
-
-def had_processes(run: Run, constants: "Dict[str, Any]") -> bool:
-    flows = run.point.get(FLOWS, constants.get(FLOWS))
-    return is_number(flows) and flows > 1 and bool(run.command) and "--flows" not in run.command
 
 
 def link_of(header: Header, run: Run) -> "Dict[str, Any]":
@@ -349,17 +386,6 @@ def load(line: bytes, path: str, number: int) -> "Dict[str, Any]":
     return value
 
 
-def take(line: "Dict[str, Any]", where: str, name: str, kinds: Any, default: Any) -> Any:
-    """A member of a line, removed from it; the wrong kind of it is an error."""
-    value = line.pop(name, None)
-    if value is None:
-        return default
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds in (int, (int, float))):
-        raise ResultsError(f"{where}: \"{name}\" is {json.dumps(value)[:40]}, which it cannot be: "
-                           "see doc/results.md")
-    return value
-
-
 def make_header(line: "Dict[str, Any]", path: str) -> Header:
     schema = line.pop("schema", None)
     if schema != SWEEP_SCHEMA:
@@ -367,31 +393,9 @@ def make_header(line: "Dict[str, Any]", path: str) -> Header:
             f"{path}: line 1 is not a header of a sweep: " + (
                 f"its schema is {schema}, this program reads {SWEEP_SCHEMA}" if schema else
                 f"no \"schema\": \"{SWEEP_SCHEMA}\" in it, is this a file of netsweep's?"))
-    where = f"{path}: line 1"
-    axes = []
-    for axis in take(line, where, "axes", list, []):
-        if not (isinstance(axis, dict) and isinstance(axis.get("name"), str)
-                and isinstance(axis.get("values"), list)):
-            raise ResultsError(f"{where}: an axis without name or values: see doc/results.md")
-        axes.append(Axis(axis["name"], list(axis["values"]), str(axis.get("unit") or "")))
-    return Header(plan=take(line, where, "plan", str, ""),
-                  title=take(line, where, "title", str, ""),
-                  axes=axes, constants=take(line, where, "constants", dict, {}),
-                  repetitions=take(line, where, "repetitions", int, 1),
-                  order=take(line, where, "order", str, "given"),
-                  seed=take(line, where, "seed", int, None),
-                  started=take(line, where, "started", str, ""),
-                  environment=take(line, where, "environment", dict, {}),
-                  plan_text=take(line, where, "plan_text", str, ""),
-                  skips=make_skips(take(line, where, "skip", list, None), where), more=line)
-
-
-def make_skips(skips: "Optional[List[Any]]", where: str) -> "Optional[List[Dict[str, Any]]]":
-    for skip in skips or []:
-        if not isinstance(skip, dict):
-            raise ResultsError(f"{where}: \"skip\" holds {json.dumps(skip)[:40]}, which is not an object of "
-                               "conditions: see doc/results.md")
-    return skips
+    line["skips"] = line.pop("skip", None)
+    made: Header = records.record(ResultsError, Header, line, f"{path}: line 1")
+    return made
 
 
 def make_run(line: "Dict[str, Any]", where: str) -> Run:
@@ -401,29 +405,14 @@ def make_run(line: "Dict[str, Any]", where: str) -> Run:
     if schema != RUN_SCHEMA:
         raise ResultsError(f"{where}: no run: its schema is {schema}, this program reads "
                            f"{RUN_SCHEMA}")
-    if not isinstance(line.get("point"), dict):
-        raise ResultsError(f"{where}: a run without \"point\": see doc/results.md")
-    status = line.pop("status", None)
-    if status not in STATUSES:
-        raise ResultsError(f"{where}: \"status\" is {json.dumps(status)}: neither ok, failed nor "
+    made: Run = records.record(ResultsError, Run, line, where)
+    if line.get("status") not in STATUSES:
+        raise ResultsError(f"{where}: \"status\" is {json.dumps(line.get('status'))}: neither ok, failed nor "
                            "excluded")
-    interim = take(line, where, "interim", list, None)
-    for sample in interim or []:
-        if not (isinstance(sample, list) and len(sample) == 2
-                and all(isinstance(x, (int, float)) for x in sample)):
-            raise ResultsError(f"{where}: \"interim\" holds {json.dumps(sample)[:40]}, which is no "
-                               "pair of seconds and throughput")
-    return Run(point=take(line, where, "point", dict, {}),
-               repetition=take(line, where, "repetition", int, 1),
-               number=take(line, where, "number", int, 0),
-               started=take(line, where, "started", str, ""),
-               seconds=take(line, where, "seconds", (int, float), 0.0),
-               command=take(line, where, "command", list, []),
-               before=take(line, where, "before", list, []), status=status,
-               exit=take(line, where, "exit", int, None),
-               stdout=take(line, where, "stdout", str, ""),
-               stderr=take(line, where, "stderr", str, ""),
-               result=take(line, where, "result", dict, {}), interim=interim, more=line)
+    if any(len(sample) != 2 for sample in made.interim or []):
+        raise ResultsError(f"{where}: \"interim\" is not of pairs of seconds and throughput")
+    made.exit = line.get("exit")
+    return made
 
 
 # --- merging ------------------------------------------------------------------------------
@@ -467,11 +456,8 @@ def tell_apart(parts: "Sequence[Results]") -> None:
 
 def differ(one: Results, other: Results) -> bool:
     """Whether two sweeps were measured in other surroundings, as far as both tell."""
-    def clash(a: Any, b: Any) -> bool:
-        if isinstance(a, dict) and isinstance(b, dict):
-            return any(clash(a[name], b[name]) for name in set(a) & set(b))
-        return a is not None and b is not None and a != b
-    return clash(one.header.environment, other.header.environment)
+    told, others = (dict(flatten(part.header.environment)) for part in (one, other))
+    return any(told[name] != others[name] for name in told.keys() & others.keys())
 
 
 def merge(parts: "Sequence[Results]") -> Results:

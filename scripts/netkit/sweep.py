@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -14,6 +15,7 @@ from netkit.units import show_duration, show_point, show_value
 
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0       # and a command of the user's
+SILENT, ALIKE = 2, 3        # runs in a row that fail, after which their far end is tried no more
 RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
 
 
@@ -55,48 +57,19 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 
 # --- progress -----------------------------------------------------------------------------
 
-class Progress:
+class Progress(progress.Steps):
     """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
 
-    def __init__(self, line: progress.Progress, total: int, seconds: float, most: str = "about") -> None:
-        self._line, self._total, self._expected, self._most = line, total, seconds, most
-        self._since, self._done, self._last = time.monotonic(), 0, ""
-
-    def left(self) -> float:
-        """Seconds to go: by the plan at first, by what runs have taken later on."""
-        if not self._done:
-            return self._expected
-        return self._each() * (self._total - self._done)
-
-    def _each(self) -> float:
-        """Seconds that a run takes."""
-        if not self._done:
-            return self._expected / max(1, self._total)
-        return (time.monotonic() - self._since) / self._done
-
     def begin(self, task: Task) -> None:
-        self._show(named(task))
+        self.show(named(task))
 
     def end(self, task: Task, run: Run) -> None:
         self._done += 1
         self._last = f"{named(task)}: {outcome(run)}"
         if self._line.kind == "plain" or not run.ok:
-            self.note(f"{self._done}/{self._total} {self._last}"
-                      + (f", {show_duration(self.left())} to go" if run.ok else ""))
-        self._show("")
-
-    def skip(self) -> None:
-        """A run that is not needed any more."""
-        self._total -= 1
-
-    def note(self, text: str) -> None:
-        self._line.line(text)
-
-    def _show(self, words: str) -> None:
-        """The run that is under way, and what became of the one before it."""
-        told = " | ".join(filter(None, [words, self._last]))
-        self._line.show(progress.State(self._done, self._total, told, self.left(), self._each() if words else 0.0,
-                                       most=self._most))
+            self._line.line(f"{self._done}/{self._total} {self._last}"
+                            + (f", {show_duration(self.left() or 0.0)} to go" if run.ok else ""))
+        self.show("")
 
 
 def named(task: Task) -> str:
@@ -133,6 +106,7 @@ class Sweep:
     documents: bool = False                                 # does netperf write some?
     header: environment.Ends = field(default_factory=dict)  # what the file says of the ends
     ends: environment.Ends = field(default_factory=dict)    # what they are now
+    keep_going: bool = False                                # try all runs, whatever becomes of them
     gone: "Dict[str, str]" = field(default_factory=dict)    # far ends that are tried no more, and why
     failures: int = 0
     runs: int = 0
@@ -140,7 +114,7 @@ class Sweep:
     _tasks: "List[Task]" = field(default_factory=list)
     _tried: "set[Any]" = field(default_factory=set)
     _excluded: "set[str]" = field(default_factory=set)      # points that an end can't do
-    _unheard: "Dict[str, int]" = field(default_factory=dict)    # runs in a row that found nobody, by the host
+    _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # why runs in a row did, by the host
 
     def __post_init__(self) -> None:
         self._engines = engines.Engines(self.netperf)
@@ -152,7 +126,7 @@ class Sweep:
             for index, task in enumerate(self._tasks):
                 if not self._wanted(task):
                     if task.key not in self.done and task.key not in self._tried:
-                        self.progress.skip()
+                        self.progress.add(-1)
                     continue
                 if self.runs and self.plan.pause:
                     machine.pause(self.plan.pause)
@@ -212,7 +186,7 @@ class Sweep:
         run = Run(task.point, task.repetition, self.number, started=now(),
                   more={"label": self.plan.label} if self.plan.label else {})
         self._measure(run)
-        self._look_for_far_end(run)
+        self._give_up(run)
         self._tried.add(task.key)
         if run.ok:
             self.done[task.key] = run
@@ -228,14 +202,21 @@ class Sweep:
         self.runs += 1
         self.progress.end(task, run)
 
-    def _look_for_far_end(self, run: Run) -> None:
-        """A far end at which nobody listens, after two runs in a row that failed, is tried no more."""
-        host = self.plan.host(run.point)
-        why = "" if run.ok or run.excluded or self.place.own or not run.command else machine.silent(
-            *machine.far_end(run.command))
-        self._unheard[host] = self._unheard.get(host, 0) + 1 if why else 0
-        if self._unheard[host] > 1:
-            self.gone[host] = why
+    def _give_up(self, run: Run) -> None:
+        """A far end at which nobody listens, or whose runs all fail alike, is tried no more."""
+        host, known = self.plan.host(run.point), self.plan.known(run.point)
+        failed = self._failed.setdefault(host, [])
+        if run.ok or run.excluded or self.keep_going:
+            failed.clear()
+            return
+        failed.append(re.sub(r"\d+", "N", run.reason()))
+        silent = len(failed) >= SILENT and not self.place.own and machine.silent(
+            host.partition(",")[0], known.get("port") or machine.LAB_PORT)
+        if silent:
+            self.gone[host] = f"{silent}: nobody listens there"
+        elif len(failed) >= ALIKE and len(set(failed)) == 1 and not any(
+                self.plan.host(good.point) == host for good in self.done.values()):
+            self.gone[host] = f"{host}: {len(failed)} runs failed alike, and none was good: {run.reason()}"
 
     def _measure(self, run: Run) -> None:
         """Fills in what a run gave, or why it failed."""
@@ -351,10 +332,10 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
 
 def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
            netserver: "List[str]") -> "Iterator[str]":
-    """The runs as commands that a shell takes, in their order."""
+    """A run of each point as commands that a shell takes: a line a point, and what has to be done between them."""
     up = False
-    for number, (task, lab, new_lab, before, after) in enumerate(steps(plan, tasks), 1):
-        yield f"# {number}: {show_point(task.point)} #{task.repetition}"
+    firsts = {point_key(task.point): task for task in reversed(tasks)}
+    for task, lab, new_lab, before, after in steps(plan, [task for task in tasks if task is firsts[task.key[0]]]):
         if new_lab and up:
             yield machine.shown([netlab, "down"])
         up = lab is not None
@@ -365,7 +346,8 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         prefix = [netlab, "exec", "client"] if up else []
         call = machine.shown([*prefix, *plan.command(netperf, task.point)])
         processes = plan.processes(task.point)
-        yield call if processes == 1 else " & ".join([call] * processes) + " & wait"
+        call = call if processes == 1 else " & ".join([call] * processes) + " & wait"
+        yield f"{call}  # {' '.join(show_point(task.point).split())}"
         yield from after
     if up:
         yield machine.shown([netlab, "down"])

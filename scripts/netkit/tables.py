@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from netkit import ceiling
 from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
-                            point_key)
+                            disturbed_runs, point_key)
 from netkit.units import show_value
 
 # What an axis is best shown as, the best first; an axis of another name stands in between.
@@ -23,6 +23,7 @@ STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
     "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0, "n": len}
 
+LEAST_BEYOND, MOST_BEYOND = 100.2, 110.0   # percent of a ceiling: a run is above it, and the ceiling is another one's
 MOST_MISSING = 6    # points not measured that are listed one by one
 
 PERCENT = "% of the ceiling"
@@ -32,7 +33,8 @@ THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
                "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "CLEAN_THROUGHPUT")
 UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "REMOTE_SD": "us/KB",
          "MEAN_LATENCY": "us", "MIN_LATENCY": "us", "MAX_LATENCY": "us", "P50_LATENCY": "us",
-         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
+         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "IDLE_P50_LATENCY": "us",
+         "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
 
 
@@ -133,7 +135,7 @@ class Sweep:
         interface's."""
         if cell.most is None:
             good = cell.good()
-            link = good[0].link if good else {}
+            link = good[0].near_device if good else {}
             found = ceiling.of_point(cell.point, {**link, **self.constants},
                                      good[0].result if good else None)
             fits = found and (found.unit == ceiling.RATE_UNIT) == (cell.unit() == TRANSACTIONS)
@@ -144,6 +146,22 @@ class Sweep:
         """The figure of each run as percent of the point's ceiling; none where it has none."""
         most = self.ceiling(cell)
         return [100 * value / most for value in cell.values(figure)] if most else []
+
+    def doubts(self, cell: Cell, ceilings: bool = False) -> "Iterator[str]":
+        """What has to be said of a point's good runs: that they are not sure, were disturbed, or above its ceiling."""
+        yield from filter(None, [cell.unsure(), disturbed_runs(cell.good()), self.beyond(cell) if ceilings else ""])
+
+    def beyond(self, cell: Cell) -> str:
+        """How a run can be above its ceiling, if one is."""
+        most = max(self.share(cell), default=0.0)
+        if most < LEAST_BEYOND:
+            return ""
+        test = self.test(cell.point)
+        why = ("rate or MTU are not those of the link" if most > MOST_BEYOND else
+               "what a queue held at the end arrived later, and its time does not count (RECEIVER_SPAN_THROUGHPUT counts it)"
+               if test.startswith("UDP") else
+               "buffers and queues held a part that passed outside of the time; a longer run has less of it")
+        return f"{most:.1f} % of its ceiling: {why}"
 
     def figures(self) -> "List[str]":
         """Which figures the runs have as numbers."""
@@ -194,15 +212,19 @@ def rank(name: str, order: Sequence[str], otherwise: float) -> float:
     return float(order.index(name)) if name in order else otherwise
 
 
+def require_axis(sweep: Sweep, option: str, name: str) -> None:
+    if name not in sweep.values:
+        raise ResultsError(f"{option} {name}: no such axis (try {', '.join(sweep.values) or 'a sweep with axes'})")
+
+
 def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = None,
            groups: "Optional[List[str]]" = None, mixed: bool = False) -> Layout:
     """Which axis the rows, the columns and the tables are of. mixed says that the tests' units
     differ, so that tests cannot share a table. Raises ResultsError for an axis that is none."""
     for option, name in [("--rows", rows), ("--columns", columns),
                          *[("--group", name) for name in groups or []]]:
-        if name and name not in sweep.values:
-            raise ResultsError(f"{option} {name}: no such axis (try "
-                               f"{', '.join(sweep.values) or 'a sweep with axes'})")
+        if name:
+            require_axis(sweep, option, name)
     named = [name for name in [rows, columns, *(groups or [])] if name]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice:
@@ -235,7 +257,7 @@ class Entry:
     value: Optional[float] = None
     spread: Optional[float] = None      # standard deviation, of two runs or more
     count: int = 0
-    partial: bool = False               # some of the point's runs failed
+    mark: str = ""                      # MARK: some of the point's runs failed; DOUBT
     left_out: bool = False              # by the plan
 
 
@@ -340,7 +362,9 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             said = sweep.describe(point, names)
             if why and not entry.left_out:
                 (gaps if found else missing).append(f"{said}: {why}")
-            gaps += [f"{said}: {words}" for cell in found for words in [cell.unsure()] if words]
+            doubts = [words for cell in found for words in sweep.doubts(cell, wanted.of_ceiling)]
+            entry.mark += DOUBT if doubts and entry.value is not None else ""
+            gaps += [f"{said}: {words}" for words in doubts]
     if len(missing) > MOST_MISSING:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
     counts = sorted({entry.count for line in entries for entry in line if entry.count})
@@ -367,7 +391,7 @@ def title_of(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]", coun
         wanted.statistic, wanted.statistic)
     runs = "" if not counts or counts[-1] < 2 else f", {how} of {counts[-1]} runs" if len(
         counts) == 1 else f", {how} of {counts[0]} to {counts[-1]} runs (n)"
-    return ": ".join(filter(None, [sweep.describe({**test, **group}),
+    return ": ".join(filter(None, [sweep.describe({**test, **sweep.results.chosen, **group}),
                                    wanted.figure + (f" in {unit}" if unit else "") + runs]))
 
 
@@ -386,14 +410,14 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
                                 else f"no {wanted.figure}")
     spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
         values) > 1 else None
-    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), bool(failures)), why
+    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else ""), why
 
 
 # --- writing them -------------------------------------------------------------------------
 
 GAP = "-"
 LEFT_OUT = "n/a"
-MARK = "*"          # behind a value of which some runs failed
+MARK, DOUBT = "*", "!"  # behind a value of which some runs failed, or of which something is to be said
 
 
 class Words(NamedTuple):
@@ -417,6 +441,11 @@ class Block:
     down: bool = False      # is the last row the average?
     across: bool = False    # is the last column?
 
+    @property
+    def letters(self) -> int:
+        """How wide it is, with what stands between columns."""
+        return sum(2 + max(len(str(row[i])) for row in [self.head, *self.rows]) for i in range(len(self.head)))
+
 
 def digits_for(tables: "Sequence[Table]") -> int:
     """The digits after the point: enough that the largest has four digits or more, and no fewer than two
@@ -432,7 +461,7 @@ def block(table: Table, digits: int, averages: bool = True) -> Block:
             return Words(LEFT_OUT, kind="left-out") if entry.left_out else Words(GAP, kind=kind or "gap")
         off = "" if entry.spread is None else f" \u00b1{entry.spread:.{digits}f}"
         runs = f" ({entry.count})" if table.counted and entry.count else ""
-        return Words(f"{entry.value:.{digits}f}", (MARK if entry.partial else "") + off + runs, kind)
+        return Words(f"{entry.value:.{digits}f}", entry.mark + off + runs, kind)
 
     across, down = averages and table.across, averages and table.down
     made = Block(table.title, [table.corner, *table.column_labels, *["average"] * across],
@@ -507,15 +536,15 @@ def latex(text: Any) -> str:
 
 
 def as_latex(made: Block) -> str:
-    """With nothing beyond LaTeX itself, so that it can be pasted anywhere."""
-    form = "".join(("|" if i == 1 or made.across and i == len(made.head) - 1 else "")
-                   + ("l" if i in made.left else "r") for i in range(len(made.head)))
+    """With the rules of the package booktabs."""
+    form = "".join("l" if i in made.left else "r" for i in range(len(made.head)))
     body = ["    " + " & ".join(map(latex, row)) + r" \\" for row in [list(made.head), *made.rows]]
-    body.insert(1, r"    \hline")
+    body.insert(1, r"    \midrule")
     if made.down:
-        body.insert(-1, r"    \hline")
-    return "\n".join([r"\begin{table}[htbp]", r"  \centering", rf"  \caption{{{latex(made.title)}}}",
-                      rf"  \begin{{tabular}}{{{form}}}", *body, r"  \end{tabular}",
+        body.insert(-1, r"    \midrule")
+    return "\n".join([r"\begin{table}[htbp] % \usepackage{booktabs}", r"  \centering",
+                      rf"  \caption{{{latex(made.title)}}}", rf"  \begin{{tabular}}{{{form}}}", r"    \toprule",
+                      *body, r"    \bottomrule", r"  \end{tabular}",
                       *(rf"  \par\footnotesize {latex(line)}" for line in made.notes), r"\end{table}"])
 
 

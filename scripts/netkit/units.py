@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 RATE = re.compile(rf"({NUMBER})(k|m|g|)(bit)?")
@@ -58,6 +58,15 @@ def show_duration(time: float) -> str:
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
+
+
+def flatten(value: Any, name: str = "", between: str = " ") -> "Iterator[Tuple[str, Any]]":
+    """The single values of an object, and its lists, with the names that lead to them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flatten(inner, f"{name}{between}{key}" if name else str(key), between)
+    elif value is not None:
+        yield name, value
 
 
 def show_value(value: Any) -> str:

@@ -58,6 +58,25 @@ np_bag_free(struct np_bag *b)
 	free(b);
 }
 
+void
+np_bag_drop(struct np_bag *b, const char *prefix)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; b != NULL && i < b->count; i++) {
+		if (strncmp(b->items[i].name, prefix, strlen(prefix)) != 0) {
+			b->items[left++] = b->items[i];
+			continue;
+		}
+		b->bytes -= strlen(b->items[i].name) + 1;
+		drop_value(b, &b->items[i]);
+		free(b->items[i].name);
+	}
+	if (b != NULL) {
+		b->count = left;
+	}
+}
+
 static bool
 name_is_good(const char *name)
 {

@@ -67,6 +67,9 @@ void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *n
 void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Forget all values whose names begin so. */
+void np_bag_drop(struct np_bag *b, const char *prefix);
+
 size_t np_bag_left_out(const struct np_bag *b);
 
 /* Values in the order in which they were put first. False behind the last. */

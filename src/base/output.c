@@ -153,3 +153,22 @@ np_output_end(struct np_output *o, int failed)
 	o->fd = o->dir = -1;
 	return failed;
 }
+
+int
+np_output_fill(struct np_output *o, int (*put)(FILE *out, const void *ctx), const void *ctx)
+{
+	FILE *out = fdopen(o->fd, "w");
+	int failed = out == NULL ? errno : 0;
+
+	if (out != NULL) {
+		errno = 0;
+		if (put(out, ctx) != 0 || ferror(out)) {
+			failed = errno != 0 ? errno : EIO;
+		}
+		if (fclose(out) != 0 && failed == 0) {
+			failed = errno;
+		}
+		o->fd = -1;
+	}
+	return np_output_end(o, failed);
+}

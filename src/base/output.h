@@ -6,6 +6,7 @@
 #define NP_BASE_OUTPUT_H
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -34,5 +35,9 @@ int np_output_beside(struct np_output *o, int dir, const char *name, int mode);
 /* Close the descriptor unless it is -1, which the caller sets when it did, and put the file in its
  * place, or remove it if writing failed (an errno) or this does. Returns 0, or the first errno. */
 int np_output_end(struct np_output *o, int failed);
+
+/* Have put() write all of it, which returns 0 or, beside the stream's own faults, -1; and end it.
+ * Returns 0, or the first errno. */
+int np_output_fill(struct np_output *o, int (*put)(FILE *out, const void *ctx), const void *ctx);
 
 #endif

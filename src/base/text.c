@@ -1,6 +1,10 @@
 #include "base/text.h"
 
 #include <stdint.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { LONGEST_NAME = 63 }; /* what is longer is no name, and resembles none */
 
 /* Bytes of the UTF-8 character that begins there (RFC 3629), and which it is; 0: there is none. */
 static size_t
@@ -87,6 +91,18 @@ np_text_printable(char *text)
 }
 
 void
+np_text_to_script(FILE *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (out != NULL && isatty(fileno(out)) == 0) {
+		va_start(ap, fmt);
+		vfprintf(out, fmt, ap);
+		va_end(ap);
+	}
+}
+
+void
 np_text_line(FILE *out, const char *fmt, ...)
 {
 	char line[NP_TEXT_LINE];
@@ -99,4 +115,60 @@ np_text_line(FILE *out, const char *fmt, ...)
 	va_end(ap);
 	np_text_printable(line);
 	fprintf(out, "%s\n", line);
+}
+
+static unsigned
+least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* How many letters one has to change, add or leave out (Levenshtein's distance), cases alike. */
+static unsigned
+distance(const char *a, const char *b)
+{
+	unsigned row[LONGEST_NAME + 1];
+	size_t n = strlen(b);
+
+	if (n > LONGEST_NAME) {
+		return LONGEST_NAME;
+	}
+	for (unsigned j = 0; j <= n; j++) {
+		row[j] = j;
+	}
+	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
+		unsigned corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			unsigned above = row[j];
+
+			row[j] = least(above + 1, row[j - 1] + 1,
+				       corner + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0));
+			corner = above;
+		}
+	}
+	return row[n];
+}
+
+void
+np_nearest_look(struct np_nearest *n, const char *name)
+{
+	size_t len = strlen(n->word);
+	unsigned far = len <= LONGEST_NAME ? distance(n->word, name) : LONGEST_NAME;
+
+	if (far < (n->like != NULL ? n->far : len / 3 + 2)) {
+		n->like = name;
+		n->far = far;
+	}
+}
+
+const char *
+np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT])
+{
+	snprintf(out, NP_NEAREST_TEXT, "%s%s", n->like != NULL ? ", the nearest is " : "",
+		 n->like != NULL ? n->like : "");
+	return out;
 }

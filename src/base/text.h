@@ -53,6 +53,23 @@ bool np_text_clean(char *text);
 /* The same for terminals and logs whose character set is not known: printable ASCII alone. */
 void np_text_printable(char *text);
 
+/*
+ * Which of several names is most like a word that is none of them? Begin with the word and the rest
+ * zero, and look at one name after the other; like stays NULL where none resembles it.
+ */
+struct np_nearest {
+	const char *word, *like;
+	unsigned far; /* the letters to change, add or leave out, cases alike */
+};
+void np_nearest_look(struct np_nearest *n, const char *name);
+
+/* ", the nearest is NAME" for a message, or nothing. Returns out. */
+enum { NP_NEAREST_TEXT = 96 };
+const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
+
+/* Print what scripts look for: not on a terminal, whose user has our own words. NULL: nowhere. */
+void np_text_to_script(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 enum { NP_TEXT_LINE = 8192 };
 
 /* Print a line, which may have texts of others in it, as printable ASCII. What is longer than

@@ -101,8 +101,10 @@ struct np_pattern {
 	bool connection_test;    /* one connection a transaction */
 	bool probe;              /* moves nothing: looks at the connection, and ends */
 	bool several;            /* may have several data connections at a time (--flows) */
+	bool ramps;              /* which may begin one after another within the test (--ramp) */
 	bool sequence;           /* its messages can be numbered (bench/sequence.h) */
 	bool ids;                /* its requests can have ids (bench/ids.h) */
+	bool offers;             /* its transmitter may send by the clock (--rate in bits) */
 	bool speaks_first;       /* the leader's first call is a send */
 };
 
@@ -145,6 +147,8 @@ struct np_transport {
 	bool link;          /* frames, by a socket of the caller's (np_terms.eth) */
 	bool passes_fds;    /* descriptors can be sent over it */
 	bool encrypts;      /* by np_plan.tls_suite */
+	bool stamps;        /* the kernel stamps its packets on their way (--stations) */
+	bool ramps;         /* connections may begin one after another within a test (--ramp) */
 
 	/* What can be known of it. */
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
@@ -176,7 +180,7 @@ struct np_transport {
 	 * Can this kernel carry it? If not *err says what is missing. NULL: where there are sockets
 	 * of that family, type and protocol, it can (np_transport_probe()).
 	 */
-	int (*probe)(struct np_err *err);
+	int (*probe)(const struct np_transport *t, struct np_err *err);
 
 	/*
 	 * The sizes of its buffers, where SO_SNDBUF and SO_RCVBUF are not about them: append the
@@ -186,7 +190,7 @@ struct np_transport {
 	void (*get_buffers)(int fd, int *sndbuf, int *rcvbuf);
 
 	/* Append this transport's own socket options. May be NULL. */
-	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
+	void (*options)(const struct np_plan *p, struct np_sockopts *o);
 
 	/* Make the near endpoint: the data socket (active, or without connections), else a
 	 * listener. */

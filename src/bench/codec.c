@@ -9,6 +9,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
+#include "bench/stamps.h"
 #include "net/eth.h"
 
 /* Of np_worker.pipe. */
@@ -22,7 +23,7 @@ np_codec_of(const struct np_plan *p)
 	return (e->call.dirty > 0 || e->call.clean > 0 ? NP_C_TOUCH : 0u) |
 	       (p->use_write ? NP_C_WRITE : 0u) |
 	       (p->time_calls && !p->pattern->transactions ? NP_C_TIME : 0u) |
-	       (e->call.interval_burst > 0 ? NP_C_PACE : 0u);
+	       (np_load_of(e) != &np_load_closed || np_plan_messages(p, 1) > 0 ? NP_C_PACE : 0u);
 }
 
 static size_t
@@ -66,11 +67,27 @@ np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns
 }
 
 ssize_t
+np_codec_file_ends(struct np_worker *w, ssize_t n)
+{
+	if (n == 0) {
+		errno = EIO;
+		return -1;
+	}
+	if (w->file_at > w->file_last) {
+		w->file_at = 0;
+	}
+	return n;
+}
+
+ssize_t
 np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->send_size;
 
 	np_codec_prepare(w, at, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
+	if ((w->codec & NP_C_STAMPS) != 0) {
+		return np_stamps_send(w, c, at);
+	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
 		return np_pktinfo_send(w->run, c->fd, at, size, &w->pktinfo);
 	}
@@ -138,7 +155,7 @@ waits_too_long(const struct np_worker *w, const struct np_conn *c)
 
 /* The next one that is not a stranger's. */
 static ssize_t
-recv_compared(struct np_worker *w, const struct np_conn *c, char *at)
+recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 {
 	struct np_addr *from =
 	    w->from == (struct sockaddr *)&w->run->end.peer.sa ? &w->run->end.peer : &w->peer;
@@ -148,6 +165,8 @@ recv_compared(struct np_worker *w, const struct np_conn *c, char *at)
 		w->from_len = sizeof(from->sa);
 		n = (w->codec & NP_C_PKTINFO) != 0
 			? np_pktinfo_recv(w->run, c->fd, at, w->recv_size, &w->pktinfo)
+		    : (w->codec & NP_C_STAMPS) != 0
+			? np_stamps_recv(w, c, at)
 			: np_sys_recvfrom(c->fd, at, w->recv_size, &from->sa, &w->from_len);
 		if (n < 0 || np_run_hears(w->run, from)) {
 			return n;
@@ -200,6 +219,9 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
 		return np_pktinfo_recv(w->run, c->fd, at, size, &w->pktinfo);
+	}
+	if ((w->codec & NP_C_STAMPS) != 0) {
+		return np_stamps_recv(w, c, at);
 	}
 	n = np_sys_recvfrom(c->fd, at, size, w->from, &w->from_len);
 	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(at) ? 0 : n;

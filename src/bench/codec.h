@@ -34,6 +34,12 @@ void np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t 
 ssize_t np_codec_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
+/*
+ * What sendfile(2) has returned at the end of the file: it begins again. One that has become
+ * shorter: -1 with EIO.
+ */
+ssize_t np_codec_file_ends(struct np_worker *w, ssize_t n);
+
 /* One that has come already: what recv(2) does with MSG_DONTWAIT. */
 ssize_t np_codec_left(struct np_worker *w, struct np_conn *c, char *buf);
 

@@ -37,21 +37,26 @@ np_id_place(const struct np_plan *p)
 	return place;
 }
 
-/* At least twice as many slots as requests in flight, so that few numbers meet a used one. */
+/*
+ * More slots than requests in flight: the next one has a slot. With ids twice as many, so that few
+ * numbers meet a used one.
+ */
 struct np_ids *
 np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_counters *count,
 	   struct np_err *err)
 {
 	size_t slots = conns > 1 ? LEAST_OF_MANY : LEAST_SLOTS;
+	size_t least = place.width > 0 ? 2 * (size_t)depth : depth + (size_t)1;
+	size_t given_up = place.width > 0 ? GIVEN_UP : 0;
 	struct np_ids *ids;
 
-	while (slots / 2 < depth) {
+	while (slots < least) {
 		slots *= 2;
 	}
 	ids = calloc(1, sizeof(*ids) + slots * sizeof(ids->slots[0]) +
-			    GIVEN_UP * slots * sizeof(ids->given_up[0]));
+			    given_up * slots * sizeof(ids->given_up[0]));
 	if (ids == NULL) {
-		np_fail(err, NP_ESYS, ENOMEM, "memory for the ids of %u requests in flight", depth);
+		np_fail(err, NP_ESYS, ENOMEM, "memory for %u requests in flight", depth);
 		return NULL;
 	}
 	ids->place = place;
@@ -79,6 +84,23 @@ number_of(const struct np_ids *ids, const char *message, uint64_t *number)
 	}
 	*number = ids->next - 1 - back;
 	return back < ids->next;
+}
+
+bool
+np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns)
+{
+	struct np_id_slot *slot = &ids->slots[ids->oldest & ids->slot_mask];
+
+	if (ids->in_flight == 0) {
+		np_add(&ids->count->surplus, 1);
+		return false;
+	}
+	*sent_ns = slot->sent_ns;
+	ids->left_ns = slot->left_ns;
+	slot->number_and_1 = 0;
+	ids->oldest++;
+	ids->in_flight--;
+	return true;
 }
 
 void
@@ -114,7 +136,9 @@ np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
 			break;
 		}
 		slot->number_and_1 = 0;
-		ids->given_up[ids->oldest & ids->given_up_mask] = ids->oldest + 1;
+		if (ids->place.width > 0) {
+			ids->given_up[ids->oldest & ids->given_up_mask] = ids->oldest + 1;
+		}
 		ids->in_flight--;
 		count++;
 	}
@@ -151,12 +175,12 @@ np_ids_put(const struct np_run *run, struct np_bag *into)
 	}
 	c = np_counts_of(run);
 	np_bag_int(into, (int64_t)c.lost, "flow.requests_lost");
-	if (run->conn == NULL || run->conn->ids == NULL) {
+	if (run->conn == NULL || run->worker->id.width == 0) {
 		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
 		np_bag_int(into, (int64_t)c.surplus, "flow.responses_surplus");
 		return;
 	}
-	np_bag_int(into, run->conn->ids->place.width, "flow.id_bytes");
+	np_bag_int(into, run->worker->id.width, "flow.id_bytes");
 	np_bag_int(into, (int64_t)c.duplicated, "flow.responses_duplicated");
 	np_bag_int(into, (int64_t)c.late, "flow.responses_late");
 	np_bag_int(into, (int64_t)c.stray, "flow.responses_stray");

@@ -1,5 +1,6 @@
 /*
- * Ids in requests and responses that are datagrams, so that each response belongs to its request: a
+ * The requests in flight. Where a connection keeps their order and loses none, each response
+ * answers the oldest. Datagrams have ids, so that each response belongs to its request: a
  * duplicate, a late one or a stranger's would otherwise be taken for the answer to what was sent
  * last, and every transaction after it be one ahead. Only where both ends agreed on it
  * (np_plan.ids), as the ids take the place of what the user wanted to send.
@@ -48,16 +49,21 @@ const char *np_ids_why_none(const struct np_plan *p);
 /* A request in flight. */
 struct np_id_slot {
 	uint64_t number_and_1; /* 0: the slot is free */
-	uint64_t sent_ns;
+	uint64_t sent_ns;      /* of an open loop, when it was due */
+	uint64_t left_ns;      /* of an open loop alone: when it was sent */
 };
 
 /* A requester's account. Owned by its worker. */
 struct np_ids {
 	struct np_id_place place;
-	uint32_t slot_mask;        /* slots less one; a power of two of them */
-	uint32_t depth, in_flight; /* most requests in flight, and those that are */
-	uint64_t next, oldest;     /* number of the next request; none below is in flight */
-	struct np_counters *count; /* of its worker: duplicated, late, stray */
+	uint32_t slot_mask;         /* slots less one; a power of two of them */
+	uint32_t depth, in_flight;  /* most requests in flight, and those that are */
+	uint64_t next, oldest;      /* number of the next request; none below is in flight */
+	struct np_counters *count;  /* of its worker: duplicated, late, stray, surplus */
+	uint64_t begun_ns, left_ns; /* when the one under way was sent, and the one answered */
+	uint64_t answered_and_1;    /* the number of that */
+	/* Of an open loop: the last one that was answered. */
+	uint64_t last_and_1, due_ns, here_ns;
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
 	struct np_id_slot slots[];
@@ -65,7 +71,7 @@ struct np_ids {
 
 /*
  * An empty account of one of `conns` connections with `depth` requests in flight, the caller's to
- * free(). NULL: no memory.
+ * free(). Without ids place.width is 0, from the begin or later. NULL: no memory.
  */
 struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,
 			  struct np_counters *count, struct np_err *err);
@@ -137,11 +143,15 @@ np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 
 	slot->number_and_1 = ++ids->next;
 	slot->sent_ns = now_ns;
+	slot->left_ns = ids->begun_ns;
 	ids->in_flight++;
 }
 
 /* Count a message that answers no request in flight: a duplicate, late, or stray. */
 void np_ids_astray(struct np_ids *ids, const char *message, size_t size);
+
+/* Without ids it is the oldest that is answered; there may be none (surplus). */
+bool np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns);
 
 /*
  * A message of `size` bytes came: true, and *sent_ns, when it answers a request in flight, which is
@@ -158,6 +168,8 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 		id = be32toh(id);
 		slot = &ids->slots[id & ids->slot_mask];
 		number = (uint32_t)(slot->number_and_1 - 1);
+	} else if (ids->place.width == 0) {
+		return np_ids_answers_oldest(ids, sent_ns);
 	} else {
 		id = (unsigned char)message[ids->place.at];
 		slot = &ids->slots[id & ids->slot_mask];
@@ -170,6 +182,8 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 		return false;
 	}
 	*sent_ns = slot->sent_ns;
+	ids->left_ns = slot->left_ns;
+	ids->answered_and_1 = slot->number_and_1;
 	slot->number_and_1 = 0;
 	ids->in_flight--;
 	return true;

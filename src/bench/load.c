@@ -6,65 +6,209 @@
 #include "base/clock.h"
 #include "bench/run.h"
 
-static uint64_t
-interval_ns(const struct np_end *e)
+static uint32_t
+closed_more(struct np_load *l, uint64_t now_ns)
+{
+	(void)l;
+	(void)now_ns;
+	return UINT32_MAX;
+}
+
+static uint32_t
+paced_more(struct np_load *l, uint64_t now_ns)
+{
+	if (now_ns < l->end_ns) {
+		l->due_ns = l->end_ns;
+		return 0;
+	}
+	l->end_ns = (l->holds ? l->end_ns : now_ns) + l->interval_ns;
+	return l->burst;
+}
+
+static uint32_t
+ramp_more(struct np_load *l, uint64_t now_ns)
+{
+	uint64_t place = l->begun * l->of + l->number;
+
+	l->due_ns = l->start_ns + place * NP_SEC / l->rate;
+	if (now_ns < l->due_ns) {
+		return 0;
+	}
+	if (now_ns - l->due_ns > NP_RAMP_LATE_NS) {
+		l->start_ns += now_ns - l->due_ns;
+	}
+	l->begun++;
+	return 1;
+}
+
+static uint32_t
+open_more(struct np_load *l, uint64_t now_ns)
+{
+	l->due_ns = l->arrivals.due_ns;
+	if (now_ns < l->due_ns) {
+		return 0;
+	}
+	np_arrivals_next(&l->arrivals);
+	return 1;
+}
+
+static uint32_t
+offered_more(struct np_load *l, uint64_t now_ns)
+{
+	uint32_t due = 0;
+
+	while (due < NP_LOAD_DUE_MOST && l->arrivals.due_ns <= now_ns) {
+		np_arrivals_next(&l->arrivals);
+		due++;
+	}
+	l->due_ns = l->arrivals.due_ns;
+	return due;
+}
+
+const struct np_load_kind np_load_offered = { .more = offered_more };
+const struct np_load_kind np_load_closed = { .more = closed_more };
+const struct np_load_kind np_load_paced = { .more = paced_more };
+const struct np_load_kind np_load_ramp = { .more = ramp_more };
+const struct np_load_kind np_load_open = { .more = open_more };
+
+const struct np_load_kind *
+np_load_of(const struct np_end *e)
+{
+	return e->call.interval_burst > 0 ? &np_load_paced : &np_load_closed;
+}
+
+uint64_t
+np_load_pause_of(const struct np_end *e)
 {
 	uint64_t us = e->call.interval_us > 0 ? e->call.interval_us : NP_PACE_US;
 
 	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
-void
-np_load_begin(struct np_load *l, const struct np_plan *p, uint64_t now_ns)
+/* This thread's sleeps may not be lumped together with others' (50 us are usual). */
+static void
+sleep_exactly(void)
 {
-	l->interval_ns = interval_ns(&p->near);
-	l->burst = l->left = p->near.call.interval_burst;
-	l->due_ns = now_ns + l->interval_ns;
-	l->is_spent = false;
-	if (l->burst > 0) {
-		/* This thread's sleeps may not be lumped together with others' (50 us are usual).
-		 */
-		prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+void
+np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns)
+{
+	*l = (struct np_load){ .kind = np_load_of(e) };
+	if (l->kind == &np_load_closed) {
+		return;
+	}
+	l->interval_ns = np_load_pause_of(e);
+	l->burst = e->call.interval_burst;
+	l->left = l->burst - (begun < l->burst ? begun : l->burst);
+	l->end_ns = now_ns + l->interval_ns;
+	sleep_exactly();
+}
+
+void
+np_load_begin_ramp(struct np_load *l, uint32_t rate, uint32_t number, uint32_t of, uint64_t now_ns)
+{
+	*l = (struct np_load){
+		.kind = &np_load_ramp, .rate = rate, .number = number, .of = of, .start_ns = now_ns
+	};
+}
+
+void
+np_load_begin_open(struct np_load *l, double rate, uint32_t how, uint32_t number, uint32_t of,
+		   uint64_t now_ns)
+{
+	*l = (struct np_load){ .kind = &np_load_open };
+	np_arrivals_begin(&l->arrivals, rate, how, number, of, now_ns);
+}
+
+void
+np_load_begin_offered(struct np_load *l, double rate, uint32_t how, uint32_t number, uint32_t of,
+		      uint64_t now_ns)
+{
+	np_load_begin_open(l, rate, how, number, of, now_ns);
+	l->kind = &np_load_offered;
+	sleep_exactly();
+}
+
+void
+np_load_pause(struct np_load *l, uint64_t now_ns)
+{
+	if (l->holds && now_ns > l->held_ns) {
+		l->paced_ns += now_ns - l->held_ns;
+		l->held_ns = now_ns;
 	}
 }
 
-uint64_t
-np_load_due(struct np_load *l, uint64_t now_ns)
+void
+np_load_nobody_waits(struct np_load *l, uint64_t now_ns)
 {
-	uint64_t due = l->due_ns;
+	np_load_pause(l, now_ns);
+	l->holds = false;
+}
 
-	l->is_spent = false;
-	if (now_ns >= due) {
-		l->due_ns = now_ns + l->interval_ns;
-		return 0;
+void
+np_load_some_wait(struct np_load *l, uint64_t now_ns)
+{
+	if (!l->holds) {
+		l->holds = true;
+		l->held_ns = l->due_ns = now_ns;
 	}
-	l->due_ns += l->interval_ns;
-	return due;
+}
+
+/* Returns whether something is left. */
+static bool
+renew(struct np_load *l, uint64_t now_ns)
+{
+	if (l->holds && now_ns < l->due_ns) {
+		return false;
+	}
+	l->left = l->kind->more(l, now_ns);
+	if (l->left > 0) {
+		np_load_nobody_waits(l, now_ns);
+	} else if (!l->holds) {
+		l->holds = true;
+		l->held_ns = now_ns;
+	}
+	return l->left > 0;
+}
+
+bool
+np_load_may(struct np_load *l, uint64_t now_ns)
+{
+	if (l->left == 0 && !renew(l, now_ns)) {
+		return false;
+	}
+	l->left--;
+	return true;
+}
+
+static void
+sleep_until(uint64_t at_ns)
+{
+	struct timespec due = { .tv_sec = (time_t)(at_ns / NP_SEC),
+				.tv_nsec = (long)(at_ns % NP_SEC) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 }
 
 bool
 np_load_rest(struct np_worker *w)
 {
-	uint64_t now = np_now(), at = np_load_due(&w->load, now);
-	struct timespec due = { .tv_sec = (time_t)(at / NP_SEC), .tv_nsec = (long)(at % NP_SEC) };
+	struct np_load *l = &w->load;
+	bool others = l->holds, may = false;
+	uint64_t now;
 
-	if (at == 0) {
-		return false;
-	}
-	atomic_store_explicit(&w->load.resting, true, memory_order_relaxed);
+	atomic_store_explicit(&l->resting, true, memory_order_relaxed);
 	/* Whatever interrupts the sleep but the stop is not meant for it. */
-	while (!np_stopped(&w->stop) &&
-	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) != 0) {
+	while (!np_stopped(&w->stop) && !(may = np_load_may(l, np_now()))) {
+		sleep_until(l->due_ns);
 	}
-	atomic_store_explicit(&w->load.resting, false, memory_order_relaxed);
-	w->paced_ns += np_now() - now;
-	return true;
-}
-
-uint64_t
-np_load_longest(const struct np_plan *p)
-{
-	uint64_t near = interval_ns(&p->near), far = interval_ns(&p->far);
-
-	return near > far ? near : far;
+	atomic_store_explicit(&l->resting, false, memory_order_relaxed);
+	now = np_now();
+	np_load_nobody_waits(l, now);
+	if (others) {
+		np_load_some_wait(l, now);
+	}
+	return may;
 }

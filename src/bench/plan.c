@@ -1,23 +1,22 @@
 #include "bench/plan.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/arrivals.h"
 #include "bench/bench.h"
 
 static void
 end_init(struct np_end *e)
 {
 	memset(e, 0, sizeof(*e));
-	e->sock.sndbuf = e->sock.rcvbuf = -1;
-	e->call.send_size = e->call.recv_size = -1;
-	e->call.send_align = e->call.recv_align = 8;
-	e->sock.prio = e->sock.tos = -1;
-	e->place.cpu = -1;
-	e->place.threads = 1;
-	e->call.dirty = e->call.clean = -1;
+#define NP_E_NUMBER(type, group, member, json, kind, tag, name, least, most, absent, note)         \
+	e->group.member = absent;
+#include "wire/plan.def"
 }
 
 void
@@ -26,14 +25,79 @@ np_plan_init(struct np_plan *p)
 	memset(p, 0, sizeof(*p));
 	end_init(&p->near);
 	end_init(&p->far);
-	p->flows = 1;
-	p->batch = NP_BATCH_USUAL;
+#define NP_P_NUMBER(type, member, json, kind, tag, name, least, most, absent, note)                \
+	p->member = absent;
+#define NP_H_NUMBER(type, member, json, kind, value, note) p->member = value;
+#include "wire/plan.def"
 	p->length = 10;
-	p->request = p->response = -1;
-	p->timeout_ms = 1000;
-	p->port_min = 5000;
-	p->port_max = 65535;
-	p->ttl = -1;
+}
+
+void
+np_plan_free(struct np_plan *p)
+{
+#define NP_E_PATH(group, member, ...)                                                              \
+	free(p->near.group.member);                                                                \
+	free(p->far.group.member);                                                                 \
+	p->near.group.member = p->far.group.member = NULL;
+#include "wire/plan.def"
+}
+
+int
+np_plan_path(char **path, const char *text, struct np_err *err)
+{
+	free(*path);
+	*path = text[0] != '\0' ? strdup(text) : NULL;
+	return text[0] != '\0' && *path == NULL
+		   ? np_fail(err, NP_ESYS, ENOMEM, "memory for the path %.80s", text)
+		   : NP_OK;
+}
+
+bool
+np_plan_far_fraction(const struct np_plan *p)
+{
+	/* LOC_CPU and the like have no pattern, nor has a test that there is not. */
+	return p->length_less_ms > 0 && p->pattern != NULL && np_plan_far_times(p);
+}
+
+const char *
+np_plan_beyond(const struct np_plan *p)
+{
+	struct np_plan none;
+
+	np_plan_init(&none);
+	if (p->far.place.engine != NULL) {
+		return "--engine";
+	}
+	if (p->sources > 1) {
+		return "--source-range";
+	}
+	if (p->also.count > 0 || p->far_also.count > 0) {
+		return "--also-bind";
+	}
+#define IF_BEYOND(member, name)                                                                    \
+	if (p->member != none.member) {                                                            \
+		return "--" name;                                                                  \
+	}
+#define NP_E_OPTION(group, member, letter, name, ...)                                              \
+	if ((letter) == '\0') {                                                                    \
+		IF_BEYOND(far.group.member, name)                                                  \
+	}
+#define NP_E_OURS(group, member, name) IF_BEYOND(far.group.member, name)
+#define NP_P_OPTION(member, letter, name, ...) IF_BEYOND(member, name)
+#define NP_P_OURS(member, name) IF_BEYOND(member, name)
+#include "wire/plan.def"
+	if (p->transport != NULL && p->transport->ours) {
+		return p->transport->name;
+	}
+	return (p->bench != NULL && p->bench->code == NP_PLAN) || np_plan_far_fraction(p)
+		   ? "this test"
+		   : NULL;
+}
+
+uint32_t
+np_plan_batch(const struct np_plan *p)
+{
+	return p->batch > 0 ? p->batch : NP_BATCH_USUAL;
 }
 
 const struct np_words *
@@ -42,24 +106,17 @@ np_plan_words(const struct np_plan *p)
 	return &p->pattern->words[p->role];
 }
 
-/* Does the daemon send datagrams that are not asked for one by one? */
-static bool
-daemon_floods(const struct np_plan *p)
-{
-	return !p->transport->connected && !p->pattern->transactions &&
-	       (p->role == NP_LEAD) != p->active;
-}
-
 uint32_t
 np_plan_most_flows(const struct np_plan *p)
 {
-	uint32_t daemon_port = p->active ? p->far.sock.port : p->near.sock.port;
+	uint32_t port = p->active ? p->far.sock.port : p->near.sock.port, above;
 
-	if (!p->pattern->several || p->transport->another == NULL ||
-	    (daemon_floods(p) && daemon_port != 0)) {
+	if (!p->pattern->several || p->transport->another == NULL) {
 		return 1;
 	}
-	return daemon_floods(p) ? NP_GRANT_PORTS : NP_FLOWS_MAX;
+	above = np_family_ports(np_plan_family(p)) - port;
+	return !p->transport->connected && port != 0 && above < NP_FLOWS_MAX ? above + 1
+									     : NP_FLOWS_MAX;
 }
 
 bool
@@ -80,8 +137,7 @@ np_plan_spreads(const struct np_plan *p)
 const char *
 np_plan_no_ramp(const struct np_plan *p)
 {
-	if ((p->pattern != &np_pattern_stream && p->pattern != &np_pattern_rr) ||
-	    p->transport != &np_transport_tcp) {
+	if (!p->pattern->ramps || !p->transport->ramps) {
 		return "only TCP_STREAM, TCP_MAERTS and TCP_RR have a ramp";
 	}
 	if (p->length <= 0) {
@@ -90,6 +146,44 @@ np_plan_no_ramp(const struct np_plan *p)
 	return p->warm_up_ms > 0
 		   ? "connections that begin during the test have no warm-up (leave --warm-up out)"
 		   : NULL;
+}
+
+const char *
+np_plan_no_rate(const struct np_plan *p)
+{
+	bool asks = p->pattern->ids || p->pattern->connection_test;
+
+	if (!p->pattern->offers && (!asks || p->role != NP_LEAD)) {
+		return "only tests of requests and responses, of connections, and streams have a "
+		       "rate";
+	}
+	if (p->far.call.offered > 0 && p->arrivals != NP_ARRIVE_EVENLY) {
+		return "what the far end sends comes evenly (leave out --arrivals)";
+	}
+	if (p->retry_connect) {
+		return "a connection is tried once (leave out -- -U)";
+	}
+	if (asks && p->transport->reliable && !p->transport->connected) {
+		return "nothing tells which request a message answers";
+	}
+	if (p->length <= 0) {
+		return "it needs a test by time (-l with seconds)";
+	}
+	if (p->burst > 0 || p->near.call.interval_burst > 0) {
+		return "how many are in flight follows from it (leave out -- -b, -b and -w)";
+	}
+	if (p->ramp > 0) {
+		return "all its connections are there from the begin on (leave out --ramp)";
+	}
+	return p->no_control ? "it needs a netserver, which -N leaves out" : NULL;
+}
+
+double
+np_plan_messages(const struct np_plan *p, size_t size)
+{
+	bool sends = p->pattern->offers && p->role == NP_LEAD && size > 0;
+
+	return sends ? (double)p->near.call.offered / 8 / (double)size : 0;
 }
 
 uint64_t
@@ -127,6 +221,14 @@ np_plan_workers(const struct np_plan *p)
 	uint32_t threads = p->near.place.threads;
 
 	return threads == 0 ? 1 : threads < p->flows ? threads : p->flows;
+}
+
+uint32_t
+np_plan_worker_flows(const struct np_plan *p)
+{
+	uint32_t workers = np_plan_workers(p);
+
+	return (p->flows + workers - 1) / workers;
 }
 
 void

@@ -22,36 +22,62 @@ struct np_words;
 
 enum { NP_BATCH_USUAL = 64 }; /* messages of a call, where nobody says how many */
 
-enum { NP_CONG_MAX = 16, NP_FILL_MAX = 4096, NP_UNIX_DIR_MAX = 80 };
+enum { NP_CONG_MAX = 16, NP_UNIX_DIR_MAX = 80 };
 
-/* What one end's data socket is asked for. -1: leave to the kernel. */
+/*
+ * What can be asked of an end as a number or a text is a row of wire/plan.def, which says what it
+ * means: the members of these three are those, and some that have rows of their own elsewhere. -1:
+ * leave it to the kernel, and sizes to the socket buffer.
+ */
+#define NP_IN_sock(member)
+#define NP_IN_call(member)
+#define NP_IN_place(member)
+#define NP_MEMBER(group, member) NP_IN_##group(member;)
+
+/* What one end's data socket is asked for. */
 struct np_sock_plan {
-	int32_t sndbuf, rcvbuf; /* SO_SNDBUF, SO_RCVBUF, bytes */
-	int32_t prio, tos;      /* SO_PRIORITY; IP_TOS or IPV6_TCLASS; negative: leave */
-	uint32_t port;          /* 0: any */
-	int32_t mask;           /* bits of the address that stay, the rest is random; 0: all stay */
-	bool connected;         /* datagrams: connect() it */
-	char cong[NP_CONG_MAX];
+#undef NP_IN_sock
+#define NP_IN_sock(member) member
+#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
+#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
+#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
+#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
+#include "wire/plan.def"
+#undef NP_IN_sock
+#define NP_IN_sock(member)
+	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
-/* What one end's calls move, and when. Sizes in bytes; -1: take the socket buffer's. */
+/* What one end's calls move, and when. */
 struct np_call_plan {
-	int32_t send_size, recv_size; /* of a stream's call */
-	uint32_t send_width, recv_width, send_align, send_offset, recv_align, recv_offset;
-	int32_t dirty, clean; /* bytes written to, and read, before each send; 0: none */
-	uint32_t interval_us, interval_burst; /* pacing: operations in an interval; 0: none */
-	char fill_file[NP_FILL_MAX];
+#undef NP_IN_call
+#define NP_IN_call(member) member
+#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
+#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
+#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
+#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
+#include "wire/plan.def"
+#undef NP_IN_call
+#define NP_IN_call(member)
 };
 
 /* Where one end runs, and by what. */
 struct np_place {
-	int32_t cpu;               /* the process is bound to; -1: none */
-	struct np_cpu_turns turns; /* workers are bound to, in turn; then cpu is -1 */
-	bool measure_cpu;
+#undef NP_IN_place
+#define NP_IN_place(member) member
+#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
+#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
+#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
+#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
+#include "wire/plan.def"
+	struct np_cpu_turns turns;      /* workers are bound to, in turn; then cpu is -1 */
 	const struct np_engine *engine; /* NULL: sync for one flow a worker, epoll for more */
-	uint32_t threads;               /* workers wished for */
 };
+#undef NP_IN_sock
+#undef NP_IN_call
+#undef NP_IN_place
+#undef NP_MEMBER
 
 /* One end's share. */
 struct np_end {
@@ -77,44 +103,33 @@ struct np_plan {
 	 * paths. */
 	struct np_also also, far_also;
 	struct np_end near, far;
-	uint32_t flows;      /* data connections, at least one */
-	uint32_t batch;      /* messages of one call, of engines that send and receive several */
-	uint32_t warm_up_ms; /* before the window opens */
-	uint32_t ramp;  /* data connections that begin a second (bench/ramp.h); 0: all at once */
+	/* What the whole test is asked for is a row of wire/plan.def, which says what it means. */
+#define NP_P_NUMBER(type, member, ...) NP_C_##type member;
+#define NP_P_FLAG(bit, member, ...) bool member;
+#define NP_H_NUMBER(type, member, ...) NP_C_##type member;
+#define NP_H_FLAG(member, ...) bool member;
+#include "wire/plan.def"
 	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	uint32_t
 	    length_less_ms; /* milliseconds by which a length in seconds is shorter: 0 to 999 */
-	int32_t request, response;   /* bytes; -1 where the pattern has none */
-	uint32_t burst;              /* requests kept in flight beside the one waited for */
-	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
-	uint32_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
-	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
-	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
-	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
-	bool both;       /* a stream each way at once, see run/group.h; never told to a far end */
-	bool spread;     /* data connections lie on different receive queues of the active end */
-	bool no_control; /* there is no daemon, only a service at the data port */
-	bool sequence;   /* datagrams of a stream are numbered, see bench/sequence.h */
-	/* Requests and responses as datagrams have ids, see bench/ids.h; a client that sends a
-	 * stream of them shows by it that it is ours. */
-	bool ids;
-	int32_t mss;        /* TCP_MAXSEG; 0: leave */
-	int32_t ttl;        /* multicast; -1: leave */
-	uint32_t pacing;    /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
 	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
-	uint32_t service;   /* service code of DCCP at both ends; 0: none */
-	bool time_calls;    /* streams: record the time of every call, too */
+	bool debug, retry_connect;
+	bool both;     /* a stream each way at once, see run/group.h; never told to a far end */
+	bool sequence; /* datagrams of a stream are numbered, see bench/sequence.h */
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
+
+/* How many messages a call carries, of engines that send and receive several. */
+uint32_t np_plan_batch(const struct np_plan *p);
 
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
 
 /*
  * Can such a test have several data connections at a time, as many as the plan says? How many
- * at most: datagrams that the daemon sends need a socket a flow there, and each of them its port.
+ * at most: without connections each needs a port of the daemon's, from the one on that is named.
  */
 bool np_plan_several(const struct np_plan *p);
 uint32_t np_plan_most_flows(const struct np_plan *p);
@@ -124,6 +139,13 @@ bool np_plan_spreads(const struct np_plan *p);
 
 /* Why such a test can have no ramp; NULL: it can. */
 const char *np_plan_no_ramp(const struct np_plan *p);
+
+/* Why such a test can't be an open loop (bench/open.h); NULL: it can. */
+const char *np_plan_no_rate(const struct np_plan *p);
+
+/* How many messages of that size a second this end offers, in a stream that it sends; 0: no rate.
+ */
+double np_plan_messages(const struct np_plan *p, size_t size);
 
 /* How long such a test is to last; 0: no clock ends it. */
 uint64_t np_plan_time_ns(const struct np_plan *p);
@@ -136,8 +158,10 @@ const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEX
 /* Does the far end's clock say how long the client's test lasts? */
 bool np_plan_far_times(const struct np_plan *p);
 
-/* How many workers the near end has: no more than flows. */
+/* How many workers the near end has: no more than flows; and the most flows that one of them has.
+ */
 uint32_t np_plan_workers(const struct np_plan *p);
+uint32_t np_plan_worker_flows(const struct np_plan *p);
 
 /*
  * Settle what lists of processors mean for session number `session` of this plan: its workers go on
@@ -149,7 +173,27 @@ void np_plan_place(struct np_plan *p, uint32_t session);
 /* The family of the data sockets, AF_*. */
 int np_plan_family(const struct np_plan *p);
 
-/* Everything at netperf's defaults, before options or a request are looked at. */
+/*
+ * What the plan asks for that netperf's messages can't say, in the words of its option, such as
+ * "--ramp": it takes PLAN, GRANT and RESULT (wire/plan.h), and only a daemon of ours can be asked,
+ * which has to be greeted before and to grant NP_CAP_PLAN. NULL: nothing.
+ */
+const char *np_plan_beyond(const struct np_plan *p);
+
+/*
+ * Is the length a fraction of a second that the far end's clock has to keep? The daemon has to
+ * grant NP_CAP_PLAN.
+ */
+bool np_plan_far_fraction(const struct np_plan *p);
+
+/*
+ * Everything at netperf's defaults, before options or a request are looked at. Who has called that
+ * frees the plan's paths in the end; copies of it have the same ones.
+ */
 void np_plan_init(struct np_plan *p);
+void np_plan_free(struct np_plan *p);
+
+/* Let the plan have a copy of that path in place of one that it has; empty: none. */
+int np_plan_path(char **path, const char *text, struct np_err *err);
 
 #endif

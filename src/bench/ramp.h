@@ -4,9 +4,7 @@
  * passive end takes them as they come. There is no moment at which all have met: the window opens
  * before the first one.
  *
- * Connections are due at exact multiples from the begin of the window, in turns of the workers. All
- * that are due when a worker looks are begun; but what was missed for longer than NP_RAMP_LATE_NS
- * is put off, and with it what follows: it is never made up for by a burst.
+ * When they are due is the load's to say (np_load_ramp).
  */
 #ifndef NP_BENCH_RAMP_H
 #define NP_BENCH_RAMP_H
@@ -15,16 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/load.h"
 #include "stats/hist.h"
 
 struct np_conn;
 struct np_run;
 struct np_worker;
 
-enum {
-	NP_RAMP_LATE_NS = 10000000, /* what is begun all at once became due within that time */
-	NP_RAMP_REASONS = 16        /* that are told apart */
-};
+enum { NP_RAMP_REASONS = 16 /* that are told apart */ };
 
 /* Connections that failed, by reason; the last reason stands for all that found no room. */
 struct np_ramp_failures {
@@ -37,9 +33,7 @@ struct np_ramp_failures {
 
 /* Of one worker of the active end, and owned by it. */
 struct np_ramp {
-	uint64_t start_ns;    /* when the first one was due, and what has been put off since */
-	uint32_t rate;        /* connections a second, of all workers */
-	uint32_t number, of;  /* this worker's number, and how many they are */
+	struct np_load load;  /* np_load_ramp: when the next one may begin */
 	uint32_t begun;       /* of this worker's connections, in their order */
 	struct np_hist *hist; /* from connect(2) on, until they were up */
 	struct np_ramp_failures failed;
@@ -51,7 +45,7 @@ bool np_ramp_make(struct np_worker *w);
 /* Release it. Safe twice, and of a worker without. */
 void np_ramp_free(struct np_worker *w);
 
-/* When the next connection is due; UINT64_MAX: all have been begun. */
+/* When it is to be looked for the next connection; UINT64_MAX: all have been begun. */
 uint64_t np_ramp_due(const struct np_worker *w);
 
 /*

@@ -13,7 +13,6 @@ static const struct np_bench benches[] = {
 #undef NP_BENCH
 };
 
-/* Those of OMNI requests. */
 static const struct np_transport *const transports[] = {
 #define NP_TRANSPORT(name) &np_transport_##name,
 #include "bench/transports.def"
@@ -114,25 +113,14 @@ np_pattern_find(uint32_t direction, bool connection_test, int *role)
 	return NULL;
 }
 
-static bool
-is_called(const struct np_transport *t, const char *name, int socktype)
-{
-	return strcasecmp(t->name, name) == 0 && (socktype == 0 || t->socktype == socktype);
-}
-
 const struct np_transport *
 np_transport_any(const char *name, int socktype)
 {
-	const struct np_transport *t = np_transport_named(name);
-	const struct np_bench *b;
+	const struct np_transport *t;
 
-	/* Every transport is one of OMNI's, or in a row of the bench table. */
-	if (t != NULL && is_called(t, name, socktype)) {
-		return t;
-	}
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		if (is_called(b->transport, name, socktype)) {
-			return b->transport;
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (strcasecmp(t->name, name) == 0 && (socktype == 0 || t->socktype == socktype)) {
+			return t;
 		}
 	}
 	return NULL;

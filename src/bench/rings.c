@@ -10,6 +10,7 @@
 #include "bench/engine/engine.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
+#include "bench/stamps.h"
 #include "bench/transport/endpoint.h"
 
 enum { DATAGRAM_MAX = 65536 };
@@ -48,49 +49,54 @@ call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit
 	return other_limit > 0 && size > other_limit ? other_limit : size;
 }
 
-static size_t
-send_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf)
+/* A ring, and the bytes of a call that goes by its buffers. */
+struct shape {
+	size_t width, size, call;
+};
+
+static struct shape
+send_shape(const struct np_plan *p, const struct np_terms *terms, int32_t asked, int sndbuf,
+	   bool stream)
 {
-	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
-			 terms->call_max);
+	size_t call = call_size(p->transport, asked, sndbuf, (size_t)p->transport->max_message,
+				terms->call_max);
+
+	return (struct shape){ ring_width(p, p->near.call.send_width, sndbuf, call, stream), call,
+			       call };
 }
 
-/* Unless the user says less, no datagram is cut that the far end can send: netperf receives by the
- * socket buffer's size, and has cut ones count as what is left of them. */
-static size_t
-recv_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf)
+/*
+ * Unless the user says less, no datagram is cut that the far end can send: netperf receives by the
+ * socket buffer's size, and has cut ones count as what is left of them. Of many buffers none is
+ * larger than a datagram of the Internet can be.
+ */
+static struct shape
+recv_shape(const struct np_plan *p, const struct np_terms *terms, int32_t asked, int rcvbuf,
+	   bool stream)
 {
-	int whole = p->transport->max_message;
+	const struct np_transport *t = p->transport;
+	bool many = np_engine_of(p)->width != NULL && t->bounded && t->ip_protocol != 0;
+	size_t call = call_size(t, asked, rcvbuf > t->max_message ? rcvbuf : t->max_message, 0,
+				terms->call_max);
 
-	return call_size(p->transport, size, rcvbuf > whole ? rcvbuf : whole, 0, terms->call_max);
-}
-
-/* Of many buffers none is larger than a datagram of the Internet can be. */
-static size_t
-recv_room(const struct np_plan *p, size_t bytes)
-{
-	bool many = np_engine_of(p)->width != NULL && p->transport->bounded;
-	size_t most = many && p->transport->ip_protocol != 0 ? DATAGRAM_MAX : SIZE_MAX;
-
-	return bytes < most ? bytes : most;
+	return (struct shape){ ring_width(p, p->near.call.recv_width, rcvbuf, call, stream),
+			       many && call > DATAGRAM_MAX ? DATAGRAM_MAX : call, call };
 }
 
 int
 np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_run *run = w->run;
-	const struct np_end *e = &run->plan->near;
-	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
+	const struct np_call_plan *call = &run->plan->near.call;
+	struct shape s = send_shape(run->plan, run->terms, size, run->end.sndbuf, stream);
 	int rc =
-	    np_ring_make(&w->send_ring,
-			 ring_width(run->plan, e->call.send_width, run->end.sndbuf, bytes, stream),
-			 bytes, e->call.send_align, e->call.send_offset, err);
+	    np_ring_make(&w->send_ring, s.width, s.size, call->send_align, call->send_offset, err);
 
-	w->send_size = bytes;
-	if (rc == NP_OK && e->call.fill_file[0] != '\0') {
+	w->send_size = s.call;
+	if (rc == NP_OK && call->fill_file != NULL) {
 		rc = run->terms->fill_dir > 0 ? np_ring_fill_at(&w->send_ring, run->terms->fill_dir,
-								e->call.fill_file, err)
-					      : np_ring_fill(&w->send_ring, e->call.fill_file, err);
+								call->fill_file, err)
+					      : np_ring_fill(&w->send_ring, call->fill_file, err);
 	}
 	return rc;
 }
@@ -99,36 +105,30 @@ int
 np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_run *run = w->run;
-	const struct np_end *e = &run->plan->near;
-	size_t bytes = recv_call(run->plan, run->terms, size, run->end.rcvbuf);
+	const struct np_call_plan *call = &run->plan->near.call;
+	struct shape s = recv_shape(run->plan, run->terms, size, run->end.rcvbuf, stream);
 
-	w->recv_size = w->whole = bytes;
-	return np_ring_make(
-	    &w->recv_ring,
-	    ring_width(run->plan, e->call.recv_width, run->end.rcvbuf, bytes, stream),
-	    recv_room(run->plan, bytes), e->call.recv_align, e->call.recv_offset, err);
+	w->recv_size = w->whole = s.call;
+	return np_ring_make(&w->recv_ring, s.width, s.size, call->recv_align, call->recv_offset,
+			    err);
 }
 
 static uint64_t
 send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf,
 		bool stream)
 {
-	const struct np_end *e = &p->near;
-	size_t bytes = send_call(p, terms, size, sndbuf);
+	struct shape s = send_shape(p, terms, size, sndbuf, stream);
 
-	return np_ring_bytes(ring_width(p, e->call.send_width, sndbuf, bytes, stream), bytes,
-			     e->call.send_align, e->call.send_offset);
+	return np_ring_bytes(s.width, s.size, p->near.call.send_align, p->near.call.send_offset);
 }
 
 static uint64_t
 recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf,
 		bool stream)
 {
-	const struct np_end *e = &p->near;
-	size_t bytes = recv_call(p, terms, size, rcvbuf);
+	struct shape s = recv_shape(p, terms, size, rcvbuf, stream);
 
-	return np_ring_bytes(ring_width(p, e->call.recv_width, rcvbuf, bytes, stream),
-			     recv_room(p, bytes), e->call.recv_align, e->call.recv_offset);
+	return np_ring_bytes(s.width, s.size, p->near.call.recv_align, p->near.call.recv_offset);
 }
 
 /* The sizes that the socket buffers would have. */
@@ -140,7 +140,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	struct np_sockopts opts = { .count = 0 };
 	int fd;
 
-	np_buffer_options(p, &opts);
+	np_endpoint_ask_buffers(p, &opts);
 	if (terms->eth != NULL) { /* another one may not be had any more */
 		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
@@ -154,7 +154,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
-	np_buffers_of(t, fd, sndbuf, rcvbuf);
+	np_endpoint_buffers(t, fd, sndbuf, rcvbuf);
 	close(fd);
 	return NP_OK;
 }
@@ -174,6 +174,7 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 		    plan, terms, plan->role == NP_LEAD ? plan->response : plan->request, 0, false);
 		*bytes = send_ring_bytes(
 		    plan, terms, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
+		in += plan->stations > 0 ? sizeof(struct np_stamps) : 0;
 		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
 		return NP_OK;
 	}

@@ -1,57 +1,51 @@
 #include "bench/run.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
+#include "bench/open.h"
 #include "bench/ramp.h"
-#include "bench/sequence.h"
+#include "bench/stamps.h"
+#include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
 #include "bench/transport/spread.h"
+
+/* What is stored in an element of an array is not leaked: see base/bag.c. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
 
 enum { UPGRADE_LOOK_MS = 100 }; /* between two looks whether the test is over */
 
 static const struct np_terms no_terms;
 
-void
-np_buffer_options(const struct np_plan *p, struct np_sockopts *o)
+static void
+internet_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	const struct np_end *e = &p->near;
-
-	if (p->transport->set_buffers != NULL) {
-		p->transport->set_buffers(p, o);
-		return;
+	if (p->near.sock.tos > 0 && np_family_version(p->family) == 6) {
+		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", p->near.sock.tos);
+		np_sockopts_optional(o);
+	} else if (p->near.sock.tos > 0) {
+		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", p->near.sock.tos);
+		np_sockopts_optional(o);
 	}
-	if (e->sock.sndbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sock.sndbuf);
+	if (p->no_fragment && np_family_version(p->family) == 4) {
+		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
 	}
-	if (e->sock.rcvbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->sock.rcvbuf);
+	if (p->pacing > 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_MAX_PACING_RATE, "SO_MAX_PACING_RATE",
+				(int)p->pacing);
 	}
 }
 
-void
-np_buffers_of(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf)
-{
-	if (t->get_buffers != NULL) {
-		t->get_buffers(fd, sndbuf, rcvbuf);
-	} else {
-		*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-		*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
-	}
-}
-
-/* Socket options that any transport knows, in netperf's order. */
+/* Socket options that any transport knows. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
@@ -59,7 +53,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 
 	o->permit = terms->permit;
 	o->permit_ctx = terms->permit_ctx;
-	np_buffer_options(p, o);
+	np_endpoint_ask_buffers(p, o);
 	if (p->keepalive) {
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
 		np_sockopts_optional(o);
@@ -74,26 +68,15 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	if (p->debug) {
 		np_sockopts_add(o, SOL_SOCKET, SO_DEBUG, "SO_DEBUG", 1);
 	}
-	if (e->sock.prio >= 0) {
+	if (e->sock.mark >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_MARK, "SO_MARK", e->sock.mark);
+	}
+	if (p->transport->ip_protocol != 0) {
+		internet_options(p, o);
+	}
+	if (e->sock.prio >= 0) { /* last: a type of service sets a priority */
 		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->sock.prio);
 		np_sockopts_optional(o);
-	}
-	if (p->transport->ip_protocol == 0) {
-		return; /* what is left is of the Internet's */
-	}
-	if (e->sock.tos > 0 && np_family_version(p->family) == 6) {
-		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->sock.tos);
-		np_sockopts_optional(o);
-	} else if (e->sock.tos > 0) {
-		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->sock.tos);
-		np_sockopts_optional(o);
-	}
-	if (p->no_fragment && np_family_version(p->family) == 4) {
-		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
-	}
-	if (p->pacing > 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_MAX_PACING_RATE, "SO_MAX_PACING_RATE",
-				(int)p->pacing);
 	}
 }
 
@@ -104,15 +87,20 @@ free_worker(struct np_worker *w)
 	if (w->run != NULL && w->run->side->release != NULL) {
 		w->run->side->release(w);
 	}
-	if (w->run != NULL && w->engine_own != NULL) {
+	if (w->run != NULL && w->engine_own != NULL && np_engine_of(w->run->plan)->close != NULL) {
 		np_engine_of(w->run->plan)->close(w);
 	}
+	free(w->engine_own);
+	np_open_free(w);
 	np_ramp_free(w);
+	free(w->stamps);
 	np_ring_free(&w->send_ring);
 	np_ring_free(&w->recv_ring);
 	np_stop_close(&w->stop);
 	free(w->count);
 	free(w->hist);
+	w->engine_own = NULL;
+	w->stamps = NULL;
 	w->count = NULL;
 	w->hist = NULL;
 	w->run = NULL;
@@ -178,12 +166,12 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	}
 	w->codec = np_codec_of(p);
 	w->depth = 1;
-	w->use.root = p->active && run->workers > 1 ? "" : NULL;
+	w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
 	w->engine_fd = w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
 	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
 	w->hist = np_hist_new();
-	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w)) {
+	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
 		return ENOMEM;
 	}
 	memset(w->count, 0, sizeof(*w->count));
@@ -205,12 +193,18 @@ take_connections(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* The number of connections, in a row, that each worker gets. */
+/*
+ * The connections, in a row, that each worker gets. There may be fewer than there were to be, and
+ * then there are fewer workers.
+ */
 static void
 deal(struct np_run *run)
 {
 	struct np_conn *next = run->conn;
 
+	while (run->workers > run->conns) {
+		free_worker(&run->worker[--run->workers]);
+	}
 	NP_EACH_WORKER (w, run) {
 		w->conn = next;
 		w->conns = (uint32_t)share(run->conns, (uint32_t)(w - run->worker), run->workers);
@@ -243,19 +237,25 @@ take_workers(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* There may be fewer sockets than flows, and then there are fewer workers. */
+static int
+open_engine(struct np_worker *w, struct np_err *err)
+{
+	const struct np_engine *engine = np_engine_of(w->run->plan);
+	uint64_t bytes = engine->bytes != NULL ? engine->bytes(w->run->plan) : 0;
+
+	if (bytes > 0 && (bytes > SIZE_MAX || (w->engine_own = calloc(1, (size_t)bytes)) == NULL)) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s", engine->name);
+	}
+	return engine->open != NULL ? engine->open(w, err) : NP_OK;
+}
+
 static int
 set_up_workers(struct np_run *run, struct np_err *err)
 {
-	const struct np_engine *engine = np_engine_of(run->plan);
-
-	while (run->workers > run->conns) {
-		free_worker(&run->worker[--run->workers]);
-	}
 	deal(run);
 	NP_EACH_WORKER (w, run) {
 		if ((run->side->setup != NULL && run->side->setup(w, err) != NP_OK) ||
-		    (engine->open != NULL && engine->open(w, err) != NP_OK)) {
+		    open_engine(w, err) != NP_OK) {
 			return err->code;
 		}
 		set_budget(w, w->budget);
@@ -295,7 +295,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	run->end.prio = run->end.tos = -1;
 	common_options(plan, run->terms, &run->end.opts);
 	if (plan->transport->options != NULL) {
-		plan->transport->options(plan, &plan->near, &run->end.opts);
+		plan->transport->options(plan, &run->end.opts);
 	}
 	if (np_engine_of(plan)->options != NULL) {
 		np_engine_of(plan)->options(plan, &run->end.opts);
@@ -309,39 +309,6 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	return NP_OK;
 }
 
-int
-np_run_compare(struct np_run *run, struct np_err *err)
-{
-	const struct np_engine *engine = np_engine_of(run->plan);
-
-	if (!engine->compares) {
-		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
-			       "the engine %s cannot tell whose datagrams it receives",
-			       engine->name);
-	}
-	NP_EACH_WORKER (w, run) {
-		w->codec |= NP_C_COMPARE;
-	}
-	return NP_OK;
-}
-
-bool
-np_run_hears(const struct np_run *run, const struct np_addr *from)
-{
-	return run->end.hears.count == 0 || np_sources_have(&run->end.hears, from);
-}
-
-void
-np_run_hear_afresh(const struct np_run *run)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->plan->transport->admit == NP_ADMIT_IP &&
-		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
-			np_sock_forget(run->conn[i].fd);
-		}
-	}
-}
-
 void
 np_run_stop(struct np_run *run, int level)
 {
@@ -349,17 +316,6 @@ np_run_stop(struct np_run *run, int level)
 	NP_EACH_WORKER (w, run) {
 		np_stop(&w->stop, level);
 	}
-}
-
-bool
-np_run_hung_up(const struct np_run *run)
-{
-	NP_EACH_WORKER (w, run) {
-		if (w->hung_up) {
-			return true;
-		}
-	}
-	return false;
 }
 
 void
@@ -373,9 +329,6 @@ np_run_trim(struct np_run *run, uint32_t flows)
 		run->conn[i] = (struct np_conn){ .fd = -1 };
 	}
 	run->conns = flows < run->conns ? flows : run->conns;
-	while (run->workers > run->conns) {
-		free_worker(&run->worker[--run->workers]);
-	}
 	deal(run);
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns && w->conn->ids != NULL; i++) {
@@ -390,13 +343,18 @@ np_run_trim(struct np_run *run, uint32_t flows)
 static int
 meet_all(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->spread && !run->plan->active) {
+	bool spread = run->plan->spread;
+
+	if (spread && !run->plan->active) {
 		return np_spread_accept(run, err);
 	}
 	if (run->plan->transport->meet(run, err) != NP_OK) {
 		return err->code;
 	}
-	return run->conn->fd >= 0 ? np_many_meet(run, err) : NP_OK;
+	if (run->conn->fd < 0) {
+		return NP_OK;
+	}
+	return spread ? np_spread_connect(run, err) : np_many_meet(run, err);
 }
 
 /*
@@ -462,90 +420,10 @@ np_run_meet(struct np_run *run, struct np_err *err)
 	if (meet_all(run, err) != NP_OK || (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
+	if (run->plan->stations > 0 && run->conn->fd >= 0 && np_stamps_open(run, err) != NP_OK) {
+		return err->code;
+	}
 	return t->upgrade != NULL ? upgrade_all(run, err) : NP_OK;
-}
-
-/* What stands for all connections: of a ramp the first worker's first that came about. */
-static int
-first_fd(const struct np_run *run)
-{
-	const struct np_worker *w = run->worker;
-	uint32_t i = 0;
-
-	while (run->plan->ramp > 0 && i < w->conns && !w->conn[i].is_up) {
-		i++;
-	}
-	return i < w->conns ? w->conn[i].fd : -1;
-}
-
-void
-np_run_look(struct np_run *run)
-{
-	const struct np_transport *t = run->plan->transport;
-	int fd = first_fd(run);
-
-	if (fd < 0) {
-		return;
-	}
-	np_buffers_of(t, fd, &run->closing.sndbuf_end, &run->closing.rcvbuf_end);
-	if (t->look != NULL) {
-		t->look(run, fd);
-	}
-}
-
-void
-np_run_hang_up(struct np_run *run)
-{
-	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
-	    run->plan->transport->connected) {
-		np_run_look(run);
-		np_run_shut(run);
-	}
-}
-
-void
-np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns)
-{
-	if (run->plan->transport->shut != NULL && fd >= 0) {
-		run->plan->transport->shut(stop, fd, until_ns);
-	} else {
-		shutdown(fd, SHUT_WR);
-	}
-}
-
-void
-np_run_shut(struct np_run *run)
-{
-	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
-
-	for (uint32_t i = 0; i < run->conns; i++) {
-		np_run_shut_one(run, run->stop, run->conn[i].fd, until);
-	}
-}
-
-void
-np_run_close_conns(struct np_run *run)
-{
-	np_run_look(run);
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && !run->end.lent) {
-			close(run->conn[i].fd);
-		}
-		run->conn[i].fd = -1;
-	}
-}
-
-void
-np_run_close(struct np_run *run)
-{
-	np_run_close_conns(run);
-	if (run->end.listen_fd >= 0 && !run->end.lent_listener) {
-		close(run->end.listen_fd);
-	}
-	run->end.listen_fd = -1;
-	if (run->plan->transport->close != NULL) {
-		run->plan->transport->close(run);
-	}
 }
 
 void

@@ -31,8 +31,8 @@ struct np_key {
 /* What the data connections of one end have in common. */
 struct np_endpoint {
 	int listen_fd; /* -1: none */
-	bool lent_listener;
-	bool lent;   /* the connection's descriptor is somebody else's to close */
+	bool borrowed_listener;
+	bool borrowed; /* the connection's descriptor is somebody else's to close */
 	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
@@ -42,9 +42,6 @@ struct np_endpoint {
 	struct np_sources hears;
 	void *own;       /* the transport's, which its close releases; NULL: nothing */
 	bool port_moved; /* the port asked for was in use: another one was taken */
-
-	/* The far end's ports, where without connections it has several; 0: that of peer alone. */
-	uint32_t far_ports, far_port[NP_GRANT_PORTS];
 
 	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
 	 * tag; 0: no such thing was agreed on. */
@@ -145,12 +142,6 @@ np_run_lasting_fd(const struct np_run *run)
 
 	return run->plan->pattern->connection_test || comes ? -1 : run->conn->fd;
 }
-
-/* The sizes of socket buffers that were asked for. */
-void np_buffer_options(const struct np_plan *p, struct np_sockopts *o);
-
-/* The sizes that a socket's buffers have; -1 where the kernel tells none. */
-void np_buffers_of(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf);
 
 /*
  * Bytes of memory that the rings and connections of such a test's near end would take. Socket

@@ -191,6 +191,32 @@ count_transit(struct np_sequence *s, uint64_t transit_ns, bool first)
 	s->jitter16_max = s->jitter16 > s->jitter16_max ? s->jitter16 : s->jitter16_max;
 }
 
+/*
+ * What was sent within an outage is missing. A sender that stood still has sent nothing, and of a
+ * receiver that did nothing is missing; what comes late ends up in no outage.
+ */
+static void
+look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
+{
+	uint64_t ns = sent_ns - s->sent_ns, missing = number - s->next;
+
+	if (number < s->next) {
+		s->outage.ns = number >= s->outage.from && number < s->outage.to ? 0 : s->outage.ns;
+		return;
+	}
+	if (s->next > 0 && missing > 0 && (int64_t)ns > 0) {
+		ns -= ns / (missing + 1); /* they were sent between these two */
+		if (ns > s->outage.ns) {
+			s->outage.from = s->next;
+			s->outage.to = number;
+			s->outage.ns = ns;
+			s->outage.at_ns = s->sent_ns - s->first_sent_ns;
+		}
+	}
+	s->first_sent_ns = s->next == 0 ? sent_ns : s->first_sent_ns;
+	s->sent_ns = sent_ns;
+}
+
 void
 np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
 		    bool late)
@@ -208,6 +234,7 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 	s->last_ns = now_ns;
 	s->bytes += size;
 	count_transit(s, now_ns - sent_ns, s->next == 0);
+	look_for_outage(s, number, sent_ns);
 	count_number(s, number);
 	s->late += late;
 }
@@ -262,6 +289,8 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_real(into, (double)s->jitter16 / 16 / 1000, "udp.jitter_us");
 	np_bag_real(into, (double)s->jitter16_max / 16 / 1000, "udp.jitter_max_us");
 	np_bag_int(into, NP_SEQUENCE_HEADER, "udp.header_bytes");
+	np_bag_real(into, (double)s->outage.ns / 1e3, "udp.outage_us");
+	np_bag_real(into, (double)s->outage.at_ns / 1e9, "udp.outage_begin_s");
 	put_bursts(&all, into);
 	put_span(s, into);
 }
@@ -287,7 +316,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 		return;
 	}
 	if (run->plan->flows > 1) {
-		/* They share sockets of the daemon: numbers of several flows would mix. */
+		/* A worker has one account: numbers of several flows would mix. */
 		np_bag_unread(into, "only tests of one data connection number their datagrams",
 			      run->plan->role == NP_LEAD ? "udp.sent" : "udp.received");
 	} else if (run->plan->role != NP_LEAD) {

@@ -47,7 +47,13 @@ struct np_sequence {
 	uint64_t jitter16, jitter16_max; /* in 1/16 ns */
 	uint64_t first_ns, last_ns;      /* when the first and the last one were received */
 	uint64_t bytes, first_bytes;     /* of all payload, and of the first one's */
-	struct np_bursts bursts;         /* of numbers below base */
+	uint64_t sent_ns, first_sent_ns; /* when the highest number and the first one were sent */
+	/* The longest time, by when they were sent, of which nothing came: [from, to) is missing.
+	 */
+	struct {
+		uint64_t from, to, ns, at_ns;
+	} outage;
+	struct np_bursts bursts; /* of numbers below base */
 	uint64_t came[NP_SEQUENCE_WINDOW / 64];
 	uint32_t skipped_at[NP_SEQUENCE_WINDOW]; /* arrivals when a higher number came first */
 };

@@ -8,6 +8,7 @@
 #include "net/sock.h"
 
 #include "bench/engine/engine.h"
+#include "stats/fit.h"
 
 struct np_counts
 np_counts_of(const struct np_run *run)
@@ -15,22 +16,41 @@ np_counts_of(const struct np_run *run)
 	struct np_counts sum = { .sent = 0 };
 
 	NP_EACH_WORKER (w, run) {
-		const struct np_counters *c = w->count;
-
-		sum.sent += np_seen(&c->sent);
-		sum.sends += np_seen(&c->sends);
-		sum.received += np_seen(&c->received);
-		sum.receives += np_seen(&c->receives);
-		sum.transactions += np_seen(&c->transactions);
-		sum.failed += np_seen(&c->failed);
-		sum.lost += np_seen(&c->lost);
-		sum.duplicated += np_seen(&c->duplicated);
-		sum.late += np_seen(&c->late);
-		sum.stray += np_seen(&c->stray);
-		sum.surplus += np_seen(&c->surplus);
-		sum.up += np_seen(&c->up);
+		np_counts_see(&sum, w->count);
 	}
 	return sum;
+}
+
+/*
+ * What another thread alone writes, in its loop, with plain moves. Where that takes two of them,
+ * the value is read until it stays.
+ */
+__attribute__((no_sanitize("thread"))) static uint64_t
+peek(const volatile uint64_t *at)
+{
+	uint64_t value;
+
+	do {
+		value = *at;
+	} while (sizeof(long) < sizeof(value) && value != *at);
+	return value;
+}
+
+struct np_counts
+np_counts_of_flow(const struct np_run *run, uint32_t flow)
+{
+	const struct np_conn *c = &run->conn[flow];
+	const struct np_plan *p = run->plan;
+	/* Who has one request in flight counts what it has sent. */
+	bool by_number = p->pattern->transactions && !p->pattern->connection_test &&
+			 p->role == NP_LEAD && run->worker->depth == 1;
+
+	return (struct np_counts){
+		.sent = peek(&c->sent),
+		.received = peek(&c->received),
+		.transactions =
+		    by_number ? peek(&c->number) - peek(&c->before) : peek(&c->transactions),
+	};
 }
 
 /* What the kernel knows of a connection whose socket is open still. */
@@ -158,10 +178,22 @@ join_workers(const struct np_run *run, struct np_tally *t)
 	NP_EACH_WORKER (w, run) {
 		if (w->hist != NULL) {
 			np_hist_merge(t->hist, w->hist);
-			t->paced_ns += w->paced_ns;
+			t->paced_ns += w->load.paced_ns;
 		}
 	}
 	t->paced_ns /= run->workers;
+}
+
+/* The histogram of all so far with another one, which is empty afterwards. */
+static void
+merge(struct np_hist **into, struct np_hist **from)
+{
+	if (*into != NULL && *from != NULL) {
+		np_hist_merge(*into, *from);
+	} else if (*into == NULL) {
+		*into = *from;
+		*from = NULL;
+	}
 }
 
 static void
@@ -178,11 +210,75 @@ take_ramp(struct np_run *run, struct np_tally *t)
 			continue;
 		}
 		np_ramp_join(&t->ramp.failed, &w->ramp->failed);
-		if (t->ramp.hist == NULL) {
-			t->ramp.hist = w->ramp->hist;
-			w->ramp->hist = NULL;
-		} else {
-			np_hist_merge(t->ramp.hist, w->ramp->hist);
+		merge(&t->ramp.hist, &w->ramp->hist);
+	}
+}
+
+/* Whether all workers' gaps are those of Poisson's arrivals. */
+static double
+fit_of(const struct np_run *run)
+{
+	double *gap = malloc(run->workers * sizeof(run->worker->open->gap));
+	size_t n = 0;
+	double p;
+
+	NP_EACH_WORKER (w, run) {
+		if (w->open != NULL && gap != NULL) {
+			memcpy(gap + n, w->open->gap, w->open->gaps * sizeof(*gap));
+			n += w->open->gaps;
+		}
+	}
+	p = np_fit_p(gap, n);
+	free(gap);
+	return p;
+}
+
+/* What the threads had of the processors. */
+static void
+take_threads(const struct np_run *run, struct np_open_result *o)
+{
+	double all_ns = 0, ran_us = 0, waited_ns = 0;
+	bool ran = true, waited = true;
+
+	NP_EACH_WORKER (w, run) {
+		all_ns += (double)(w->left_ns - w->began_ns);
+		ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
+		waited = waited && ran && w->use.run_delay_ns >= 0;
+		ran_us += (double)(w->use.user_us + w->use.system_us);
+		waited_ns += (double)w->use.run_delay_ns;
+	}
+	o->ran = ran && all_ns > 0 ? 1e3 * ran_us / all_ns : -1;
+	o->waited = waited && all_ns > 0 ? waited_ns / all_ns : -1;
+}
+
+static void
+take_open(struct np_run *run, struct np_tally *t)
+{
+	struct np_open_counts *n = &t->open.count;
+
+	t->open.rate = run->plan->rate;
+	t->open.answered = t->count.transactions;
+	NP_EACH_WORKER (w, run) {
+		if (w->open != NULL) {
+			n->due += w->open->count.due;
+			n->begun += w->open->count.begun;
+			n->late += w->open->count.late;
+			n->before += w->open->count.before;
+			n->held += w->open->count.held;
+			t->open.depth = w->depth;
+			if (w->open->outage.ns > t->open.outage.ns) {
+				t->open.outage = w->open->outage;
+			}
+			merge(&t->open.sent, &w->open->sent);
+			merge(&t->open.lateness, &w->open->lateness);
+			t->open.spin_ns = w->open->spin_ns;
+		}
+	}
+	if (t->open.rate > 0) {
+		t->open.fit = fit_of(run);
+		take_threads(run, &t->open);
+		if (t->hist != NULL && t->open.lateness != NULL) {
+			np_open_judge(&t->open, t->hist);
 		}
 	}
 }
@@ -213,7 +309,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.started_ns = run->window.started_ns,
 		.ended_ns = run->window.ended_ns,
 		.count = np_counts_of(run),
-		.paced_ns = w->paced_ns,
+		.paced_ns = w->load.paced_ns,
 		.hist = w->hist,
 		.local = run->end.local,
 		.peer = run->end.peer,
@@ -235,24 +331,8 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	take_local(run, t);
 	join_workers(run, t);
 	take_ramp(run, t);
+	take_open(run, t);
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
-}
-
-void
-np_counts_add(struct np_counts *sum, const struct np_counts *c)
-{
-	sum->sent += c->sent;
-	sum->sends += c->sends;
-	sum->received += c->received;
-	sum->receives += c->receives;
-	sum->transactions += c->transactions;
-	sum->failed += c->failed;
-	sum->lost += c->lost;
-	sum->duplicated += c->duplicated;
-	sum->late += c->late;
-	sum->stray += c->stray;
-	sum->surplus += c->surplus;
-	sum->up += c->up;
 }
 
 /* The only flow of a tally as a row. */
@@ -392,6 +472,9 @@ np_tally_free(struct np_tally *t)
 	free(t->hist);
 	free(t->ramp.hist);
 	t->ramp.hist = NULL;
+	free(t->open.sent);
+	free(t->open.lateness);
+	t->open.sent = t->open.lateness = NULL;
 	free(t->flow);
 	free(t->worker);
 	t->worker = NULL;

@@ -9,18 +9,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "bench/open.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
 #include "net/tcpinfo.h"
+#include "stats/counters.h"
 #include "stats/hist.h"
-
-/* The counters of stats/counters.h, of all workers together, at one moment. */
-struct np_counts {
-	uint64_t sent, sends, received, receives; /* bytes, calls */
-	uint64_t transactions;
-	uint64_t failed, lost, duplicated, late, stray, surplus;
-	uint64_t up; /* data connections that a ramp has brought */
-};
 
 /* One data connection's share. */
 struct np_flow_result {
@@ -77,13 +71,14 @@ struct np_tally {
 	struct np_skew skew;
 	struct np_spread spread;
 	struct np_ramp_result ramp;
+	struct np_open_result open;
 };
 
 /* What has been counted so far. Any thread may ask while the run goes on. */
 struct np_counts np_counts_of(const struct np_run *run);
 
-/* Add all of them. */
-void np_counts_add(struct np_counts *sum, const struct np_counts *c);
+/* The same of one of several connections, by its number: bytes and transactions alone. */
+struct np_counts np_counts_of_flow(const struct np_run *run, uint32_t flow);
 
 /* What a user sees of them: transactions aside, all that went through. */
 static inline uint64_t
@@ -113,6 +108,17 @@ static inline double
 np_tally_seconds(const struct np_tally *t)
 {
 	return t->started_ns == 0 ? 0 : (double)(t->ended_ns - t->started_ns) / 1e9;
+}
+
+/* Of these the ones in which a stream's messages began: what has begun may take longer, where it
+ * is delivered. */
+static inline double
+np_tally_sending_s(const struct np_tally *t)
+{
+	double seconds = np_tally_seconds(t), planned = np_plan_time_s(t->plan);
+
+	return np_delivers(t->plan->transport) && planned > 0 && planned < seconds ? planned
+										   : seconds;
 }
 
 /* Safe on a zeroed struct, and twice. */

@@ -21,7 +21,6 @@ struct np_terms {
 	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
 	/* Ports of a passive end that is asked for none, both included; 0: any. */
 	uint32_t passive_min, passive_max;
-	uint32_t passive_most; /* sockets that flows without connections share; 0: any number */
 	/* Sets a congestion control that the peer named, see np_sockopts; NULL: setsockopt(2). */
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;

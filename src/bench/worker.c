@@ -10,8 +10,10 @@
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/syscall.h"
+#include "bench/open.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
+#include "bench/stamps.h"
 
 enum { EMPTY_MS = 5 }; /* between two looks at what is left to send */
 
@@ -19,6 +21,7 @@ void
 np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
 	const struct np_run *run = w->run;
+	double messages;
 
 	w->began_ns = now_ns;
 	if (w->from == NULL && !run->plan->transport->connected && !np_run_connected(run)) {
@@ -33,12 +36,18 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
 	}
 	if (w->ramp != NULL) {
-		w->ramp->start_ns = now_ns;
-		w->ramp->rate = run->plan->ramp;
-		w->ramp->number = (uint32_t)(w - run->worker);
-		w->ramp->of = run->workers;
+		np_load_begin_ramp(&w->ramp->load, run->plan->ramp, (uint32_t)(w - run->worker),
+				   run->workers, now_ns);
 	}
-	np_load_begin(&w->load, w->run->plan, now_ns);
+	np_open_start(w, now_ns);
+	messages = np_plan_messages(run->plan, w->send_size);
+	if (messages > 0) {
+		np_load_begin_offered(&w->load, messages, run->plan->arrivals,
+				      (uint32_t)(w - run->worker), run->workers, now_ns);
+		return;
+	}
+	/* A leader's engine asks before the first operation; a follower's is under way. */
+	np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
 }
 
 /* Has its last request been sent, and the transaction not ended yet? */
@@ -74,17 +83,30 @@ np_worker_mark(struct np_worker *w)
 	np_hist_clear(w->hist);
 	memset(w->engine_count, 0, sizeof(w->engine_count));
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
-	w->more = w->paced_ns = 0;
+	w->more = w->load.paced_ns = 0;
 	if (w->use.root != NULL) {
 		np_thread_begin(&w->use);
 	}
 	w->began_ns = np_now();
+	np_open_mark(w);
+	np_stamps_forget(w->stamps);
 	w->budget = w->budget_behind;
 	w->goes_on = true;
 	if (np_engine_of(w->run->plan)->mark != NULL) {
 		np_engine_of(w->run->plan)->mark(w);
 	}
 	return true;
+}
+
+void
+np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives)
+{
+	uint64_t done = np_seen(&w->count->transactions);
+
+	np_show(&w->count->sends, sends);
+	np_show(&w->count->receives, receives);
+	np_show(&w->count->sent, sends * w->send_size);
+	np_show(&w->count->received, done * w->recv_size);
 }
 
 void
@@ -106,10 +128,19 @@ np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error == EINTR) {
 		return need;
 	}
-	if (error == EAGAIN) {
-		return need | NP_BLOCKED;
-	}
 	w->error = error;
+	return NP_OVER;
+}
+
+enum np_need
+np_step_hung_up(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	(void)c;
+	(void)n;
+	w->hung_up = true;
+	if (w->run->plan->role == NP_LEAD) {
+		w->error = ECONNRESET;
+	}
 	return NP_OVER;
 }
 

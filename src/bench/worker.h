@@ -26,9 +26,11 @@
 #include "stats/hist.h"
 #include "sys/thread.h"
 
+struct np_open;
 struct np_ramp;
 struct np_run;
 struct np_sequence;
+struct np_stamps;
 
 /* Code of a hot loop, a step of it: every function that calls it has a copy of its own. */
 #define NP_LOOP_BODY static inline __attribute__((always_inline))
@@ -49,14 +51,8 @@ enum np_need {
 	NP_COME,    /* to have come about */
 	/* Or-ed to the others: */
 	NP_PART = 1 << 4,   /* the rest of a message of which c->part bytes are done */
-	NP_REST = 1 << 5,   /* not before the load's next burst is due */
+	NP_REST = 1 << 5,   /* not before the load has been asked (bench/load.h) */
 	NP_BLOCKED = 1 << 6 /* the kernel is not ready for it */
-};
-
-/* When the requests in flight were sent, first in first out. */
-struct np_in_flight {
-	size_t size, head, count;
-	uint64_t sent_ns[];
 };
 
 /* One data connection; in connection tests the series of them. */
@@ -70,17 +66,22 @@ struct np_conn {
 	uint64_t before;         /* those of them that do not count: of the warm-up */
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
-	struct np_ids *ids;             /* a requester's, where responses are told apart; NULL */
-	struct np_in_flight *in_flight; /* where there can be several, and no ids; NULL */
-	uint32_t lost;                  /* requests given up */
+	struct np_ids *ids; /* a requester's, where there are ids or several in flight; NULL */
+	uint32_t lost;      /* requests given up */
 	uint32_t waits_for; /* events that an engine has asked the kernel for; 0: none */
-	uint32_t ends;      /* end marks that have come */
+	uint32_t port;      /* the daemon's, where each connection has its own; 0: the endpoint's */
 	uint32_t next_free; /* an engine's list of those that wait to be accepted */
 	bool is_void;       /* connection tests: its close ends no transaction */
 	bool is_up;         /* of a ramp: it has come about */
 	bool waits_release; /* it can't send before the kernel releases its buffers */
+	bool is_aside;      /* a request has no room, and meanwhile responses are taken */
 	uint8_t news;       /* sends in a row that failed by what ICMP said of those before */
 	uint64_t news_at;   /* how many had been sent then */
+	size_t aside_part;  /* of a request that is put aside; when that began */
+	union {
+		uint64_t aside_since_ns;
+		uint64_t begun_ns; /* of an open loop's connection test: when what is due began */
+	};
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
@@ -95,14 +96,18 @@ enum {
 	NP_C_COMPARE = 1 << 5, /* datagrams that run->end.hears has not are thrown away */
 	NP_C_SPLICE = 1 << 6,  /* splice(2) receives */
 	NP_C_TIME = 1 << 7,    /* each call of a stream is timed */
-	NP_C_PACE = 1 << 8,    /* -b -w: operations are paced */
+	NP_C_PACE = 1 << 8,    /* the load is not closed: it has to be asked */
 	NP_C_ID = 1 << 9,      /* messages have an id, c->number */
 	NP_C_MANY = 1 << 10,   /* there can be several requests in flight */
 	NP_C_MANY_IDS = 1 << 11, /* and they have ids, in the place of NP_C_ID */
 	NP_C_SHARE = 1 << 12,    /* connections of one request each share a count */
+	NP_C_FILE = 1 << 13,     /* what is sent is a file's, by sendfile(2) */
+	NP_C_STAMPS = 1 << 14,   /* some transactions have stamps (bench/stamps.h) */
 	/* What the plain calls can't do. */
-	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS,
-	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE | NP_C_COMPARE
+	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS |
+		     NP_C_FILE | NP_C_STAMPS,
+	NP_C_RECEIVES =
+	    NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE | NP_C_COMPARE | NP_C_STAMPS
 };
 
 struct np_worker;
@@ -114,11 +119,13 @@ struct np_worker;
 struct np_steps {
 	enum np_need first; /* when the window opens */
 	bool answers;       /* messages go to where the last one came from, if not connected */
-	bool sends_file;    /* what is sent comes from a file, by sendfile(2) */
+	bool takes_parts;   /* `sent` counts bytes, whether they are a message or not */
 	/* n bytes have left. */
 	enum np_need (*sent)(struct np_worker *w, struct np_conn *c, size_t n);
-	/* n bytes have come, at the beginning of buf; none: the end of the data. */
+	/* n bytes have come, at the beginning of buf: w->whole at least. */
 	enum np_need (*arrived)(struct np_worker *w, struct np_conn *c, const char *buf, size_t n);
+	/* What has come is no message: nothing, which ends the data, or a datagram too short. */
+	enum np_need (*ended)(struct np_worker *w, struct np_conn *c, size_t n);
 	/*
 	 * The same of several messages at a time, for engines that carry them: `count` of send_size
 	 * have left; `n` bytes have come in messages of one size, of which the last may be
@@ -172,7 +179,7 @@ struct np_worker {
 	uint64_t engine_count[NP_E_COUNTS];
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
-	size_t whole;                /* bytes that make what came a whole message; 1 of datagrams */
+	size_t whole; /* bytes that make what came a message; 1 of datagrams and of streams */
 	struct np_ring send_ring, recv_ring;
 	struct np_id_place id; /* where ids stand in messages; width 0: there are none */
 	unsigned codec;        /* NP_C_* */
@@ -194,7 +201,9 @@ struct np_worker {
 	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
 
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
+	struct np_stamps *stamps;     /* of its transactions; NULL: they have none */
 	struct np_ramp *ramp;         /* how its connections come about; NULL: all did before */
+	struct np_open *open;         /* its part in an open loop; NULL: the loop is closed */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;
 	int file_fd;     /* of a file that is sent; the side's own; -1: none */
@@ -205,7 +214,6 @@ struct np_worker {
 	int bound;       /* the only processor that its thread may run on; -1: several */
 
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
-	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */
 	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
 	struct np_thread_use
 	    use; /* what the thread cost, where its root is set: else nobody asks */
@@ -219,6 +227,12 @@ void np_worker_begin(struct np_worker *w, uint64_t now_ns);
  * when it completes. True.
  */
 bool np_worker_mark(struct np_worker *w);
+
+/*
+ * Publish the totals that follow from the transactions, which need not be done one by one. Without
+ * data both sizes are 0, and no call counts.
+ */
+void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /* The window is over: close what the loop has opened. */
 void np_worker_end(struct np_worker *w);
@@ -257,18 +271,36 @@ int np_worker_upgrade(struct np_worker *w, int fd);
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
-/* The need, but not before the next burst is due if that was the last operation of one. */
+/*
+ * An operation is over. If another one begins by that need, the load may have to be asked first;
+ * the interval of the last one is waited for, as netperf does.
+ */
 static inline enum np_need
 np_paced(struct np_worker *w, enum np_need need)
 {
 	if (__builtin_expect((w->codec & NP_C_PACE) != 0, 0)) {
-		np_load_done(&w->load);
-		return w->load.is_spent ? need | NP_REST : need;
+		if (w->load.left == 0) {
+			return need | NP_REST;
+		}
+		w->load.left -= need != NP_OVER;
 	}
 	return need;
 }
 
-/* Go on after a signal and, once the kernel is ready, after EAGAIN; end by any other errno. */
+/* Of `most` operations, how many can follow each other before the load has to be asked: the first
+ * one has been taken. */
+static inline uint64_t
+np_paced_row(const struct np_worker *w, uint64_t most)
+{
+	bool paced = (w->codec & NP_C_PACE) != 0;
+
+	return paced && w->load.left + 1ull < most ? w->load.left + 1ull : most;
+}
+
+/* Go on after a signal; end by any other errno. */
 enum np_need np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error);
+
+/* The far end has ended its data, which a leader that waits for a response does not expect. */
+enum np_need np_step_hung_up(struct np_worker *w, struct np_conn *c, size_t n);
 
 #endif

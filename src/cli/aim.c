@@ -49,8 +49,8 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 		t->wants.caps |= cli->bench.transport->connected ? NP_CAP_LLC : 0u;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
-	if (cli->plan.bench != NULL && (np_plan_needs_trio(&cli->plan) || cli->also[0][0] != '\0' ||
-					cli->also[1][0] != '\0')) {
+	if (cli->plan.bench != NULL && (np_plan_beyond(&cli->plan) != NULL ||
+					cli->also[0][0] != '\0' || cli->also[1][0] != '\0')) {
 		t->wants.caps |= NP_CAP_PLAN;
 	}
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
@@ -180,7 +180,7 @@ has_to_name_far(const struct np_plan *p, const struct np_addr *far)
 
 	return !p->no_control && !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && !np_engine_of(p)->compares &&
-	       !np_plan_needs_trio(p) && p->far.sock.mask <= 0 &&
+	       np_plan_beyond(p) == NULL && p->far.sock.mask <= 0 &&
 	       (!np_sources_are_one(&one) || np_addr_is_here(far));
 }
 
@@ -247,7 +247,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	local = np_facts_local(cli);
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
-		if (out != NULL && t->family == 0) { /* which the resolver knows */
+		if (t->family == 0) { /* which the resolver knows */
 			np_phrases_data_name(out, remote, family, err->sys);
 		}
 		return np_fail_in(err, "data connection");

@@ -5,7 +5,7 @@
 #define NP_CLI_AIM_H
 
 #include "cli/args.h"
-#include "cli/show.h"
+#include "cli/look.h"
 #include "run/client.h"
 
 /* Without -H the host is this one. */

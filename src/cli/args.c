@@ -1,11 +1,13 @@
 #include "cli/args.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #include "base/secret.h"
+#include "base/text.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
@@ -13,58 +15,12 @@
 #include "cli/flows.h"
 #include "cli/omni.h"
 #include "cli/stray.h"
+#include "cli/tests.h"
 #include "sys/affinity.h"
 
 /* Between samples for an explanation: the delays of both directions are told by these. */
 enum { EXPLAIN_MS = 20 };
 enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
-
-unsigned
-np_cli_scope(const struct np_cli *cli)
-{
-	const struct np_bench *bench = np_bench_find(cli->test);
-
-	if (strcasecmp(cli->test, "OMNI") == 0 || strcasecmp(cli->test, "UUID") == 0) {
-		return NP_SCOPE_OMNI;
-	}
-	if (bench == NULL) {
-		return 0;
-	}
-	switch (bench->transport->scanner) {
-	case NP_SCAN_UNIX:
-		return NP_SCOPE_UNIX;
-	case NP_SCAN_LINK:
-		return NP_SCOPE_LINK;
-	case NP_SCAN_SCTP:
-		return NP_SCOPE_SCTP;
-	case NP_SCAN_OMNI:
-		return NP_SCOPE_OMNI;
-	case NP_SCAN_IP:
-		break;
-	}
-	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
-}
-
-enum np_test
-np_cli_test(const struct np_cli *cli)
-{
-	static const struct {
-		const char *name;
-		enum np_test test;
-	} others[] = {
-		{ "OMNI", NP_TEST_BENCH },
-		{ "UUID", NP_TEST_UUID },
-		{ "LOC_CPU", NP_TEST_LOC_CPU },
-		{ "REM_CPU", NP_TEST_REM_CPU },
-	};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (strcasecmp(cli->test, others[i].name) == 0) {
-			return others[i].test;
-		}
-	}
-	return np_bench_find(cli->test) != NULL ? NP_TEST_BENCH : NP_TEST_UNKNOWN;
-}
 
 /* No number that people write: what -v and -P were is to be told from their defaults. */
 enum { UNSAID = INT32_MIN };
@@ -125,13 +81,39 @@ separator(int argc, char **argv)
 	return i;
 }
 
+/* Are there names in it, and is none of them a figure's? A file may have empty columns. */
+static bool
+names_none(const struct np_selection *sel)
+{
+	size_t names = 0, unknown = 0;
+
+	for (int g = 0; g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < sel->count[g]; i++) {
+			names++;
+			unknown += sel->id[g][i] == NP_SELECT_UNKNOWN;
+		}
+	}
+	return names > 0 && unknown == names;
+}
+
 static int
 parse_selectors(struct np_cli_output *o, struct np_err *err)
 {
+	int rc;
+
 	if (o->selectors == NULL || strcmp(o->selectors, "?") == 0) {
 		return NP_OK;
 	}
-	return np_selection_parse(o->selectors, &o->selection, err);
+	rc = np_selection_parse(o->selectors, &o->selection, err);
+	if (rc == NP_ECONTROL && err->sys != EISDIR) {
+		np_text_to_script(o->json && o->json_file == NULL ? NULL : stdout,
+				  "Could not open output selection file '%s' errno %d\n",
+				  o->selectors, err->sys);
+	}
+	if (rc == NP_OK ? names_none(&o->selection) : err->sys == ENOENT) {
+		return np_stray_selectors(o->selectors, rc == NP_OK ? NP_EUSAGE : NP_ECONTROL, err);
+	}
+	return rc;
 }
 
 /* Words from..to of a command line that no option has taken. */
@@ -156,7 +138,12 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		np_stray_letter(err);
 		return err->code;
 	}
-	note_stray(cli, argv, 0, split, given);
+	if (cli->output.merge) {
+		cli->output.files = argv + cli->notes.words;
+		cli->output.file_count = (size_t)(split - cli->notes.words);
+	} else {
+		note_stray(cli, argv, 0, split, given);
+	}
 	np_stray_options(cli);
 	scope = np_cli_scope(cli);
 	if (cli->usage || cli->help || cli->version || cli->program || split == argc) {
@@ -167,7 +154,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
-	cli->notes.pass_over = (scope & (NP_SCOPE_OMNI | NP_SCOPE_BSD)) != 0;
+	cli->notes.skip_unknown = (scope & (NP_SCOPE_OMNI | NP_SCOPE_BSD)) != 0;
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
 			     argv + split, cli, &cli->notes, err) != NP_OK ||
 	    parse_selectors(&cli->output, err) != NP_OK) {
@@ -226,6 +213,13 @@ check_documents(const struct np_cli_output *o, struct np_err *err)
 	if (o->prometheus && o->show == NULL) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--prometheus: needs a run to print (--show FILE)");
+	}
+	if (o->merge && (o->file_count == 0 || o->show != NULL || o->json)) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    o->file_count == 0
+			? "--merge: no documents are named (netperf --merge A.json B.json)"
+			: "--merge: runs no test and shows no other (leave out --json and --show)");
 	}
 	if (o->show != NULL && o->json) {
 		return np_fail(
@@ -321,6 +315,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 void
 np_cli_free(struct np_cli *cli)
 {
+	np_plan_free(&cli->plan);
 	free(cli->command_line);
 	cli->command_line = NULL;
 	np_secret_wipe(cli->target.passphrase_text, sizeof(cli->target.passphrase_text));
@@ -359,7 +354,11 @@ settle_collecting(struct np_cli *cli)
 	cli->output.latency = cli->output.latency || cli->output.selection.latency;
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
-	cli->evidence.caps |= cli->output.selection.evidence ? NP_CAP_TEST : 0u;
+	if (cli->plan.near.call.offered > 0 && !np_delivers(cli->plan.transport)) {
+		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
+	}
+	cli->evidence.caps |=
+	    cli->output.selection.evidence || cli->evidence.cycles ? NP_CAP_TEST : 0u;
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
 		cli->evidence.sample_ms = EXPLAIN_MS;
 	}
@@ -392,15 +391,12 @@ carries_several(const struct np_end *e)
 }
 
 static int
-settle_batch(struct np_cli *cli, struct np_err *err)
+check_batch(const struct np_cli *cli, struct np_err *err)
 {
-	struct np_plan *p = &cli->plan;
+	const struct np_plan *p = &cli->plan;
 
-	if (cli->batch == 0) {
-		return NP_OK;
-	}
-	p->batch = cli->batch;
-	if (cli->list_engines || carries_several(&p->near) || carries_several(&p->far)) {
+	if (p->batch == 0 || cli->list_engines || carries_several(&p->near) ||
+	    carries_several(&p->far)) {
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0,
@@ -547,11 +543,41 @@ settle_sctp(struct np_cli *cli, struct np_err *err)
 	return cli->messages > 0 ? settle_messages(cli, err) : NP_OK;
 }
 
+/* Of a stream in bits, of all else in operations. */
+static int
+settle_rate(struct np_cli *cli, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+
+	if (cli->far_rate > 0 && !p->both) {
+		return np_fail(err, NP_EUSAGE, 0, "--rate: two rates are for --both");
+	}
+	if (cli->knee_times > 0 && (p->both || p->role != NP_LEAD)) {
+		return np_fail(err, NP_EUSAGE, 0, "--rate auto: not for what the far end sends");
+	}
+	if (p->pattern->offers) {
+		double far = cli->far_rate > 0 ? cli->far_rate : cli->rate;
+
+		p->near.call.offered = p->role == NP_LEAD || p->both ? (int64_t)cli->rate : 0;
+		p->far.call.offered = p->role == NP_FOLLOW || p->both ? (int64_t)far : 0;
+		return NP_OK;
+	}
+	if (cli->rate_bits || cli->rate > NP_RATE_MAX) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--rate: of %s it is the operations a second, 1 to %d (streams have "
+			       "one in bits)",
+			       cli->bench.name, NP_RATE_MAX);
+	}
+	p->rate = (uint32_t)cli->rate;
+	return NP_OK;
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	const struct np_bench *bench;
+	int32_t least;
 	bool old;
 
 	if (np_omni_choose(cli, err) != NP_OK) {
@@ -567,9 +593,14 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	p->transport = bench->transport;
 	p->role = bench->near_role;
 	p->active = true;
+	if (settle_rate(cli, err) != NP_OK) {
+		return err->code;
+	}
 	if (p->pattern->sized || old) {
-		p->request = p->request < 0 ? 1 : p->request;
-		p->response = p->response < 0 ? 1 : p->response;
+		/* Ids of one byte tell few apart that are in flight. */
+		least = p->rate > 0 && np_ids_useful(p) ? NP_IDS_WIDE : 1;
+		p->request = p->request < 0 ? least : p->request;
+		p->response = p->response < 0 ? least : p->response;
 	}
 	if (!p->pattern->transactions || (!old && !p->pattern->sized)) {
 		p->request = p->response = -1;
@@ -577,6 +608,8 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (p->no_control && p->pattern->sized && p->far.sock.port == 0) {
 		p->response = p->request; /* as an echo service answers */
 	}
+	/* A request that is due does not wait for the acknowledgement of the one before. */
+	p->nodelay = p->nodelay || (p->rate > 0 && np_delivers(p->transport));
 	if (settle_sctp(cli, err) != NP_OK) {
 		return err->code;
 	}
@@ -590,7 +623,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
 	}
 	if (check_data_ports(p, err) != NP_OK || check_alignments(p, err) != NP_OK ||
-	    settle_batch(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
+	    check_batch(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
 	    check_cipher(cli, err) != NP_OK) {
 		return err->code;
 	}

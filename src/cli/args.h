@@ -49,6 +49,8 @@ enum np_for {
 	NP_FOR_TLS = 1 << 17
 };
 
+enum { NP_PORT_TEXT = 32 }; /* a port's number, or a service's name */
+
 /* A name and an address family, as -H and -L take them. */
 struct np_name {
 	char text[256];
@@ -68,7 +70,7 @@ struct np_omni_choice {
 /* Where netserver is, and how it knows this user. */
 struct np_cli_target {
 	struct np_name host, local;
-	char port[32], local_port[32];
+	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT];
 	int family;             /* -4, -6 */
 	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
 	char passphrase_text[NP_FRAME_SIZE - 8];
@@ -80,7 +82,7 @@ struct np_cli_target {
  */
 struct np_cli_data {
 	struct np_name host, local;
-	char port[32], local_port[32];                     /* as the user wrote them */
+	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT]; /* as the user wrote them */
 	int family;                                        /* test-specific -4, -6 */
 	char device[NP_ETH_NAME], far_device[NP_ETH_NAME]; /* --device; empty: by address */
 };
@@ -105,12 +107,15 @@ struct np_cli_output {
 	bool times;          /* --latency: a table of them below the result */
 	bool histogram;
 	bool json;        /* --json */
+	bool merge;       /* --merge: no test is run, either */
 	bool prometheus;  /* how --show prints */
 	double interim_s; /* -D; 0: no interim results */
 	const char *brand;
 	const char *json_file; /* of --json; NULL: in place of what is printed */
 	const char *show;      /* --show; NULL: a test is run */
-	const char *uuid;      /* -u; NULL: one is made */
+	char *const *files;    /* the words behind --merge: documents */
+	size_t file_count;
+	const char *uuid; /* -u; NULL: one is made */
 	char uuid_made[40];
 };
 
@@ -120,6 +125,7 @@ struct np_cli_confidence {
 	int32_t level;    /* percent, -I; 0: no confidence is asked for */
 	double width;     /* percent; < 0: not said */
 	bool result_only; /* -r */
+	bool strict;      /* --strict: a test that was not what was asked for has failed */
 };
 
 /* How much undisturbed time there is to be, --clean. */
@@ -144,12 +150,17 @@ struct np_cli {
 	struct np_option_notes notes; /* arguments that were not read as they were written */
 	char gone;                    /* an option without effect that netperf complains of */
 	bool usage, test_usage, help, help_all, version, program;
-	bool preflight;        /* --preflight: look at the hosts, run no test */
-	bool list_engines;     /* --engine list */
-	bool list_figures;     /* --list-figures */
-	bool list_tests;       /* --list-tests */
-	bool ceilings;         /* --ceiling: answer questions, run no test */
-	uint32_t batch;        /* --batch; 0: not said */
+	bool preflight;    /* --preflight: look at the hosts, run no test */
+	bool dry_run;      /* --dry-run: check the options, run no test */
+	bool list_engines; /* --engine list */
+	bool list_figures; /* --list-figures */
+	bool list_tests;   /* --list-tests */
+	bool ceilings;     /* --ceiling: answer questions, run no test */
+	double rate;       /* --rate, operations or bits a second, by the test; 0: not said */
+	double far_rate;   /* of a test each way what the far end sends; 0: the same */
+	bool rate_bits;    /* it was said in bits */
+	double knee_times; /* --rate auto: how often P99 of the lowest rate; 0: there is one rate */
+	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
 	struct np_cli_target target;
@@ -177,19 +188,12 @@ struct np_cli {
 
 /*
  * Read all words of the command line into *cli. NP_EUSAGE names the option that is wrong. An
- * unknown test is not noticed here: netperf connects first.
+ * unknown test is not noticed here.
  */
 int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 
 /* Wipes the secrets, too. */
 void np_cli_free(struct np_cli *cli);
-
-/*
- * What kind of test -t names. NP_TEST_BENCH is one that np_cli_settle() knows; the other ones have
- * no data connection.
- */
-enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
-enum np_test np_cli_test(const struct np_cli *cli);
 
 /*
  * Choose the row of the test (cli->plan.bench) and see whether the options given make sense for it;
@@ -208,9 +212,6 @@ bool np_cli_wants_far(const struct np_cli *cli);
 
 /* The unit of throughput that -f and the test's kind mean. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
-
-/* The scanner of the test's own options, NP_SCOPE_*; 0: it has none. */
-unsigned np_cli_scope(const struct np_cli *cli);
 
 /* The option tables, for whoever goes over all rows. */
 extern const struct np_option np_global_options[];

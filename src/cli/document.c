@@ -12,10 +12,12 @@
 #include "base/output.h"
 #include "bench/engine/engine.h"
 #include "cli/facts.h"
+#include "cli/tests.h"
 #include "config.h"
 #include "out/json.h"
 #include "run/group.h"
 #include "run/repeat.h"
+#include "stats/confidence.h"
 
 struct np_document {
 	json_t *root;
@@ -126,69 +128,30 @@ np_document_free(struct np_document *d)
 
 /* ---- What was asked for ---- */
 
-enum kind { SIGNED, COUNT, CHOICE, FLAG, PORT, TEXT };
+enum kind { SIGNED, COUNT, CHOICE, FLAG, PORT, TEXT, PATH };
 
 struct field {
-	const char *name;
+	const char *name; /* NULL: the document has it elsewhere, or not at all */
 	enum kind kind;
 	size_t at;
 };
 
-#define END_FIELD(n, k, m)                                                                         \
-	{                                                                                          \
-		n, k, offsetof(struct np_end, m)                                                   \
-	}
+/* What wire/plan.def says of an end, and of the whole test. */
+#define END_FIELD(json, kind, member) { json, kind, offsetof(struct np_end, member) },
+#define PLAN_FIELD(json, kind, member) { json, kind, offsetof(struct np_plan, member) },
 static const struct field end_fields[] = {
-	END_FIELD("send_buffer", SIGNED, sock.sndbuf),
-	END_FIELD("receive_buffer", SIGNED, sock.rcvbuf),
-	END_FIELD("send_size", SIGNED, call.send_size),
-	END_FIELD("receive_size", SIGNED, call.recv_size),
-	END_FIELD("send_width", CHOICE, call.send_width),
-	END_FIELD("receive_width", CHOICE, call.recv_width),
-	END_FIELD("send_align", COUNT, call.send_align),
-	END_FIELD("send_offset", COUNT, call.send_offset),
-	END_FIELD("receive_align", COUNT, call.recv_align),
-	END_FIELD("receive_offset", COUNT, call.recv_offset),
-	END_FIELD("priority", SIGNED, sock.prio),
-	END_FIELD("tos", SIGNED, sock.tos),
-	END_FIELD("cpu", SIGNED, place.cpu),
-	END_FIELD("dirty", SIGNED, call.dirty),
-	END_FIELD("clean", SIGNED, call.clean),
-	END_FIELD("interval_us", CHOICE, call.interval_us),
-	END_FIELD("interval_burst", CHOICE, call.interval_burst),
-	END_FIELD("measure_cpu", FLAG, place.measure_cpu),
-	END_FIELD("port", PORT, sock.port),
-	END_FIELD("connected", FLAG, sock.connected),
-	END_FIELD("congestion", TEXT, sock.cong),
-	END_FIELD("fill_file", TEXT, call.fill_file),
+#define NP_E_NUMBER(type, group, member, json, kind, ...) END_FIELD(json, kind, group.member)
+#define NP_E_TEXT(group, member, json, ...) END_FIELD(json, TEXT, group.member)
+#define NP_E_PATH(group, member, json, ...) END_FIELD(json, PATH, group.member)
+#define NP_E_FLAG(bit, group, member, json, ...) END_FIELD(json, FLAG, group.member)
+#include "wire/plan.def"
 };
-
-#define BOTH_FIELD(n, k, m)                                                                        \
-	{                                                                                          \
-		n, k, offsetof(struct np_plan, m)                                                  \
-	}
-static const struct field both_fields[] = {
-	BOTH_FIELD("request_size", SIGNED, request),
-	BOTH_FIELD("response_size", SIGNED, response),
-	BOTH_FIELD("burst", COUNT, burst),
-	BOTH_FIELD("timeout_ms", CHOICE, timeout_ms),
-	BOTH_FIELD("nodelay", FLAG, nodelay),
-	BOTH_FIELD("cork", FLAG, cork),
-	BOTH_FIELD("keepalive", FLAG, keepalive),
-	BOTH_FIELD("no_route", FLAG, no_route),
-	BOTH_FIELD("no_fragment", FLAG, no_fragment),
-	BOTH_FIELD("defer_accept", FLAG, defer_accept),
-	BOTH_FIELD("fast_open", FLAG, fast_open),
-	BOTH_FIELD("packet_info", FLAG, packet_info),
-	BOTH_FIELD("use_write", FLAG, use_write),
-	BOTH_FIELD("copy_avoidance", FLAG, copy_avoidance),
-	BOTH_FIELD("no_control", FLAG, no_control),
-	BOTH_FIELD("time_calls", FLAG, time_calls),
-	BOTH_FIELD("mss", SIGNED, mss),
-	BOTH_FIELD("ttl", SIGNED, ttl),
-	BOTH_FIELD("pacing_bytes_per_s", CHOICE, pacing),
-	BOTH_FIELD("port_min", PORT, port_min),
-	BOTH_FIELD("port_max", PORT, port_max),
+static const struct field plan_fields[] = {
+#define NP_P_NUMBER(type, member, json, kind, ...) PLAN_FIELD(json, kind, member)
+#define NP_P_FLAG(bit, member, json, ...) PLAN_FIELD(json, FLAG, member)
+#define NP_H_NUMBER(type, member, json, kind, ...) PLAN_FIELD(json, kind, member)
+#define NP_H_FLAG(member, json, ...) PLAN_FIELD(json, FLAG, member)
+#include "wire/plan.def"
 };
 
 /* A number that is not negative; else it was left to the system, or is not known: null. */
@@ -212,6 +175,7 @@ field_value(const struct field *run, const void *of)
 	int32_t i;
 	uint32_t u;
 	bool flag;
+	const char *path;
 
 	switch (run->kind) {
 	case SIGNED:
@@ -227,6 +191,9 @@ field_value(const struct field *run, const void *of)
 	case FLAG:
 		memcpy(&flag, at, sizeof(flag));
 		return json_boolean(flag);
+	case PATH:
+		memcpy(&path, at, sizeof(path));
+		return np_json_text(path);
 	case TEXT:
 		break;
 	}
@@ -238,7 +205,9 @@ put_fields(struct np_document *d, json_t *o, const struct field *fields, size_t 
 	   const void *of)
 {
 	for (size_t i = 0; i < count; i++) {
-		put(d, o, fields[i].name, field_value(&fields[i], of));
+		if (fields[i].name != NULL) {
+			put(d, o, fields[i].name, field_value(&fields[i], of));
+		}
 	}
 }
 
@@ -257,7 +226,7 @@ put_asked(struct np_document *d, const struct np_plan *p)
 {
 	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
 
-	put_fields(d, asked, both_fields, sizeof(both_fields) / sizeof(both_fields[0]), p);
+	put_fields(d, asked, plan_fields, sizeof(plan_fields) / sizeof(plan_fields[0]), p);
 	put_asked_end(d, part(d, asked, "near"), &p->near);
 	put_asked_end(d, part(d, asked, "far"), &p->far);
 	put(d, part(d, d->root, "parameters"), "granted", json_null());
@@ -420,15 +389,49 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 		d->failed = true;
 		return;
 	}
-	np_show_banner(out, cli, ends);
+	np_cli_banner(out, cli, ends);
 	fclose(out);
 	put(d, part(d, d->root, "display"), "banner", np_json_text(banner));
 	free(banner);
-	np_show_look(cli, &look);
+	np_cli_look(cli, &look);
 	put_look(d, &look);
 }
 
 /* ---- What came out ---- */
+
+enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* How alike the rates of flows are, and these or, of many, their quartiles. Sorts them. */
+static void
+interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
+{
+	json_t *rates = json_array(), *quartiles = json_array();
+	double sum = 0, squares = 0;
+
+	for (uint32_t n = 0; n < i->flows; n++) {
+		sum += i->flow[n];
+		squares += i->flow[n] * i->flow[n];
+		d->failed |= i->flows <= FLOWS_SHOWN &&
+			     json_array_append_new(rates, np_json_real(i->flow[n])) != 0;
+	}
+	qsort(i->flow, i->flows, sizeof(*i->flow), by_size);
+	for (uint32_t n = 0; n <= QUARTERS; n++) {
+		uint32_t at = (uint32_t)((uint64_t)(i->flows - 1) * n / QUARTERS);
+
+		d->failed |= json_array_append_new(quartiles, np_json_real(i->flow[at])) != 0;
+	}
+	put(d, o, "flows", rates);
+	put(d, o, "flow_quartiles", quartiles);
+	put(d, o, "jain_index", np_json_real(np_jain_index(sum, squares, i->flows)));
+}
 
 void
 np_document_interim(struct np_document *d, const struct np_interim *i)
@@ -446,6 +449,9 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	put(d, o, "seconds", np_json_real(i->seconds));
 	put(d, o, "ending_ms", json_integer((json_int_t)i->ending_ms));
 	put(d, o, "flows_up", i->ramps ? json_integer((json_int_t)i->flows_up) : json_null());
+	if (i->flow != NULL) {
+		interim_flows(d, o, i);
+	}
 	d->failed |= json_array_append_new(json_object_get(d->root, "interim"), o) != 0;
 }
 
@@ -557,6 +563,84 @@ ramp(struct np_document *d, const struct np_ramp_result *r)
 		    json_integer(r->failed.by[i].count));
 	}
 	put(d, o, "connect", np_json_hist(r->hist));
+	return o;
+}
+
+/* When requests were due; null where each followed an answer. */
+static json_t *
+open_loop(struct np_document *d, const struct np_tally *t)
+{
+	const struct np_open_result *r = &t->open;
+	char text[NP_ARRIVALS_TEXT];
+	json_t *o;
+
+	if (r->rate == 0) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "arrivals", json_string(np_arrivals_text(t->plan->arrivals, text)));
+	put(d, o, "lost", json_integer((json_int_t)t->count.lost));
+	put(d, o, "spin_us", np_json_real((double)r->spin_ns / 1e3));
+	put(d, o, "outage_flow", r->outage.ns > 0 ? json_integer(r->outage.flow) : json_null());
+	put(d, o, "since_sent", np_json_hist(r->sent));
+	put(d, o, "lateness", np_json_hist(r->lateness));
+	return o;
+}
+
+/* Whose stamps there were, of how many transactions that were to have some. */
+static json_t *
+stamps(struct np_document *d, uint64_t asked, const uint64_t came[NP_STAMPS])
+{
+	json_t *o = json_object();
+
+	put(d, o, "asked", json_integer((json_int_t)asked));
+	put(d, o, "queued", json_integer((json_int_t)came[NP_STAMP_QUEUE]));
+	put(d, o, "sent", json_integer((json_int_t)came[NP_STAMP_GONE]));
+	put(d, o, "received", json_integer((json_int_t)came[NP_STAMP_CAME]));
+	return o;
+}
+
+static json_t *
+one_way(struct np_document *d, const struct np_stations *s)
+{
+	const struct np_oneway *c = &s->clocks;
+	json_t *o = json_object();
+
+	put(d, o, "first_offset_us", np_json_real(c->first_ns / 1e3));
+	put(d, o, "last_offset_us", np_json_real(c->last_ns / 1e3));
+	put(d, o, "within_us", np_json_real(c->slack_ns / 1e3));
+	put(d, o, "skew_ppm", np_json_real(1e6 * c->skew));
+	put(d, o, "clock_steps", json_integer(c->steps));
+	put(d, o, "clock_step_us", np_json_real(c->step_ns / 1e3));
+	put(d, o, "path_changes", json_integer(c->paths));
+	put(d, o, "path_there_us", np_json_real(c->path_ns[NP_THERE] / 1e3));
+	put(d, o, "path_back_us", np_json_real(c->path_ns[NP_BACK] / 1e3));
+	put(d, o, "there", np_json_hist(s->way[NP_THERE]));
+	put(d, o, "back", np_json_hist(s->way[NP_BACK]));
+	return o;
+}
+
+/* Where the time of transactions went; null where nobody asked. */
+static json_t *
+stations(struct np_document *d, const struct np_stations *s)
+{
+	json_t *o, *parts;
+
+	if (s == NULL) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "every", json_integer(s->every));
+	put(d, o, "near", stamps(d, s->asked[0], s->came[0]));
+	put(d, o, "far", stamps(d, s->asked[1], s->came[1]));
+	put(d, o, "kept", json_integer((json_int_t)s->kept));
+	put(d, o, "matched", json_integer((json_int_t)s->joined));
+	parts = part(d, o, "stations");
+	for (int i = 0; i < NP_STATIONS; i++) {
+		put(d, parts, np_station_name[i], np_json_hist(s->hist[i]));
+	}
+	put(d, o, "round_trip", np_json_hist(s->whole));
+	put(d, o, "one_way", s->told ? one_way(d, s) : json_null());
 	return o;
 }
 
@@ -789,6 +873,8 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "skew", skews(d, out));
 	put(d, o, "spread", spread(d, t));
 	put(d, o, "ramp", ramp(d, &t->ramp));
+	put(d, o, "open", open_loop(d, t));
+	put(d, o, "stations", stations(d, out->stations));
 	put(d, o, "disturbed", disturbed(d, out, record));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
@@ -826,6 +912,33 @@ put_percentiles(struct np_document *d, const struct np_look *look, const struct 
 	}
 }
 
+/* Two times in ns, in us; null: they are not known. */
+static json_t *
+between(bool told, uint64_t low, uint64_t high)
+{
+	return told ? json_pack("[o, o]", microseconds((double)low), microseconds((double)high))
+		    : json_null();
+}
+
+/* Between which times the percentiles lie; null: the times are too few to tell. */
+static json_t *
+intervals(struct np_document *d, const struct np_hist *h)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} rows[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t low, high;
+		bool told = np_hist_interval(h, rows[i].share, &low, &high);
+
+		put(d, o, rows[i].name, between(told, low, high));
+	}
+	return o;
+}
+
 /* What the times of all iterations come to, with fractions of microseconds; null without times. */
 static json_t *
 latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
@@ -849,6 +962,7 @@ latency(struct np_document *d, const struct np_look *look, const struct np_hist 
 	put(d, o, "p99.9", microseconds((double)np_hist_percentile(h, 0.999)));
 	put(d, o, "max", microseconds((double)s.max));
 	put(d, o, "stddev", microseconds(s.stddev));
+	put(d, o, "intervals", intervals(d, h));
 	return o;
 }
 
@@ -865,6 +979,63 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	put(d, d->root, "latency", latency(d, look, figures->latency));
 	put_look(d, look);
 	put(d, part(d, d->root, "display"), "oddities", np_json_oddities(figures->record));
+}
+
+/* What a step came to. */
+static json_t *
+curve_row(struct np_document *d, const struct np_knee_step *s)
+{
+	static const char *const names[NP_KNEE_SHARES] = { "p50", "p99", "p99.9" };
+	json_t *o = json_object(), *intervals = part(d, o, "intervals");
+
+	put(d, o, "rate", np_json_real(s->rate));
+	put(d, o, "runs", json_integer(s->runs));
+	put(d, o, "sent", np_json_real(s->sent));
+	put(d, o, "lost", np_json_real(s->lost));
+	put(d, o, "near_cpu", np_json_real(s->near_cpu));
+	put(d, o, "far_cpu", np_json_real(s->far_cpu));
+	for (int i = 0; i < NP_KNEE_SHARES; i++) {
+		bool known = s->timed && s->high[i] > 0;
+
+		put(d, o, names[i], known ? microseconds((double)s->ns[i]) : json_null());
+		put(d, intervals, names[i], between(known, s->low[i], s->high[i]));
+	}
+	put(d, o, "too_much", np_json_text(s->much));
+	return o;
+}
+
+void
+np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
+{
+	json_t *o, *steps = json_array();
+
+	if (d == NULL) {
+		json_decref(steps);
+		return;
+	}
+	o = part(d, d->root, "curve");
+	put(d, o, "unit", json_string(p->pattern->offers ? "bit/s" : "1/s"));
+	put(d, o, "knee", k->good > 0 ? np_json_real(k->good) : json_null());
+	for (uint32_t i = 0; i < k->steps; i++) {
+		d->failed |= json_array_append_new(steps, curve_row(d, &k->step[i])) != 0;
+	}
+	put(d, o, "steps", steps);
+}
+
+void
+np_document_beside(struct np_document *d, const struct np_plan *plan, const struct np_hist *idle,
+		   const struct np_hist *loaded)
+{
+	json_t *o;
+
+	if (d == NULL) {
+		return;
+	}
+	o = part(d, d->root, "beside");
+	put(d, o, "test", json_string(plan->bench->name));
+	put(d, o, "rate_per_s", json_integer(plan->rate));
+	put(d, o, "idle", np_json_hist(idle));
+	put(d, o, "loaded", np_json_hist(loaded));
 }
 
 void
@@ -915,25 +1086,12 @@ put_verdict(struct np_document *d, const struct np_verdict *v)
 	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
 }
 
-/* Returns 0, or errno. Closes the descriptor in any case. */
 static int
-write_out(const json_t *root, int fd)
+write_out(FILE *out, const void *root)
 {
-	FILE *file = fdopen(fd, "w");
-	int failed;
+	int failed = json_dumpf(root, out, NP_JSON_FLAGS);
 
-	if (file == NULL) {
-		failed = errno;
-		close(fd);
-		return failed;
-	}
-	errno = 0;
-	failed = json_dumpf(root, file, NP_JSON_FLAGS) != 0;
-	failed |= putc('\n', file) == EOF;
-	failed = failed ? (errno != 0 ? errno : EIO) : 0;
-	if (fclose(file) != 0 && failed == 0) {
-		failed = errno;
-	}
+	putc('\n', out);
 	return failed;
 }
 
@@ -946,16 +1104,13 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 
 	if (path == NULL) {
 		/* Whether it arrives is looked after by whoever owns that stream. */
-		json_dumpf(root, out, NP_JSON_FLAGS);
-		putc('\n', out);
+		(void)write_out(out, root);
 		return NP_OK;
 	}
 	if (np_output_open(&file, path, NP_OUTPUT_REPLACE, err) != NP_OK) {
 		return np_fail_in(err, "--json");
 	}
-	failed = write_out(root, file.fd);
-	file.fd = -1;
-	failed = np_output_end(&file, failed);
+	failed = np_output_fill(&file, write_out, root);
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "--json: write %s", path) : NP_OK;
 }
 

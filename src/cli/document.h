@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/engines.h"
-#include "cli/show.h"
+#include "cli/look.h"
 #include "out/look.h"
 #include "run/client.h"
+#include "run/knee.h"
 
 struct np_document;
 
@@ -39,6 +40,13 @@ void np_document_iteration(struct np_document *d, const struct np_outcome *out,
 /* What all iterations come to, and how that is shown. */
 void np_document_result(struct np_document *d, const struct np_look *look,
 			const struct np_figures *figures);
+
+/* The steps of --rate auto. */
+void np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k);
+
+/* What --beside measured: the latencies of the transactions that its plan says. */
+void np_document_beside(struct np_document *d, const struct np_plan *plan,
+			const struct np_hist *idle, const struct np_hist *loaded);
 
 /*
  * Why the result is what it is: a line of words, and the named values that it rests on (may be

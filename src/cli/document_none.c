@@ -1,5 +1,6 @@
 /* A build without jansson. */
 #include "cli/document.h"
+#include "cli/merge.h"
 #include "cli/saved.h"
 
 int
@@ -56,6 +57,24 @@ np_document_result(struct np_document *d, const struct np_look *look,
 }
 
 void
+np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
+{
+	(void)d;
+	(void)p;
+	(void)k;
+}
+
+void
+np_document_beside(struct np_document *d, const struct np_plan *plan, const struct np_hist *idle,
+		   const struct np_hist *loaded)
+{
+	(void)d;
+	(void)plan;
+	(void)idle;
+	(void)loaded;
+}
+
+void
 np_document_explain(struct np_document *d, const char *text, const struct np_bag *values)
 {
 	(void)d;
@@ -89,6 +108,14 @@ np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 	(void)cli;
 	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "--show: this program was built without libjansson");
+}
+
+int
+np_merge(const struct np_cli_output *o, FILE *out, struct np_err *err)
+{
+	(void)o;
+	(void)out;
+	return np_fail(err, NP_EUNSUP, 0, "--merge: this program was built without libjansson");
 }
 
 int

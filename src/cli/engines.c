@@ -7,6 +7,7 @@
 #include "cli/aim.h"
 #include "cli/document.h"
 #include "cli/eth.h"
+#include "cli/tests.h"
 
 /* The test as one of its sessions runs it. */
 static struct np_plan

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "net/llc.h"
-#include "sys/host.h"
 
 /* The interface that the control connection goes by. */
 static void
@@ -13,8 +12,7 @@ default_device(const struct np_client *c, char device[NP_ETH_NAME])
 	struct np_addr near = { .len = sizeof(near.sa) };
 
 	if (getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
-		np_addr_unmap(&near);
-		(void)np_host_device((const struct sockaddr *)&near.sa, device);
+		(void)np_addr_device(&near, device);
 	}
 }
 

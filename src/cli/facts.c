@@ -54,6 +54,12 @@ socket_type(const struct np_cli *cli)
 	return row != NULL && row->transport->bounded ? "Datagram" : "Stream";
 }
 
+static const char *
+text_or_none(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
 void
 np_facts(const struct np_cli *cli, struct np_record *r)
 {
@@ -61,8 +67,8 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	np_record_text(r, NP_M_SOCKET_TYPE, socket_type(cli));
 	np_record_int(r, NP_M_LOCAL_CPU_BIND, cli->plan.near.place.cpu);
 	np_record_int(r, NP_M_REMOTE_CPU_BIND, cli->plan.far.place.cpu);
-	np_record_text(r, NP_M_LOCAL_FILL_FILE, cli->plan.near.call.fill_file);
-	np_record_text(r, NP_M_REMOTE_FILL_FILE, cli->plan.far.call.fill_file);
+	np_record_text(r, NP_M_LOCAL_FILL_FILE, text_or_none(cli->plan.near.call.fill_file));
+	np_record_text(r, NP_M_REMOTE_FILL_FILE, text_or_none(cli->plan.far.call.fill_file));
 	np_record_text(r, NP_M_COMMAND_LINE, cli->command_line);
 	np_record_text(r, NP_M_UUID,
 		       cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made);

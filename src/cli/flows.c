@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/arrivals.h"
 #include "bench/engine/engine.h"
+#include "bench/stamps.h"
+#include "cli/tests.h"
 #include "net/cidr.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
@@ -32,12 +35,6 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	if (p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: needs a control connection, which -N leaves out");
-	}
-	if (!p->transport->connected && p->far.sock.connected) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows: %u data connections share sockets of the daemon, which "
-			       "cannot be connected (leave out -- -N)",
-			       p->flows);
 	}
 	if (p->pattern->connection_test && p->flows > p->port_max - p->port_min) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -103,18 +100,16 @@ int
 np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	const char *option = p->flows > 1                                            ? "--flows"
-			     : p->spread                                             ? "--spread"
-			     : p->near.place.threads > 1 || p->far.place.threads > 1 ? "--threads"
-			     : p->ramp > 0                                           ? "--ramp"
-			     : p->sources > 0    ? "--source-range"
-			     : p->warm_up_ms > 0 ? "--warm-up"
-			     : p->near.place.engine != NULL || p->far.place.engine != NULL
-				 ? "--engine"
-			     : cli->batch > 0        ? "--batch"
-			     : cli->segment_size > 0 ? "--segment-size"
-						     : NULL;
+	const char *option = np_plan_beyond(p);
 
+	if (option == NULL) {
+		option = p->spread                      ? "--spread"
+			 : p->near.place.threads > 1    ? "--threads"
+			 : p->near.place.engine != NULL ? "--engine"
+			 : p->batch > 0                 ? "--batch"
+			 : cli->segment_size > 0        ? "--segment-size"
+							: NULL;
+	}
 	/* That there is no such test is said behind the control connection, as netperf does. */
 	if (option == NULL || np_cli_test(cli) == NP_TEST_UNKNOWN) {
 		return NP_OK;
@@ -199,16 +194,23 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* Why such a test can't have what that option asks for; NULL: it can. */
+static int
+not_for_this(const struct np_cli *cli, const char *option, const char *why, struct np_err *err)
+{
+	return why == NULL ? NP_OK
+			   : np_fail(err, NP_EUSAGE, 0, "%s: not for this %s: %s", option,
+				     cli->bench.name, why);
+}
+
 /* Connections that come about while others are driven. */
 static int
 check_ramp(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	const char *why = np_plan_no_ramp(p);
 
-	if (why != NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "--ramp: not for this %s: %s", cli->bench.name,
-			       why);
+	if (not_for_this(cli, "--ramp", np_plan_no_ramp(p), err) != NP_OK) {
+		return err->code;
 	}
 	if (p->flows < 2) {
 		return np_fail(
@@ -231,6 +233,24 @@ check_ramp(const struct np_cli *cli, struct np_err *err)
 			       "cannot be timed (leave one of them out)");
 	}
 	return NP_OK;
+}
+
+/* Requests that are due by the clock. */
+static int
+check_rate(const struct np_cli *cli, struct np_err *err)
+{
+	if (cli->rate <= 0) {
+		return np_fail(err, NP_EUSAGE, 0, "--arrivals: needs a --rate");
+	}
+	if (cli->knee_times > 0 &&
+	    (cli->beside != NULL || cli->confidence.max > 1 || cli->clean.seconds > 0)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--rate auto: repeats the test by itself (leave out %s)",
+			       cli->beside != NULL      ? "--beside"
+			       : cli->clean.seconds > 0 ? "--clean"
+							: "-i and -I");
+	}
+	return not_for_this(cli, "--rate", np_plan_no_rate(&cli->plan), err);
 }
 
 static int
@@ -301,6 +321,12 @@ np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_e
 			       "(leave it out, or use Plumbline's netserver)",
 			       sessions);
 	}
+	if (sessions > (cli->plan.both ? 2 : 1) && cli->rate > 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--rate: not with the %u sessions that this netserver needs (leave "
+			       "--flows out, or use Plumbline's netserver)",
+			       sessions);
+	}
 	return NP_OK;
 }
 
@@ -315,6 +341,9 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	if ((p->both && check_both(cli, err) != NP_OK) ||
 	    (p->spread && check_spread(cli, err) != NP_OK) ||
 	    (p->ramp > 0 && check_ramp(cli, err) != NP_OK) ||
+	    ((cli->rate > 0 || p->arrivals != NP_ARRIVE_EVENLY) && check_rate(cli, err) != NP_OK) ||
+	    (p->stations > 0 &&
+	     not_for_this(cli, "--stations", np_stamps_why_none(p), err) != NP_OK) ||
 	    (p->sources > 0 && check_sources(cli, err) != NP_OK)) {
 		return err->code;
 	}

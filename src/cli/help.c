@@ -9,21 +9,9 @@
 #include "bench/transport/dccp.h"
 #include "bench/transport/endpoint.h"
 #include "cli/stray.h"
+#include "cli/tests.h"
 #include "opt/help.h"
-#include "stats/meaning.h"
-
-const char *
-np_help_test_at(size_t i)
-{
-	/* They move no data, or options put them together: no rows of the bench table. */
-	static const char *const others[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
-	size_t benches = 0;
-
-	while (np_bench_at(benches) != NULL) {
-		benches++;
-	}
-	return i < benches ? np_bench_at(i)->name : others[i - benches];
-}
+#include "stats/record.h"
 
 static const char usage[] = "Usage: netperf [global options] -- [test options] \n";
 
@@ -60,12 +48,12 @@ print_tests(FILE *out, const char *title, bool all)
 	char text[1024] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; np_help_test_at(i) != NULL; i++) {
+	for (size_t i = 0; np_cli_test_at(i) != NULL; i++) {
 		const struct np_bench *b = np_bench_at(i);
 		struct np_err err;
 
 		if (all || b == NULL || np_transport_probe(b->transport, &err) != NP_EUNSUP) {
-			len = np_text_add(text, sizeof(text), len, "%s ", np_help_test_at(i));
+			len = np_text_add(text, sizeof(text), len, "%s ", np_cli_test_at(i));
 		}
 	}
 	np_help_fill(out, text, fprintf(out, "%s", title), 17);
@@ -246,14 +234,14 @@ print_heading(FILE *out, unsigned scope)
 static void
 print_no_options(FILE *out, const struct np_cli *cli)
 {
-	const char *like = np_stray_test(cli->test);
+	char like[NP_NEAREST_TEXT];
 
 	if (np_cli_test(cli) != NP_TEST_UNKNOWN) {
 		fprintf(out, "%.40s has no options of its own.\n", cli->test);
 		return;
 	}
-	fprintf(out, "%.40s is not a test of this netperf%s%s (--help lists them).\n", cli->test,
-		like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
+	fprintf(out, "%.40s is not a test of this netperf%s (--help lists them).\n", cli->test,
+		np_stray_test(cli->test, like));
 }
 
 void
@@ -330,12 +318,11 @@ static void
 print_subject(FILE *out, enum np_subject subject)
 {
 	fprintf(out, "\n%s:\n", np_subject_title(subject));
-	for (int i = 0; i < NP_METRICS; i++) {
-		const struct np_meaning *m = np_meaning((enum np_metric_id)i);
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
+		const struct np_metric *m = np_metric((enum np_metric_id)i);
 
 		if (m->subject == subject) {
-			int used = fprintf(out, "  %-27s %-8s",
-					   np_metric((enum np_metric_id)i)->name, m->unit);
+			int used = fprintf(out, "  %-27s %-8s", m->name, m->unit);
 
 			np_help_fill(out, m->words, used, 39);
 		}

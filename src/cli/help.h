@@ -4,13 +4,9 @@
 #ifndef NP_CLI_HELP_H
 #define NP_CLI_HELP_H
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "cli/args.h"
-
-/* Name i of all tests, those of the bench table first; NULL behind the last. */
-const char *np_help_test_at(size_t i);
 
 /* What most people need, in two screens of 24 lines. */
 void np_help_short(FILE *out);

@@ -17,6 +17,8 @@
 #include "bench/transport/endpoint.h"
 #include "cli/aim.h"
 #include "cli/args.h"
+#include "cli/beside.h"
+#include "cli/capture.h"
 #include "cli/ceilings.h"
 #include "cli/document.h"
 #include "cli/engines.h"
@@ -24,6 +26,7 @@
 #include "cli/facts.h"
 #include "cli/flows.h"
 #include "cli/help.h"
+#include "cli/merge.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/progress.h"
@@ -31,7 +34,7 @@
 #include "cli/show.h"
 #include "cli/stray.h"
 #include "cli/tell_evidence.h"
-#include "cli/wire.h"
+#include "cli/tests.h"
 #include "config.h"
 #include "net/addr.h"
 #include "net/capture.h"
@@ -44,11 +47,46 @@
 /* Signals taken so far, and the last of them: the handler's, and read by the controller. */
 static _Atomic int signals_taken, signal_last;
 
+/* The descriptor by which the line of --progress was drawn, while it is there; else 0. */
+static atomic_int line_drawn;
+
 static void
 on_signal(int sig)
 {
 	signal_last = sig;
 	signals_taken++;
+}
+
+static void handle_end(int sig);
+
+/* Do as without a handler, but for the line. Comes back when a program that was stopped goes on. */
+static void
+on_end(int sig)
+{
+	int error = errno;
+	sigset_t one;
+
+	np_progress_erase(&line_drawn);
+	signal(sig, SIG_DFL);
+	raise(sig);
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	handle_end(sig);
+	errno = error;
+}
+
+/* A signal that is ignored does nothing. */
+static void
+handle_end(int sig)
+{
+	struct sigaction sa = { .sa_flags = 0 };
+
+	if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_DFL) {
+		sa.sa_handler = on_end;
+		sa.sa_flags = SA_RESTART;
+		sigaction(sig, &sa, NULL);
+	}
 }
 
 /* What a run needs that is not the user's to say. */
@@ -57,15 +95,18 @@ struct session {
 	struct np_client client;
 	struct np_target target;
 	struct np_ends ends;
-	struct np_trial trial; /* what is run, once or again and again */
-	struct np_eth eth;     /* of a test of the link layer; fd 0: it is none */
+	struct np_trial trial;        /* what is run, once or again and again */
+	struct np_cli_beside *beside; /* what runs beside it; NULL: nothing */
+	struct np_eth eth;            /* of a test of the link layer; fd 0: it is none */
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: a document stands there */
 	struct np_document *document; /* NULL: none is asked for */
 	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
 	sigset_t let_in;
-	uint64_t surplus;  /* responses of all iterations that could not be told apart */
+	struct np_knee knee; /* of --rate auto */
+	bool limited;        /* the generator, in one of them (np_open_judge()) */
+	uint64_t surplus;    /* responses of all iterations that could not be told apart */
 	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
 };
 
@@ -91,7 +132,6 @@ take_signals(struct session *s)
 	}
 	s->client.signals.let_in = &s->let_in;
 	s->client.signals.received = &signals_taken;
-	np_progress_leave_signals(s->progress);
 }
 
 /* A user should know what a silent netperf is waiting for. */
@@ -150,7 +190,7 @@ wait_before(struct session *s, struct np_err *err)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
-	bool again = s->cli.wait_s > 0 && !s->cli.plan.no_control;
+	bool again = (s->cli.wait_s > 0 && !s->cli.plan.no_control) || s->beside != NULL;
 	struct timespec left;
 
 	if (again && s->cli.target.local_port[0] != '\0') {
@@ -160,12 +200,20 @@ wait_before(struct session *s, struct np_err *err)
 	if (again) {
 		np_client_close(&s->client);
 	}
-	np_progress_wait(s->progress, s->cli.wait_s);
-	while (signals_taken == 0 && np_now() < until) {
-		ppoll(NULL, 0, np_left(until, &left), &s->let_in);
+	if (s->cli.wait_s > 0) {
+		np_live_step(s->client.live, NP_LIVE_WAITING, (uint64_t)s->cli.wait_s * NP_SEC);
 	}
-	np_progress_wait(s->progress, 0);
-	return again ? np_trial_connect(&s->trial, err) : NP_OK;
+	while (signals_taken == 0 && np_now() < until) {
+		ppoll(NULL, 0, np_left(np_live_until(s->client.live, until), &left), &s->let_in);
+		np_live_look(s->client.live, NULL);
+	}
+	if (s->beside != NULL && np_beside_alone(&s->beside->run, &s->trial, err) != NP_OK) {
+		return np_fail_in(err, s->cli.bench.name);
+	}
+	if (!again || np_trial_connect(&s->trial, err) == NP_OK) {
+		return NP_OK;
+	}
+	return s->beside != NULL ? np_fail_in(err, "with --beside") : (int)err->code;
 }
 
 /* In the style of --human, which says more than the figures. */
@@ -211,9 +259,13 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 
 	np_facts(cli, record);
 	np_repeat_conclude(repeat, timed, record);
-	np_show_look(cli, &s->look);
+	np_cli_look(cli, &s->look);
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
 	np_document_result(s->document, &s->look, &figures);
+	if (s->beside != NULL) {
+		np_document_beside(s->document, &s->beside->cli.plan, s->beside->run.idle,
+				   s->beside->run.loaded);
+	}
 	if (s->out != NULL && s->look.style == NP_STYLE_HUMAN) {
 		print_human(s, repeat, last, &figures);
 	} else if (s->out != NULL) {
@@ -246,11 +298,49 @@ take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 		np_show_tcp_info(&out->tally);
 	}
 	np_show_ramp(cli, &out->tally);
+	s->limited |= np_show_open(cli, &out->tally);
+	if (s->out != NULL) {
+		np_show_stations(cli, out->stations);
+	}
 	np_show_degraded(cli, &out->tally);
 	s->surplus += out->tally.count.surplus;
 	np_document_iteration(s->document, out, &one->record, whole);
 	np_repeat_add_clean(repeat, &one->record, out->clean);
 	return np_repeat_add(repeat, &one->record, out->tally.hist, err);
+}
+
+/* A np_knee's tell(). */
+static void
+show_step(void *session, const struct np_plan *p, const struct np_knee_step *step)
+{
+	struct np_shown *progress = ((const struct session *)session)->progress;
+
+	np_progress_pause(progress, stderr);
+	np_show_knee_step(p, step);
+	np_progress_resume(progress, stderr);
+}
+
+static int
+find_knee(struct session *s, struct np_trial_result *one, struct np_err *err)
+{
+	int rc = np_knee_find(&s->knee, &s->trial, one, err);
+
+	np_document_curve(s->document, &s->cli.plan, &s->knee);
+	np_progress_pause(s->progress, stderr);
+	np_show_knee(&s->cli.plan, &s->knee);
+	np_progress_resume(s->progress, stderr);
+	return rc;
+}
+
+static int
+run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
+{
+	int rc = s->beside != NULL   ? np_beside_trial(&s->beside->run, &s->trial, one, err)
+		 : s->knee.times > 0 ? find_knee(s, one, err)
+				     : np_trial(&s->trial, one, err);
+
+	np_beside_report(s->beside != NULL ? &s->beside->run : NULL, &one->record);
+	return rc;
 }
 
 /* The test, as often as it takes. The last iteration stays in *one; it may have no figures. */
@@ -268,7 +358,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		}
 		np_trial_result_free(one);
 		np_progress_iteration(s->progress, repeat->done + 1);
-		rc = np_trial(&s->trial, one, err);
+		rc = run_trial(s, one, err);
 		if (rc != NP_OK && !one->out.measured) {
 			return rc;
 		}
@@ -304,11 +394,19 @@ measure(struct session *s, struct np_err *err)
 		tell_result(s, &repeat, &one.out, &record);
 		fflush(stdout);
 		np_show_surplus(stderr, cli, s->surplus);
+		np_show_refused(stderr, cli, &one.out);
 		np_show_clean(stderr, cli, &repeat);
+		np_cli_beside_show(s->beside, s->out != NULL && s->look.style == NP_STYLE_CLASSIC,
+				   stderr);
 		np_cli_tell_evidence(cli, &one.out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.collect.capture);
 	s->client.collect.capture = NULL;
+	s->limited |= s->beside != NULL && s->beside->run.limits[0] != '\0';
+	if (rc == NP_OK && s->limited && cli->confidence.strict) {
+		rc = np_fail(err, NP_EUNSUP, 0,
+			     "--strict: what was sent is not what --rate asks for");
+	}
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
@@ -331,7 +429,8 @@ prepare(struct session *s, struct np_err *err)
 	    np_aim_data(cli, &s->client, &s->ends, s->out, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
+	if (np_cli_beside_aim(s->beside, &s->client, err) != NP_OK ||
+	    np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
 	    np_flows_check_sessions(cli, sessions, err) != NP_OK) {
 		return err->code;
 	}
@@ -342,7 +441,7 @@ prepare(struct session *s, struct np_err *err)
 		s->client.hooks.agreed = show_agreed;
 	}
 	if (s->out != NULL) {
-		np_show_banner(s->out, cli, &s->ends);
+		np_cli_banner(s->out, cli, &s->ends);
 	}
 	np_document_begin(s->document, cli, &s->client, &s->ends);
 	return NP_OK;
@@ -358,8 +457,8 @@ prepare_collecting(struct session *s, struct np_err *err)
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
 	s->client.collect.cycles = cli->evidence.cycles;
-	return np_wire_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
-			    &s->client.collect, err);
+	return np_cli_capture_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
+				   &s->client.collect, err);
 }
 
 static int
@@ -390,10 +489,14 @@ run_bench(struct session *s, struct np_err *err)
 		return rc;
 	}
 	s->trial.unit = np_cli_unit(cli);
+	s->knee.times = cli->knee_times;
+	s->knee.tell = show_step;
+	s->knee.ctx = s;
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
 	if (cli->output.interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) == 0) {
+		np_show_interim_flows(&s->interim);
 		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
 		s->client.watch.look = show_interim;
 		s->client.watch.ctx = s;
@@ -429,11 +532,22 @@ ask_rate(struct session *s, struct np_err *err)
 	return NP_OK;
 }
 
+/* netperf connects first, and finds a missing daemon in the place of the wrong name. */
+static int
+refuse_test(const struct session *s, struct np_err *err)
+{
+	char like[NP_NEAREST_TEXT];
+
+	np_phrases_unknown_test(s->out, &s->cli);
+	return np_fail(err, NP_EUSAGE, 0,
+		       "-t: %s is not a test of this netperf%s (--help lists them)", s->cli.test,
+		       np_stray_test(s->cli.test, like));
+}
+
 static int
 run_test(struct session *s, struct np_err *err)
 {
 	const struct np_cli *cli = &s->cli;
-	const char *like;
 
 	switch (np_cli_test(cli)) {
 	case NP_TEST_BENCH:
@@ -449,16 +563,27 @@ run_test(struct session *s, struct np_err *err)
 	case NP_TEST_UNKNOWN:
 		break;
 	}
-	if (s->out != NULL) {
-		np_phrases_unknown_test(s->out, cli);
-	}
-	like = np_stray_test(cli->test);
-	return np_fail(err, NP_EUSAGE, 0,
-		       "-t: %s is not a test of this netperf%s%s (--help lists them)", cli->test,
-		       like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
+	return refuse_test(s, err);
 }
 
-/* Connect first, as netperf does: an unknown test is told from a missing daemon. */
+/* What a test would refuse before it begins, or leave out as netperf does. */
+static int
+dry_run(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+
+	if (np_cli_test(cli) != NP_TEST_BENCH) {
+		return np_cli_test(cli) == NP_TEST_UNKNOWN ? refuse_test(s, err) : NP_OK;
+	}
+	if (np_cli_settle(cli, err) != NP_OK || np_cli_capture_settle(cli, err) != NP_OK ||
+	    np_cli_beside_new(cli, &s->beside, err) != NP_OK) {
+		return err->code;
+	}
+	return cli->notes.len == 0 ? NP_OK
+				   : np_fail(err, NP_EUSAGE, 0,
+					     "--dry-run: the test would not be what was asked for");
+}
+
 static int
 connect_and_run(struct session *s, struct np_err *err)
 {
@@ -467,15 +592,13 @@ connect_and_run(struct session *s, struct np_err *err)
 
 	if (!cli->plan.no_control && np_trial_connect(&s->trial, err) != NP_OK) {
 		np_progress_end(s->progress);
-		if (s->out != NULL) {
-			np_phrases_control(s->out, &cli->target, &s->client);
-		}
+		np_phrases_control(s->out, &cli->target, &s->client);
 		return err->code;
 	}
 	take_signals(s);
 	rc = run_test(s, err);
 	np_progress_end(s->progress);
-	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->out != NULL &&
+	if (rc == NP_ECONTROL && s->client.remote_error != 0 &&
 	    s->partial[0] == '\0') { /* else a result, of which netperf prints none, is the end */
 		np_phrases_remote_error(s->out, s->client.remote_error);
 	}
@@ -492,15 +615,18 @@ connect_and_run(struct session *s, struct np_err *err)
 static int
 run_with_line(struct session *s, struct np_err *err)
 {
+	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
 	int rc;
 
 	if (np_cli_test(&s->cli) == NP_TEST_BENCH) {
-		s->progress = np_progress_begin(&s->cli);
-		s->client.seat = np_live_join(np_progress_live(s->progress));
+		s->progress = np_progress_begin(&s->cli, &line_drawn);
+		s->client.live = np_progress_live(s->progress);
+	}
+	for (size_t i = 0; s->progress != NULL && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		handle_end(ends[i]);
 	}
 	rc = connect_and_run(s, err);
-	np_progress_end(s->progress);
-	np_live_leave(s->client.seat);
+	s->client.live = NULL;
 	np_progress_free(s->progress);
 	return rc;
 }
@@ -516,6 +642,9 @@ run(struct session *s, struct np_err *err)
 	}
 	np_aim_default_host(&cli->target);
 	np_uuid_make(cli->output.uuid_made);
+	if (cli->dry_run) {
+		return dry_run(s, err);
+	}
 	if (cli->list_engines) {
 		return np_engines_list(cli, &s->client, err);
 	}
@@ -523,11 +652,15 @@ run(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	s->out = s->document != NULL && cli->output.json_file == NULL ? NULL : stdout;
+	if (np_cli_test(cli) == NP_TEST_UNKNOWN) {
+		return refuse_test(s, err);
+	}
 	if ((np_cli_test(cli) == NP_TEST_BENCH ? np_cli_settle(cli, err)
 					       : np_flows_check_none(cli, err)) != NP_OK) {
 		return err->code;
 	}
-	if (np_wire_settle(cli, err) != NP_OK) {
+	if (np_cli_capture_settle(cli, err) != NP_OK ||
+	    np_cli_beside_new(cli, &s->beside, err) != NP_OK) {
 		return err->code;
 	}
 	np_aim_control(cli, &s->target);
@@ -561,6 +694,7 @@ write_document(struct session *s, int rc, const struct np_err *failed)
 		fprintf(stderr, "netperf: %s\n", err.msg);
 		status = np_errc_status(err.code);
 	}
+	np_show_interim_free(&s->interim);
 	np_document_free(s->document);
 	return status;
 }
@@ -657,9 +791,11 @@ main(int argc, char **argv)
 	np_phrases_option(stderr, argv[0], &s.cli.notes);
 	status = rc == NP_OK ? print_texts(&s.cli) : -1;
 	if (rc == NP_OK && status < 0) {
-		rc =
-		    s.cli.output.show != NULL ? np_saved_show(&s.cli, stdout, &err) : run(&s, &err);
+		rc = s.cli.output.merge          ? np_merge(&s.cli.output, stdout, &err)
+		     : s.cli.output.show != NULL ? np_saved_show(&s.cli, stdout, &err)
+						 : run(&s, &err);
 	}
+	np_cli_beside_free(s.beside);
 	np_cli_free(&s.cli);
 	return status >= 0 ? (fflush(stdout) == 0 ? status : 1) : conclude(rc, &s, &err);
 }

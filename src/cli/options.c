@@ -11,50 +11,62 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "bench/engine/engine.h"
+#include "bench/open.h"
 #include "bench/transport/dccp.h"
 #include "bench/transport/tls.h"
+#include "net/addr.h"
 #include "net/cidr.h"
+#include "run/knee.h"
 #include "sys/affinity.h"
 #include "wire/ext.h"
 
 /* --- values with a grammar of their own --------------------------------------------------------
  */
 
-/* The family part of -H and -L: netperf looks for single characters of it. */
+/* The family part of -H and -L: netperf looks for single characters of it, which addresses have,
+ * too. */
 static int
-parse_family(const char *word)
+parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 {
+	bool none = word[strspn(word, "AF_afINETinetPVpvUSCusc046")] != '\0';
+	int family = AF_UNSPEC;
+
 	if (strchr(word, '6') != NULL) {
-		return AF_INET6;
+		family = AF_INET6;
+	} else if (strstr(word, "inet") != NULL || strchr(word, '4') != NULL) {
+		family = AF_INET;
+	} else if (strstr(word, "unspec") == NULL && strchr(word, '0') == NULL) {
+		np_text_to_script(
+		    stdout,
+		    "WARNING! %s not recognized as an address family, using AF_UNPSEC\n"
+		    "Are you sure netperf was configured for that address family?\n",
+		    word);
+		none = true;
 	}
-	if (strstr(word, "inet") != NULL || strchr(word, '4') != NULL) {
-		return AF_INET;
+	if (none) {
+		NP_NOTE(&cli->notes,
+			"-%c: %.60s is not an address family (4 or 6): %s, as in netperf\n",
+			o->letter, word, np_family_name(family));
 	}
-	if (strstr(word, "unspec") == NULL && strchr(word, '0') == NULL) {
-		/* On stdout, where clients of netperf's know it from. */
-		printf("WARNING! %s not recognized as an address family, using AF_UNPSEC\n"
-		       "Are you sure netperf was configured for that address family?\n",
-		       word);
-	}
-	return AF_UNSPEC;
+	return family;
 }
 
 static int
-set_name(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_name(const struct np_setting *set)
 {
-	struct np_name *name = (struct np_name *)((char *)ctx + o->to);
+	struct np_name *name = set->to;
 	struct np_pair pair;
 
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (np_pair_split(set->arg, &pair, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (pair.first != NULL && np_text_copy(name->text, sizeof(name->text), pair.first) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "a name of more than %zu characters",
+		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters",
 			       sizeof(name->text) - 1);
 	}
 	name->given = name->given || pair.first != NULL;
 	if (pair.second != NULL) {
-		name->family = parse_family(pair.second);
+		name->family = parse_family(set->ctx, set->row, pair.second);
 	}
 	return NP_OK;
 }
@@ -80,174 +92,146 @@ cut_mask(char *name, int32_t *mask, struct np_err *err)
 
 /* -H and -L of the data connection: bits of the address that a mask leaves free are random. */
 static int
-set_data_name(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_data_name(const struct np_setting *set)
 {
-	struct np_name *name = (struct np_name *)((char *)ctx + o->to);
+	struct np_name *name = set->to;
 
-	if (set_name(ctx, o, arg, err) != NP_OK) {
-		return err->code;
+	if (set_name(set) != NP_OK) {
+		return set->err->code;
 	}
-	return cut_mask(name->text, (int32_t *)(void *)((char *)ctx + o->to2), err);
+	return cut_mask(name->text, (int32_t *)(void *)((char *)set->ctx + set->row->to2),
+			set->err);
 }
 
 /*
- * A port number or a service's name, as text for the resolver; NULL: leave what is there. How large
- * it may be is known when the host, or the test, is.
+ * A port number or a service's name, as text for the resolver. How large it may be is known when
+ * the host, or the test, is.
  */
 static int
-copy_port(char out[32], const char *text, struct np_err *err)
+take_port_name(const struct np_setting *set)
 {
 	int64_t n;
 
-	if (text != NULL && ((np_parse_int(text, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
-			     np_text_copy(out, 32, text) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
-			       text);
+	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
+	    np_text_copy(set->to, NP_PORT_TEXT, set->arg) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s is not a port (0 to 65535, or a service)", set->arg);
 	}
 	return NP_OK;
 }
 
 static int
-set_control_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	if (copy_port(cli->target.port, pair.first, err) != NP_OK ||
-	    copy_port(cli->target.local_port, pair.second, err) != NP_OK) {
-		return err->code;
-	}
-	return NP_OK;
-}
-
-static int
-parse_port(const char *text, uint32_t *out, struct np_err *err)
+take_port(const struct np_setting *set)
 {
 	const struct servent *s;
-	char checked[32];
+	char checked[NP_PORT_TEXT];
+	const struct np_setting name = { .to = checked, .arg = set->arg, .err = set->err };
+	uint32_t *port = set->to;
 	int64_t n;
 
-	if (copy_port(checked, text, err) != NP_OK) {
-		return err->code;
+	if (take_port_name(&name) != NP_OK) {
+		return set->err->code;
 	}
-	if (np_parse_int(text, &n) == 0) {
-		*out = (uint32_t)n;
+	if (np_parse_int(set->arg, &n) == 0) {
+		*port = (uint32_t)n;
 		return NP_OK;
 	}
-	s = getservbyname(text, NULL);
+	s = getservbyname(set->arg, NULL);
 	if (s == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is neither a port number nor a known service",
-			       text);
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s is neither a port number nor a known service", set->arg);
 	}
-	*out = ntohs((uint16_t)s->s_port);
-	return NP_OK;
-}
-
-/* A pair of ports of which one word means both. */
-static int
-parse_ports(const char *arg, uint32_t *first, uint32_t *second, struct np_err *err)
-{
-	struct np_pair pair;
-
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	if (pair.first != NULL && parse_port(pair.first, first, err) != NP_OK) {
-		return err->code;
-	}
-	if (!pair.comma) {
-		*second = *first;
-		return NP_OK;
-	}
-	return pair.second != NULL ? parse_port(pair.second, second, err) : NP_OK;
-}
-
-static int
-set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-
-	struct np_pair pair;
-	const char *remote;
-
-	(void)o;
-	if (parse_ports(arg, &cli->plan.near.sock.port, &cli->plan.far.sock.port, err) != NP_OK ||
-	    np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	/* As the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
-	if (pair.first != NULL) {
-		np_text_copy(cli->data.local_port, sizeof(cli->data.local_port), pair.first);
-	}
-	remote = pair.comma ? pair.second : pair.first;
-	if (remote != NULL) {
-		np_text_copy(cli->data.port, sizeof(cli->data.port), remote);
-	}
+	*port = ntohs((uint16_t)s->s_port);
 	return NP_OK;
 }
 
 static int
-set_port_range(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_data_ports(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	/* And as the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
+	static const struct np_option numbers = {
+		.kind = NP_OPT_BOTH_WORDS,
+		.to = offsetof(struct np_cli, plan.near.sock.port),
+		.to2 = offsetof(struct np_cli, plan.far.sock.port),
+		.set = take_port,
+	}, names = {
+		.kind = NP_OPT_BOTH_WORDS,
+		.to = offsetof(struct np_cli, data.local_port),
+		.to2 = offsetof(struct np_cli, data.port),
+		.set = take_port_name,
+	};
 
-	(void)o;
-	if (parse_ports(arg, &cli->plan.port_min, &cli->plan.port_max, err) != NP_OK) {
-		return err->code;
+	if (np_option_set(&numbers, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
+	}
+	return np_option_set(&names, set->arg, set->ctx, set->err);
+}
+
+static int
+set_port_range(const struct np_setting *set)
+{
+	static const struct np_option range = {
+		.kind = NP_OPT_BOTH_WORDS,
+		.to = offsetof(struct np_cli, plan.port_min),
+		.to2 = offsetof(struct np_cli, plan.port_max),
+		.set = take_port,
+	};
+	struct np_cli *cli = set->ctx;
+
+	if (np_option_set(&range, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (cli->plan.port_max > UINT16_MAX) {
-		return np_fail(err, NP_EUSAGE, 0, "%u is not a port (0 to 65535, or a service)",
-			       cli->plan.port_max);
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%u is not a port (0 to 65535, or a service)", cli->plan.port_max);
 	}
 	if (cli->plan.port_min == 0 || cli->plan.port_max < cli->plan.port_min) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a range of ports (try 10000,20000)",
-			       arg);
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s is not a range of ports (try 10000,20000)", set->arg);
 	}
 	return NP_OK;
 }
 
 static int
-set_unit(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_unit(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	(void)err;
-	cli->output.unit = *arg == '?' ? '\0' : *arg;
+	cli->output.unit = *set->arg == '?' ? '\0' : *set->arg;
 	return NP_OK;
 }
 
 static int
-set_fill_files(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+take_path(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
+	return np_plan_path(set->to, set->arg, set->err);
+}
 
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+static int
+set_fill_files(const struct np_setting *set)
+{
+	static const struct np_option files = {
+		.kind = NP_OPT_EACH_WORD,
+		.to = offsetof(struct np_cli, plan.near.call.fill_file),
+		.to2 = offsetof(struct np_cli, plan.far.call.fill_file),
+		.set = take_path,
+	};
+	struct np_cli *cli = set->ctx;
+	const char *far;
+
+	if (np_option_set(&files, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
 	}
-	if (pair.second != NULL && strlen(pair.second) > 31) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "%s: Remote fill file name must be less than 32 characters",
-			       pair.second);
-	}
-	if (pair.first != NULL) {
-		snprintf(cli->plan.near.call.fill_file, NP_FILL_MAX, "%s", pair.first);
-	}
-	if (pair.second != NULL) {
-		snprintf(cli->plan.far.call.fill_file, NP_FILL_MAX, "%s", pair.second);
-	}
-	return NP_OK;
+	far = cli->plan.far.call.fill_file;
+	return far == NULL || strlen(far) < 32
+		   ? NP_OK
+		   : np_fail(set->err, NP_ECONTROL, 0,
+			     "%s: Remote fill file name must be less than 32 characters", far);
 }
 
 /* A type of service by name or number; -1 for what is neither, as netperf lets that pass. */
-static int32_t
-parse_tos(const char *text)
+static int
+take_tos(const struct np_setting *set)
 {
 	static const struct {
 		const char *name;
@@ -262,80 +246,37 @@ parse_tos(const char *text)
 		{ "cs6", 0xc0 },      { "cs7", 0xe0 },        { "ef", 0xb8 },
 		{ "lowdelay", 0x10 }, { "throughput", 0x08 }, { "reliability", 0x04 },
 	};
+	struct np_cli *cli = set->ctx;
+	int32_t *tos = set->to;
 	char *end;
-	long n;
+	long n = strtol(set->arg, &end, 0);
 
+	*tos = *end == '\0' && n >= 0 && n <= 255 ? (int32_t)n : -1;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcasecmp(text, names[i].name) == 0) {
-			return names[i].value;
+		if (strcasecmp(set->arg, names[i].name) == 0) {
+			*tos = names[i].value;
 		}
 	}
-	n = strtol(text, &end, 0);
-	return *text != '\0' && *end == '\0' && n >= 0 && n <= 255 ? (int32_t)n : -1;
-}
-
-static int
-set_tos(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	if (pair.first != NULL) {
-		cli->plan.near.sock.tos = parse_tos(pair.first);
-	}
-	if (!pair.comma) {
-		cli->plan.far.sock.tos = cli->plan.near.sock.tos;
-	} else if (pair.second != NULL) {
-		cli->plan.far.sock.tos = parse_tos(pair.second);
+	if (*tos < 0) {
+		NP_NOTE(&cli->notes,
+			"-Y %.40s: ignored, as in netperf: not a type of service (try cs1, ef or "
+			"0x10)\n",
+			set->arg);
 	}
 	return NP_OK;
-}
-
-/* A name for each end, with room for size bytes; one word means both ends. limit: words before the
- * number of characters that there may be. */
-static int
-set_names(const char *arg, char *near, char *far, size_t size, const char *limit,
-	  struct np_err *err)
-{
-	struct np_pair pair;
-	const char *remote;
-
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	remote = pair.comma ? pair.second : pair.first;
-	if ((pair.first != NULL && np_text_copy(near, size, pair.first) != 0) ||
-	    (remote != NULL && np_text_copy(far, size, remote) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: %s %zu characters", arg, limit, size - 1);
-	}
-	return NP_OK;
-}
-
-static int
-set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-
-	(void)o;
-	return set_names(arg, cli->plan.near.sock.cong, cli->plan.far.sock.cong,
-			 sizeof(cli->plan.near.sock.cong), "a name of more than", err);
 }
 
 /* A congestion control of DCCP's, which both ends have to announce. */
 static int
-set_ccid(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_ccid(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	struct np_plan *p = &cli->plan;
 	int64_t n;
 
-	(void)o;
-	if (np_parse_int(arg, &n) != 0 || n < 1 || n > NP_CCID_MOST) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is not a CCID (try 2 or 3)", arg);
+	if (np_parse_int(set->arg, &n) != 0 || n < 1 || n > NP_CCID_MOST) {
+		return np_fail(set->err, NP_EUSAGE, 0, "'%.40s' is not a CCID (try 2 or 3)",
+			       set->arg);
 	}
 	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), NP_CCID_NAME "%d", (int)n);
 	memcpy(p->far.sock.cong, p->near.sock.cong, sizeof(p->far.sock.cong));
@@ -343,216 +284,173 @@ set_ccid(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 }
 
 static int
-set_service(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_service(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (!np_dccp_service(arg, &cli->plan.service)) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is not a service code (try SC:test)",
-			       arg);
+	if (!np_dccp_service(set->arg, &cli->plan.service)) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "'%.40s' is not a service code (try SC:test)", set->arg);
 	}
 	return NP_OK;
 }
 
-/* One end's processor, or its list of them. NULL: leave what is there. */
+/* One end's processor, or its list of them. */
 static int
-take_cpus(const char *text, struct np_place *place, struct np_err *err)
+take_cpus(const struct np_setting *set)
 {
 	static const struct np_option one = {
 		.kind = NP_OPT_COUNT,
 		.to = offsetof(struct np_place, cpu),
 		.max = 65535,
 	};
+	struct np_place *place = set->to;
 	char again[NP_CPU_TURNS_TEXT];
 	const char *why;
 
-	if (text == NULL) {
-		return NP_OK;
-	}
 	place->turns.count = 0;
-	if (text[0] == '\0' || strpbrk(text + 1, "-+:") == NULL) {
-		return np_option_set(&one, text, place, err);
+	if (set->arg[0] == '\0' || strpbrk(set->arg + 1, "-+:") == NULL) {
+		return np_option_set(&one, set->arg, place, set->err);
 	}
 	place->cpu = -1;
-	why = np_cpu_turns_parse(&place->turns, text);
+	why = np_cpu_turns_parse(&place->turns, set->arg);
 	if (why != NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is %s", text, why);
+		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is %s", set->arg, why);
 	}
 	if (!np_cpu_turns_text(&place->turns, again, sizeof(again))) {
-		return np_fail(err, NP_EUSAGE, 0,
+		return np_fail(set->err, NP_EUSAGE, 0,
 			       "%.40s is longer than %zu characters (ranges are shorter: 0-7, "
 			       "0-14:2)",
-			       text, sizeof(again) - 1);
+			       set->arg, sizeof(again) - 1);
 	}
 	return NP_OK;
 }
 
 static int
-set_cpus(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_cpus(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
+	static const struct np_option places = {
+		.kind = NP_OPT_BOTH_WORDS,
+		.to = offsetof(struct np_cli, plan.near.place),
+		.to2 = offsetof(struct np_cli, plan.far.place),
+		.set = take_cpus,
+	};
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
 	cli->bound = true;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (strcmp(set->arg, "") == 0 || strcmp(set->arg, ",") == 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "'%s' holds no value", set->arg);
 	}
-	if (pair.first == NULL && pair.second == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "'%s' holds no value", arg);
-	}
-	if (take_cpus(pair.first, &cli->plan.near.place, err) != NP_OK) {
-		return err->code;
-	}
-	return take_cpus(pair.comma ? pair.second : pair.first, &cli->plan.far.place, err);
+	return np_option_set(&places, set->arg, set->ctx, set->err);
 }
 
 static int
-set_timeout(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_timeout(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	int64_t n;
 
-	(void)o;
-	if (np_parse_int(arg, &n) != 0 || n < 1 || n > 3600) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a time-out (1 to 3600 seconds)", arg);
+	if (np_parse_int(set->arg, &n) != 0 || n < 1 || n > 3600) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%s is not a time-out (1 to 3600 seconds)",
+			       set->arg);
 	}
 	cli->plan.timeout_ms = (uint32_t)n * 1000;
 	return NP_OK;
 }
 
 static int
-set_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_family(const struct np_setting *set)
 {
-	int family = o->letter == '6' ? AF_INET6 : AF_INET;
+	int family = set->row->letter == '6' ? AF_INET6 : AF_INET;
 
-	(void)arg;
-	(void)err;
-	memcpy((char *)ctx + o->to, &family, sizeof(family));
+	memcpy(set->to, &family, sizeof(family));
 	return NP_OK;
 }
 
 static int
-set_control_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_control_family(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
 	/* What -H and -L said before is overridden, and what they say later overrides. */
-	set_family(ctx, o, arg, err);
+	set_family(set);
 	cli->target.host.family = cli->target.local.family = cli->target.family;
 	return NP_OK;
 }
 
 /* Counts beyond 32 bits mean "as many as you like", as scripts write 10G. */
 static int
-set_bursts(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+take_burst(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-	uint32_t *to[] = { &cli->plan.near.call.interval_burst,
-			   &cli->plan.far.call.interval_burst };
+	uint32_t *burst = set->to;
+	int64_t n;
 
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (np_parse_count(set->arg, &n) != 0 || n < 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%s is not a number of operations (try 16)",
+			       set->arg);
 	}
-	for (int i = 0; i < 2; i++) {
-		const char *word = i == 0 ? pair.first : pair.second;
-		int64_t n;
-
-		if (word == NULL) {
-			continue;
-		}
-		if (np_parse_count(word, &n) != 0 || n < 0) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "%s is not a number of operations (try 16)", word);
-		}
-		*to[i] = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-	}
+	*burst = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 	return NP_OK;
 }
 
 /* netperf's times: the first of m, u and s in the word is the unit; without one, milliseconds. */
 static int
-parse_interval(const char *word, uint32_t *out, struct np_err *err)
+take_interval(const struct np_setting *set)
 {
+	uint32_t *interval_us = set->to;
 	double unit = 1000;
 	char *end;
-	double n = strtod(word, &end);
+	double n = strtod(set->arg, &end);
 
 	if (strchr(end, 'm') == NULL && strchr(end, 'u') != NULL) {
 		unit = 1;
 	} else if (strchr(end, 'm') == NULL && strchr(end, 's') != NULL) {
 		unit = 1e6;
 	}
-	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not an interval (try 10ms or 500us)",
-			       word);
+	if (end == set->arg || !(n >= 0 && n * unit <= 3.6e9)) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%s is not an interval (try 10ms or 500us)",
+			       set->arg);
 	}
-	*out = (uint32_t)(n * unit);
-	return NP_OK;
-}
-
-static int
-set_intervals(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK ||
-	    (pair.first != NULL &&
-	     parse_interval(pair.first, &cli->plan.near.call.interval_us, err) != NP_OK) ||
-	    (pair.second != NULL &&
-	     parse_interval(pair.second, &cli->plan.far.call.interval_us, err) != NP_OK)) {
-		return err->code;
-	}
+	*interval_us = (uint32_t)(n * unit);
 	return NP_OK;
 }
 
 /* -c and -C: netperf takes a calibration rate, of which Linux has no need. */
 static int
-set_cpu(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_cpu(const struct np_setting *set)
 {
 	static const bool yes = true;
 
-	(void)arg;
-	(void)err;
-	memcpy((char *)ctx + o->to, &yes, sizeof(yes));
+	memcpy(set->to, &yes, sizeof(yes));
 	return NP_OK;
 }
 
 static int
-set_debug(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_debug(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	(void)arg;
-	(void)err;
 	cli->output.debug++;
 	return NP_OK;
 }
 
 /* Seconds, negative ones too: netperf then reads the clock more often, which ours need not. */
 static int
-set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_interim(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	struct np_pair pair;
 	char *end;
 	double s = 1;
 
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (np_pair_split(set->arg, &pair, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (pair.first != NULL) {
 		s = strtod(pair.first, &end);
 		if (end == pair.first || !(s > -86400 && s < 86400)) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is not a number of seconds (try 0.5)",
-				       pair.first);
+			return np_fail(set->err, NP_EUSAGE, 0,
+				       "%s is not a number of seconds (try 0.5)", pair.first);
 		}
 	}
 	s = s < 0 ? -s : s;
@@ -561,39 +459,37 @@ set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err
 }
 
 static int
-set_tls_cipher(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_tls_cipher(const struct np_setting *set)
 {
-	const struct np_tls_suite *suite = np_tls_suite_named(arg);
-	struct np_cli *cli = ctx;
+	const struct np_tls_suite *suite = np_tls_suite_named(set->arg);
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
 	if (suite == NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
+		return np_fail(set->err, NP_EUSAGE, 0,
 			       "%s: unknown (try aes128-gcm, aes256-gcm or chacha20-poly1305)",
-			       arg);
+			       set->arg);
 	}
 	cli->plan.tls_suite = suite->number;
 	return NP_OK;
 }
 
 static int
-set_progress(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_progress(const struct np_setting *set)
 {
 	static const char *const words[] = {
 		[NP_WHEN_AUTO] = "auto",
 		[NP_WHEN_ALWAYS] = "always",
 		[NP_WHEN_NEVER] = "never",
 	};
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(arg, words[i]) == 0) {
+		if (strcmp(set->arg, words[i]) == 0) {
 			cli->output.progress = (enum np_when)i;
 			return NP_OK;
 		}
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: unknown (try always, never or auto)", arg);
+	return np_fail(set->err, NP_EUSAGE, 0, "%s: unknown (try always, never or auto)", set->arg);
 }
 
 static int32_t
@@ -603,18 +499,17 @@ clamp_iterations(int32_t n)
 }
 
 static int
-set_iterations(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_iterations(const struct np_setting *set)
 {
 	static const struct np_option pair = {
 		.kind = NP_OPT_BOTH,
 		.to = offsetof(struct np_cli, confidence.max),
 		.to2 = offsetof(struct np_cli, confidence.min),
 	};
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (np_option_set(&pair, arg, ctx, err) != NP_OK) {
-		return err->code;
+	if (np_option_set(&pair, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (cli->confidence.max < cli->confidence.min) {
 		cli->confidence.max = cli->confidence.min;
@@ -642,29 +537,28 @@ parse_level(const char *text, int64_t *level)
 
 /* Sic: a level without a comma is the width, too. */
 static int
-set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_confidence(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	struct np_pair pair;
 	const char *width;
 	int64_t level = cli->confidence.level;
 	char *end;
 
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
+	if (np_pair_split(set->arg, &pair, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if ((pair.first != NULL && parse_level(pair.first, &level) != 0) ||
 	    (level != 95 && level != 99)) {
-		return np_fail(err, NP_EPLAIN, 0,
+		return np_fail(set->err, NP_EPLAIN, 0,
 			       "Only 95%% and 99%% confidence level is supported");
 	}
 	width = pair.comma ? pair.second : pair.first;
 	if (width != NULL) {
 		cli->confidence.width = strtod(width, &end);
 		if (end == width || !(cli->confidence.width >= 0)) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is not a width in percent (try 5)",
-				       width);
+			return np_fail(set->err, NP_EUSAGE, 0,
+				       "%s is not a width in percent (try 5)", width);
 		}
 	}
 	cli->confidence.level = (int32_t)level;
@@ -678,21 +572,20 @@ set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_
 
 /* The style that comes last wins, and forgets what the ones before it selected. */
 static int
-set_style(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_style(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)err;
-	cli->output.style = o->letter == 'o'   ? NP_STYLE_CSV
-			    : o->letter == 'O' ? NP_STYLE_COLUMNS
-					       : NP_STYLE_KEYVAL;
-	cli->output.selectors = arg;
+	cli->output.style = set->row->letter == 'o'   ? NP_STYLE_CSV
+			    : set->row->letter == 'O' ? NP_STYLE_COLUMNS
+						      : NP_STYLE_KEYVAL;
+	cli->output.selectors = set->arg;
 	return NP_OK;
 }
 
 /* A direction: words joined by bars; what is none of them is a number, or nothing. */
 static int
-set_direction(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_direction(const struct np_setting *set)
 {
 	static const struct {
 		const char *word;
@@ -703,11 +596,10 @@ set_direction(void *ctx, const struct np_option *o, const char *arg, struct np_e
 		{ "recv", NP_WD_RECEIVE },      { "receive", NP_WD_RECEIVE },
 		{ "maerts", NP_WD_RECEIVE },    { "rr", NP_WD_BOTH },
 	};
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	char list[128], *rest = NULL;
 
-	(void)o;
-	snprintf(list, sizeof(list), "%s", arg);
+	snprintf(list, sizeof(list), "%s", set->arg);
 	cli->omni.direction_given = true;
 	cli->omni.direction = NP_WD_NONE;
 	for (char *w = strtok_r(list, "|", &rest); w != NULL; w = strtok_r(NULL, "|", &rest)) {
@@ -718,7 +610,6 @@ set_direction(void *ctx, const struct np_option *o, const char *arg, struct np_e
 		}
 		cli->omni.direction |= bits;
 	}
-	(void)err;
 	return NP_OK;
 }
 
@@ -733,31 +624,35 @@ imply(struct np_cli *cli, const struct np_pair *pair, uint32_t first, uint32_t s
 }
 
 static int
-set_call_sizes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_call_sizes(const struct np_setting *set)
 {
-	const struct np_option sizes = {
-		.kind = NP_OPT_EACH, .to = o->to, .to2 = o->to2, .min = 1, .max = INT32_MAX
-	};
+	const struct np_option sizes = { .kind = NP_OPT_EACH,
+					 .to = set->row->to,
+					 .to2 = set->row->to2,
+					 .min = 1,
+					 .max = INT32_MAX };
 	struct np_pair pair;
 
-	if (np_pair_split(arg, &pair, err) != NP_OK ||
-	    np_option_set(&sizes, arg, ctx, err) != NP_OK) {
-		return err->code;
+	if (np_pair_split(set->arg, &pair, set->err) != NP_OK ||
+	    np_option_set(&sizes, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
 	}
-	imply(ctx, &pair, NP_WD_TRANSMIT, NP_WD_RECEIVE);
+	imply(set->ctx, &pair, NP_WD_TRANSMIT, NP_WD_RECEIVE);
 	return NP_OK;
 }
 
 static int
-set_message_sizes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_message_sizes(const struct np_setting *set)
 {
-	const struct np_option sizes = {
-		.kind = NP_OPT_BOTH, .to = o->to, .to2 = o->to2, .min = 1, .max = INT32_MAX
-	};
-	struct np_cli *cli = ctx;
+	const struct np_option sizes = { .kind = NP_OPT_BOTH,
+					 .to = set->row->to,
+					 .to2 = set->row->to2,
+					 .min = 1,
+					 .max = INT32_MAX };
+	struct np_cli *cli = set->ctx;
 
-	if (np_option_set(&sizes, arg, ctx, err) != NP_OK) {
-		return err->code;
+	if (np_option_set(&sizes, set->arg, set->ctx, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	if (!cli->omni.direction_given) {
 		cli->omni.direction |= NP_WD_BOTH;
@@ -767,65 +662,38 @@ set_message_sizes(void *ctx, const struct np_option *o, const char *arg, struct 
 
 /* An option that netperf has given up; it says so, and goes on. */
 static int
-set_gone(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_gone(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)arg;
-	(void)err;
-	cli->gone = o->letter;
+	cli->gone = set->row->letter;
 	return NP_OK;
 }
 
 static int
-set_unix_dir(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_uuid(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (np_text_copy(cli->plan.unix_dir, sizeof(cli->plan.unix_dir), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: longer than %zu characters", arg,
-			       sizeof(cli->plan.unix_dir) - 1);
+	if (strlen(set->arg) > 37) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s: an identifier of more than 37 characters", set->arg);
 	}
-	return NP_OK;
-}
-
-static int
-set_devices(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-
-	(void)o;
-	return set_names(arg, cli->data.device, cli->data.far_device, sizeof(cli->data.device),
-			 "the name of an interface has up to", err);
-}
-
-static int
-set_uuid(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-
-	(void)o;
-	if (strlen(arg) > 37) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: an identifier of more than 37 characters",
-			       arg);
-	}
-	cli->output.uuid = arg;
+	cli->output.uuid = set->arg;
 	return NP_OK;
 }
 
 /* Scripts write 1400b, which netperf reads as 1400. */
 static int
-set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_mss(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	char *end;
-	long n = strtol(arg, &end, 10);
+	long n = strtol(set->arg, &end, 10);
 
-	(void)o;
-	if (end == arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a segment size (1 to 65535 bytes)",
-			       arg);
+	if (end == set->arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s is not a segment size (1 to 65535 bytes)", set->arg);
 	}
 	cli->plan.mss = (int32_t)n;
 	return NP_OK;
@@ -833,157 +701,205 @@ set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 
 /* What is longer than a message holds is cut, as netperf does. */
 static int
-set_passphrase(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_passphrase(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	(void)err;
-	snprintf(cli->target.passphrase_text, sizeof(cli->target.passphrase_text), "%s", arg);
+	snprintf(cli->target.passphrase_text, sizeof(cli->target.passphrase_text), "%s", set->arg);
 	cli->target.passphrase = cli->target.passphrase_text;
 	return NP_OK;
 }
 
 static int
-set_passphrase_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_passphrase_file(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	char text[sizeof(cli->target.passphrase_text) + 1] = "";
+	const struct np_setting line = { .ctx = cli, .arg = text };
 	size_t count, most = sizeof(cli->target.passphrase_text) - 1;
 
-	if (np_secret_read(arg, text, sizeof(text) - 1, &count, err) != NP_OK) {
-		return err->code;
+	if (np_secret_read(set->arg, text, sizeof(text) - 1, &count, set->err) != NP_OK) {
+		return set->err->code;
 	}
-	set_passphrase(ctx, o, text, err);
+	set_passphrase(&line);
 	np_secret_wipe(text, sizeof(text));
 	if (count == 0 || count > most) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: a passphrase has 1 to %zu characters", arg,
-			       most);
+		return np_fail(set->err, NP_EUSAGE, 0, "%s: a passphrase has 1 to %zu characters",
+			       set->arg, most);
 	}
 	return NP_OK;
 }
 
 static int
-set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_key_file(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	return np_auth_read_key(&cli->target.key, arg, err);
+	return np_auth_read_key(&cli->target.key, set->arg, set->err);
 }
 
-/* What drives the data connections of one end. NULL: leave what is there. */
+/* What drives the data connections of one end. */
 static int
-take_engine(const char *name, const struct np_engine **engine, struct np_err *err)
+take_engine(const struct np_setting *set)
 {
-	const struct np_engine *found = name != NULL ? np_engine_find(name) : NULL;
+	const struct np_engine *found = np_engine_find(set->arg), **engine = set->to;
 
-	if (name != NULL && found == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not an engine (try --engine list)",
-			       name);
+	if (found == NULL) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not an engine (try --engine list)",
+			       set->arg);
 	}
-	*engine = found != NULL ? found : *engine;
+	*engine = found;
 	return NP_OK;
 }
 
 static int
-set_engine(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_engine(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
+	static const struct np_option engines = {
+		.kind = NP_OPT_BOTH_WORDS,
+		.to = offsetof(struct np_cli, plan.near.place.engine),
+		.to2 = offsetof(struct np_cli, plan.far.place.engine),
+		.set = take_engine,
+	};
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (strcasecmp(arg, "list") == 0) {
+	if (strcasecmp(set->arg, "list") == 0) {
 		cli->list_engines = true;
 		return NP_OK;
 	}
-	if (np_pair_split(arg, &pair, err) != NP_OK ||
-	    take_engine(pair.first, &cli->plan.near.place.engine, err) != NP_OK ||
-	    take_engine(pair.comma ? pair.second : pair.first, &cli->plan.far.place.engine, err) !=
-		NP_OK) {
-		return err->code;
-	}
-	return NP_OK;
+	return np_option_set(&engines, set->arg, set->ctx, set->err);
 }
 
 static int
-take_threads(const char *text, uint32_t *threads, struct np_err *err)
+set_warm_up(const struct np_setting *set)
 {
-	int64_t n;
-
-	if (text == NULL) {
-		return NP_OK;
-	}
-	if (np_parse_count(text, &n) != 0 || n < 1 || n > NP_THREADS_MAX) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of threads (1 to %d)",
-			       text, NP_THREADS_MAX);
-	}
-	*threads = (uint32_t)n;
-	return NP_OK;
-}
-
-static int
-set_threads(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK ||
-	    take_threads(pair.first, &cli->plan.near.place.threads, err) != NP_OK) {
-		return err->code;
-	}
-	return take_threads(pair.comma ? pair.second : pair.first, &cli->plan.far.place.threads,
-			    err);
-}
-
-static int
-set_warm_up(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	char *end;
-	double s = strtod(arg, &end);
+	double s = strtod(set->arg, &end);
 
-	(void)o;
-	if (end == arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a time to warm up (0 to %d s)", arg,
-			       NP_WARM_UP_MAX / 1000);
+	if (end == set->arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a time to warm up (0 to %d s)",
+			       set->arg, NP_WARM_UP_MAX / 1000);
 	}
 	cli->plan.warm_up_ms = (uint32_t)(s * 1000 + 0.5);
 	return NP_OK;
 }
 
 static int
-set_ramp(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_ramp(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
-	size_t length = strcspn(arg, "/");
+	struct np_cli *cli = set->ctx;
+	size_t length = strcspn(set->arg, "/");
 	char number[24];
 	int64_t n;
 
-	(void)o;
-	snprintf(number, sizeof(number), "%.*s", (int)length, arg);
-	if ((arg[length] != '\0' && strcmp(arg + length, "/s") != 0) || length >= sizeof(number) ||
-	    np_parse_count(number, &n) != 0 || n < 1 || n > NP_RAMP_MAX) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%.40s is not a number of connections a second (1 to %d)", arg,
+	snprintf(number, sizeof(number), "%.*s", (int)length, set->arg);
+	if ((set->arg[length] != '\0' && strcmp(set->arg + length, "/s") != 0) ||
+	    length >= sizeof(number) || np_parse_count(number, &n) != 0 || n < 1 ||
+	    n > NP_RAMP_MAX) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s is not a number of connections a second (1 to %d)", set->arg,
 			       NP_RAMP_MAX);
 	}
 	cli->plan.ramp = (uint32_t)n;
 	return NP_OK;
 }
 
+static int
+set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
+{
+	int64_t n = NP_KNEE_TIMES;
+
+	if (*times != '\0' &&
+	    (*times != ':' || np_parse_int(times + 1, &n) != 0 || n < 2 || n > 1000000)) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "auto%.40s: the knee is found by auto or auto:N, where P99 is N times "
+		    "(2 to 1000000) that of the lowest rate",
+		    times);
+	}
+	cli->knee_times = (double)n;
+	cli->rate = 1;
+	cli->rate_bits = false;
+	return NP_OK;
+}
+
+/* Powers of 1000, by any letter: of a rate 10M are ten million. */
+static int
+read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
+{
+	char text[32];
+	int64_t n;
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, word);
+	for (char *c = text; *c != '\0'; c++) {
+		*c = (char)tolower((unsigned char)*c);
+	}
+	*bits = np_parse_rate(text, rate) == 0;
+	if (*bits) {
+		return NP_OK;
+	}
+	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%.*s is not a rate (try 2000, 10M, 2.5gbit)",
+			       length < 40 ? (int)length : 40, word);
+	}
+	if (n < 1) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is out of range (1 to %d)", text,
+			       NP_RATE_MAX);
+	}
+	*rate = (double)n;
+	return NP_OK;
+}
+
+static int
+set_rate(const struct np_setting *set)
+{
+	struct np_cli *cli = set->ctx;
+	size_t first = strcspn(set->arg, ",");
+	bool far_bits;
+
+	if (strncmp(set->arg, "auto", 4) == 0) {
+		return set_rate_auto(cli, set->arg + 4, set->err);
+	}
+	cli->knee_times = cli->far_rate = 0;
+	if (set->arg[first] == ',' && read_rate(set->arg + first + 1, strlen(set->arg + first + 1),
+						&cli->far_rate, &far_bits, set->err) != NP_OK) {
+		return set->err->code;
+	}
+	return read_rate(set->arg, first, &cli->rate, &cli->rate_bits, set->err);
+}
+
+static int
+set_arrivals(const struct np_setting *set)
+{
+	struct np_cli *cli = set->ctx;
+	int64_t n;
+
+	if (strcmp(set->arg, "constant") == 0) {
+		cli->plan.arrivals = NP_ARRIVE_EVENLY;
+	} else if (strcmp(set->arg, "poisson") == 0) {
+		cli->plan.arrivals = NP_ARRIVE_POISSON;
+	} else if (strncmp(set->arg, "burst:", 6) == 0 && np_parse_count(set->arg + 6, &n) == 0 &&
+		   n >= 2 && n <= NP_ARRIVE_BURST_MAX) {
+		cli->plan.arrivals = (uint32_t)n;
+	} else {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s: arrivals are constant, poisson or burst:K (2 to %d)",
+			       set->arg, NP_ARRIVE_BURST_MAX);
+	}
+	return NP_OK;
+}
+
 /* The first one is as if -L had named it. */
 static int
-set_source_range(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_source_range(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	struct np_name *local = &cli->data.local;
 	char text[NP_ADDR_TEXT];
 
-	(void)o;
-	if (np_range_parse(&cli->source, &cli->plan.sources, arg, err) != NP_OK) {
-		return err->code;
+	if (np_range_parse(&cli->source, &cli->plan.sources, set->arg, set->err) != NP_OK) {
+		return set->err->code;
 	}
 	snprintf(local->text, sizeof(local->text), "%s", np_addr_host(&cli->source, text));
 	local->family = cli->source.sa.ss_family;
@@ -992,62 +908,73 @@ set_source_range(void *ctx, const struct np_option *o, const char *arg, struct n
 }
 
 static int
-set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_json(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (arg != NULL && *arg == '\0') {
-		return np_fail(err, NP_EUSAGE, 0, "the file has no name");
+	if (set->arg != NULL && *set->arg == '\0') {
+		return np_fail(set->err, NP_EUSAGE, 0, "the file has no name");
 	}
 	cli->output.json = true;
 	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
-	cli->output.json_file = arg != NULL && strcmp(arg, "-") != 0 ? arg : NULL;
+	cli->output.json_file = set->arg != NULL && strcmp(set->arg, "-") != 0 ? set->arg : NULL;
 	return NP_OK;
 }
 
 static int
-set_explain(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_explain(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	(void)arg;
-	(void)err;
 	cli->evidence.explain = true;
 	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
 	return NP_OK;
 }
 
 static int
-set_link_rate(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_stations(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
+	char *end;
+	unsigned long n = set->arg != NULL ? strtoul(set->arg, &end, 10) : 100;
 
-	(void)o;
-	if (np_parse_rate(arg, &cli->evidence.link_rate) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s is not a rate of a link (try 100mbit, 2.5gbit)", arg);
+	if (set->arg != NULL &&
+	    (set->arg[0] < '1' || set->arg[0] > '9' || *end != '\0' || n > INT32_MAX)) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%s: one transaction in how many? (try 100)",
+			       set->arg);
+	}
+	cli->plan.stations = (uint32_t)n;
+	cli->evidence.caps |= NP_CAP_TEST;
+	return NP_OK;
+}
+
+static int
+set_link_rate(const struct np_setting *set)
+{
+	struct np_cli *cli = set->ctx;
+
+	if (np_parse_rate(set->arg, &cli->evidence.link_rate) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s is not a rate of a link (try 100mbit, 2.5gbit)", set->arg);
 	}
 	return NP_OK;
 }
 
 /* Without the permission there are the interface's counters, which come with the test's figures. */
 static int
-set_wire(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_wire(const struct np_setting *set)
 {
 	static const char file[] = "pcap:";
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (arg != NULL && strncmp(arg, file, sizeof(file) - 1) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: nothing that can be written (try pcap:FILE)",
-			       arg);
+	if (set->arg != NULL && strncmp(set->arg, file, sizeof(file) - 1) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%s: nothing that can be written (try pcap:FILE)", set->arg);
 	}
-	cli->evidence.wire_file = arg != NULL ? arg + sizeof(file) - 1 : NULL;
-	if (arg != NULL &&
+	cli->evidence.wire_file = set->arg != NULL ? set->arg + sizeof(file) - 1 : NULL;
+	if (set->arg != NULL &&
 	    (cli->evidence.wire_file[0] == '\0' || strcmp(cli->evidence.wire_file, "-") == 0)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: needs the name of a file", arg);
+		return np_fail(set->err, NP_EUSAGE, 0, "%s: needs the name of a file", set->arg);
 	}
 	cli->evidence.wire = true;
 	cli->evidence.caps |= NP_CAP_WIRE | NP_CAP_TEST;
@@ -1073,69 +1000,44 @@ names_figures(const char *arg)
 }
 
 static int
-set_help(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_help(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 
-	(void)o;
-	if (arg != NULL && strcmp(arg, "all") != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a help text (try --help=all)", arg);
+	if (set->arg != NULL && strcmp(set->arg, "all") != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a help text (try --help=all)",
+			       set->arg);
 	}
 	cli->help = true;
-	cli->help_all = arg != NULL;
+	cli->help_all = set->arg != NULL;
 	return NP_OK;
 }
 
 /* What netperf takes as well, and has no use for either. */
 static int
-set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_nothing(const struct np_setting *set)
 {
-	(void)ctx;
-	(void)o;
-	(void)arg;
-	(void)err;
-	return NP_OK;
-}
-
-static int
-set_also(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
-{
-	struct np_cli *cli = ctx;
-	struct np_pair pair;
-	const char *words[2];
-
-	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	words[0] = pair.first;
-	words[1] = pair.second;
-	for (int i = 0; i < 2; i++) {
-		if (words[i] != NULL &&
-		    np_text_copy(cli->also[i], sizeof(cli->also[i]), words[i]) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "more than %zu characters",
-				       sizeof(cli->also[i]) - 1);
-		}
-	}
+	(void)set;
 	return NP_OK;
 }
 
 /* netperf counts from 1 in its message, and takes no less than 2. */
 static int
-set_associations(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_associations(const struct np_setting *set)
 {
-	struct np_cli *cli = ctx;
+	struct np_cli *cli = set->ctx;
 	int64_t n;
 
-	(void)o;
-	if (np_parse_count(arg, &n) != 0 || n > NP_FLOWS_MAX) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of associations (2 to %d)",
-			       arg, NP_FLOWS_MAX);
+	if (np_parse_count(set->arg, &n) != 0 || n > NP_FLOWS_MAX) {
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s is not a number of associations (2 to %d)", set->arg,
+			       NP_FLOWS_MAX);
 	}
 	if (n < 2) {
 		printf("Number of SCTP associations must be >= 1\n");
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of associations (2 to %d)",
-			       arg, NP_FLOWS_MAX);
+		return np_fail(set->err, NP_EUSAGE, 0,
+			       "%.40s is not a number of associations (2 to %d)", set->arg,
+			       NP_FLOWS_MAX);
 	}
 	cli->associations = (uint32_t)n;
 	return NP_OK;
@@ -1152,10 +1054,13 @@ set_associations(void *ctx, const struct np_option *o, const char *arg, struct n
 #define SCTP NP_SCOPE_SCTP
 #define IP (NP_SCOPE_OMNI | NP_SCOPE_BSD)
 
-/* The columns of a row: letter, long name, kind, argument, help, where to. */
-#define ROW(l, n, k, a, h) .letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
+#define ROW NP_OPT_ROW
 #define TO(m) .to = CLI(m)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
+/* What both ends are given a word of: how it is read, or names of limited length. */
+#define TAKES(what, m1, m2) TO2(m1, m2), .set = take_##what
+#define NAMES(m1, m2)                                                                              \
+	TO2(m1, m2), .set = np_option_set_name, .max = sizeof(((struct np_cli *)0)->m1) - 1
 /* Where help texts have the row, the words of the short one, and which tests have a use for it. */
 #define IN(g) .group = GROUP_##g
 #define BRIEF(words) .brief = (words)
@@ -1194,9 +1099,10 @@ const struct np_option np_global_options[] = {
 	  TO2(plan.near.call.send_align, plan.near.call.recv_align), RANGE(1, 1 << 24), IN(TUNE) },
 	{ ROW('A', "remote-align", BOTH, "send,recv", "align the remote buffers (8)"),
 	  TO2(plan.far.call.send_align, plan.far.call.recv_align), RANGE(1, 1 << 24), IN(TUNE) },
-	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
+	{ ROW('b', "interval-burst", EACH_WORD, "local,remote",
 	      "pace: run N operations in each interval of -w (0: no pacing)"),
-	  .set = set_bursts, .numbers = true, IN(PACE), BRIEF("send N messages each time") },
+	  TAKES(burst, plan.near.call.interval_burst, plan.far.call.interval_burst),
+	  .numbers = true, IN(PACE), BRIEF("send N messages each time") },
 	{ ROW('B', "brand", TEXT, "text", "print this text after a result without headers"),
 	  TO(output.brand), IN(PRINT) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
@@ -1266,9 +1172,10 @@ const struct np_option np_global_options[] = {
 	      "shift the remote buffers by this offset (0)"),
 	  TO2(plan.far.call.send_offset, plan.far.call.recv_offset), RANGE(0, 1 << 24), ASTRAY("O"),
 	  IN(TUNE) },
-	{ ROW('p', "port", CUSTOM, "remote,local",
+	{ ROW('p', "port", EACH_WORD, "remote,local",
 	      "set the ports of the control connection (12865,any)"),
-	  .set = set_control_ports, IN(WHERE), BRIEF("set its port, and ours (12865,any)") },
+	  TAKES(port_name, target.port, target.local_port), IN(WHERE),
+	  BRIEF("set its port, and ours (12865,any)") },
 	{ ROW('P', "headers", COUNT, "0|1", "print no banner and no column headers with 0 (1)"),
 	  TO(output.headers), IN(PRINT) },
 	{ ROW('r', "result-only", FLAG, NULL,
@@ -1288,17 +1195,23 @@ const struct np_option np_global_options[] = {
 	      "print 0: one figure, 1: the table, 2: also details, 3: only details (1)"),
 	  TO(output.verbosity), IN(PRINT), BRIEF("0: one figure, 1: table, 2: details") },
 	{ ROW('V', NULL, FLAG, NULL, "show the version"), TO(version), IN(HELP) },
-	{ ROW('w', "interval", CUSTOM, "local,remote",
+	{ ROW('w', "interval", EACH_WORD, "local,remote",
 	      "set the pacing interval: 10ms, 500us, 1s; see -b (1ms)"),
-	  .set = set_intervals, IN(PACE), BRIEF("do so at intervals: 10ms, 500us (1ms)") },
+	  TAKES(interval, plan.near.call.interval_us, plan.far.call.interval_us), IN(PACE),
+	  BRIEF("do so at intervals: 10ms, 500us (1ms)") },
 	{ ROW('W', "width", BOTH, "send,recv",
 	      "use N buffers in turn, at both ends (by socket buffer)"),
 	  TO2(plan.near.call.send_width, plan.near.call.recv_width), RANGE(0, 1 << 20), IN(TUNE) },
-	{ ROW('y', "priority", BOTH, "local,remote", "set SO_PRIORITY of the data socket"),
-	  TO2(plan.near.sock.prio, plan.far.sock.prio), IN(TUNE) },
-	{ ROW('Y', "tos", CUSTOM, "local,remote",
+#define NP_E_OPTION(field, member, letter, name, kind, arg, help, group)                           \
+	{ ROW(letter, name, kind, arg, help), TO2(plan.near.field.member, plan.far.field.member),  \
+	  IN(group) },
+#define NP_P_OPTION(member, letter, name, least, most, arg, help, group, brief)                    \
+	{ ROW(letter, name, COUNT, arg, help), TO(plan.member), RANGE(least, most), IN(group),     \
+	  BRIEF(brief) },
+#include "wire/plan.def"
+	{ ROW('Y', "tos", BOTH_WORDS, "local,remote",
 	      "set the type of service of the data socket: number, ef, af11, cs1"),
-	  .set = set_tos, IN(TUNE) },
+	  TAKES(tos, plan.near.sock.tos, plan.far.sock.tos), IN(TUNE) },
 	{ ROW('Z', "passphrase", CUSTOM, "text",
 	      "send this passphrase to the daemon; ps(1) shows it for a moment"),
 	  .set = set_passphrase, .secret = true, IN(WHERE) },
@@ -1311,11 +1224,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "nat", FLAG, NULL,
 	      "with --key-file: do not prove the addresses, for a NAT on the path"),
 	  TO(target.nat), IN(WHERE) },
-	{ ROW('\0', "flows", COUNT, "n", "use N data connections (1)"), TO(plan.flows),
-	  RANGE(1, NP_FLOWS_MAX), IN(FLOWS), BRIEF("use N data connections (1)") },
-	{ ROW('\0', "threads", CUSTOM, "local,remote",
+	{ ROW('\0', "threads", BOTH, "local,remote",
 	      "drive the data connections with N threads at most (1)"),
-	  .set = set_threads, IN(FLOWS), BRIEF("drive them with N threads (1)") },
+	  TO2(plan.near.place.threads, plan.far.place.threads), RANGE(1, NP_THREADS_MAX), IN(FLOWS),
+	  BRIEF("drive them with N threads (1)") },
 	{ ROW('\0', "spread", FLAG, NULL,
 	      "connect again until the flows use different receive queues of this end"),
 	  TO(plan.spread), IN(FLOWS) },
@@ -1325,6 +1237,26 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "ramp", CUSTOM, "n",
 	      "begin N data connections a second, up to --flows; also written N/s"),
 	  .set = set_ramp, IN(FLOWS) },
+	{ ROW('\0', "rate", CUSTOM, "n",
+	      "begin N transactions a second in all, by the clock and whatever is answered: times "
+	      "count from when each was due; a stream sends N bits a second (10M, 2.5gbit; of "
+	      "--both: 10M,2M); "
+	      "auto finds the highest rate"),
+	  .set = set_rate, IN(FLOWS) },
+	{ ROW('\0', "arrivals", CUSTOM, "how",
+	      "with --rate: when requests are due, constant (the default), poisson or burst:K"),
+	  .set = set_arrivals, IN(FLOWS) },
+	{ ROW('\0', "beside", TEXT, "test:rate",
+	      "run such transactions, N a second (100), beside the test: latency without it and "
+	      "under its load"),
+	  TO(beside), IN(WHY) },
+	{ ROW('\0', "stations", MAYBE, "n",
+	      "tell where the time of one transaction in N (100) goes, by stamps of its packets at "
+	      "both ends, and the delay of each direction"),
+	  .set = set_stations, IN(WHY) },
+	{ ROW('\0', "strict", FLAG, NULL,
+	      "with --rate: fail if the generator limits, and not what it asks"),
+	  TO(confidence.strict), IN(LONG) },
 	{ ROW('\0', "source-range", CUSTOM, "first-last",
 	      "use these local addresses in turn for the data connections of --flows"),
 	  .set = set_source_range, IN(FLOWS) },
@@ -1338,7 +1270,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_engine, IN(TUNE), BRIEF("choose how data are sent, or list") },
 	{ ROW('\0', "batch", COUNT, "messages",
 	      "carry N messages in a call, with --engine batch or segment (64)"),
-	  TO(batch), RANGE(1, NP_BATCH_MAX), IN(TUNE) },
+	  TO(plan.batch), RANGE(1, NP_BATCH_MAX), IN(TUNE) },
 	{ ROW('\0', "segment-size", COUNT, "bytes",
 	      "set the size of a datagram, with --engine segment; -- -m is then the size of a "
 	      "call"),
@@ -1351,6 +1283,10 @@ const struct np_option np_global_options[] = {
 	      "print the run of a JSON document again; -- -o -O -k choose the "
 	      "figures" NP_NEEDS_JANSSON),
 	  TO(output.show), IN(PRINT) },
+	{ ROW('\0', "merge", FLAG, NULL,
+	      "print the runs of the JSON documents that are named behind the options as "
+	      "one" NP_NEEDS_JANSSON),
+	  TO(output.merge), IN(PRINT) },
 	{ ROW('\0', "human", FLAG, NULL,
 	      "print one table in SI units in place of the classic one: rate and its interval, "
 	      "loss, "
@@ -1393,6 +1329,9 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "preflight", FLAG, NULL,
 	      "run no test: list what disturbs a measurement on both hosts"),
 	  TO(preflight), IN(WHY), BRIEF("list what would disturb a test") },
+	{ ROW('\0', "dry-run", FLAG, NULL,
+	      "run no test: check that it has all of the options, and connect to nobody"),
+	  TO(dry_run), IN(WHY) },
 	{ ROW('\0', "ceiling", FLAG, NULL,
 	      "run no test: read lines such as test=UDP_STREAM size=64 rate=100mbit, and print "
 	      "what such a link can carry, as JSON"),
@@ -1436,9 +1375,9 @@ const struct np_option np_test_options[] = {
 	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
 	{ ROW('a', "defer-accept", FLAG, NULL, "set TCP_DEFER_ACCEPT at the daemon"),
 	  TO(plan.defer_accept), .scope = OMNI, IN(SOCKET), FOR(TCP) },
-	{ ROW('\0', "also-bind", CUSTOM, "local,remote",
+	{ ROW('\0', "also-bind", EACH_WORD, "local,remote",
 	      "SCTP: bind the data sockets to these addresses, too; several are joined by +"),
-	  .set = set_also, .scope = OMNI | SCTP, IN(ENDS), FOR(SCTP) },
+	  NAMES(also[0], also[1]), .scope = OMNI | SCTP, IN(ENDS), FOR(SCTP) },
 	{ ROW('b', "burst", COUNT, "n", "request/response: keep N more requests in flight (0)"),
 	  TO(plan.burst), RANGE(0, 65535), .scope = IP | LINK | SCTP, IN(FLIGHT), FOR(BURST) },
 	{ ROW('B', "packet-info", FLAG, NULL,
@@ -1456,9 +1395,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('D', "nodelay", FLAG, NULL, "set TCP_NODELAY or SCTP_NODELAY at both ends"),
 	  TO(plan.nodelay), .scope = IP | SCTP, IN(SOCKET), BRIEF("set TCP_NODELAY at both ends"),
 	  FOR(SEGMENTS) },
-	{ ROW('\0', "device", CUSTOM, "local,remote",
+	{ ROW('\0', "device", BOTH_WORDS, "local,remote",
 	      "use these interfaces (those of the control connection's addresses)"),
-	  .set = set_devices, .scope = LINK, IN(ENDS), FOR(DATA) },
+	  NAMES(data.device, data.far_device), .scope = LINK, IN(ENDS), FOR(DATA) },
 	{ ROW('e', "timeout", CUSTOM, "seconds",
 	      "UDP_RR, DLCL_RR: count a response as lost after N seconds (1)"),
 	  .set = set_timeout, .numbers = true, .scope = OMNI | LINK, IN(FLIGHT), FOR(LOSSES) },
@@ -1488,8 +1427,8 @@ const struct np_option np_test_options[] = {
 	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT),
 	  BRIEF("print NAME=value; ? lists the figures"), FOR(DATA) },
-	{ ROW('K', "congestion", CUSTOM, "local,remote", "set the TCP congestion control"),
-	  .set = set_cong, .scope = IP, IN(SOCKET), FOR(TCP) },
+	{ ROW('K', "congestion", BOTH_WORDS, "local,remote", "set the TCP congestion control"),
+	  NAMES(plan.near.sock.cong, plan.far.sock.cong), .scope = IP, IN(SOCKET), FOR(TCP) },
 	{ ROW('\0', "ccid", CUSTOM, "n",
 	      "DCCP: control congestion by CCID 2 (like TCP) or 3 (TFRC), both ways"),
 	  .set = set_ccid, .numbers = true, .scope = OMNI, IN(SOCKET), FOR(DCCP) },
@@ -1528,7 +1467,7 @@ const struct np_option np_test_options[] = {
 	  .set = set_port_range, .scope = IP, IN(ENDS), FOR(CONNECTS) },
 	{ ROW('p', NULL, CUSTOM, "directory",
 	      "make netperf's socket of DG_RR in this directory (/tmp)"),
-	  .set = set_unix_dir, .scope = UNIX, IN(ENDS), FOR(PATH) },
+	  NAMES(plan.unix_dir, plan.unix_dir), .scope = UNIX, IN(ENDS), FOR(PATH) },
 	{ ROW('P', NULL, CUSTOM, "local,remote", "set the ports of the data sockets (any)"),
 	  .set = set_data_ports, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s",

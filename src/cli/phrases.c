@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
 #include "cli/facts.h"
 #include "net/addr.h"
 
@@ -15,22 +16,24 @@ unreachable(FILE *out, const struct np_cli_target *t, int resolved)
 	int family = t->host.given ? np_family_or(asked, resolved) : asked;
 	const char *from = t->local.given ? t->local.text : np_facts_any(family);
 
-	fprintf(out,
-		"establish control: are you sure there is a netserver listening on %s at port %s?\n"
-		"establish_control could not establish the control connection from %s port %s "
-		"address family %s to %s port %s address family %s\n",
-		t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
-		np_family_name(t->local.family), t->host.text, t->port, np_family_name(family));
+	np_text_to_script(
+	    out,
+	    "establish control: are you sure there is a netserver listening on %s at port %s?\n"
+	    "establish_control could not establish the control connection from %s port %s "
+	    "address family %s to %s port %s address family %s\n",
+	    t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
+	    np_family_name(t->local.family), t->host.text, t->port, np_family_name(family));
 }
 
 static void
 unresolved(FILE *out, const struct np_cli_target *t, int gai)
 {
-	fprintf(out,
-		"resolve_host: could not resolve host '%s' port '(null)' af %s\n"
-		"\tgetaddrinfo returned %d %s\n"
-		"Netperf could not resolve %s as a host name\n",
-		t->host.text, np_family_name(t->host.family), gai, gai_strerror(gai), t->host.text);
+	np_text_to_script(out,
+			  "resolve_host: could not resolve host '%s' port '%s' af %s\n"
+			  "\tgetaddrinfo returned %d %s\n"
+			  "Netperf could not resolve %s as a host name\n",
+			  t->host.text, t->port, np_family_name(t->host.family), gai,
+			  gai_strerror(gai), t->host.text);
 }
 
 void
@@ -46,30 +49,29 @@ np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_cli
 void
 np_phrases_data_name(FILE *out, const char *name, int family, int gai)
 {
-	fprintf(out,
-		"complete_addrinfo: could not resolve '%s' port '0' af %d\n"
-		"\tgetaddrinfo returned %d %s\n",
-		name, family, gai, gai_strerror(gai));
+	np_text_to_script(out,
+			  "complete_addrinfo: could not resolve '%s' port '0' af %d\n"
+			  "\tgetaddrinfo returned %d %s\n",
+			  name, family, gai, gai_strerror(gai));
 }
 
 void
 np_phrases_unknown_test(FILE *out, const struct np_cli *cli)
 {
-	fputs("The test you requested (", out);
+	np_text_to_script(out, "The test you requested (");
 	for (const char *at = cli->test; *at != '\0'; at++) {
-		fputc(toupper((unsigned char)*at), out);
+		np_text_to_script(out, "%c", toupper((unsigned char)*at));
 	}
 	/* The blank at the second line's end is netperf's. */
-	fputs(") is unknown to this netperf.\n"
-	      "Please verify that you have the correct test name, \n"
-	      "and that test family has been compiled into this netperf.\n",
-	      out);
+	np_text_to_script(out, ") is unknown to this netperf.\n"
+			       "Please verify that you have the correct test name, \n"
+			       "and that test family has been compiled into this netperf.\n");
 }
 
 void
 np_phrases_remote_error(FILE *out, int error)
 {
-	fprintf(out, "netperf: remote error %d\n", error);
+	np_text_to_script(out, "netperf: remote error %d\n", error);
 }
 
 void
@@ -78,8 +80,8 @@ np_phrases_option(FILE *out, const char *program, const struct np_option_notes *
 	if (notes->wrong == NP_OPT_RIGHT) {
 		return;
 	}
-	fprintf(out, "%s: %s -- '%c'\nUsage: netperf [global options] -- [test options] \n",
-		program,
-		notes->wrong == NP_OPT_UNKNOWN ? "invalid option" : "option requires an argument",
-		notes->letter);
+	np_text_to_script(
+	    out, "%s: %s -- '%c'\nUsage: netperf [global options] -- [test options] \n", program,
+	    notes->wrong == NP_OPT_UNKNOWN ? "invalid option" : "option requires an argument",
+	    notes->letter);
 }

@@ -1,6 +1,6 @@
 /*
  * What netperf prints on standard output where a run fails: scripts look for its words. Our own
- * line, which says more, stands on standard error.
+ * line, which says more, stands on standard error. A terminal has that alone.
  */
 #ifndef NP_CLI_PHRASES_H
 #define NP_CLI_PHRASES_H

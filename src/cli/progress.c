@@ -1,20 +1,18 @@
 #include "cli/progress.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/progress_text.h"
 #include "cli/show.h"
-#include "out/progress.h"
 
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {
@@ -32,38 +30,37 @@ struct look {
 struct np_shown {
 	const struct np_cli *cli;
 	struct np_repeat_plan repeat;
-	struct np_live *live;
+	struct np_live live;
 	bool always, utf8;
+	int fd;           /* where it is drawn */
 	bool shares;      /* standard output is the same terminal, or file */
 	bool piped;       /* it is a pipe: who reads it may print to this terminal */
 	uint64_t counted; /* bytes or transactions of a test by count; 0: it is by time */
 	uint64_t from_ns; /* it is drawn from then on, unless it always is */
-	sigset_t before;  /* what the first thread had blocked */
-	int signal_fd, stop_fd;
-	pthread_t thread;
-	bool ended, signals_left;
 
 	pthread_mutex_t lock; /* of what follows, and of what is on the terminal */
+	bool ended;
 	unsigned paused;
-	bool drawn, was_drawn;
+	atomic_int *drawn; /* the handler of signals reads it, too */
+	bool was_drawn;
 	unsigned iteration;
-	uint64_t wait_ns; /* when the wait of -s began; 0: there is none */
-	double wait_s;
-	uint64_t since_ns;       /* of the step that the looks are of */
-	struct look look[LOOKS]; /* the last ones, the newest first */
+	struct np_live_view view; /* what was seen last */
+	uint64_t at_ns;           /* and when */
+	uint64_t since_ns;        /* of the step that the looks are of */
+	struct look look[LOOKS];  /* the last ones, the newest first */
 	unsigned looks;
 };
 
 /* ---- The terminal ---- */
 
 static void
-put(const char *text, size_t n)
+put(int fd, const char *text, size_t n)
 {
 	while (n > 0) {
-		ssize_t put = write(STDERR_FILENO, text, n);
+		ssize_t put = write(fd, text, n);
 
 		if (put <= 0) {
-			return; /* the reader is gone: the test goes on */
+			return; /* the reader is gone, or does not read: the test goes on */
 		}
 		text += put;
 		n -= (size_t)put;
@@ -93,14 +90,14 @@ may_draw(const struct np_shown *s)
 	       (p.revents & POLLOUT) != 0;
 }
 
-static void
-erase(struct np_shown *s)
+void
+np_progress_erase(atomic_int *drawn)
 {
 	static const char gone[] = "\r\033[K";
+	int fd = atomic_exchange(drawn, 0);
 
-	if (s->drawn) {
-		put(gone, sizeof(gone) - 1);
-		s->drawn = false;
+	if (fd != 0) {
+		put(fd, gone, sizeof(gone) - 1);
 	}
 }
 
@@ -117,10 +114,12 @@ add_look(struct np_shown *s, uint64_t at_ns, double work)
 
 /* Take a look at the work. Returns the rate since the oldest look of this step; < 0: not known. */
 static double
-rate_of(struct np_shown *s, const struct np_live_view *view, uint64_t now)
+rate_of(struct np_shown *s)
 {
+	const struct np_live_view *view = &s->view;
 	double work = np_show_work(s->cli, &s->cli->plan, &view->count);
 	const struct look *oldest;
+	uint64_t now = s->at_ns;
 
 	if (view->since_ns != s->since_ns) {
 		s->since_ns = view->since_ns;
@@ -175,150 +174,62 @@ done_of(const struct np_shown *s, const struct np_counts *c)
 }
 
 static void
-describe(struct np_shown *s, uint64_t now, struct np_progress *p)
+describe(struct np_shown *s, struct np_progress *p)
 {
-	static const enum np_progress_step steps[NP_LIVE_STEPS] = {
-		[NP_LIVE_CONNECTING] = NP_PROGRESS_CONNECTING,
-		[NP_LIVE_ASKING] = NP_PROGRESS_ASKING,
-		[NP_LIVE_MEETING] = NP_PROGRESS_MEETING,
-		[NP_LIVE_WARMING_UP] = NP_PROGRESS_WARMING_UP,
-		[NP_LIVE_MEASURING] = NP_PROGRESS_MEASURING,
-		[NP_LIVE_COLLECTING] = NP_PROGRESS_COLLECTING,
-	};
 	const struct np_plan *plan = &s->cli->plan;
-	struct np_live_view view;
-	uint64_t since;
+	uint64_t now = np_now(), since = s->view.since_ns;
 
-	np_live_look(s->live, &view);
-	since = s->wait_ns != 0 ? s->wait_ns : view.since_ns;
 	*p = (struct np_progress){ .test = s->cli->bench.name,
 				   .host = s->cli->target.host.text,
-				   .step = steps[view.step],
+				   .step = s->view.step,
 				   .elapsed_s = now > since ? (double)(now - since) / 1e9 : 0,
-				   .done = done_of(s, &view.count),
+				   .total_s = (double)s->view.length_ns / 1e9,
+				   .done = done_of(s, &s->view.count),
 				   .iteration = s->iteration,
 				   .min = s->repeat.min,
 				   .max = s->repeat.clean_s > 0 ? 0 : s->repeat.max,
 				   .connections = plan->flows * (plan->both ? 2 : 1),
 				   .ramps = plan->ramp > 0,
-				   .up = view.count.up };
-	p->rate = rate_of(s, &view, now);
+				   .up = s->view.count.up };
+	p->rate = rate_of(s);
 	put_unit(s->cli, p);
-	if (s->wait_ns != 0) {
-		p->step = NP_PROGRESS_WAITING;
-		p->total_s = s->wait_s;
-	} else if (view.step == NP_LIVE_WARMING_UP) {
-		p->total_s = plan->warm_up_ms / 1e3;
-	} else if (view.step == NP_LIVE_MEASURING) {
-		p->total_s = (double)view.length_ns / 1e9;
-	}
 }
 
 /* The cursor goes back to the first column, so that other programs write over the line. */
 static void
-draw(struct np_shown *s, uint64_t now)
+draw(struct np_shown *s)
 {
 	static const char ends[] = "\033[K\r";
 	char line[1 + NP_PROGRESS_TEXT + sizeof(ends)] = "\r";
 	struct np_progress p;
 	size_t n;
 
-	describe(s, now, &p);
-	if (s->paused > 0 || (!s->always && now < s->from_ns) || !may_draw(s)) {
+	if (s->ended) {
+		return;
+	}
+	describe(s, &p);
+	if (s->paused > 0 || (!s->always && np_now() < s->from_ns) || !may_draw(s)) {
 		return;
 	}
 	/* The last column stays free: some terminals wrap there. */
 	n = 1 + np_progress_text(&p, columns() - 1, s->utf8, line + 1);
 	memcpy(line + n, ends, sizeof(ends));
-	put(line, n + sizeof(ends) - 1);
-	s->drawn = true;
+	atomic_store(s->drawn, s->fd);
+	put(s->fd, line, n + sizeof(ends) - 1);
+	atomic_store(s->drawn, s->fd); /* a signal may have come before it was there */
 }
 
-/* ---- The thread ---- */
-
+/* A np_live's draw(). */
 static void
-fill(sigset_t *set, bool all)
+draw_view(void *shown, const struct np_live_view *view)
 {
-	sigemptyset(set);
-	if (all) {
-		sigaddset(set, SIGALRM);
-		sigaddset(set, SIGINT);
-		sigaddset(set, SIGTERM);
-	}
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-	sigaddset(set, SIGTSTP);
-}
+	struct np_shown *s = shown;
 
-/* Erase the line before a signal ends or stops the program. A signal that is ignored does neither.
- */
-static void
-take_signal(struct np_shown *s)
-{
-	struct signalfd_siginfo info;
-	sigset_t one;
-
-	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
-		return;
-	}
 	pthread_mutex_lock(&s->lock);
-	erase(s);
-	sigemptyset(&one);
-	sigaddset(&one, (int)info.ssi_signo);
-	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-	raise((int)info.ssi_signo);
-	pthread_sigmask(SIG_BLOCK, &one, NULL);
+	s->view = *view;
+	s->at_ns = np_now();
+	draw(s);
 	pthread_mutex_unlock(&s->lock);
-}
-
-static void *
-show(void *arg)
-{
-	struct np_shown *s = arg;
-	struct pollfd polls[] = { { .fd = s->stop_fd, .events = POLLIN },
-				  { .fd = s->signal_fd, .events = POLLIN } };
-	uint64_t due = np_deadline(redraw_ns), now;
-	struct timespec left;
-
-	for (;;) {
-		ppoll(polls, 2, np_left(due, &left), NULL);
-		if (polls[0].revents != 0) {
-			return NULL;
-		}
-		if (polls[1].revents != 0) {
-			take_signal(s);
-		}
-		now = np_now();
-		if (now >= due) {
-			pthread_mutex_lock(&s->lock);
-			draw(s, now);
-			pthread_mutex_unlock(&s->lock);
-			due = now - (now - due) % redraw_ns + redraw_ns;
-		}
-	}
-}
-
-/* The thread blocks all signals: the first thread handles them, or signal_fd delivers them. */
-static bool
-start(struct np_shown *s)
-{
-	sigset_t all, ours;
-	int failed;
-
-	fill(&ours, true);
-	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	s->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->stop_fd < 0 || s->signal_fd < 0) {
-		return false;
-	}
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &s->before);
-	failed = pthread_create(&s->thread, NULL, show, s);
-	pthread_sigmask(SIG_SETMASK, &s->before, NULL);
-	if (failed == 0) {
-		pthread_sigmask(SIG_BLOCK, &ours, NULL);
-	}
-	return failed == 0;
 }
 
 /* ---- For main() ---- */
@@ -344,6 +255,22 @@ look_at_output(struct np_shown *s)
 	}
 }
 
+/*
+ * Who draws has a test to control, and must not wait for a reader. Standard error is opened anew,
+ * since others share the flags of the open file.
+ */
+static int
+open_line(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDERR_FILENO, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))) {
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	}
+	return fd >= 0 ? fd : STDERR_FILENO;
+}
+
 /* When the line is first drawn: at once if the test is known to be long. */
 static uint64_t
 begin_of(const struct np_shown *s)
@@ -356,7 +283,7 @@ begin_of(const struct np_shown *s)
 }
 
 struct np_shown *
-np_progress_begin(const struct np_cli *cli)
+np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
 	enum np_when when = cli->output.progress;
 	pthread_mutexattr_t nests;
@@ -370,6 +297,8 @@ np_progress_begin(const struct np_cli *cli)
 		return NULL;
 	}
 	s->cli = cli;
+	s->drawn = drawn;
+	s->fd = open_line();
 	np_cli_plan_repeats(cli, &s->repeat);
 	s->always = when == NP_WHEN_ALWAYS;
 	s->utf8 = np_progress_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));
@@ -377,47 +306,22 @@ np_progress_begin(const struct np_cli *cli)
 	s->counted =
 	    cli->plan.length < 0 ? (uint64_t)-cli->plan.length * (cli->plan.both ? 2 : 1) : 0;
 	s->from_ns = begin_of(s);
-	s->signal_fd = s->stop_fd = -1;
 	pthread_mutexattr_init(&nests);
 	pthread_mutexattr_settype(&nests, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&s->lock, &nests);
 	pthread_mutexattr_destroy(&nests);
-	s->live = np_live_new();
-	s->ended = s->live == NULL || !start(s);
-	if (s->ended) {
-		np_progress_free(s);
-		return NULL;
-	}
+	s->live = (struct np_live){ .every_ns = redraw_ns,
+				    .draw = draw_view,
+				    .ctx = s,
+				    .due_ns = np_now(),
+				    .view.since_ns = np_now() };
 	return s;
 }
 
 struct np_live *
-np_progress_live(const struct np_shown *s)
+np_progress_live(struct np_shown *s)
 {
-	return s != NULL ? s->live : NULL;
-}
-
-void
-np_progress_leave_signals(struct np_shown *s)
-{
-	sigset_t rest;
-
-	if (s != NULL) {
-		fill(&rest, false);
-		(void)signalfd(s->signal_fd, &rest, 0);
-		s->signals_left = true;
-	}
-}
-
-void
-np_progress_wait(struct np_shown *s, double seconds)
-{
-	if (s != NULL) {
-		pthread_mutex_lock(&s->lock);
-		s->wait_ns = seconds > 0 ? np_now() : 0;
-		s->wait_s = seconds;
-		pthread_mutex_unlock(&s->lock);
-	}
+	return s != NULL ? &s->live : NULL;
 }
 
 void
@@ -445,8 +349,8 @@ np_progress_pause(struct np_shown *s, FILE *to)
 	}
 	pthread_mutex_lock(&s->lock);
 	if (s->paused++ == 0) {
-		s->was_drawn = s->drawn;
-		erase(s);
+		s->was_drawn = atomic_load(s->drawn) != 0;
+		np_progress_erase(s->drawn);
 	}
 }
 
@@ -460,7 +364,7 @@ np_progress_resume(struct np_shown *s, FILE *to)
 	/* What goes through a pipe appears a moment later: the line is drawn again at its next
 	 * time. */
 	if (--s->paused == 0 && s->was_drawn && (to == stderr || s->shares)) {
-		draw(s, np_now());
+		draw(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -468,39 +372,23 @@ np_progress_resume(struct np_shown *s, FILE *to)
 void
 np_progress_end(struct np_shown *s)
 {
-	static const uint64_t one = 1;
-	sigset_t back;
-
-	if (s == NULL || s->ended) {
-		return;
+	if (s != NULL) {
+		pthread_mutex_lock(&s->lock);
+		s->ended = true;
+		np_progress_erase(s->drawn);
+		pthread_mutex_unlock(&s->lock);
 	}
-	s->ended = true;
-	(void)!write(s->stop_fd, &one, sizeof(one)); /* it can't overflow */
-	pthread_join(s->thread, NULL);
-	erase(s);
-	fill(&back, !s->signals_left);
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigismember(&s->before, sig) == 1) {
-			sigdelset(&back, sig);
-		}
-	}
-	pthread_sigmask(SIG_UNBLOCK, &back, NULL);
 }
 
 void
 np_progress_free(struct np_shown *s)
 {
-	if (s == NULL) {
-		return;
+	if (s != NULL) {
+		np_progress_end(s);
+		if (s->fd != STDERR_FILENO) {
+			close(s->fd);
+		}
+		pthread_mutex_destroy(&s->lock);
+		free(s);
 	}
-	np_progress_end(s);
-	if (s->signal_fd >= 0) {
-		close(s->signal_fd);
-	}
-	if (s->stop_fd >= 0) {
-		close(s->stop_fd);
-	}
-	pthread_mutex_destroy(&s->lock);
-	np_live_free(s->live);
-	free(s);
 }

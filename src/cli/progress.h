@@ -1,11 +1,12 @@
 /*
- * The progress line shows on standard error how far a test is. A thread of its own draws it four
- * times a second; it is gone when the test is over. Where no line is drawn there is no thread, and
- * np_progress_begin() returns NULL, which all functions accept.
+ * The progress line shows on standard error how far a test is, four times a second; it is gone when
+ * the test is over. Whoever waits draws it (run/live.h). Where no line is drawn np_progress_begin()
+ * returns NULL, which all functions accept.
  */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "cli/args.h"
@@ -15,19 +16,15 @@ struct np_shown; /* a line that may be drawn */
 
 /*
  * Draw from now on, for a test whose options are settled. NULL: --progress or the terminal forbid
- * it, or there is no memory. Signals that end or stop the program are blocked in this thread
- * afterwards. The line's thread receives them, erases the line, and raises them again.
+ * it, or there is no memory. *drawn is 0, or the descriptor by which it is there.
  */
-struct np_shown *np_progress_begin(const struct np_cli *cli);
+struct np_shown *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
 
-/* Where the test's sessions say what they do. NULL: nowhere. */
-struct np_live *np_progress_live(const struct np_shown *s);
+/* Erase it, if it is there. Also in the handler of a signal that ends or stops the program. */
+void np_progress_erase(atomic_int *drawn);
 
-/* The caller handles SIGINT, SIGTERM and SIGALRM from now on. */
-void np_progress_leave_signals(struct np_shown *s);
-
-/* The test waits for this number of seconds (-s); 0: the wait is over. */
-void np_progress_wait(struct np_shown *s, double seconds);
+/* Where the test's client says what it does. NULL: nowhere. */
+struct np_live *np_progress_live(struct np_shown *s);
 
 /* This iteration begins, from 1 on. Has no effect where a test runs once. */
 void np_progress_iteration(struct np_shown *s, unsigned number);
@@ -42,7 +39,6 @@ void np_progress_resume(struct np_shown *s, FILE *to);
 /* Erase the line for good. Twice is the same as once. */
 void np_progress_end(struct np_shown *s);
 
-/* Call this when all sessions have left their seats. */
 void np_progress_free(struct np_shown *s);
 
 #endif

@@ -1,8 +1,10 @@
 #include "cli/saved.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -268,9 +270,9 @@ print_prometheus(const struct np_saved *s, FILE *out)
 	};
 	const size_t count = sizeof(labels) / sizeof(labels[0]);
 
-	np_prometheus_gauge(out, "netperf_complete",
-			    "1: the run is complete; 0: a part of it, or nothing, was measured",
-			    labels, count, s->complete);
+	np_prometheus_head(out, "netperf_complete", "gauge",
+			   "1: the run is complete; 0: a part of it, or nothing, was measured");
+	np_prometheus_value(out, "netperf_complete", labels, count, s->complete);
 	if (s->concluded) {
 		np_prometheus_print(out, labels, count, &s->record, s->hist);
 	}
@@ -435,6 +437,44 @@ np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *ou
 	return NP_OK;
 }
 
+/* Seconds since 1970 of a time in a document; NAN: it is none. */
+static double
+seconds_of(const char *text)
+{
+	struct tm at = { .tm_year = 0 };
+	const char *rest = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%S", &at) : NULL;
+
+	return rest != NULL ? (double)timegm(&at) + strtod(rest, NULL) : (double)NAN;
+}
+
+int
+np_saved_part(const struct np_saved *s, struct np_saved_part *p, struct np_err *err)
+{
+	const json_t *iterations = json_object_get(s->root, "iterations");
+	const json_t *last = json_array_get(iterations, json_array_size(iterations) - 1);
+	const char *begin =
+	    json_string_value(json_object_get(json_array_get(iterations, 0), "started"));
+	double end_s;
+
+	if (!s->concluded) {
+		return np_fail(err, NP_EPEER, 0, "the run has no result");
+	}
+	*p = (struct np_saved_part){
+		.test = text_in(s, "test", "name"),
+		.unit = np_record_get_text(&s->record, NP_M_THROUGHPUT_UNITS),
+		.rate = np_record_get_real(&s->record, NP_M_THROUGHPUT),
+		.begin_s = seconds_of(begin),
+		.hist = s->hist,
+	};
+	end_s = seconds_of(json_string_value(json_object_get(last, "started"))) +
+		json_number_value(json_object_get(last, "elapsed"));
+	p->seconds = end_s - p->begin_s;
+	if (p->test == NULL || p->unit == NULL || !isfinite(p->seconds)) {
+		return np_fail(err, NP_EUSAGE, 0, "it does not say what ran, or when");
+	}
+	return NP_OK;
+}
+
 /* ---- Files ---- */
 
 /* All of it; NULL where it can't be read. */
@@ -471,64 +511,71 @@ slurp(FILE *in, size_t *size, struct np_err *err)
 	return NULL;
 }
 
-static int
-show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
+int
+np_saved_open(const char *path, struct np_saved **s, struct np_err *err)
 {
-	struct np_saved *s = NULL;
+	bool standard = strcmp(path, "-") == 0;
+	FILE *in;
 	size_t size;
-	char *bytes = slurp(in, &size, err);
-	int rc = bytes != NULL ? np_saved_read(bytes, size, &s, err) : (int)err->code;
+	char *bytes;
+	int rc;
 
-	free(bytes);
-	if (rc == NP_OK && s != NULL) {
-		rc = np_saved_print(s, &cli->output, out, err);
+	*s = NULL;
+	if (path[0] == '\0') {
+		return np_fail(err, NP_EUSAGE, 0, "the file has no name");
 	}
-	if (rc == NP_OK && s != NULL && s->reason != NULL) {
+	in = standard ? stdin : fopen(path, "re");
+	if (in == NULL) {
+		return np_fail(err, NP_ESYS, errno, "open it");
+	}
+	bytes = slurp(in, &size, err);
+	rc = bytes != NULL ? np_saved_read(bytes, size, s, err) : (int)err->code;
+	free(bytes);
+	if (!standard) {
+		fclose(in);
+	}
+	return rc;
+}
+
+static int
+show(const struct np_cli *cli, const struct np_saved *s, FILE *out, struct np_err *err)
+{
+	struct np_cli_evidence wanted = cli->evidence;
+
+	if (np_saved_print(s, &cli->output, out, err) != NP_OK) {
+		return err->code;
+	}
+	fflush(out);
+	if (s->reason != NULL) {
 		char why[600];
 
-		fflush(out);
 		snprintf(why, sizeof(why), "%s%s%s", s->error != NULL ? s->error : "",
 			 s->error != NULL ? ": " : "", s->reason);
 		np_text_printable(why);
 		fprintf(stderr, "netperf: --show: %s: not a complete run: %s\n", cli->output.show,
 			why);
 	}
-	if (rc == NP_OK && s != NULL) {
-		struct np_cli_evidence wanted = cli->evidence;
-
-		wanted.explain = wanted.explain && !cli->output.limits; /* it has been shown */
-		fflush(out);
-		np_saved_print_evidence(s, &wanted, stderr);
-	}
-	np_saved_free(s);
-	return rc;
+	wanted.explain = wanted.explain && !cli->output.limits; /* it has been shown */
+	np_saved_print_evidence(s, &wanted, stderr);
+	return NP_OK;
 }
 
 int
 np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
-	bool standard = strcmp(cli->output.show, "-") == 0;
-	FILE *in;
-	int rc;
+	const char *path = cli->output.show;
+	struct np_saved *s;
+	int rc = np_saved_open(path, &s, err);
 
-	if (cli->output.show[0] == '\0') {
-		return np_fail(err, NP_EUSAGE, 0, "--show: the file has no name");
-	}
-	in = standard ? stdin : fopen(cli->output.show, "re");
-	if (in == NULL) {
-		return np_fail(err, NP_ESYS, errno, "--show: open %s", cli->output.show);
-	}
-	rc = show_stream(cli, in, out, err);
+	rc = rc == NP_OK && s != NULL ? show(cli, s, out, err) : rc;
 	if (rc != NP_OK) {
 		char where[200];
 
-		snprintf(where, sizeof(where), "--show: %.180s",
-			 standard ? "standard input" : cli->output.show);
+		snprintf(where, sizeof(where), "--show%s%.180s", path[0] != '\0' ? ": " : "",
+			 strcmp(path, "-") == 0 ? "standard input" : path);
 		np_text_printable(err->msg);
 		np_fail_in(err, where);
 	}
-	if (!standard) {
-		fclose(in);
-	}
+	np_saved_free(s);
 	return rc;
 }

@@ -1,137 +1,15 @@
 #include "cli/show.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <sys/socket.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
-#include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "cli/document.h"
-#include "cli/facts.h"
 
-/* netperf shows a numeric address only where it has at most seven characters. */
-static const char *
-short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
-{
-	np_addr_host(a, text);
-	if (strlen(text) > 7) {
-		text[0] = '\0';
-	}
-	return text;
-}
-
-/* Nothing of what is usual: netperf's banner has no such words. */
-static void
-print_flows(FILE *out, const struct np_plan *p)
-{
-	fputs(p->both ? " : both ways" : "", out);
-	if (p->flows > 1) {
-		fprintf(out, " : %u flows", p->flows);
-	}
-	if (p->near.place.threads > 1 || p->far.place.threads > 1) {
-		fprintf(out, " : threads %u,%u", p->near.place.threads, p->far.place.threads);
-	}
-	if (p->ramp > 0) {
-		fprintf(out, " : ramp %u/s", p->ramp);
-	}
-	if (p->warm_up_ms > 0) {
-		fprintf(out, " : warm-up %g s", p->warm_up_ms / 1e3);
-	}
-	if (p->near.place.engine != NULL || p->far.place.engine != NULL) {
-		fprintf(out, " : engine %s,%s", np_engine_of(p)->name,
-			p->far.place.engine != NULL ? p->far.place.engine->name : "");
-	}
-}
-
-/* The features in use; scripts look for "demo" to see that interim results could be had. */
-static void
-print_features(FILE *out, const struct np_cli *cli)
-{
-	const struct np_plan *p = &cli->plan;
-
-	if (cli->confidence.max > 1) {
-		fprintf(out, " : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
-			cli->confidence.level,
-			cli->confidence.result_only ? " on result only" : "");
-	}
-	fputs(p->nodelay ? " : nodelay" : "", out);
-	fputs(p->copy_avoidance ? " : copy avoidance" : "", out);
-	fputs(p->no_control ? " : no control" : "", out);
-	fputs(cli->output.histogram ? " : histogram" : "", out);
-	fputs(p->near.call.interval_burst > 0 || p->far.call.interval_burst > 0 ? " : interval"
-										: "",
-	      out);
-	fputs(p->near.call.dirty >= 0 || p->far.call.dirty >= 0 ? " : dirty data" : "", out);
-	fputs(" : demo", out);
-	if (strstr(cli->bench.title, "REQUEST/RESPONSE") != NULL) {
-		fprintf(out, " : first burst %u", p->burst);
-	}
-	fputs(cli->bound ? " : cpu bind" : "", out);
-	print_flows(out, p);
-}
-
-static void
-describe_classic(const struct np_cli *cli, struct np_classic *c)
-{
-	memset(c, 0, sizeof(*c));
-	c->layout = cli->bench.layout;
-	c->unit = np_cli_unit(cli);
-	c->verbosity = cli->output.verbosity;
-	c->headers = cli->output.headers != 0;
-	c->local_cpu = cli->plan.near.place.measure_cpu;
-	c->remote_cpu = cli->plan.far.place.measure_cpu;
-	c->brand = cli->output.brand;
-}
-
-void
-np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
-{
-	const char *family = np_family_name(cli->plan.family);
-	const char *from = ends->local.name;
-	unsigned port = cli->plan.far.sock.port;
-	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
-	struct np_classic classic;
-
-	if (cli->output.style == NP_STYLE_HUMAN) {
-		return;
-	}
-	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
-		/* netperf's older tests have no way to avoid copies, and say so. */
-		fputs("Local send copy avoidance not available.\n"
-		      "Local recv copy avoidance not available.\n",
-		      out);
-	}
-	describe_classic(cli, &classic);
-	np_classic_preface(out, &classic);
-	if (cli->output.headers != 0 && cli->terms.eth != NULL) {
-		fprintf(out, "%s from %s to %s of %s, ", cli->bench.title, cli->terms.eth->device,
-			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
-			cli->target.host.text);
-		if (cli->bench.transport->connected) {
-			fputs("LLC2", out);
-		} else {
-			fprintf(out, "EtherType 0x%04x", NP_ETH_TYPE);
-		}
-		print_features(out, cli);
-		putc('\n', out);
-	}
-	if (cli->output.headers != 0 && cli->bench.transport->named) {
-		if (from[0] == '\0') {
-			from = np_facts_any(cli->plan.family);
-		}
-		if (cli->plan.no_control) {
-			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
-		}
-		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
-			from, short_address(&ends->local.at[0], here), cli->plan.near.sock.port,
-			family, ends->remote.name, short_address(&ends->remote.at[0], there), port,
-			family);
-		print_features(out, cli);
-		putc('\n', out);
-	}
-	fflush(out);
-}
+/* Of what a rate asks for. */
+static const double REACHED = 0.999;
 
 void
 np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions)
@@ -157,12 +35,133 @@ np_show_ramp(const struct np_cli *cli, const struct np_tally *t)
 	}
 }
 
+static void
+say_rate(const struct np_plan *p, double rate)
+{
+	if (p->pattern->offers) {
+		fprintf(stderr, "%.2f Mbit/s", rate / 1e6);
+	} else {
+		fprintf(stderr, "%.0f a second", rate);
+	}
+}
+
+void
+np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s)
+{
+	static const char *const names[NP_KNEE_SHARES] = { "P50", "P99", "P99.9" };
+	char us[24];
+
+	fprintf(stderr, "netperf: %s: ", p->bench->name);
+	say_rate(p, s->rate);
+	for (int i = 0; s->timed && i < NP_KNEE_SHARES; i++) {
+		np_hist_us((double)s->ns[i], us, sizeof(us));
+		fprintf(stderr, "%s %s %s", i > 0 ? "," : ", in us:", names[i],
+			s->high[i] > 0 ? us : "not known");
+	}
+	fprintf(stderr, s->much != NULL ? "; too much: %s\n" : "\n", s->much);
+}
+
+void
+np_show_knee(const struct np_plan *p, const struct np_knee *k)
+{
+	const char *much = "nothing above it was tried";
+
+	for (uint32_t i = 0; k->much > 0 && i < k->steps; i++) {
+		if (k->step[i].much != NULL && k->step[i].rate <= k->much) {
+			much = k->step[i].much;
+		}
+	}
+	fprintf(stderr, "netperf: %s: ", p->bench->name);
+	if (k->good > 0) {
+		fputs("the knee is at ", stderr);
+		say_rate(p, k->good);
+		fprintf(stderr, "; above it: %s\n", much);
+	} else {
+		fprintf(stderr, "no knee: the lowest rate is too much: %s\n", much);
+	}
+}
+
+/* A stream may have less than it was asked for by the link, the far end, or a processor. */
+static bool
+show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
+{
+	const struct np_plan *p = t->plan;
+	const struct np_end *e = far ? &p->far : &p->near;
+	double seconds = np_tally_sending_s(t), asked = (double)e->call.offered,
+	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
+	       size = far ? (double)t->recv_size : (double)t->send_size;
+	/* Of arrivals at random the number is, too; one message may be under way. */
+	double luck = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
+	bool less = asked > 0 && moved < REACHED * asked - luck * size * 8 / seconds;
+
+	if (less) {
+		fprintf(stderr,
+			"netperf: %s: %.2f of the %.2f Mbit/s that --rate asks for were %s\n",
+			cli->bench.name, moved / 1e6, asked / 1e6, far ? "received" : "sent");
+	}
+	return less;
+}
+
+bool
+np_show_open(const struct np_cli *cli, const struct np_tally *t)
+{
+	const struct np_open_result *r = &t->open;
+	const char *name = cli->bench.name;
+
+	if (cli->plan.pattern->offers) {
+		bool less = show_offered(cli, t, false);
+
+		return show_offered(cli, t, true) || less;
+	}
+	if (r->rate == 0 || t->hist == NULL || r->lateness == NULL) {
+		return false;
+	}
+	if (r->answered < r->count.due) {
+		fprintf(stderr,
+			"netperf: %s: %llu of %llu requests that were due have not been answered: "
+			"they stand at the top of the latencies\n",
+			name, (unsigned long long)(r->count.due - r->answered),
+			(unsigned long long)r->count.due);
+	}
+	if (r->limits[0] != '\0') {
+		fprintf(stderr, "netperf: %s: the generator limits: %s\n", name, r->limits);
+	}
+	return r->limits[0] != '\0';
+}
+
 void
 np_show_degraded(const struct np_cli *cli, const struct np_tally *t)
 {
 	if (t->closing.degraded) {
 		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->closing.detail);
 	}
+}
+
+/* got: as read back there; -2 where it was refused, -1 where it is not told. */
+static void
+show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hint)
+{
+	if (asked > 0 && got >= 0 && got != asked) {
+		fprintf(out, "netperf: %s: %d, not %d\n", what, got, asked);
+	} else if (asked > 0 && got == -2) {
+		fprintf(out, "netperf: %s: %d was refused%s\n", what, asked, hint);
+	}
+}
+
+void
+np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
+{
+	static const char right[] = " (above 6 it takes CAP_NET_ADMIN)";
+	const struct np_sock_plan *near = &cli->plan.near.sock, *far = &cli->plan.far.sock;
+
+	if (cli->unbound) {
+		fprintf(out, "netperf: -T: processor %d was refused at this end\n",
+			cli->plan.near.place.cpu);
+	}
+	show_setting(out, "-y: SO_PRIORITY at this end", near->prio, o->tally.prio, right);
+	show_setting(out, "-y: SO_PRIORITY at the far end", far->prio, o->far.prio, right);
+	show_setting(out, "-Y: type of service at this end", near->tos, o->tally.tos, "");
+	show_setting(out, "-Y: type of service at the far end", far->tos, o->far.tos, "");
 }
 
 double
@@ -178,9 +177,68 @@ np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_
 	return (double)np_counts_bytes(c);
 }
 
-/* What was counted between the last time and `now`. */
+void
+np_show_interim_flows(struct np_show_interim *s)
+{
+	uint32_t flows = s->cli->plan.flows;
+
+	if (s->doc == NULL || flows < 2 || s->cli->plan.ramp > 0) {
+		return;
+	}
+	s->flow_work = calloc(flows, sizeof(*s->flow_work));
+	s->flow_rate = calloc(flows, sizeof(*s->flow_rate));
+	s->flows = s->flow_work != NULL && s->flow_rate != NULL ? flows : 0;
+}
+
+void
+np_show_interim_free(struct np_show_interim *s)
+{
+	free(s->flow_work);
+	free(s->flow_rate);
+	s->flow_work = s->flow_rate = NULL;
+	s->flows = 0;
+}
+
+/* What each flow has done: of a run under way, or of one that is over. */
+static bool
+see_flows(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
+	  const struct np_tally *t)
+{
+	uint32_t flows = run != NULL ? run->conns : t->flows;
+
+	if (flows != s->flows || (run == NULL && t->flow == NULL)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < flows; i++) {
+		struct np_counts c;
+
+		if (run != NULL) {
+			c = np_counts_of_flow(run, i);
+		} else {
+			c = (struct np_counts){ .sent = t->flow[i].sent,
+						.received = t->flow[i].received,
+						.transactions = t->flow[i].transactions };
+		}
+		s->flow_rate[i] = np_show_work(s->cli, p, &c);
+	}
+	return flows > 0;
+}
+
+/* Of what each has done, its rate since the last time. */
 static void
-interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c,
+rate_flows(struct np_show_interim *s, const struct np_unit *unit, double seconds)
+{
+	for (uint32_t i = 0; i < s->flows; i++) {
+		double work = s->flow_rate[i];
+
+		s->flow_rate[i] = np_rate(unit, work - s->flow_work[i], seconds);
+		s->flow_work[i] = work;
+	}
+}
+
+/* What was counted between the last time and `now`; by_flow: each flow's work has been seen. */
+static void
+interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c, bool by_flow,
 	uint64_t started_ns, uint64_t now_ns)
 {
 	const struct np_unit *unit = np_cli_unit(s->cli);
@@ -202,6 +260,11 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	i.rate = np_rate(unit, work - s->work, i.seconds);
 	s->work = work;
 	s->then_ns = now_ns;
+	if (by_flow) {
+		rate_flows(s, unit, i.seconds);
+		i.flow = s->flow_rate;
+		i.flows = s->flows;
+	}
 	if (s->out != NULL) {
 		np_interim_print(s->out, s->cli->output.style, &i);
 	}
@@ -214,14 +277,15 @@ np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 	struct np_counts c = np_counts_of(run);
 
 	(void)due_ns;
-	interim(ctx, run->plan, &c, run->window.started_ns, now_ns);
+	interim(ctx, run->plan, &c, see_flows(ctx, run->plan, run, NULL), run->window.started_ns,
+		now_ns);
 }
 
 void
 np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		    uint64_t started_ns, uint64_t now_ns)
 {
-	interim(ctx, whole, sum, started_ns, now_ns);
+	interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 
 void
@@ -230,40 +294,14 @@ np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
 	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
 
 	if ((i->cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
-		interim(i, t->plan, &t->count, t->started_ns, t->ended_ns);
+		interim(i, t->plan, &t->count, see_flows(i, t->plan, NULL, t), t->started_ns,
+			t->ended_ns);
+	}
+	for (uint32_t flow = 0; flow < i->flows; flow++) {
+		i->flow_work[flow] = 0;
 	}
 	i->work = 0;
 	i->then_ns = 0;
-}
-
-void
-np_show_look(const struct np_cli *cli, struct np_look *look)
-{
-	const struct np_plan *p = &cli->plan;
-
-	memset(look, 0, sizeof(*look));
-	look->style = cli->output.style;
-	describe_classic(cli, &look->classic);
-	look->histogram = cli->output.histogram;
-	look->histogram_of = np_plan_words(p)->timed;
-	look->times = cli->output.times;
-	look->transactions = p->pattern->transactions && (look->classic.unit->letter == 'x' ||
-							  (cli->bench.flags & NP_B_OLD) != 0);
-	look->limits = cli->output.limits;
-	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
-	look->latency = cli->output.latency;
-	look->congestion = cli->output.selection.congestion;
-	if (cli->output.selectors != NULL) {
-		look->list = cli->output.selection;
-	} else {
-		enum np_select_kind kind = p->both                    ? NP_SELECT_BOTH
-					   : p->pattern->transactions ? NP_SELECT_TRANSACTIONS
-					   : p->role == NP_LEAD       ? NP_SELECT_SEND
-								      : NP_SELECT_RECEIVE;
-
-		np_selection_default(kind, p->near.place.measure_cpu || p->far.place.measure_cpu,
-				     &look->list);
-	}
 }
 
 void
@@ -416,4 +454,83 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 			 (long long)-p->length, counts ? "transactions" : "bytes");
 	}
 	snprintf(text, size, "the result is partial: %s covers %.2f s%s", which, seconds, of);
+}
+
+static void
+show_times(const char *name, const struct np_hist *h, double whole_ns)
+{
+	struct np_hist_summary s;
+	char p50[24], p99[24], max[24], mean[24];
+
+	np_hist_summarise(h, &s);
+	np_hist_us(s.mean, mean, sizeof(mean));
+	np_hist_us((double)s.p50, p50, sizeof(p50));
+	np_hist_us((double)s.p99, p99, sizeof(p99));
+	np_hist_us((double)s.max, max, sizeof(max));
+	fprintf(stderr, "%-16s %10s %10s %10s %10s", name, mean, p50, p99, max);
+	if (whole_ns > 0) {
+		fprintf(stderr, " %6.1f %%", 100 * s.mean / whole_ns);
+	}
+	fputc('\n', stderr);
+}
+
+/* What the two clocks say of each direction. */
+static void
+show_ways(const struct np_stations *s)
+{
+	const struct np_oneway *c = &s->clocks;
+
+	show_times("there, waiting", s->way[NP_THERE], 0);
+	show_times("back, waiting", s->way[NP_BACK], 0);
+	fprintf(stderr,
+		"netperf: --stations: the far clock was %+.3f us beside the near one at the end, "
+		"within %.3f us; it gained %+.2f ppm\n",
+		c->last_ns / 1e3, c->slack_ns / 1e3, 1e6 * c->skew);
+	if (c->steps > 0) {
+		fprintf(stderr,
+			"netperf: --stations: a clock was set %u times, by %+.3f us at most\n",
+			c->steps, c->step_ns / 1e3);
+	}
+	if (c->paths > 0) {
+		fprintf(stderr,
+			"netperf: --stations: the path changed %u times, and took %+.3f us there "
+			"and %+.3f us back in the end\n",
+			c->paths, c->path_ns[NP_THERE] / 1e3, c->path_ns[NP_BACK] / 1e3);
+	}
+}
+
+void
+np_show_stations(const struct np_cli *cli, const struct np_stations *s)
+{
+	static const char *const ends[] = { "near", "far" };
+	struct np_hist_summary whole;
+
+	if (s == NULL) {
+		return;
+	}
+	for (int end = 0; end < 2; end++) {
+		const uint64_t *came = s->came[end];
+
+		fprintf(stderr,
+			"netperf: --stations: %s end: of %llu transactions stamps of %llu queued, "
+			"%llu sent, %llu received\n",
+			ends[end], (unsigned long long)s->asked[end],
+			(unsigned long long)came[NP_STAMP_QUEUE],
+			(unsigned long long)came[NP_STAMP_GONE],
+			(unsigned long long)came[NP_STAMP_CAME]);
+	}
+	fprintf(stderr, "netperf: --stations: %zu of %zu matched\n", s->joined, s->kept);
+	if (s->joined == 0) {
+		return;
+	}
+	fprintf(stderr, "%-16s %10s %10s %10s %10s %8s\n", cli->bench.name, "mean us", "p50 us",
+		"p99 us", "max us", "share");
+	np_hist_summarise(s->whole, &whole);
+	for (int i = 0; i < NP_STATIONS; i++) {
+		show_times(np_station_name[i], s->hist[i], whole.mean);
+	}
+	show_times("round trip", s->whole, whole.mean);
+	if (s->told) {
+		show_ways(s);
+	}
 }

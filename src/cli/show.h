@@ -1,20 +1,12 @@
 /*
- * What netperf prints around and during a test: banner, interim results, the result.
+ * What netperf prints during and behind a test, beside the result: interim results, notes, -d.
  */
 #ifndef NP_CLI_SHOW_H
 #define NP_CLI_SHOW_H
 
 #include "cli/args.h"
-#include "out/look.h"
+#include "run/knee.h"
 #include "run/repeat.h"
-
-/* The data connection's names and addresses, for the banner. */
-struct np_ends {
-	struct np_addrs remote, local;
-};
-
-/* The lines before a test: what is missing, then the banner or, for AF_UNIX, the table's heads. */
-void np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends);
 
 struct np_document;
 
@@ -27,8 +19,24 @@ void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint3
 /* One line on standard error where connections of a ramp failed, and why. */
 void np_show_ramp(const struct np_cli *cli, const struct np_tally *t);
 
+/* On standard error: what a step of --rate auto came to; what all of them did. */
+void np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s);
+void np_show_knee(const struct np_plan *p, const struct np_knee *k);
+
+/*
+ * The same where an open loop was not what was asked for, or has left requests unanswered. Returns
+ * whether what was sent is not what --rate asks for.
+ */
+bool np_show_open(const struct np_cli *cli, const struct np_tally *t);
+
 /* One line on standard error where the transport came to less than was asked for. */
 void np_show_degraded(const struct np_cli *cli, const struct np_tally *t);
+
+/*
+ * Lines about a processor (-T) that this end did not get, and a priority or a type of service (-y,
+ * -Y) that the data socket of an end did not get.
+ */
+void np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o);
 
 /* What interim results are counted from. Start from a zeroed struct with these three filled in. */
 struct np_show_interim {
@@ -38,7 +46,18 @@ struct np_show_interim {
 	unsigned number;
 	double work;      /* seen so far in this iteration */
 	uint64_t then_ns; /* when; 0: nothing yet */
+
+	/* The same of each of `flows` connections, and their rates; NULL: of all together alone. */
+	double *flow_work, *flow_rate;
+	uint32_t flows;
 };
+
+/*
+ * Have the document show each of several connections. Without memory for them it shows all
+ * together.
+ */
+void np_show_interim_flows(struct np_show_interim *i);
+void np_show_interim_free(struct np_show_interim *i);
 
 /* One interim result: a np_watch's look(), and a np_trial's. */
 void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
@@ -50,9 +69,6 @@ double np_show_work(const struct np_cli *cli, const struct np_plan *p, const str
 
 /* What is left over at the end of an iteration, where netperf prints that. */
 void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);
-
-/* How the result is to be shown: in the style that was asked for. Not whether it is sure enough. */
-void np_show_look(const struct np_cli *cli, struct np_look *look);
 
 /* What -d wants to know: what will be done, and what came back from both ends. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
@@ -77,5 +93,8 @@ void np_show_partial(char *text, size_t size, const struct np_outcome *out, cons
 
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
 void np_show_tcp_info(const struct np_tally *t);
+
+/* For --stations: where the time of transactions went, on standard error. NULL: nothing. */
+void np_show_stations(const struct np_cli *cli, const struct np_stations *s);
 
 #endif

@@ -7,15 +7,10 @@
 
 #include "base/text.h"
 #include "cli/args.h"
-#include "cli/help.h"
+#include "cli/tests.h"
 #include "out/select.h"
 
-/* Names are at most this long here: longer ones are none, and resemble none. */
-enum { LONGEST = 63 };
-
-#define NOTE(cli, ...)                                                                             \
-	((cli)->notes.len = np_text_add((cli)->notes.text, sizeof((cli)->notes.text),              \
-					(cli)->notes.len, __VA_ARGS__))
+enum { LONGEST = 63 }; /* of a name that is shown */
 
 /* --- words -------------------------------------------------------------------------------------
  */
@@ -73,12 +68,12 @@ np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test
 {
 	/* What follows an option that is unknown, or that netperf has given up, was its argument:
 	 * there is a line already. */
-	for (int i = 0; i < stray->count && cli->gone == '\0' && cli->notes.passed == '\0'; i++) {
+	for (int i = 0; i < stray->count && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
 		const char *word = stray->at[i];
 
-		NOTE(cli, "%.60s: ignored: %s\n", word,
-		     of_test ? "it belongs to no option of the test"
-			     : remedy_of(cli, word, word_before(given, word)));
+		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", word,
+			of_test ? "it belongs to no option of the test"
+				: remedy_of(cli, word, word_before(given, word)));
 	}
 }
 
@@ -94,23 +89,26 @@ np_stray_options(struct np_cli *cli)
 	size_t len = strlen(cli->test);
 
 	if (cli->wait_s >= LONG_WAIT_S) {
-		NOTE(cli,
-		     "-s %d: waits for that many seconds before the test; the sizes of the local "
-		     "socket buffers are a test option (-- -s SIZE)\n",
-		     cli->wait_s);
+		NP_NOTE(
+		    &cli->notes,
+		    "-s %d: waits for that many seconds before the test; the sizes of the local "
+		    "socket buffers are a test option (-- -s SIZE)\n",
+		    cli->wait_s);
 	}
 	if (cli->output.headers > HEADERS) {
-		NOTE(cli,
-		     "-P %d: shows headers, as 1 does; the ports of the data connection are a test "
-		     "option (-- -P LOCAL,REMOTE)\n",
-		     cli->output.headers);
+		NP_NOTE(
+		    &cli->notes,
+		    "-P %d: shows headers, as 1 does; the ports of the data connection are a test "
+		    "option (-- -P LOCAL,REMOTE)\n",
+		    cli->output.headers);
 	}
 	if (call->interval_burst > 0 && call->interval_us == 0 && len > 2 &&
 	    strcasecmp(cli->test + len - 2, "RR") == 0) {
-		NOTE(cli,
-		     "-b %u: paces, %u transactions a millisecond (-w); requests in flight are a "
-		     "test option (-- -b N)\n",
-		     call->interval_burst, call->interval_burst);
+		NP_NOTE(
+		    &cli->notes,
+		    "-b %u: paces, %u transactions a millisecond (-w); requests in flight are a "
+		    "test option (-- -b N)\n",
+		    call->interval_burst, call->interval_burst);
 	}
 }
 
@@ -134,60 +132,6 @@ np_stray_letter(struct np_err *err)
 /* --- names -------------------------------------------------------------------------------------
  */
 
-static unsigned
-least(unsigned a, unsigned b, unsigned c)
-{
-	unsigned ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* How many letters one has to change, add or leave out (Levenshtein's distance), cases alike. */
-static unsigned
-distance(const char *a, const char *b)
-{
-	unsigned row[LONGEST + 1];
-	size_t n = strlen(b);
-
-	if (n > LONGEST) {
-		return LONGEST;
-	}
-	for (unsigned j = 0; j <= n; j++) {
-		row[j] = j;
-	}
-	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned above = row[j];
-
-			row[j] = least(above + 1, row[j - 1] + 1,
-				       corner + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0));
-			corner = above;
-		}
-	}
-	return row[n];
-}
-
-/* Of the names, of which the last one is NULL, the one that is most like it; NULL when none is. */
-static const char *
-nearest(const char *name, const char *(*at)(size_t i))
-{
-	unsigned best = (unsigned)strlen(name) / 3 + 2;
-	const char *found = NULL, *one;
-
-	for (size_t i = 0; strlen(name) <= LONGEST && (one = at(i)) != NULL; i++) {
-		unsigned far = distance(name, one);
-
-		if (far < best) {
-			best = far;
-			found = one;
-		}
-	}
-	return found;
-}
-
 /* Does the name begin as one of a percentile, and go on to its end with digits and points? */
 static bool
 of_percentile(const char *name)
@@ -200,52 +144,69 @@ of_percentile(const char *name)
 	return n > 0 && strcasecmp(number + n, connects ? "" : latency) == 0;
 }
 
-/* "P95_LATENCIES" is most like P95_LATENCY, which is in no table; NULL: it is not like one. */
+/* "P95_LATENCIES" is most like P95_LATENCY, which is in no table. */
 static const char *
-nearest_percentile(const char *name, char out[LONGEST + 1])
+nearest_figure(const char *name, char out[NP_NEAREST_TEXT])
 {
-	size_t n = strncasecmp(name, "P", 1) == 0 ? strspn(name + 1, "0123456789.") : 0;
+	size_t digits = strncasecmp(name, "P", 1) == 0 ? strspn(name + 1, "0123456789.") : 0;
+	struct np_nearest n = { .word = name };
+	char percentile[LONGEST + 1];
 
-	snprintf(out, LONGEST + 1, "P%.*s_LATENCY", (int)n, name + 1);
-	return n > 0 && np_figure_find(out) >= 0 && distance(name, out) <= strlen(name) / 3 ? out
-											    : NULL;
-}
-
-static const char *
-figure_at(size_t i)
-{
-	return i < NP_METRICS ? np_metric((enum np_metric_id)i)->name : NULL;
+	snprintf(percentile, sizeof(percentile), "P%.*s_LATENCY", (int)digits, name + 1);
+	if (digits > 0 && np_figure_find(percentile) >= 0) {
+		np_nearest_look(&n, percentile);
+	}
+	for (size_t i = 0; np_metric_name_at(i) != NULL; i++) {
+		np_nearest_look(&n, np_metric_name_at(i));
+	}
+	return np_nearest_text(&n, out);
 }
 
 const char *
-np_stray_test(const char *name)
+np_stray_test(const char *name, char out[NP_NEAREST_TEXT])
 {
-	return nearest(name, np_help_test_at);
+	struct np_nearest n = { .word = name };
+	const char *one;
+
+	for (size_t i = 0; (one = np_cli_test_at(i)) != NULL; i++) {
+		np_nearest_look(&n, one);
+	}
+	return np_nearest_text(&n, out);
 }
 
 static void
 stray_selector(struct np_cli *cli, const char *word, size_t len)
 {
-	char name[LONGEST + 1], percentile[LONGEST + 1];
-	const char *like = NULL;
+	char name[LONGEST + 1], like[NP_NEAREST_TEXT];
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
 	if (len == 0 || np_figure_find(name) >= 0) {
 		return;
 	}
 	if (of_percentile(name)) {
-		NOTE(cli,
-		     "%s: not a percentile (above 0 and at most 100, with at most 6 digits behind "
-		     "the point, as P99.9_LATENCY)\n",
-		     name);
+		NP_NOTE(
+		    &cli->notes,
+		    "%s: not a percentile (above 0 and at most 100, with at most 6 digits behind "
+		    "the point, as P99.9_LATENCY)\n",
+		    name);
 		return;
 	}
-	if (len <= LONGEST) {
-		like = nearest_percentile(name, percentile);
-		like = like != NULL ? like : nearest(name, figure_at);
-	}
-	NOTE(cli, "%s: there is no such output selector%s%s (--list-figures shows them)\n", name,
-	     like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
+	NP_NOTE(&cli->notes, "%s: there is no such output selector%s (--list-figures shows them)\n",
+		name, nearest_figure(name, like));
+}
+
+int
+np_stray_selectors(const char *list, enum np_errc code, struct np_err *err)
+{
+	static const char between[] = ", \t;";
+	char name[LONGEST + 1], like[NP_NEAREST_TEXT];
+	bool file = code != NP_EUSAGE;
+
+	list += strspn(list, between);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, between), list);
+	return np_fail(err, code, 0,
+		       "%s: there is no such output selector%s%s (--list-figures shows them)",
+		       file ? list : name, file ? " or file" : "", nearest_figure(name, like));
 }
 
 void
@@ -254,10 +215,11 @@ np_stray_names(struct np_cli *cli)
 	const char *at = cli->output.selectors;
 
 	if (cli->output.unit != '\0' && strchr("GMKBgmkx", cli->output.unit) == NULL) {
-		NOTE(cli,
-		     "-f %c: not a unit (G M K B are bytes, g m k bits, x transactions): KBytes/s "
-		     "as in netperf\n",
-		     cli->output.unit);
+		NP_NOTE(
+		    &cli->notes,
+		    "-f %c: not a unit (G M K B are bytes, g m k bits, x transactions): KBytes/s "
+		    "as in netperf\n",
+		    cli->output.unit);
 	}
 	/* A word without a comma that names no figure is the name of a file. */
 	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {

@@ -6,6 +6,7 @@
 #define NP_CLI_STRAY_H
 
 #include "base/err.h"
+#include "base/text.h"
 
 struct np_cli;
 
@@ -30,7 +31,12 @@ void np_stray_letter(struct np_err *err);
 /* Of the list of selectors and the unit that were asked for. */
 void np_stray_names(struct np_cli *cli);
 
-/* The test whose name is most like it; NULL when none is. */
-const char *np_stray_test(const char *name);
+/* The error of selectors of which none exists. NP_EUSAGE: a list; else a word that is no file
+ * either.
+ */
+int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
+
+/* Which test's name is most like it, as np_nearest_text() puts it. */
+const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
 
 #endif

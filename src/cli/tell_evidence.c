@@ -57,9 +57,10 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	double sent = (double)c->sent, received = (double)c->received;
 
 	if (in->near_transmits) {
-		received = out->far.reported && !out->far.brief ? (double)out->far.received : sent;
+		received =
+		    out->far.reported && !out->far.truncated ? (double)out->far.received : sent;
 	} else if (!in->transactions) {
-		sent = out->far.reported && !out->far.brief ? (double)out->far.sent : received;
+		sent = out->far.reported && !out->far.truncated ? (double)out->far.sent : received;
 	}
 	in->sent_bps = per_second(sent * 8, in->seconds);
 	in->throughput_bps = per_second(received * 8, in->seconds);
@@ -187,6 +188,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.response = message_size(p, p->response),
 		.in_flight = p->flows * (1 + (p->pattern->connection_test ? 0 : p->burst)),
 		.connections = p->pattern->connection_test,
+		.closed = p->pattern->transactions && p->rate == 0 ? out->tally.hist : NULL,
 		.link_rate_bps = cli->evidence.link_rate,
 		.iterations = iterations,
 	};
@@ -216,6 +218,30 @@ tell_of_datagrams(const struct np_cli *cli, const struct np_outcome *out, unsign
 	}
 }
 
+/* Where no document keeps it. */
+static void
+tell_cycles(const struct np_bag *b, FILE *to)
+{
+	double cycles = np_bag_number(b, "work.cycles"),
+	       instructions = np_bag_number(b, "work.instructions"),
+	       bytes =
+		   np_bag_number(b, "flow.bytes_sent") + np_bag_number(b, "flow.bytes_received"),
+	       transactions = np_bag_number(b, "flow.transactions");
+	struct np_bag_item item;
+
+	if (cycles > 0) {
+		np_text_line(to,
+			     "cycles: %.4g, and %.4g instructions (%.2f a cycle), of this end's "
+			     "threads (%s): %.3g cycles a %s",
+			     cycles, instructions, instructions / cycles,
+			     np_bag_string(b, "work.counted"),
+			     cycles / (transactions > 0 ? transactions : bytes),
+			     transactions > 0 ? "transaction" : "byte");
+	} else if (np_bag_find(b, "work.cycles", &item) && item.kind == NP_BAG_UNREAD) {
+		np_text_line(to, "cycles: not counted: %s", item.text);
+	}
+}
+
 struct np_bag *
 np_cli_explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations)
 {
@@ -239,8 +265,8 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	struct np_bag *values;
 	const char *sentence;
 
-	if (out->near_bag == NULL || !out->measured) {
-		return;
+	if (out->near_bag == NULL || !out->measured || cli->evidence.caps == NP_CAP_SEQUENCE) {
+		return; /* for a figure alone */
 	}
 	values = np_cli_explain(cli, out, iterations);
 	sentence = np_bag_string(values, "explain.sentence");
@@ -256,6 +282,9 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (cli->evidence.wire) {
 		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
+	}
+	if (cli->evidence.cycles && !cli->output.json) {
+		tell_cycles(out->near_bag, to);
 	}
 	tell_of_datagrams(cli, out, iterations, to);
 	if (out->far_lacks[0] != '\0' && whole) {

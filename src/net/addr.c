@@ -594,6 +594,15 @@ np_addr_is_local_only(const struct np_addr *a)
 }
 
 bool
+np_addr_bits_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+
+	return memcmp(a, b, whole) == 0 &&
+	       (rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0);
+}
+
+bool
 np_addr_same_family(const struct np_addr *a, const struct np_addr *b)
 {
 	return a->sa.ss_family == b->sa.ss_family;
@@ -668,24 +677,46 @@ is_same_place(const struct np_addr *a, const struct sockaddr *own)
 	       (!is_link_local(a) || np_addr_scope(a) == np_addr_scope(&b));
 }
 
+/* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
+static int
+device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
+{
+	struct ifaddrs *list;
+
+	device[0] = '\0';
+	if (np_addr_is_loopback(a)) { /* all of 127.0.0.0/8 is lo's, though it has one of it */
+		snprintf(device, NP_ADDR_DEVICE, "lo");
+		return 0;
+	}
+	if (getifaddrs(&list) != 0) {
+		return -errno;
+	}
+	for (const struct ifaddrs *i = list; i != NULL && device[0] == '\0'; i = i->ifa_next) {
+		if (is_same_place(a, i->ifa_addr)) {
+			/* IPv4's may have a label behind the name: "eth0:1". */
+			snprintf(device, NP_ADDR_DEVICE, "%.*s", (int)strcspn(i->ifa_name, ":"),
+				 i->ifa_name);
+		}
+	}
+	freeifaddrs(list);
+	return device[0] != '\0' ? 0 : -ENODEV;
+}
+
+int
+np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE])
+{
+	struct np_addr plain = *a;
+
+	np_addr_unmap(&plain);
+	return device_of(&plain, device);
+}
+
 bool
 np_addr_is_here(const struct np_addr *a)
 {
-	struct ifaddrs *list;
-	bool found = false;
+	char device[NP_ADDR_DEVICE];
 
-	if (row(a)->is_here || np_addr_is_loopback(a)) {
-		return true;
-	}
-	/* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
-	if (getifaddrs(&list) != 0) {
-		return false;
-	}
-	for (const struct ifaddrs *i = list; i != NULL && !found; i = i->ifa_next) {
-		found = is_same_place(a, i->ifa_addr);
-	}
-	freeifaddrs(list);
-	return found;
+	return row(a)->is_here || device_of(a, device) == 0;
 }
 
 void

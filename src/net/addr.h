@@ -17,7 +17,7 @@ struct np_addr {
 	socklen_t len;
 };
 
-enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112 };
+enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
 /* What a name resolved to, in the resolver's order. */
 struct np_addrs {
@@ -108,6 +108,9 @@ int np_family_version(int family);
 bool np_addr_is_local_only(const struct np_addr *a);
 bool np_family_is_local(int family);
 
+/* Do these bytes begin with the same bits? */
+bool np_addr_bits_alike(const uint8_t *a, const uint8_t *b, unsigned bits);
+
 bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
 
 /* Make an AF_UNIX address (unix(7)). NP_EUSAGE when the path is empty or too long for one. */
@@ -118,6 +121,12 @@ int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
  * True for the UNIX domain.
  */
 bool np_addr_is_here(const struct np_addr *a);
+
+/*
+ * The interface that has this address, mapped or not; a loopback address has lo. 0, or a negative
+ * errno and "": -ENODEV, no interface has it.
+ */
+int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
 /*
  * Which of this machine's addresses packets to `far` would bear, as the routes are now. Nothing is

@@ -29,9 +29,9 @@ struct np_capture_place {
 /* The flow: addresses with ports; len 0, or port 0: any. */
 struct np_capture_flow {
 	struct np_addr near, far;
-	uint32_t port[NP_LEDGER_PORTS], ports; /* of several flows, as in np_ledger_flow */
-	int protocol;                          /* IPPROTO_TCP, IPPROTO_UDP */
-	bool connections; /* there are many of them: no sequence numbers are followed */
+	struct np_ledger_ports ports; /* of several flows, as in np_ledger_flow */
+	int protocol;                 /* IPPROTO_TCP, IPPROTO_UDP */
+	bool connections;             /* there are many of them: no sequence numbers are followed */
 	uint32_t datagram_out, datagram_in; /* as in np_ledger_flow */
 };
 

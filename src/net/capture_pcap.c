@@ -1,7 +1,6 @@
 #include "net/capture.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <pcap/pcap.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/output.h"
+#include "net/eth.h"
 #include "net/ledger.h"
 
 enum {
@@ -60,24 +59,11 @@ is_wildcard(const struct np_addr *a)
 	return a->len == 0 || np_addr_is_any(a);
 }
 
-static bool
-has_address(const struct ifaddrs *i, const struct np_addr *near)
-{
-	struct np_addr a;
-	uint32_t link = np_addr_scope(near);
-
-	np_addr_from(&a, i->ifa_addr);
-	/* Link-local ones stand at several interfaces. */
-	return a.len > 0 && np_addr_same_host(&a, near) &&
-	       (link == 0 || link == if_nametoindex(i->ifa_name));
-}
-
 /* The loopback interface, or that of an address. "any" when there is none to be found. */
 static void
 find_device(struct np_capture *c, const struct np_capture_place *place)
 {
 	struct np_addr near = place->near, far = place->far;
-	struct ifaddrs *all;
 
 	np_addr_unmap(&near);
 	np_addr_unmap(&far);
@@ -86,34 +72,13 @@ find_device(struct np_capture *c, const struct np_capture_place *place)
 	if (is_wildcard(&near) && (far.len == 0 || !np_addr_towards(&far, &near))) {
 		near.len = 0;
 	}
-	snprintf(c->device, sizeof(c->device), "any");
-	if (getifaddrs(&all) == 0) {
-		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-			if (c->is_loopback ? (i->ifa_flags & IFF_LOOPBACK) != 0
-					   : near.len != 0 && has_address(i, &near)) {
-				snprintf(c->device, sizeof(c->device), "%s", i->ifa_name);
-				break;
-			}
-		}
-		freeifaddrs(all);
+	if (c->is_loopback) {
+		np_addr_make_loopback(&near, AF_INET);
 	}
-	c->is_any = strcmp(c->device, "any") == 0;
-}
-
-static uint32_t
-mtu_of(const char *device)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq r;
-	uint32_t mtu = 0;
-
-	memset(&r, 0, sizeof(r));
-	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", device);
-	if (fd >= 0) {
-		mtu = ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > 0 ? (uint32_t)r.ifr_mtu : 0;
-		close(fd);
+	c->is_any = near.len == 0 || np_addr_device(&near, c->device) != 0;
+	if (c->is_any) {
+		snprintf(c->device, sizeof(c->device), "any");
 	}
-	return mtu;
 }
 
 static bool
@@ -309,7 +274,7 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a capture");
 	}
 	find_device(c, place);
-	c->mtu = c->is_any ? 0 : mtu_of(c->device);
+	c->mtu = c->is_any ? 0 : np_eth_mtu(c->device);
 	c->far = place->far;
 	np_addr_unmap(&c->far);
 	np_addr_unmap(&near);
@@ -471,7 +436,7 @@ narrow(struct np_capture *c, const struct np_ledger_flow *f, struct np_err *err)
 {
 	struct np_addr near = f->near, far = f->far;
 
-	if (f->ports > 1) {
+	if (f->ports.count > 1) {
 		np_addr_set_port(&near, 0);
 		np_addr_set_port(&far, 0);
 	}
@@ -483,6 +448,7 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 {
 	struct np_ledger_flow f = { .near = flow->near,
 				    .far = flow->far,
+				    .ports = flow->ports,
 				    .protocol = flow->protocol,
 				    .connections = flow->connections,
 				    .datagram_out = flow->datagram_out,
@@ -492,8 +458,6 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 	uint16_t port = flow->far.len != 0 ? np_addr_port(&flow->far) : 0;
 	int rc;
 
-	memcpy(f.port, flow->port, sizeof(f.port));
-	f.ports = flow->ports;
 	np_addr_unmap(&f.near);
 	np_addr_unmap(&f.far);
 	if (f.protocol == 0) {

@@ -68,24 +68,34 @@ parse_whole(struct np_cidr *c, const char *text, struct np_err *err)
 	return NP_OK;
 }
 
+/* An address of `length` characters. Returns its family; AF_UNSPEC: it is none. */
+static int
+read_literal(const char *text, size_t length, uint8_t bytes[16])
+{
+	int family = memchr(text, ':', length) != NULL ? AF_INET6 : AF_INET;
+	char address[INET6_ADDRSTRLEN];
+
+	if (length >= sizeof(address)) {
+		return AF_UNSPEC;
+	}
+	memcpy(address, text, length);
+	address[length] = '\0';
+	return inet_pton(family, address, bytes) == 1 ? family : AF_UNSPEC;
+}
+
 int
 np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 {
 	const char *slash = strchr(text, '/');
 	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
-	struct np_cidr read = { .family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET };
-	char address[INET6_ADDRSTRLEN];
+	struct np_cidr read = { .family = AF_UNSPEC };
 
 	if (np_family_prefixed(text) != AF_UNSPEC) {
 		return parse_whole(c, text, err);
 	}
+	read.family = read_literal(text, n, read.bytes);
 	read.bits = width_of(read.family);
-	if (n < sizeof(address)) {
-		memcpy(address, text, n);
-		address[n] = '\0';
-	}
-	if (n >= sizeof(address) || inet_pton(read.family, address, read.bytes) != 1 ||
-	    (slash != NULL && parse_bits(slash + 1, &read.bits) != 0)) {
+	if (read.family == AF_UNSPEC || (slash != NULL && parse_bits(slash + 1, &read.bits) != 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)",
 			       text);
@@ -104,16 +114,10 @@ bool
 np_cidr_has(const struct np_cidr *c, const struct np_addr *a)
 {
 	struct np_addr plain = *a;
-	unsigned whole = c->bits / 8, rest = c->bits % 8;
-	const uint8_t *bytes;
 
 	np_addr_unmap(&plain);
-	if (plain.sa.ss_family != c->family) {
-		return false;
-	}
-	bytes = np_addr_bytes(&plain);
-	return memcmp(bytes, c->bytes, whole) == 0 &&
-	       (rest == 0 || ((bytes[whole] ^ c->bytes[whole]) >> (8 - rest)) == 0);
+	return plain.sa.ss_family == c->family &&
+	       np_addr_bits_alike(np_addr_bytes(&plain), c->bytes, c->bits);
 }
 
 void
@@ -130,20 +134,11 @@ np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits)
 static int
 parse_end(struct np_addr *a, const char *text, size_t length)
 {
-	int family = memchr(text, ':', length) != NULL ? AF_INET6 : AF_INET;
-	char address[INET6_ADDRSTRLEN];
-	uint8_t bytes[16];
+	uint8_t bytes[16] = { 0 };
+	int family = read_literal(text, length, bytes);
 
-	if (length >= sizeof(address)) {
-		return -1;
-	}
-	memcpy(address, text, length);
-	address[length] = '\0';
-	if (inet_pton(family, address, bytes) != 1) {
-		return -1;
-	}
 	np_addr_make(a, family, bytes, 0);
-	return 0;
+	return family != AF_UNSPEC ? 0 : -1;
 }
 
 static const uint8_t *

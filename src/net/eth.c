@@ -56,16 +56,15 @@ check_flags(const struct np_eth *l, unsigned flags, struct np_err *err)
 	return NP_OK;
 }
 
-/* Of an interface that there is: by a name that it lacks the kernel would look for a module. */
-static uint32_t
-mtu_of(const char *device)
+uint32_t
+np_eth_mtu(const char *device)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq r;
 	uint32_t mtu = 0;
 
 	memset(&r, 0, sizeof(r));
-	memcpy(r.ifr_name, device, strlen(device));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", device);
 	if (fd >= 0) {
 		mtu = ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > 0 ? (uint32_t)r.ifr_mtu : 0;
 		close(fd);
@@ -91,7 +90,7 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	if (check_flags(l, i->ifa_flags, err) != NP_OK) {
 		return err->code;
 	}
-	l->mtu = mtu_of(l->device);
+	l->mtu = np_eth_mtu(l->device);
 	if (l->mtu < NP_ETH_LEAST) {
 		return refuse(err, EINVAL,
 			      "interface %s has an MTU that does not fit an Ethernet frame",

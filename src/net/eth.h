@@ -59,6 +59,12 @@ bool np_eth_drops(const struct np_eth *l, uint64_t *frames);
 void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr *out);
 
 /*
+ * The MTU of an interface that there is; 0: it is not known. By a name that it lacks the kernel
+ * would look for a module.
+ */
+uint32_t np_eth_mtu(const char *device);
+
+/*
  * May that be the other end of a test by this interface? Not a group of stations, not nobody, and
  * not this interface itself, whose frames do not come back: NP_EUSAGE.
  */

@@ -355,15 +355,18 @@ tcp(struct packet *p, struct segment *s)
 /* --- Whose ------------------------------------------------------------------------------------
  */
 
+void
+np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
+{
+	ports->bits[(port & UINT16_MAX) / 8] |= (uint8_t)(1U << port % 8);
+	ports->count++;
+}
+
 static bool
 is_port(const struct np_ledger_flow *f, const struct np_addr *a, uint32_t port)
 {
-	for (uint32_t i = 0; i < f->ports; i++) {
-		if (f->port[i] == port) {
-			return true;
-		}
-	}
-	return f->ports == 0 && np_addr_port(a) == port;
+	return f->ports.count == 0 ? np_addr_port(a) == port
+				   : (f->ports.bits[(port & UINT16_MAX) / 8] >> port % 8 & 1) != 0;
 }
 
 /* port -1: the packet does not say it. */

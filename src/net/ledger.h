@@ -30,16 +30,22 @@ enum np_ledger_link {
 
 enum { NP_LEDGER_SIZES = 8 }; /* of segments: up to 64, 128, 256, 512, 1024, 1518, 9018, more */
 
-enum { NP_LEDGER_PORTS = 64 }; /* that one end of several flows can have */
+/* Ports of one end of several flows, a bit each; none: that of the address. */
+struct np_ledger_ports {
+	uint32_t count;
+	uint8_t bits[(UINT16_MAX + 1) / 8];
+};
+
+void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 
 /*
  * Whose packets they are; an address of length 0 or 0 bytes, or a port of 0, is any. Where there
- * are several flows, they go to the ports of a list at the end whose port is known.
+ * are several flows, they go to any of several ports at the end whose port is known.
  */
 struct np_ledger_flow {
 	struct np_addr near, far;
-	uint32_t port[NP_LEDGER_PORTS], ports; /* none: that of the address */
-	int protocol;                          /* IPPROTO_TCP, IPPROTO_UDP */
+	struct np_ledger_ports ports;
+	int protocol;     /* IPPROTO_TCP, IPPROTO_UDP */
 	bool connections; /* there are many of them: no sequence numbers are followed */
 	enum np_ledger_link link;
 	uint32_t mtu; /* of the interface, bytes; 0: not known */

@@ -22,6 +22,7 @@ struct race {
 	struct attempt at[NP_ADDRS_MAX];
 	size_t count, begun;
 	bool alone; /* no two at once */
+	const struct np_race *out;
 	uint64_t deadline, next_ns;
 };
 
@@ -138,12 +139,18 @@ hear(struct race *r)
 {
 	uint64_t until = r->begun < r->count && r->next_ns < r->deadline ? r->next_ns : r->deadline;
 	struct pollfd p[NP_ADDRS_MAX];
+	uint64_t tick = r->out->tick != NULL ? np_deadline(NP_RACE_TICK_MS * NP_MSEC) : NP_NEVER;
 	struct timespec left;
+	int ready;
 
 	for (size_t i = 0; i < r->begun; i++) {
 		p[i] = (struct pollfd){ .fd = r->at[i].fd, .events = POLLOUT };
 	}
-	if (ppoll(p, (nfds_t)r->begun, np_left(until, &left), NULL) <= 0) {
+	ready = ppoll(p, (nfds_t)r->begun, np_left(tick < until ? tick : until, &left), NULL);
+	if (r->out->tick != NULL) {
+		r->out->tick(r->out->ctx);
+	}
+	if (ready <= 0) {
 		return NULL;
 	}
 	for (size_t i = 0; i < r->begun; i++) {
@@ -224,11 +231,11 @@ int
 np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
 		struct np_race *out, struct np_err *err)
 {
-	struct race r = { .local = local, .deadline = deadline };
+	struct race r = { .local = local, .deadline = deadline, .out = out };
 	struct attempt *won;
 	char text[NP_ADDR_TEXT];
 
-	memset(out, 0, sizeof(*out));
+	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx };
 	if (remote->count == 0) {
 		np_fail(err, NP_ECONTROL, EADDRNOTAVAIL, "connect to nowhere");
 		return -1;

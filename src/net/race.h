@@ -10,9 +10,13 @@
 #include "base/err.h"
 #include "net/addr.h"
 
-enum { NP_RACE_GAP_MS = 250, NP_RACE_TEXT = 160 };
+enum { NP_RACE_GAP_MS = 250, NP_RACE_TICK_MS = 250, NP_RACE_TEXT = 160 };
 
 struct np_race {
+	/* In: called several times a second while it waits; NULL. */
+	void (*tick)(void *ctx);
+	void *ctx;
+
 	struct np_addr used; /* the address that answered */
 	/* What became of the others, "2001:db8::1: Connection refused; ..."; empty: none was tried,
 	 * or could be from the local addresses. */

@@ -139,6 +139,20 @@ np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *o
 }
 
 int
+np_sock_trial(int family, int socktype, int protocol, struct np_err *err)
+{
+	static const struct np_sockopts none = { .count = 0 };
+	int fd = np_sock_open(np_family_or(family, AF_INET), socktype, protocol, &none, NULL, err);
+
+	if (fd < 0 && family == AF_UNSPEC) {
+		struct np_err ignored;
+
+		fd = np_sock_open(AF_INET6, socktype, protocol, &none, NULL, &ignored);
+	}
+	return fd;
+}
+
+int
 np_sock_int(int fd, int level, int name)
 {
 	int v = -1;

@@ -69,6 +69,12 @@ int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);
 int np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
 		 const struct np_addr *local, struct np_err *err);
 
+/*
+ * One to see what the kernel has. AF_UNSPEC: of the Internet; a machine, or a session, may have
+ * none of one family. The same.
+ */
+int np_sock_trial(int family, int socktype, int protocol, struct np_err *err);
+
 /* Bind, for a socket that had to be prepared first. NP_ESYS. */
 int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 

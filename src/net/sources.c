@@ -33,15 +33,6 @@ is_network(const struct np_addr *a, const struct host *h)
 	       !IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)h->at);
 }
 
-static bool
-begin_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
-{
-	unsigned whole = bits / 8, rest = bits % 8;
-
-	return memcmp(a, b, whole) == 0 &&
-	       (rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0);
-}
-
 /* Does that source stand for the host? */
 static bool
 stands_for(const struct np_sources *s, const struct np_addr *source, const struct host *from)
@@ -55,7 +46,7 @@ stands_for(const struct np_sources *s, const struct np_addr *source, const struc
 	if (s->networks && is_network(source, &h)) {
 		bits = NETWORK_BITS;
 	}
-	return begin_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
+	return np_addr_bits_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
 }
 
 /* The usual case, of which there is one for each datagram that is compared. */

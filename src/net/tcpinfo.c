@@ -117,20 +117,6 @@ np_tcp_sampled(size_t i)
 }
 
 bool
-np_tcp_sample(int fd, int64_t v[NP_TCP_SAMPLED])
-{
-	struct tcp_info info;
-	size_t len = read_info(fd, &info);
-
-	for (size_t n = 0; n < FIELDS; n++) {
-		if (fields[n].sampled) {
-			*v++ = value_of(&info, &fields[n]);
-		}
-	}
-	return len > 0;
-}
-
-bool
 np_tcp_sum_add(struct np_tcp_sum *s, int fd)
 {
 	struct tcp_info info;
@@ -258,21 +244,14 @@ put_flags(const struct tcp_info *info, struct np_bag *into)
 void
 np_tcp_put(int fd, struct np_bag *into)
 {
+	struct np_tcp_sum one = { .count = 0 };
 	struct tcp_info info;
-	size_t len = read_info(fd, &info);
 
-	if (len == 0) {
+	if (!np_tcp_sum_add(&one, fd) || read_info(fd, &info) == 0) {
 		np_bag_unread(into, strerror(errno), "tcp");
 		return;
 	}
-	for (size_t n = 0; n < FIELDS; n++) {
-		if (fields[n].at + width(&fields[n]) <= len) {
-			np_bag_int(into, value_of(&info, &fields[n]), "tcp.%s", fields[n].name);
-		} else {
-			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
-				      fields[n].name);
-		}
-	}
+	np_tcp_sum_put(&one, 1, into);
 	put_flags(&info, into);
 	put_alike(&info, fd, into);
 }

@@ -22,9 +22,6 @@ uint64_t np_tcp_moved(int fd);
 enum { NP_TCP_SAMPLED = 15 };
 const char *np_tcp_sampled(size_t i);
 
-/* Take one; 0 for what this kernel does not tell. False when there is no TCP_INFO. */
-bool np_tcp_sample(int fd, int64_t v[NP_TCP_SAMPLED]);
-
 /*
  * TCP_INFO of several connections as if they were one: counts, rates and windows are summed, what
  * is of each for itself (times, sizes of segments) is a mean. A zeroed one is empty.

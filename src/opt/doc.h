@@ -1,23 +1,16 @@
 /*
- * Manual pages and shell completions out of the option tables, so that they cannot disagree with
- * the parser: a text written by hand, in which lines that begin with "@" are filled in.
+ * What scripts/mkdoc makes manual pages and shell completions of, so that they cannot disagree with
+ * the parser: the option tables and lists of names, in lines of columns with tabs between:
  *
- *   @title NAME         a manual page's title line, of section 1
- *   @options TABLE      the options, for a manual page, under a heading for each scope, or in a
- * table without scopes for each group
- *   @words TABLE        the options as words: -t --test
- *   @case TABLE LETTER  the pattern of a case in a shell that matches this option: TABLE:-t |
- *                       TABLE:--test)
- *   @arguments TABLE    such a pattern of all options that must have an argument
- *   @files TABLE        likewise, of those whose argument names a file or a directory
- *   @choices TABLE      the cases in a shell for options that take one of a few words (a|b|c)
- *   @glued-files TABLE  of those that may have one, as --name=FILE
- *   @fish COMMAND TABLE a fish completion of each option
- *   @zsh FUNCTION TABLE each option for zsh's _arguments; for arguments that are no files the
- *                       function is called with TABLE:-t or TABLE:--test
- *   @list NAME          the names of a list, as words
- *   @names NAME         the names of a list, for a manual page
- *   @if NAME ... @end   a passage that stands there if NAME is in one of the lists
+ *   package NAME        with its version
+ *   table NAME          what follows is of that table
+ *   group TITLE         of its rows, by their number; or
+ *   scope TITLE         what the bits of their scopes mean
+ *   row LETTER NAME ARGUMENT CALLED RANGE PLACE HELP
+ *                       an option. ARGUMENT is "needs", "may", "glued" (--name=VALUE) or "none";
+ *                       PLACE the number of its group, or its scope
+ *   list NAME           what follows is of that list
+ *   item NAME
  */
 #ifndef NP_OPT_DOC_H
 #define NP_OPT_DOC_H
@@ -25,7 +18,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/err.h"
 #include "opt/option.h"
 
 struct np_doc_table {
@@ -49,13 +41,7 @@ struct np_doc {
 	size_t list_count;
 };
 
-/*
- * Copy the text, filled in. NP_EUSAGE names the line that cannot be filled in, NP_ESYS means that
- * reading or writing failed.
- */
-int np_doc_fill(const struct np_doc *doc, FILE *in, FILE *out, struct np_err *err);
-
-/* The options of a table, as by @options; for tests. -1: a row's scope has a bit without a name. */
-int np_doc_options(const struct np_doc_table *t, FILE *out);
+/* Print all of it. Returns 0, or -1 with errno. */
+int np_doc_print(const struct np_doc *doc, FILE *out);
 
 #endif

@@ -20,6 +20,8 @@ takes_argument(const struct np_option *o)
 	case NP_OPT_TEXT:
 	case NP_OPT_BOTH:
 	case NP_OPT_EACH:
+	case NP_OPT_BOTH_WORDS:
+	case NP_OPT_EACH_WORD:
 	case NP_OPT_CUSTOM:
 		return true;
 	case NP_OPT_FLAG:
@@ -114,8 +116,23 @@ set_length(const struct np_option *o, const char *text, void *ctx, struct np_err
 }
 
 static int
+set_word(const struct np_option *o, const char *word, void *ctx, size_t to, struct np_err *err)
+{
+	const struct np_setting set = {
+		.row = o, .arg = word, .ctx = ctx, .to = (char *)ctx + to, .err = err
+	};
+
+	return o->set(&set);
+}
+
+/* A value that is not there leaves what is; of numbers there is at least one. */
+static int
 set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
+	bool words = o->kind == NP_OPT_BOTH_WORDS || o->kind == NP_OPT_EACH_WORD;
+	bool both = o->kind == NP_OPT_BOTH || o->kind == NP_OPT_BOTH_WORDS;
+	int (*set)(const struct np_option *, const char *, void *, size_t, struct np_err *) =
+	    words ? set_word : set_count;
 	struct np_pair pair;
 	const char *second;
 
@@ -125,15 +142,23 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
-	second = o->kind == NP_OPT_BOTH && !pair.comma ? pair.first : pair.second;
-	if (pair.first == NULL && second == NULL) {
+	second = both && !pair.comma ? pair.first : pair.second;
+	if (!words && pair.first == NULL && second == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "'%s' holds no value", arg);
 	}
-	if (pair.first != NULL && set_count(o, pair.first, ctx, o->to, err) != NP_OK) {
+	if (pair.first != NULL && set(o, pair.first, ctx, o->to, err) != NP_OK) {
 		return err->code;
 	}
-	if (second != NULL && set_count(o, second, ctx, o->to2, err) != NP_OK) {
-		return err->code;
+	return second != NULL ? set(o, second, ctx, o->to2, err) : NP_OK;
+}
+
+int
+np_option_set_name(const struct np_setting *set)
+{
+	size_t most = (size_t)set->row->max;
+
+	if (np_text_copy(set->to, most + 1, set->arg) != 0) {
+		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters", most);
 	}
 	return NP_OK;
 }
@@ -156,6 +181,8 @@ np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_e
 		return NP_OK;
 	case NP_OPT_BOTH:
 	case NP_OPT_EACH:
+	case NP_OPT_BOTH_WORDS:
+	case NP_OPT_EACH_WORD:
 		return set_pair(o, arg, ctx, err);
 	case NP_OPT_CUSTOM:
 	case NP_OPT_PLAIN:
@@ -164,7 +191,7 @@ np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_e
 	case NP_OPT_MAYBE:
 		break;
 	}
-	return o->set(ctx, o, arg, err);
+	return set_word(o, arg, ctx, o->to, err);
 }
 
 /* What getopt_long() wants to know, made from the table. */
@@ -239,8 +266,8 @@ blame(const struct np_option *o, int c, struct np_err *err)
 	return err->code;
 }
 
-static bool
-takes_numbers(const struct np_option *o)
+bool
+np_option_is_number(const struct np_option *o)
 {
 	return o->numbers || o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
@@ -272,47 +299,69 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 		return np_option_set(o, arg, ctx, err);
 	}
 	if (o->astray != NULL && o->astray(arg)) {
-		notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
-					 "%s %.60s: ignored, as in netperf: %s\n",
-					 spelled(o, c, where), arg, o->instead);
+		NP_NOTE(notes, "%s %.60s: ignored, as in netperf: %s\n", spelled(o, c, where), arg,
+			o->instead);
 		return NP_OK;
 	}
-	what = takes_numbers(o) && !is_length(o, arg) ? np_tidy_numbers(arg, tidy, sizeof(tidy))
-						      : NP_TIDY_AS_IS;
+	if (o->kind == NP_OPT_TEXT && o->letter == '\0') {
+		const char *before;
+
+		memcpy(&before, (char *)ctx + o->to, sizeof(before));
+		if (before != NULL) {
+			NP_NOTE(notes, "--%s %.200s: ignored: the one behind it counts\n", o->name,
+				before);
+		}
+	}
+	what = np_option_is_number(o) && !is_length(o, arg)
+		   ? np_tidy_numbers(arg, tidy, sizeof(tidy))
+		   : NP_TIDY_AS_IS;
 	if (np_option_set(o, what == NP_TIDY_AS_IS ? arg : tidy, ctx, err) != NP_OK) {
 		return err->code;
 	}
 	if (what == NP_TIDY_CUT || what == NP_TIDY_RUN_ON) {
-		notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
-					 "%s %.60s: read as %.60s: %s\n", spelled(o, c, where), arg,
-					 tidy, why[what]);
+		NP_NOTE(notes, "%s %.60s: read as %.60s: %s\n", spelled(o, c, where), arg, tidy,
+			why[what]);
 	}
 	return NP_OK;
 }
 
+/* A long one stands behind two dashes, and may have a value. */
 static int
-unknown(char **argv, struct np_err *err)
+unknown(const struct grammar *g, char **argv, struct np_err *err)
 {
+	const char *word = argv[optind - 1];
+	struct np_nearest n = { .like = NULL };
+	char name[64];
+
 	if (optopt != 0 && optopt < LONG_ONLY) {
 		np_fail(err, NP_EUSAGE, 0, "-%c: no such option (-h lists them)", optopt);
 		err->sys = -optopt;
 		return NP_EUSAGE;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: no such option (-h lists them)", argv[optind - 1]);
+	if (optopt >= LONG_ONLY) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: takes no argument", word);
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	n.word = name;
+	for (size_t i = 0; g->names[i].name != NULL; i++) {
+		np_nearest_look(&n, g->names[i].name);
+	}
+	return np_fail(err, NP_EUSAGE, 0, "%s: no such option%s%s (-h lists them)", word,
+		       n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
 }
 
 /* An unknown letter where such are skipped? Then it is noted. */
 static bool
-passed_over(struct np_option_notes *notes)
+note_skipped(struct np_option_notes *notes)
 {
-	if (notes == NULL || !notes->pass_over || optopt <= 0 || optopt >= LONG_ONLY) {
+	if (notes == NULL || !notes->skip_unknown || optopt <= 0 || optopt >= LONG_ONLY) {
 		return false;
 	}
-	notes->passed = (char)optopt;
-	notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
-				 "-%c: ignored, as in netperf: the test has no such option (-- -h "
-				 "lists them)\n",
-				 optopt);
+	notes->skipped = (char)optopt;
+	NP_NOTE(notes,
+		"-%c: ignored, as in netperf: the test has no such option (-- -h "
+		"lists them)\n",
+		optopt);
 	return true;
 }
 
@@ -344,7 +393,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
 		const char *arg;
 
-		if (o == NULL && passed_over(notes)) {
+		if (o == NULL && note_skipped(notes)) {
 			continue;
 		}
 		if (notes != NULL && (o == NULL || c == ':')) {
@@ -352,7 +401,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';
 		}
 		if (o == NULL) {
-			return unknown(argv, err);
+			return unknown(&g, argv, err);
 		}
 		if (c == ':') {
 			np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "config.h"
 
 /* Behind the help line of what this build refuses for want of a library. */
@@ -37,14 +38,27 @@ enum np_opt_kind {
 	/* A count, or a duration such as 10s or 1m30s: int64_t. With `to2` durations such as 500ms,
 	 * too: there go the milliseconds by which it is shorter, uint32_t. */
 	NP_OPT_LENGTH,
-	NP_OPT_TEXT,   /* a word: const char * */
-	NP_OPT_BOTH,   /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
-	NP_OPT_EACH,   /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */
+	NP_OPT_TEXT, /* a word: const char * */
+	NP_OPT_BOTH, /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
+	NP_OPT_EACH, /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */
+	/* A pair of words, each handed to set(); "x" is the word of both, or of the first. */
+	NP_OPT_BOTH_WORDS,
+	NP_OPT_EACH_WORD,
 	NP_OPT_CUSTOM, /* a word, handed to set() */
 	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
 	NP_OPT_NEXT, /* may have an argument, the next word if that is no option: set(), or NULL */
 	NP_OPT_NUMBER, /* may have one, the next word if that starts with a digit: set(), or NULL */
 	NP_OPT_MAYBE   /* may have one, only as --name=VALUE; has no letter: set(), or NULL */
+};
+
+struct np_option;
+
+/* One value on its way from the command line to its place. */
+struct np_setting {
+	const struct np_option *row;
+	const char *arg; /* NULL: there is none */
+	void *ctx, *to;  /* the whole, and the member that the row names */
+	struct np_err *err;
 };
 
 struct np_option {
@@ -55,7 +69,7 @@ struct np_option {
 	const char *help; /* one line */
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
-	int (*set)(void *ctx, const struct np_option *o, const char *arg, struct np_err *err);
+	int (*set)(const struct np_setting *set);
 	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
 	int group;         /* of the caller's titles, the one that help and manual have it under */
 	const char *brief; /* its line in the short help; NULL: it is not there */
@@ -68,6 +82,10 @@ struct np_option {
 	const char *instead;
 };
 
+/* The columns that all rows have: letter, long name, kind, argument, help line. */
+#define NP_OPT_ROW(l, n, k, a, h)                                                                  \
+	.letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
+
 /* What a parser has to tell beside values and an error. */
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
@@ -75,12 +93,17 @@ struct np_option_notes {
 	size_t len;
 	int words; /* where those that are no options begin in argv, which is permuted */
 	/* Unknown letters: refused, or noted and skipped as netperf does; the last such. */
-	bool pass_over;
-	char passed;
+	bool skip_unknown;
+	char skipped;
 	/* Of an option that netperf's parser refuses as well, its letter; '-' of a long name. */
 	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
 	char letter;
 };
+
+/* Add a line, whose end it has. */
+#define NP_NOTE(notes, ...)                                                                        \
+	((notes)->len =                                                                            \
+	     np_text_add((notes)->text, sizeof((notes)->text), (notes)->len, __VA_ARGS__))
 
 /* Two values separated by the first comma; a part that is not there is NULL. */
 struct np_pair {
@@ -107,6 +130,12 @@ int np_options_parse(const struct np_option *table, size_t count, unsigned scope
 
 /* Give one option's value, as if it stood on the command line: for setters that add to a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
+
+/* A set() that copies the word into an array of max + 1 characters. */
+int np_option_set_name(const struct np_setting *set);
+
+/* Are its words whole numbers? */
+bool np_option_is_number(const struct np_option *o);
 
 /* Is the row known in that scope? */
 bool np_option_in(const struct np_option *o, unsigned scope);

@@ -8,6 +8,7 @@
  * without a bracket behind it is one.
  */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "out/format.h"
@@ -372,6 +373,8 @@ remark_mean(const struct view *v)
 
 	if (v->c->hist != NULL) {
 		np_hist_summarise(v->c->hist, &times);
+	}
+	if (v->c->hist != NULL && !isnan(times.mean)) {
 		fprintf(v->out, "Average response time %llu usecs\n",
 			(unsigned long long)times.mean / 1000);
 	}

@@ -1,7 +1,6 @@
 #include "out/explain.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,86 +10,12 @@
 
 #define FACTS const struct np_facts_of_test *f
 
-static const char *const limit_names[NP_LIMITS] = {
-	[NP_LIMIT_UNCLEAR] = "unclear",
-	[NP_LIMIT_APPLICATION] = "sending-application",
-	[NP_LIMIT_SENDER_CPU] = "sender-cpu",
-	[NP_LIMIT_SENDER_QUOTA] = "sender-quota",
-	[NP_LIMIT_SENDER_STALLED] = "sender-stalled",
-	[NP_LIMIT_PACING] = "pacing",
-	[NP_LIMIT_SEND_BUFFER] = "send-buffer",
-	[NP_LIMIT_LOSS] = "loss",
-	[NP_LIMIT_REORDERING] = "reordering",
-	[NP_LIMIT_OUTAGE] = "outage",
-	[NP_LIMIT_PATH] = "path-rate",
-	[NP_LIMIT_CWND] = "congestion-window",
-	[NP_LIMIT_ACK_PATH] = "ack-path",
-	[NP_LIMIT_RECEIVE_WINDOW] = "receive-window",
-	[NP_LIMIT_WINDOW_CLAMP] = "window-clamp",
-	[NP_LIMIT_RECEIVER_CPU] = "receiver-cpu",
-	[NP_LIMIT_READER_QUOTA] = "receiver-quota",
-	[NP_LIMIT_READER_STALLED] = "receiver-stalled",
-	[NP_LIMIT_READER_SLOW] = "reader-slow",
-	[NP_LIMIT_RECEIVE_BUFFER] = "receive-buffer",
-	[NP_LIMIT_LINK] = "link",
-	[NP_LIMIT_FOREIGN] = "foreign-traffic",
-	[NP_LIMIT_POLICER] = "policer",
-	[NP_LIMIT_SOFTIRQ] = "far-softirq",
-	[NP_LIMIT_UDP_BUFFER] = "udp-receive-buffer",
-	[NP_LIMIT_MTU] = "mtu",
-	[NP_LIMIT_TURNS] = "turns",
-};
-
 static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_SHARED] = "shared",
 	[NP_FLOWS_BY_THREAD] = "by-worker",
 	[NP_FLOWS_OWN] = "own",
 	[NP_FLOWS_UNCLEAR] = "unclear",
 };
-
-const char *
-np_limit_name(enum np_limit limit)
-{
-	return limit_names[limit];
-}
-
-/* --- what rules have in common ----------------------------------------------------------------
- */
-
-void
-np_decide(struct np_verdict *v, enum np_limit limit, double score, double share, const char *fmt,
-	  ...)
-{
-	va_list ap;
-
-	v->limit = limit;
-	v->score = score > 0 ? fmin(score, 1) : 0;
-	v->share = share;
-	v->allows = (double)NAN;
-	va_start(ap, fmt);
-	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
-	va_end(ap);
-}
-
-double
-np_above(double value, double threshold, double most)
-{
-	return value >= threshold
-		   ? NP_ENOUGH + (value - threshold) / (1 - threshold) * (most - NP_ENOUGH)
-		   : 0;
-}
-
-double
-np_known(double v)
-{
-	return isnan(v) ? 0 : v;
-}
-
-double
-np_measured(FACTS)
-{
-	return f->in->transactions ? f->in->per_second : f->in->throughput_bps;
-}
 
 /* --- the table --------------------------------------------------------------------------------
  */
@@ -201,6 +126,22 @@ rival_of(const struct verdicts *all)
 	return 0;
 }
 
+/* Who asks only when answered has few times of what stood still, however long that was. */
+static void
+doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
+{
+	double p99 = (double)np_hist_percentile(h, 0.99) / 1e3,
+	       stood = (double)np_hist_by_time(h, 0.01) / 1e3;
+
+	if (stood > NP_STOOD_US && stood > NP_STOOD_TIMES * p99) {
+		np_explain_add(doubts,
+			       "for 1 %% of the time a transaction took %s or more, and P99 is %s: "
+			       "nothing was asked meanwhile, so how long users would wait is not "
+			       "known (--rate)",
+			       np_time_words(stood).text, np_time_words(p99).text);
+	}
+}
+
 static void
 doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
@@ -236,6 +177,9 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 		np_explain_add(doubts,
 			       "other activity disturbed the test for %.0f %% of its time (%s s)",
 			       100 * f->in->disturbed, f->in->disturbed_by);
+	}
+	if (f->in->closed != NULL) {
+		doubt_closed(f->in->closed, doubts);
 	}
 	if (f->seconds < 0.5) {
 		np_explain_add(doubts, "the test took only %.2g s", f->seconds);
@@ -371,6 +315,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 		find_next(&f, &all, out);
 	}
 	np_flows_tell(&flows, &f, out);
+	np_calls_tell(&f, out);
 	doubt(&f, out->doubts);
 }
 
@@ -393,6 +338,7 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 	np_bag_text(into, np_limit_name(e->limit), "explain.limit");
 	np_bag_text(into, e->sentence, "explain.sentence");
 	np_bag_text(into, e->doubts, "explain.doubts");
+	np_bag_text(into, e->calls, "explain.calls");
 	np_bag_text(into, e->ceiling_text, "explain.ceiling");
 	if (e->also != NP_LIMIT_UNCLEAR) {
 		np_bag_text(into, np_limit_name(e->also), "explain.also");
@@ -438,29 +384,30 @@ print_next(FILE *out, const struct np_bag *values)
 void
 np_explain_print(FILE *out, const struct np_bag *values)
 {
-	const char *limit = np_bag_string(values, "explain.limit");
-	const char *sentence = np_bag_string(values, "explain.sentence");
-	const char *doubts = np_bag_string(values, "explain.doubts");
-	const char *ceiling = np_bag_string(values, "explain.ceiling");
-	const char *also = np_bag_string(values, "explain.also");
-	const char *also_sentence = np_bag_string(values, "explain.also_sentence");
-	const char *flows = np_bag_string(values, "explain.flows");
-	const char *flows_sentence = np_bag_string(values, "explain.flows_sentence");
+	static const struct {
+		const char *head, *name, *text; /* name NULL: what holds has none */
+	} rows[] = {
+		{ "explain", "explain.limit", "explain.sentence" },
+		{ "also", "explain.also", "explain.also_sentence" },
+		{ "next", NULL, NULL },
+		{ "calls", NULL, "explain.calls" },
+		{ "flows", "explain.flows", "explain.flows_sentence" },
+		{ "doubts", NULL, "explain.doubts" },
+		{ "ceiling", NULL, "explain.ceiling" },
+	};
 
-	if (limit != NULL && sentence != NULL) {
-		np_text_line(out, "explain: %s: %s", limit, sentence);
-	}
-	if (also != NULL && also_sentence != NULL) {
-		np_text_line(out, "also: %s: %s", also, also_sentence);
-	}
-	print_next(out, values);
-	if (flows != NULL && flows_sentence != NULL) {
-		np_text_line(out, "flows: %s: %s", flows, flows_sentence);
-	}
-	if (doubts != NULL && doubts[0] != '\0') {
-		np_text_line(out, "doubts: %s", doubts);
-	}
-	if (ceiling != NULL && ceiling[0] != '\0') {
-		np_text_line(out, "ceiling: %s", ceiling);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *name = rows[i].name, *text;
+
+		if (rows[i].text == NULL) {
+			print_next(out, values);
+			continue;
+		}
+		text = np_bag_string(values, rows[i].text);
+		name = name != NULL ? np_bag_string(values, name) : "";
+		if (name != NULL && text != NULL && text[0] != '\0') {
+			np_text_line(out, "%s: %s%s%s", rows[i].head, name,
+				     name[0] != '\0' ? ": " : "", text);
+		}
 	}
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/bag.h"
+#include "stats/hist.h"
 
 /* The causes told apart. */
 enum np_limit {
@@ -97,10 +98,11 @@ struct np_explain_input {
 	double sent_bps;        /* payload given to the transmitter's kernel; 0: not known */
 	double throughput_bps;  /* payload, the receiver's figure where that is known */
 	double per_second;      /* transactions; 0: none */
-	uint32_t request, response; /* bytes, of transactions */
-	uint32_t in_flight;         /* transactions under way at once */
-	bool connections;           /* one for each transaction */
-	double link_rate_bps;       /* as the user says it; 0: find out */
+	uint32_t request, response;   /* bytes, of transactions */
+	uint32_t in_flight;           /* transactions under way at once */
+	bool connections;             /* one for each transaction */
+	const struct np_hist *closed; /* latencies, where each request followed an answer; NULL */
+	double link_rate_bps;         /* as the user says it; 0: find out */
 	double disturbed; /* share of the time that others disturbed; 0: none, or not known */
 	const char *disturbed_by; /* "switches:1.2 steal:0.3", in s; NULL: none */
 	uint32_t iterations;      /* of which this is the last one; 0: no matter */
@@ -131,8 +133,9 @@ struct np_explanation {
 	double allows;                  /* what this cause alone would have; NAN: not known */
 	enum np_limit also;             /* another that holds; NP_LIMIT_UNCLEAR: none */
 	char also_sentence[NP_EXPLAIN_TEXT];
-	enum np_limit next; /* what would limit without it; NP_LIMIT_UNCLEAR: not known */
-	double next_allows; /* bits of payload, or transactions, a second */
+	enum np_limit next;          /* what would limit without it; NP_LIMIT_UNCLEAR: not known */
+	double next_allows;          /* bits of payload, or transactions, a second */
+	char calls[NP_EXPLAIN_TEXT]; /* what the sender's calls cost; empty: it does not matter */
 	enum np_flows_kind flows;
 	char flows_sentence[NP_EXPLAIN_TEXT];
 	struct np_explain_ceiling ceiling;

@@ -64,6 +64,9 @@ struct np_interim {
 	uint64_t ending_ms; /* of the wall clock, since 1970 */
 	bool ramps;         /* --ramp: how many data connections are up is told, too */
 	uint64_t flows_up;
+	double *flow; /* the rate of each of several connections, which may be sorted; NULL: not
+			 known */
+	uint32_t flows;
 };
 
 /* One line (four for NP_STYLE_KEYVAL, five in a ramp), flushed. */

@@ -63,6 +63,9 @@ rate(const struct np_human *h, double v, char text[NUMBER_TEXT])
 static const char *
 seconds(double ns, char text[NUMBER_TEXT])
 {
+	if (ns >= 0.999 * (double)NP_HIST_NEVER) { /* figures in us are not exact */
+		return "never";
+	}
 	return si(ns / 1e9, 3, "s", text);
 }
 
@@ -120,15 +123,11 @@ put_row(FILE *out, const char *label, struct row *row)
 static void
 test_row(const struct np_human *h, const struct np_figures *f, struct row *row)
 {
-	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
 	const char *engine = np_record_get_text(f->record, NP_M_LOCAL_ENGINE);
 
 	ADD(row, "%s, %.2f s", is_text(h->test) ? h->test : "a test", real(f, NP_M_ELAPSED_TIME));
 	if (h->rates.count > 1) {
 		ADD(row, " in each of %u iterations", h->rates.count);
-	}
-	if (flows > 1) {
-		ADD(row, ", %" PRId64 " flows", flows);
 	}
 	if (is_text(engine) && strcmp(engine, "sync") != 0) {
 		ADD(row, ", engine %s", engine);
@@ -189,6 +188,25 @@ throughput_row(const struct np_human *h, const struct np_figures *f, struct row 
 	}
 }
 
+static void
+flows_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+{
+	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
+	char text[NUMBER_TEXT];
+
+	if (flows < 2 || !known(f, NP_M_JAIN_INDEX)) {
+		return;
+	}
+	ADD(row, "%" PRId64, flows);
+	ADD(row, ", least %s", rate(h, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
+	ADD(row, ", most %s", rate(h, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
+	ADD(row, ", Jain's index %.3f", real(f, NP_M_JAIN_INDEX));
+	ADD(row, ", threads %" PRId64 " local", np_record_get_int(f->record, NP_M_THREADS));
+	if (known(f, NP_M_REMOTE_THREADS)) {
+		ADD(row, ", %" PRId64 " remote", np_record_get_int(f->record, NP_M_REMOTE_THREADS));
+	}
+}
+
 /* What TCP_MSS asks for. */
 static void
 segment_row(const struct np_figures *f, struct row *row)
@@ -227,6 +245,62 @@ loss_row(const struct np_figures *f, struct row *row)
 	}
 }
 
+/* Of an open loop: what it was to send, and whether it did. */
+static void
+open_row(const struct np_figures *f, struct row *row)
+{
+	const struct np_record *r = f->record;
+	char text[NUMBER_TEXT];
+
+	if (!known(f, NP_M_ASKED_RATE)) {
+		return;
+	}
+	ADD(row, "%s", per_second(real(f, NP_M_SENT_RATE), text));
+	ADD(row, " of %s asked for", per_second(real(f, NP_M_ASKED_RATE), text));
+	if (!known(f, NP_M_DUE_OPERATIONS)) {
+		return; /* messages of a stream */
+	}
+	ADD(row, "; of %" PRId64 " due ", np_record_get_int(r, NP_M_DUE_OPERATIONS));
+	ADD(row, "%" PRId64 " sent", np_record_get_int(r, NP_M_SENT_OPERATIONS));
+	ADD(row, " (%" PRId64 " late)", np_record_get_int(r, NP_M_LATE_OPERATIONS));
+	ADD(row, ", %" PRId64 " not answered", np_record_get_int(r, NP_M_UNANSWERED_OPERATIONS));
+	ADD(row, "; lateness P99 %s", seconds(1e3 * real(f, NP_M_P99_LATENESS), text));
+	ADD(row, ", max %s", seconds(1e3 * real(f, NP_M_MAX_LATENESS), text));
+	if (known(f, NP_M_ARRIVALS_P_VALUE)) {
+		ADD(row, "; they fit Poisson's with p %.2g", real(f, NP_M_ARRIVALS_P_VALUE));
+	}
+	if (known(f, NP_M_OUTAGE_BEGIN)) {
+		ADD(row, "; longest outage %s", seconds(1e6 * real(f, NP_M_OUTAGE), text));
+		ADD(row, " at %s", seconds(1e9 * real(f, NP_M_OUTAGE_BEGIN), text));
+	}
+	if (strcmp(np_record_get_text(r, NP_M_GENERATOR_LIMITS), "no") != 0) {
+		ADD(row, "; the generator limits");
+	}
+}
+
+/* The latency of others, without the test and during it. */
+static void
+beside_row(const struct np_figures *f, struct row *row)
+{
+	static const struct {
+		const char *when;
+		enum np_metric_id p50, p99, rpm;
+	} parts[] = {
+		{ "idle", NP_M_IDLE_P50_LATENCY, NP_M_IDLE_P99_LATENCY, NP_M_IDLE_RPM },
+		{ "; loaded", NP_M_LOADED_P50_LATENCY, NP_M_LOADED_P99_LATENCY, NP_M_LOADED_RPM },
+	};
+	char text[NUMBER_TEXT];
+
+	for (size_t i = 0; i < 2 && known(f, parts[i].p50); i++) {
+		ADD(row, "%s P50 %s", parts[i].when, seconds(1e3 * real(f, parts[i].p50), text));
+		ADD(row, ", P99 %s", seconds(1e3 * real(f, parts[i].p99), text));
+		ADD(row, ", %.0f round trips a minute", real(f, parts[i].rpm));
+	}
+	if (row->len > 0 && strcmp(np_record_get_text(f->record, NP_M_LOAD_DIED), "no") != 0) {
+		ADD(row, "; %s", np_record_get_text(f->record, NP_M_LOAD_DIED));
+	}
+}
+
 static void
 latency_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
 {
@@ -243,13 +317,18 @@ latency_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
 	}
 	np_hist_summarise(f->latency, &s);
 	ADD(&extremes, "min %s, ", seconds((double)s.min, text));
-	ADD(&extremes, "mean %s, ", seconds(s.mean, text));
+	if (!isnan(s.mean)) {
+		ADD(&extremes, "mean %s, ", seconds(s.mean, text));
+	}
 	ADD(&extremes, "max %s", seconds((double)s.max, text));
 	ADD(&extremes, " of %" PRIu64 " times (%s)", s.count, is_text(h->timed) ? h->timed : "");
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
+		uint64_t low, high;
+		bool told = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
 
-		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name, seconds(ns, text));
+		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
+		    told ? seconds(ns, text) : "not known (too few)");
 	}
 	put_row(out, "Latency", &extremes);
 	put_row(out, "", &rest);
@@ -307,6 +386,7 @@ put_limits(FILE *out, const struct np_bag *limits)
 	static const struct {
 		const char *label, *of;
 	} rows[] = { { "Limit", "explain.sentence" },
+		     { "Calls", "explain.calls" },
 		     { "Doubts", "explain.doubts" },
 		     { "Ceiling", "explain.ceiling" } };
 
@@ -325,7 +405,8 @@ void
 np_human_print(FILE *out, const struct np_human *h, const struct np_figures *f)
 {
 	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
-	struct row cpu = { .len = 0 }, again = { .len = 0 }, clean = { .len = 0 };
+	struct row flows = { .len = 0 }, open = { .len = 0 }, beside = { .len = 0 },
+		   cpu = { .len = 0 }, again = { .len = 0 }, clean = { .len = 0 };
 
 	test_row(h, f, &test);
 	put_row(out, "Test", &test);
@@ -337,9 +418,15 @@ np_human_print(FILE *out, const struct np_human *h, const struct np_figures *f)
 		throughput_row(h, f, &throughput);
 		put_row(out, h->transactions ? "Transactions" : "Throughput", &throughput);
 	}
+	flows_row(h, f, &flows);
+	put_row(out, "Flows", &flows);
+	open_row(f, &open);
+	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &open);
 	loss_row(f, &loss);
 	put_row(out, "Loss", &loss);
 	latency_rows(out, h, f);
+	beside_row(f, &beside);
+	put_row(out, "Beside", &beside);
 	cpu_row(f, &cpu);
 	put_row(out, "Processors", &cpu);
 	retransmissions_row(f, &again);

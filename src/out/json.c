@@ -103,7 +103,7 @@ np_json_metrics(const struct np_record *r)
 	json_t *o = json_object();
 	int bad = o == NULL;
 
-	for (int i = 0; i < NP_METRICS; i++) {
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		enum np_metric_id id = (enum np_metric_id)i;
 
 		if (!is_mark(i) && !np_metric_withdrawn(id)) {
@@ -201,7 +201,7 @@ np_json_oddities(const struct np_record *r)
 	json_t *o = json_object();
 	int bad = o == NULL;
 
-	for (int i = 0; i < NP_METRICS; i++) {
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		enum np_metric_id id = (enum np_metric_id)i;
 		char text[WORD_SIZE];
 		const char *word;

@@ -1,69 +1,7 @@
 #include "out/prometheus.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
-
-/* Within quotes, if `quoted`; help texts have no quotes to escape. */
-static void
-put_escaped(FILE *out, const char *text, bool quoted)
-{
-	for (; *text != '\0'; text++) {
-		if (*text == '\n') {
-			fputs("\\n", out);
-		} else {
-			fputs(*text == '\\' || (*text == '"' && quoted) ? "\\" : "", out);
-			putc(*text, out);
-		}
-	}
-}
-
-static void
-put_head(FILE *out, const char *name, const char *help, const char *type)
-{
-	fprintf(out, "# HELP %s ", name);
-	put_escaped(out, help, false);
-	fprintf(out, "\n# TYPE %s %s\n", name, type);
-}
-
-static void
-put_labels(FILE *out, const struct np_label *labels, size_t count)
-{
-	const char *between = "{";
-
-	for (size_t i = 0; i < count; i++) {
-		if (labels[i].value != NULL) {
-			fprintf(out, "%s%s=\"", between, labels[i].name);
-			put_escaped(out, labels[i].value, true);
-			putc('"', out);
-			between = ",";
-		}
-	}
-	fputs(*between == ',' ? "} " : " ", out);
-}
-
-static void
-put_value(FILE *out, double v)
-{
-	if (isnan(v)) {
-		fputs("NaN\n", out);
-	} else if (isinf(v)) {
-		fputs(v > 0 ? "+Inf\n" : "-Inf\n", out);
-	} else {
-		fprintf(out, "%.17g\n", v);
-	}
-}
-
-void
-np_prometheus_gauge(FILE *out, const char *name, const char *help, const struct np_label *labels,
-		    size_t count, double value)
-{
-	put_head(out, name, help, "gauge");
-	fputs(name, out);
-	put_labels(out, labels, count);
-	put_value(out, value);
-}
 
 /* The unit of a rate: that of one end's messages is one of bytes, also where transactions count. */
 static const char *
@@ -119,7 +57,8 @@ put_metric(FILE *out, const struct np_label *labels, size_t count, const struct 
 		snprintf(per_second, sizeof(per_second), "%.32s/s", unit);
 		all[count++] = (struct np_label){ "unit", per_second };
 	}
-	np_prometheus_gauge(out, name, help, all, count, value);
+	np_prometheus_head(out, name, "gauge", help);
+	np_prometheus_value(out, name, all, count, value);
 }
 
 static void
@@ -134,26 +73,23 @@ put_times(FILE *out, const struct np_label *labels, size_t count, const struct n
 
 	count = count < NP_LABELS ? count : NP_LABELS;
 	copy_labels(all, labels, count);
-	put_head(out, name, "Times of transactions, or of calls in streams", "summary");
+	np_prometheus_head(out, name, "summary", "Times of transactions, or of calls in streams");
 	for (size_t q = 0; q < sizeof(quantiles) / sizeof(quantiles[0]); q++) {
 		all[count] = (struct np_label){ "quantile", quantiles[q].text };
-		fputs(name, out);
-		put_labels(out, all, count + 1);
-		put_value(out, (double)np_hist_percentile(hist, quantiles[q].share) / 1e9);
+		np_prometheus_value(out, name, all, count + 1,
+				    (double)np_hist_percentile(hist, quantiles[q].share) / 1e9);
 	}
-	fprintf(out, "%s_sum", name);
-	put_labels(out, labels, count);
-	put_value(out, (double)hist->sum / 1e9);
-	fprintf(out, "%s_count", name);
-	put_labels(out, labels, count);
-	fprintf(out, "%" PRIu64 "\n", np_hist_count(hist));
+	np_prometheus_value(out, "netperf_latency_seconds_sum", labels, count,
+			    (double)hist->sum / 1e9);
+	np_prometheus_value(out, "netperf_latency_seconds_count", labels, count,
+			    (double)np_hist_count(hist));
 }
 
 void
 np_prometheus_print(FILE *out, const struct np_label *labels, size_t count,
 		    const struct np_record *r, const struct np_hist *hist)
 {
-	for (int id = 0; id < NP_METRICS; id++) {
+	for (int id = 0; id < NP_METRICS; id = np_metric_next(id)) {
 		enum np_metric_type type = np_metric((enum np_metric_id)id)->type;
 
 		if (type == NP_TYPE_INT || type == NP_TYPE_REAL) {

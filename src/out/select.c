@@ -96,7 +96,7 @@ find_title(const char *text)
 {
 	int found;
 
-	for (int i = 0; i < NP_METRICS; i++) {
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		char title[NAME_SIZE];
 
 		np_metric_title((enum np_metric_id)i, title, sizeof(title));
@@ -161,8 +161,7 @@ parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 	int c, rc = NP_OK;
 
 	if (file == NULL) {
-		return np_fail(err, NP_EPLAIN, 0,
-			       "Could not open output selection file '%s' errno %d", path, errno);
+		return np_fail(err, NP_ECONTROL, errno, "open output selectors '%s'", path);
 	}
 	while (rc == NP_OK && (c = getc(file)) != EOF) {
 		rc = read_byte(&in, c, sel, err);
@@ -181,7 +180,7 @@ parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 static void
 select_all(struct np_selection *sel)
 {
-	for (int i = 0; i < NP_METRICS; i++) {
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		int group = np_metric((enum np_metric_id)i)->group;
 
 		if (group > 0) {
@@ -270,8 +269,8 @@ np_selection_names(FILE *out, enum np_style style)
 {
 	char between = style == NP_STYLE_COLUMNS ? '\n' : ',';
 
-	for (int i = 0; i < NP_METRICS; i++) {
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		fputs(np_metric((enum np_metric_id)i)->name, out);
-		fputc(i < NP_METRICS - 1 ? between : '\n', out);
+		fputc(np_metric_next(i) < NP_METRICS ? between : '\n', out);
 	}
 }

@@ -43,8 +43,8 @@ enum np_select_kind {
 
 /*
  * Fill *sel from the word: "all"; a list (with a comma, semicolon, or the name of a figure); else
- * the name of a file of selectors, of any length. NP_EPLAIN, in netperf's words, when
- * the file can't be read or holds a name of more than 79 characters.
+ * the name of a file of selectors, of any length. NP_ECONTROL when the file can't be read,
+ * NP_EPLAIN, in netperf's words, when it holds a name of more than 79 characters.
  */
 int np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err);
 

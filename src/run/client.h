@@ -15,6 +15,7 @@
 #include "run/drive.h"
 #include "run/evidence.h"
 #include "run/live.h"
+#include "run/stations.h"
 #include "run/talk.h"
 #include "wire/auth.h"
 #include "wire/chan.h"
@@ -53,7 +54,7 @@ struct np_client {
 	struct np_watch watch;
 	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
 	struct np_gate *gate;             /* that the window waits behind; NULL: for nobody else */
-	struct np_seat *seat;             /* where it says what it does; NULL: nobody looks */
+	struct np_live *live;             /* to whom it says what it does; NULL: nobody looks */
 	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
@@ -88,6 +89,7 @@ struct np_outcome {
 	bool measured;     /* something was: figures can be shown even when the run failed */
 	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
 	char far_lacks[512];               /* why there is none of the far end; empty: there is */
+	struct np_stations *stations;      /* of --stations; NULL: none */
 	struct np_clean *clean;      /* what went undisturbed, by this evidence; NULL: not known */
 	char reasons[NP_CLEAN_TEXT]; /* of what did not */
 };

@@ -1,25 +1,23 @@
 #include "run/disturbed.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/tally.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "run/foreign.h"
 #include "run/thresholds.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
-#include "sys/host.h"
 
 enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
+
+enum { CPUS = 256 }; /* processors whose time is looked at, by their number */
 
 /* What a sender's queues may hold between socket and interface. */
 static const uint64_t in_queues = 384 << 10;
@@ -44,34 +42,6 @@ beyond(uint64_t a, uint64_t b)
 
 /* --- threads -----------------------------------------------------------------------------------
  */
-
-/* "12345 678 9": ns that a thread ran and waited for a processor, how often. False: it is gone. */
-static bool
-read_schedstat(int fd, struct np_disturbed_use *use)
-{
-	char text[96], *at;
-
-	if (fd < 0 || np_file_again(text, sizeof(text), fd) <= 0) {
-		return false;
-	}
-	use->ran = strtoull(text, &at, 10);
-	use->waited = strtoull(at, &at, 10);
-	use->turns = strtoull(at, NULL, 10);
-	return true;
-}
-
-static int
-open_schedstat(const char *root, int thread)
-{
-	char path[PATH_MAX];
-
-	if (thread == 0) {
-		snprintf(path, sizeof(path), "%s/proc/thread-self/schedstat", root);
-	} else {
-		snprintf(path, sizeof(path), "%s/proc/self/task/%d/schedstat", root, thread);
-	}
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 static uint64_t
 process_time(void)
@@ -101,32 +71,26 @@ threads_of(const struct np_disturbed *d)
 
 /* What threads did since they were looked at last. */
 struct progress {
-	struct np_disturbed_use did[NP_DISTURBED_THREADS];
+	struct np_thread_time did[NP_DISTURBED_THREADS];
 	bool shares[NP_DISTURBED_THREADS]; /* it changed processors, and may have met any other */
 	uint64_t all_ran;
 };
 
 static void
-look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progress *p)
+look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p)
 {
 	memset(p, 0, sizeof(*p));
 	d->cpus = 0;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
-		struct np_disturbed_thread *t = &d->thread[i];
-		struct np_disturbed_use now;
-		int cpu = np_doing_processor(&w->thread[i]), was = t->cpu;
+		struct np_doing *t = &w->thread[i];
+		int was = t->cpu;
 
-		if (!read_schedstat(t->fd, &now)) {
+		if (!np_doing_did(t, &p->did[i])) {
 			continue;
 		}
-		p->did[i].ran = now.ran - t->use.ran;
-		p->did[i].waited = now.waited - t->use.waited;
-		p->did[i].turns = now.turns - t->use.turns;
-		p->all_ran += p->did[i].ran;
-		p->shares[i] = cpu != was;
-		t->use = now;
-		t->cpu = cpu;
-		d->cpus |= cpu >= 0 ? UINT64_C(1) << cpu % CPU_BITS : 0;
+		p->all_ran += p->did[i].ran_ns;
+		p->shares[i] = t->cpu != was;
+		d->cpus |= t->cpu >= 0 ? UINT64_C(1) << t->cpu % CPU_BITS : 0;
 		d->cpus |= was >= 0 ? UINT64_C(1) << was % CPU_BITS : 0;
 	}
 }
@@ -136,20 +100,21 @@ look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progr
  * is explained away whatever its processor.
  */
 static uint64_t
-kept_from(const struct np_disturbed *d, const struct progress *p, uint32_t of, uint64_t process)
+kept_from(const struct np_disturbed *d, const struct np_witness *w, const struct progress *p,
+	  uint32_t of, uint64_t process)
 {
 	uint64_t own = beyond(process, p->all_ran);
 
 	for (uint32_t i = 0; i < threads_of(d); i++) {
-		bool meets = d->thread[i].cpu == d->thread[of].cpu || p->shares[i] || p->shares[of];
+		bool meets = w->thread[i].cpu == w->thread[of].cpu || p->shares[i] || p->shares[of];
 
-		own += i != of && meets ? p->did[i].ran : 0;
+		own += i != of && meets ? p->did[i].ran_ns : 0;
 	}
-	return beyond(p->did[of].waited, own);
+	return beyond(p->did[of].waited_ns, own);
 }
 
 static void
-judge_threads(struct np_disturbed *d, const struct np_witness *w, struct progress *p,
+judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	      struct np_interval *i)
 {
 	uint64_t used = process_time(), process = used - d->process_ns, kept = 0, waited = 0;
@@ -157,13 +122,13 @@ judge_threads(struct np_disturbed *d, const struct np_witness *w, struct progres
 	d->process_ns = used;
 	look_at_threads(d, w, p);
 	for (uint32_t n = 0; n < threads_of(d); n++) {
-		uint64_t one = kept_from(d, p, n, process);
+		uint64_t one = kept_from(d, w, p, n, process);
 
 		if (one >= kept) {
 			kept = one;
 			i->short_us = p->did[n].turns * NP_D_SHORT_US;
 		}
-		waited += p->did[n].waited;
+		waited += p->did[n].waited_ns;
 	}
 	i->used_us = process / 1000;
 	i->kept_us = kept / 1000;
@@ -182,18 +147,18 @@ static uint32_t
 judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progress *p,
 	      uint64_t length_ns)
 {
-	struct np_disturbed_use was = d->self;
+	struct np_thread_time was = d->self;
 	uint64_t busy = 0, busiest = 0, stopped;
 
-	(void)read_schedstat(d->self_fd, &d->self);
+	(void)np_thread_time(d->self_fd, &d->self);
 	for (uint32_t i = 0; i < threads_of(d); i++) {
-		uint64_t one = p->did[i].ran + p->did[i].waited;
+		uint64_t one = p->did[i].ran_ns + p->did[i].waited_ns;
 
 		busy += one;
 		busiest = one > busiest ? one : busiest;
 	}
-	stopped = w->late_ns + beyond(w->looking_ns, d->self.ran - was.ran + busy);
-	stopped = beyond(stopped, d->self.waited - was.waited);
+	stopped = w->late_ns + beyond(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
+	stopped = beyond(stopped, d->self.waited_ns - was.waited_ns);
 	stopped = less(stopped, beyond(length_ns, busiest));
 	w->late_ns = w->looking_ns = 0;
 	w->stopped_ns += stopped;
@@ -211,12 +176,14 @@ share(uint64_t ticks, double seconds)
 }
 
 static bool
-is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, uint64_t cpus,
-	  double seconds)
+is_stolen(const struct np_disturbed *d, double seconds)
 {
-	for (int i = 0; i < NP_METERS_CPUS; i++) {
-		if ((cpus >> i % CPU_BITS & 1) != 0 && to->steal[i] > from->steal[i] &&
-		    share(to->steal[i] - from->steal[i], seconds) >= NP_D_STEAL) {
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		struct np_cpu_ticks did;
+
+		if ((d->cpus >> cpu % CPU_BITS & 1) != 0 &&
+		    np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, cpu, &did) &&
+		    did.steal > 0 && share(did.steal, seconds) >= NP_D_STEAL) {
 			return true;
 		}
 	}
@@ -228,19 +195,17 @@ is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, ui
  * process's own part counts as if all of it had been there.
  */
 static uint64_t
-others_of(struct np_disturbed *d, const struct np_meters_seen *from,
-	  const struct np_meters_seen *to)
+others_of(struct np_disturbed *d, const struct np_witness *w)
 {
 	uint64_t used = user_time(), own = used - d->user_ns, most = 0;
 
 	d->user_ns = used;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
-		int cpu = d->thread[i].cpu;
+		struct np_cpu_ticks did;
 
-		if (cpu >= 0 && cpu < NP_METERS_CPUS && to->user[cpu] > from->user[cpu] &&
-		    to->user[cpu] - from->user[cpu] > most) {
-			most = to->user[cpu] - from->user[cpu];
-		}
+		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, w->thread[i].cpu,
+				   &did);
+		most = did.user > most ? did.user : most;
 	}
 	most = (uint64_t)((double)most / np_cpu_rate() * 1e9);
 	return beyond(most, own) / 1000;
@@ -248,22 +213,22 @@ others_of(struct np_disturbed *d, const struct np_meters_seen *from,
 
 /* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
 static uint32_t
-judge_frequency(struct np_disturbed *d, const struct np_meters_seen *from,
-		const struct np_meters_seen *to, double seconds)
+judge_frequency(struct np_disturbed *d, double seconds)
 {
 	uint32_t marks = 0;
 
 	for (int i = 0; i < NP_METERS_CLOSE && d->meters.cpu[i].cpu >= 0; i++) {
 		const struct np_meters_cpu *c = &d->meters.cpu[i];
-		double idle = share(to->idle[c->cpu] - from->idle[c->cpu], seconds);
+		struct np_cpu_ticks did;
 
 		if (!c->near) {
 			d->throttled[i] = 0;
 			continue;
 		}
+		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, c->cpu, &did);
 		if (c->khz > d->top_khz[i]) {
 			d->top_khz[i] = c->khz;
-		} else if (c->khz > 0 && 1 - idle >= NP_D_SLOW_BUSY &&
+		} else if (c->khz > 0 && 1 - share(did.idle, seconds) >= NP_D_SLOW_BUSY &&
 			   (double)c->khz < NP_D_SLOW * (double)d->top_khz[i]) {
 			marks |= bit(NP_R_FREQUENCY);
 		}
@@ -277,13 +242,12 @@ judge_frequency(struct np_disturbed *d, const struct np_meters_seen *from,
 
 /* A test that is fast enough has some softirqs cut short itself, about alike in each interval. */
 static uint32_t
-judge_squeezed(struct np_disturbed *d, const struct np_meters_seen *from,
-	       const struct np_meters_seen *to)
+judge_squeezed(struct np_disturbed *d)
 {
-	double now = (double)(to->squeezed - from->squeezed);
+	double now = (double)(d->meters.now.squeezed - d->meters.before.squeezed);
 	double mean = d->looks > 1 ? d->squeezed / (double)(d->looks - 1) : 0;
 
-	if (from->squeezed < 0 || now < 0) {
+	if (d->meters.before.squeezed < 0 || now < 0) {
 		return 0;
 	}
 	d->squeezed += now;
@@ -293,13 +257,13 @@ judge_squeezed(struct np_disturbed *d, const struct np_meters_seen *from,
 }
 
 static uint32_t
-judge_machine(struct np_disturbed *d, const struct np_meters_seen *from,
-	      const struct np_meters_seen *to, double seconds)
+judge_machine(struct np_disturbed *d, double seconds)
 {
-	uint32_t marks = is_stolen(from, to, d->cpus, seconds) ? bit(NP_R_STEAL) : 0;
+	const struct np_meters_seen *from = &d->meters.before, *to = &d->meters.now;
+	uint32_t marks = is_stolen(d, seconds) ? bit(NP_R_STEAL) : 0;
 
-	marks |= judge_frequency(d, from, to, seconds);
-	marks |= judge_squeezed(d, from, to);
+	marks |= judge_frequency(d, seconds);
+	marks |= judge_squeezed(d);
 	marks |= to->irqs_moved != from->irqs_moved ? bit(NP_R_IRQ) : 0;
 	if (llabs(to->ahead_ns - from->ahead_ns) > (int64_t)(NP_D_CLOCK_S * 1e9)) {
 		marks |= bit(NP_R_CLOCK);
@@ -330,7 +294,7 @@ lacks_own(const struct np_run *run)
 }
 
 static void
-add_tcp(const struct np_run *run, struct np_own *own)
+add_tcp(const struct np_run *run, struct np_carried *own)
 {
 	struct np_tcp_carried c = { .mss = 0 };
 	uint64_t at_most;
@@ -349,8 +313,9 @@ add_tcp(const struct np_run *run, struct np_own *own)
 }
 
 static void
-add_datagrams(const struct np_run *run, struct np_own *own)
+add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 {
+	const struct np_run *run = d->run;
 	const struct np_plan *p = run->plan;
 	const struct np_worker *w = run->worker;
 	struct np_counts c = np_counts_of(run);
@@ -362,9 +327,12 @@ add_datagrams(const struct np_run *run, struct np_own *own)
 	own->in = p->pattern->transactions ? c.transactions * in : c.received;
 	own->in_packets = p->pattern->transactions ? c.transactions : c.receives;
 	if (!p->pattern->transactions && p->role == NP_FOLLOW) {
-		/* Of datagrams that the kernel has joined nobody knows how many were dropped. */
-		own->knows_in = np_engine_of(p) != &np_engine_segment;
 		in = c.receives > 0 ? c.received / c.receives : 0;
+		/* Nobody knows how many were dropped of datagrams that the kernel has joined, how
+		 * large those are of which none was read, and what came of those that lack a
+		 * fragment. */
+		own->knows_in = np_engine_of(p) != &np_engine_segment && in > 0 &&
+				(d->meters.link.mtu == 0 || in <= d->meters.link.mtu);
 	}
 	for (uint32_t i = 0; i < run->conns && own->knows_in; i++) {
 		uint32_t dropped = np_sock_dropped(run->conn[i].fd);
@@ -376,30 +344,24 @@ add_datagrams(const struct np_run *run, struct np_own *own)
 }
 
 static void
-look_at_own(const struct np_disturbed *d, struct np_own *own)
+look_at_own(const struct np_disturbed *d, struct np_carried *own)
 {
 	memset(own, 0, sizeof(*own));
 	if (d->foreign_why == NULL && d->run->plan->transport->tcp_info) {
 		add_tcp(d->run, own);
 	} else if (d->foreign_why == NULL) {
-		add_datagrams(d->run, own);
+		add_datagrams(d, own);
 	}
 }
 
-/* Headers are one for each packet of the test's, and of packets the interface knows the number. */
 static uint64_t
 own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64_t counted)
 {
-	uint64_t ip = np_family_version(np_plan_family(d->run->plan)) == 6 ? 40 : 20;
-	uint64_t transport = d->run->plan->transport->tcp_info ? 32 : 8;
+	struct np_own own = np_own_of(
+	    (double)packets, (double)bytes, d->run->plan->transport->tcp_info ? NP_TCP_STAMPED : 0,
+	    np_family_version(np_plan_family(d->run->plan)), &d->meters.link);
 
-	/* Datagrams that are larger than the link go in fragments: a header each. */
-	if (!d->run->plan->transport->tcp_info && packets > 0 && counted > packets) {
-		uint64_t most = packets * (1 + bytes / packets / 512);
-
-		packets = counted < most ? counted : most;
-	}
-	return bytes + less(packets, counted) * (d->meters.link_header + ip + transport);
+	return (uint64_t)np_own_counted(&own, (double)counted);
 }
 
 /* Beyond what may be the test's, what is read at another moment, and what hardly disturbs? */
@@ -409,14 +371,29 @@ is_beyond(uint64_t bytes, uint64_t own, double tolerance)
 	return (double)bytes > (double)own + tolerance;
 }
 
-static uint32_t
-judge_link(struct np_disturbed *d, const struct np_own *now, const struct np_meters_seen *from,
-	   const struct np_meters_seen *to, double seconds)
+/*
+ * What has come in may wait behind the interface's counter until a processor, or who holds the
+ * socket, is there for it. So the test's own bytes may be an interval late, and then there are as
+ * many more of them as there were less.
+ */
+static void
+forgive(struct np_disturbed *d, uint64_t more_out, uint64_t more_in, double tolerance)
 {
-	const struct np_own *was = &d->own;
-	uint64_t out_packets = to->out_packets - from->out_packets;
-	uint64_t in_packets = to->in_packets - from->in_packets;
-	uint64_t out = to->out_bytes - from->out_bytes, in = to->in_bytes - from->in_bytes;
+	if (!is_beyond(d->owed_out, more_out, tolerance) &&
+	    !is_beyond(d->owed_in, more_in, tolerance)) {
+		d->held_marks &= ~bit(NP_R_FOREIGN);
+	}
+}
+
+static uint32_t
+judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
+{
+	const struct np_meters_seen *from = &d->meters.before, *to = &d->meters.now;
+	const struct np_carried *was = &d->own;
+	uint64_t out_packets = to->link.tx_packets - from->link.tx_packets;
+	uint64_t in_packets = to->link.rx_packets - from->link.rx_packets;
+	uint64_t out = to->link.tx_bytes - from->link.tx_bytes;
+	uint64_t in = to->link.rx_bytes - from->link.rx_bytes;
 	uint64_t own_out =
 	    own_bytes(d, now->out - was->out, now->out_packets - was->out_packets, out_packets);
 	uint64_t own_in =
@@ -424,7 +401,7 @@ judge_link(struct np_disturbed *d, const struct np_own *now, const struct np_met
 	double late = (double)(from->took_ns + to->took_ns) / 1e9 / seconds;
 	double all = (double)(in > out ? in : out);
 	double tolerance = all * (NP_D_FOREIGN + late) + NP_D_FOREIGN_BYTES * seconds * 10;
-	bool is_loop = strcmp(d->meters.device, "lo") == 0, marked;
+	bool is_loop = strcmp(d->meters.link.device, "lo") == 0, marked;
 
 	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
 		return 0;
@@ -434,9 +411,16 @@ judge_link(struct np_disturbed *d, const struct np_own *now, const struct np_met
 		own_out += own_in;
 	}
 	own_out += d->ahead;
-	d->ahead = less(beyond(own_out, out), in_queues);
+	forgive(d, beyond(own_out, out), beyond(own_in, in), tolerance);
+	d->ahead = less(beyond(beyond(own_out, out), d->owed_out), in_queues);
 	marked = now->knows_out && is_beyond(out, own_out, tolerance);
-	marked |= now->knows_in && !is_loop && is_beyond(in, own_in, tolerance);
+	d->owed_out = marked ? out - own_out : 0;
+	if (now->knows_in && !is_loop && is_beyond(in, own_in, tolerance)) {
+		d->owed_in = in - own_in;
+		marked = true;
+	} else {
+		d->owed_in = 0;
+	}
 	return marked ? bit(NP_R_FOREIGN) : 0;
 }
 
@@ -452,6 +436,16 @@ work_of(const struct np_run *run)
 	return run->plan->pattern->transactions ? c.transactions : np_counts_bytes(&c);
 }
 
+/* The last interval, of which nothing more will be known. */
+static void
+keep_held(struct np_disturbed *d)
+{
+	if (d->held.end_us > 0) {
+		np_intervals_keep(&d->intervals, d->held, d->held_marks);
+		d->held.end_us = 0;
+	}
+}
+
 void
 np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 		   const struct np_run *run)
@@ -460,51 +454,36 @@ np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 	char of_peer[16];
 
 	memset(d, 0, sizeof(*d));
-	d->root = root;
 	d->run = run;
 	d->self_fd = -1;
-	for (int i = 0; i < NP_DISTURBED_THREADS; i++) {
-		d->thread[i] = (struct np_disturbed_thread){ .fd = -1, .cpu = -1 };
-	}
 	np_meters_open(&d->meters, root, device);
 	d->peer_here = np_plan_family(run->plan) == AF_UNIX || strcmp(device, "lo") == 0 ||
 		       (run->plan->transport->ip_protocol != 0 && peer->len != 0 &&
-			np_host_device((const struct sockaddr *)&peer->sa, of_peer) == 0);
-}
-
-/* The workers are there now. */
-static void
-open_threads(struct np_disturbed *d)
-{
-	d->foreign_why = lacks_own(d->run); /* its sockets are the workers' to change then */
-	d->self_fd = open_schedstat(d->root, 0);
-	d->self_why = d->self_fd < 0 ? errno : 0;
-	for (uint32_t i = 0; i < threads_of(d); i++) {
-		d->thread[i].fd = open_schedstat(d->root, d->run->worker[i].use.thread);
-	}
+			np_addr_device(peer, of_peer) == 0);
 }
 
 void
 np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 {
-	struct np_meters_seen *to = &d->seen[d->looks % 2], *from = &d->seen[(d->looks + 1) % 2];
+	struct np_meters_seen *from = &d->meters.before, *to = &d->meters.now;
 	struct np_interval i = { .work = 0 };
 	struct progress p;
 	uint32_t marks;
 	double seconds = (double)(now_ns - d->last_ns) / 1e9;
 	uint64_t work = work_of(d->run);
-	struct np_own own;
+	struct np_carried own;
 	bool first = d->looks++ == 0;
 
 	if (first) {
-		open_threads(d);
+		d->foreign_why = lacks_own(d->run); /* whose sockets the workers change */
+		d->self_fd = np_file_open(d->meters.link.root, "/proc/thread-self/schedstat");
 		np_witness_open(w, d->run);
 	}
 	judge_threads(d, w, &p, &i);
 	marks = judge_stopped(d, w, &p, first ? 0 : now_ns - d->last_ns);
-	np_meters_look(&d->meters, d->cpus, to);
+	np_meters_look(&d->meters, d->cpus);
 	look_at_own(d, &own);
-	i.others_us = others_of(d, from, to);
+	i.others_us = others_of(d, w);
 	to->took_ns = np_now() - to->at_ns; /* with the test's own */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
@@ -512,30 +491,27 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 		i.stalled_us = from->stalled_us >= 0 && to->stalled_us > from->stalled_us
 				   ? (uint64_t)(to->stalled_us - from->stalled_us)
 				   : 0;
-		marks |= judge_machine(d, from, to, seconds);
-		marks |= d->foreign_why == NULL ? judge_link(d, &own, from, to, seconds) : 0;
-		np_intervals_keep(&d->intervals, i, marks);
+		marks |= judge_machine(d, seconds);
+		marks |= d->foreign_why == NULL ? judge_link(d, &own, seconds) : 0;
+		keep_held(d);
+		d->held = i;
+		d->held_marks = marks;
 	}
 	d->own = own;
 	d->work = first ? 0 : work; /* a mark may be on its way to the workers */
 	d->last_ns = now_ns;
 }
 
-/*
- * Behind the last look. Nobody looks behind the time of a test, though the last call may take long;
- * where a look was due before, and did not come, the process stood still.
- */
+/* Behind the last look. Where one was due, and did not come, the process stood still. */
 static void
 add_tail(struct np_disturbed *d, struct np_witness *w)
 {
 	const struct np_window *win = &d->run->window;
-	uint64_t length_ns = np_plan_time_ns(d->run->plan);
+	uint64_t over = np_witness_last_due(d->run);
 	uint64_t work = work_of(d->run);
-	uint64_t over = win->started_ns + length_ns;
 	struct np_interval i = { .cpus = d->cpus };
 	struct progress p;
 
-	over = length_ns > 0 && over < win->ended_ns ? over : win->ended_ns;
 	if (d->looks == 0 || win->started_ns == 0 ||
 	    win->ended_ns < d->last_ns + TAIL_US * (uint64_t)1000) {
 		return;
@@ -555,10 +531,10 @@ static void
 put_unread(const struct np_disturbed *d, struct np_bag *into)
 {
 	np_meters_put_unread(&d->meters, "disturbed", into);
-	if (d->self_why != 0) {
-		np_bag_unread(into, strerror(d->self_why), "disturbed.switches");
+	if (d->self_fd < 0) {
+		np_bag_unread(into, strerror(-d->self_fd), "disturbed.switches");
 	}
-	if (d->foreign_why != NULL && d->meters.device[0] != '\0' && d->meters.link_why == 0) {
+	if (d->foreign_why != NULL && d->meters.now.has_link) {
 		np_bag_unread(into, d->foreign_why, "disturbed.foreign");
 	}
 }
@@ -566,6 +542,7 @@ put_unread(const struct np_disturbed *d, struct np_bag *into)
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
 {
+	keep_held(d);
 	add_tail(d, w);
 	if (d->intervals.count > 0) {
 		np_bag_int(into, d->peer_here, "disturbed.peer_here");
@@ -573,12 +550,5 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 		put_unread(d, into);
 	}
 	np_meters_close(&d->meters);
-	if (d->self_fd >= 0) {
-		close(d->self_fd);
-	}
-	for (int i = 0; i < NP_DISTURBED_THREADS; i++) {
-		if (d->thread[i].fd >= 0) {
-			close(d->thread[i].fd);
-		}
-	}
+	np_file_close(d->self_fd);
 }

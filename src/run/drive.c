@@ -117,6 +117,15 @@ rests(const struct np_run *run)
 	return false;
 }
 
+/* Of either end, in ns. */
+static uint64_t
+longest_pause(const struct np_plan *p)
+{
+	uint64_t near = np_load_pause_of(&p->near), far = np_load_pause_of(&p->far);
+
+	return near > far ? near : far;
+}
+
 /* For how long nothing has moved. A loop that rests is not waiting for anything, within its time.
  */
 static uint64_t
@@ -214,7 +223,7 @@ await_progress(struct control *c, uint64_t now)
 		return await_count(c, now);
 	}
 	if (silence(c, progress(c->d->run), now, rests(c->d->run)) >=
-	    NP_STALL_S * NP_SEC + np_load_longest(c->d->run->plan)) {
+	    NP_STALL_S * NP_SEC + longest_pause(c->d->run->plan)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}
@@ -230,14 +239,14 @@ keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
 {
 	struct patience *p = &c->patience[w - c->d->run->worker];
 	uint64_t lost = np_seen(&w->count->lost), did = activity_of(w);
-	bool unheard = p->kicked_ns != 0 && lost == p->kicked_lost;
+	bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
 
 	if (did != p->seen || p->seen_ns == 0 || np_load_resting(&w->load)) {
 		p->seen = did;
 		p->seen_ns = now;
 	}
 	if (now - p->seen_ns >= w->patience_ns &&
-	    (unheard || now - p->kicked_ns >= w->patience_ns)) {
+	    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
 		p->kicked_ns = now;
 		p->kicked_lost = lost;
 		np_team_kick(c->team, w);
@@ -487,12 +496,15 @@ take_signals(struct control *c, enum np_phase phase)
 
 	if (n != c->signals) {
 		c->signals = n;
-		/* A far end that rests between its bursts hears of no other end. */
+		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
+		/*
+		 * A far end that rests between its bursts hears of no other end. It closes at
+		 * once: this one has ended before that, or the reset would look like a failure.
+		 */
 		if (c->d->run->plan->active && c->d->run->plan->far.call.interval_burst > 0 &&
 		    c->d->control_fd >= 0) {
 			shutdown(c->d->control_fd, SHUT_WR);
 		}
-		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
 	}
 }
 
@@ -539,7 +551,7 @@ look_at_data(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
 
-	if (!np_engine_of(run->plan)->lends || !hears_data(run, phase)) {
+	if (!np_engine_of(run->plan)->borrows || !hears_data(run, phase)) {
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, run) {
@@ -557,7 +569,7 @@ static void
 watch_data(const struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
-	bool wanted = hears_data(run, phase) && !np_engine_of(run->plan)->lends;
+	bool wanted = hears_data(run, phase) && !np_engine_of(run->plan)->borrows;
 
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
@@ -603,16 +615,20 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 }
 
-/* For who looks from outside. */
 static void
 say_step(const struct control *c, enum np_phase phase)
 {
-	enum np_live_step step = phase < NP_LOOPING   ? NP_LIVE_MEETING
-				 : phase > NP_LOOPING ? NP_LIVE_COLLECTING
-				 : c->warm            ? NP_LIVE_MEASURING
-						      : NP_LIVE_WARMING_UP;
+	struct np_live *live = c->d->live;
 
-	np_live_step(c->d->seat, step);
+	if (phase < NP_LOOPING) {
+		np_live_step(live, NP_LIVE_MEETING, 0);
+	} else if (phase > NP_LOOPING) {
+		np_live_step(live, NP_LIVE_COLLECTING, 0);
+	} else if (c->warm) {
+		np_live_step(live, NP_LIVE_MEASURING, c->d->length_ns);
+	} else {
+		np_live_step(live, NP_LIVE_WARMING_UP, c->d->run->plan->warm_up_ms * NP_MSEC);
+	}
 }
 
 static void
@@ -624,7 +640,8 @@ control_team(struct control *c)
 		uint64_t until = keep_time(c, phase);
 
 		say_step(c, phase);
-		until = sooner(until, keep_watches(c, phase));
+		np_live_look(c->d->live, c->d->run);
+		until = np_live_until(c->d->live, sooner(until, keep_watches(c, phase)));
 		until = sooner(until, look_at_data(c, phase));
 		if (kick(c)) {
 			until = np_deadline(2 * NP_MSEC);

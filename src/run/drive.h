@@ -52,13 +52,13 @@ struct np_watch {
 	bool at_once;  /* it looks when the window opens, too */
 };
 
-enum { NP_WATCHES = 3 };
+enum { NP_WATCHES = 3 }; /* those of run/evidence.h, and one more */
 
 /* Tells the controllers of a group (run/group.h) of a signal that the program has taken. */
 enum { NP_PASS_SIGNAL = SIGUSR2 };
 
 struct np_gate;
-struct np_seat;
+struct np_live;
 struct np_team;
 
 struct np_drive {
@@ -69,7 +69,7 @@ struct np_drive {
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
 	struct np_gate *gate; /* that the window waits behind; NULL: for nobody else */
-	struct np_seat *seat; /* where the controller says what it does; NULL: nobody looks */
+	struct np_live *live; /* to whom the controller says what it does; NULL: nobody looks */
 	struct np_watch watch[NP_WATCHES];
 	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 

@@ -1,9 +1,8 @@
 #include "run/evidence.h"
 
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <linux/sockios.h>
-#include <net/if_arp.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,9 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
+#include "bench/stamps.h"
 #include "bench/tally.h"
+#include "bench/transport/endpoint.h"
 #include "net/capture.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
@@ -72,7 +73,7 @@ device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t siz
 		snprintf(why, size, "no address of this end is known");
 		return;
 	}
-	rc = np_host_device((const struct sockaddr *)&near->sa, device);
+	rc = np_addr_device(near, device);
 	if (rc != 0) {
 		snprintf(why, size, "the interface of %s: %s", np_addr_host(near, text),
 			 strerror(-rc));
@@ -96,24 +97,13 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 }
 
-/* Without connections the daemon has a socket for each flow, as far as they can be named. */
+/* Without connections the daemon has a socket for each flow. */
 static void
 list_ports(const struct np_run *run, struct np_capture_flow *flow)
 {
-	const struct np_endpoint *end = &run->end;
-	struct np_addr at;
-	struct np_err err;
-
-	if (run->plan->transport->connected || run->plan->flows < 2) {
-		return;
-	}
-	if (run->plan->active) {
-		flow->ports = end->far_ports;
-		memcpy(flow->port, end->far_port, end->far_ports * sizeof(flow->port[0]));
-	}
-	for (uint32_t i = 0; !run->plan->active && i < run->conns && i < NP_LEDGER_PORTS; i++) {
-		if (np_sock_local(run->conn[i].fd, &at, &err) == NP_OK) {
-			flow->port[flow->ports++] = np_addr_port(&at);
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].port != 0) {
+			np_ledger_add_port(&flow->ports, run->conn[i].port);
 		}
 	}
 }
@@ -364,19 +354,6 @@ see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns
 	np_witness_done(&ev->witness, np_now());
 }
 
-struct np_watch
-np_evidence_watch(struct np_evidence *ev)
-{
-	struct np_watch none = { .every_ns = 0 };
-
-	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
-		return none;
-	}
-	return (struct np_watch){
-		.every_ns = ev->every_ns, .look = see_sample, .ctx = ev, .jitters = true
-	};
-}
-
 /* A np_watch's look(). */
 static void
 see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
@@ -389,18 +366,19 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	np_witness_done(&ev->witness, np_now());
 }
 
-struct np_watch
-np_evidence_guard(struct np_evidence *ev)
+void
+np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES])
 {
-	struct np_watch none = { .every_ns = 0 };
-
 	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
-		return none;
+		return;
 	}
-	return (struct np_watch){ .every_ns = NP_DISTURBED_MS * NP_MSEC,
-				  .look = see_disturbed,
-				  .ctx = ev,
-				  .at_once = true };
+	watch[0] = (struct np_watch){
+		.every_ns = ev->every_ns, .look = see_sample, .ctx = ev, .jitters = true
+	};
+	watch[1] = (struct np_watch){ .every_ns = NP_DISTURBED_MS * NP_MSEC,
+				      .look = see_disturbed,
+				      .ctx = ev,
+				      .at_once = true };
 }
 
 static void
@@ -465,7 +443,7 @@ put_clock(const struct np_evidence *ev, const struct np_run *run)
 static void
 put_pacing(const struct np_load *load, struct np_bag *into)
 {
-	if (load->burst > 0) {
+	if (load->kind == &np_load_paced) {
 		np_bag_int(into, (int64_t)(load->interval_ns / 1000), "flow.interval_us");
 		np_bag_int(into, load->burst, "flow.burst");
 	}
@@ -491,13 +469,19 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
 	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
 	put_pacing(&run->worker->load, ev->bag);
+	if (np_plan_messages(p, 1) > 0) {
+		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),
+			    "flow.asked_per_s");
+	} else if (p->rate > 0 && p->role == NP_LEAD) {
+		np_bag_int(ev->bag, p->rate, "flow.asked_per_s");
+	}
 	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
 	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
 	if (p->pacing > 0) {
 		np_bag_int(ev->bag, (int64_t)p->pacing * 8, "flow.pacing_asked_bps");
 	}
 	if (run->conn->fd >= 0) {
-		np_buffers_of(p->transport, run->conn->fd, &sndbuf, &rcvbuf);
+		np_endpoint_buffers(p->transport, run->conn->fd, &sndbuf, &rcvbuf);
 		np_bag_int(ev->bag, sndbuf, "flow.sndbuf");
 		np_bag_int(ev->bag, rcvbuf, "flow.rcvbuf");
 	}
@@ -605,7 +589,9 @@ put_latency(const struct np_run *run, struct np_bag *into)
 		return;
 	}
 	np_bag_real(into, (double)l.min / 1e3, "flow.latency_min_us");
-	np_bag_real(into, l.mean / 1e3, "flow.latency_mean_us");
+	if (!isnan(l.mean)) {
+		np_bag_real(into, l.mean / 1e3, "flow.latency_mean_us");
+	}
 	np_bag_real(into, (double)l.p50 / 1e3, "flow.latency_p50_us");
 	np_bag_real(into, (double)l.p99 / 1e3, "flow.latency_p99_us");
 	np_bag_real(into, (double)l.max / 1e3, "flow.latency_max_us");
@@ -615,15 +601,11 @@ put_latency(const struct np_run *run, struct np_bag *into)
 static void
 put_moved(struct np_evidence *ev, const struct np_run *run)
 {
-	struct np_link_shape shape = { .header = 0 };
-	unsigned type;
+	const struct np_link *link = &ev->disturbed.meters.link;
 
-	np_moved_link(ev->moved, &type, &shape.mtu);
 	np_moved_end(ev->moved, ev->bag);
-	shape.header =
-	    type == ARPHRD_ETHER ? ETH_HLEN : 0; /* lo counts packets of IP, as tun does */
-	if (shape.mtu > 0 && (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
-		np_foreign_put(ev->bag, &shape);
+	if (link->mtu > 0 && (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
+		np_foreign_put(ev->bag, link);
 	}
 }
 
@@ -660,6 +642,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if (ev->plan.cgroup == NULL) {
 		np_cgroup_close(ev->cgroup);
 	}
+	np_stamps_put(run, bag);
 	np_sequence_put(run, bag); /* nothing, unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
 		int fd = connected_like(run);

@@ -48,11 +48,12 @@ struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, stru
 /* The ports of the flow are known: keep the ledger of its packets from now on. ev may be NULL. */
 void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
 
-/* The watch that takes samples, for the controller (run/drive.h). Nobody's where ev is NULL. */
-struct np_watch np_evidence_watch(struct np_evidence *ev);
-
-/* The watch that looks who disturbs the test. As above. */
-struct np_watch np_evidence_guard(struct np_evidence *ev);
+/*
+ * For the controller: watches that take samples, and look who disturbs the test. ev may be NULL:
+ * they stay as they are.
+ */
+enum { NP_EVIDENCE_WATCHES = 2 };
+void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 
 /*
  * The loop is over and the flow still open: everything, as named values, the caller's to free. NULL

@@ -4,25 +4,32 @@
 #include <stdbool.h>
 #include <string.h>
 
-/*
- * A super-packet, which is cut by the interface or was joined by it, is one packet of one header
- * where it is counted before that, as by veth, lo and tun; hardware counts what is on the wire. So
- * the test's own packets are as many as its segments, or all of the interface's where these are
- * fewer. Others' bytes come out too few by the headers of their own packets at most.
- */
-
 static const double tolerance_share = 0.02, tolerance_bytes = 20e3;
 static const double super_packet = 65536; /* bytes, at most, mostly */
 static const double sack_bytes = 36;      /* of options, in an acknowledgement */
 
-/* What one direction of the test itself was. */
-struct own {
-	double packets; /* each with all headers */
-	double bytes;   /* without the headers that each packet has */
-	double header;  /* of each */
-	double unsure;  /* bytes that may be its own, too */
-	double dropped; /* of these bytes what may have been dropped on one side of the counter */
-};
+/* A datagram that is too large for the link goes in fragments, and has one header of its own. */
+struct np_own
+np_own_of(double count, double bytes, unsigned segment_header, int version,
+	  const struct np_link *link)
+{
+	double ip_header = version == 6 ? 40 : 20, extra = version == 6 ? 8 : 0, fragments = 1;
+	double own_header = segment_header == 0 ? 8 : 0, room = link->mtu - ip_header;
+
+	if (segment_header == 0 && link->mtu > 0 && count > 0 && bytes / count + 8 > room) {
+		fragments = ceil((bytes / count + 8) / (floor((room - extra) / 8) * 8));
+	}
+	return (struct np_own){ .packets = count * fragments,
+				.bytes = bytes + count * own_header,
+				.header = link->header + ip_header + segment_header +
+					  (fragments > 1 ? extra : 0) };
+}
+
+double
+np_own_counted(const struct np_own *own, double packets)
+{
+	return own->bytes + own->header * fmin(own->packets, packets);
+}
 
 static double
 or_0(const struct np_bag *bag, const char *name)
@@ -53,59 +60,37 @@ drops(const struct np_bag *bag)
 
 /* What came in, and was dropped behind the interface's counter: its own, or others'. */
 static void
-drop_behind(struct own *in, double packets, double each)
+drop_behind(struct np_own *in, double packets, double each)
 {
 	in->bytes += packets * each;
 	in->dropped += packets * each;
 }
 
 static bool
-tcp_own(const struct np_bag *bag, double header, struct own *out, struct own *in)
+tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struct np_own *out,
+	struct np_own *in)
 {
-	double acks_out =
-	    np_bag_number(bag, "tcp.segments_out") - np_bag_number(bag, "tcp.data_segments_out");
-	double acks_in =
-	    np_bag_number(bag, "tcp.segments_in") - np_bag_number(bag, "tcp.data_segments_in");
+	double segments_out = np_bag_number(bag, "tcp.segments_out");
+	double segments_in = np_bag_number(bag, "tcp.segments_in");
+	bool stamped = or_0(bag, "tcp.timestamps") > 0 || or_0(bag, "tcp.connections") > 1;
+	unsigned header = stamped ? NP_TCP_STAMPED : NP_TCP_STAMPED - 12;
 
-	header +=
-	    20 + (or_0(bag, "tcp.timestamps") > 0 || or_0(bag, "tcp.connections") > 1 ? 12 : 0);
-	out->packets = np_bag_number(bag, "tcp.segments_out");
-	in->packets = np_bag_number(bag, "tcp.segments_in");
-	out->bytes = np_bag_number(bag, "tcp.bytes_sent");
-	in->bytes = np_bag_number(bag, "tcp.bytes_received");
-	out->header = in->header = header;
-	out->unsure = acks_out * sack_bytes;
+	*out = np_own_of(segments_out, np_bag_number(bag, "tcp.bytes_sent"), header, version, link);
+	*in =
+	    np_own_of(segments_in, np_bag_number(bag, "tcp.bytes_received"), header, version, link);
+	out->unsure = (segments_out - np_bag_number(bag, "tcp.data_segments_out")) * sack_bytes;
 	/* What was dropped here was sent again. */
 	out->dropped = fmin(drops(bag), or_0(bag, "tcp.retransmitted_segments")) *
-		       (or_0(bag, "tcp.mss") + header);
-	in->dropped = 0;
-	in->unsure = acks_in * sack_bytes + thrown_away(bag, or_0(bag, "tcp.mss"));
+		       (or_0(bag, "tcp.mss") + out->header);
+	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes +
+		     thrown_away(bag, or_0(bag, "tcp.mss"));
 	drop_behind(in, or_0(bag, "tc.in.drops"), super_packet);
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
-/* Datagrams: `count` of them, of `bytes` bytes together; one too large for the link goes in
- * fragments. */
-static void
-datagrams(double count, double bytes, double ip_header, const struct np_link_shape *shape,
-	  struct own *own)
-{
-	double each = count > 0 ? bytes / count + 8 : 0, room = shape->mtu - ip_header;
-	double fragments = 1;
-
-	if (shape->mtu > 0 && each > room) {
-		room = floor((room - (ip_header > 20 ? 8 : 0)) / 8) * 8;
-		fragments = ceil(each / room);
-	}
-	own->packets = count * fragments;
-	own->bytes = bytes + count * 8;
-	own->header = shape->header + ip_header + (fragments > 1 && ip_header > 20 ? 8 : 0);
-	own->unsure = own->dropped = 0;
-}
-
 static bool
-udp_own(const struct np_bag *bag, double ip_header, const struct np_link_shape *shape,
-	struct own *out, struct own *in)
+udp_own(const struct np_bag *bag, int version, const struct np_link *link, struct np_own *out,
+	struct np_own *in)
 {
 	double sends = np_bag_number(bag, "flow.sends"),
 	       receives = np_bag_number(bag, "flow.receives");
@@ -116,10 +101,12 @@ udp_own(const struct np_bag *bag, double ip_header, const struct np_link_shape *
 			 or_0(bag, "moved.snmp.UdpLite.RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.Udp6RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.UdpLite6RcvbufErrors");
+	double fragments =
+	    or_0(bag, "moved.snmp.Ip.ReasmReqds") + or_0(bag, "moved.snmp6.Ip6ReasmReqds");
 	double each;
 	bool sized;
 
-	datagrams(sends, sent, ip_header, shape, out);
+	*out = np_own_of(sends, sent, 0, version, link);
 	out->dropped = sends > 0 ? fmin(drops(bag) / out->packets, 1) *
 				       (out->bytes + out->packets * out->header)
 				 : 0;
@@ -129,7 +116,10 @@ udp_own(const struct np_bag *bag, double ip_header, const struct np_link_shape *
 		received *= (receives + dropped) / receives;
 		receives += dropped;
 	}
-	datagrams(receives, received, ip_header, shape, in);
+	*in = np_own_of(receives, received, 0, version, link);
+	/* Of datagrams that lack a fragment the others have come in. */
+	fragments -= in->packets > receives ? in->packets : 0;
+	drop_behind(in, fmax(fragments, 0), link->header + link->mtu);
 	drop_behind(in, or_0(bag, "tc.in.drops"), each + in->header + 8);
 	if (!sized) {
 		drop_behind(in, dropped, each); /* one may have been many datagrams */
@@ -138,18 +128,18 @@ udp_own(const struct np_bag *bag, double ip_header, const struct np_link_shape *
 }
 
 /* What both directions have, on an interface that counts its own packets as received, too. */
-static struct own
-both(const struct own *a, const struct own *b)
+static struct np_own
+both(const struct np_own *a, const struct np_own *b)
 {
-	return (struct own){ .packets = a->packets + b->packets,
-			     .bytes = a->bytes + b->bytes,
-			     .header = a->header > b->header ? a->header : b->header,
-			     .unsure = a->unsure + b->unsure,
-			     .dropped = a->dropped + b->dropped };
+	return (struct np_own){ .packets = a->packets + b->packets,
+				.bytes = a->bytes + b->bytes,
+				.header = a->header > b->header ? a->header : b->header,
+				.unsure = a->unsure + b->unsure,
+				.dropped = a->dropped + b->dropped };
 }
 
 static void
-put(struct np_bag *bag, const struct own *own, const char *bytes_name, const char *packets_name,
+put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const char *packets_name,
     const char *name)
 {
 	double bytes = np_bag_number(bag, bytes_name), packets = np_bag_number(bag, packets_name);
@@ -158,7 +148,7 @@ put(struct np_bag *bag, const struct own *own, const char *bytes_name, const cha
 	if (isnan(bytes) || isnan(packets)) {
 		return; /* none at all, or it can't be read, and that is said of them */
 	}
-	least = bytes - own->bytes - own->header * fmin(own->packets, packets);
+	least = bytes - np_own_counted(own, packets);
 	most = least + own->dropped;
 	tolerance = fmax(tolerance_share * bytes, tolerance_bytes);
 	if (most < -tolerance) {
@@ -174,22 +164,21 @@ put(struct np_bag *bag, const struct own *own, const char *bytes_name, const cha
 }
 
 void
-np_foreign_put(struct np_bag *bag, const struct np_link_shape *shape)
+np_foreign_put(struct np_bag *bag, const struct np_link *link)
 {
 	const char *protocol = np_bag_string(bag, "flow.protocol");
 	const char *device = np_bag_string(bag, "flow.device");
-	double ip_header = np_bag_number(bag, "flow.family") == 6 ? 40 : 20;
-	struct own out, in;
+	int version = np_bag_number(bag, "flow.family") == 6 ? 6 : 4;
+	struct np_own out, in;
 	bool known;
 
 	if (protocol == NULL || device == NULL || device[0] == '\0') {
 		return;
 	}
 	if (strcmp(protocol, "TCP") == 0) {
-		known = tcp_own(bag, shape->header + ip_header, &out, &in);
+		known = tcp_own(bag, version, link, &out, &in);
 	} else {
-		known =
-		    strncmp(protocol, "UDP", 3) == 0 && udp_own(bag, ip_header, shape, &out, &in);
+		known = strncmp(protocol, "UDP", 3) == 0 && udp_own(bag, version, link, &out, &in);
 	}
 	if (!known) {
 		return;

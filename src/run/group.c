@@ -38,9 +38,12 @@ struct member {
 	pthread_t thread;
 	bool started;
 
+	struct np_live live; /* its thread's */
+
 	/* Under the party's lock: */
 	bool over, looked;
 	struct np_counts seen; /* when it last looked, or at its end */
+	struct np_live_view view;
 };
 
 /* All sessions of a group that runs. */
@@ -67,12 +70,16 @@ struct party {
 
 /* ---- What each one does ---- */
 
+/* Can each flow have a session of its own? What such a session lacks is for np_group_check(). */
 static bool
 by_flows(const struct np_plan *p, const struct np_hello *granted)
 {
-	return p->flows > 1 && p->ramp == 0 && p->sources < 2 && p->far.place.engine == NULL &&
-	       p->bench->code != NP_PLAN && !p->transport->ours &&
-	       ((granted->caps & NP_CAP_PLAN) == 0 || !np_plan_several(p));
+	struct np_plan one = *p;
+
+	one.flows = one.far.place.threads = 1;
+	one.warm_up_ms = 0;
+	return p->flows > 1 && ((granted->caps & NP_CAP_PLAN) != 0 ? !np_plan_several(p)
+								   : np_plan_beyond(&one) == NULL);
 }
 
 uint32_t
@@ -121,6 +128,8 @@ plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_pl
 	if (whole->both) {
 		one->both = false;
 		one->role = i < each_way ? NP_LEAD : NP_FOLLOW;
+		/* An end that receives has no rate. */
+		*(one->role == NP_LEAD ? &one->far.call.offered : &one->near.call.offered) = 0;
 	}
 	if (each_way > 1) {
 		one->flows = 1;
@@ -291,6 +300,35 @@ tell_waiting(void *ctx, const char *text)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* A np_live's draw(), of one session. */
+static void
+note_view(void *ctx, const struct np_live_view *view)
+{
+	struct member *m = ctx;
+
+	pthread_mutex_lock(&m->party->lock);
+	m->view = *view;
+	pthread_mutex_unlock(&m->party->lock);
+}
+
+/* What all of them do. */
+static void
+show_views(struct party *p)
+{
+	struct np_live *live = p->was.live;
+
+	if (live == NULL) {
+		return;
+	}
+	pthread_mutex_lock(&p->lock);
+	live->view = p->member[0].view;
+	for (uint32_t i = 1; i < p->count; i++) {
+		np_live_add(&live->view, &p->member[i].view);
+	}
+	pthread_mutex_unlock(&p->lock);
+	np_live_look(live, NULL);
+}
+
 /* When all that still run have looked, the sum of what they saw is told. Locked. */
 static void
 tell_sum(struct party *p, uint64_t now_ns)
@@ -335,7 +373,8 @@ note_over(struct member *m)
 
 	pthread_mutex_lock(&p->lock);
 	m->over = true;
-	m->seen = m->out.tally.count;
+	m->seen = m->view.count = m->out.tally.count;
+	m->view.step = NP_LIVE_COLLECTING;
 	if (m->rc != NP_OK && p->failed == NULL) {
 		p->failed = m;
 	}
@@ -386,6 +425,16 @@ make_client(struct member *m)
 				      .ctx = m };
 	c->want_far = p->was.want_far;
 	c->gate = p->gate;
+	if (p->was.live != NULL) {
+		m->view = (struct np_live_view){ .since_ns = np_now() };
+		m->live = (struct np_live){ .every_ns = p->was.live->every_ns,
+					    .queues = p->was.live->queues,
+					    .draw = note_view,
+					    .ctx = m,
+					    .due_ns = m->view.since_ns,
+					    .view = m->view };
+		c->live = &m->live;
+	}
 }
 
 static void
@@ -396,7 +445,6 @@ make_member(struct party *p, uint32_t i)
 	m->party = p;
 	m->client = i == 0 ? p->of->client : &m->own;
 	m->own.chan.fd = -1;
-	m->own.seat = i > 0 ? np_live_join(np_live_of(p->was.seat)) : NULL;
 	m->own.used = p->of->client->used; /* of several addresses the one that answered */
 	plan_of(p->of->plan, i, p->count, &m->plan);
 	name_of(p->of->plan, i, p->count, m->name, sizeof(m->name));
@@ -420,14 +468,16 @@ end_party(struct party *p)
 	first->signals = p->was.signals;
 	first->watch = p->was.watch;
 	first->gate = p->was.gate;
+	first->live = p->was.live;
 	for (uint32_t i = 1; i < p->count; i++) {
-		np_live_leave(p->member[i].own.seat);
 		if (p->member[i].own.chan.fd >= 0) {
 			np_client_close(&p->member[i].own);
 		}
 	}
 	np_gate_free(p->agreed);
-	np_gate_free(p->gate);
+	if (p->gate != p->was.gate) {
+		np_gate_free(p->gate);
+	}
 	if (p->news_fd >= 0) {
 		close(p->news_fd);
 	}
@@ -445,7 +495,7 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	pthread_mutex_init(&p->lock, NULL);
 	p->member = calloc(p->count, sizeof(*p->member));
 	p->agreed = np_gate_new(p->count);
-	p->gate = np_gate_new(p->count);
+	p->gate = p->was.gate != NULL ? p->was.gate : np_gate_new(p->count);
 	p->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->member == NULL || p->agreed == NULL || p->gate == NULL || p->news_fd < 0) {
 		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", p->count);
@@ -510,6 +560,7 @@ watch_over(struct party *p)
 {
 	struct pollfd news = { .fd = p->news_fd, .events = POLLIN };
 	bool ended = false, failed = false;
+	struct timespec left;
 	uint64_t ignored;
 	int taken = 0;
 
@@ -520,7 +571,9 @@ watch_over(struct party *p)
 			pass_on(p, signals - taken);
 			taken = signals;
 		}
-		ppoll(&news, 1, NULL, p->was.signals.let_in);
+		ppoll(&news, 1, np_left(np_live_until(p->was.live, NP_NEVER), &left),
+		      p->was.signals.let_in);
+		show_views(p);
 		(void)!read(p->news_fd, &ignored, sizeof(ignored));
 		pthread_mutex_lock(&p->lock);
 		ended = p->running == 0;

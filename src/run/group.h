@@ -18,7 +18,8 @@ enum { NP_SESSIONS_MAX = 1000 };
 
 struct np_group {
 	/* Of the first session, connected; the others take their wishes from it. Its watch has the
-	 * times of look, below. It alone collects evidence. */
+	 * times of look, below. It alone collects evidence. A gate of its own counts all of them.
+	 */
 	struct np_client *client;
 	const struct np_target *target; /* of the others' connections */
 	const struct np_plan *plan;     /* of the whole; its flows and its length are shared out */

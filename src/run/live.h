@@ -1,11 +1,12 @@
 /*
- * How far a test is, for another thread that looks while it runs. Each control connection has a
- * seat, where its client and its controller write what they do. Counters are read as they stand:
- * no worker does anything for that.
+ * How far a test is, for a line that shows it while it runs. Whoever waits for a daemon or for the
+ * workers has the line drawn meanwhile. Counters are read as they stand: no worker does anything
+ * for that.
  */
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bench/tally.h"
@@ -13,48 +14,44 @@
 /* In the order in which they come. */
 enum np_live_step {
 	NP_LIVE_CONNECTING, /* the control connection */
+	NP_LIVE_WAITING,    /* before the traffic, as the user wished */
 	NP_LIVE_ASKING,     /* the daemon is to answer */
 	NP_LIVE_MEETING,    /* the data connections */
 	NP_LIVE_WARMING_UP,
 	NP_LIVE_MEASURING,
-	NP_LIVE_COLLECTING, /* the window is closed */
-	NP_LIVE_STEPS
+	NP_LIVE_COLLECTING /* the window is closed: what the daemon reports */
 };
 
-struct np_live;
-struct np_seat;
-
-/* The state of all sessions together. */
 struct np_live_view {
-	enum np_live_step step; /* of the session that is furthest behind */
-	uint64_t since_ns;      /* when the first one began with it */
-	uint64_t length_ns;     /* of the measured part; 0: no clock ends it */
-	struct np_counts count; /* of the runs that are under way, or were the last ones */
+	enum np_live_step step;
+	uint64_t since_ns;      /* when that began */
+	uint64_t length_ns;     /* how long it will take; 0: not known */
+	struct np_counts count; /* of the run that is under way, or was the last one */
+	uint64_t queued;        /* bytes that its sockets have not sent, or are not acknowledged */
 };
 
-/* NULL without memory. */
-struct np_live *np_live_new(void);
+/* For one thread alone. A zeroed one with the first three filled in is ready. */
+struct np_live {
+	uint64_t every_ns;
+	void (*draw)(void *ctx, const struct np_live_view *view);
+	void *ctx;
+	bool queues; /* look at the queues, too: a system call for each connection */
+	uint64_t due_ns;
+	struct np_live_view view;
+};
 
-/* All seats have been left before. NULL has no effect. */
-void np_live_free(struct np_live *l);
+/* With an l that is NULL these have no effect: nobody looks. */
 
-/* The state of all sessions together. Any thread may ask. */
-void np_live_look(struct np_live *l, struct np_live_view *view);
+/* What is done from now on. */
+void np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns);
 
-/* ---- For a session. With a seat that is NULL these have no effect. ---- */
+/* Until then, or until the line is to be drawn again. */
+uint64_t np_live_until(const struct np_live *l, uint64_t deadline);
 
-/* A seat for one more session. NULL without memory, or where l is NULL. */
-struct np_seat *np_live_join(struct np_live *l);
-void np_live_leave(struct np_seat *s);
+/* Have it drawn, if that is due. run: whose counters may be read; NULL: there is none. */
+void np_live_look(struct np_live *l, const struct np_run *run);
 
-/* What the seat belongs to; NULL for a seat that is NULL. */
-struct np_live *np_live_of(const struct np_seat *s);
-
-/* What the session does from now on. One thread at a time may call this for a seat. */
-void np_live_step(struct np_seat *s, enum np_live_step step);
-
-/* The counters of this run may be read until np_live_end(), which keeps their last values. */
-void np_live_begin(struct np_seat *s, const struct np_run *run, uint64_t length_ns);
-void np_live_end(struct np_seat *s);
+/* Add what another session does at the same time: the step is that of the one furthest behind. */
+void np_live_add(struct np_live_view *all, const struct np_live_view *one);
 
 #endif

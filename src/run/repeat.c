@@ -138,8 +138,8 @@ np_repeat_latency(const struct np_hist *h, struct np_record *record)
 	np_record_int(record, NP_M_P50_LATENCY, (int64_t)(l.p50 / 1000));
 	np_record_int(record, NP_M_P90_LATENCY, (int64_t)(l.p90 / 1000));
 	np_record_int(record, NP_M_P99_LATENCY, (int64_t)(l.p99 / 1000));
-	np_record_real(record, NP_M_MEAN_LATENCY, l.mean / 1000);
-	np_record_real(record, NP_M_STDDEV_LATENCY, l.stddev / 1000);
+	np_record_real(record, NP_M_MEAN_LATENCY, isnan(l.mean) ? -1 : l.mean / 1000);
+	np_record_real(record, NP_M_STDDEV_LATENCY, isnan(l.stddev) ? -1 : l.stddev / 1000);
 	if (l.count == 0) {
 		np_record_mark(record, (const enum np_metric_id[]){
 					   NP_M_MIN_LATENCY, NP_M_MAX_LATENCY, NP_M_P50_LATENCY,

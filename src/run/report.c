@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bench/engine/engine.h"
+#include "bench/ids.h"
+#include "stats/confidence.h"
 
 /* Everything the figures are made of, in doubles where they will be divided. */
 struct sums {
@@ -68,6 +70,14 @@ throughput(const struct sums *s)
 		}                                                                                  \
 	} while (0)
 
+/* A figure of both ends, by its id at the near one. */
+static void
+report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far)
+{
+	np_record_int(r, id, near);
+	np_record_int(r, np_metric_of(id, true), far);
+}
+
 /* Without transactions netperf shows a rate of one, and no latency. */
 static void
 report_transactions(const struct sums *s, struct np_record *r)
@@ -78,6 +88,13 @@ report_transactions(const struct sums *s, struct np_record *r)
 	double each = s->transactions > 0 ? (s->seconds - s->paced) / s->transactions : 0;
 	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
 
+	if (s->p->rate > 0 && s->out->tally.hist != NULL) {
+		struct np_hist_summary times;
+
+		np_hist_summarise(s->out->tally.hist, &times);
+		each = times.mean / 1e9;
+		in_flight = 1;
+	}
 	np_record_real(r, NP_M_TRANSACTION_RATE, any ? rate : 1);
 	MARK_IF(!any, r, NP_M_TRANSACTION_RATE);
 	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * in_flight : -1);
@@ -115,22 +132,16 @@ report_buffers(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
-	const struct np_end *e = &s->p->near, *there = &s->p->far;
+	const struct np_sock_plan *here = &s->p->near.sock, *there = &s->p->far.sock;
+	bool alone = s->p->no_control;
 
-	np_record_int(r, NP_M_LSS_SIZE_REQ, e->sock.sndbuf);
-	np_record_int(r, NP_M_LSR_SIZE_REQ, e->sock.rcvbuf);
-	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sock.sndbuf);
-	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->sock.rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE, t->sndbuf);
-	np_record_int(r, NP_M_LSR_SIZE, t->rcvbuf);
-	np_record_int(r, NP_M_RSS_SIZE, s->p->no_control ? 0 : far->sndbuf);
-	np_record_int(r, NP_M_RSR_SIZE, s->p->no_control ? 0 : far->rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end);
-	np_record_int(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end);
-	np_record_int(r, NP_M_RSS_SIZE_END, far->sndbuf_end);
-	np_record_int(r, NP_M_RSR_SIZE_END, far->rcvbuf_end);
-	MARK_IF(s->p->no_control, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END,
-		NP_M_RSR_SIZE_END);
+	report_ends(r, NP_M_LSS_SIZE_REQ, here->sndbuf, alone ? -1 : there->sndbuf);
+	report_ends(r, NP_M_LSR_SIZE_REQ, here->rcvbuf, alone ? -1 : there->rcvbuf);
+	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, alone ? 0 : far->sndbuf);
+	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, alone ? 0 : far->rcvbuf);
+	report_ends(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end, far->sndbuf_end);
+	report_ends(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end, far->rcvbuf_end);
+	MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END);
 }
 
 static void
@@ -143,12 +154,11 @@ report_sizes(const struct sums *s, struct np_record *r)
 	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
 	int64_t idle = s->p->no_control && stream ? -1 : 0;
 
-	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle);
-	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle);
+	report_ends(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle, far->send_size);
+	report_ends(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle,
+		    far->recv_size);
 	MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
 	MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
-	np_record_int(r, NP_M_REMOTE_SEND_SIZE, far->send_size);
-	np_record_int(r, NP_M_REMOTE_RECV_SIZE, far->recv_size);
 	MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_SIZE, NP_M_REMOTE_RECV_SIZE);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
@@ -158,40 +168,36 @@ static void
 report_rings(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
-	const struct np_end *e = &s->p->near, *there = &s->p->far;
+	const struct np_far *far = &s->out->far;
+	const struct np_call_plan *here = &s->p->near.call, *there = &s->p->far.call;
+	bool alone = s->p->no_control;
 
-	np_record_int(r, NP_M_LOCAL_SEND_WIDTH,
-		      np_run_used(t->send_width, (int32_t)e->call.send_width));
-	np_record_int(r, NP_M_LOCAL_RECV_WIDTH,
-		      np_run_used(t->recv_width, (int32_t)e->call.recv_width));
-	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
-	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
-	MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
-	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->call.dirty);
-	np_record_int(r, NP_M_LOCAL_RECV_DIRTY_COUNT, e->call.dirty);
-	np_record_int(r, NP_M_LOCAL_RECV_CLEAN_COUNT, e->call.clean);
-	np_record_int(r, NP_M_REMOTE_SEND_DIRTY_COUNT, there->call.dirty);
-	np_record_int(r, NP_M_REMOTE_RECV_DIRTY_COUNT, there->call.dirty);
-	np_record_int(r, NP_M_REMOTE_RECV_CLEAN_COUNT, there->call.clean);
-	np_record_int(r, NP_M_LOCAL_INTERVAL_USECS, e->call.interval_us);
-	np_record_int(r, NP_M_LOCAL_INTERVAL_BURST, e->call.interval_burst);
-	np_record_int(r, NP_M_REMOTE_INTERVAL_USECS, there->call.interval_us);
-	np_record_int(r, NP_M_REMOTE_INTERVAL_BURST, there->call.interval_burst);
+	report_ends(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)here->send_width),
+		    alone ? 0 : far->send_width);
+	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
+		    alone ? 0 : far->recv_width);
+	MARK_IF(alone, r, NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
+	report_ends(r, NP_M_LOCAL_SEND_DIRTY_COUNT, here->dirty, there->dirty);
+	report_ends(r, NP_M_LOCAL_RECV_DIRTY_COUNT, here->dirty, there->dirty);
+	report_ends(r, NP_M_LOCAL_RECV_CLEAN_COUNT, here->clean, there->clean);
+	report_ends(r, NP_M_LOCAL_INTERVAL_USECS, here->interval_us, there->interval_us);
+	report_ends(r, NP_M_LOCAL_INTERVAL_BURST, here->interval_burst, there->interval_burst);
 }
 
 static void
 report_placement(const struct np_plan *p, struct np_record *r)
 {
-	bool far = !p->no_control;
+	const struct np_call_plan *here = &p->near.call, *there = &p->far.call;
+	bool alone = p->no_control;
 
-	np_record_int(r, NP_M_LOCAL_SEND_OFFSET, p->near.call.send_offset);
-	np_record_int(r, NP_M_LOCAL_RECV_OFFSET, p->near.call.recv_offset);
-	np_record_int(r, NP_M_LOCAL_SEND_ALIGN, p->near.call.send_align);
-	np_record_int(r, NP_M_LOCAL_RECV_ALIGN, p->near.call.recv_align);
-	np_record_int(r, NP_M_REMOTE_SEND_OFFSET, far ? (int64_t)p->far.call.send_offset : -1);
-	np_record_int(r, NP_M_REMOTE_RECV_OFFSET, far ? (int64_t)p->far.call.recv_offset : -1);
-	np_record_int(r, NP_M_REMOTE_SEND_ALIGN, far ? (int64_t)p->far.call.send_align : -1);
-	np_record_int(r, NP_M_REMOTE_RECV_ALIGN, far ? (int64_t)p->far.call.recv_align : -1);
+	report_ends(r, NP_M_LOCAL_SEND_OFFSET, here->send_offset,
+		    alone ? -1 : (int64_t)there->send_offset);
+	report_ends(r, NP_M_LOCAL_RECV_OFFSET, here->recv_offset,
+		    alone ? -1 : (int64_t)there->recv_offset);
+	report_ends(r, NP_M_LOCAL_SEND_ALIGN, here->send_align,
+		    alone ? -1 : (int64_t)there->send_align);
+	report_ends(r, NP_M_LOCAL_RECV_ALIGN, here->recv_align,
+		    alone ? -1 : (int64_t)there->recv_align);
 }
 
 static double
@@ -281,18 +287,15 @@ report_transport(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_PROTOCOL_DETAIL, t->closing.detail);
 	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
 	np_record_int(r, NP_M_TRANSPORT_MSS, t->closing.mss);
-	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans);
-	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, s->p->no_control ? -2 : far->retrans);
+	report_ends(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans,
+		    s->p->no_control ? -2 : far->retrans);
 	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->closing.cong);
 	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
-	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, t->prio);
-	np_record_int(r, NP_M_REMOTE_SOCKET_PRIO, far->prio);
-	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, t->tos);
-	np_record_int(r, NP_M_REMOTE_SOCKET_TOS, far->tos);
-	np_record_int(r, NP_M_LOCAL_NODELAY, s->p->nodelay);
-	np_record_int(r, NP_M_REMOTE_NODELAY, s->p->no_control ? -1 : (int64_t)far->nodelay);
-	np_record_int(r, NP_M_LOCAL_CORK, s->p->cork);
-	np_record_int(r, NP_M_REMOTE_CORK, s->p->cork);
+	report_ends(r, NP_M_LOCAL_SOCKET_PRIO, t->prio, far->prio);
+	report_ends(r, NP_M_LOCAL_SOCKET_TOS, t->tos, far->tos);
+	report_ends(r, NP_M_LOCAL_NODELAY, s->p->nodelay,
+		    s->p->no_control ? -1 : (int64_t)far->nodelay);
+	report_ends(r, NP_M_LOCAL_CORK, s->p->cork, s->p->cork);
 }
 
 /* One flow's rate as this end counted it, in the unit of the throughput. */
@@ -322,7 +325,7 @@ report_fairness(const struct sums *s, struct np_record *r)
 	}
 	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, least);
 	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, most);
-	np_record_real(r, NP_M_JAIN_INDEX, squares > 0 ? sum * sum / (t->flows * squares) : 1);
+	np_record_real(r, NP_M_JAIN_INDEX, squares > 0 ? np_jain_index(sum, squares, t->flows) : 1);
 }
 
 /* A far end that was not asked by a plan does not tell what drives it: the text is empty. */
@@ -332,8 +335,7 @@ report_flows(const struct sums *s, struct np_record *r)
 	const struct np_engine *engine = s->out->tally.engine;
 
 	np_record_int(r, NP_M_FLOWS, s->out->tally.flows);
-	np_record_int(r, NP_M_THREADS, s->out->tally.workers);
-	np_record_int(r, NP_M_REMOTE_THREADS, s->out->far.threads);
+	report_ends(r, NP_M_THREADS, s->out->tally.workers, s->out->far.threads);
 	report_fairness(s, r);
 	np_record_text(r, NP_M_LOCAL_ENGINE, engine != NULL ? engine->name : "");
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
@@ -357,6 +359,59 @@ report_clean(const struct sums *s, struct np_record *r)
 	}
 }
 
+/* Of datagrams, by the numbers that they bear. */
+static void
+report_outage(const struct np_bag *receiver, struct np_record *r)
+{
+	double us = np_bag_number(receiver, "udp.outage_us");
+
+	if (us >= 0) {
+		np_record_real(r, NP_M_OUTAGE, us / 1e3);
+	}
+	if (us > 0) {
+		np_record_real(r, NP_M_OUTAGE_BEGIN, np_bag_number(receiver, "udp.outage_begin_s"));
+	}
+}
+
+/* Whether an open loop was what was asked for. */
+static void
+report_open(const struct sums *s, struct np_record *r)
+{
+	const struct np_open_result *o = &s->out->tally.open;
+	const struct np_open_counts *n = &o->count;
+	double messages = np_plan_messages(s->p, s->out->tally.send_size);
+
+	np_record_text(r, NP_M_GENERATOR_LIMITS, "");
+	if (messages > 0) {
+		np_record_real(r, NP_M_ASKED_RATE, messages);
+		np_record_real(r, NP_M_SENT_RATE,
+			       (double)s->out->tally.count.sends /
+				   np_tally_sending_s(&s->out->tally));
+		report_outage(s->out->far_bag, r);
+	}
+	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
+		return;
+	}
+	np_record_real(r, NP_M_ASKED_RATE, o->rate);
+	np_record_real(r, NP_M_SENT_RATE, s->seconds > 0 ? (double)n->begun / s->seconds : 0);
+	np_record_int(r, NP_M_DUE_OPERATIONS, (int64_t)n->due);
+	np_record_int(r, NP_M_SENT_OPERATIONS, (int64_t)(n->begun + n->before));
+	np_record_int(r, NP_M_UNANSWERED_OPERATIONS, (int64_t)(n->due - o->answered));
+	np_record_int(r, NP_M_LATE_OPERATIONS, (int64_t)n->late);
+	np_record_real(r, NP_M_P99_LATENESS, (double)np_hist_percentile(o->lateness, 0.99) / 1e3);
+	np_record_real(r, NP_M_MAX_LATENESS, (double)np_hist_percentile(o->lateness, 1) / 1e3);
+	if (!isnan(o->fit)) {
+		np_record_real(r, NP_M_ARRIVALS_P_VALUE, o->fit);
+	}
+	if (np_ids_used(s->p)) {
+		np_record_real(r, NP_M_OUTAGE, (double)o->outage.ns / 1e6);
+	}
+	if (o->outage.ns > 0) {
+		np_record_real(r, NP_M_OUTAGE_BEGIN, (double)o->outage.at_ns / 1e9);
+	}
+	np_record_text(r, NP_M_GENERATOR_LIMITS, o->limits[0] == '\0' ? "no" : o->limits);
+}
+
 /* How long the connections of a ramp took to come about. */
 static void
 report_ramp(const struct sums *s, struct np_record *r)
@@ -373,12 +428,6 @@ report_ramp(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_CONNECT_P99, (int64_t)(times.p99 / 1000));
 	np_record_int(r, NP_M_CONNECT_MAX, (int64_t)(times.max / 1000));
 }
-
-/* Where the figures of one side's CPU utilisation go. */
-struct cpu_rows {
-	enum np_metric_id util, user, system, iowait, irq, softirq, method, demand, count, peak,
-	    peak_id;
-};
 
 /* Work that the service demand refers to, in its units. */
 static double
@@ -400,53 +449,39 @@ work(const struct sums *s, bool far)
  * test's time, which gives more than 100 %.
  */
 static void
-report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, const struct cpu_rows *row,
-	   struct np_record *r)
+report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct np_record *r)
 {
+#define OF(name) np_metric_of(NP_M_LOCAL_##name, far)
 	double done = work(s, far);
 	bool told = cpu->known || (far && !s->p->no_control);
 
-	np_record_real(r, row->util, cpu->known ? cpu->util : -1);
-	np_record_real(r, row->user, cpu->user);
-	np_record_real(r, row->system, cpu->system);
-	np_record_real(r, row->iowait, cpu->iowait);
-	np_record_real(r, row->irq, cpu->irq);
-	np_record_real(r, row->softirq, cpu->softirq);
-	np_record_int(r, row->count, cpu->known ? cpu->count : 0);
+	np_record_real(r, OF(CPU_UTIL), cpu->known ? cpu->util : -1);
+	np_record_real(r, OF(CPU_PERCENT_USER), cpu->user);
+	np_record_real(r, OF(CPU_PERCENT_SYSTEM), cpu->system);
+	np_record_real(r, OF(CPU_PERCENT_IOWAIT), cpu->iowait);
+	np_record_real(r, OF(CPU_PERCENT_IRQ), cpu->irq);
+	np_record_real(r, OF(CPU_PERCENT_SWINTR), cpu->softirq);
+	np_record_int(r, OF(CPU_COUNT), cpu->known ? cpu->count : 0);
 	/* Without a measurement netperf has -1 here, and 0 for a daemon. */
-	np_record_real(r, row->peak, told ? cpu->peak : -1);
-	np_record_int(r, row->peak_id, told ? cpu->peak_id : -1);
-	np_record_real(r, row->demand,
+	np_record_real(r, OF(CPU_PEAK_UTIL), told ? cpu->peak : -1);
+	np_record_int(r, OF(CPU_PEAK_ID), told ? cpu->peak_id : -1);
+	np_record_real(r, OF(SD),
 		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
 					      : -1);
-	MARK_IF(!cpu->known, r, row->user, row->system, row->iowait, row->irq, row->softirq,
-		row->count, row->peak, row->peak_id);
+	MARK_IF(!cpu->known, r, OF(CPU_PERCENT_USER), OF(CPU_PERCENT_SYSTEM),
+		OF(CPU_PERCENT_IOWAIT), OF(CPU_PERCENT_IRQ), OF(CPU_PERCENT_SWINTR), OF(CPU_COUNT),
+		OF(CPU_PEAK_UTIL), OF(CPU_PEAK_ID));
+#undef OF
 }
 
 static void
 report_cpus(const struct sums *s, struct np_record *r)
 {
-	static const struct cpu_rows local = {
-		NP_M_LOCAL_CPU_UTIL,           NP_M_LOCAL_CPU_PERCENT_USER,
-		NP_M_LOCAL_CPU_PERCENT_SYSTEM, NP_M_LOCAL_CPU_PERCENT_IOWAIT,
-		NP_M_LOCAL_CPU_PERCENT_IRQ,    NP_M_LOCAL_CPU_PERCENT_SWINTR,
-		NP_M_LOCAL_CPU_METHOD,         NP_M_LOCAL_SD,
-		NP_M_LOCAL_CPU_COUNT,          NP_M_LOCAL_CPU_PEAK_UTIL,
-		NP_M_LOCAL_CPU_PEAK_ID,
-	};
-	static const struct cpu_rows remote = {
-		NP_M_REMOTE_CPU_UTIL,           NP_M_REMOTE_CPU_PERCENT_USER,
-		NP_M_REMOTE_CPU_PERCENT_SYSTEM, NP_M_REMOTE_CPU_PERCENT_IOWAIT,
-		NP_M_REMOTE_CPU_PERCENT_IRQ,    NP_M_REMOTE_CPU_PERCENT_SWINTR,
-		NP_M_REMOTE_CPU_METHOD,         NP_M_REMOTE_SD,
-		NP_M_REMOTE_CPU_COUNT,          NP_M_REMOTE_CPU_PEAK_UTIL,
-		NP_M_REMOTE_CPU_PEAK_ID,
-	};
 	const struct np_cpu_use *near = &s->out->tally.closing.cpu;
 	const struct np_far *far = &s->out->far;
 
-	report_cpu(s, false, near, &local, r);
-	report_cpu(s, true, &far->cpu, &remote, r);
+	report_cpu(s, false, near, r);
+	report_cpu(s, true, &far->cpu, r);
 	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
 	/* Sic: without a control connection netperf has no letter at all. */
 	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
@@ -473,6 +508,7 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_datagrams(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
+	report_open(&s, r);
 	report_ramp(&s, r);
 	report_clean(&s, r);
 	report_cpus(&s, r);

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
-#include "bench/transport/many.h"
 #include "config.h"
 #include "net/capture.h"
 #include "net/llc.h"
@@ -291,10 +290,9 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	struct np_run *run = d->run;
 	int rc;
 
-	d->watch[0] = np_evidence_watch(ev);
-	d->watch[2] = np_evidence_guard(ev);
+	np_evidence_watches(ev, &d->watch[1]);
 	if (s->leave.moved != NULL) {
-		d->watch[1] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
+		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
 						 .ctx = &progress,
 						 .warms_up = true };
@@ -373,7 +371,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
 	}
-	if (p->near.call.fill_file[0] != '\0' && s->fill_dir == 0) {
+	if (p->near.call.fill_file != NULL && s->fill_dir == 0) {
 		/* Whoever may ask must not be sent this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.call.fill_file);
@@ -571,11 +569,19 @@ largest_call(const struct np_plan *p)
 	return p->pattern->transactions && !p->pattern->sized ? 0 : size;
 }
 
+/* A listener's, or one of each flow. */
+static uint32_t
+ports_of(const struct np_plan *p)
+{
+	return p->transport->connected ? 1 : p->flows;
+}
+
 static int
 check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)
 {
 	uint64_t bytes = wish->takes[NP_G_MEMORY] + NP_SESSION_BYTES;
+	uint32_t first = p->near.sock.port, last = first + ports_of(p) - 1;
 	int32_t call = largest_call(p);
 
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
@@ -603,11 +609,11 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 			(unsigned long long)bytes, (unsigned long long)most->bytes);
 		return by_rule(err, ENOMEM);
 	}
-	if (most->port_max != 0 && p->near.sock.port != 0 &&
-	    (p->near.sock.port < most->port_min || p->near.sock.port > most->port_max)) {
+	if (most->port_max != 0 && first != 0 &&
+	    (first < most->port_min || last > most->port_max)) {
 		np_fail(err, NP_EUNSUP, 0,
 			"data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
-			p->near.sock.port, most->port_min, most->port_max);
+			first < most->port_min ? first : last, most->port_min, most->port_max);
 		return by_rule(err, EACCES);
 	}
 	return NP_OK;
@@ -713,28 +719,28 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 static void
 count_goods(const struct np_plan *p, struct np_wish *wish)
 {
-	uint32_t spare, places = np_many_places(p, &spare);
-
 	wish->takes[NP_G_THREADS] = np_plan_workers(p);
-	wish->takes[NP_G_FLOWS] = p->transport->connected ? p->flows : places;
+	wish->takes[NP_G_FLOWS] = p->flows;
 	if (np_engine_of(p)->spins) {
 		wish->takes[NP_G_SPIN] = wish->takes[NP_G_THREADS];
 		wish->spares[NP_G_SPIN] = wish->takes[NP_G_SPIN] - 1;
 	}
 	if (p->transport->ip_protocol != 0) {
-		wish->takes[NP_G_PORTS] = places;
-		wish->spares[NP_G_PORTS] = spare;
+		wish->takes[NP_G_PORTS] = ports_of(p);
+		wish->spares[NP_G_PORTS] = wish->takes[NP_G_PORTS] - 1;
 	}
 }
 
 /* What was granted may be less than what was asked for. */
 static void
-take_goods(const struct np_wish *wish, struct np_plan *p, struct np_terms *terms)
+take_goods(const struct np_wish *wish, struct np_plan *p)
 {
 	if (wish->takes[NP_G_SPIN] > 0) {
 		p->near.place.threads = (uint32_t)wish->takes[NP_G_SPIN];
 	}
-	terms->passive_most = (uint32_t)wish->takes[NP_G_PORTS];
+	if (p->transport->ip_protocol != 0 && !p->transport->connected) {
+		p->flows = (uint32_t)wish->takes[NP_G_PORTS];
+	}
 }
 
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
@@ -772,7 +778,7 @@ report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
 		log_result(s, run->plan, &tally.count);
-		dialect->report(run->plan, &tally, dialect->code + 2, message);
+		dialect->report(dialect, run->plan, &tally, message);
 		rc = answer(c, message, err);
 	}
 	np_tally_free(&tally);
@@ -818,7 +824,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(p, &run, dialect->code + 1, message);
+	dialect->grant(dialect, p, &run, message);
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
@@ -909,14 +915,16 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 
 	np_plan_init(&p);
 	if (np_engines_asked(np_chan_message(c), &p, &why) != NP_OK) {
-		return refuse(s, c, NP_EXT_BAG, &why, err);
+		rc = refuse(s, c, NP_EXT_BAG, &why, err);
+	} else {
+		b = np_bag_new();
+		for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+			np_engine_tell(e, engine_why_not(s, c, e, &p, &why), b);
+		}
+		rc = send_bag(c, b, err);
+		np_bag_free(b);
 	}
-	b = np_bag_new();
-	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-		np_engine_tell(e, engine_why_not(s, c, e, &p, &why), b);
-	}
-	rc = send_bag(c, b, err);
-	np_bag_free(b);
+	np_plan_free(&p);
 	return rc;
 }
 
@@ -932,22 +940,21 @@ bind_as_asked(struct np_server *s, int cpu)
 	}
 }
 
+/* *p is new, and freed by who calls. */
 static int
-serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	   struct np_err *err)
+serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	   struct np_plan *p, struct np_err *err)
 {
 	const struct np_leave *leave = &s->leave;
 	struct np_err why = { .code = NP_OK };
 	struct np_served served = { .failed = false };
-	struct np_plan p;
 	struct np_terms terms;
 	struct np_wish wish = { .seconds = 0 };
 	int rc;
 
-	np_plan_init(&p);
-	if (dialect->asked(np_chan_message(c), &p, &why) != NP_OK ||
-	    settle(s, c, &p, &terms, &wish, &why) != NP_OK ||
-	    check_engine(&s->limits, &p, &why) != NP_OK) {
+	if (dialect->asked(dialect, np_chan_message(c), p, &why) != NP_OK ||
+	    settle(s, c, p, &terms, &wish, &why) != NP_OK ||
+	    check_engine(&s->limits, p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
@@ -956,15 +963,28 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	take_goods(&wish, &p, &terms);
+	take_goods(&wish, p);
 	if (c->is_ours) {
-		bind_as_asked(s, p.near.place.cpu);
+		bind_as_asked(s, p->near.place.cpu);
 	}
-	place_workers(s, &p.near.place);
-	rc = run_test(s, c, dialect, &p, &terms, &served, err);
+	place_workers(s, &p->near.place);
+	rc = run_test(s, c, dialect, p, &terms, &served, err);
 	if (leave->done != NULL) {
 		leave->done(leave->ctx, &served);
 	}
+	return rc;
+}
+
+static int
+serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	   struct np_err *err)
+{
+	struct np_plan p;
+	int rc;
+
+	np_plan_init(&p);
+	rc = serve_plan(s, c, dialect, &p, err);
+	np_plan_free(&p);
 	return rc;
 }
 

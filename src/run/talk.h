@@ -21,10 +21,9 @@ struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
-	uint32_t port;                  /* of its data socket */
-	uint32_t ports[NP_GRANT_PORTS]; /* of all of them, where flows have their own; else 0 */
-	uint64_t token;                 /* to be echoed before it sends datagrams; 0: none */
-	uint32_t key_bytes;             /* of a key for handshakes; 0: there is none */
+	uint32_t port;      /* of its data socket, of the first one where flows have their own */
+	uint64_t token;     /* to be echoed before it sends datagrams; 0: none */
+	uint32_t key_bytes; /* of a key for handshakes; 0: there is none */
 	uint8_t key[NP_GRANT_KEY];
 	bool spreads;                /* it keeps data connections that say so, and no other */
 	bool ids;                    /* its responses have the ids of requests */
@@ -41,8 +40,8 @@ struct np_far {
 	uint32_t client_bits; /* of the client's addresses that it hears; 0: of one alone */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
-	bool reported; /* the rest is there */
-	bool brief;    /* bytes: the lower 32 bits of those received, or none but transactions */
+	bool reported;  /* the rest is there */
+	bool truncated; /* bytes: the lower 32 bits of those received, or none but transactions */
 	int sndbuf_end, rcvbuf_end;
 	uint64_t sent, received; /* bytes */
 	int64_t sends, receives; /* calls */
@@ -62,17 +61,20 @@ struct np_dialect {
 
 	/* The client's half, NULL for requests that only old clients send. Granted and reported
 	 * return NP_EPEER for what makes no sense. */
-	void (*ask)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
-	int (*granted)(const uint8_t *frame, struct np_far *far, struct np_err *err);
-	int (*reported)(const uint8_t *frame, struct np_far *far, struct np_err *err);
+	void (*ask)(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+		    uint8_t *frame);
+	int (*granted)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+		       struct np_err *err);
+	int (*reported)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+			struct np_err *err);
 
-	/* The daemon's half. Asked refuses what can't be served, with the errno to answer; the
-	 * others are given the code of what they write. */
-	int (*asked)(const uint8_t *frame, struct np_plan *p, struct np_err *err);
-	void (*grant)(const struct np_plan *p, const struct np_run *run, uint32_t code,
+	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
+	int (*asked)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+		     struct np_err *err);
+	void (*grant)(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 		      uint8_t *frame);
-	void (*report)(const struct np_plan *p, const struct np_tally *t, uint32_t code,
-		       uint8_t *frame);
+	void (*report)(const struct np_dialect *d, const struct np_plan *p,
+		       const struct np_tally *t, uint8_t *frame);
 };
 
 /*
@@ -81,20 +83,14 @@ struct np_dialect {
  */
 const struct np_dialect *np_dialect(uint32_t code);
 
-/*
- * Does the client's plan take PLAN, GRANT and RESULT (wire/plan.h), since netperf's messages can't
- * say it? The daemon has to be greeted before, and to grant NP_CAP_PLAN.
- */
-bool np_plan_needs_trio(const struct np_plan *p);
-
-/*
- * Is the length a fraction of a second that the far end's clock has to keep? The daemon has to
- * grant NP_CAP_PLAN.
- */
-bool np_plan_far_fraction(const struct np_plan *p);
-
 /* The dialect that a client asks for its plan in. */
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
+
+/*
+ * Note in the run's data connections the port that a GRANT names for each. NP_EPEER where these are
+ * too few.
+ */
+int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err);
 
 /*
  * ENGINES, the question what each engine of the daemon's could do in such a test: written like the

@@ -7,56 +7,66 @@
 
 #include "base/text.h"
 #include "bench/engine/engine.h"
+#include "bench/stamps.h"
 #include "net/cidr.h"
-#include "run/talk_parts.h"
+#include "run/talk_rows.h"
 #include "wire/plan.h"
 
 /* --- what both halves share ------------------------------------------------------------------- */
 
-/* Flags of a plan and where they stand in it. Those of the daemon's end are beside them. */
-static const struct {
-	uint32_t bit;
-	size_t at;
-} flags[] = {
-	{ NP_WP_NODELAY, offsetof(struct np_plan, nodelay) },
-	{ NP_WP_IDS, offsetof(struct np_plan, ids) },
-	{ NP_WP_KEEPALIVE, offsetof(struct np_plan, keepalive) },
-	{ NP_WP_NO_ROUTE, offsetof(struct np_plan, no_route) },
-	{ NP_WP_NO_FRAGMENT, offsetof(struct np_plan, no_fragment) },
-	{ NP_WP_DEFER_ACCEPT, offsetof(struct np_plan, defer_accept) },
-	{ NP_WP_FAST_OPEN, offsetof(struct np_plan, fast_open) },
-	{ NP_WP_PACKET_INFO, offsetof(struct np_plan, packet_info) },
-	{ NP_WP_COPY_AVOIDANCE, offsetof(struct np_plan, copy_avoidance) },
-	{ NP_WP_ECHO, offsetof(struct np_plan, echo) },
-	{ NP_WP_SPREAD, offsetof(struct np_plan, spread) },
-};
-
-static uint32_t
-flags_of(const struct np_plan *p, const struct np_end *daemon)
+/* As much of a value as its field can hold. */
+static int64_t
+within(int64_t v, int64_t least, int64_t most)
 {
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		bits |= *(const bool *)((const char *)p + flags[i].at) ? flags[i].bit : 0;
-	}
-	if (p->tls_suite > NP_WP_TLS_FIRST) {
-		bits |= (p->tls_suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE;
-	}
-	return bits | (daemon->sock.connected ? NP_WP_CONNECTED : 0) |
-	       (daemon->place.measure_cpu ? NP_WP_CPU : 0);
+	return v < least ? least : v > most ? most : v;
 }
 
-static void
-flags_to(uint32_t bits, struct np_plan *p, struct np_end *daemon)
+static double
+within_reals(double v, double least, double most)
 {
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		*(bool *)((char *)p + flags[i].at) = (bits & flags[i].bit) != 0;
-	}
-	p->tls_suite = (bits & NP_WP_TLS_SUITE) == 0
-			   ? 0
-			   : NP_WP_TLS_FIRST + ((bits & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT);
-	daemon->sock.connected = (bits & NP_WP_CONNECTED) != 0;
-	daemon->place.measure_cpu = (bits & NP_WP_CPU) != 0;
+	return v < least ? least : v > most ? most : v;
+}
+
+/* The numbers of a GRANT and of a RESULT, in both directions: rows of talk.def. */
+#define PASS_I64(type, name, least, most)                                                          \
+	m->name = (type)within(pass_##name(t, (int64_t)m->name), least, most);
+#define PASS_U32(...) PASS_I64(__VA_ARGS__)
+#define PASS_I32(...) PASS_I64(__VA_ARGS__)
+#define PASS_F64(type, name, least, most)                                                          \
+	m->name = within_reals(pass_##name(t, m->name), least, most);
+#define OF_plan(...)
+#define OF_grant(row, ...) row(__VA_ARGS__)
+#define OF_result(row, ...) row(__VA_ARGS__)
+#define OF_evidence(...)
+#define OF_error(...)
+
+#define NP_T_MESSAGE(message, code, title)                                                         \
+	static void __attribute__((unused))                                                        \
+	pass_##message(struct talk *t, struct np_##message##_message *m)                           \
+	{                                                                                          \
+		(void)t;                                                                           \
+		(void)m;
+#define NP_T_NUMBER(type, message, tag, name, least, most, absent, note)                           \
+	OF_##message(PASS_##type, NP_C_##type, name, least, most)
+#define NP_T_U64(message, tag, name, note)                                                         \
+	OF_##message(PASS_I64, uint64_t, name, INT64_MIN, INT64_MAX)
+#define NP_T_END(message) }
+#include "wire/plan.def"
+
+static uint32_t
+cipher_to_wire(uint32_t suite)
+{
+	return suite > NP_WP_TLS_FIRST
+		   ? (suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE
+		   : 0;
+}
+
+static uint32_t
+cipher_from_wire(uint32_t flags)
+{
+	uint32_t above = (flags & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT;
+
+	return above != 0 ? NP_WP_TLS_FIRST + above : 0;
 }
 
 /* All that is negative means the same. */
@@ -98,25 +108,37 @@ type_from_wire(uint32_t number)
 
 /* --- the client's half ------------------------------------------------------------------------ */
 
-/* A socket that flows share is to hold what one has for each of them. */
 static int32_t
 buffer_to_wire(const struct np_plan *p, int32_t size)
 {
-	bool shared = p->flows > 1 && !p->transport->connected;
-
-	return np_family_is_local(p->transport->family) && !shared ? np_unix_buffer_to_wire(size)
-								   : wish(size);
+	return np_family_is_local(p->transport->family) ? np_unix_buffer_to_wire(size) : wish(size);
 }
 
+/* What rows of plan.def say, and where a default of the client's is not the daemon's. */
 static void
-ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
+ask_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
 	const struct np_end *far = &p->far;
 	const struct np_transport *t = p->transport;
 	bool uncut = !p->pattern->transactions && t->bounded && (t->header > 0 || t->reliable);
 
-	m->send_size = wish(far->call.send_size);
-	m->receive_size = uncut ? (int32_t)run->worker->send_size : wish(far->call.recv_size);
+#define WISH_I32(v) wish(v)
+#define WISH_U32(v) (v)
+#define WISH_I64(v) (v)
+#define NP_P_NUMBER(type, member, json, kind, tag, name, ...) m->name = WISH_##type(p->member);
+#define NP_P_FLAG(bit, member, ...) m->flags |= p->member ? NP_WP_##bit : 0;
+#define NP_E_NUMBER(type, group, member, json, kind, tag, name, ...)                               \
+	m->name = WISH_##type(far->group.member);
+#define NP_E_FLAG(bit, group, member, ...) m->flags |= far->group.member ? NP_WP_##bit : 0;
+#define NP_E_TEXT(group, member, json, tag, name, room, note)                                      \
+	snprintf(m->name, sizeof(m->name), "%.*s", (int)sizeof(m->name) - 1, far->group.member);
+#define NP_E_PATH(group, member, json, tag, name, room, note)                                      \
+	snprintf(m->name, sizeof(m->name), "%s",                                                   \
+		 far->group.member != NULL ? far->group.member : "");
+#include "wire/plan.def"
+	if (uncut) {
+		m->receive_size = (int32_t)run->worker->send_size;
+	}
 	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
 	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
 	/* As wide as here, unless somebody wants it otherwise. */
@@ -124,22 +146,6 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
 	    (uint32_t)np_run_used(run->worker->recv_ring.width, (int32_t)p->near.call.recv_width);
-	m->send_alignment = far->call.send_align;
-	m->recv_alignment = far->call.recv_align;
-	m->send_offset = far->call.send_offset;
-	m->recv_offset = far->call.recv_offset;
-	m->dirty_count = wish(far->call.dirty);
-	m->clean_count = wish(far->call.clean);
-	m->interval_burst = far->call.interval_burst;
-	m->interval_usecs = far->call.interval_us;
-	m->socket_prio = wish(far->sock.prio);
-	m->socket_tos = wish(far->sock.tos);
-	m->data_port = far->sock.port;
-	snprintf(m->congestion, sizeof(m->congestion), "%s", far->sock.cong);
-	snprintf(m->fill_file, sizeof(m->fill_file), "%.*s", (int)sizeof(m->fill_file) - 1,
-		 far->call.fill_file);
-	snprintf(m->engine, sizeof(m->engine), "%s",
-		 far->place.engine != NULL ? far->place.engine->name : "");
 }
 
 static void
@@ -193,30 +199,23 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.socket_type = type_to_wire(p->transport->socktype);
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
-	m.request_size = wish(p->request);
-	m.response_size = wish(p->response);
-	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
-	m.flows = p->flows;
-	m.depth = p->burst;
-	m.batch = p->batch == NP_BATCH_USUAL ? 0 : p->batch;
-	m.threads = p->far.place.threads;
-	m.warm_up = p->warm_up_ms;
+	ask_rows(p, run, &m);
+	m.flags |= cipher_to_wire(p->tls_suite) | (echoes ? NP_WP_ECHO : 0);
+	snprintf(m.engine, sizeof(m.engine), "%s",
+		 p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
-	m.ramp = p->ramp;
-	m.service = p->service;
-	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
-	m.cpu = p->far.place.cpu;
 	np_tagged_put(by, &m, frame);
 }
 
 static void
-ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
+	(void)d; /* here and below: there is one */
 	ask_by(&np_tagged_plan, p, run, frame);
 }
 
@@ -239,8 +238,7 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 		}
 	}
 	if (m->station.count == 0) {
-		memcpy(far->ports, m->ports.at, m->ports.count * sizeof(m->ports.at[0]));
-		far->port = far->ports[0];
+		far->port = m->ports.at[0];
 		return far->port != 0 ? NP_OK : granted_port(0, far, err);
 	}
 	if (m->station.count != sizeof(far->mac)) {
@@ -256,72 +254,64 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 	return NP_OK;
 }
 
-static int
-granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
+int
+np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 {
 	struct np_grant_message m;
 
+	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK) {
+		return err->code;
+	}
+	if (m.ports.count < run->conns) {
+		return np_fail(err, NP_EPEER, 0,
+			       "the daemon names %u ports for %u data connections", m.ports.count,
+			       run->conns);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		run->conn[i].port = m.ports.at[i];
+	}
+	return NP_OK;
+}
+
+static int
+granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct talk t = { NP_PLAN, GRANTED, .reads = true, .far = far };
+	struct np_grant_message m;
+
+	(void)d;
 	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK ||
 	    granted_place(&m, far, err) != NP_OK) {
 		return err->code;
 	}
-	far->token = m.token;
+	pass_grant(&t, &m);
 	far->key_bytes = m.key.count;
 	memcpy(far->key, m.key.at, m.key.count);
 	far->ids = (m.flags & NP_WP_IDS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
 	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
 	far->measures_cpu = (m.flags & NP_WP_CPU) != 0;
-	far->sndbuf = m.send_buf_size;
-	far->rcvbuf = m.recv_buf_size;
-	far->send_size = m.send_size;
-	far->recv_size = m.receive_size;
-	far->send_width = (int)m.send_width;
-	far->recv_width = (int)m.recv_width;
-	far->prio = m.socket_prio;
-	far->tos = m.socket_tos;
-	far->flows = m.flows;
-	far->threads = m.threads;
 	np_text_printable(m.cpus);
 	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
-	far->ramp = m.ramp;
-	far->client_bits = m.client_prefix;
-	far->also = m.also;
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
 }
 
 static int
-reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
+reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
 {
+	struct talk t = { NP_PLAN, REPORTED, .reads = true, .far = far };
 	struct np_result_message m;
 
+	(void)d;
 	if (np_tagged_get(&np_tagged_result, frame, &m, err) != NP_OK) {
 		return err->code;
 	}
+	pass_result(&t, &m);
 	far->reported = true;
-	far->received = (uint64_t)m.bytes_received;
-	far->receives = m.receive_calls;
-	far->sent = (uint64_t)m.bytes_sent;
-	far->sends = m.send_calls;
-	far->failed_sends = m.failed_sends;
-	far->transactions = m.transactions;
 	far->elapsed = (double)m.elapsed_ns / 1e9;
-	far->met = m.flows;
-	far->skew.begin_ns = m.begin_skew_ns;
-	far->skew.end_ns = m.end_skew_ns;
-	far->retrans = m.retransmissions;
-	far->sndbuf_end = m.send_buf_size;
-	far->rcvbuf_end = m.recv_buf_size;
 	cpu_told(far, m.cpu_util, m.cpu_method, m.cpus);
-	far->cpu.user = m.cpu_user;
-	far->cpu.system = m.cpu_system;
-	far->cpu.iowait = m.cpu_iowait;
-	far->cpu.irq = m.cpu_irq;
-	far->cpu.softirq = m.cpu_softirq;
-	far->cpu.peak = m.cpu_peak;
-	far->cpu.peak_id = m.cpu_peak_id;
 	np_text_printable(m.congestion); /* it may be shown on a terminal */
 	snprintf(far->cong, sizeof(far->cong), "%s", m.congestion);
 	return NP_OK;
@@ -368,6 +358,14 @@ asked_ramp(const struct np_plan *p, struct np_err *err)
 }
 
 static int
+asked_stations(const struct np_plan *p, struct np_err *err)
+{
+	const char *why = p->stations > 0 ? np_stamps_why_none(p) : NULL;
+
+	return why == NULL ? NP_OK : np_fail(err, NP_EUNSUP, EOPNOTSUPP, "stations: %s", why);
+}
+
+static int
 asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
@@ -377,17 +375,8 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	if (p->transport->header > 0 && !p->pattern->sized && m->receive_size <= 0) {
 		return np_fail(err, NP_EPEER, EINVAL, "frames of %d bytes", m->receive_size);
 	}
-	p->request = m->request_size;
-	p->response = m->response_size;
 	p->length = m->length > 0 ? (m->length + 999) / 1000 : m->length;
 	p->length_less_ms = m->length > 0 ? (uint32_t)(p->length * 1000 - m->length) : 0;
-	p->flows = m->flows;
-	p->burst = m->depth;
-	p->batch = m->batch > 0 ? m->batch : NP_BATCH_USUAL;
-	p->near.place.threads = m->threads;
-	p->warm_up_ms = m->warm_up;
-	p->ramp = m->ramp;
-	p->service = m->service;
 	return NP_OK;
 }
 
@@ -402,38 +391,34 @@ asked_flows(const struct np_plan *p, struct np_err *err)
 	}
 	if (p->flows > most) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
-			       "flows of %u: %s over %s, led by the daemon, has up to %u", p->flows,
-			       p->pattern->name, p->transport->name, most);
+			       "flows of %u: each needs a port, and from %u on there are %u",
+			       p->flows, p->near.sock.port, most);
 	}
 	if (p->flows > 1 && p->role == NP_LEAD && !p->transport->connected && !p->echo) {
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "flows of %u datagrams without an echo of each", p->flows);
 	}
-	return asked_ramp(p, err);
+	return asked_ramp(p, err) == NP_OK ? asked_stations(p, err) : (int)err->code;
 }
 
-static void
-asked_end(const struct np_plan_message *m, struct np_end *near)
+static int
+asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
-	near->call.send_size = m->send_size;
-	near->call.recv_size = m->receive_size;
-	near->sock.sndbuf = m->send_buf_size;
-	near->sock.rcvbuf = m->recv_buf_size;
-	near->call.send_width = m->send_width;
-	near->call.recv_width = m->recv_width;
-	near->call.send_align = m->send_alignment;
-	near->call.recv_align = m->recv_alignment;
-	near->call.send_offset = m->send_offset;
-	near->call.recv_offset = m->recv_offset;
-	near->call.dirty = m->dirty_count;
-	near->call.clean = m->clean_count;
-	near->call.interval_burst = m->interval_burst;
-	near->call.interval_us = m->interval_usecs;
-	near->sock.prio = m->socket_prio;
-	near->sock.tos = m->socket_tos;
-	near->place.cpu = m->cpu;
-	snprintf(near->sock.cong, sizeof(near->sock.cong), "%s", m->congestion);
-	snprintf(near->call.fill_file, sizeof(near->call.fill_file), "%s", m->fill_file);
+	struct np_end *near = &p->near;
+
+#define NP_P_NUMBER(type, member, json, kind, tag, name, ...) p->member = m->name;
+#define NP_P_FLAG(bit, member, ...) p->member = (m->flags & NP_WP_##bit) != 0;
+#define NP_E_NUMBER(type, group, member, json, kind, tag, name, ...) near->group.member = m->name;
+#define NP_E_FLAG(bit, group, member, ...) near->group.member = (m->flags & NP_WP_##bit) != 0;
+#define NP_E_TEXT(group, member, json, tag, name, room, note)                                      \
+	snprintf(near->group.member, sizeof(near->group.member), "%s", m->name);
+#define NP_E_PATH(group, member, json, tag, name, room, note)                                      \
+	if (np_plan_path(&near->group.member, m->name, err) != NP_OK) {                            \
+		return err->code;                                                                  \
+	}
+#include "wire/plan.def"
+	p->tls_suite = cipher_from_wire(m->flags);
+	return NP_OK;
 }
 
 /* An address in a plan; count 0: none. */
@@ -535,6 +520,7 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 		memcpy(p->far.sock.mac, m->station.at, sizeof(p->far.sock.mac));
 	}
 	if (!p->transport->named) {
+		p->near.sock.port = 0;
 		return NP_OK;
 	}
 	if (asked_ports(m, p, err) != NP_OK ||
@@ -580,14 +566,11 @@ asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, st
 {
 	struct np_plan_message m;
 
+	/* The rows come first: what is looked at behind them is looked at in the plan. */
 	if (np_tagged_get(by, frame, &m, err) != NP_OK || asked_kind(&m, p, err) != NP_OK ||
-	    asked_sizes(&m, p, err) != NP_OK || asked_places(&m, p, err) != NP_OK ||
-	    asked_cpus(&m, p, err) != NP_OK) {
-		return err->code;
-	}
-	asked_end(&m, &p->near);
-	flags_to(m.flags, p, &p->near);
-	if (asked_flows(p, err) != NP_OK) {
+	    asked_rows(&m, p, err) != NP_OK || asked_sizes(&m, p, err) != NP_OK ||
+	    asked_places(&m, p, err) != NP_OK || asked_cpus(&m, p, err) != NP_OK ||
+	    asked_flows(p, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->spread && !np_plan_spreads(p)) {
@@ -598,8 +581,9 @@ asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, st
 }
 
 static int
-asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
+	(void)d;
 	return asked_by(&np_tagged_plan, frame, p, err);
 }
 
@@ -621,25 +605,24 @@ granted_flags(const struct np_plan *p, const struct np_run *run)
 static void
 grant_ports(const struct np_run *run, struct np_grant_message *m)
 {
-	struct np_addr at;
-	struct np_err err;
-
 	m->ports.at[0] = np_addr_port(&run->end.local);
 	m->ports.count = m->ports.at[0] != 0;
-	for (uint32_t i = 1; i < run->conns && i < NP_GRANT_PORTS && run->conn[i].fd >= 0; i++) {
-		if (np_sock_local(run->conn[i].fd, &at, &err) == NP_OK) {
-			m->ports.at[m->ports.count++] = np_addr_port(&at);
-		}
+	for (uint32_t i = 1; i < run->conns && run->conn[i].port != 0; i++) {
+		m->ports.at[m->ports.count++] = run->conn[i].port;
 	}
 }
 
 static void
-grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
+grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
+	struct np_plan *all = (struct np_plan *)p;
+	struct talk t = { NP_PLAN, GRANTED, .p = all, .end = &all->near, .run = run };
 	struct np_grant_message m;
 
-	(void)code; /* the tables of plan.def have it */
+	(void)d;
 	np_tagged_init(&np_tagged_grant, &m);
+	pass_grant(&t, &m);
+	m.flags = granted_flags(p, run);
 	grant_ports(run, &m);
 	if (np_family_is_local(p->transport->family)) {
 		np_path_to_wire(run, m.path);
@@ -649,87 +632,24 @@ grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t 
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 		m.mtu = run->terms->eth->mtu;
 	}
-	m.token = run->end.token;
 	m.key.count = run->end.key.count;
 	memcpy(m.key.at, run->end.key.at, run->end.key.count);
-	m.send_size = wish(np_run_used(run->worker->send_size, p->near.call.send_size));
-	m.receive_size = wish(np_run_used(run->worker->recv_size, p->near.call.recv_size));
-	m.send_width =
-	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
-	m.recv_width =
-	    (uint32_t)np_run_used(run->worker->recv_ring.width, (int32_t)p->near.call.recv_width);
-	m.send_buf_size = wish(run->end.sndbuf);
-	m.recv_buf_size = wish(run->end.rcvbuf);
-	m.socket_prio = run->end.prio;
-	m.socket_tos = run->end.tos;
-	m.flags = granted_flags(p, run);
 	snprintf(m.engine, sizeof(m.engine), "%s", np_engine_of(p)->name);
-	m.flows = p->flows;
-	m.threads = run->workers;
 	(void)np_cpu_turns_text(&p->near.place.turns, m.cpus, sizeof(m.cpus));
-	m.ramp = p->ramp;
-	m.client_prefix = p->far_bits;
-	m.also = p->also.count + p->far_also.count;
-	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, &m, frame);
 }
 
-/* Rounded, a quotient may be a little more. */
-static double
-percent(double v)
-{
-	return v < 100 ? v : 100;
-}
-
 static void
-report_cpu(const struct np_cpu_use *cpu, struct np_result_message *m)
+report(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
+       uint8_t *frame)
 {
-	m->cpus = cpu->count;
-	m->cpu_util = percent(cpu->util);
-	m->cpu_user = percent(cpu->user);
-	m->cpu_system = percent(cpu->system);
-	m->cpu_iowait = percent(cpu->iowait);
-	m->cpu_irq = percent(cpu->irq);
-	m->cpu_softirq = percent(cpu->softirq);
-	m->cpu_peak = percent(cpu->peak);
-	m->cpu_peak_id = cpu->peak_id;
-}
-
-/* Half of what 64 bits hold is more than any test counts. */
-static int64_t
-counted(uint64_t count)
-{
-	return (int64_t)(count & INT64_MAX);
-}
-
-static void
-report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
-{
+	struct talk t = { NP_PLAN, REPORTED, .p = (struct np_plan *)p, .tally = tally };
 	struct np_result_message m;
 
-	(void)code;
+	(void)d;
 	np_tagged_init(&np_tagged_result, &m);
-	m.bytes_received = counted(t->count.received);
-	m.receive_calls = counted(t->count.receives);
-	m.bytes_sent = counted(t->count.sent);
-	m.send_calls = counted(t->count.sends);
-	m.failed_sends = counted(t->count.failed);
-	m.transactions = counted(t->count.transactions);
-	/* Datagrams of several flows may share a socket. */
-	m.flows = !t->met ? 0 : p->transport->connected ? t->flows : p->flows;
-	if (t->started_ns != 0) {
-		m.elapsed_ns = counted(t->ended_ns - t->started_ns);
-		m.begin_skew_ns = t->skew.begin_ns;
-		m.end_skew_ns = t->skew.end_ns;
-	}
-	m.retransmissions = wish(t->closing.retrans);
-	m.send_buf_size = wish(t->closing.sndbuf_end);
-	m.recv_buf_size = wish(t->closing.rcvbuf_end);
-	snprintf(m.congestion, sizeof(m.congestion), "%s", t->closing.cong);
-	m.cpu_method = cpu_method(t);
-	if (t->closing.cpu.known) {
-		report_cpu(&t->closing.cpu, &m);
-	}
+	pass_result(&t, &m);
+	snprintf(m.congestion, sizeof(m.congestion), "%s", tally->closing.cong);
 	np_tagged_put(&np_tagged_result, &m, frame);
 }
 

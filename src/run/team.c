@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "bench/open.h"
 #include "bench/transport/many.h"
 #include "sys/affinity.h"
 
@@ -185,6 +186,12 @@ drive_window(struct member *m)
 	if (w->use.root != NULL) {
 		np_thread_end(&w->use);
 	}
+	if (np_open_drains(w)) {
+		np_engine_epoll.run(w);
+		w->error = 0; /* the end of a connection now only ends the wait */
+		w->err.code = NP_OK;
+	}
+	np_open_settle(w);
 	if (w->run->side->settle != NULL) {
 		w->run->side->settle(w);
 	}

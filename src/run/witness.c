@@ -89,12 +89,8 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 	np_bag_real(into, (double)w->stopped_ns / 1e9, "sampler.stopped_s");
 }
 
-/*
- * When the last look can have been due. Behind the time of a test nobody looks, though the last
- * call may take long; when a counted one is over is not known before.
- */
-static uint64_t
-last_due(const struct np_run *run)
+uint64_t
+np_witness_last_due(const struct np_run *run)
 {
 	uint64_t length_ns = np_plan_time_ns(run->plan);
 	uint64_t due = run->window.started_ns + length_ns;
@@ -112,7 +108,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 		return;
 	}
 	if (run->window.started_ns != 0) {
-		note_gap(w, run->window.started_ns, last_due(run));
+		note_gap(w, run->window.started_ns, np_witness_last_due(run));
 		put_gaps(w, into);
 	}
 	if (at < NP_WITNESS_THREADS) {

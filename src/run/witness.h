@@ -38,6 +38,12 @@ void np_witness_done(struct np_witness *w, uint64_t now_ns);
 void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns);
 
 /*
+ * When the last look can have been due. Behind the time of a test nobody looks, though the last
+ * call may take long; when a counted one is over is not known before.
+ */
+uint64_t np_witness_last_due(const struct np_run *run);
+
+/*
  * The window is over: put sampler.*, and thread.seen_* of that worker. Closes what the looks have
  * opened.
  */

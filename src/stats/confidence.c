@@ -58,3 +58,9 @@ np_student_t(int level, unsigned degrees)
 	}
 	return level == 95 ? t95[degrees - 1] : t99[degrees - 1];
 }
+
+double
+np_jain_index(double sum, double squares, double n)
+{
+	return squares > 0 ? fmin(sum * sum / (n * squares), 1) : (double)NAN;
+}

@@ -34,4 +34,10 @@ double np_series_width(const struct np_series *s, int level);
  */
 double np_student_t(int level, unsigned degrees);
 
+/*
+ * Jain's index of n rates by their sum and the sum of their squares: 1 where all are alike, which
+ * no rounding exceeds; NAN where all are 0.
+ */
+double np_jain_index(double sum, double squares, double n);
+
 #endif

@@ -8,21 +8,33 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#define NP_COUNTERS(X)                                                                             \
+	X(sent)     /* bytes the kernel took */                                                    \
+	X(sends)    /* calls that sent something */                                                \
+	X(received) /* bytes the kernel gave */                                                    \
+	X(receives) /* calls that received something */                                            \
+	X(transactions)                                                                            \
+	X(failed) /* sends refused for want of buffer space */                                     \
+	X(lost)   /* requests given up without a response */                                       \
+	/* Responses as datagrams, told apart by ids (bench/ids.h), that were not waited for: */   \
+	X(duplicated) /* of requests that had been answered */                                     \
+	X(late)       /* of requests that had been given up */                                     \
+	X(stray)      /* of no request */                                                          \
+	X(surplus)    /* without ids: those that were more than asked for */                       \
+	X(up)         /* data connections that a ramp has brought (bench/ramp.h) */
+
+/* In a cache line that is theirs alone. */
 struct np_counters {
-	_Alignas(64) _Atomic uint64_t sent; /* bytes the kernel took */
-	_Atomic uint64_t sends;             /* calls that sent something */
-	_Atomic uint64_t received;          /* bytes the kernel gave */
-	_Atomic uint64_t receives;          /* calls that received something */
-	_Atomic uint64_t transactions;
-	_Atomic uint64_t failed; /* sends refused for want of buffer space */
-	_Atomic uint64_t lost;   /* requests given up without a response */
-	/* Responses as datagrams, told apart by ids (bench/ids.h), that were not the one waited
-	 * for: */
-	_Atomic uint64_t duplicated; /* of requests that had been answered */
-	_Atomic uint64_t late;       /* of requests that had been given up */
-	_Atomic uint64_t stray;      /* of no request */
-	_Atomic uint64_t surplus;    /* without ids: those that were more than asked for */
-	_Atomic uint64_t up;         /* data connections that a ramp has brought (bench/ramp.h) */
+#define NP_COUNTER(name) _Atomic uint64_t name;
+	_Alignas(64) NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
+};
+
+/* The same at one moment, of one or several workers. */
+struct np_counts {
+#define NP_COUNTER(name) uint64_t name;
+	NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
 };
 
 static inline void
@@ -41,14 +53,27 @@ np_seen(const _Atomic uint64_t *shown)
 static inline void
 np_counters_clear(struct np_counters *c)
 {
-	_Atomic uint64_t *const all[] = { &c->sent,     &c->sends,        &c->received,
-					  &c->receives, &c->transactions, &c->failed,
-					  &c->lost,     &c->duplicated,   &c->late,
-					  &c->stray,    &c->surplus,      &c->up };
+#define NP_COUNTER(name) np_show(&c->name, 0);
+	NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
+}
 
-	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		np_show(all[i], 0);
-	}
+/* Add what they have come to. */
+static inline void
+np_counts_see(struct np_counts *sum, const struct np_counters *c)
+{
+#define NP_COUNTER(name) sum->name += np_seen(&c->name);
+	NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
+}
+
+/* Add all of them. */
+static inline void
+np_counts_add(struct np_counts *sum, const struct np_counts *c)
+{
+#define NP_COUNTER(name) sum->name += c->name;
+	NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
 }
 
 /* Add to what nobody else writes to. Returns the total. */

@@ -34,6 +34,16 @@ np_hist_merge(struct np_hist *into, const struct np_hist *from)
 	into->max = from->max > into->max ? from->max : into->max;
 }
 
+void
+np_hist_record_never(struct np_hist *h, uint64_t n)
+{
+	if (n > 0) {
+		h->cell[NP_HIST_CELLS - 1] += n;
+		h->min = h->min < NP_HIST_NEVER ? h->min : NP_HIST_NEVER;
+		h->max = h->max > NP_HIST_NEVER ? h->max : NP_HIST_NEVER;
+	}
+}
+
 /* The largest value that falls into a cell: the inverse of np_hist_cell(). */
 static uint64_t
 cell_top(unsigned cell)
@@ -107,6 +117,85 @@ np_hist_ranked(const struct np_hist *h, uint64_t rank)
 	return h->max;
 }
 
+double
+np_hist_mean_of(const struct np_hist *h, double share)
+{
+	uint64_t most = (uint64_t)ceil(share * (double)np_hist_count(h)), seen = 0;
+	double sum = 0;
+
+	for (unsigned i = 0; i < NP_HIST_CELLS && seen < most; i++) {
+		uint64_t n = h->cell[i] < most - seen ? h->cell[i] : most - seen;
+
+		if (n > 0 && i == NP_HIST_CELLS - 1) {
+			return (double)INFINITY;
+		}
+		sum += (double)n * np_hist_middle(i);
+		seen += n;
+	}
+	return seen > 0 ? sum / (double)seen : (double)NAN;
+}
+
+uint64_t
+np_hist_by_time(const struct np_hist *h, double share)
+{
+	double left = share * (double)h->sum;
+
+	for (unsigned i = NP_HIST_CELLS; i-- > 0;) {
+		left -= (double)h->cell[i] * np_hist_middle(i);
+		if (left <= 0 && h->cell[i] > 0) {
+			return clamp(h, cell_top(i));
+		}
+	}
+	return 0;
+}
+
+/* How probable it is that k of n records are above a percentile that a share p is above. */
+static double
+chance(double n, double p, double k)
+{
+	return exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+		   (n - k) * log1p(-p));
+}
+
+/*
+ * The number of records above a percentile is binomial: at most *few of them are with a probability
+ * of 1 in 40, and *many or more with the same. Where these are large the normal distribution has
+ * them.
+ */
+static void
+bounds_above(double n, double p, double *few, double *many)
+{
+	const double tail = 0.025, z = 1.959964, exact = 400;
+	double variance = n * p * (1 - p), sum = 0;
+
+	if (variance > exact) {
+		*few = floor(n * p - z * sqrt(variance) - 0.5);
+		*many = ceil(n * p + z * sqrt(variance) + 0.5);
+		return;
+	}
+	*few = -1;
+	*many = 0;
+	while (*many <= n && sum < 1 - tail) {
+		sum += chance(n, p, *many);
+		*few = sum <= tail ? *many : *few;
+		*many += 1;
+	}
+}
+
+bool
+np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high)
+{
+	double n = (double)np_hist_count(h), few, many;
+
+	bounds_above(n, 1 - share, &few, &many);
+	if (few < 0 || many > n) {
+		return false;
+	}
+	*low = np_hist_ranked(h, (uint64_t)(n - many + 1));
+	*high = np_hist_ranked(h, (uint64_t)(n - few));
+	return true;
+}
+
 /* How wide the cell of that time is, in ns. */
 static double
 width_at(double ns)
@@ -125,6 +214,9 @@ np_hist_us(double ns, char *out, size_t size)
 	while (unit < width) {
 		unit *= 10;
 		digits--;
+	}
+	if (isnan(ns) || ns >= (double)NP_HIST_NEVER) {
+		return (size_t)snprintf(out, size, "%s", isnan(ns) ? "-" : "never");
 	}
 	n = snprintf(out, size, "%.*f", digits > 0 ? digits : 0, round(ns / unit) * unit / 1000);
 	return n > 0 ? (size_t)n : 0;
@@ -159,6 +251,10 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 	out->p50 = np_hist_percentile(h, 0.50);
 	out->p90 = np_hist_percentile(h, 0.90);
 	out->p99 = np_hist_percentile(h, 0.99);
+	if (h->max >= NP_HIST_NEVER) {
+		out->mean = out->stddev = (double)NAN;
+		return;
+	}
 	out->mean = (double)h->sum / (double)out->count;
 	out->stddev = deviation(h, out->count, out->mean);
 }

@@ -6,6 +6,7 @@
 #ifndef NP_STATS_HIST_H
 #define NP_STATS_HIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,10 @@ np_hist_record(struct np_hist *h, uint64_t ns)
 	}
 }
 
+/* Record `n` times that have no end: they stand at the top, as NP_HIST_NEVER, and in no sum. */
+#define NP_HIST_NEVER ((UINT64_C(1) << NP_HIST_TOP_BITS) - 1)
+void np_hist_record_never(struct np_hist *h, uint64_t n);
+
 /* The middle of the times that a cell counts, in ns. */
 double np_hist_middle(unsigned cell);
 
@@ -66,7 +71,10 @@ uint64_t np_hist_count(const struct np_hist *h);
 /* Add all of `from` to `into`. */
 void np_hist_merge(struct np_hist *into, const struct np_hist *from);
 
-/* What was recorded, in ns; all 0 for an empty histogram. */
+/*
+ * What was recorded, in ns; all 0 for an empty histogram. NAN: there is no mean, as there are times
+ * without an end.
+ */
 struct np_hist_summary {
 	uint64_t count, min, max, p50, p90, p99;
 	double mean, stddev;
@@ -84,8 +92,28 @@ uint64_t np_hist_percentile(const struct np_hist *h, double share);
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
 /*
+ * The mean of the smallest of them, of that share; INFINITY where one of these has no end, NAN for
+ * an empty histogram.
+ */
+double np_hist_mean_of(const struct np_hist *h, double share);
+
+/*
+ * The time that a share of all recorded time lies in, or in longer ones: with 0.01, whoever comes
+ * at any moment meets with a chance of 1 % one that is as long. 0 for an empty histogram.
+ */
+uint64_t np_hist_by_time(const struct np_hist *h, double share);
+
+/*
+ * Between which two of the records a percentile of what they are samples of lies, 19 times in 20,
+ * whatever its distribution, where they do not depend on each other (David, Nagaraja: Order
+ * Statistics, 3rd edition, 7.1). False: the records are too few to tell.
+ */
+bool np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high);
+
+/*
  * Write a time as microseconds, with as many digits as a histogram knows of such a time: three or
- * four that count. Returns the length, as snprintf(3) does.
+ * four that count; "never" of one without an end, "-" of NAN. Returns the length, as snprintf(3)
+ * does.
  */
 size_t np_hist_us(double ns, char *out, size_t size);
 

@@ -7,10 +7,19 @@
 #include <strings.h>
 
 static const struct np_metric table[NP_METRICS] = {
-#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4, ...)                          \
-	{ #name, NP_TYPE_##type, print, group, NP_COLLECT_##collect, { h1, h2, h3, h4 } },
+#define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, w)                               \
+	{ .name = #id,                                                                             \
+	  .type = NP_TYPE_##t,                                                                     \
+	  .print = (fmt),                                                                          \
+	  .group = (g),                                                                            \
+	  .collect = NP_COLLECT_##c,                                                               \
+	  .head = { h1, h2, h3, h4 },                                                              \
+	  .end = NP_METRIC_##of,                                                                   \
+	  .block = (nr),                                                                           \
+	  .subject = NP_SUBJECT_##s,                                                               \
+	  .unit = (u),                                                                             \
+	  .words = (w) },
 #include "stats/metrics.def"
-#undef NP_METRIC
 };
 
 const struct np_metric *
@@ -23,6 +32,62 @@ bool
 np_metric_of_evidence(enum np_metric_id id)
 {
 	return np_metric(id)->collect >= NP_COLLECT_NUMBERS;
+}
+
+const char *
+np_subject_title(enum np_subject subject)
+{
+	static const char *const titles[NP_SUBJECTS] = {
+		[NP_SUBJECT_NONE] = "",           [NP_SUBJECT_RESULT] = "Result",
+		[NP_SUBJECT_LATENCY] = "Latency", [NP_SUBJECT_SURE] = "Confidence",
+		[NP_SUBJECT_CPU] = "CPU",         [NP_SUBJECT_EVIDENCE] = "Evidence",
+		[NP_SUBJECT_FLOWS] = "Flows",     [NP_SUBJECT_SIZES] = "Sizes and pacing",
+		[NP_SUBJECT_SOCKET] = "Sockets",  [NP_SUBJECT_CALLS] = "Calls and buffers",
+		[NP_SUBJECT_TEST] = "The test",   [NP_SUBJECT_HOST] = "Hosts",
+		[NP_SUBJECT_NIC] = "Interfaces",  [NP_SUBJECT_OTHER] = "Marks in lists",
+	};
+
+	return titles[subject];
+}
+
+/* Is there such a row, of that block? */
+static bool
+in_block(int id, int block)
+{
+	return id >= 0 && id < NP_METRICS && table[id].block == block;
+}
+
+/* Of a pair the far end's figure is the next row, and the next pair is two rows on. */
+int
+np_metric_next(int id)
+{
+	int block = table[id].block;
+
+	if (block == 0) {
+		return id + 1;
+	}
+	if (in_block(id + 2, block)) {
+		return id + 2;
+	}
+	if (table[id].end == NP_METRIC_FAR) {
+		return id + 1;
+	}
+	while (in_block(id - 2, block)) {
+		id -= 2;
+	}
+	return id + 1;
+}
+
+const char *
+np_metric_name_at(size_t place)
+{
+	int id = 0;
+
+	while (place > 0 && id < NP_METRICS) {
+		id = np_metric_next(id);
+		place--;
+	}
+	return id < NP_METRICS ? table[id].name : NULL;
 }
 
 int
@@ -115,78 +180,36 @@ np_record_measured(const struct np_record *r, enum np_metric_id id)
 	return np_record_get_text(r, id)[0] != '\0';
 }
 
-static const enum np_metric_id withdrawn[] = {
-	NP_M_LOCAL_CPU_MODEL,
-	NP_M_REMOTE_CPU_MODEL,
-	NP_M_LOCAL_SYSNAME,
-	NP_M_LOCAL_SYSTEM_MODEL,
-	NP_M_LOCAL_RELEASE,
-	NP_M_LOCAL_VERSION,
-	NP_M_LOCAL_MACHINE,
-	NP_M_REMOTE_SYSNAME,
-	NP_M_REMOTE_SYSTEM_MODEL,
-	NP_M_REMOTE_RELEASE,
-	NP_M_REMOTE_VERSION,
-	NP_M_REMOTE_MACHINE,
-	NP_M_LOCAL_INTERFACE_NAME,
-	NP_M_LOCAL_DRIVER_NAME,
-	NP_M_LOCAL_DRIVER_VERSION,
-	NP_M_LOCAL_DRIVER_FIRMWARE,
-	NP_M_LOCAL_DRIVER_BUS,
-	NP_M_LOCAL_INTERFACE_SLOT,
-	NP_M_REMOTE_INTERFACE_NAME,
-	NP_M_REMOTE_DRIVER_NAME,
-	NP_M_REMOTE_DRIVER_VERSION,
-	NP_M_REMOTE_DRIVER_FIRMWARE,
-	NP_M_REMOTE_DRIVER_BUS,
-	NP_M_REMOTE_INTERFACE_SLOT,
-	NP_M_LOCAL_SECURITY_TYPE,
-	NP_M_LOCAL_SECURITY_ENABLED,
-	NP_M_LOCAL_SECURITY_SPECIFIC,
-	NP_M_REMOTE_SECURITY_TYPE,
-	NP_M_REMOTE_SECURITY_ENABLED,
-	NP_M_REMOTE_SECURITY_SPECIFIC,
-	NP_M_LOCAL_INTERFACE_VENDOR,
-	NP_M_LOCAL_INTERFACE_DEVICE,
-	NP_M_LOCAL_INTERFACE_SUBVENDOR,
-	NP_M_LOCAL_INTERFACE_SUBDEVICE,
-	NP_M_REMOTE_INTERFACE_VENDOR,
-	NP_M_REMOTE_INTERFACE_DEVICE,
-	NP_M_REMOTE_INTERFACE_SUBVENDOR,
-	NP_M_REMOTE_INTERFACE_SUBDEVICE,
-	NP_M_LOCAL_CPU_FREQUENCY,
-	NP_M_REMOTE_CPU_FREQUENCY,
-	NP_M_LOCAL_SECURITY_TYPE_ID,
-	NP_M_LOCAL_SECURITY_ENABLED_NUM,
-	NP_M_REMOTE_SECURITY_TYPE_ID,
-	NP_M_REMOTE_SECURITY_ENABLED_NUM,
-};
+static bool
+in_hex(enum np_metric_id id)
+{
+	const char *print = table[id].print;
+
+	return print[strlen(print) - 1] == 'x';
+}
 
 bool
 np_metric_withdrawn(enum np_metric_id id)
 {
-	for (size_t i = 0; i < sizeof(withdrawn) / sizeof(withdrawn[0]); i++) {
-		if (withdrawn[i] == id) {
-			return true;
-		}
-	}
-	return false;
+	return table[id].collect == NP_COLLECT_GONE;
 }
 
 /* Sic: the numbers that are printed in hexadecimal are -2, the other ones 0. */
 void
 np_record_withdraw(struct np_record *r)
 {
-	for (size_t i = 0; i < sizeof(withdrawn) / sizeof(withdrawn[0]); i++) {
-		const struct np_metric *m = np_metric(withdrawn[i]);
+	for (int i = 0; i < NP_METRICS; i++) {
+		enum np_metric_id id = (enum np_metric_id)i;
 
-		if (m->type == NP_TYPE_TEXT) {
-			np_record_text(r, withdrawn[i], "Deprecated");
-		} else {
-			np_record_int(r, withdrawn[i],
-				      m->print[strlen(m->print) - 1] == 'x' ? -2 : 0);
+		if (!np_metric_withdrawn(id)) {
+			continue;
 		}
-		r->value[withdrawn[i]].mark = true;
+		if (table[id].type == NP_TYPE_TEXT) {
+			np_record_text(r, id, "Deprecated");
+		} else {
+			np_record_int(r, id, in_hex(id) ? -2 : 0);
+		}
+		r->value[id].mark = true;
 	}
 }
 
@@ -227,9 +250,8 @@ static long long
 shown_int(const struct np_record *r, enum np_metric_id id)
 {
 	int64_t v = np_record_get_int(r, id);
-	const char *print = table[id].print;
 
-	return print[strlen(print) - 1] == 'x' ? (long long)(uint32_t)v : (long long)v;
+	return in_hex(id) ? (long long)(uint32_t)v : (long long)v;
 }
 
 size_t

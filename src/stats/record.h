@@ -8,31 +8,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NP_METRIC(name, ...) NP_M_##name,
+/* Of a figure of both ends the far end's stands behind the near end's: np_metric_of(). */
 enum np_metric_id {
+#define NP_FIGURE(end, block, name, ...) NP_M_##name,
 #include "stats/metrics.def"
 	NP_METRICS
 };
-#undef NP_METRIC
 
 enum np_metric_type { NP_TYPE_INT, NP_TYPE_REAL, NP_TYPE_CHAR, NP_TYPE_TEXT };
 
 /* What has to be collected during the test when an output selector names the metric. */
 enum np_metric_collect {
 	NP_COLLECT_NONE,
+	NP_COLLECT_GONE, /* nothing: netperf 2.7 still prints it, and has no value for it */
 	NP_COLLECT_LATENCY,
 	NP_COLLECT_CONGESTION,
 	NP_COLLECT_NUMBERS,  /* of datagrams (bench/sequence.h), which are evidence */
 	NP_COLLECT_DISTURBED /* who disturbed the test (run/disturbed.h), evidence, too */
 };
 
+/* Headings of lists for people, in the order in which they are listed. */
+enum np_subject {
+	NP_SUBJECT_NONE,
+	NP_SUBJECT_RESULT,
+	NP_SUBJECT_LATENCY,
+	NP_SUBJECT_SURE,
+	NP_SUBJECT_CPU,
+	NP_SUBJECT_EVIDENCE,
+	NP_SUBJECT_FLOWS,
+	NP_SUBJECT_SIZES,
+	NP_SUBJECT_SOCKET,
+	NP_SUBJECT_CALLS,
+	NP_SUBJECT_TEST,
+	NP_SUBJECT_HOST,
+	NP_SUBJECT_NIC,
+	NP_SUBJECT_OTHER,
+	NP_SUBJECTS
+};
+
+/* Whose figure it is, where one row has both. */
+enum np_metric_end { NP_METRIC_ALONE, NP_METRIC_NEAR, NP_METRIC_FAR };
+
 struct np_metric {
 	const char *name; /* as output selectors spell it */
 	enum np_metric_type type;
+	enum np_subject subject;
 	const char *print; /* conversion for its type: long long, double, int or const char * */
 	int group;         /* block of `-o all`, 1 to 4; 0: none */
 	enum np_metric_collect collect;
 	const char *head[4];
+	enum np_metric_end end;
+	int block;         /* of figures of both ends, see np_metric_next(); 0: none */
+	const char *unit;  /* "": none; "-f": the one of that option */
+	const char *words; /* what it is */
 };
 
 struct np_record {
@@ -47,6 +75,24 @@ struct np_record {
 
 /* The row of a metric. */
 const struct np_metric *np_metric(enum np_metric_id id);
+
+/* The figure of one end, of the near end's one. */
+static inline enum np_metric_id
+np_metric_of(enum np_metric_id near, bool far)
+{
+	return (enum np_metric_id)((int)near + far);
+}
+
+/*
+ * The figure behind this one in netperf's order, which all lists have; NP_METRICS: it is the last
+ * one. The first one is number 0. And the name of the one at a place in that order, from 0; NULL:
+ * there are no more.
+ */
+int np_metric_next(int id);
+const char *np_metric_name_at(size_t place);
+
+/* The heading of a subject. */
+const char *np_subject_title(enum np_subject subject);
 
 /* Does naming it turn evidence on? */
 bool np_metric_of_evidence(enum np_metric_id id);

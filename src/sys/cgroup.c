@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/file.h"
+#include "sys/meters.h"
 
 enum {
 	LEVELS = 8,     /* of groups, from this process's upwards */
@@ -38,7 +39,7 @@ static const struct {
 			   { NULL, "pressure.cgroup.cpu.some_s" } };
 
 struct pressure {
-	int fd;  /* -1: not there */
+	int fd;  /* negative: not there */
 	int why; /* errno of opening it or of a reading; 0 */
 	uint64_t us;
 };
@@ -46,7 +47,7 @@ struct pressure {
 struct np_cgroup {
 	bool is_v1;
 	char why[128]; /* the quota can't be told; empty: it can */
-	int self_fd;   /* /proc/self/cgroup: -1 */
+	int self_fd;   /* /proc/self/cgroup; negative: not there */
 	char group[TEXT];
 	size_t levels;
 	struct level level[LEVELS];
@@ -297,17 +298,11 @@ note_why_not(struct np_cgroup *c, int fd)
 }
 
 static void
-close_level(struct level *l)
+close_level(const struct level *l)
 {
-	if (l->quota_fd >= 0) {
-		close(l->quota_fd);
-	}
-	if (l->period_fd >= 0) {
-		close(l->period_fd);
-	}
-	if (l->stat_fd >= 0) {
-		close(l->stat_fd);
-	}
+	np_file_close(l->quota_fd);
+	np_file_close(l->period_fd);
+	np_file_close(l->stat_fd);
 }
 
 /* The topmost group of all has no quota, and no files for one. */
@@ -370,9 +365,8 @@ open_pressures(struct np_cgroup *c, const char *root, const struct np_cgroup_tre
 	for (int i = 0; i < GROUP; i++) {
 		struct pressure *p = &c->pressure[i];
 
-		snprintf(path, sizeof(path), "%s%s", root, pressures[i].file);
-		p->fd = open(path, O_RDONLY | O_CLOEXEC);
-		p->why = p->fd < 0 ? errno : 0;
+		p->fd = np_file_open(root, "%s", pressures[i].file);
+		p->why = p->fd < 0 ? -p->fd : 0;
 	}
 	c->pressure[GROUP].fd = -1;
 	if (tree->fd > 0 && group_in(c->group, "", path)) {
@@ -389,7 +383,6 @@ np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 {
 	struct np_cgroup *c = calloc(1, sizeof(*c));
 	struct np_cgroup_trees *found = NULL;
-	char path[PATH_MAX];
 
 	if (c != NULL && trees == NULL && (found = malloc(sizeof(*found))) != NULL) {
 		np_cgroup_find(root, found);
@@ -399,8 +392,7 @@ np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 		free(c);
 		return NULL;
 	}
-	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	c->self_fd = open(path, O_RDONLY | O_CLOEXEC);
+	c->self_fd = np_file_open(root, "/proc/self/cgroup");
 	if (c->self_fd >= 0) {
 		(void)np_file_again(c->group, sizeof(c->group), c->self_fd);
 	}
@@ -424,13 +416,9 @@ np_cgroup_close(struct np_cgroup *c)
 		close_level(&c->level[i]);
 	}
 	for (int i = 0; i < PRESSURES; i++) {
-		if (c->pressure[i].fd >= 0) {
-			close(c->pressure[i].fd);
-		}
+		np_file_close(c->pressure[i].fd);
 	}
-	if (c->self_fd >= 0) {
-		close(c->self_fd);
-	}
+	np_file_close(c->self_fd);
 	free(c);
 }
 
@@ -493,24 +481,12 @@ read_level(const struct np_cgroup *c, const struct level *l, struct granted *g)
 	    c->is_v1 ? number_of(text, "throttled_time") : number_of(text, "throttled_usec") * 1000;
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in us. */
 static void
 read_pressure(struct pressure *p)
 {
-	char text[256];
-	const char *total;
-	long n;
+	int rc = p->fd >= 0 ? np_pressure_read(p->fd, &p->us) : 0;
 
-	if (p->fd < 0) {
-		return;
-	}
-	n = np_file_again(text, sizeof(text), p->fd);
-	total = strstr(text, "total=");
-	if (n < 0 || strncmp(text, "some ", 5) != 0 || total == NULL) {
-		p->why = n < 0 ? (int)-n : EINVAL;
-		return;
-	}
-	p->us = strtoull(total + strlen("total="), NULL, 10);
+	p->why = rc != 0 ? -rc : p->why;
 }
 
 /* The files are those of the group that this process was in when they were opened. */

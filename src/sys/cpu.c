@@ -139,7 +139,7 @@ parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 }
 
 int
-np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err)
+np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
 {
 	struct np_cpu_times *t = calloc(1, sizeof(*t));
 	char path[PATH_MAX], *text;
@@ -147,7 +147,7 @@ np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err)
 	size_t len;
 
 	*out = NULL;
-	snprintf(path, sizeof(path), "%s/stat", proc != NULL ? proc : "/proc");
+	snprintf(path, sizeof(path), "%s/proc/stat", root != NULL ? root : "");
 	if (t == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
 	}
@@ -219,22 +219,27 @@ add_use(const struct cpu *from, const struct cpu *to, struct np_cpu_use *out)
 	out->softirq += share[SOFTIRQ];
 }
 
+static const struct cpu *
+find(const struct np_cpu_times *t, int id)
+{
+	const struct cpu wanted = { .id = id };
+
+	return t != NULL ? bsearch(&wanted, t->cpus, t->count, sizeof(wanted), by_id) : NULL;
+}
+
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out)
 {
 	double *const sums[] = { &out->util,   &out->user, &out->system,
 				 &out->iowait, &out->irq,  &out->softirq };
-	size_t i = 0, j = 0;
 
 	memset(out, 0, sizeof(*out));
-	while (i < from->count && j < to->count) {
-		int a = from->cpus[i].id, b = to->cpus[j].id;
+	for (size_t i = 0; i < to->count; i++) {
+		const struct cpu *before = find(from, to->cpus[i].id);
 
-		if (a == b) {
-			add_use(&from->cpus[i], &to->cpus[j], out);
+		if (before != NULL) {
+			add_use(before, &to->cpus[i], out);
 		}
-		i += a <= b;
-		j += b <= a;
 	}
 	for (size_t k = 0; out->known && k < sizeof(sums) / sizeof(sums[0]); k++) {
 		*sums[k] /= out->count;
@@ -271,18 +276,50 @@ size_t
 np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
 	      struct np_cpu_share *out, size_t room)
 {
-	size_t i = 0, j = 0, count = 0;
+	size_t count = 0;
 
-	while (i < from->count && j < to->count) {
-		int a = from->cpus[i].id, b = to->cpus[j].id;
+	for (size_t i = 0; i < to->count; i++) {
+		const struct cpu *before = find(from, to->cpus[i].id);
 
-		if (a == b && count++ < room) {
-			out[count - 1] = share_of(&from->cpus[i], &to->cpus[j]);
+		if (before != NULL && count++ < room) {
+			out[count - 1] = share_of(before, &to->cpus[i]);
 		}
-		i += a <= b;
-		j += b <= a;
 	}
 	return count;
+}
+
+bool
+np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
+	     struct np_cpu_ticks *out)
+{
+	const struct cpu *a = find(from, cpu), *b = find(to, cpu);
+	uint64_t ticks[COLUMNS];
+
+	*out = (struct np_cpu_ticks){ .user = 0 };
+	if (a == NULL || b == NULL) {
+		return false;
+	}
+	for (int i = 0; i < COLUMNS; i++) {
+		ticks[i] = moved(a->ticks[i], b->ticks[i]);
+	}
+	*out = (struct np_cpu_ticks){ .user = ticks[USER] + ticks[NICE],
+				      .idle = ticks[IDLE] + ticks[IOWAIT],
+				      .steal = ticks[STEAL] };
+	return true;
+}
+
+double
+np_cpu_stolen(const struct np_cpu_times *t)
+{
+	double stolen = 0, total = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		stolen += (double)t->cpus[i].ticks[STEAL];
+		for (int column = USER; column <= STEAL; column++) {
+			total += (double)t->cpus[i].ticks[column];
+		}
+	}
+	return total > 0 ? stolen / total : 0;
 }
 
 int
@@ -299,26 +336,27 @@ np_cpu_rate(void)
 	return (double)sysconf(_SC_CLK_TCK);
 }
 
-bool
-np_cpu_crowded(const char *proc)
+/* "0.20 0.18 0.12 1/80 11206": three averages stand before the count. */
+long
+np_cpu_load(const char *root)
 {
-	enum { CROWD = 32 }; /* threads for each processor, a slice of 3 ms each */
-	char path[PATH_MAX], line[128], *at;
-	long running;
-	FILE *f;
+	char line[128], *end;
+	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
+	const char *at = line;
 
-	snprintf(path, sizeof(path), "%s/loadavg", proc != NULL ? proc : "/proc");
-	f = fopen(path, "re");
-	if (f == NULL) {
-		return false;
-	}
-	at = fgets(line, sizeof(line), f);
-	fclose(f);
-	/* Three averages stand before the count. */
+	errno = n < 0 ? (int)-n : EBADMSG;
 	for (int i = 0; at != NULL && i < 3; i++) {
 		at = strchr(at, ' ');
 		at = at != NULL ? at + 1 : NULL;
 	}
-	running = at != NULL ? strtol(at, NULL, 10) : 0;
-	return running > (long)CROWD * np_cpu_count();
+	running = at != NULL ? strtol(at, &end, 10) : 0;
+	return at != NULL && end != at ? running : -1;
+}
+
+bool
+np_cpu_crowded(const char *root)
+{
+	enum { CROWD = 32 }; /* threads for each processor, a slice of 3 ms each */
+
+	return np_cpu_load(root) > (long)CROWD * np_cpu_count();
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -27,12 +28,12 @@ struct np_cpu_use {
 struct np_cpu_times;
 
 /*
- * Read the counters into memory of their own, to be released with np_cpu_free(). proc is where
- * /proc is mounted; NULL: there. Counters that an old kernel does not have are 0. NP_ESYS when the
+ * Read the counters into memory of their own, to be released with np_cpu_free(). root: of
+ * proc; NULL: "". Counters that an old kernel does not have are 0. NP_ESYS when the
  * file can't be read, holds no processors or a line of theirs that is no list of counters; then
  * *out is NULL.
  */
-int np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err);
+int np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err);
 void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 
 /*
@@ -57,14 +58,29 @@ struct np_cpu_share {
 size_t np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
 		     struct np_cpu_share *out, size_t room);
 
+/* One processor's time in clock ticks; user includes nice, idle includes waiting for I/O. */
+struct np_cpu_ticks {
+	uint64_t user, idle, steal;
+};
+
+/* What it did between two readings, of which either may be NULL. False: it is not in both. */
+bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
+		  struct np_cpu_ticks *out);
+
+/* What the hypervisor gave to others so far: a share of all processors' time. */
+double np_cpu_stolen(const struct np_cpu_times *t);
+
 /* Processors online, and the clock ticks a second that /proc/stat counts in. */
 int np_cpu_count(void);
 double np_cpu_rate(void);
 
 /*
- * Do too many threads want a processor (proc_loadavg(5), which counts them at this moment), so that
- * each of them waits for a tenth of a second or so for its turn? proc as above.
+ * How many threads want a processor at this moment (proc_loadavg(5)), the caller's included. -1
+ * with errno where that is not known. root: of proc, "" in earnest.
  */
-bool np_cpu_crowded(const char *proc);
+long np_cpu_load(const char *root);
+
+/* Are they so many that each of them waits for a tenth of a second or so for its turn? */
+bool np_cpu_crowded(const char *root);
 
 #endif

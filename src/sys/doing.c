@@ -1,8 +1,6 @@
 #include "sys/doing.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +8,6 @@
 #ifdef SYS_socketcall
 #include <linux/net.h> /* SYS_SEND and the like */
 #endif
-#include <unistd.h>
 
 #include "sys/file.h"
 
@@ -101,27 +98,20 @@ static const struct {
 	{ "do_nanosleep", NP_DOING_PAUSES },
 };
 
-static int
-open_file(const char *root, int thread, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/proc/self/task/%d/%s", root, thread, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 void
 np_doing_open(struct np_doing *d, const char *root, int thread)
 {
-	memset(d, 0, sizeof(*d));
-	d->is_open = true;
-	d->stat_fd = open_file(root, thread, "stat");
-	d->why = d->stat_fd < 0 ? errno : 0;
+	static const char at[] = "/proc/self/task/%d/%s";
+
+	*d = (struct np_doing){ .is_open = true, .cpu = -1 };
+	d->time_fd = np_file_open(root, at, thread, "schedstat");
+	d->stat_fd = np_file_open(root, at, thread, "stat");
+	d->why = d->stat_fd < 0 ? -d->stat_fd : 0;
 	/* The first is for the owner of a process that can be looked into, as no daemon is. */
-	d->where_fd = open_file(root, thread, "syscall");
+	d->where_fd = np_file_open(root, at, thread, "syscall");
 	d->by_call = d->where_fd >= 0;
 	if (!d->by_call) {
-		d->where_fd = open_file(root, thread, "wchan");
+		d->where_fd = np_file_open(root, at, thread, "wchan");
 	}
 }
 
@@ -228,12 +218,12 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	d->seen[what]++;
 }
 
-int
-np_doing_processor(const struct np_doing *d)
+static int
+processor_of(const struct np_doing *d)
 {
 	enum { BEHIND_STATE = 36 }; /* the 39th value of a line, whose third is the state */
 	char text[512];
-	long n = d->is_open && d->stat_fd >= 0 ? np_file_again(text, sizeof(text), d->stat_fd) : 0;
+	long n = np_file_again(text, sizeof(text), d->stat_fd);
 	const char *at = n > 0 ? strrchr(text, ')') : NULL;
 
 	at = at != NULL && at[1] == ' ' ? at + 2 : NULL;
@@ -242,6 +232,23 @@ np_doing_processor(const struct np_doing *d)
 		at = at != NULL ? at + 1 : NULL;
 	}
 	return at != NULL ? (int)strtol(at, NULL, 10) : -1;
+}
+
+bool
+np_doing_did(struct np_doing *d, struct np_thread_time *did)
+{
+	struct np_thread_time now;
+
+	*did = (struct np_thread_time){ .turns = 0 };
+	if (!d->is_open || !np_thread_time(d->time_fd, &now)) {
+		return false;
+	}
+	did->ran_ns = now.ran_ns - d->time.ran_ns;
+	did->waited_ns = now.waited_ns - d->time.waited_ns;
+	did->turns = now.turns - d->time.turns;
+	d->time = now;
+	d->cpu = processor_of(d);
+	return true;
 }
 
 void
@@ -265,11 +272,8 @@ np_doing_close(struct np_doing *d)
 	if (!d->is_open) {
 		return;
 	}
-	if (d->stat_fd >= 0) {
-		close(d->stat_fd);
-	}
-	if (d->where_fd >= 0) {
-		close(d->where_fd);
-	}
+	np_file_close(d->time_fd);
+	np_file_close(d->stat_fd);
+	np_file_close(d->where_fd);
 	d->is_open = false;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bag.h"
+#include "sys/thread.h"
 
 enum np_doing_what {
 	NP_DOING_RUNS,
@@ -23,10 +24,12 @@ enum np_doing_what {
 
 struct np_doing {
 	bool is_open;
-	int why;               /* errno, where it can't be looked at; 0 */
-	int stat_fd, where_fd; /* files of the thread's; -1: not open */
-	bool by_call;          /* the second names a system call, else a place in the kernel */
+	int why;                        /* errno, where it can't be looked at; 0 */
+	int time_fd, stat_fd, where_fd; /* files of the thread's; negative: not open */
+	bool by_call; /* the last names a system call, else a place in the kernel */
 	uint64_t looks, seen[NP_DOING_KINDS];
+	int cpu; /* at the last np_doing_did(); -1 */
+	struct np_thread_time time;
 };
 
 /* Of that thread (gettid(2)). root: of proc, "" in earnest. */
@@ -35,8 +38,11 @@ void np_doing_open(struct np_doing *d, const char *root, int thread);
 /* Look. blocked: what it is taken to do where the kernel tells only that it is blocked. */
 void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 
-/* The processor that it runs on, or ran on last; -1: that can't be told. */
-int np_doing_processor(const struct np_doing *d);
+/*
+ * What it had of a processor since that was asked last; d->cpu is where it runs now, or ran last.
+ * False: that can't be told, or it is not open.
+ */
+bool np_doing_did(struct np_doing *d, struct np_thread_time *did);
 
 /* As thread.looks and thread.seen_*: nothing where nobody looked. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);

@@ -20,6 +20,40 @@ path_of(char path[PATH_MAX], const char *root, const char *fmt, va_list args)
 	return n < 0 || n >= PATH_MAX - at ? -ENAMETOOLONG : 0;
 }
 
+/* A descriptor, or a negative errno. */
+static int __attribute__((format(printf, 2, 0)))
+open_path(const char *root, const char *fmt, va_list args)
+{
+	char path[PATH_MAX];
+	int rc = path_of(path, root, fmt, args), fd;
+
+	if (rc != 0) {
+		return rc;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : -errno;
+}
+
+int
+np_file_open(const char *root, const char *path, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, path);
+	fd = open_path(root, path, args);
+	va_end(args);
+	return fd;
+}
+
+void
+np_file_close(int fd)
+{
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
 /* Fill what there is. Returns the bytes, or a negative errno. */
 static long
 read_up_to(int fd, char *out, size_t size)
@@ -46,17 +80,12 @@ read_up_to(int fd, char *out, size_t size)
 static long __attribute__((format(printf, 4, 0)))
 read_small(char *out, size_t size, const char *root, const char *fmt, va_list args)
 {
-	char path[PATH_MAX];
-	int rc = path_of(path, root, fmt, args), fd;
+	int fd = open_path(root, fmt, args);
 	long n;
 
 	out[0] = '\0';
-	if (rc != 0) {
-		return rc;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		return -errno;
+		return fd;
 	}
 	n = read_up_to(fd, out, size - 1);
 	close(fd);
@@ -162,19 +191,15 @@ read_whole(int fd, size_t *len, int *error)
 char *
 np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
 {
-	char full[PATH_MAX], *text;
 	va_list args;
+	char *text;
 	int fd;
 
 	va_start(args, path);
-	*error = -path_of(full, root, path, args);
+	fd = open_path(root, path, args);
 	va_end(args);
-	if (*error != 0) {
-		return NULL;
-	}
-	fd = open(full, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		*error = errno;
+		*error = -fd;
 		return NULL;
 	}
 	text = read_whole(fd, len, error);
@@ -192,30 +217,6 @@ np_file_again(char *out, size_t size, int fd)
 	} while (n < 0 && errno == EINTR);
 	out[n > 0 ? n : 0] = '\0';
 	return n < 0 ? -errno : n;
-}
-
-long
-np_file_again_whole(char *out, size_t size, int fd)
-{
-	size_t len = 0;
-
-	while (len < size - 1) {
-		ssize_t n = pread(fd, out + len, size - 1 - len, (off_t)len);
-
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0) {
-			out[0] = '\0';
-			return -errno;
-		}
-		if (n == 0) {
-			break;
-		}
-		len += (size_t)n;
-	}
-	out[len] = '\0';
-	return (long)len;
 }
 
 long

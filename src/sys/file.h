@@ -27,17 +27,15 @@ int np_file_number(int64_t *out, const char *root, const char *path, ...)
 char *np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A descriptor for np_file_again(), or a negative errno. Of those none is closed. */
+int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
+void np_file_close(int fd);
+
 /*
  * Of a file that is held open, from its beginning: up to size - 1 bytes, with a NUL behind them.
  * Returns the number of bytes, or a negative errno. A file of /proc that fits tells the present.
  */
 long np_file_again(char *out, size_t size, int fd);
-
-/*
- * The same of a file that the kernel gives in parts: of one with a record for each processor
- * (seq_file) a read has a page at most, whatever its size.
- */
-long np_file_again_whole(char *out, size_t size, int fd);
 
 /* Where a symbolic link leads, its last word alone: "virtio2" of "../../../virtio2". As above. */
 long np_file_link(char *out, size_t size, const char *root, const char *path, ...)

@@ -3,12 +3,9 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <limits.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +20,7 @@
 #include "base/text.h"
 #include "commit.h"
 #include "config.h"
+#include "sys/affinity.h"
 #include "sys/boot.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
@@ -331,71 +329,50 @@ frequency_facts(const char *root, unsigned cpu, const char *info, struct np_bag 
 static void
 steal_facts(const char *root, struct np_bag *into)
 {
-	static const char format[] = "cpu %lf %lf %lf %lf %lf %lf %lf %lf";
-	double v[8], total = 0;
-	char line[256];
-	long n = np_file_line(line, sizeof(line), root, "/proc/stat");
+	struct np_err err = { .sys = 0 };
+	struct np_cpu_times *t;
 
-	if (n < 0) {
-		unread(into, "host.cpu.steal_share", (int)-n, "/proc/stat");
-	} else if (sscanf(line, format, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) ==
-		   8) {
-		for (int i = 0; i < 8; i++) {
-			total += v[i];
-		}
-		np_bag_real(into, total > 0 ? v[7] / total : 0, "host.cpu.steal_share");
+	if (np_cpu_read(root, &t, &err) == NP_OK) {
+		np_bag_real(into, np_cpu_stolen(t), "host.cpu.steal_share");
 	} else {
-		unread(into, "host.cpu.steal_share", EBADMSG, "/proc/stat");
+		unread(into, "host.cpu.steal_share", err.sys != 0 ? err.sys : EBADMSG,
+		       "/proc/stat");
 	}
+	np_cpu_free(t);
 }
 
 /* Threads that want a processor; the one that asks is among those counted. */
 static void
 load_facts(const char *root, struct np_bag *into)
 {
-	char line[128], *end;
-	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
-	const char *at = line;
+	long running = np_cpu_load(root);
 
-	if (n < 0) {
-		unread(into, "host.load", (int)-n, "/proc/loadavg");
-		return;
-	}
-	/* "0.20 0.18 0.12 1/80 11206" */
-	for (int blanks = 0; blanks < 3 && at != NULL; blanks++) {
-		at = strchr(at, ' ');
-		at = at != NULL ? at + 1 : NULL;
-	}
-	running = at != NULL ? strtol(at, &end, 10) : 0;
-	if (at != NULL && end != at) {
-		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
+	if (running < 0) {
+		unread(into, "host.load", errno, "/proc/loadavg");
 	} else {
-		unread(into, "host.load", EBADMSG, "/proc/loadavg");
+		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
 	}
 }
 
 static void
 task_facts(struct np_bag *into)
 {
-	enum { MOST = NP_CPULIST_MOST };
+	enum { BITS = 8 * sizeof(unsigned long) };
 	struct np_cpulist l = { .root = "" };
-	cpu_set_t *set = CPU_ALLOC(MOST);
-	size_t size = CPU_ALLOC_SIZE(MOST);
 	char text[NP_BAG_TEXT];
+	struct np_cpus may;
 
-	if (set == NULL || sched_getaffinity(0, size, set) != 0) {
+	np_cpus_save(&may);
+	if (!may.known) {
 		np_bag_unread(into, strerror(errno), "host.task.cpus");
-	} else {
-		for (unsigned cpu = 0; cpu < MOST; cpu++) {
-			if (CPU_ISSET_S(cpu, size, set)) {
-				np_cpulist_set(&l, cpu);
-			}
+		return;
+	}
+	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
+		if ((may.words[cpu / BITS] >> cpu % BITS & 1) != 0) {
+			np_cpulist_set(&l, cpu);
 		}
-		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.task.cpus");
 	}
-	if (set != NULL) {
-		CPU_FREE(set);
-	}
+	np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.task.cpus");
 }
 
 /* 1, 0, or -1 with errno: systemd's folder for it tells at once, else the names of processes do. */
@@ -600,88 +577,6 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 	if (has_device) {
 		np_nic_end(&nic, into);
 	}
-}
-
-/* The two as IPv6 addresses, IPv4 ones mapped: the same host or not? */
-static bool
-is_same(const struct sockaddr *a, const struct sockaddr *b)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	const struct sockaddr *both[2] = { a, b };
-	uint8_t bytes[2][16];
-
-	for (int i = 0; i < 2; i++) {
-		if (both[i] == NULL) {
-			return false;
-		}
-		switch (both[i]->sa_family) {
-		case AF_INET6:
-			memcpy(bytes[i], &((const struct sockaddr_in6 *)both[i])->sin6_addr, 16);
-			break;
-		case AF_INET:
-			memcpy(bytes[i], mapped, 12);
-			memcpy(bytes[i] + 12, &((const struct sockaddr_in *)both[i])->sin_addr, 4);
-			break;
-		default:
-			return false;
-		}
-	}
-	return memcmp(bytes[0], bytes[1], 16) == 0;
-}
-
-/* All of 127.0.0.0/8 is lo's, mapped or not, though it has one address of it. */
-static bool
-is_loopback(const struct sockaddr *a)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
-
-	switch (a->sa_family) {
-	case AF_INET:
-		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-	case AF_INET6:
-		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
-		       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
-	default:
-		return false;
-	}
-}
-
-static uint32_t
-scope_of(const struct sockaddr *a)
-{
-	switch (a->sa_family) {
-	case AF_INET6:
-		return ((const struct sockaddr_in6 *)a)->sin6_scope_id;
-	default:
-		return 0;
-	}
-}
-
-int
-np_host_device(const struct sockaddr *address, char device[16])
-{
-	struct ifaddrs *all = NULL;
-
-	device[0] = '\0';
-	if (is_loopback(address)) {
-		snprintf(device, 16, "lo");
-		return 0;
-	}
-	if (scope_of(address) != 0 && if_indextoname(scope_of(address), device) != NULL) {
-		return 0; /* link-local addresses may be several interfaces' */
-	}
-	device[0] = '\0';
-	if (getifaddrs(&all) != 0) {
-		return -errno;
-	}
-	for (const struct ifaddrs *i = all; i != NULL && device[0] == '\0'; i = i->ifa_next) {
-		if (is_same(i->ifa_addr, address)) {
-			/* IPv4's may have a label behind the name: "eth0:1". */
-			snprintf(device, 16, "%.*s", (int)strcspn(i->ifa_name, ":"), i->ifa_name);
-		}
-	}
-	freeifaddrs(all);
-	return device[0] != '\0' ? 0 : -ENODEV;
 }
 
 bool

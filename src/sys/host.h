@@ -10,12 +10,6 @@
 
 #include "base/bag.h"
 
-/*
- * The interface that has this address; a loopback address has lo. device has room for IF_NAMESIZE.
- * Returns 0, or a negative errno and "" for device: -ENODEV, no interface has it.
- */
-int np_host_device(const struct sockaddr *address, char device[16]);
-
 /* "Plumbline 0.1.0 (f49d84c)": this program, its version, and the commit where it is known. */
 const char *np_host_program(void);
 

@@ -107,6 +107,20 @@ take_line(char *line, const struct whose *w, void (*each)(void *ctx, const struc
 }
 
 int
+np_irq_affinity(const char *root, int number)
+{
+	int fd = np_file_open(root, "/proc/irq/%d/effective_affinity_list", number);
+	char first[2];
+
+	/* It is empty where the chip does not tell. */
+	if (np_file_again(first, sizeof(first), fd) > 0 && first[0] != '\n') {
+		return fd;
+	}
+	np_file_close(fd);
+	return np_file_open(root, "/proc/irq/%d/smp_affinity_list", number);
+}
+
+int
 np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const struct np_irq *),
 	    void *ctx)
 {

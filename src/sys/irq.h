@@ -21,4 +21,10 @@ struct np_irq {
 int np_irq_each(const char *root, const char *device,
 		void (*each)(void *ctx, const struct np_irq *), void *ctx);
 
+/*
+ * The file that lists the processors which handle this interrupt, for np_file_again(): a
+ * descriptor, or a negative errno.
+ */
+int np_irq_affinity(const char *root, int number);
+
 #endif

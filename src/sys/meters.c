@@ -1,83 +1,24 @@
 #include "sys/meters.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/if_ether.h>
-#include <net/if_arp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/clock.h"
+#include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/irq.h"
-#include "sys/rtnl.h"
-
-static int __attribute__((format(printf, 2, 3))) open_file(const char *root, const char *fmt, ...)
-{
-	char path[PATH_MAX];
-	size_t used = (size_t)snprintf(path, sizeof(path), "%s", root);
-	va_list args;
-	int fd;
-
-	if (used >= sizeof(path)) {
-		return -ENAMETOOLONG;
-	}
-	va_start(args, fmt);
-	vsnprintf(path + used, sizeof(path) - used, fmt, args);
-	va_end(args);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd : -errno;
-}
-
-/* A descriptor, or -1 and the reason. */
-static int
-or_why(int fd, int *why)
-{
-	*why = fd < 0 ? -fd : 0;
-	return fd < 0 ? -1 : fd;
-}
 
 static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
 	struct np_meters *m = ctx;
-	int fd;
+	int fd = m->irqs < NP_METERS_IRQS ? np_irq_affinity(m->link.root, irq->number) : -1;
 
-	if (m->irqs == NP_METERS_IRQS) {
-		return;
-	}
-	fd = open_file(m->root, "/proc/irq/%d/effective_affinity_list", irq->number);
-	if (fd < 0) {
-		fd = open_file(m->root, "/proc/irq/%d/smp_affinity_list", irq->number);
-	}
 	if (fd >= 0) {
 		m->irq[m->irqs++].fd = fd;
-	}
-}
-
-/* Tests have no interface: what is below their root are files. */
-static void
-open_link(struct np_meters *m)
-{
-	struct np_rtnl_link link;
-	bool is_ours = m->root[0] != '\0';
-
-	if (!is_ours) {
-		m->rtnl = or_why(np_rtnl_open(), &m->link_why);
-	}
-	if (m->rtnl >= 0) {
-		m->link_why = -np_rtnl_link(m->rtnl, m->device, &link);
-		if (m->link_why == 0) {
-			m->link_header = link.type == ARPHRD_ETHER ? ETH_HLEN : 0;
-			is_ours = np_rtnl_is_in_sysfs(&link, m->device);
-		}
-	}
-	if (is_ours) {
-		(void)np_irq_each(m->root, m->device, add_irq, m);
 	}
 }
 
@@ -85,125 +26,126 @@ void
 np_meters_open(struct np_meters *m, const char *root, const char *device)
 {
 	memset(m, 0, sizeof(*m));
-	m->root = root;
-	m->rtnl = -1;
+	np_link_open(&m->link, root, device);
 	for (int i = 0; i < NP_METERS_CLOSE; i++) {
 		m->cpu[i].cpu = -1;
 	}
-	snprintf(m->device, sizeof(m->device), "%s", device);
-	m->stat_fd = or_why(open_file(root, "/proc/stat"), &m->stat_why);
-	m->pressure_fd = or_why(open_file(root, "/proc/pressure/cpu"), &m->pressure_why);
-	m->softnet_fd = or_why(open_file(root, "/proc/net/softnet_stat"), &m->softnet_why);
-	if (device[0] != '\0') {
-		open_link(m);
-	}
-}
-
-static void
-shut(int fd)
-{
-	if (fd >= 0) {
-		close(fd);
+	m->pressure_fd = np_file_open(root, "/proc/pressure/cpu");
+	if (m->link.in_sysfs) {
+		(void)np_irq_each(root, m->link.device, add_irq, m);
 	}
 }
 
 void
 np_meters_close(struct np_meters *m)
 {
-	shut(m->stat_fd);
-	shut(m->pressure_fd);
-	shut(m->softnet_fd);
-	shut(m->rtnl);
+	np_cpu_free(m->before.cpus);
+	np_cpu_free(m->now.cpus);
+	np_file_close(m->pressure_fd);
+	np_link_close(&m->link);
 	for (unsigned i = 0; i < m->irqs; i++) {
-		shut(m->irq[i].fd);
+		np_file_close(m->irq[i].fd);
 	}
-	for (int i = 0; i < NP_METERS_CLOSE; i++) {
-		if (m->cpu[i].cpu >= 0) {
-			shut(m->cpu[i].khz_fd);
-			shut(m->cpu[i].core_fd);
-			shut(m->cpu[i].package_fd);
+	for (int i = 0; i < NP_METERS_CLOSE && m->cpu[i].cpu >= 0; i++) {
+		np_file_close(m->cpu[i].khz_fd);
+		np_file_close(m->cpu[i].core_fd);
+		np_file_close(m->cpu[i].package_fd);
+	}
+}
+
+/* --- readers -----------------------------------------------------------------------------------
+ */
+
+/*
+ * A line for each processor that is online, in hexadecimal; the 13th column, of kernels since 5.10,
+ * says which one.
+ */
+int
+np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx)
+{
+	size_t len;
+	int error;
+	char *text = np_file_all(&len, &error, root, "/proc/net/softnet_stat"), *rest = NULL;
+	unsigned line_no = 0;
+
+	if (text == NULL) {
+		return -error;
+	}
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest), line_no++) {
+		uint64_t column[13] = { 0 };
+		unsigned n = 0;
+		char *at = line, *end;
+
+		for (; n < 13; n++, at = end) {
+			column[n] = strtoull(at, &end, 16);
+			if (end == at) {
+				break;
+			}
+		}
+		if (n >= 3) {
+			each(ctx,
+			     &(struct np_softnet){ .cpu = n == 13 ? (unsigned)column[12] : line_no,
+						   .processed = column[0],
+						   .dropped = column[1],
+						   .squeezed = column[2] });
 		}
 	}
+	free(text);
+	return 0;
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" */
+int
+np_pressure_read(int fd, uint64_t *some_us)
+{
+	char text[256];
+	long n = np_file_again(text, sizeof(text), fd);
+	const char *total = strstr(text, "total=");
+
+	if (n < 0 || strncmp(text, "some ", 5) != 0 || total == NULL) {
+		return n < 0 ? (int)n : -EINVAL;
+	}
+	*some_us = strtoull(total + strlen("total="), NULL, 10);
+	return 0;
 }
 
 /* --- a look ------------------------------------------------------------------------------------
  */
 
-/* Read again what is open; false when there is nothing. */
-static bool
-again(struct np_meters *m, int fd, int *why)
+static int
+look_at_cpus(const struct np_meters *m, struct np_meters_seen *out)
 {
-	long n = fd >= 0 ? np_file_again_whole(m->text, NP_METERS_TEXT, fd) : 0;
+	struct np_err err = { .sys = 0 };
 
-	if (n < 0) {
-		*why = (int)-n;
-	}
-	return n > 0;
+	return np_cpu_read(m->link.root, &out->cpus, &err) == NP_OK ? 0
+	       : err.sys != 0                                       ? err.sys
+								    : EINVAL;
 }
 
-/* "cpu3 user nice system idle iowait irq softirq steal ..." */
-static void
-take_cpu(const char *line, struct np_meters_seen *out)
+static int
+look_at_pressure(const struct np_meters *m, struct np_meters_seen *out)
 {
-	uint64_t column[8] = { 0 };
-	char *at;
-	unsigned long cpu = strtoul(line, &at, 10);
+	uint64_t us = 0;
+	int rc = m->pressure_fd < 0 ? m->pressure_fd : np_pressure_read(m->pressure_fd, &us);
 
-	for (int i = 0; i < 8; i++) {
-		column[i] = strtoull(at, &at, 10);
-	}
-	if (cpu < NP_METERS_CPUS) {
-		out->user[cpu] = column[0] + column[1];
-		out->idle[cpu] = column[3] + column[4];
-		out->steal[cpu] = column[7];
-	}
+	out->stalled_us = rc == 0 ? (int64_t)us : -1;
+	return -rc;
 }
 
 static void
-look_at_cpus(struct np_meters *m, struct np_meters_seen *out)
+add_squeezed(void *ctx, const struct np_softnet *s)
 {
-	if (!again(m, m->stat_fd, &m->stat_why)) {
-		return;
-	}
-	for (const char *line = m->text; strncmp(line, "cpu", 3) == 0;) {
-		const char *end = strchr(line, '\n');
-
-		if (end == NULL) {
-			return; /* cut by the end of the buffer */
-		}
-		if (line[3] != ' ') {
-			take_cpu(line + 3, out);
-		}
-		line = end + 1;
-	}
+	*(int64_t *)ctx += (int64_t)s->squeezed;
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" */
-static void
-look_at_pressure(struct np_meters *m, struct np_meters_seen *out)
+static int
+look_at_softnet(const struct np_meters *m, struct np_meters_seen *out)
 {
-	const char *at =
-	    again(m, m->pressure_fd, &m->pressure_why) ? strstr(m->text, "total=") : NULL;
+	int rc = np_softnet_each(m->link.root, add_squeezed, &out->squeezed);
 
-	out->stalled_us = at != NULL ? strtoll(at + strlen("total="), NULL, 10) : -1;
-}
-
-/* The third column of each processor's line, in hexadecimal. */
-static void
-look_at_softnet(struct np_meters *m, struct np_meters_seen *out)
-{
-	out->squeezed = -1;
-	if (!again(m, m->softnet_fd, &m->softnet_why)) {
-		return;
-	}
-	out->squeezed = 0;
-	for (char *line = m->text; line != NULL && *line != '\0';) {
-		strtoull(line, &line, 16);
-		strtoull(line, &line, 16);
-		out->squeezed += (int64_t)strtoull(line, &line, 16);
-		line = strchr(line, '\n');
-		line = line != NULL ? line + 1 : NULL;
-	}
+	out->squeezed = rc == 0 ? out->squeezed : -1;
+	return -rc;
 }
 
 static void
@@ -227,6 +169,7 @@ static struct np_meters_cpu *
 place_of(struct np_meters *m, int cpu)
 {
 	static const char at[] = "/sys/devices/system/cpu/cpu%d/%s";
+	const char *root = m->link.root;
 
 	for (int i = 0; i < NP_METERS_CLOSE; i++) {
 		struct np_meters_cpu *c = &m->cpu[i];
@@ -236,11 +179,11 @@ place_of(struct np_meters *m, int cpu)
 		}
 		if (c->cpu < 0) {
 			c->cpu = cpu;
-			c->khz_fd = open_file(m->root, at, cpu, "cpufreq/scaling_cur_freq");
+			c->khz_fd = np_file_open(root, at, cpu, "cpufreq/scaling_cur_freq");
 			c->core_fd =
-			    open_file(m->root, at, cpu, "thermal_throttle/core_throttle_count");
+			    np_file_open(root, at, cpu, "thermal_throttle/core_throttle_count");
 			c->package_fd =
-			    open_file(m->root, at, cpu, "thermal_throttle/package_throttle_count");
+			    np_file_open(root, at, cpu, "thermal_throttle/package_throttle_count");
 			return c;
 		}
 	}
@@ -272,25 +215,19 @@ look_closely(struct np_meters *m, uint64_t near)
 	}
 }
 
-static void
-look_at_link(struct np_meters *m, struct np_meters_seen *out)
+static int
+look_at_link(const struct np_meters *m, struct np_meters_seen *out)
 {
-	struct np_rtnl_link link;
+	const struct np_link *l = &m->link;
 	int rc;
 
-	if (m->rtnl < 0 || m->link_why != 0) {
-		return;
+	if (l->device[0] == '\0') {
+		return 0;
 	}
-	rc = np_rtnl_link(m->rtnl, m->device, &link);
-	if (rc != 0 || !link.has_stats) {
-		m->link_why = rc != 0 ? -rc : EOPNOTSUPP;
-		return;
-	}
-	out->has_link = true;
-	out->in_bytes = link.stats.rx_bytes;
-	out->in_packets = link.stats.rx_packets;
-	out->out_bytes = link.stats.tx_bytes;
-	out->out_packets = link.stats.tx_packets;
+	/* Files may be those of another network namespace. */
+	rc = l->rtnl < 0 && l->root[0] == '\0' ? l->rtnl : np_link_count(l, &out->link);
+	out->has_link = rc == 0;
+	return -rc;
 }
 
 /* Taken twice where something came between the two readings: a step is what it is to show. */
@@ -313,39 +250,38 @@ ahead(void)
 }
 
 void
-np_meters_look(struct np_meters *m, uint64_t near, struct np_meters_seen *out)
+np_meters_look(struct np_meters *m, uint64_t near)
 {
-	char text[NP_METERS_TEXT];
+	struct np_meters_seen *now = &m->now;
 
-	m->text = text;
-	memset(out, 0, sizeof(*out));
-	out->at_ns = np_now();
-	look_at_link(m, out); /* first, and what is the test's own last: the caller's */
-	out->ahead_ns = ahead();
-	look_at_cpus(m, out);
-	look_at_pressure(m, out);
-	look_at_softnet(m, out);
+	np_cpu_free(m->before.cpus);
+	m->before = *now;
+	memset(now, 0, sizeof(*now));
+	now->at_ns = np_now();
+	m->why[NP_METER_LINK] = look_at_link(m, now); /* first, and what is the test's own last */
+	now->ahead_ns = ahead();
+	m->why[NP_METER_CPUS] = look_at_cpus(m, now);
+	m->why[NP_METER_PRESSURE] = look_at_pressure(m, now);
+	m->why[NP_METER_SOFTNET] = look_at_softnet(m, now);
 	look_at_irqs(m);
-	out->irqs_moved = m->irqs_moved;
+	now->irqs_moved = m->irqs_moved;
 	look_closely(m, near);
-	m->text = NULL;
-	out->took_ns = np_now() - out->at_ns;
+	now->took_ns = np_now() - now->at_ns;
 }
 
 void
 np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_bag *into)
 {
-	const struct {
-		const char *name;
-		int why;
-	} all[] = { { "steal", m->stat_why },
-		    { "pressure", m->pressure_why },
-		    { "squeezed", m->softnet_why },
-		    { "foreign", m->link_why } };
+	static const char *const names[NP_METERS] = {
+		[NP_METER_CPUS] = "steal",
+		[NP_METER_PRESSURE] = "pressure",
+		[NP_METER_SOFTNET] = "squeezed",
+		[NP_METER_LINK] = "foreign",
+	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i].why != 0) {
-			np_bag_unread(into, strerror(all[i].why), "%s.%s", prefix, all[i].name);
+	for (int i = 0; i < NP_METERS; i++) {
+		if (m->why[i] != 0) {
+			np_bag_unread(into, strerror(m->why[i]), "%s.%s", prefix, names[i]);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * What a machine does beside a test, looked at often: files are opened once and read again. Each
- * meter that this machine does not have says so, and the others go on without it.
+ * What a machine does beside a test, looked at often. Each meter that this machine does not have
+ * says so, and the others go on without it.
  */
 #ifndef NP_SYS_METERS_H
 #define NP_SYS_METERS_H
@@ -9,18 +9,17 @@
 #include <stdint.h>
 
 #include "base/bag.h"
+#include "sys/link.h"
 
 enum {
-	NP_METERS_CPUS = 256,     /* processors whose time is looked at, by their number */
-	NP_METERS_CLOSE = 4,      /* of those a test runs on, whose frequency is */
-	NP_METERS_IRQS = 16,      /* lines of the interface */
-	NP_METERS_TEXT = 32 << 10 /* of a file, as far as it is read */
+	NP_METERS_CLOSE = 4, /* processors that a test runs on, whose frequency is looked at */
+	NP_METERS_IRQS = 16  /* lines of the interface */
 };
 
 /* A processor's frequency, and how often it was throttled. */
 struct np_meters_cpu {
 	int cpu;                         /* -1: the place is free */
-	int khz_fd, core_fd, package_fd; /* -1: it has no such file */
+	int khz_fd, core_fd, package_fd; /* negative: it has no such file */
 	bool near;                       /* the test ran there at the last look: */
 	uint64_t khz, throttled;
 };
@@ -32,33 +31,30 @@ struct np_meters_irq {
 
 /* All that was seen in one look. Counters grow; -1: not told. */
 struct np_meters_seen {
-	uint64_t at_ns, took_ns;        /* when the look began, how long it took */
-	uint64_t steal[NP_METERS_CPUS]; /* ticks (proc_stat(5)) */
-	uint64_t user[NP_METERS_CPUS];  /* programs in user mode, nice ones, too */
-	uint64_t idle[NP_METERS_CPUS];  /* waiting for I/O is idle here */
-	int64_t stalled_us;             /* some thread waited for a processor (PSI) */
-	int64_t squeezed;               /* softirqs that left packets for the next one */
-	uint64_t irqs_moved;            /* interrupts of the interface to other processors */
-	int64_t ahead_ns;               /* CLOCK_REALTIME less CLOCK_MONOTONIC */
-	bool has_link;                  /* what the interface counted: */
-	uint64_t in_bytes, in_packets, out_bytes, out_packets;
+	uint64_t at_ns, took_ns;   /* when the look began, how long it took */
+	struct np_cpu_times *cpus; /* NULL: not told */
+	int64_t stalled_us;        /* some thread waited for a processor (PSI) */
+	int64_t squeezed;          /* softirqs that left packets for the next one */
+	uint64_t irqs_moved;       /* interrupts of the interface to other processors */
+	int64_t ahead_ns;          /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	bool has_link;
+	struct rtnl_link_stats64 link; /* what the interface counted, then */
 };
 
+enum { NP_METER_CPUS, NP_METER_PRESSURE, NP_METER_SOFTNET, NP_METER_LINK, NP_METERS };
+
 struct np_meters {
-	const char *root;                                  /* of proc and sys, "" in earnest */
-	char device[16];                                   /* "": none */
-	int stat_fd, pressure_fd, softnet_fd;              /* -1: not open */
-	int rtnl;                                          /* -1 */
-	int stat_why, pressure_why, softnet_why, link_why; /* errno; 0 */
-	unsigned link_header; /* bytes of the link layer that the interface counts */
+	struct np_link link;
+	int pressure_fd;    /* or a negative errno */
+	int why[NP_METERS]; /* it tells nothing: errno; 0 */
 	uint64_t irqs_moved;
 	struct np_meters_cpu cpu[NP_METERS_CLOSE];
 	struct np_meters_irq irq[NP_METERS_IRQS];
 	unsigned irqs;
-	char *text; /* during a look: a file's, of NP_METERS_TEXT bytes */
+	struct np_meters_seen before, now; /* the last two looks */
 };
 
-/* Open them. The device may be "". Also in a confined process. */
+/* Open them. The device may be "". Also in a confined process. Root and device have to last. */
 void np_meters_open(struct np_meters *m, const char *root, const char *device);
 void np_meters_close(struct np_meters *m);
 
@@ -66,9 +62,24 @@ void np_meters_close(struct np_meters *m);
  * Look. `near` says on which processors the test runs, a bit for each of the first 63: there the
  * frequency is looked at, too (m->cpu).
  */
-void np_meters_look(struct np_meters *m, uint64_t near, struct np_meters_seen *out);
+void np_meters_look(struct np_meters *m, uint64_t near);
 
 /* Why a meter tells nothing, as unread values of those names behind the prefix. */
 void np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_bag *into);
+
+/* ---- The same readers, for who looks seldom ---- */
+
+/* What a processor's softirqs did (proc_net softnet_stat): 32-bit counters. */
+struct np_softnet {
+	unsigned cpu;
+	uint64_t processed, dropped, squeezed;
+};
+
+/* Call `each` for all processors. 0, or a negative errno. */
+int
+np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx);
+
+/* For how long somebody waited, by an open file of /proc/pressure. 0, or a negative errno. */
+int np_pressure_read(int fd, uint64_t *some_us);
 
 #endif

@@ -3,22 +3,25 @@
 #include <ctype.h>
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <net/if.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sys/cpu.h"
 #include "sys/ethtool.h"
 #include "sys/file.h"
 #include "sys/irq.h"
+#include "sys/link.h"
+#include "sys/meters.h"
 #include "sys/rtnl.h"
 #include "sys/tc.h"
+
+/* What is stored in an element of an array is not leaked: see base/bag.c. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
 
 enum {
 	NAME = 80,     /* of a counter, with the source's */
@@ -43,15 +46,13 @@ static const struct {
 };
 
 struct counter {
-	size_t name; /* in the list's text */
+	char *name;
 	uint64_t value;
 };
 
 /* The counters of one source at one moment. */
 struct list {
 	int why; /* errno that it could not be read for; 0: it was, or does not apply */
-	char *text;
-	size_t text_len, text_room;
 	struct counter *at;
 	size_t count, room;
 };
@@ -61,22 +62,15 @@ struct reading {
 	struct list list[SOURCES];
 	struct np_cpu_times *cpus;
 	int cpu_why;
-	bool has_backlog;
-	uint32_t backlog; /* bytes in the qdisc: no counter */
-	int tc_why;       /* as why, of traffic control */
+	int tc_why; /* as why, of traffic control */
 	struct np_tc tc;
 };
 
 struct np_moved {
-	char root[256], device[IF_NAMESIZE];
-	bool own_root;      /* the root is that of tests: only files are looked at */
-	int inet, rtnl;     /* sockets, or negative errnos; 0: not wanted */
-	bool sysfs_is_ours; /* of this network namespace */
-	char *names;        /* of the driver's counters */
+	struct np_link link;
+	char *names; /* of the driver's counters */
 	size_t name_count;
 	int names_why;
-	unsigned type;
-	uint32_t mtu;
 	struct reading from;
 };
 
@@ -84,20 +78,20 @@ struct np_moved {
  */
 
 static bool
-make_room(void **at, size_t *room, size_t need, size_t each)
+make_room(struct list *l)
 {
-	size_t more = *room * 2 > need ? *room * 2 : need + 64;
-	void *fresh;
+	size_t room = l->room == 0 ? 64 : 2 * l->room;
+	struct counter *more;
 
-	if (need <= *room) {
+	if (l->count < l->room) {
 		return true;
 	}
-	fresh = realloc(*at, more * each);
-	if (fresh != NULL) {
-		*at = fresh;
-		*room = more;
+	more = realloc(l->at, room * sizeof(*more));
+	if (more != NULL) {
+		l->at = more;
+		l->room = room;
 	}
-	return fresh != NULL;
+	return more != NULL;
 }
 
 /* What names of values may not hold becomes '_' (base/bag.h). */
@@ -125,32 +119,23 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 	va_start(args, fmt);
 	len = vsnprintf(name, sizeof(name), fmt, args);
 	va_end(args);
-	if (len <= 0 || len >= NAME ||
-	    !make_room((void **)&l->text, &l->text_room, l->text_len + (size_t)len + 1, 1) ||
-	    !make_room((void **)&l->at, &l->room, l->count + 1, sizeof(l->at[0]))) {
+	if (len <= 0 || len >= NAME || !make_room(l)) {
 		return;
 	}
 	make_name_good(name);
-	memcpy(l->text + l->text_len, name, (size_t)len + 1);
-	l->at[l->count++] = (struct counter){ .name = l->text_len, .value = value };
-	l->text_len += (size_t)len + 1;
-}
-
-static const char *
-name_of(const struct list *l, size_t i)
-{
-	return l->text + l->at[i].name;
+	l->at[l->count] = (struct counter){ .name = strdup(name), .value = value };
+	l->count += l->at[l->count].name != NULL;
 }
 
 /* The counter of that name; it mostly stands where it stood before. */
 static const struct counter *
 find(const struct list *l, const char *name, size_t guess)
 {
-	if (guess < l->count && strcmp(name_of(l, guess), name) == 0) {
+	if (guess < l->count && strcmp(l->at[guess].name, name) == 0) {
 		return &l->at[guess];
 	}
 	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(name_of(l, i), name) == 0) {
+		if (strcmp(l->at[i].name, name) == 0) {
 			return &l->at[i];
 		}
 	}
@@ -160,7 +145,9 @@ find(const struct list *l, const char *name, size_t guess)
 static void
 clear(struct list *l)
 {
-	free(l->text);
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->at[i].name);
+	}
 	free(l->at);
 	memset(l, 0, sizeof(*l));
 }
@@ -239,36 +226,12 @@ parse_columns(char *text, struct list *l)
 	}
 }
 
-/*
- * A line for each processor that is online, in hexadecimal; the 13th column, of kernels since 5.10,
- * says which one.
- */
 static void
-parse_softnet(char *text, struct list *l)
+take_softnet(void *ctx, const struct np_softnet *s)
 {
-	char *rest = NULL;
-	unsigned line_no = 0;
-
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		uint64_t column[13] = { 0 };
-		unsigned n = 0, id;
-		char *at = line, *end;
-
-		for (; n < 13; n++, at = end) {
-			column[n] = strtoull(at, &end, 16);
-			if (end == at) {
-				break;
-			}
-		}
-		id = n == 13 ? (unsigned)column[12] : line_no;
-		line_no++;
-		if (n >= 3) {
-			add(l, column[0], "%u.processed", id);
-			add(l, column[1], "%u.dropped", id);
-			add(l, column[2], "%u.time_squeeze", id);
-		}
-	}
+	add(ctx, s->processed, "%u.processed", s->cpu);
+	add(ctx, s->dropped, "%u.dropped", s->cpu);
+	add(ctx, s->squeezed, "%u.time_squeeze", s->cpu);
 }
 
 static void
@@ -276,7 +239,7 @@ read_text(const struct np_moved *m, struct list *l, const char *path,
 	  void (*parse)(char *, struct list *))
 {
 	size_t len;
-	char *text = np_file_all(&len, &l->why, m->root, "%s", path);
+	char *text = np_file_all(&len, &l->why, m->link.root, "%s", path);
 
 	if (text != NULL) {
 		parse(text, l);
@@ -294,7 +257,7 @@ take_irq(void *ctx, const struct np_irq *irq)
 	snprintf(name, sizeof(name), "%s", irq->name);
 	make_name_good(name);
 	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(name_of(l, i), name) == 0) {
+		if (strcmp(l->at[i].name, name) == 0) {
 			l->at[i].value += irq->count;
 			return;
 		}
@@ -305,82 +268,44 @@ take_irq(void *ctx, const struct np_irq *irq)
 static void
 read_irqs(const struct np_moved *m, struct list *l)
 {
-	int rc = m->sysfs_is_ours ? np_irq_each(m->root, m->device, take_irq, l) : -ENOENT;
+	int rc =
+	    m->link.in_sysfs ? np_irq_each(m->link.root, m->link.device, take_irq, l) : -ENOENT;
 
 	l->why = rc == -ENOENT ? 0 : -rc; /* no hardware, no interrupts */
 }
 
-/* The names in sysfs are the members'. */
-#define STAT(name)                                                                                 \
-	{                                                                                          \
-#name, offsetof(struct rtnl_link_stats64, name)                                    \
-	}
-static const struct {
-	const char *name;
-	size_t at;
-} nic_counters[] = {
-	STAT(rx_packets),       STAT(tx_packets),          STAT(rx_bytes),
-	STAT(tx_bytes),         STAT(rx_errors),           STAT(tx_errors),
-	STAT(rx_dropped),       STAT(tx_dropped),          STAT(multicast),
-	STAT(collisions),       STAT(rx_length_errors),    STAT(rx_over_errors),
-	STAT(rx_crc_errors),    STAT(rx_frame_errors),     STAT(rx_fifo_errors),
-	STAT(rx_missed_errors), STAT(tx_aborted_errors),   STAT(tx_carrier_errors),
-	STAT(tx_fifo_errors),   STAT(tx_heartbeat_errors), STAT(tx_window_errors),
-};
-enum { NIC_COUNTERS = sizeof(nic_counters) / sizeof(nic_counters[0]) };
-
 static void
-read_nic_files(const struct np_moved *m, struct list *l)
+read_nic(const struct np_moved *m, struct list *l)
 {
-	for (size_t i = 0; i < NIC_COUNTERS; i++) {
-		int64_t v;
-		int rc = np_file_number(&v, m->root, "/sys/class/net/%s/statistics/%s", m->device,
-					nic_counters[i].name);
+	struct rtnl_link_stats64 stats;
+	const char *name;
+	uint64_t v;
 
-		if (rc == 0) {
-			add(l, (uint64_t)v, "%s", nic_counters[i].name);
-		} else if (i == 0) {
-			l->why = -rc;
-			return;
-		}
+	l->why = -np_link_count(&m->link, &stats);
+	for (size_t i = 0; l->why == 0 && (name = np_link_counter(&stats, i, &v)) != NULL; i++) {
+		add(l, v, "%s", name);
 	}
 }
 
-/* The kernel gives all of them, and the right namespace's, in one answer. */
 static void
-read_nic(const struct np_moved *m, struct reading *r)
+read_tc(const struct np_moved *m, struct reading *r)
 {
-	struct list *nic = &r->list[NIC], *queue = &r->list[QDISC];
-	struct np_rtnl_link link;
-	struct np_qdisc q;
-	int rc;
+	struct list *l = &r->list[QDISC];
+	const struct np_tc_item *root;
 
-	if (m->rtnl < 0) {
-		queue->why = -m->rtnl;
-		read_nic_files(m, nic);
+	if (m->link.rtnl < 0 || m->link.index == 0) {
+		l->why = m->link.rtnl < 0 ? -m->link.rtnl : ENODEV;
 		return;
 	}
-	rc = np_rtnl_link(m->rtnl, m->device, &link);
-	if (rc != 0) {
-		nic->why = queue->why = -rc;
-		return;
+	r->tc_why = -np_tc_read(m->link.rtnl, m->link.index, &r->tc);
+	root = np_tc_root(&r->tc);
+	if (root != NULL && root->has_queue) {
+		add(l, root->drops, "drops");
+		add(l, root->overlimits, "overlimits");
+		add(l, root->requeues, "requeues");
+	} else {
+		l->why = r->tc_why;
 	}
-	for (size_t i = 0; i < NIC_COUNTERS && link.has_stats; i++) {
-		uint64_t v;
-
-		memcpy(&v, (const char *)&link.stats + nic_counters[i].at, sizeof(v));
-		add(nic, v, "%s", nic_counters[i].name);
-	}
-	rc = np_rtnl_qdisc(m->rtnl, link.index, false, &q);
-	queue->why = rc == -ENOENT ? 0 : -rc;
-	if (rc == 0 && q.has_stats) {
-		add(queue, q.drops, "drops");
-		add(queue, q.overlimits, "overlimits");
-		add(queue, q.requeues, "requeues");
-		r->has_backlog = true;
-		r->backlog = q.backlog;
-	}
-	r->tc_why = -np_tc_read(m->rtnl, link.index, &r->tc);
 }
 
 static void
@@ -397,7 +322,8 @@ read_driver(const struct np_moved *m, struct list *l)
 		return;
 	}
 	values = calloc(m->name_count, sizeof(*values));
-	rc = values != NULL ? np_ethtool_stats(m->inet, m->device, values, m->name_count) : -ENOMEM;
+	rc = values != NULL ? np_ethtool_stats(m->link.inet, m->link.device, values, m->name_count)
+			    : -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < m->name_count; i++) {
 		add(l, values[i], "%s", m->names + i * NP_ETHTOOL_NAME);
 	}
@@ -408,8 +334,8 @@ read_driver(const struct np_moved *m, struct list *l)
 static void
 take_reading(const struct np_moved *m, struct reading *r)
 {
-	struct np_err err = { .code = NP_OK };
-	char proc[sizeof(m->root) + 8];
+	bool own_root = m->link.root[0] != '\0';
+	struct np_err err = { .sys = 0 };
 
 	memset(r, 0, sizeof(*r));
 	r->at_ns = np_now();
@@ -419,18 +345,16 @@ take_reading(const struct np_moved *m, struct reading *r)
 	if (r->list[SNMP6].why == ENOENT) {
 		r->list[SNMP6].why = 0; /* a kernel without IPv6 */
 	}
-	read_text(m, &r->list[SOFTNET], "/proc/net/softnet_stat", parse_softnet);
-	if (m->device[0] != '\0') {
+	r->list[SOFTNET].why = -np_softnet_each(m->link.root, take_softnet, &r->list[SOFTNET]);
+	if (m->link.device[0] != '\0') {
 		read_irqs(m, &r->list[IRQ]);
-		if (m->own_root) {
-			read_nic_files(m, &r->list[NIC]);
-		} else {
-			read_nic(m, r);
-			read_driver(m, &r->list[ETHTOOL]);
-		}
+		read_nic(m, &r->list[NIC]);
 	}
-	snprintf(proc, sizeof(proc), "%s/proc", m->root);
-	if (np_cpu_read(proc, &r->cpus, &err) != NP_OK) {
+	if (m->link.device[0] != '\0' && !own_root) {
+		read_tc(m, r);
+		read_driver(m, &r->list[ETHTOOL]);
+	}
+	if (np_cpu_read(m->link.root, &r->cpus, &err) != NP_OK) {
 		r->cpu_why = err.sys != 0 ? err.sys : EINVAL;
 	}
 }
@@ -448,25 +372,15 @@ free_reading(struct reading *r)
 /* --- two of them -------------------------------------------------------------------------------
  */
 
-/* What the driver and the interface are asked by. */
 static void
-open_device(struct np_moved *m)
+ask_names(struct np_moved *m)
 {
-	struct np_rtnl_link link;
-
-	m->rtnl = np_rtnl_open();
-	if (m->rtnl >= 0 && np_rtnl_link(m->rtnl, m->device, &link) == 0) {
-		m->sysfs_is_ours = np_rtnl_is_in_sysfs(&link, m->device);
-		m->type = link.type;
-		m->mtu = link.mtu;
-	}
-	m->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (m->inet < 0) {
-		m->names_why = errno;
+	if (m->link.inet < 0) {
+		m->names_why = -m->link.inet;
 		return;
 	}
-	m->names_why =
-	    -np_ethtool_names(m->inet, m->device, ETH_SS_STATS, &m->names, &m->name_count);
+	m->names_why = -np_ethtool_names(m->link.inet, m->link.device, ETH_SS_STATS, &m->names,
+					 &m->name_count);
 	if (m->names_why == EOPNOTSUPP) {
 		m->names_why = 0; /* a driver without counters of its own */
 		m->name_count = 0;
@@ -481,13 +395,9 @@ np_moved_begin(const char *root, const char *device)
 	if (m == NULL) {
 		return NULL;
 	}
-	snprintf(m->root, sizeof(m->root), "%s", root != NULL ? root : "");
-	snprintf(m->device, sizeof(m->device), "%s", device != NULL ? device : "");
-	m->own_root = m->root[0] != '\0';
-	m->sysfs_is_ours = m->own_root;
-	m->inet = m->rtnl = -1;
-	if (m->device[0] != '\0' && !m->own_root) {
-		open_device(m);
+	np_link_open(&m->link, root, device);
+	if (device[0] != '\0' && root[0] == '\0') {
+		ask_names(m);
 	}
 	take_reading(m, &m->from);
 	return m;
@@ -520,7 +430,7 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 		return;
 	}
 	for (size_t i = 0; i < to->count; i++) {
-		const char *name = name_of(to, i);
+		const char *name = to->at[i].name;
 		const struct counter *before = find(from, name, i);
 		uint64_t by;
 
@@ -581,13 +491,6 @@ put_cpus(const struct reading *from, const struct reading *to, struct np_bag *in
 	free(shares);
 }
 
-void
-np_moved_link(const struct np_moved *m, unsigned *type, uint32_t *mtu)
-{
-	*type = m != NULL ? m->type : 0;
-	*mtu = m != NULL ? m->mtu : 0;
-}
-
 static void
 put_tc(const struct reading *from, const struct reading *to, struct np_bag *into)
 {
@@ -603,6 +506,7 @@ put_tc(const struct reading *from, const struct reading *to, struct np_bag *into
 void
 np_moved_end(struct np_moved *m, struct np_bag *into)
 {
+	const struct np_tc_item *root;
 	struct reading to;
 
 	if (m == NULL) {
@@ -615,15 +519,11 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 		put_list(&m->from.list[s], &to.list[s], (enum source)s, into);
 	}
 	put_tc(&m->from, &to, into);
-	if (to.has_backlog) {
-		np_bag_int(into, to.backlog, "moved.qdisc.backlog_end");
+	root = np_tc_root(&to.tc);
+	if (root != NULL && root->has_queue) {
+		np_bag_int(into, root->backlog, "moved.qdisc.backlog_end");
 	}
-	if (m->inet >= 0) {
-		close(m->inet);
-	}
-	if (m->rtnl >= 0) {
-		close(m->rtnl);
-	}
+	np_link_close(&m->link);
 	free_reading(&m->from);
 	free_reading(&to);
 	free(m->names);

@@ -8,19 +8,14 @@
 
 #include "base/bag.h"
 
-#include <stdint.h>
-
 struct np_moved;
 
 /*
  * Read the counters. root: where proc and sys are mounted below ("" in earnest); device: the
- * interface ("" or NULL: none is looked at). NULL without memory; what can't be read is named in
- * the bag at the end.
+ * interface ("": none is looked at). Both have to last. NULL without memory; what can't be read is
+ * named in the bag at the end.
  */
 struct np_moved *np_moved_begin(const char *root, const char *device);
-
-/* The type of the interface (ARPHRD_*) and its MTU; 0 and 0 where they are not known. */
-void np_moved_link(const struct np_moved *m, unsigned *type, uint32_t *mtu);
 
 /* Read them again: what moved goes into the bag, m is freed. NULL is ignored. */
 void np_moved_end(struct np_moved *m, struct np_bag *into);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <net/if.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "sys/file.h"
 #include "sys/irq.h"
 #include "sys/rtnl.h"
+#include "sys/tc.h"
 
 enum { WATCH_MS = 10, QUEUES = 4096 };
 
@@ -40,58 +42,26 @@ put_unread(struct np_bag *into, const char *why, const char *const *names, size_
 static bool
 is_own_root(const struct np_nic *n)
 {
-	return n->root[0] != '\0';
+	return n->link.root[0] != '\0';
 }
 
 /* Packets of both directions so far. Returns 0 or an errno. */
 static int
 count_packets(const struct np_nic *n, uint64_t *out)
 {
-	struct np_rtnl_link link;
-	int64_t rx, tx;
-	int rc;
+	struct rtnl_link_stats64 stats;
+	int rc = np_link_count(&n->link, &stats);
 
-	if (n->rtnl >= 0) {
-		rc = np_rtnl_link(n->rtnl, n->device, &link);
-		*out = link.stats.rx_packets + link.stats.tx_packets;
-		return -rc;
-	}
-	rc = np_file_number(&rx, n->root, "/sys/class/net/%s/statistics/rx_packets", n->device);
-	if (rc == 0) {
-		rc = np_file_number(&tx, n->root, "/sys/class/net/%s/statistics/tx_packets",
-				    n->device);
-	}
-	*out = rc == 0 ? (uint64_t)rx + (uint64_t)tx : 0;
+	*out = rc == 0 ? stats.rx_packets + stats.tx_packets : 0;
 	return -rc;
 }
 
 void
 np_nic_begin(struct np_nic *n, const char *root, const char *device)
 {
-	struct np_rtnl_link link;
-
-	*n = (struct np_nic){ .root = root, .device = device, .rtnl = -ENOSYS, .inet = -ENOSYS };
-	n->sysfs_is_ours = is_own_root(n);
-	if (!is_own_root(n)) {
-		n->rtnl = np_rtnl_open();
-		n->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		n->inet = n->inet < 0 ? -errno : n->inet;
-		n->sysfs_is_ours = n->rtnl >= 0 && np_rtnl_link(n->rtnl, device, &link) == 0 &&
-				   np_rtnl_is_in_sysfs(&link, device);
-	}
+	np_link_open(&n->link, root, device);
 	n->packets_why = count_packets(n, &n->packets);
 	n->began_ns = np_now();
-}
-
-static void
-close_sockets(const struct np_nic *n)
-{
-	if (n->rtnl >= 0) {
-		close(n->rtnl);
-	}
-	if (n->inet >= 0) {
-		close(n->inet);
-	}
 }
 
 void
@@ -116,7 +86,7 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 						       (double)(now - n->began_ns),
 			    "host.nic.other_packets_per_s");
 	}
-	close_sockets(n);
+	np_link_close(&n->link);
 }
 
 /* --- what rtnetlink tells ----------------------------------------------------------------------
@@ -125,14 +95,15 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 static void
 qdisc_facts(const struct np_nic *n, const struct np_rtnl_link *link, struct np_bag *into)
 {
-	struct np_qdisc q;
-	int rc = np_rtnl_qdisc(n->rtnl, link->index, true, &q);
+	struct np_tc tc;
+	int rc = np_tc_queues(n->link.rtnl, link->index, &tc);
+	const struct np_tc_item *root = np_tc_root(&tc);
 
-	np_bag_text(into, rc == 0 && q.kind[0] != '\0' ? q.kind : link->qdisc, "host.nic.qdisc");
-	if (rc != 0 && rc != -ENOENT) {
+	np_bag_text(into, root != NULL ? root->kind : link->qdisc, "host.nic.qdisc");
+	if (rc != 0) {
 		np_bag_unread(into, strerror(-rc), "host.nic.qdisc.rate_bps");
-	} else if (rc == 0 && q.rate_bps > 0 && q.rate_bps <= INT64_MAX) {
-		np_bag_int(into, (int64_t)q.rate_bps, "host.nic.qdisc.rate_bps");
+	} else if (tc.root_rate_bps > 0 && tc.root_rate_bps <= INT64_MAX) {
+		np_bag_int(into, (int64_t)tc.root_rate_bps, "host.nic.qdisc.rate_bps");
 	}
 }
 
@@ -140,20 +111,27 @@ static void
 link_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct np_rtnl_link link;
-	int rc = np_rtnl_link(n->rtnl, n->device, &link);
+	int rc = np_rtnl_link(n->link.rtnl, n->link.device, &link);
+	static const char labs[] = "netlab rate=";
+	const size_t len = sizeof(labs) - 1;
+	int64_t rate;
 
 	if (rc != 0) {
 		put_unread(into, strerror(-rc), told_by_link, COUNT(told_by_link));
 		return;
 	}
 	np_bag_int(into, link.mtu, "host.nic.mtu");
+	rate = strncmp(link.alias, labs, len) == 0 ? strtoll(link.alias + len, NULL, 10) : 0;
+	if (rate > 0) {
+		np_bag_int(into, rate, "host.nic.link_rate_bps");
+	}
 	np_bag_int(into, (link.flags & IFF_UP) != 0 && link.carrier, "host.nic.up");
 	if (link.gso_max_size > 0) {
 		np_bag_int(into, link.gso_max_size, "host.nic.gso_max_size");
 		np_bag_int(into, link.gso_max_segs, "host.nic.gso_max_segs");
 	}
 	qdisc_facts(n, &link, into);
-	if (!n->sysfs_is_ours) {
+	if (!n->link.in_sysfs) {
 		np_bag_int(into, link.rx_queues, "host.nic.queues.rx");
 		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
 	}
@@ -223,13 +201,14 @@ offload_facts(const struct np_nic *n, struct np_bag *into)
 {
 	char *names = NULL;
 	size_t count = 0;
-	int rc = np_ethtool_names(n->inet, n->device, ETH_SS_FEATURES, &names, &count);
+	int rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names, &count);
 	bool *on = calloc(2 * count + 1, sizeof(*on));
 
 	if (rc == 0 && on == NULL) {
 		rc = -ENOMEM;
 	}
-	rc = rc == 0 ? np_ethtool_features(n->inet, n->device, on, on + count, count) : rc;
+	rc =
+	    rc == 0 ? np_ethtool_features(n->link.inet, n->link.device, on, on + count, count) : rc;
 	if (rc == 0) {
 		put_offloads(names, on, on + count, count, into);
 	} else {
@@ -244,7 +223,7 @@ ring_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct np_ethtool_coalesce c;
 	struct np_ethtool_ring ring;
-	int rc = np_ethtool_ring(n->inet, n->device, &ring);
+	int rc = np_ethtool_ring(n->link.inet, n->link.device, &ring);
 
 	if (rc == 0) {
 		np_bag_int(into, ring.rx, "host.nic.ring.rx");
@@ -254,7 +233,7 @@ ring_facts(const struct np_nic *n, struct np_bag *into)
 	} else {
 		np_bag_unread(into, strerror(-rc), "host.nic.ring");
 	}
-	rc = np_ethtool_coalesce(n->inet, n->device, &c);
+	rc = np_ethtool_coalesce(n->link.inet, n->link.device, &c);
 	if (rc == 0) {
 		np_bag_int(into, c.rx_usecs, "host.nic.coalesce.rx_usecs");
 		np_bag_int(into, c.rx_frames, "host.nic.coalesce.rx_frames");
@@ -276,7 +255,7 @@ static void
 speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
 {
 	struct np_ethtool_settings s;
-	int rc = np_ethtool_settings(n->inet, n->device, &s);
+	int rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
 
 	if (rc == 0 && makes_speed_up(driver)) {
 		np_bag_unread(into, "it has none: the driver reports an invented speed",
@@ -320,7 +299,8 @@ static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct np_ethtool_driver d = { .name = "" };
-	int rc = n->inet < 0 ? n->inet : np_ethtool_driver(n->inet, n->device, &d);
+	int rc =
+	    n->link.inet < 0 ? n->link.inet : np_ethtool_driver(n->link.inet, n->link.device, &d);
 
 	if (rc != 0 && rc != -EOPNOTSUPP) {
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
@@ -347,22 +327,22 @@ static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
 	struct np_cpulist *l = ctx;
+	int fd = np_irq_affinity(l->root, irq->number);
 	char list[256];
 
-	if (np_file_line(list, sizeof(list), l->root, "/proc/irq/%d/effective_affinity_list",
-			 irq->number) <= 0) {
-		np_file_line(list, sizeof(list), l->root, "/proc/irq/%d/smp_affinity_list",
-			     irq->number);
+	if (np_file_again(list, sizeof(list), fd) > 0) {
+		list[strcspn(list, "\n")] = '\0';
+		l->any = np_cpulist_add(l, list) || l->any;
 	}
-	l->any = np_cpulist_add(l, list) || l->any;
+	np_file_close(fd);
 }
 
 static void
 irq_facts(const struct np_nic *n, struct np_bag *into)
 {
-	struct np_cpulist l = { .root = n->root };
+	struct np_cpulist l = { .root = n->link.root };
 	char text[NP_BAG_TEXT];
-	int rc = np_irq_each(n->root, n->device, add_irq, &l);
+	int rc = np_irq_each(n->link.root, n->link.device, add_irq, &l);
 
 	if (rc == 0 && l.any) {
 		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
@@ -380,8 +360,8 @@ count_queues(const struct np_nic *n, const char *kind)
 	int i = 0;
 
 	do {
-		snprintf(path, sizeof(path), "%s/sys/class/net/%s/queues/%s-%d", n->root, n->device,
-			 kind, i);
+		snprintf(path, sizeof(path), "%s/sys/class/net/%s/queues/%s-%d", n->link.root,
+			 n->link.device, kind, i);
 	} while (stat(path, &st) == 0 && i++ < QUEUES);
 	return i;
 }
@@ -390,18 +370,16 @@ uint32_t
 np_nic_rx_queues(const char *root, const char *device)
 {
 	struct np_rtnl_link link = { .rx_queues = 0 };
-	uint32_t queues;
 	struct np_nic n;
 
-	np_nic_begin(&n, root, device);
-	if (n.sysfs_is_ours) {
-		queues = (uint32_t)count_queues(&n, "rx"); /* those in use */
-	} else {
-		queues =
-		    n.rtnl >= 0 && np_rtnl_link(n.rtnl, device, &link) == 0 ? link.rx_queues : 0;
+	np_link_open(&n.link, root, device);
+	if (n.link.in_sysfs) {
+		link.rx_queues = (uint32_t)count_queues(&n, "rx"); /* those in use */
+	} else if (n.link.rtnl >= 0) {
+		(void)np_rtnl_link(n.link.rtnl, device, &link);
 	}
-	close_sockets(&n);
-	return queues;
+	np_link_close(&n.link);
+	return link.rx_queues;
 }
 
 static void
@@ -417,8 +395,8 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 		np_bag_unread(into, "none in /sys/class/net", "host.nic.queues.rx");
 	}
 	irq_facts(n, into);
-	if (n->rtnl < 0) {
-		int rc = np_file_number(&v, n->root, "/sys/class/net/%s/mtu", n->device);
+	if (n->link.rtnl < 0) {
+		int rc = np_file_number(&v, n->link.root, "/sys/class/net/%s/mtu", n->link.device);
 
 		if (rc == 0) {
 			np_bag_int(into, v, "host.nic.mtu");
@@ -431,16 +409,16 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 void
 np_nic_facts(const struct np_nic *n, struct np_bag *into)
 {
-	np_bag_text(into, n->device, "host.nic.name");
-	if (n->rtnl >= 0) {
+	np_bag_text(into, n->link.device, "host.nic.name");
+	if (n->link.rtnl >= 0) {
 		link_facts(n, into);
 	} else if (!is_own_root(n)) {
-		put_unread(into, strerror(-n->rtnl), told_by_link, COUNT(told_by_link));
+		put_unread(into, strerror(-n->link.rtnl), told_by_link, COUNT(told_by_link));
 	}
 	if (!is_own_root(n)) {
 		driver_facts(n, into);
 	}
-	if (n->sysfs_is_ours || n->rtnl < 0) {
+	if (n->link.in_sysfs || n->link.rtnl < 0) {
 		sysfs_facts(n, into);
 	} else if (np_bag_string(into, "host.nic.bus") != NULL) {
 		np_bag_unread(into, "/sys/class/net shows another network namespace",

@@ -4,16 +4,14 @@
 #ifndef NP_SYS_NIC_H
 #define NP_SYS_NIC_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bag.h"
+#include "sys/link.h"
 
 /* An interface that is looked at; its counters, when that began. */
 struct np_nic {
-	const char *root, *device;
-	int rtnl, inet; /* sockets; negative errnos: what they tell is not to be had */
-	bool sysfs_is_ours;
+	struct np_link link;
 	uint64_t began_ns, packets;
 	int packets_why; /* errno */
 };

@@ -1,8 +1,6 @@
 #include "sys/rtnl.h"
 
 #include <errno.h>
-#include <linux/gen_stats.h>
-#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -11,8 +9,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/text.h"
-#include "sys/file.h"
 #include "sys/rtnl_parts.h"
 
 enum {
@@ -182,6 +178,7 @@ hear_link(void *ctx, const struct nlmsghdr *m)
 	np_rtnl_take(at[IFLA_CARRIER], &carrier, sizeof(carrier));
 	out->carrier = carrier != 0;
 	np_rtnl_take_text(at[IFLA_QDISC], out->qdisc, sizeof(out->qdisc));
+	np_rtnl_take_text(at[IFLA_IFALIAS], out->alias, sizeof(out->alias));
 	out->has_stats = np_rtnl_take(at[IFLA_STATS64], &out->stats, sizeof(out->stats));
 	if (np_rtnl_take(at[IFLA_ADDRESS], out->address, sizeof(out->address))) {
 		out->address_size = (unsigned)RTA_PAYLOAD(at[IFLA_ADDRESS]);
@@ -206,136 +203,8 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	return rc != 0 ? rc : answer(fd, RTM_NEWLINK, hear_link, out);
 }
 
-bool
-np_rtnl_is_in_sysfs(const struct np_rtnl_link *link, const char *device)
-{
-	char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
-	int64_t index;
-	size_t len = 0;
-
-	for (unsigned i = 0; i < link->address_size && i < sizeof(link->address); i++) {
-		len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
-				  link->address[i]);
-	}
-	return (link->flags & IFF_LOOPBACK) == 0 &&
-	       np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
-	       index == link->index &&
-	       np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >= 0 &&
-	       strcmp(here, there) == 0;
-}
-
-/* --- its root qdisc ----------------------------------------------------------------------------
+/* --- what traffic control and routes are asked by ------------------------------------------------
  */
-
-struct qdisc_heard {
-	struct np_qdisc *out;
-	int index;
-	uint32_t handle, htb_default; /* of htb, the class of what nothing else takes */
-};
-
-static uint64_t
-bits(uint64_t bytes)
-{
-	return bytes * 8;
-}
-
-/* The rate of tbf: 32 bits of it in the parameters, which a field of its own overrides. */
-uint64_t
-np_rtnl_tbf_rate(const struct rtattr *options)
-{
-	const struct rtattr *at[8];
-	struct tc_tbf_qopt parms = { .limit = 0 };
-	uint64_t rate = 0;
-
-	np_rtnl_sort_nested(options, at, 8);
-	np_rtnl_take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
-	return bits(np_rtnl_take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
-}
-
-static uint32_t
-htb_default(const struct rtattr *options)
-{
-	const struct rtattr *at[8];
-	struct tc_htb_glob init = { .version = 0 };
-
-	np_rtnl_sort_nested(options, at, 8);
-	np_rtnl_take(at[TCA_HTB_INIT], &init, sizeof(init));
-	return init.defcls;
-}
-
-static int
-hear_qdisc(void *ctx, const struct nlmsghdr *m)
-{
-	const struct rtattr *at[TCA_STATS2 + 1], *stats[TCA_STATS_QUEUE + 1];
-	const struct tcmsg *body = NLMSG_DATA(m);
-	struct gnet_stats_queue queue = { .drops = 0 };
-	struct qdisc_heard *h = ctx;
-
-	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) || body->tcm_ifindex != h->index ||
-	    body->tcm_parent != TC_H_ROOT) {
-		return 0;
-	}
-	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
-	np_rtnl_take_text(at[TCA_KIND], h->out->kind, sizeof(h->out->kind));
-	np_rtnl_sort_nested(at[TCA_STATS2], stats, TCA_STATS_QUEUE + 1);
-	h->out->has_stats = np_rtnl_take(stats[TCA_STATS_QUEUE], &queue, sizeof(queue));
-	if (h->out->has_stats) {
-		h->out->drops = queue.drops;
-		h->out->overlimits = queue.overlimits;
-		h->out->requeues = queue.requeues;
-		h->out->backlog = queue.backlog;
-	}
-	h->handle = body->tcm_handle;
-	if (strcmp(h->out->kind, "tbf") == 0) {
-		h->out->rate_bps = np_rtnl_tbf_rate(at[TCA_OPTIONS]);
-	} else if (strcmp(h->out->kind, "htb") == 0) {
-		h->htb_default = htb_default(at[TCA_OPTIONS]);
-	}
-	return 1;
-}
-
-uint64_t
-np_rtnl_htb_ceiling(const struct rtattr *options)
-{
-	const struct rtattr *at[16];
-	struct tc_htb_opt parms = { .quantum = 0 };
-	uint64_t ceiling = 0;
-
-	np_rtnl_sort_nested(options, at, 16);
-	np_rtnl_take(at[TCA_HTB_PARMS], &parms, sizeof(parms));
-	return bits(np_rtnl_take(at[TCA_HTB_CEIL64], &ceiling, sizeof(ceiling)) ? ceiling
-										: parms.ceil.rate);
-}
-
-/* What htb's default class may have at most; without one, the largest class below the root. */
-static int
-hear_class(void *ctx, const struct nlmsghdr *m)
-{
-	const struct rtattr *at[TCA_OPTIONS + 1];
-	const struct tcmsg *body = NLMSG_DATA(m);
-	struct qdisc_heard *h = ctx;
-	uint64_t ceiling;
-	bool is_default;
-
-	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) ||
-	    TC_H_MAJ(body->tcm_handle) != TC_H_MAJ(h->handle)) {
-		return 0;
-	}
-	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_OPTIONS + 1);
-	if (at[TCA_OPTIONS] == NULL) {
-		return 0;
-	}
-	ceiling = np_rtnl_htb_ceiling(at[TCA_OPTIONS]);
-	is_default = h->htb_default != 0 && TC_H_MIN(body->tcm_handle) == h->htb_default;
-	if (is_default) {
-		h->htb_default = UINT32_MAX; /* found: no other one counts */
-		h->out->rate_bps = ceiling;
-	} else if (h->htb_default == 0 && body->tcm_parent == TC_H_ROOT &&
-		   ceiling > h->out->rate_bps) {
-		h->out->rate_bps = ceiling;
-	}
-	return 1;
-}
 
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)
@@ -349,25 +218,6 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear 
 	rc = ask(fd, &q);
 	/* The kernel's numbers: what is got comes as what would be new. */
 	return rc != 0 ? rc : answer(fd, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
-}
-
-int
-np_rtnl_qdisc(int fd, int index, bool rate, struct np_qdisc *out)
-{
-	struct qdisc_heard heard = { .out = out, .index = index };
-	int rc;
-
-	memset(out, 0, sizeof(*out));
-	/* Asked for one alone, kernels since 6.8 answer only whoever listens to all changes. */
-	rc = np_rtnl_dump_tc(fd, RTM_GETQDISC, index, 0, hear_qdisc, &heard);
-	if (rc != 0) {
-		return rc;
-	}
-	if (rate && strcmp(out->kind, "htb") == 0) {
-		rc = np_rtnl_dump_tc(fd, RTM_GETTCLASS, index, 0, hear_class, &heard);
-		return rc == -ENOENT ? 0 : rc;
-	}
-	return 0;
 }
 
 int

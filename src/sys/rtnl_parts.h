@@ -43,10 +43,4 @@ struct np_rtnl_address {
 int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
 		  np_rtnl_hear *hear, void *ctx);
 
-/* Bits a second that tbf's options are about; 0: none. */
-uint64_t np_rtnl_tbf_rate(const struct rtattr *options);
-
-/* The most that an htb class may have, bits a second. */
-uint64_t np_rtnl_htb_ceiling(const struct rtattr *options);
-
 #endif

@@ -70,12 +70,50 @@ police_rate(const struct rtattr *options)
 	return 8 * (np_rtnl_take(at[POLICE_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
 }
 
+/* 32 bits of it are in the parameters, which a field of its own overrides. */
+static uint64_t
+tbf_rate(const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_TBF_RATE64 + 1];
+	struct tc_tbf_qopt parms = { .limit = 0 };
+	uint64_t rate = 0;
+
+	np_rtnl_sort_nested(options, at, TCA_TBF_RATE64 + 1);
+	np_rtnl_take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
+	return 8 * (np_rtnl_take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
+}
+
+/* The most that a class may have. */
+static uint64_t
+htb_ceiling(const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_HTB_CEIL64 + 1];
+	struct tc_htb_opt parms = { .quantum = 0 };
+	uint64_t rate = 0;
+
+	np_rtnl_sort_nested(options, at, TCA_HTB_CEIL64 + 1);
+	np_rtnl_take(at[TCA_HTB_PARMS], &parms, sizeof(parms));
+	return 8 * (np_rtnl_take(at[TCA_HTB_CEIL64], &rate, sizeof(rate)) ? rate : parms.ceil.rate);
+}
+
+/* The class of what nothing else takes; 0: none. */
+static uint32_t
+htb_default(const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_HTB_INIT + 1];
+	struct tc_htb_glob init = { .version = 0 };
+
+	np_rtnl_sort_nested(options, at, TCA_HTB_INIT + 1);
+	np_rtnl_take(at[TCA_HTB_INIT], &init, sizeof(init));
+	return init.defcls;
+}
+
 static const struct {
 	const char *kind;
 	uint64_t (*rate)(const struct rtattr *options); /* bits a second; 0: no limit */
 } shapers[] = {
-	{ "tbf", np_rtnl_tbf_rate }, { "netem", netem_rate },   { "cake", cake_rate },
-	{ "fq", fq_rate },           { "police", police_rate },
+	{ "tbf", tbf_rate }, { "netem", netem_rate },   { "cake", cake_rate },
+	{ "fq", fq_rate },   { "police", police_rate },
 };
 
 static uint64_t
@@ -101,12 +139,13 @@ take_counts(const struct rtattr *stats2, struct np_tc_item *item)
 
 	np_rtnl_sort_nested(stats2, at, TCA_STATS_MAX + 1);
 	np_rtnl_take(at[TCA_STATS_BASIC], &basic, sizeof(basic));
-	np_rtnl_take(at[TCA_STATS_QUEUE], &queue, sizeof(queue));
+	item->has_queue = np_rtnl_take(at[TCA_STATS_QUEUE], &queue, sizeof(queue));
 	item->bytes = basic.bytes;
 	item->packets = basic.packets;
 	item->drops = queue.drops;
 	item->overlimits = queue.overlimits;
 	item->requeues = queue.requeues;
+	item->backlog = queue.backlog;
 }
 
 /* A place for one more; NULL: there is no room. */
@@ -159,6 +198,34 @@ is_spare(const struct np_tc *tc, const struct np_tc_item *item)
 	       item->rate_bps == 0;
 }
 
+/* Of all classes of htb, for which there may be no room. The root is heard of before. */
+static void
+note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *const *at,
+	       bool is_class)
+{
+	char kind[32];
+	uint64_t rate;
+
+	np_rtnl_take_text(at[TCA_KIND], kind, sizeof(kind));
+	if (tc->in || at[TCA_OPTIONS] == NULL) {
+		return;
+	}
+	if (!is_class && body->tcm_parent == TC_H_ROOT) {
+		tc->root = body->tcm_handle;
+		tc->htb_default = strcmp(kind, "htb") == 0 ? htb_default(at[TCA_OPTIONS]) : 0;
+		tc->root_rate_bps = strcmp(kind, "tbf") == 0 ? tbf_rate(at[TCA_OPTIONS]) : 0;
+	}
+	if (!is_class || strcmp(kind, "htb") != 0 ||
+	    TC_H_MAJ(body->tcm_handle) != TC_H_MAJ(tc->root)) {
+		return;
+	}
+	rate = htb_ceiling(at[TCA_OPTIONS]);
+	if (tc->htb_default != 0 ? TC_H_MIN(body->tcm_handle) == tc->htb_default
+				 : body->tcm_parent == TC_H_ROOT && rate > tc->root_rate_bps) {
+		tc->root_rate_bps = rate;
+	}
+}
+
 static int
 hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
 {
@@ -166,6 +233,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	struct np_tc_item *item;
 
 	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, ATTRIBUTES);
+	note_root_rate(tc, body, at, is_class);
 	if (at[TCA_KIND] == NULL || (item = another(tc)) == NULL) {
 		return 0;
 	}
@@ -183,7 +251,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
 	item->rate_bps =
-	    is_class ? np_rtnl_htb_ceiling(at[TCA_OPTIONS]) : rate_of(item->kind, at[TCA_OPTIONS]);
+	    is_class ? htb_ceiling(at[TCA_OPTIONS]) : rate_of(item->kind, at[TCA_OPTIONS]);
 	if (is_spare(tc, item)) {
 		tc->left_out++;
 		return 1;
@@ -334,6 +402,7 @@ dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 	return rc == -ENOENT ? 0 : rc;
 }
 
+/* Asked for one alone, kernels since 6.8 answer only whoever listens to all changes. */
 static int
 read_queues(int fd, struct np_tc *tc)
 {
@@ -343,14 +412,19 @@ read_queues(int fd, struct np_tc *tc)
 }
 
 int
-np_tc_read(int fd, int index, struct np_tc *out)
+np_tc_queues(int fd, int index, struct np_tc *out)
 {
-	int rc;
-
 	memset(out, 0, sizeof(*out));
 	out->also = "";
 	out->index = index;
-	rc = read_queues(fd, out);
+	return read_queues(fd, out);
+}
+
+int
+np_tc_read(int fd, int index, struct np_tc *out)
+{
+	int rc = np_tc_queues(fd, index, out);
+
 	if (rc == 0 && out->count > 0) {
 		rc = dump(fd, RTM_GETTFILTER, 0, out); /* of the root, whose drops they are */
 	}
@@ -368,6 +442,19 @@ np_tc_read(int fd, int index, struct np_tc *out)
 		rc = read_queues(fd, out);
 	}
 	return rc;
+}
+
+const struct np_tc_item *
+np_tc_root(const struct np_tc *tc)
+{
+	for (size_t i = 0; i < tc->count; i++) {
+		const struct np_tc_item *item = &tc->at[i];
+
+		if (!item->is_class && !item->is_action && !item->in && item->parent == TC_H_ROOT) {
+			return item;
+		}
+	}
+	return NULL;
 }
 
 /* --- what moved ----------------------------------------------------------------------------------

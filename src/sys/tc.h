@@ -24,7 +24,8 @@ struct np_tc_item {
 	uint32_t handle, parent; /* of a qdisc or a class */
 	uint64_t rate_bps;       /* that it lets through at most; 0: no limit */
 	uint64_t bytes, packets;
-	uint32_t drops, overlimits, requeues;
+	bool has_queue; /* the kernel tells of: */
+	uint32_t drops, overlimits, requeues, backlog;
 };
 
 /* At one moment. A zeroed one is empty. */
@@ -37,10 +38,24 @@ struct np_tc {
 	size_t count;
 	size_t left_out; /* for want of room */
 	int ifb;         /* where what comes in is redirected to; 0: nowhere */
+
+	uint32_t root;        /* handle of the root queueing discipline; 0: none was seen */
+	uint32_t htb_default; /* its class of what nothing else takes; 0: none */
+	/*
+	 * What it lets through: tbf's rate; the ceiling of htb's default class or, without one, of
+	 * the largest below the root; 0: none.
+	 */
+	uint64_t root_rate_bps;
 };
 
 /* By a socket of np_rtnl_open() of the interface with that index. 0, or a negative errno. */
 int np_tc_read(int fd, int index, struct np_tc *out);
+
+/* The same without filters and their actions. */
+int np_tc_queues(int fd, int index, struct np_tc *out);
+
+/* The root queueing discipline; NULL: none that could be seen ("noqueue"). */
+const struct np_tc_item *np_tc_root(const struct np_tc *tc);
 
 /* Take in one message, as np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
 int np_tc_hear(void *tc, const struct nlmsghdr *m);

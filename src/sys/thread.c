@@ -1,7 +1,6 @@
 #include "sys/thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,30 +11,21 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sys/file.h"
 
-/* The second of the file's three numbers. */
-int64_t
-np_thread_run_delay(const char *root)
+/* "12345 678 9" */
+bool
+np_thread_time(int fd, struct np_thread_time *t)
 {
-	char path[256], text[96];
-	int64_t delay = -1;
-	ssize_t n;
-	char *at;
-	int fd;
+	char text[96], *at;
 
-	snprintf(path, sizeof(path), "%s/proc/thread-self/schedstat", root);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
+	if (np_file_again(text, sizeof(text), fd) <= 0) {
+		return false;
 	}
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	at = strchr(text, ' ');
-	if (at != NULL) {
-		delay = strtoll(at + 1, NULL, 10);
-	}
-	return delay;
+	t->ran_ns = strtoull(text, &at, 10);
+	t->waited_ns = strtoull(at, &at, 10);
+	t->turns = strtoull(at, NULL, 10);
+	return true;
 }
 
 static int64_t
@@ -47,6 +37,8 @@ micros(const struct timeval *t)
 static void
 look(struct np_thread_use *u)
 {
+	int fd = np_file_open(u->root, "/proc/thread-self/schedstat");
+	struct np_thread_time t;
 	struct rusage r;
 
 	memset(&r, 0, sizeof(r));
@@ -55,7 +47,8 @@ look(struct np_thread_use *u)
 	u->system_us = micros(&r.ru_stime);
 	u->voluntary = r.ru_nvcsw;
 	u->involuntary = r.ru_nivcsw;
-	u->run_delay_ns = np_thread_run_delay(u->root);
+	u->run_delay_ns = np_thread_time(fd, &t) ? (int64_t)t.waited_ns : -1;
+	np_file_close(fd);
 }
 
 void

@@ -5,6 +5,7 @@
 #ifndef NP_SYS_THREAD_H
 #define NP_SYS_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bag.h"
@@ -41,10 +42,13 @@ void np_thread_close(struct np_thread_use *u);
 /* As thread.* */
 void np_thread_put(const struct np_thread_use *u, struct np_bag *into);
 
-/*
- * How long this thread has been ready to run without a processor so far, in ns, below `root` ("" in
- * earnest); -1 where the kernel keeps no account of it, or hides it.
- */
-int64_t np_thread_run_delay(const char *root);
+/* What a thread had of a processor so far (proc_pid_schedstat, which this kernel may lack). */
+struct np_thread_time {
+	uint64_t ran_ns, waited_ns; /* while it was ready to run */
+	uint64_t turns;             /* how often it got a processor */
+};
+
+/* By its open file schedstat. False: there is none, or the thread is gone. */
+bool np_thread_time(int fd, struct np_thread_time *t);
 
 #endif

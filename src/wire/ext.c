@@ -11,111 +11,48 @@
 /* --- HELLO and WELCOME -------------------------------------------------------------------------
  */
 
-enum tag { TAG_VERSION = 1, TAG_CAPS = 2, TAG_EVERY = 3, TAG_IDENTITY = 4, TAG_DEVICE = 5 };
-
-enum { HEAD = NP_TAGGED_AT };
-
-static void
-put_number(struct np_wire *w, enum tag tag, uint32_t v)
-{
-	np_tag_put(w, tag, sizeof(v));
-	np_wire_u32(w, "number", &v);
-}
-
-static void
-put_string(struct np_wire *w, enum tag tag, const char *text, size_t size)
-{
-	size_t length = strnlen(text, size - 1);
-
-	if (length > 0) {
-		np_tag_put(w, tag, length);
-		np_wire_bytes(w, "text", (uint8_t *)text, length);
-		np_tag_pad(w, length);
+#define NUMBER(tag, member)                                                                        \
+	{                                                                                          \
+		tag, NP_TAG_U32, #member, offsetof(struct np_hello, member), 0, 0, UINT32_MAX, 0   \
 	}
-}
+#define TEXT(tag, member, room)                                                                    \
+	{                                                                                          \
+		tag, NP_TAG_TEXT, #member, offsetof(struct np_hello, member), room, 0, 0, 0        \
+	}
+static const struct np_tag_row hello_rows[] = {
+	NUMBER(1, version),
+	NUMBER(2, caps),
+	NUMBER(3, every_ms),
+	TEXT(4, identity, NP_EXT_IDENTITY),
+	TEXT(5, device, NP_EXT_DEVICE),
+};
+
+static const struct np_tagged greeting = {
+	.name = "greeting",
+	.size = sizeof(struct np_hello),
+	.most = NP_FRAME_SIZE - NP_TAGGED_AT,
+	.row = hello_rows,
+	.rows = sizeof(hello_rows) / sizeof(hello_rows[0]),
+	.lenient = true,
+};
 
 void
 np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m)
 {
 	struct np_head head = { .code = code, .word = code == NP_EXT_HELLO ? -1 : 0 };
-	struct np_wire w;
 
 	np_frame_put(frame, &head, NULL, NULL);
-	np_wire_write_to(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	put_number(&w, TAG_VERSION, m->version);
-	put_number(&w, TAG_CAPS, m->caps);
-	put_number(&w, TAG_EVERY, m->every_ms);
-	put_string(&w, TAG_IDENTITY, m->identity, sizeof(m->identity));
-	put_string(&w, TAG_DEVICE, m->device, sizeof(m->device));
-}
-
-static void
-get_string(struct np_wire *w, size_t length, char *text, size_t size)
-{
-	size_t taken = length < size ? length : size - 1;
-
-	np_wire_bytes(w, "text", (uint8_t *)text, taken);
-	np_wire_skip(w, length - taken);
-	text[taken] = '\0';
-}
-
-static void
-get_number(struct np_wire *w, size_t length, uint32_t *v)
-{
-	if (length == sizeof(*v)) {
-		np_wire_u32(w, "number", v);
-	} else {
-		np_wire_skip(w, length);
-	}
-}
-
-static void
-get_field(struct np_wire *w, uint32_t tag, size_t length, struct np_hello *m)
-{
-	switch (tag) {
-	case TAG_VERSION:
-		get_number(w, length, &m->version);
-		break;
-	case TAG_CAPS:
-		get_number(w, length, &m->caps);
-		break;
-	case TAG_EVERY:
-		get_number(w, length, &m->every_ms);
-		break;
-	case TAG_IDENTITY:
-		get_string(w, length, m->identity, sizeof(m->identity));
-		np_text_clean(m->identity);
-		break;
-	case TAG_DEVICE:
-		get_string(w, length, m->device, sizeof(m->device));
-		np_text_clean(m->device);
-		break;
-	default:
-		np_wire_skip(w, length);
-		break;
-	}
+	np_tagged_put_fields(&greeting, m, frame + NP_TAGGED_AT);
 }
 
 int
 np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err)
 {
-	struct np_wire w;
-
-	memset(m, 0, sizeof(*m));
-	np_wire_read_from(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	for (;;) {
-		uint32_t tag;
-		size_t length;
-
-		if (np_tag_next(&w, "greeting", &tag, &length, err) != NP_OK) {
-			return err->code;
-		}
-		if (tag == 0) {
-			break;
-		}
-		get_field(&w, tag, length, m);
-		np_tag_pad(&w, length);
+	if (np_tagged_get_fields(&greeting, frame + NP_TAGGED_AT, greeting.most, m, err) != NP_OK) {
+		return err->code;
 	}
+	np_text_clean(m->identity);
+	np_text_clean(m->device);
 	if (m->version == 0) {
 		return np_fail(err, NP_EPEER, EINVAL, "a greeting without a version");
 	}
@@ -221,6 +158,16 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 		put_item(&w, &it);
 	}
 	return NP_OK;
+}
+
+static void
+get_string(struct np_wire *w, size_t length, char *text, size_t size)
+{
+	size_t taken = length < size ? length : size - 1;
+
+	np_wire_bytes(w, "text", (uint8_t *)text, taken);
+	np_wire_skip(w, length - taken);
+	text[taken] = '\0';
 }
 
 /* The list of 8-byte values into memory that is aligned for them. */

@@ -1,7 +1,10 @@
 /*
- * Writes the tables of messages into doc/protocol.md, from standard input to standard output: what
- * stands between two marks is replaced by what messages.def or plan.def says.
+ * Writes the tables of messages into doc/protocol.md, and the fields of a plan into the schema of
+ * documents, from standard input to standard output: what stands between two marks is replaced by
+ * what messages.def or plan.def says. The arguments name the places that there have to be, in their
+ * order.
  */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +96,7 @@ static void
 number(unsigned tag, const char *type, const char *name, int64_t least, int64_t most,
        int64_t absent, const char *note)
 {
-	printf("| %u | %s | ", tag, type);
+	printf("| %u | %c%s | ", tag, tolower((unsigned char)type[0]), type + 1);
 	bound(least);
 	fputs(" to ", stdout);
 	bound(most);
@@ -114,16 +117,10 @@ write_plans(void)
 	fputs("\n### " title                                                                       \
 	      "\n\n| tag | type | values | absent | field |\n|---:|---|---|---|---|\n",            \
 	      stdout);
-#define NP_T_U32(message, tag, name, least, most, absent, note)                                    \
-	number(tag, "u32", #name, least, most, absent, note);
-#define NP_T_I32(message, tag, name, least, most, absent, note)                                    \
-	number(tag, "i32", #name, least, most, absent, note);
-#define NP_T_I64(message, tag, name, least, most, absent, note)                                    \
-	number(tag, "i64", #name, least, most, absent, note);
+#define NP_T_NUMBER(type, message, tag, name, least, most, absent, note)                           \
+	number(tag, #type, #name, least, most, absent, note);
 #define NP_T_U64(message, tag, name, note)                                                         \
 	printf("| %u | u64 | any | 0 | %s: %s |\n", tag, #name, note);
-#define NP_T_F64(message, tag, name, least, most, absent, note)                                    \
-	number(tag, "f64", #name, least, most, absent, note);
 #define NP_T_TEXT(message, tag, name, room, note)                                                  \
 	several(tag, "text", (room)-1, " bytes", #name, note);
 #define NP_T_BYTES(message, tag, name, room, note) several(tag, "bytes", room, "", #name, note);
@@ -133,39 +130,129 @@ write_plans(void)
 	putchar('\n');
 }
 
-/* What is written between which lines. */
+/* How a schema tells the kinds of fields. */
+#define SIGNED "{\"type\": [\"integer\", \"null\"], \"minimum\": 0}"
+#define COUNT "{\"type\": \"integer\", \"minimum\": 0}"
+#define CHOICE "{\"type\": [\"integer\", \"null\"], \"minimum\": 1}"
+#define PORT CHOICE
+#define TEXT "{\"type\": [\"string\", \"null\"]}"
+#define FLAG "{\"type\": \"boolean\"}"
+
+struct field {
+	const char *name, *type; /* no name: it is none of the document's */
+};
+
+static void
+write_fields(const struct field *fields, size_t count)
+{
+	const char *comma = "";
+
+	fputs("   \"type\": \"object\",\n   \"required\": [\n", stdout);
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].name != NULL) {
+			printf("%s    \"%s\"", comma, fields[i].name);
+			comma = ",\n";
+		}
+	}
+	fputs("\n   ],\n   \"properties\": {\n", stdout);
+	comma = "";
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].name != NULL) {
+			printf("%s    \"%s\": %s", comma, fields[i].name, fields[i].type);
+			comma = ",\n";
+		}
+	}
+	fputs("\n   }\n  },\n", stdout);
+}
+
+static void
+write_end_fields(void)
+{
+	static const struct field fields[] = {
+#define NP_E_NUMBER(type, group, member, json, kind, ...) { json, kind },
+#define NP_E_TEXT(group, member, json, ...) { json, TEXT },
+#define NP_E_PATH(group, member, json, ...) { json, TEXT },
+#define NP_E_FLAG(bit, group, member, json, ...) { json, FLAG },
+#include "wire/plan.def"
+	};
+
+	write_fields(fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static void
+write_plan_fields(void)
+{
+	static const struct field fields[] = {
+#define NP_P_NUMBER(type, member, json, kind, ...) { json, kind },
+#define NP_P_FLAG(bit, member, json, ...) { json, FLAG },
+#define NP_H_NUMBER(type, member, json, kind, ...) { json, kind },
+#define NP_H_FLAG(member, json, ...) { json, FLAG },
+#include "wire/plan.def"
+	};
+
+	write_fields(fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static void
+write_flags(void)
+{
+	fputs("| bit of flags | meaning |\n|---|---|\n", stdout);
+#define NP_T_FLAG(value, note) printf("| 0x%x | %s |\n", value, note);
+#include "wire/plan.def"
+}
+
+/* What is written between which lines, by the name that is asked for. */
 static const struct {
-	const char *begin, *end;
+	const char *name, *begin, *end;
 	void (*write)(void);
 } places[] = {
-	{ "<!-- messages.def: begin -->\n", "<!-- messages.def: end -->\n", write_tables },
-	{ "<!-- plan.def: begin -->\n", "<!-- plan.def: end -->\n", write_plans },
+	{ "messages", "<!-- messages.def: begin -->\n", "<!-- messages.def: end -->\n",
+	  write_tables },
+	{ "plan", "<!-- plan.def: begin -->\n", "<!-- plan.def: end -->\n", write_plans },
+	{ "flags", "<!-- flags of plan.def: begin -->\n", "<!-- flags of plan.def: end -->\n",
+	  write_flags },
+	{ "plan-fields", "  \"asked_of_plan\": {\n", "  \"asked_fields\": {\n", write_plan_fields },
+	{ "end-fields", "  \"asked_fields\": {\n", "  \"asked_of_end\": {\n", write_end_fields },
 };
 enum { PLACES = sizeof(places) / sizeof(places[0]) };
 
-int
-main(void)
+/* Which place begins with that line; PLACES: none. */
+static size_t
+place_at(const char *line)
 {
-	size_t place = 0; /* the one that comes, or that this is in */
-	bool within = false;
+	size_t i = 0;
+
+	while (i < PLACES && strcmp(line, places[i].begin) != 0) {
+		i++;
+	}
+	return i;
+}
+
+int
+main(int argc, char **argv)
+{
+	size_t within = PLACES; /* the place that this is in; PLACES: none */
+	int found = 1;          /* the next argument, which names the next place */
 	char line[4096];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
-		if (within && strcmp(line, places[place].end) == 0) {
-			within = false;
-			place++;
+		if (within < PLACES && strcmp(line, places[within].end) == 0) {
+			within = PLACES;
 		}
-		if (!within) {
-			fputs(line, stdout);
+		if (within < PLACES) {
+			continue;
 		}
-		if (place < PLACES && strcmp(line, places[place].begin) == 0) {
-			places[place].write();
-			within = true;
+		fputs(line, stdout);
+		within = place_at(line);
+		if (within < PLACES) {
+			places[within].write();
+			found += found < argc && strcmp(argv[found], places[within].name) == 0;
 		}
 	}
-	if (place < PLACES) {
-		fprintf(stderr, "mkdoc: no place for the messages: %s",
-			within ? places[place].end : places[place].begin);
+	if (found < argc || within < PLACES) {
+		fprintf(stderr, "mkdoc: no %s of the place for %s\n",
+			within < PLACES ? "end" : "begin",
+			within < PLACES ? places[within].name : argv[found]);
 		return 1;
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

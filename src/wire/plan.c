@@ -6,15 +6,9 @@
 	{ tag, kind, #name, offsetof(struct np_##message##_message, name), room, 0, 0, 0 },
 
 #define NP_T_MESSAGE(message, code, title) static const struct np_tag_row message##_rows[] = {
-#define NP_T_U32(message, tag, name, least, most, absent, note)                                    \
-	NUMBER(message, tag, NP_TAG_U32, name, least, most, absent)
-#define NP_T_I32(message, tag, name, least, most, absent, note)                                    \
-	NUMBER(message, tag, NP_TAG_I32, name, least, most, absent)
-#define NP_T_I64(message, tag, name, least, most, absent, note)                                    \
-	NUMBER(message, tag, NP_TAG_I64, name, least, most, absent)
+#define NP_T_NUMBER(type, message, tag, name, least, most, absent, note)                           \
+	NUMBER(message, tag, NP_TAG_##type, name, least, most, absent)
 #define NP_T_U64(message, tag, name, note) NUMBER(message, tag, NP_TAG_U64, name, 0, 0, 0)
-#define NP_T_F64(message, tag, name, least, most, absent, note)                                    \
-	NUMBER(message, tag, NP_TAG_F64, name, least, most, absent)
 #define NP_T_TEXT(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_TEXT, name, room)
 #define NP_T_BYTES(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_BYTES, name, room)
 #define NP_T_LIST(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_LIST, name, room)
@@ -27,7 +21,7 @@
 	{                                                                                          \
 		name, type, sizeof(struct np_##rows##_message),                                    \
 		    sizeof(struct np_##rows##_whole) - NP_TAGGED_AT, rows##_rows,                  \
-		    sizeof(rows##_rows) / sizeof(rows##_rows[0])                                   \
+		    sizeof(rows##_rows) / sizeof(rows##_rows[0]), false                            \
 	}
 
 const struct np_tagged np_tagged_plan = TABLE(plan, "PLAN", NP_PLAN);

@@ -217,11 +217,11 @@ np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length)
 }
 
 size_t
-np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
+np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields)
 {
 	struct np_wire w;
 
-	np_wire_write_to(&w, message + NP_TAGGED_AT, t->most);
+	np_wire_write_to(&w, fields, t->most);
 	for (size_t i = 0; i < t->rows; i++) {
 		const struct np_tag_row *r = &t->row[i];
 		uint8_t *member = (uint8_t *)m + r->at;
@@ -233,8 +233,16 @@ np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
 			np_tag_pad(&w, length);
 		}
 	}
-	np_tagged_head(message, t->type, w.at);
-	return NP_TAGGED_AT + w.at;
+	return w.at;
+}
+
+size_t
+np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
+{
+	size_t length = np_tagged_put_fields(t, m, message + NP_TAGGED_AT);
+
+	np_tagged_head(message, t->type, length);
+	return NP_TAGGED_AT + length;
 }
 
 /* Can a field of that kind have `length` bytes? */
@@ -294,10 +302,16 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	  size_t length, struct np_err *err)
 {
 	uint32_t count = (uint32_t)(r->kind == NP_TAG_LIST ? length / sizeof(count) : length);
+	bool right = fits(r, length);
+	size_t taken = right ? length : r->room - 1;
 
-	if (!fits(r, length)) {
+	if (!right && !t->lenient) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s: %s has %zu bytes", t->name, r->name,
 			       length);
+	}
+	if (!right && r->kind != NP_TAG_TEXT) {
+		np_wire_skip(w, length);
+		return NP_OK;
 	}
 	if (r->kind == NP_TAG_TEXT) {
 		memset(member, 0, r->room); /* the field may come twice */
@@ -305,17 +319,26 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	if (r->kind == NP_TAG_BYTES || r->kind == NP_TAG_LIST) {
 		memcpy(member, &count, sizeof(count));
 	}
-	move(w, r, member, length);
+	move(w, r, member, taken);
+	np_wire_skip(w, length - taken);
 	return check_number(t, r, member, err);
 }
 
 int
 np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err)
 {
+	return np_tagged_get_fields(t, message + NP_TAGGED_AT,
+				    (uint32_t)np_frame_head(message).word, m, err);
+}
+
+int
+np_tagged_get_fields(const struct np_tagged *t, const uint8_t *fields, size_t size, void *m,
+		     struct np_err *err)
+{
 	struct np_wire w;
 
 	np_tagged_init(t, m);
-	np_wire_read_from(&w, message + NP_TAGGED_AT, (uint32_t)np_frame_head(message).word);
+	np_wire_read_from(&w, fields, size);
 	for (;;) {
 		const struct np_tag_row *r;
 		uint32_t tag;

@@ -57,6 +57,9 @@ struct np_tagged {
 	size_t most; /* bytes that all of its fields can have */
 	const struct np_tag_row *row;
 	size_t rows;
+	/* Read more than it should be: a number of another length is skipped, a text that is too
+	 * long is cut. Else they are refused. */
+	bool lenient;
 };
 
 /* Every field absent: numbers as their rows say, no text, empty lists. */
@@ -68,6 +71,9 @@ void np_tagged_init(const struct np_tagged *t, void *m);
  */
 size_t np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message);
 
+/* The same of the fields alone. */
+size_t np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields);
+
 /* Write the head of a message with that many bytes of fields. */
 void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length);
 
@@ -77,6 +83,10 @@ void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length)
  * off. Texts come as they are, but ended.
  */
 int np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err);
+
+/* The same of `size` bytes of fields. */
+int np_tagged_get_fields(const struct np_tagged *t, const uint8_t *fields, size_t size, void *m,
+			 struct np_err *err);
 
 /* The row of that tag, or NULL. */
 const struct np_tag_row *np_tagged_row(const struct np_tagged *t, uint32_t tag);

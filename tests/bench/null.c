@@ -14,11 +14,11 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "bench/engine/null.h"
 #include "bench/plan.h"
 #include "bench/run.h"
 #include "bench/stop.h"
 #include "bench/worker.h"
+#include "tests/lib/null.h"
 
 enum { MESSAGE = 64 }; /* bytes of a stream's call; those of a request and a response are one */
 
@@ -71,7 +71,7 @@ measure(const struct part *part, uint64_t operations, uint32_t flows, struct np_
 	struct np_plan plan;
 	struct np_run run;
 	struct np_stop stop = { 0 };
-	struct np_null_calls calls = { 0, 0 };
+	struct null_calls calls = { 0, 0 };
 	uint64_t wanted = operations * (uint64_t)part->unit, done;
 	int rc;
 
@@ -81,8 +81,8 @@ measure(const struct part *part, uint64_t operations, uint32_t flows, struct np_
 	}
 	np_worker_begin(run.worker, np_now());
 	/* A leader ends by the test's length; a follower is left after a number of steps. */
-	rc = np_null_drive(run.worker,
-			   part->role == NP_LEAD ? UINT64_MAX : operations * part->steps, &calls);
+	rc = null_drive(run.worker, part->role == NP_LEAD ? UINT64_MAX : operations * part->steps,
+			&calls);
 	if (run.side->settle != NULL) {
 		run.side->settle(run.worker);
 	}

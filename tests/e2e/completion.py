@@ -14,7 +14,7 @@ from typing import Dict, List, Set
 
 import lib
 
-BUILD = Path(os.environ.get("top_builddir") or lib.TOP) / "doc"
+BUILD = lib.BUILD / "doc"
 SCRIPTS = ("netgate", "netlab", "netreport", "netsweep", "netvm")
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
@@ -140,7 +140,7 @@ def values_of_scripts(shell: str) -> None:
     offers(shell, "netlab up --emulator n", {"netem"})
     offers(shell, "netlab exec ", {"client", "server"})
     offers(shell, "netvm run --accel k", {"kvm"})
-    offers(shell, "netgate --metric P99_", {"P99_LATENCY"})
+    offers(shell, "netgate --metric P99_", {"P99_LATENCY", "P99_LATENESS"})
     offers(shell, "netreport --figure LOSS_", {"LOSS_PERCENT"})
     includes(shell, "netgate --test TCP_", {"TCP_STREAM", "TCP_RR", "TCP_CRR"})
     assert any("UDP_STREAM" in word for word in asked(shell, "netgate --test TCP_RR,UDP_S")), shell
@@ -196,7 +196,7 @@ def netperf_and_netserver(shell: str) -> None:
     else:
         have = includes(shell, "netperf -t TCP_RR -- --", {"--send-size"})
         assert "--test" not in have, shell
-        offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY"})
+        offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY", "P99_LATENESS"})
         assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
         offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
     with tempfile.TemporaryDirectory() as place:
@@ -213,14 +213,15 @@ def syntax() -> None:
             got = lib.run([*words, str(path)], PATIENCE)
             assert got.rc == 0 and not got.err, f"{path}: {got}"
             assert "\n@" not in path.read_text(), path
-    for script in SCRIPTS if shutil.which("shellcheck") else ():
+    for script in (*SCRIPTS, "netperf", "netserver") if shutil.which("shellcheck") else ():
         got = lib.run(["shellcheck", str(BUILD / "bash" / script)], PATIENCE)
         assert got.rc == 0, got
 
 
 def a_wrong_call_is_refused() -> None:
-    for words in ([], ["bash"], ["csh", "netlab"], ["bash", "netperf"], ["bash", "netlab", "netlab"]):
-        got = lib.run([sys.executable, str(lib.TOP / "scripts" / "mkcompletion"), *words], PATIENCE)
+    for words in ([], ["bash"], ["csh", "netlab"], ["bash", "netperf"], ["bash", "netlab", "netlab"], ["bash", "netlab", "true"],
+                  ["bash", "netperf", "true", "true"], ["manual", "netserver"], ["manual", "netlab", "true"]):
+        got = lib.run([sys.executable, str(lib.TOP / "scripts" / "mkdoc"), *words], PATIENCE)
         assert got.rc == 2 and got.err.startswith("usage: ") and not got.out, got
 
 

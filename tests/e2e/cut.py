@@ -27,15 +27,10 @@ class Lab(netns.Lab):
     """A link of its own for each way to cut it."""
 
     def __init__(self, name: str) -> None:
-        self.name = f"cut{name}{os.getpid()}"
-        self.client = lib.in_lab(self.name, "client")
-        self.server = lib.in_lab(self.name, "server")
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+        super().__init__(f"cut{name}{os.getpid()}")
 
     def down(self, end: List[str]) -> None:
-        netns.must([*end, "ip", "link", "set", "lab0", "down"])
+        lib.must([*end, "ip", "link", "set", "lab0", "down"])
 
     def silence(self) -> None:
         for end in (self.server, self.client):

@@ -417,7 +417,7 @@ BAD_RUNS = (
     ("TCP_STREAM", "-A", "3"),
     ("TCP_SENDFILE", "-F", "/dev/null"),
     ("TCP_RR", "--", "-H", "192.0.2.1"),
-    ("NOSUCH",),
+    ("TCP_STREAM", "--", "-L", "192.0.2.1"),
 )
 
 

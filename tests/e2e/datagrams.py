@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 import lib
 
@@ -54,14 +54,14 @@ class Lab:
     def __enter__(self) -> "Lab":
         try:
             for end in "crs":
-                must(["ip", "netns", "add", f"{NAME}{end}"])
-                must(["ip", "-n", f"{NAME}{end}", "link", "set", "lo", "up"])
+                lib.must(["ip", "netns", "add", f"{NAME}{end}"])
+                lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", "lo", "up"])
             self._link("c", "out", "10.77.1.1", "r", "in", "10.77.1.2")
             self._link("r", "out", "10.77.2.2", "s", "in", SERVER)
-            must([*self.router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
-            must(["ip", "-n", f"{NAME}c", "route", "add", "default", "via", "10.77.1.2"])
-            must(["ip", "-n", f"{NAME}s", "route", "add", "default", "via", "10.77.2.2"])
-            must(["tc", "-n", f"{NAME}r", "qdisc", "add", "dev", "out", "root", "tbf", "rate", f"{RATE:.0f}bit",
+            lib.must([*self.router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
+            lib.must(["ip", "-n", f"{NAME}c", "route", "add", "default", "via", "10.77.1.2"])
+            lib.must(["ip", "-n", f"{NAME}s", "route", "add", "default", "via", "10.77.2.2"])
+            lib.must(["tc", "-n", f"{NAME}r", "qdisc", "add", "dev", "out", "root", "tbf", "rate", f"{RATE:.0f}bit",
                   "burst", str(BURST), "limit", "500000"])
         except BaseException:
             self.__exit__()
@@ -74,23 +74,23 @@ class Lab:
 
     @staticmethod
     def _link(here: str, device: str, address: str, there: str, other: str, its: str) -> None:
-        must(["ip", "link", "add", device, "netns", f"{NAME}{here}", "type", "veth", "peer", "name", other,
+        lib.must(["ip", "link", "add", device, "netns", f"{NAME}{here}", "type", "veth", "peer", "name", other,
               "netns", f"{NAME}{there}"])
         for end, name, at in ((here, device, address), (there, other, its)):
-            must(["ip", "-n", f"{NAME}{end}", "addr", "add", f"{at}/24", "dev", name])
-            must(["ip", "-n", f"{NAME}{end}", "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000", "up"])
+            lib.must(["ip", "-n", f"{NAME}{end}", "addr", "add", f"{at}/24", "dev", name])
+            lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000", "up"])
 
     def count(self, *rules: str) -> None:
         """At the client's egress: rules on datagrams that are no end marks; and what arrives at the server."""
         data = f"meta l4proto udp udp length {8 + SIZE}"
-        must([*self.client, "nft", "; ".join([
+        lib.must([*self.client, "nft", "; ".join([
             "add table netdev lab",
             "add chain netdev lab out { type filter hook egress device out priority 0; }",
             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
             "add rule netdev lab out meta mark 1 accept",  # a copy comes here once more
             f"add rule netdev lab out {data} counter name sent",
             *(f"add rule netdev lab out {data} {rule}" for rule in rules)])])
-        must([*self.server, "nft", "; ".join([
+        lib.must([*self.server, "nft", "; ".join([
             "add table inet lab", "add counter inet lab came",
             "add chain inet lab pre { type filter hook prerouting priority -300; }",
             f"add rule inet lab pre {data} counter name came"])])
@@ -108,11 +108,6 @@ class Lab:
         text = lib.run([*self.server, "cat", "/proc/net/snmp"], 20).out
         heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
         return int(row[heads.index("RcvbufErrors")])
-
-
-def must(cmd: "List[str]") -> None:
-    got = lib.run(cmd, 60)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
 
 
 def netperf(lab: Lab, port: int, *args: str, specific: "Tuple[str, ...]" = ()) -> lib.Result:
@@ -237,10 +232,7 @@ def doubled(lab: Lab, port: int, *rules: str) -> str:
 
 def real_receiver(lab: Lab) -> str:
     """It has no account: no word of one."""
-    try:
-        program = str(lib.real_netperf() / "netserver")
-    except LookupError as why:
-        raise lib.Skipped(str(why)) from why
+    program = str(lib.real_netperf() / "netserver")
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         got = netperf(lab, daemon.port, "-l", "1", "--explain", specific=("-k", ",".join(FIGURES)))
     assert not SPAN_LINE.search(got.err) and not TWICE_LINE.search(got.err), got.err

@@ -2,21 +2,22 @@
 programs' own help names, formatters have no complaint about them, and their examples run.
 """
 
-import contextlib
+import importlib.machinery
+import importlib.util
 import os
-import pty
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, List, Sequence, Set
 
 import lib
 
-BUILD = Path(os.environ.get("top_builddir") or lib.TOP) / "doc"
+BUILD = lib.BUILD / "doc"
 PATIENCE = 120 if lib.QUICK else 60  # seconds for an example, which takes 1 to 4
 
 # A line of the help: "  -t name, --test   what it is".
@@ -61,7 +62,7 @@ def plain(line: str) -> str:
 
 def section(page: str, *names: str) -> List[str]:
     """The lines of some sections."""
-    lines = (BUILD / page).read_text().splitlines()
+    lines = lib.page(page).read_text().splitlines()
     found, inside = [], False
     for line in lines:
         if line.startswith(".SH "):
@@ -97,7 +98,7 @@ def the_page_has_the_groups_of_the_help() -> None:
     for program, page in ((lib.netperf(), "netperf.1"), (lib.netserver(), "netserver.1")):
         helps = lib.run([program, "--help=all" if page == "netperf.1" else "--help"], timeout=20).out
         groups = re.findall(r"^(\w.*):$", helps.partition("\n\n")[2].partition("\nTests")[0], re.M)
-        lines = [line for line in (BUILD / page).read_text().splitlines() if not line.startswith('.\\"')]
+        lines = [line for line in lib.page(page).read_text().splitlines() if not line.startswith('.\\"')]
         headings = [(line, after) for line, after in zip(lines, [*lines[1:], ""]) if re.match(r"\.S[SH]\b", line)]
         empty = [line for line, after in headings
                  if not re.fullmatch(r"\.S[SH] ([^\s\"].*|\"[^\s\"].*\")", line) or after == ""
@@ -110,7 +111,7 @@ def the_page_has_the_groups_of_the_help() -> None:
 def no_range_is_said_twice() -> None:
     """The page adds an option's range to its help line, which may have it already."""
     for page in ("netperf.1", "netserver.1"):
-        twice = re.findall(r"(?m)^.*?(\d+ to \d+).*\1.*$", (BUILD / page).read_text())
+        twice = re.findall(r"(?m)^.*?(\d+ to \d+).*\1.*$", lib.page(page).read_text())
         assert not twice, f"{page}: {twice}"
 
 
@@ -131,23 +132,6 @@ def the_short_help_names_real_options() -> None:
         assert {word for word in words[1:own] if re.match("-[a-zA-Z-]", word)} <= global_options(), example
 
 
-def on_a_terminal(command: List[str]) -> str:
-    """What it prints where standard output is a terminal."""
-    near, far = pty.openpty()
-    with os.fdopen(near, "rb", buffering=0) as reader:
-        with os.fdopen(far, "wb") as terminal:
-            child = subprocess.Popen(command, stdout=terminal, stdin=subprocess.DEVNULL)
-        text = b""
-        with contextlib.suppress(OSError):  # the end of a terminal that nobody has open
-            while True:
-                block = reader.read(4096)
-                if not block:
-                    break
-                text += block
-        assert child.wait(20) == 1, command
-    return text.decode().replace("\r\n", "\n")
-
-
 def figures_are_a_table_for_people() -> None:
     """On a terminal or by --list-figures; what scripts read is netperf's list."""
     listed = lib.run([lib.netperf(), "--list-figures"], timeout=20)
@@ -157,7 +141,7 @@ def figures_are_a_table_for_people() -> None:
     assert max(map(len, listed.out.splitlines())) <= 80
     for style in ("-k", "-o", "-O"):
         command = [lib.netperf(), "--", style, "?"]
-        assert on_a_terminal(command) == listed.out, style
+        assert lib.on_a_terminal(command) == listed.out, style
         assert lib.run(command, timeout=20).out.startswith("OUTPUT_NONE"), style
 
 
@@ -204,26 +188,96 @@ def the_daemons_page_has_its_options() -> None:
 
 
 def the_protocols_tables_are_the_codes() -> None:
-    page = lib.TOP / "doc" / "protocol.md"
-    with page.open() as text:
-        made = subprocess.run([str(BUILD.parent / "src" / "wire" / "mkdoc")], stdin=text, capture_output=True,
-                              text=True, check=True, timeout=20).stdout
-    assert "### OMNI results (99)" in made
-    assert made == page.read_text(), "doc/protocol.md is not what messages.def says: make protocol-tables"
+    for name, places, has in (("protocol.md", ("messages", "flags", "plan"), "### OMNI results (99)"),
+                              ("netperf-run.schema.json", ("plan-fields", "end-fields"), '"send_buffer": {')):
+        page = lib.TOP / "doc" / name
+        with page.open() as text:
+            made = subprocess.run([str(BUILD.parent / "src" / "wire" / "mkdoc"), *places], stdin=text,
+                                  capture_output=True, text=True, check=True, timeout=20).stdout
+        assert has in made, name
+        assert made == page.read_text(), f"doc/{name} is not what the tables in src/wire say: make protocol-tables"
+
+
+def generator() -> Any:
+    """scripts/mkdoc, as a module."""
+    sys.dont_write_bytecode = True
+    loader = importlib.machinery.SourceFileLoader("mkdoc", str(lib.TOP / "scripts" / "mkdoc"))
+    spec = importlib.util.spec_from_loader("mkdoc", loader)
+    assert spec
+    made = importlib.util.module_from_spec(spec)
+    loader.exec_module(made)
+    return made
+
+
+def pages_are_made_of_rows() -> None:
+    """Of small tables each line is known: under scopes, under groups, and what roff would take for a command."""
+    made = generator()
+    with tempfile.TemporaryDirectory() as place:
+        rows = Path(place, "rows")
+        rows.write_text("#!/bin/sh\nprintf '%b' '" + r"""package\tthing 1.2\ntable\tpart\nscope\todd tests\nscope\teven tests\n"""
+                        r"""row\tn\tnumber\tneeds\tn\t1 to 9\t1\ta -n 5-9\nrow\tf\t\tnone\t\t\t3\ta well-known \\ flag\n"""
+                        r"""row\t\tlong\tneeds\tx-y\t\t0\t.first\nrow\tk\tkeys\tmay\tlist\t\t0\tkeys\n"""
+                        r"""row\tn\t\tneeds\ta,b\tat least 2\t2\tanother\ntable\tpaths\ngroup\tOthers\ngroup\tNothing\n"""
+                        r"""group\tWords\nrow\t\tprofile\tneeds\tprofile\t\t2\tno file\nrow\tF\tto\tneeds\tfile\t\t0\ta file\n"""
+                        r"""row\t\twire\tglued\tpcap:file\t\t0\tmaybe one\nlist\tcolours\nitem\tRED\nitem\tBLUE-1\n"""
+                        "'\n")
+        rows.chmod(0o755)
+        known = made.rows_of(str(rows))
+        made.PAGES = place
+        Path(place, "thing.1.in").write_text("@title THING\n.PP\n a @options part\n@names colours\n")
+        page = made.for_page("thing", known, {})
+    assert page == ('.TH THING 1 "" "thing 1.2" "User Commands"\n.PP\n a @options part\n'
+                    ".nh\n.ad l\nRED,\nBLUE\\-1.\n.ad\n.hy\n"), page
+    part = "".join(made.page_options(known.tables["part"]))
+    assert part == ('.SS "All tests"\n'
+                    ".TP\n\\fB\\-\\-long\\fR \\fIx-y\\fR\n\\&.first\n"
+                    ".TP\n\\fB\\-k\\fR, \\fB\\-\\-keys\\fR [\\fIlist\\fR]\nkeys\n"
+                    '.SS "odd tests"\n'
+                    ".TP\n\\fB\\-n\\fR, \\fB\\-\\-number\\fR \\fIn\\fR\na \\-n 5\\-9, 1 to 9\n"
+                    '.SS "odd tests; even tests"\n'
+                    ".TP\n\\fB\\-f\\fR\na well-known \\e flag\n"
+                    '.SS "even tests"\n'
+                    ".TP\n\\fB\\-n\\fR \\fIa,b\\fR\nanother, at least 2\n"), part
+    paths = "".join(made.page_options(known.tables["paths"]))
+    assert paths == ('.SS "Others"\n'
+                     ".TP\n\\fB\\-F\\fR, \\fB\\-\\-to\\fR \\fIfile\\fR\na file\n"
+                     ".TP\n\\fB\\-\\-wire\\fR[=\\fIpcap:file\\fR]\nmaybe one\n"
+                     '.SS "Words"\n'
+                     ".TP\n\\fB\\-\\-profile\\fR \\fIprofile\\fR\nno file\n"), paths
+
+
+def pages_of_scripts_have_all_options() -> None:
+    """Each with its help, or with what is written below it; one that is left out is named."""
+    made = generator()
+    known = {name: made.Argument(name, "", "N", made.Values() if name != "--off" else None, False, "what it is")
+             for name in ("--one", "--two", "--off")}
+    with tempfile.TemporaryDirectory() as place:
+        made.PAGES = place
+        Path(place, "part.1.in").write_text("drawn WHEN.\n")
+        Path(place, "thing.1.in").write_text("@option --one --two\n@option --off\n.B text\n@include part.1.in a day\n")
+        page = made.for_page("thing", made.Known([], {}, {}), known)
+        assert page == (".TP\n\\fB\\-\\-one\\fR \\fIN\\fR\n.TQ\n\\fB\\-\\-two\\fR \\fIN\\fR\nWhat it is.\n"
+                        ".TP\n\\fB\\-\\-off\\fR\n.B text\ndrawn a day.\n"), page
+        Path(place, "thing.1.in").write_text("@option --one\n")
+        try:
+            made.for_page("thing", made.Known([], {}, {}), known)
+            raise AssertionError("a page without two options was made")
+        except SystemExit as fault:
+            assert "no @option --off --two" in str(fault), fault
 
 
 def formatters_have_no_complaint() -> None:
-    tools = [["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"],
+    tools = [["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"],
              ["groff", "-ww", "-man", "-Tascii", "-rLL=60n"]]
     tools = [tool for tool in tools if shutil.which(tool[0])]
-    for page in ("netperf.1", "netserver.1"):
-        assert "\n@" not in (BUILD / page).read_text(), f"{page}: something is not filled in"
+    for page in ("netperf.1", "netserver.1", *(f"{script}.1" for script in SCRIPTS)):
+        assert "\n@" not in lib.page(page).read_text(), f"{page}: something is not filled in"
         for tool in tools:
             # As a locale that is not installed is one more thing to complain about.
-            with lib.Started([*tool, str(BUILD / page)], env={**os.environ, "LC_ALL": "C.UTF-8"}) as one:
+            with lib.Started([*tool, str(lib.page(page))], env={**os.environ, "LC_ALL": "C.UTF-8"}) as one:
                 got = one.finish(120)
             assert got.rc == 0 and not got.err, f"{' '.join(tool)} {page}: {got.err}"
-            assert "SEE ALSO" in re.sub(".\b|\033\\[[0-9;]*m", "", got.out), f"{page} is cut short"
+            assert tool[0] == "mandoc" or "SEE ALSO" in re.sub(".\b|\033\\[[0-9;]*m", "", got.out), f"{page} is cut short"
 
 
 # ---- what can be counted, or looked up ----------------------------------------------------------
@@ -402,7 +456,7 @@ def bash_offers_tests() -> None:
 
 
 def bash_offers_figures() -> None:
-    assert completed("netperf", "--", "-k", "p99") == ["P99_LATENCY"]
+    assert completed("netperf", "--", "-k", "p99") == ["P99_LATENCY", "P99_LATENESS"]
     assert completed("netperf", "--", "-o", "THROUGHPUT,uui") == ["THROUGHPUT,UUID"]
     assert "UUID" not in completed("netperf", "-k", "")  # that is another -k
     assert completed("netperf", "--", "-k", "--sen") == ["--send-size"]
@@ -463,11 +517,18 @@ def resuming_repeats_a_command() -> None:
     """--resume needs the plan with the options that the file was begun with."""
     readme = re.findall(r"^    (.*?)(?: +#.*)?$", (lib.TOP / "README.md").read_text(), re.M)
     for where, lines in (("README.md", readme), ("netsweep.1", [
-            plain(line) for line in (lib.TOP / "doc/netsweep.1").read_text().splitlines()])):
+            plain(line) for line in lib.page("netsweep.1").read_text().splitlines()])):
         resumed = [line for line in lines if re.match(r"(?:sudo )?\S*netsweep \S.* --resume$", line)]
         assert resumed, where
         for line in resumed:
             assert line.replace(" --resume", "") in lines, f"{where}: {line}"
+
+
+def a_dry_run_connects_to_nobody() -> None:
+    for words, said in ((["-t", "TCP_RR", "--", "-r", "1,1"], ""), (["-t", "TCP_SENDFILE", "--", "-G", "9"], "-G: ignored"),
+                        (["-t", "NONE"], "NONE is not a test"), (["--flows", "0"], "--flows"), (["-l", "1", "x"], "x: ignored")):
+        got = lib.run([lib.netperf(), "-H", "192.0.2.1", "--dry-run", *words], timeout=20)
+        assert got.rc == bool(said) and said in got.err and not got.out, (words, got)
 
 
 def the_help_says_what_the_build_lacks() -> None:
@@ -553,24 +614,27 @@ def check(report: lib.Report, name: str, test: Callable[..., None], *args: Any) 
 
 
 def suite(report: lib.Report) -> None:
-    if not (BUILD / "netperf.1").exists():
-        lib.skip(f"no {BUILD}/netperf.1: built for another machine")
+    if not lib.page("netperf.1").exists():
+        lib.skip(f"no {BUILD}/netperf.1: built for another machine, or without Python 3.9")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
-                 the_page_has_the_groups_of_the_help, no_range_is_said_twice,
+                 the_page_has_the_groups_of_the_help,
                  the_short_help_names_real_options, figures_are_a_table_for_people,
                  the_tests_have_protocols, each_test_has_a_row,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
-                 the_constants_of_explain_are_those_of_the_rules, the_design_names_all_that_a_transport_is,
-                 the_thresholds_are_those_of_the_code, formatters_have_no_complaint):
+                 what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
+                 the_page_has_lines_of_the_log, a_dry_run_connects_to_nobody, the_help_says_what_the_build_lacks,
+                 pages_are_made_of_rows, pages_of_scripts_have_all_options):
         check(report, test.__name__.replace("_", " "), test)
-    for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
-                 the_page_has_lines_of_the_log, the_help_says_what_the_build_lacks,
-                 scripts_tell_the_version, a_reader_may_have_enough, resuming_repeats_a_command):
-        check(report, test.__name__.replace("_", " "), test)
-    if shutil.which("bash"):
-        for test in (bash_offers_the_options, bash_offers_tests, bash_offers_figures,
-                     bash_offers_nothing_where_a_value_is_due, bash_offers_files):
+    if not lib.QUICK:   # texts and scripts are the same, whatever programs are built with
+        texts = [no_range_is_said_twice, the_constants_of_explain_are_those_of_the_rules,
+                 the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code,
+                 formatters_have_no_complaint, scripts_tell_the_version, a_reader_may_have_enough,
+                 resuming_repeats_a_command]
+        if shutil.which("bash"):
+            texts += [bash_offers_the_options, bash_offers_tests, bash_offers_figures,
+                      bash_offers_nothing_where_a_value_is_due, bash_offers_files]
+        for test in texts:
             check(report, test.__name__.replace("_", " "), test)
     clients, daemons = examples("netperf.1"), examples("netserver.1")
     report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)

@@ -167,11 +167,7 @@ def the_daemon_sends(port: int, engine: str) -> str:
 
 def the_real_netserver(engine: str) -> None:
     """An engine at this end is nothing that the far one has to know."""
-    try:
-        program = str(lib.real_netperf() / "netserver")
-    except LookupError as why:
-        raise lib.Skipped(str(why)) from why
-    with lib.Daemon(program=program, grace=None) as daemon:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         for test, keys in ((STREAM, "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"), (BURSTS, "LOCAL_RECV_CALLS")):
             name, *specific = test.split()
             got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", name, "-P", "0", "-l",

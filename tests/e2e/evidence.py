@@ -215,7 +215,7 @@ def plan(port: int, *options: str) -> "list[str]":
 
 def not_planned(port: int, *options: str) -> str:
     """What netperf's messages can't say is asked of no daemon of netperf's: one line names the option."""
-    return lib.error_line(lib.run(plan(port, *options), 20), "netperf", " ".join(options), "does not support this")
+    return lib.error_line(lib.run(plan(port, *options), 20), "netperf", f"{options[0]}: the netserver", "does not support this")
 
 
 def suite(report: lib.Report) -> None:
@@ -237,7 +237,7 @@ def suite(report: lib.Report) -> None:
             report.check("--no-evidence: plans are known", got.rc == 0 and not got.err, str(got))
         try:
             real = lib.real_netperf()
-        except LookupError as why:
+        except lib.Skipped as why:
             report.skip("the real netserver", str(why))
             return
         with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:

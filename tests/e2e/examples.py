@@ -125,7 +125,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no network namespace: {why}")
     try:
         place = lib.real_netperf()
-    except LookupError as fault:
+    except lib.Skipped as fault:
         lib.skip(str(fault))
     if "--real" in sys.argv:
         os.environ.update(NETPERF=str(place / "netperf"), NETSERVER=str(place / "netserver"))

@@ -23,20 +23,14 @@ DROP = f"ip saddr {ADDRESSES[1]} meta length > 200 numgen inc mod 8 == 0"
 FLOWS_LINE = re.compile(r"^flows: (own|by-worker|shared|unclear): (.*)$", re.M)
 
 
-class Lab(netns.Lab):
-    name = f"xf{os.getpid()}"
-
+class Lab(lib.Lab):
     def __init__(self) -> None:
-        self.client = lib.in_lab(self.name, "client")
-        self.server = lib.in_lab(self.name, "server")
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+        super().__init__(f"xf{os.getpid()}", "--rate", "50mbit", "--congestion", "cubic")
 
     def __enter__(self) -> "Lab":
-        self._netlab("up", "--rate", "50mbit", "--congestion", "cubic")
+        super().__enter__()
         for address in ADDRESSES:
-            netns.must([*self.client, "ip", "addr", "add", f"{address}/24", "dev", "lab0"])
+            lib.must([*self.client, "ip", "addr", "add", f"{address}/24", "dev", "lab0"])
         return self
 
 

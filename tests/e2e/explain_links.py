@@ -11,28 +11,17 @@ DEVICE = "lab0"
 
 
 def output(*cmd: str) -> str:
-    got = lib.run(cmd, 60)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
-    return got.out
+    return lib.must(cmd)
 
 
-class Lab(netns.Lab):
+class Lab(lib.Lab):
     """A link of netlab's between the client's namespace and the server's.
 
     Commands enter no more than the network: `ip netns exec` hides the machine's /sys/fs/cgroup."""
 
     def __init__(self, *link: str) -> None:
-        self.name = f"explain{os.getpid()}"
-        self.link = link
-        self.client = self.enter("near")
-        self.server = self.enter("far")
-
-    def __enter__(self) -> "Lab":
-        self._netlab("up", *netns.CUBIC, *self.link)
-        return self
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+        super().__init__(f"explain{os.getpid()}", *netns.CUBIC, *link)
+        self.client, self.server = self.enter("near"), self.enter("far")
 
     def ns(self, end: str) -> str:
         return f"netlab-{self.name}-{SIDES[end]}"
@@ -100,4 +89,4 @@ class RoutedLab(Lab):
     def __exit__(self, *_: object) -> None:
         for end in ("near", "router", "far"):
             if os.path.exists(f"/run/netns/{self.ns(end)}"):
-                netns.must(["ip", "netns", "delete", self.ns(end)])
+                lib.must(["ip", "netns", "delete", self.ns(end)])

@@ -210,6 +210,7 @@ FAULTS = (
     fault("-H " + 64 * "x", "resolve", 64 * "x", status=255),
     fault("-H 127.0.0.1,6", "resolve", "127.0.0.1", "AF_INET6", status=255),
     fault("-6", "resolve", "127.0.0.1", "AF_INET6", status=255),
+    fault("-H fe80::1", "link-local", "fe80::1%eth0", status=255),
     fault("-H ::1,4", "resolve", "::1", "AF_INET", status=255),
     fault("-H ::1 -4", "resolve", "::1", "AF_INET", status=255),
     fault("-L 192.0.2.1", "192.0.2.1", "Cannot assign requested address", status=255),
@@ -219,6 +220,10 @@ FAULTS = (
     fault("-p nosuchservice", "nosuchservice", status=255),
     # words that mean nothing
     fault("-t NOSUCH", "-t", "NOSUCH", "--help lists them"),
+    fault("-p {dead} -t TCP_STRAEM", "-t", "TCP_STRAEM", "the nearest is TCP_STREAM"),
+    fault("--lenght 3", "--lenght", "the nearest is --length"),
+    fault("-- -k THRUPUT", "THRUPUT", "the nearest is THROUGHPUT", status=255),
+    fault("-- -o foo,bar", "foo", "no such output selector"),
     fault("-q", "-q", "no such option", "-h lists them"),
     fault("--nosuch", "--nosuch", "no such option", "-h lists them"),
     fault("-- --nosuch", "--nosuch", "no such option"),
@@ -401,7 +406,7 @@ BETWEEN = ("establish_control could not establish the control connection from {1
 UNREACHABLE = (
     ("", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
     ("-4", ("localhost", "0.0.0.0 port 0", "AF_INET", "AF_INET")),
-    ("-P 0 -v 0 -t BOGUS", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
+    ("-P 0 -v 0 -t UDP_RR", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
     ("-H 127.0.0.1", ("127.0.0.1", "0.0.0.0 port 0", "AF_UNSPEC", "AF_INET")),
     ("-H 127.0.0.1,4", ("127.0.0.1", "0.0.0.0 port 0", "AF_UNSPEC", "AF_INET")),
     ("-H ::1", ("::1", "::0 port 0", "AF_UNSPEC", "AF_INET6")),
@@ -430,7 +435,7 @@ def unresolved(bed: Bed) -> None:
     got = run_bare(bed, "-H nosuchname.invalid,4")
     lines = got.out.splitlines()
     assert got.rc == 255 and len(lines) == 3, f"status {got.rc}: {got.out!r}"
-    assert lines[0] == ("resolve_host: could not resolve host 'nosuchname.invalid' port '(null)' af "
+    assert lines[0] == (f"resolve_host: could not resolve host 'nosuchname.invalid' port '{bed.dead}' af "
                         "AF_INET"), lines
     assert lines[1].startswith("\tgetaddrinfo returned -"), lines
     assert lines[2] == "Netperf could not resolve nosuchname.invalid as a host name", lines
@@ -470,6 +475,18 @@ def unknown_test_option(bed: Bed, test: str, option: str) -> None:
                        "them)\n"), got.err
 
 
+def one_line_for_people(args: str) -> None:
+    said = lib.on_a_terminal([lib.netperf(), "--progress", "never", *args.split()])
+    assert re.fullmatch(r"netperf: [^\n]+\n", said) and "(null)" not in said, said
+
+
+def refused_priority(bed: Bed) -> None:
+    """A session of the daemon's has no capability."""
+    got = lib.run(bed.client("-y", ",7", "-l", "-100000"), timeout=20)
+    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+    lib.error_line(got, "netperf", "-y: SO_PRIORITY at the far end: 7 was refused", "CAP_NET_ADMIN")
+
+
 def debug_names_port(bed: Bed, test: str) -> None:
     """Parsers take the data connection's port from there, while the test runs."""
     port = lib.free_port()
@@ -489,6 +506,9 @@ def words(bed: Bed) -> Iterator[Case]:
     yield "no such host", partial(unresolved, bed)
     for args in ("-p {dead}", "-H nosuchname.invalid", "-t NOSUCH", "-F ,nosuchfile"):
         yield f"--json {args}", partial(clean_document, bed, args)
+    for args in ("-p {dead}", "-H nosuchname.invalid", "-t NOSUCH", "--nosuch", "-H", "-- -k NOSUCH"):
+        yield f"on a terminal: {args}", partial(one_line_for_people, args.format(**bed._asdict()))
+    yield "-y ,7", partial(refused_priority, bed)
     for args, (said, ours) in OPTIONS.items():
         yield f"bad option: {args}", partial(bad_option, args, said, ours)
     for test, option in (("TCP_STREAM", "-x"), ("UDP_RR", "-x"), ("TCP_CRR", "-J"), ("TCP_CC", "-k")):
@@ -661,7 +681,7 @@ def against_real(report: lib.Report, bed: Bed, stack: ExitStack) -> List[Case]:
     """These come before all others that are busy: the real daemon's sessions take their time."""
     try:
         program = str(lib.real_netperf() / "netserver") if not lib.QUICK else ""
-    except LookupError as why:
+    except lib.Skipped as why:
         report.skip("real daemon", str(why))
         return []
     if not program:

@@ -20,11 +20,6 @@ HINT = "a firewall? see netserver --data-ports"
 MEET = 10.0          # seconds that the client waits for its data connection
 
 
-def must(cmd: Sequence[str]) -> None:
-    got = lib.run(cmd, timeout=60)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
-
-
 class Wall:
     """A firewall at one end for the length of a block: the rule says what becomes of what."""
 
@@ -33,11 +28,11 @@ class Wall:
 
     def __enter__(self) -> None:
         chain = "inet wall only"
-        must([*self._end, "nft", f"add table inet wall; add chain {chain} {{ type filter hook {self._hook} priority 0; }};"
+        lib.must([*self._end, "nft", f"add table inet wall; add chain {chain} {{ type filter hook {self._hook} priority 0; }};"
               f" add rule {chain} {self._rule}"])
 
     def __exit__(self, *_: object) -> None:
-        must([*self._end, "nft", "delete table inet wall"])
+        lib.must([*self._end, "nft", "delete table inet wall"])
 
 
 # ---- a firewall -------------------------------------------------------------------------------------
@@ -108,8 +103,8 @@ def needs_a_router(port: int, test: str) -> str:
 
 
 def routers(report: lib.Report) -> None:
-    must([*SERVER, "ip", "addr", "add", f"{FAR}/32", "dev", "lo"])
-    must([*CLIENT, "ip", "route", "add", FAR, "via", IPV4])
+    lib.must([*SERVER, "ip", "addr", "add", f"{FAR}/32", "dev", "lo"])
+    lib.must([*CLIENT, "ip", "route", "add", FAR, "via", IPV4])
     with lib.Daemon(SERVER) as daemon:
         for test in ("UDP_STREAM", "UDP_STREAM --flows 2", "TCP_STREAM -- -R 0"):
             report.case(f"{test}: behind a router", partial(needs_a_router, daemon.port, test))
@@ -168,7 +163,7 @@ def suite(report: lib.Report) -> None:
     obstacle = lib.no_lab()
     if obstacle:
         lib.skip(obstacle)
-    must([lib.NETLAB, "up", "--name", NAME])
+    lib.must([lib.NETLAB, "up", "--name", NAME])
     try:
         with lib.Daemon(SERVER) as daemon:
             for case in BLOCKED:
@@ -178,7 +173,7 @@ def suite(report: lib.Report) -> None:
         addresses(report)
         routers(report)
     finally:
-        must([lib.NETLAB, "down", "--name", NAME])
+        lib.must([lib.NETLAB, "down", "--name", NAME])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ line, the list says what this end can do, and what each flow carried adds up to 
 
 import contextlib
 import json
+import re
 import signal
 import time
 from functools import partial
@@ -25,14 +26,14 @@ REFUSED = (
     ("--flows 2 -t DLCL_RR", ("--flows", "DLCL_RR")),
     ("--flows 11 -t TCP_CRR -- -p 6000,6010", ("--flows", "11 connections", "6000,6010")),
     ("--flows 2 -N", ("--flows", "-N")),
-    ("--flows 2 -t UDP_RR -- -N", ("--flows", "-N")),
+    ("--flows 7 -t UDP_RR -- -P ,65530", ("--flows", "port 65530")),
     ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
     ("--flows 2 --engine sync", ("--engine sync", "--flows 2", "one connection")),
     ("--flows 2 --engine epoll,sync", ("--engine ,sync", "--flows 2", "one connection")),
     ("--flows 2 --threads 3", ("--threads 3", "2 data connections", "--flows")),
     ("--flows 2 --threads 2,3", ("--threads ,3", "2 data connections", "--flows")),
     ("--threads 0", ("--threads", "1 to 256")),
-    ("--threads 2,x", ("--threads", "x", "1 to 256")),
+    ("--threads 2,x", ("--threads", "x is not a number")),
     ("--warm-up -1", ("--warm-up", "-1")),
     ("--warm-up 61", ("--warm-up", "61", "60")),
     ("--warm-up 1 -l -100000", ("--warm-up", "-l -100000", "-l S")),
@@ -45,7 +46,8 @@ TESTS = ("TCP_STREAM", "TCP_RR", "TCP_CRR", "UDP_STREAM")
 PACED_TESTS = ("TCP_MAERTS", "TCP_SENDFILE", "TCP_CC", "UDP_RR", "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR",
                "OMNI -- -d recv -T udp")  # at the same time: none of them keeps the machine busy
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
-CROWD, COUNT = 100, 100000     # flows of which the daemon can't have a socket each; bytes that no queue drops
+CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that no queue drops
+MANY = 2000                    # flows, of which the daemon grants as many as it may at its defaults
 
 
 def engines(*args: str) -> Dict[str, str]:
@@ -99,6 +101,26 @@ def flows_add_up(port: int, test: str, *args: str) -> str:
     else:
         assert all(one["bits_per_s"] > 0 for one in rows), rows
     return f"{final['THROUGHPUT']:.0f} {final['THROUGHPUT_UNITS']}"
+
+
+def interim_results_have_each_flow(port: int, test: str) -> str:
+    """What they say of a flow adds up to what it did; of many flows they say how far these are apart."""
+    document = document_of(port, test, "--flows", "3", "-D", "0.3", "-f", "x", *lib.PACED)
+    interim, rows = document["interim"], document["iterations"][0]["flows"]
+    for number, row in enumerate(rows):
+        did = row["transactions"] or (row["bytes_sent"] + row["bytes_received"]) * 8 / 1e6
+        told = sum(one["flows"][number] * one["seconds"] for one in interim)
+        assert did > 0 and abs(told - did) <= 1.5, (number, told, did)    # one may have been under way at the end
+    for one in interim:
+        rates = sorted(one["flows"])
+        assert one["flow_quartiles"] == [rates[0], rates[0], rates[1], rates[1], rates[2]], one
+        squares = sum(rate ** 2 for rate in rates)
+        assert not squares or abs(one["jain_index"] - sum(rates) ** 2 / 3 / squares) < 1e-9, one
+    many = document_of(port, test, "--flows", "65", "-D", "0.5", *lib.PACED)["interim"][-1]
+    assert many["flows"] == [] and many["flow_quartiles"] == sorted(many["flow_quartiles"]), many
+    alone = document_of(port, test, "-D", "0.5", *lib.PACED)["interim"][-1]
+    assert "flows" not in alone, alone
+    return f"{len(interim)} results"
 
 
 def descriptors_must_do(port: int) -> None:
@@ -162,8 +184,9 @@ def counted_without_warm_up(port: int, test: str, *args: str) -> str:
 
 
 def a_later_window_has_a_receiver(port: int, test: str) -> None:
-    """A client that is held up in its warm-up begins to count later than its far end, and ends later."""
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "-P", "0", "--warm-up", "1",
+    """A client that is held up in its warm-up begins to count later than its far end, and ends later. On a busy machine
+    that is later, too, and has to be over before the far end's time is."""
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "3", "-P", "0", "--warm-up", "1",
                       *lib.PACED]) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGSTOP)
@@ -190,16 +213,36 @@ def interrupted_in_its_warm_up(port: int, test: str) -> None:
     lib.error_line(got, "netperf", "interrupted", "60 s", "--warm-up")
 
 
-def all_arrives(port: int, test: str) -> str:
-    """The end of a flow is not that of others, which the same socket of the daemon hears."""
-    final = document_of(port, test, "--flows", str(CROWD), length=f"-{COUNT}")["final"]
+def all_arrives(port: int, test: str, threads: str) -> str:
+    """The end of a flow is not that of others."""
+    document = document_of(port, test, "--flows", str(CROWD), "--threads", threads, length=f"-{COUNT}")
+    final, rows = document["final"], document["iterations"][0]["flows"]
     assert final["LOCAL_BYTES_SENT"] == final["REMOTE_BYTES_RECVD"] >= COUNT, final
+    assert final["FLOWS"] == len(rows) == CROWD and min(row["bytes_sent"] for row in rows) > 0, final
     return f"{final['REMOTE_BYTES_RECVD']} bytes"
 
 
-def one_port_for_all(port: int) -> None:
-    final = document_of(port, f"UDP_RR -- -P ,{lib.free_port()}", "--flows", str(FLOWS))["final"]
-    assert final["LOST_REQUESTS"] == 0 and final["TRANSACTION_RATE"] > 0, final
+def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
+    """Each flow of datagrams is served, by a socket of its own."""
+    document = document_of(port, test, "--flows", str(flows), *args)
+    rows = document["iterations"][0]["flows"]
+    assert document["final"]["LOST_REQUESTS"] == 0 and len(rows) == flows, document["final"]
+    assert min(row["transactions"] for row in rows) > 0, document["final"]
+
+
+def many_receive(port: int) -> None:
+    """More flows than one message of old could name ports for: one session sends to all of them."""
+    document = document_of(port, "OMNI -- -d recv -T udp -m 100", "--flows", str(CROWD), *lib.PACED)
+    rows = document["iterations"][0]["flows"]
+    assert len(rows) == CROWD and min(row["bytes_received"] for row in rows) > 0, document["final"]
+
+
+def as_many_as_granted(port: int) -> str:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "UDP_RR", "-l", "1", "-P", "0", "--flows", str(MANY),
+                   *lib.PACED, "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=PATIENCE)
+    line = lib.error_line(got, "netperf", f"grants 1024 of {MANY} data connections")
+    assert got.rc == 0 and got.out.split() == ["FLOWS=1024", "LOST_REQUESTS=0"], got
+    return line
 
 
 def numbers_are_of_one_flow(port: int) -> str:
@@ -224,18 +267,32 @@ def a_pause_ends_with_the_test(port: int) -> None:
     assert got.rc == 0, got
 
 
+def people_see_the_flows(port: int) -> str:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-1000000", "--human", "--cycles", "--flows", "3",
+                   "--threads", "2,1"], timeout=PATIENCE)
+    row = re.search(r"^Flows +3, least .*bit/s, most .*bit/s,\s+Jain's\s+index\s+[01]\.\d+,\s+threads\s+2\s+local,"
+                    r"\s+1\s+remote$", got.out, re.M)
+    assert got.rc == 0 and row, got
+    assert re.fullmatch(r"cycles: (not counted: .+|[\d.e+]+, and [\d.e+]+ instructions .+ cycles a byte)\n", got.err), got
+    return got.err
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         report.case("a pause ends with the test", partial(a_pause_ends_with_the_test, daemon.port))
         report.case("the list says why not", the_list_says_why_not)
+        report.case("people see the flows", partial(people_see_the_flows, daemon.port))
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
             report.skip("documents", "built without libjansson")
             return
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
         report.case("each has its turn", partial(each_has_its_turn, daemon.port))
+        report.cases([(f"interim results have each flow: {test}",
+                       partial(interim_results_have_each_flow, daemon.port, test))
+                      for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR", "TCP_CRR")], 5)
         report.case("descriptors must do", partial(descriptors_must_do, daemon.port))
         for test, threads, engine in (("TCP_STREAM", "3,1", "epoll"), ("UDP_RR", "6,2", "sync"),
                                       ("TCP_CRR", "2,3", "epoll")):
@@ -273,8 +330,15 @@ def suite(report: lib.Report) -> None:
         else:
             report.skip("flows add up: UDPLite", "not in this kernel")
         for test in COUNTED:
-            report.case(f"all arrives: {test}", partial(all_arrives, daemon.port, test))
-        report.case("one port for all", partial(one_port_for_all, daemon.port))
+            for threads in ("1", "4"):
+                report.case(f"all arrives: {test} --threads {threads}", partial(all_arrives, daemon.port, test, threads))
+        for test in ("UDP_RR", "DG_RR"):
+            report.case(f"each answers: {test} --threads 3,2",
+                        partial(each_answers, daemon.port, test, "--threads", "3,2", flows=CROWD))
+        report.case("ports in a row", lambda: each_answers(daemon.port, f"UDP_RR -- -P ,{lib.free_port()}"))
+        report.case("connected at both ends", partial(each_answers, daemon.port, "UDP_RR -- -N"))
+        report.case("many receive", partial(many_receive, daemon.port))
+        report.case("as many as granted", partial(as_many_as_granted, daemon.port))
         report.case("numbers are of one flow", partial(numbers_are_of_one_flow, daemon.port))
 
 

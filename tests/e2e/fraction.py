@@ -108,7 +108,7 @@ def suite(report: lib.Report) -> None:
     report.case("--max-length", is_within_the_limit)
     try:
         real = str(lib.real_netperf() / "netserver")
-    except LookupError as why:
+    except lib.Skipped as why:
         report.skip("the real netserver", str(why))
         return
     with lib.Daemon(program=real, grace=None) as daemon:

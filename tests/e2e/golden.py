@@ -6,8 +6,9 @@ transactions instead, which prints the same.
 
     golden.py [--timed] [--real] [PATTERN...]
 
-PATTERN picks recordings by name. --timed leaves the lengths as they are. --real runs the real netperf 2.7.0 instead of ours, against
-Debian's recordings and without the list of differences: a test of the comparer, not of the program.
+PATTERN picks recordings by name. --timed leaves the lengths as they are, and runs only the commands that have
+another one without it. --real runs the real netperf 2.7.0 instead of ours, against Debian's recordings and without
+the list of differences: a test of the comparer, not of the program.
 """
 
 import fnmatch
@@ -419,12 +420,16 @@ class Programs:
                 words[name] = str(lib.free_port())
         return words
 
-    def command(self, golden: Golden, words: Dict[str, str]) -> List[str]:
+    def arguments(self, golden: Golden) -> List[str]:
         name, *args = shlex.split(golden.run)
         if "HIST_TOTAL" in golden.texts["out"] and not self.real:
             args.insert(0, "-j")  # ours has a histogram where latencies are asked for
         if golden.fails and "-l" not in args and name == "netperf":
             args[:0] = ["-l", "1"]  # where ours does not fail
+        return [name, *args]
+
+    def command(self, golden: Golden, words: Dict[str, str]) -> List[str]:
+        name, *args = self.arguments(golden)
         if not self.timed:
             args = shortened(args)
         known = re.compile(r"(?<![A-Za-z_])(?:%s)(?![A-Za-z_])" % "|".join(
@@ -479,12 +484,17 @@ class Figure(NamedTuple):
 
 
 def our_figures() -> List[Figure]:
-    """The rows behind OUTPUT_END."""
+    """The rows behind OUTPUT_END; one of both ends is two figures."""
     table = (lib.TOP / "src" / "stats" / "metrics.def").read_text()
-    rows = re.findall(r'^NP_METRIC\((\w+), \w+, "(?:[^"\\]|\\.)*", (\d), \w+,\s*((?:"[^"]*",\s*){4})',
-                      table[table.index("NP_METRIC(OUTPUT_END"):], re.M)
-    return [Figure(name, group != "0", re.findall(r'"([^"]*)"', heads))
-            for name, group, heads in rows[1:]]
+    rows = re.findall(r'^NP_(?:METRIC\(|PAIR\(\d+, )((?:\w+, )+)[A-Z]+, "(?:[^"\\]|\\.)*", (\d), \w+,'
+                      r'\s*((?:"[^"]*",\s*){3,4})', table[table.index("NP_METRIC(OUTPUT_END"):], re.M)
+    figures = []
+    for names, group, text in rows[1:]:
+        heads = re.findall(r'"([^"]*)"', text)
+        ends = [[]] if len(heads) == 4 else [["Local"], ["Remote"]]
+        figures += [Figure(name, group != "0", end + heads)
+                    for name, end in zip(names.split(", "), ends)]
+    return figures
 
 
 def cut(text: str, end: str) -> str:
@@ -746,7 +756,7 @@ def check_list(goldens: Sequence[Golden], listed: Dict[str, Difference]) -> str:
 
 
 def suite(report: lib.Report) -> None:
-    real = "--real" in sys.argv
+    real, timed = "--real" in sys.argv, "--timed" in sys.argv
     patterns = [arg for arg in sys.argv[1:] if arg not in ("--real", "--timed")]
     goldens = load()
     listed = {} if real else differences()
@@ -762,8 +772,10 @@ def suite(report: lib.Report) -> None:
         report.case("the list of differences", partial(check_list, goldens, listed))
     cases = []
     with ExitStack() as stack:
-        programs = Programs(stack, netperf, netserver, real, real or "--timed" in sys.argv)
+        programs = Programs(stack, netperf, netserver, real, real or timed)
         for golden in chosen(goldens, patterns):
+            if timed and not patterns and shortened(programs.arguments(golden)) == programs.arguments(golden):
+                continue    # it runs like that without --timed
             why = "another build" if real and golden.build else cannot_run(golden)
             if why:
                 report.skip(golden.name, why)

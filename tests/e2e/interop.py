@@ -505,7 +505,7 @@ def find_real(report: lib.Report) -> Optional[Path]:
         return None
     try:
         return lib.real_netperf()
-    except LookupError as why:
+    except lib.Skipped as why:
         print(f"SKIP: real netperf: {why}", flush=True)
         report.skipped += len([p for p in PAIRINGS if "real" in p])
         return None

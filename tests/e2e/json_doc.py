@@ -271,6 +271,9 @@ def latencies_have_fractions(runner: Runner) -> None:
     order = ("min", "p50", "p90", "p99", "p99.9", "max")
     assert [sums[name] for name in order] == sorted(sums[name] for name in order), sums
     assert final["P50_LATENCY"] == int(sums["p50"]) and final["P50.0_LATENCY"] == sums["p50"], (final, sums)
+    for name, few in (("p50", False), ("p90", False), ("p99", False), ("p99.9", True)):
+        told = sums["intervals"][name]
+        assert told is None if few else told[0] <= sums[name] <= told[1], (name, sums)
     assert final["P99.9_LATENCY"] == sums["p99.9"] >= final["P25_LATENCY"] >= sums["min"], (final, sums)
     assert alone(runner, "-l -1000")["latency"] is None
 
@@ -291,6 +294,44 @@ def an_older_document_is_shown(runner: Runner) -> None:
     got = show(write(runner, older), "--", "-k", "all")
     assert got.rc == 0 and not got.err, got
     assert want_of(got.out) == want_of(want)
+
+
+def rank(cells: "List[List[int]]", share: float) -> int:
+    """The least time of the cell that a percentile lies in."""
+    at, seen = share * sum(count for _, count in cells), 0
+    for bottom, count in sorted(cells):
+        seen += count
+        if seen >= at:
+            return bottom
+    raise AssertionError(cells)
+
+
+def several_are_merged(runner: Runner) -> None:
+    """The percentiles are those of the merged histograms, which no mean of percentiles is."""
+    files = []
+    for number, words in enumerate(("-r 1,1", "-r 1,60000")):
+        document = alone(runner, f"-t TCP_RR -l -500 -- {words}")
+        files.append(runner.place / f"part{number}.json")
+        files[-1].write_text(json.dumps(document))
+    parts = [json.loads(path.read_text()) for path in files]
+    got = lib.run([lib.netperf(), "--merge", *map(str, files)], timeout=20)
+    lines = got.out.splitlines()
+    assert got.rc == 0 and lines[3].split()[:2] == ["together", "TCP_RR"], got
+    rates = [part["final"]["THROUGHPUT"] for part in parts]
+    assert abs(float(lines[3].split()[2]) - sum(rates)) < 0.02 and lines[3].split()[3] == "Trans/s", (lines, rates)
+    times = dict(zip(lines[5].split(), lines[6].split()))
+    cells = [cell for part in parts for cell in part["iterations"][0]["latency"]["cells"]]
+    assert int(times["Count"]) == sum(count for _, count in cells) == 1000, (times, lines)
+    for name, share in (("P50/us", 0.5), ("P90/us", 0.9)):
+        assert abs(float(times[name]) - rank(cells, share) / 1000) <= 0.01 * float(times[name]), (name, times)
+    assert "they ran together for 0.00 of" in got.err, got.err  # one after the other
+    other = runner.place / "other.json"
+    other.write_text(json.dumps(alone(runner, "-l -1000000")))
+    for words, says in (((), "no documents are named"), (("--json", str(files[0])), "runs no test"),
+                        ((str(files[0]), "/nowhere"), "/nowhere: open it: No such file"),
+                        ((str(files[0]), str(other)), "the first one a TCP_RR"), ((str(lib.TOP / "NEWS"),), "line 1")):
+        got = lib.run([lib.netperf(), "--merge", *words], timeout=20)
+        assert got.rc == 1 and says in got.err and "--merge" in got.err, (words, got)
 
 
 def write(runner: Runner, document: Any) -> Path:
@@ -709,7 +750,7 @@ def made_without_jansson() -> bool:
 
 def refused_without_jansson() -> None:
     """Each of the options is an error of one line, that says why, and nothing is measured."""
-    for args in ("--show /nowhere", "--json", "--json=/nowhere/file"):
+    for args in ("--show /nowhere", "--merge /nowhere", "--json", "--json=/nowhere/file"):
         got = lib.run([lib.netperf(), *args.split()], timeout=20)
         assert got.rc == 1 and not got.out, got
         lib.error_line(got, "netperf", args.split("=")[0].split()[0], LACKS)
@@ -747,7 +788,7 @@ def suite(report: lib.Report) -> None:
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
             stands_alone, people_read_one_table, says_what_was_asked_and_granted,
             says_flows_and_engines, figures_agree, what_was_not_measured_is_null, latencies_have_fractions,
-            an_older_document_is_shown, has_both_ends_evidence,
+            an_older_document_is_shown, several_are_merged, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
@@ -757,12 +798,8 @@ def suite(report: lib.Report) -> None:
                   ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),
                   ("ended by SIGTERM", partial(ended_by, runner, signal.SIGTERM, 143)),
                   ("dead peer", partial(dead_peer, runner, False)),
-                  ("dead peer, document on standard output", partial(dead_peer, runner, True))]
-        try:
-            lib.real_netperf()
-            cases.append(("stock daemon", partial(stock_daemon, runner)))
-        except LookupError as lacks:
-            report.skip("stock daemon", str(lacks))
+                  ("dead peer, document on standard output", partial(dead_peer, runner, True)),
+                  ("stock daemon", partial(stock_daemon, runner))]
         report.cases(cases, 3)
 
 

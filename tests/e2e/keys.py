@@ -430,7 +430,7 @@ def passphrases(files: Files) -> Iterator[Case]:
 def others(report: lib.Report, files: Files) -> Iterator[Case]:
     try:
         place = lib.real_netperf()
-    except LookupError as why:
+    except lib.Skipped as why:
         report.skip("keys and the real netperf", str(why))
         return
     yield "a key and the real netserver", partial(key_and_real_netserver, files,

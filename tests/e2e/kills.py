@@ -249,7 +249,7 @@ def kill_many(report: lib.Report, count: int) -> None:
     print(f"# NP_SEED={SEED} NP_KILLS={count}", flush=True)
     try:
         real = lib.real_netperf() if not lib.QUICK else None
-    except LookupError as why:
+    except lib.Skipped as why:
         report.skip("the real netperf's", str(why))
         real = None
     with Bed(real) as bed:

@@ -17,7 +17,9 @@ programs are built with sanitizers or the machine is not to be trusted with a cl
 argument --long (lib.LONG) it does what `make check` has no time for.
 """
 
+import contextlib
 import os
+import pty
 import random
 import re
 import resource
@@ -34,6 +36,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("top_builddir") or TOP)
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
 LONG = "--long" in sys.argv
 
@@ -76,6 +79,12 @@ def netserver() -> str:
     return _program("NETSERVER", "netserver/netserver", "src/netserver")
 
 
+def page(name: str) -> Path:
+    """A manual page: of this build, or as the tarball has it."""
+    made = BUILD / "doc" / name
+    return made if made.exists() else TOP / "doc" / name
+
+
 def copied(program: "str | Path", place: "str | Path") -> str:
     """A copy of a program in that directory. By cp(1): of a file that we wrote ourselves, a child that
     another thread forks meanwhile has a descriptor, and until it executes nobody can execute the file."""
@@ -86,17 +95,17 @@ def copied(program: "str | Path", place: "str | Path") -> str:
 def real_netperf() -> Path:
     """The directory of the real netperf and netserver, fetched when first asked for.
 
-    They are kept in $NP_REAL_NETPERF_DIR, else in the user's cache. Raises LookupError, which says
+    They are kept in $NP_REAL_NETPERF_DIR, else in the user's cache. Raises Skipped, which says
     why they cannot be had.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     place = Path(os.environ.get("NP_REAL_NETPERF_DIR") or cache / "plumbline" / "netperf-2.7.0")
     if not Path("/etc/protocols").exists():
-        raise LookupError("no /etc/protocols (package netbase), without which it crashes")
+        raise Skipped("no /etc/protocols (package netbase), without which it crashes")
     got = run([str(TOP / "scripts" / "fetch-netperf"), str(place)], timeout=120)
     if got.rc != 0:
         why = got.err.strip().splitlines() or ["fetch-netperf took more than two minutes"]
-        raise LookupError(why[-1])
+        raise Skipped(why[-1])
     return place.resolve() / "usr" / "bin"
 
 
@@ -106,8 +115,7 @@ if os.environ.get("top_builddir"):  # where its program in C is; what we start i
 
 
 def in_lab(name: str, role: str) -> "list[str]":
-    """What to put in front of a command so that it runs at one end of a lab, as `netlab exec` does,
-    which takes a quarter of a second to start."""
+    """What to put in front of a command so that it runs at one end of a lab."""
     return ["ip", "netns", "exec", f"netlab-{name}-{role}"]
 
 
@@ -256,6 +264,40 @@ def run(cmd: Sequence[str], timeout: float) -> Result:
     as it should on a machine that has nothing else to do."""
     with Started(cmd) as command:
         return command.finish(3 * timeout)
+
+
+def must(cmd: Sequence[str], timeout: float = 60) -> str:
+    """What a command writes that has to succeed."""
+    got = run(cmd, timeout)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.out.strip() or got.rc}"
+    return got.out
+
+
+class Lab:
+    """A link of netlab's, with these options, for the length of a block. client and server are what to put in front of a
+    command so that it runs at that end, as `netlab exec` does, which takes a quarter of a second to start."""
+
+    def __init__(self, name: str, *options: str) -> None:
+        self.name, self.options = name, options
+        self.client, self.server = in_lab(name, "client"), in_lab(name, "server")
+
+    def __enter__(self) -> "Lab":
+        self.netlab("up", *self.options)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.netlab("down")
+
+    def netlab(self, verb: str, *args: str) -> str:
+        return must([NETLAB, verb, "--name", self.name, *args])
+
+    def drop(self, end: Sequence[str], *rules: str) -> None:
+        """Drops what arrives at one end over the link and fits one of the rules."""
+        chain = "inet lab pre"
+        script = ["add table inet lab",
+                  f"add chain {chain} {{ type filter hook prerouting priority -300; }}",
+                  *(f"add rule {chain} iifname lab0 {rule} drop" for rule in rules)]
+        must([*end, "nft", "; ".join(script)])
 
 
 def _ticks(process: Path) -> int:
@@ -500,25 +542,43 @@ STDERR_PHRASES = re.compile(
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
 # What netperf passes over without a word has a line here.
 PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: it belongs to no option "
-                         r"|paces, \d+ transactions).*\n", re.M)
+                         r"|paces, \d+ transactions|.* is not an address family).*\n", re.M)
 # And on stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"
     r"|establish_control could not establish the control connection from \S+ port \S+ "
     r"address family AF_\w+ to \S+ port \S+ address family AF_\w+"
-    r"|resolve_host: could not resolve host '\S+' port '\(null\)' af AF_\w+"
+    r"|resolve_host: could not resolve host '\S+' port '\S+' af AF_\w+"
     r"|complete_addrinfo: could not resolve '\S+' port '0' af \d+"
     r"|\tgetaddrinfo returned -\d+ .+"
     r"|Netperf could not resolve \S+ as a host name"
     r"|The test you requested \(\S+\) is unknown to this netperf\."
     r"|Please verify that you have the correct test name, "
     r"|and that test family has been compiled into this netperf\."
+    r"|Could not open output selection file '\S+' errno \d+"
     r"|netperf: remote error \d+")
 
 
 def without_phrases(text: str, phrases: "re.Pattern[str]") -> "list[str]":
     """The lines that are not netperf's words for a fault."""
     return [line for line in text.splitlines() if not phrases.fullmatch(line)]
+
+
+def on_a_terminal(command: "list[str]") -> str:
+    """What it prints where standard output is a terminal, and standard error the same one."""
+    near, far = pty.openpty()
+    with os.fdopen(near, "rb", buffering=0) as reader:
+        with os.fdopen(far, "wb") as terminal:
+            child = subprocess.Popen(command, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal that nobody has open
+            while True:
+                block = reader.read(4096)
+                if not block:
+                    break
+                text += block
+        assert child.wait(20) not in (0, None), command
+    return text.decode().replace("\r\n", "\n")
 
 
 def complaints(got: Result) -> "list[str]":
@@ -609,6 +669,13 @@ class Report:
             return True
         except Exception as fault:  # a test that breaks is a test that fails
             return self.check(name, False, f"{type(fault).__name__}: {fault}")
+
+    def part(self, name: str, body: Callable[[], None]) -> None:
+        """Several checks, none of which can run where body raises Skipped before the first."""
+        try:
+            body()
+        except Skipped as why:
+            self.skip(name, str(why))
 
     def rate_case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
         """One that holds only where processors run when they have something to do: skipped where the

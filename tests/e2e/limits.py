@@ -188,6 +188,19 @@ def fewer_flows() -> str:
         return got.err.strip()
 
 
+def few_ports() -> str:
+    """Without connections each flow needs a port of the daemon's: no more are granted than there are."""
+    first = attacks.free_range(8)
+    with lib.Daemon(args=["--data-ports", f"{first}-{first + 7}"]) as daemon:
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "UDP_RR", "-l", "-100", "-P", "0",
+                       "--flows", "20", "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=30)
+        flows = int(dict(line.split("=") for line in got.out.split())["FLOWS"])
+        assert got.rc == 0 and 1 < flows <= 8 and "LOST_REQUESTS=0" in got.out, got
+        assert f"grants {flows} of 20 data connections" in got.err and "--data-ports" in got.err, got
+        must_refuse(run(daemon.port, "UDP_RR", "-l", "-10", "--flows", "3", "--", "-P", f",{first + 6}"), "--data-ports")
+        return got.err.strip()
+
+
 def counted_for_ever() -> None:
     """A test by count ends when the longest by time would."""
     with lib.Daemon(args=["--max-length", "1"]) as daemon:
@@ -446,11 +459,7 @@ def data_ports() -> None:
 # ---- what a stock client sees -------------------------------------------------------------------
 
 def stock(report: lib.Report) -> None:
-    try:
-        real = str(lib.real_netperf() / "netperf")
-    except LookupError as why:
-        report.skip("the real client is refused", str(why))
-        return
+    real = str(lib.real_netperf() / "netperf")
 
     def refused(options: Sequence[str], *args: str) -> str:
         with lib.Daemon(args=options) as daemon, ExitStack() as stack:
@@ -512,6 +521,7 @@ def cases() -> Iterator[Case]:
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")
     yield "--max-flows", fewer_flows
+    yield "--data-ports, fewer than flows", few_ports
     yield "--max-memory", partial(too_much, ["--max-memory", "3M"],
                                   ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
                                   ["TCP_STREAM", "-l", "1"], "max-memory")
@@ -547,7 +557,7 @@ def cases() -> Iterator[Case]:
 def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
     report.cases(cases(), AT_ONCE)
-    stock(report)
+    report.part("the real client", partial(stock, report))
 
 
 if __name__ == "__main__":

@@ -25,24 +25,24 @@ PREFIX = f"netlab-{netns.NAME}-"
 FRAMING = 38                            # what the lab's link counts beside the payload
 FAREWELLS = 60                          # most of them: three, and one each 50 ms of waiting
 
-CLIENT, SERVER = netns.Lab.client, netns.Lab.server
+CLIENT, SERVER = (lib.in_lab(netns.NAME, end) for end in ("client", "server"))
 
 
 class Pair:
     """A second pair of interfaces for the length of a block. It goes with the lab's namespaces."""
 
     def __enter__(self) -> "Pair":
-        netns.must(["ip", "link", "add", NEAR, "netns", f"{PREFIX}client", "type", "veth",
+        lib.must(["ip", "link", "add", NEAR, "netns", f"{PREFIX}client", "type", "veth",
                     "peer", "name", FAR, "netns", f"{PREFIX}server"])
         for end, device in ((CLIENT, NEAR), (SERVER, FAR)):
-            netns.must([*end, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"])
-            netns.must([*end, "ip", "link", "set", device, "up"])
-        netns.must([*CLIENT, "tc", "qdisc", "add", "dev", NEAR, "root", "tbf", "rate",
+            lib.must([*end, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"])
+            lib.must([*end, "ip", "link", "set", device, "up"])
+        lib.must([*CLIENT, "tc", "qdisc", "add", "dev", NEAR, "root", "tbf", "rate",
                     f"{RATE}mbit", "burst", "20k", "limit", "400k"])
         return self
 
     def __exit__(self, *_: object) -> None:
-        netns.must([*CLIENT, "ip", "link", "delete", NEAR])
+        lib.must([*CLIENT, "ip", "link", "delete", NEAR])
 
 
 class Counts(NamedTuple):
@@ -98,7 +98,7 @@ def ingress(*rules: str) -> None:
         script += ["add table netdev frames",
                    f"add chain netdev frames in {{ type filter hook ingress device {FAR} "
                    "priority 0; }", *(f"add rule netdev frames in {rule}" for rule in rules)]
-    netns.must([*SERVER, "nft", "; ".join(script)])
+    lib.must([*SERVER, "nft", "; ".join(script)])
 
 
 def dropped() -> int:
@@ -367,20 +367,20 @@ def refusals(report: lib.Report, port: int) -> None:
     case("no such interface there", f"{NEAR},nosuch1", [], IPV4, "nosuch1")
     case("loopback and Ethernet", f"{NEAR},lo", [], "loopback", "--device")
     case("not permitted", both, [], "CAP_NET_RAW", "root", prefix=[*CLIENT, *lib.as_nobody()])
-    netns.must([*SERVER, "ip", "link", "set", FAR, "mtu", "1400"])
+    lib.must([*SERVER, "ip", "link", "set", FAR, "mtu", "1400"])
     case("above the far MTU", both, ["-m", "1450"], "1450", f"MTU of {FAR}", "-m 1400")
-    netns.must([*SERVER, "ip", "link", "set", FAR, "mtu", "1500", "down"])
+    lib.must([*SERVER, "ip", "link", "set", FAR, "mtu", "1500", "down"])
     assert lib.wait_for(lambda: not is_up(CLIENT, NEAR), 10), "a carrier"
     case("no carrier", both, [], f"{NEAR} has no carrier")
-    netns.must([*CLIENT, "ip", "link", "set", NEAR, "down"])
+    lib.must([*CLIENT, "ip", "link", "set", NEAR, "down"])
     case("down", both, [], f"ip link set {NEAR} up")
-    netns.must([*CLIENT, "ip", "link", "set", NEAR, "up"])
+    lib.must([*CLIENT, "ip", "link", "set", NEAR, "up"])
     case("down there", f"lab0,{FAR}", [], f"ip link set {FAR} up")
-    netns.must([*SERVER, "ip", "link", "set", FAR, "up"])
+    lib.must([*SERVER, "ip", "link", "set", FAR, "up"])
     carrier()
-    netns.must([*CLIENT, "ip", "tuntap", "add", "tun7", "mode", "tun"])
+    lib.must([*CLIENT, "ip", "tuntap", "add", "tun7", "mode", "tun"])
     case("no Ethernet", f"tun7,{FAR}", [], "tun7 carries no Ethernet frames", "--device")
-    netns.must([*CLIENT, "ip", "tuntap", "del", "tun7", "mode", "tun"])
+    lib.must([*CLIENT, "ip", "tuntap", "del", "tun7", "mode", "tun"])
     report.case("no control connection",
                 lambda: refused(CLIENT, command(port, "-t", "DLCL_STREAM", "-N"), "-N", "DLCL"))
 
@@ -389,9 +389,9 @@ def goes_down(port: int) -> str:
     """An interface that goes down in the middle of a test: one line, and soon."""
     with lib.Started([*CLIENT, *command(port, "-t", "DLCL_STREAM", "-l", "20")]) as started:
         time.sleep(1)
-        netns.must([*CLIENT, "ip", "link", "set", NEAR, "down"])
+        lib.must([*CLIENT, "ip", "link", "set", NEAR, "down"])
         got = started.finish(15)
-    netns.must([*CLIENT, "ip", "link", "set", NEAR, "up"])
+    lib.must([*CLIENT, "ip", "link", "set", NEAR, "up"])
     carrier()
     assert got.rc == 1 and "Network is down" in got.err, f"{got.rc}: {got.err}"
     return got.err.strip()
@@ -429,10 +429,10 @@ def stock() -> str:
 
 def within_one_host() -> str:
     """Both ends in one place: by two of its interfaces, and not by one."""
-    netns.must([*SERVER, "ip", "link", "add", "here0", "type", "veth", "peer", "name", "here1"])
+    lib.must([*SERVER, "ip", "link", "add", "here0", "type", "veth", "peer", "name", "here1"])
     for device in ("here0", "here1"):
-        netns.must([*SERVER, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"])
-        netns.must([*SERVER, "ip", "link", "set", device, "up"])
+        lib.must([*SERVER, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"])
+        lib.must([*SERVER, "ip", "link", "set", device, "up"])
     try:
         with lib.Daemon(SERVER, ["--allow-raw"]) as daemon:
             got = lib.run([*SERVER, *command(daemon.port, "-t", "DLCL_RR", "-l", "-100",
@@ -444,7 +444,7 @@ def within_one_host() -> str:
                                               devices="", host="127.0.0.1")], 20)
             assert loop.rc == 0 and not loop.err, loop.err
     finally:
-        netns.must([*SERVER, "ip", "link", "delete", "here0"])
+        lib.must([*SERVER, "ip", "link", "delete", "here0"])
     return line
 
 
@@ -480,12 +480,7 @@ def suite(report: lib.Report) -> None:
         report.case("--no-evidence", without_evidence)
         report.case("--allow-raw -f", not_served_alone)
         report.case("within one host", within_one_host)
-        try:
-            lib.real_netperf()
-        except LookupError as fault:
-            report.skip("netperf's netserver", str(fault))
-        else:
-            report.case("netperf's netserver", stock)
+        report.case("netperf's netserver", stock)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence
 
 import lib
-from netns import must
 
 NAME = f"mptcp{os.getpid()}"
 PATHS = ("10.77.0", "10.77.1")          # networks; .1 is the client's address, .2 the daemon's
@@ -59,7 +58,7 @@ class Bed:
 
     def __enter__(self) -> "Bed":
         try:
-            must([lib.NETLAB, "up", "--name", NAME, "--paths", str(len(PATHS)), "--rate", RATE])
+            lib.must([lib.NETLAB, "up", "--name", NAME, "--paths", str(len(PATHS)), "--rate", RATE])
             self._add_stranger()
         except BaseException:
             self.__exit__()
@@ -67,17 +66,17 @@ class Bed:
         return self
 
     def _add_stranger(self) -> None:
-        must(["ip", "netns", "add", self.outside])
-        must(["ip", "link", "add", "away", "netns", self.outside, "type", "veth",
+        lib.must(["ip", "netns", "add", self.outside])
+        lib.must(["ip", "link", "add", "away", "netns", self.outside, "type", "veth",
               "peer", "name", "away", "netns", f"netlab-{NAME}-server"])
         for inside, own in ((self.stranger, 1), (self.server, 2)):
-            must([*inside, "ip", "addr", "add", f"{STRANGER}.{own}/24", "dev", "away"])
-            must([*inside, "ip", "link", "set", "away", "up"])
-        must([*self.stranger, "ip", "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
+            lib.must([*inside, "ip", "addr", "add", f"{STRANGER}.{own}/24", "dev", "away"])
+            lib.must([*inside, "ip", "link", "set", "away", "up"])
+        lib.must([*self.stranger, "ip", "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
 
     def __exit__(self, *_: object) -> None:
         lib.run(["ip", "netns", "del", self.outside], timeout=20)
-        must([lib.NETLAB, "down", "--name", NAME])
+        lib.must([lib.NETLAB, "down", "--name", NAME])
 
     def sent(self, role: str) -> List[int]:
         """Bytes that an end has sent over each path, by its interfaces."""
@@ -95,7 +94,7 @@ class Bed:
             raise lib.Skipped(f"nft cannot take options away: {got.err.strip().splitlines()[0]}")
 
     def heal(self, role: str) -> None:
-        must([*getattr(self, role), "nft", "add table inet strip; delete table inet strip"])
+        lib.must([*getattr(self, role), "nft", "add table inet strip; delete table inet strip"])
 
 
 class Run(NamedTuple):
@@ -301,11 +300,11 @@ def plain_service(bed: Bed) -> str:
 def switched_off(bed: Bed, port: int, role: str) -> None:
     """One line says so, wherever it is."""
     switch = [*getattr(bed, role), "sysctl", "-q", "-w"]
-    must([*switch, "net.mptcp.enabled=0"])
+    lib.must([*switch, "net.mptcp.enabled=0"])
     try:
         got = run(bed, port, "MPTCP_STREAM", "-l", "1").got
     finally:
-        must([*switch, "net.mptcp.enabled=1"])
+        lib.must([*switch, "net.mptcp.enabled=1"])
     assert got.rc == 1 if role == "client" else got.rc not in (0, None), f"status {got.rc}"
     line = lib.error_line(got, "netperf", "MPTCP is switched off (try 'sysctl -w net.mptcp.enabled=1')")
     assert role == "client" or "refuses" in line, line
@@ -313,10 +312,7 @@ def switched_off(bed: Bed, port: int, role: str) -> None:
 
 def stock_daemon(bed: Bed) -> None:
     """Which is not asked: it would try for ever to make such a socket."""
-    try:
-        real = lib.real_netperf() / "netserver"
-    except LookupError as why:
-        raise lib.Skipped(f"no real netserver: {why}") from why
+    real = lib.real_netperf() / "netserver"
     with lib.Daemon(prefix=bed.server, program=str(real), args=["-4"], grace=None) as daemon:
         got = run(bed, daemon.port, "MPTCP_RR", "-l", "1").got
         assert got.rc not in (0, None) and got.seconds < 20 + lib.SLACK, f"status {got.rc}, {got.seconds:.1f} s"

@@ -79,6 +79,20 @@ def kept() -> "Iterator[keeper.Keeper]":
         one.leave()
 
 
+def what_does_nothing_is_said() -> str:
+    """What is so already, here and at the far end, and segments that no packet can have."""
+    with kept() as one:
+        assert one.set([("far mtu v1", "1500"), ("mtu v0", "1400")]) == {("far mtu v1", "1500"): "far v1 already has mtu=1500"}
+        keeper.call((), ["ip", "link", "set", "dev", "v0", "gso_max_segs", "1"])
+        try:
+            said = one.set([("offload v0 tso", "off")])
+            assert said == {("offload v0 tso", "off"): "v0 makes nothing of tso=off: its gso_max_segs is 1, a packet has one "
+                            "segment"}, said
+        finally:
+            keeper.call((), ["ip", "link", "set", "dev", "v0", "gso_max_segs", "65535"])
+    return ""
+
+
 def refused(words: str, *settings: "Tuple[str, str]") -> str:
     """What is said to settings; it is to have these words."""
     with kept() as one:
@@ -108,7 +122,7 @@ def set_and_put_back() -> str:
             one.put_back()
             assert machine_now() == before
             assert {len(one.read_text().splitlines()) for one in there} == {1}
-        one.set([("mtu v0", "1500")])       # that it has
+        assert one.set([("mtu v0", "1500")]) == {("mtu v0", "1500"): "v0 already has mtu=1500"}
         assert {len(one.read_text().splitlines()) for one in there} == {1}
     assert machine_now() == before and not journals()
     return f"{len(SETTINGS)} settings, twice"
@@ -796,7 +810,7 @@ def a_slot_by_way_of_a_namespace() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    for body in (set_and_put_back, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
+    for body in (set_and_put_back, what_does_nothing_is_said, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
                  names_of_ethtool, two_at_a_time, interface_that_went, next_start, next_start_elsewhere,
                  two_gates_one_killed, one_of_several_fails, set_since_by_somebody, sysctls_that_last,
                  owner_that_lives, folder_of_another, variables, what_is_missing, by_ssh, names_of_the_suite,

@@ -137,7 +137,7 @@ class Lines(Place):
     def test_a_file_that_is_there(self):
         path = self.written(gate())
         self.assertIn("is there already", self.refused(output.Writer, path))
-        self.written(replace(gate(), budget=5.0), overwrite=True)
+        self.written(replace(gate(), budget=5.0), mode="wb")
         self.assertEqual(output.read(path).budget, 5.0)
         self.assertIn("No such file", self.refused(output.Writer, str(self.dir / "no" / "where")))
 
@@ -240,7 +240,7 @@ class Readers(Place):
         lines = output.text(self.all_verdicts()).splitlines()
         ends = [line.find("9412.3 Mbit/s") for line in lines if "9412.3" in line]
         self.assertEqual((len(ends), len(set(ends))), (4, 1), "columns that are not aligned")
-        for line in ("    1 of 2 slots were disturbed, 12 % of the time: steal 0.2 s, foreign 0.05 s",
+        for line in ("    1 of 2 slots was disturbed, 12 % of the time: steal 0.2 s, foreign 0.05 s",
                      "    2 pairs left out", "    differs: offload tso: on -> off", "    two lines",
                      "    1 of 1 slots failed: netperf: connect to 10.0.0.2: Connection refused",
                      "worse: tcp_stream.mtu9000.throughput is 3.1 % (2.4 to 3.8) below A after 12 pairs, 31 s",
@@ -393,6 +393,8 @@ class Differs(unittest.TestCase):
         self.assertEqual(found["mtu"], Path("/sys/class/net/lo/mtu").read_text().strip())
         self.assertEqual(differ.look(["env"], "lo"), found)
         self.assertEqual(list(differ.look([], "x'; echo '@@ mtu")), list(differ.look([], None)))
+        below = '@@ of bond0\n@@ link\n[{"mtu": 1500}]\n@@ of eth0\n@@ link\n[{"mtu": 9000}]\n'
+        self.assertEqual(dict(differ.read(below)), {"mtu": "1500", "eth0 mtu": "9000"})
         self.assertEqual(list(differ.look(["/no/such/program"], None)), ["unread"])
         self.assertEqual(list(differ.look(["false"], None)), ["unread"])
 

@@ -29,7 +29,7 @@ except python.MissingModule as fault:
 
 from netkit.gate import history, output, past, trial  # noqa: E402
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,  # noqa: E402
-                               Metric, Point, Side, Slot)
+                               Metric, Point, Side, Slot, View)
 
 output.os.fsync = lambda number: None   # what is made up need not survive a crash
 
@@ -440,7 +440,7 @@ class Figures:
         pass
 
 
-class Views:
+class Views(View):
     def begin(self, gate):
         self.slots = []
 
@@ -512,7 +512,7 @@ class Baselines(Place):
             session = self.session(1, 9400, name=f"{hour}.jsonl")
             text = Path(session).read_text().replace("T03:00", f"T0{hour}:00")
             Path(session).write_text(text)
-        self.assertIn("all earlier sessions began within 4 hours", self.gate_now(Figures(9300)).notes[0])
+        self.assertIn("all earlier sessions began within 4 h 00 min", self.gate_now(Figures(9300)).notes[0])
 
     def test_another_machine_is_refused_and_another_kernel_said(self):
         self.days(6)

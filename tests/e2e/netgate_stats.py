@@ -257,7 +257,7 @@ class Bench:
         pass
 
 
-class View:
+class View(model.View):
     def __init__(self):
         self.told = []
 

@@ -29,7 +29,6 @@ from netkit.gate import bench, points  # noqa: E402
 from netkit.gate.model import GateError, Metric, Point, Side  # noqa: E402
 
 NETGATE = str(SCRIPTS / "netgate")
-PAGE = lib.TOP / "doc" / "netgate.1"
 
 # A netperf: $n counts its calls, $* are its arguments. It starts nothing, since a test calls it often.
 FAKE = """#!/bin/sh
@@ -138,8 +137,10 @@ class Points(unittest.TestCase):
 
     def test_which_way_is_better(self):
         """Of each figure that netperf has, as far as its name tells: never both."""
-        names = re.findall(r"^NP_METRIC\((\w+), (?:INT|REAL)", (
+        rows = re.findall(r"^NP_(?:METRIC\(|(ENDS|PAIR)\(\d+, )((?:\w+, )+)(?:INT|REAL)", (
             lib.TOP / "src/stats/metrics.def").read_text(), re.MULTILINE)
+        names = [end + name for kind, alike in rows for name in alike.rstrip(", ").split(", ")
+                 for end in (("LOCAL_", "REMOTE_") if kind == "ENDS" else ("",))]
         self.assertGreater(len(names), 100)
         for name in names:
             self.assertFalse(points.LESS.search(name) and points.MORE.search(name), name)
@@ -316,6 +317,7 @@ class Slots(Folder):
         class Keeper:
             def set(self, settings):
                 log.append(settings)
+                return {one: f"{one[0]} is so" for one in settings}
 
             def put_back(self):
                 log.append("back")
@@ -333,6 +335,9 @@ class Slots(Folder):
         sides = (Side(settings=one), Side(settings=two, before=("x",)))
         there.rehearse([Point("p", "TCP_RR", a=sides[0], b=sides[1])] * 2)
         self.assertEqual(log[-2:], [one, "back"])
+        for a, b, said in ((one, (), ["mtu x is so"]), (one, one, []), ((), two, ["mtu x is so"])):
+            self.assertEqual(there.rehearse([Point("p", "TCP_RR", a=Side(settings=a), b=Side(settings=b))]), said)
+        del log[-6:]
         self.assertEqual(log[:-2], [one, "back", two, "back", one, "back", "leave"])
 
     def test_versions_of_ip(self):
@@ -409,6 +414,30 @@ class Gates(Folder):
         got = self.gate("--test", "TCP_RR", "--output", "o", status=1)
         self.assertIn("o: is there already", got.err)
         self.assertEqual(len(self.lines("o", "slot")), len(slots))
+
+    def test_one_side(self):
+        """A now, B later: a file keeps what was measured of either."""
+        if not importlib.util.find_spec("scipy"):
+            self.skipTest("no scipy: apt-get install python3-scipy")
+        self.fake(STEADY)
+        sides = ["--test", "TCP_RR", "--a", "-- -m 11", "--b", "-- -m 9", "--budget", "3", "--keep", "k"]
+        for _ in range(2):
+            got = self.gate(*sides, "--side", "A")
+            self.assertRegex(got.out, r"A is measured: \d+ slots of 1 point")
+            self.assertIn("A is in k: the same options with --side B compare B with it", got.err)
+        self.assertEqual({(slot["side"], "-m 11" in " ".join(slot["command"])) for slot in self.lines("k", "slot")},
+                         {("A", True)})
+        with open("k", "a", encoding="utf-8") as file:
+            file.write('{"schema": "plumbline-slot/1"')     # as a crash leaves it
+        got = self.gate(*sides, "--side", "B", status=1)
+        self.assertIn("worse: tcp_rr is 18.", got.out)
+        self.assertIn("A is 2 earlier sessions", got.out)
+        self.assertEqual(len(self.lines("k", "gate")), 3)
+        self.assertEqual({"-m 9" in " ".join(slot["command"]) for slot in self.lines("k", "slot") if slot["side"] == "B"}, {True})
+        for args, words in ((["--side", "A"], "go together"), (["--keep", "k"], "go together"),
+                            ([*sides[-2:], "--side", "A", "--output", "o"], "no --output beside it")):
+            self.assertIn(words, self.gate("--test", "TCP_RR", *args, status=2).err)
+        self.assertIn("No such file", self.gate("--test", "TCP_RR", "--side", "B", "--keep", "none", status=1).err)
 
     def test_no_scipy(self):
         """It costs what else differs, which is said before anything is measured, and no verdict."""
@@ -499,6 +528,11 @@ class Gates(Folder):
             self.assertEqual((got.rc, got.err.count("\n")), (1 if "--since" in more else 2, 1), got)
             self.assertIn(words, got.err)
 
+    def test_options_that_the_test_has_not(self):
+        got = self.gate("--netperf", lib.netperf(), "--test", "TCP_STREAM", "--b", "-- -Q", status=2)
+        self.assertEqual(got.err, "netgate: tcp_stream: B: -Q: ignored, as in netperf: the test has no such option (-- -h "
+                         "lists them)\n")
+
     def test_dry_run(self):
         self.fake(STEADY)
         got = self.gate("--test", "TCP_RR", "--b", "-- -r '1 2'", "--before-b", "it's", "--after-b", "true", "--dry-run")
@@ -558,7 +592,7 @@ class ForReal(Folder):
         self.assertEqual(slot.failed, "")
         self.assertGreater(slot.figures["P99_LATENCY"], 0)
         self.assertEqual(slot.units["THROUGHPUT"], "trans/s")
-        if bench.knows(lib.netperf(), "--json"):
+        if machine.knows(lib.netperf(), "--json"):
             self.assertGreater(len(slot.samples), 1)
             self.assertEqual(slot.evidence["far"]["flow.role"], "respond")
         place._daemons[4].stop()
@@ -566,23 +600,7 @@ class ForReal(Folder):
         self.assertEqual((again.failed, again.settings), ("", {}))
 
 
-class Page(unittest.TestCase):
-    def test_every_option(self):
-        text = PAGE.read_text().replace("\\-", "-")
-        got = called(["--help"])
-        self.assertEqual((got.rc, got.err), (0, ""))
-        wanted = set(re.findall(r"^  (--[\w-]+)", got.out, re.MULTILINE))
-        self.assertGreater(len(wanted), 30)
-        for option in wanted:
-            self.assertRegex(text, rf"(?m)^\.B[RI]? \"?{option}\b", option)
-
-    def test_formatters_have_no_complaint(self):
-        for tool in (["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"]):
-            if shutil.which(tool[0]):
-                got = lib.run([*tool, str(PAGE)], 30)
-                self.assertEqual((got.rc, got.err), (0, ""))
-                self.assertIn("SEE ALSO", re.sub(".\b|\033\\[[0-9;]*m", "", got.out))
-
+class Installed(unittest.TestCase):
     def test_from_where_it_is_installed(self):
         with tempfile.TemporaryDirectory() as place:
             shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),

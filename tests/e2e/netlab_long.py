@@ -17,28 +17,13 @@ ATTEMPTS = 3                # at what a busy machine may spoil
 LINK = "/run/netns/netlab-" + NAME + "-{}"
 
 
-class Lab:
-    """A lab with these options for the length of a block."""
-
-    client = [lib.NETLAB, "exec", "--name", NAME, "client"]
-    server = [lib.NETLAB, "exec", "--name", NAME, "server"]
-
+class Lab(lib.Lab):
     def __init__(self, *options: str) -> None:
-        self.options = options
-
-    def __enter__(self) -> "Lab":
-        self.netlab("up", *self.options)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.netlab("down")
-
-    def netlab(self, verb: str, *args: str) -> str:
-        return must([lib.NETLAB, verb, "--name", NAME, *args])
+        super().__init__(NAME, *options)
 
     def link(self, *words: str) -> "Dict[str, Any]":
         """What netlab-link prints."""
-        return json.loads(must([program(), *words]) or "{}")
+        return json.loads(lib.must([program(), *words]) or "{}")
 
     def probe(self, kind: str, **words: int) -> "Dict[str, Any]":
         return self.link(*probe(kind, **words))
@@ -50,31 +35,31 @@ class Lab:
         """Lets TCP hand packets of 64 KiB to the queue, as it does on links that others make, or with
         offloads to the far end, too."""
         for end in ("client", "server"):
-            must(["ip", "-n", f"netlab-{NAME}-{end}", "link", "set", "lab0", "gso_max_segs", "65535",
+            lib.must(["ip", "-n", f"netlab-{NAME}-{end}", "link", "set", "lab0", "gso_max_segs", "65535",
                   "gso_max_size", "65536"])
             if offloads:
-                must(["ip", "netns", "exec", f"netlab-{NAME}-{end}", "ethtool", "-K", "lab0", "tso", "on",
+                lib.must(["ip", "netns", "exec", f"netlab-{NAME}-{end}", "ethtool", "-K", "lab0", "tso", "on",
                       "gso", "on"])
 
-    def drop(self, end: Sequence[str], hook: str, what: str) -> None:
-        must([*end, "nft", f"add table inet lab; add chain inet lab c {{ type filter hook {hook} "
+    def count_drops(self, end: Sequence[str], hook: str, what: str) -> None:
+        lib.must([*end, "nft", f"add table inet lab; add chain inet lab c {{ type filter hook {hook} "
               f"priority 0; }}; add rule inet lab c {what} counter drop"])
 
     def dropped(self, end: Sequence[str]) -> "tuple[int, int]":
         """Packets and bytes."""
-        found = re.search(r"counter packets (\d+) bytes (\d+)", must([*end, "nft", "list ruleset"]))
+        found = re.search(r"counter packets (\d+) bytes (\d+)", lib.must([*end, "nft", "list ruleset"]))
         assert found
         return int(found[1]), int(found[2])
 
     def throughput(self, port: int, *more: str, host: str = "10.77.0.2", test: str = "TCP_STREAM",
                    seconds: int = 3) -> float:
         """10^6 bits/s; of datagrams those that arrived."""
-        out = must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
+        out = lib.must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
                     "-l", str(seconds), "--", *more])
         return float(out.split()[-1])
 
     def retransmissions(self) -> int:
-        rows = [line.split() for line in must([*self.client, "cat", "/proc/net/snmp"]).splitlines()
+        rows = [line.split() for line in lib.must([*self.client, "cat", "/proc/net/snmp"]).splitlines()
                 if line.startswith("Tcp:")]
         return int(rows[1][rows[0].index("RetransSegs")])
 
@@ -86,12 +71,6 @@ def program() -> str:
 def probe(kind: str, **words: int) -> "list[str]":
     return ["probe", f"from={LINK.format('client')}", f"to={LINK.format('server')}", "source=10.77.0.1",
             "target=10.77.0.2", "device=lab0", f"kind={kind}", *(f"{k}={v}" for k, v in words.items())]
-
-
-def must(cmd: Sequence[str]) -> str:
-    got = lib.run(cmd, timeout=120)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.out.strip() or got.rc}"
-    return got.out
 
 
 def again(measure: "Callable[[], tuple[bool, str]]") -> str:
@@ -128,7 +107,7 @@ def checks(report: lib.Report) -> None:
 def a_wrong_link(report: lib.Report) -> None:
     """And that it says so when a link is something else."""
     with Lab() as lab:
-        lab.drop(lab.server, "prerouting", "udp length 72 numgen inc mod 50 == 0")
+        lab.count_drops(lab.server, "prerouting", "udp length 72 numgen inc mod 50 == 0")
         got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
         report.check("a link that loses", got.rc == 1 and re.search(r"(?m)^  off  loss .* 2\d\d of 10000",
                                                                    got.out) is not None, got.out)
@@ -185,7 +164,7 @@ def capacity(report: lib.Report) -> None:
                                  f", goal 300000; load {os.getloadavg()[0]:.1f}")
 
     with Lab("--rate", "none", "--delay", "1ms") as lab:
-        lab.drop(lab.server, "prerouting", "meta l4proto udp")
+        lab.count_drops(lab.server, "prerouting", "meta l4proto udp")
         report.case("capacity", lambda: again(lambda: measure(lab)))
 
 
@@ -241,7 +220,7 @@ def where_to_drop(report: lib.Report) -> None:
     def measure(end: str, hook: str) -> "tuple[int, int]":
         with Lab(*CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             where = getattr(lab, end)
-            lab.drop(where, hook, TCP_DATA.format(daemon.port))
+            lab.count_drops(where, hook, TCP_DATA.format(daemon.port))
             lab.throughput(daemon.port)
             return lab.dropped(where)[0], lab.retransmissions()
 
@@ -259,7 +238,7 @@ def dropped_super_packets(report: lib.Report) -> None:
         with Lab("--rate", "none", *CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             if not cured:
                 lab.uncure(offloads=True)
-            lab.drop(lab.server, "prerouting", TCP_DATA.format(daemon.port))
+            lab.count_drops(lab.server, "prerouting", TCP_DATA.format(daemon.port))
             lab.throughput(daemon.port)
             packets, size = lab.dropped(lab.server)
             mean = size / max(1, packets)
@@ -272,12 +251,12 @@ def default_congestion(report: lib.Report) -> None:
     """A namespace has the machine's, and may not change it, so netlab chooses it by the route."""
     sysctl = "/proc/sys/net/ipv4/tcp_congestion_control"
     with Lab() as lab:
-        mine = must([*lab.client, "cat", sysctl]).strip()
+        mine = lib.must([*lab.client, "cat", sysctl]).strip()
         with open(sysctl) as file:
             report.check("a namespace's default is the machine's", mine == file.read().strip(), mine)
         other = "reno" if mine != "reno" else "cubic"
         got = lib.run([*lab.client, "sh", "-c", f"echo {other} > {sysctl}"], 10)
-        now = must([*lab.client, "cat", sysctl]).strip()
+        now = lib.must([*lab.client, "cat", sysctl]).strip()
         report.check("writing it is refused, or holds", (got.rc != 0) == (now == mine), now)
         lab.netlab("set", "--congestion", other)
         found = lab.probe("tcp", time=int(1e8))["congestion"]
@@ -295,7 +274,7 @@ print(time.monotonic() - since, s.getsockopt(socket.IPPROTO_TCP, 37))
 def tx_delay(report: lib.Report) -> None:
     """TCP_TX_DELAY is taken and does nothing where the queue is not fq: no delay line."""
     with Lab() as lab:
-        got = must([*lab.client, sys.executable, "-c", TX_DELAY, "10.77.0.2"]).split()
+        got = lib.must([*lab.client, sys.executable, "-c", TX_DELAY, "10.77.0.2"]).split()
         report.check("TCP_TX_DELAY alone delays nothing", float(got[0]) < 0.02 and int(got[1]) == 20000,
                      " ".join(got))
 

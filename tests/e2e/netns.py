@@ -37,38 +37,15 @@ MANY = tuple(f"{test} --flows 1000 --threads 2" for test in ("TCP_STREAM", "TCP_
 CUBIC = ("--congestion", "cubic")
 
 
-class Lab:
-    """A link of netlab's for the length of a block; client and server are command prefixes."""
+class Lab(lib.Lab):
+    """That link."""
 
-    client = lib.in_lab(NAME, "client")
-    server = lib.in_lab(NAME, "server")
-
-    def __enter__(self) -> "Lab":
-        self._netlab("up", "--rate", f"{RATE:g}mbit", "--mtu", str(MTU), *CUBIC)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._netlab("down")
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        must([lib.NETLAB, verb, "--name", NAME, *args])
-
-    def drop(self, end: Sequence[str], *rules: str) -> None:
-        """Drops what arrives at one end over the link and fits one of the rules."""
-        chain = "inet lab pre"
-        script = ["add table inet lab",
-                  f"add chain {chain} {{ type filter hook prerouting priority -300; }}",
-                  *(f"add rule {chain} iifname lab0 {rule} drop" for rule in rules)]
-        must([*end, "nft", "; ".join(script)])
+    def __init__(self, name: str = NAME) -> None:
+        super().__init__(name, "--rate", f"{RATE:g}mbit", "--mtu", str(MTU), *CUBIC)
 
     def heal(self) -> None:
         for end in (self.client, self.server):
-            must([*end, "nft", "add table inet lab; delete table inet lab"])
-
-
-def must(cmd: Sequence[str]) -> None:
-    got = lib.run(cmd, timeout=60)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
+            lib.must([*end, "nft", "add table inet lab; delete table inet lab"])
 
 
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
@@ -209,8 +186,8 @@ def break_off(report: lib.Report, lab: Lab, daemon: lib.Daemon, what: str,
         running = {test: pool.submit(one, test) for test in tests}
         started = lib.wait_for(lambda: len(daemon.children()) >= len(tests), BEGIN)
         time.sleep(2)  # the tests are to be under way
-        harm()
         since = time.monotonic()
+        harm()
         ended = {test: future.result() for test, future in running.items()}
     report.check(f"{what}: all {len(tests)} sessions began", started, daemon.log())
     for test, (got, end) in ended.items():
@@ -350,9 +327,9 @@ def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
 
 def knows_the_queue(lab: Lab, port: int) -> str:
     """The token bucket that makes the link, and a route's window, at the end where they are."""
-    must([*lab.client, "ip", "route", "replace", IPV4, "dev", "lab0", "window", "20000"])
+    lib.must([*lab.client, "ip", "route", "replace", IPV4, "dev", "lab0", "window", "20000"])
     near, far = both_ends(lab, port, "TCP_STREAM")
-    must([*lab.client, "ip", "route", "delete", IPV4])
+    lib.must([*lab.client, "ip", "route", "delete", IPV4])
     moved = [value for name, value in near.items() if name.startswith("moved.tc.tbf_") and name.endswith(".bytes")]
     assert [end["tc.out.kind"] for end in (near, far)] == ["tbf", "tbf"], f"{near}"
     assert [end["tc.out.rate_bps"] for end in (near, far)] == [RATE * 1e6] * 2, f"{near['tc.out.rate_bps']}"

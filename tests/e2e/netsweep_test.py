@@ -19,6 +19,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import lib
 
@@ -26,11 +27,11 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import (engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
+from netkit import (calls, engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
                     sweep, units)
 
 NETSWEEP = str(SCRIPTS / "netsweep")
-PAGE = lib.TOP / "doc" / "netsweep.1"
+PAGE = lib.page("netsweep.1")
 READY = plans.ready(str(SCRIPTS / "plans"))
 OBSTACLE = lib.no_lab()
 NO_RICH = "" if importlib.util.find_spec("rich") else "this Python has no rich: python3-rich"
@@ -81,7 +82,7 @@ class Plans(unittest.TestCase):
         for text, words in (
                 ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is nothing that a plan has"),
                 ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
-                ("[axes]\nfoo = [1]", "foo changes nothing"),
+                ("[axes]\nfoo = [1]", "foo changes nothing"), ("[axes]\nsend_buffer = [1]", "(try buffer)"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
                 ("[constants]\nclean = 0", "clean: 0 is not a number from 1"),
@@ -101,7 +102,7 @@ class Plans(unittest.TestCase):
                 ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
-                ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows is nothing"),
+                ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows stands in [constants]"),
                 ("[constants]\nflows = 0", "flows: 0 is not a number from 1"),
                 ("[axes]\nflows = ['2']", "flows: '2' is not a number"),
                 ("[constants]\nflows = 10001", "more than the 10000"),
@@ -432,8 +433,8 @@ class Engines(unittest.TestCase):
 
 
 class Ready(unittest.TestCase):
-    NAMES = {"cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers", "latency",
-             "methods", "mtu", "netpipe"}
+    NAMES = {"bufferbloat", "cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers",
+             "latency", "methods", "mtu", "netpipe"}
 
     def plan(self, name):
         plan = plans.load(name, str(SCRIPTS / "plans"))
@@ -525,24 +526,9 @@ class Page(unittest.TestCase):
         for row in options.NAMES:
             self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?{row.name}\b", row.name)
 
-    def test_every_option(self):
-        got = lib.run([NETSWEEP, "--help"], 20)
-        self.assertEqual((got.rc, got.err), (0, ""))
-        wanted = set(re.findall(r"^  (--[\w-]+)", got.out, re.MULTILINE))
-        self.assertGreater(len(wanted), 15)
-        for option in wanted:
-            self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?{option}\b", option)
-
     def test_every_ready_plan(self):
         for name in READY:
             self.assertRegex(self.text, rf"(?m)^\.B {name}$", name)
-
-    def test_formatters_have_no_complaint(self):
-        for tool in (["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"]):
-            if shutil.which(tool[0]):
-                got = lib.run([*tool, str(PAGE)], 30)
-                self.assertEqual((got.rc, got.err), (0, ""))
-                self.assertIn("SEE ALSO", re.sub(".\b|\033\\[[0-9;]*m", "", got.out))
 
 
 def alive(pid: int) -> bool:
@@ -766,6 +752,25 @@ class Loopback(Sweeping):
         self.assertIn("27 runs ok", self.sweep("--resume", "--output", "o.jsonl").out)
         self.assertEqual(len(self.runs("o.jsonl")), 27)
 
+    @unittest.skipIf(os.geteuid(), "only root gives files away")
+    def test_a_file_of_another_user(self):
+        """Its plan's commands are not run, but for who says so or gives the plan."""
+        plan = self.plan(SHORT)
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        path = Path(self.place, "o.jsonl")
+        for owner, mode, words in ((12345, 0o644, "belongs to another user"), (0, 0o666, "everybody may write to it")):
+            os.chown(path, owner, -1)
+            path.chmod(mode)
+            said = self.sweep("--resume", "--output", "o.jsonl", status=2).err
+            self.assertIn(f"netsweep: o.jsonl: {words}, and the commands of its plan would be run here", said)
+            self.sweep("--resume", "--output", "o.jsonl", "--dry-run")
+            self.sweep(plan, "--local", "--resume", "--output", "o.jsonl")
+            self.sweep("--resume-anyway", "--output", "o.jsonl")
+        os.chown(path, 12345, -1)
+        path.chmod(0o644)
+        with mock.patch.dict(os.environ, {"SUDO_UID": "12345"}):
+            self.sweep("--resume", "--output", "o.jsonl")
+
     def test_no_file_is_written_over(self):
         plan = self.plan(SHORT)
         name = f"p-{time.strftime('%Y-%m-%d')}.jsonl"
@@ -796,13 +801,47 @@ class Loopback(Sweeping):
         with lib.Daemon(args=["-4", "-L", "127.0.0.1"]) as daemon:
             args = [plan, "--host", "127.0.0.2,127.0.0.1", "--set", f"port={daemon.port}", "--output", "o.jsonl"]
             got = self.sweep(*args, status=1)
-            self.assertRegex(got.err, r"127\.0\.0\.2 port \d+: Connection refused: nobody listens there; runs not tried: 1")
+            self.assertRegex(got.err, r"127\.0\.0\.2 port \d+: Connection refused: nobody listens there; runs not "
+                             r"tried: 1 \(--keep-going tries all\)")
             self.assertEqual([(run["point"]["host"], run["status"]) for run in self.runs("o.jsonl")], [
                 (f"127.0.0.{n}", "ok" if n == 1 else "failed") for n in (2, 1, 2, 1, 1)])
             ends = json.loads(self.lines("o.jsonl")[0])["environment"]["hosts"]
             self.assertEqual(ends["127.0.0.1"]["server"]["interface"]["name"], "lo")
             with lib.Daemon(args=["-4", "-L", "127.0.0.2"], port=daemon.port):
                 self.assertIn("6 runs ok, 0 failed", self.sweep(*args, "--resume").out)
+
+    def test_runs_that_all_fail_alike(self):
+        """Three are enough to see it, also where their lines differ by a number; one good run is a doubt."""
+        fails = '[before]\neach_run = "echo no card $$; test {size} -gt %d"\n'
+        plan = self.plan(BRIEF + "[axes]\nsize = [1, 2, 3, 4, 5, 6]\n" + fails % 9)
+        got = self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
+        self.assertRegex(got.err, r"127\.0\.0\.1: 3 runs failed alike, and none was good: .*: no card \d+; runs not tried: 3 "
+                         r"\(--keep-going tries all\)")
+        self.assertEqual([run["status"] for run in self.runs("o.jsonl")], ["failed"] * 3)
+        self.sweep(plan, "--local", "--output", "o.jsonl", "--resume", "--keep-going", status=1)
+        self.assertEqual(len(self.runs("o.jsonl")), 9)
+        plan = self.plan(BRIEF + "[axes]\nsize = [9, 1, 2, 3, 4, 5]\n" + fails % 8)
+        self.sweep(plan, "--local", "--output", "one.jsonl", status=1)
+        self.assertEqual([run["status"] for run in self.runs("one.jsonl")], ["ok"] + ["failed"] * 5)
+
+    def test_options_that_a_test_has_not(self):
+        """Found before the first run, by netperf's own tables; a netperf that can't be asked is not."""
+        plan = self.plan("[constants]\nlength = 0.2\n[axes]\ntest = ['TCP_STREAM', 'TCP_SENDFILE']\nmss = [1000]\n")
+        for args in (["--local", "--output", "o.jsonl"], ["--host", "192.0.2.1", "--dry-run"]):
+            got = self.sweep(plan, *args, status=2)
+            self.assertEqual(got.err, "netsweep: at test=TCP_SENDFILE mss=1000: -G: ignored, as in netperf: the test has no "
+                             "such option (-- -h lists them) (leave such points out by [[skip]])\n")
+        self.assertFalse(Path(self.place, "o.jsonl").exists())
+        with open(f"{self.place}/{plan}", "a", encoding="utf-8") as file:
+            file.write("[[skip]]\ntest = 'TCP_SENDFILE'\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        self.assertEqual(calls.refused([lib.netperf(), "-t", "TCP_RR", "--threads", "2"]),
+                         "--threads 2: is more than the 1 data connection to drive (a larger --flows)")
+        self.assertEqual(calls.refused(["/bin/true", "-t", "NONE"]), "")
+
+    def test_the_ready_plans_have_no_such_options(self):
+        for name in READY:
+            self.sweep(name, "--dry-run")
 
     def test_what_the_ends_are(self):
         """In the header; in a run what has changed since, and how much was disturbed."""
@@ -860,7 +899,7 @@ class Loopback(Sweeping):
                             "echo THROUGHPUT=1\n", "--json[=file]  --clean s")
         plan = self.plan("[constants]\nlength = 3\n")
         got = self.sweep(plan, "--host", "h", "--netperf", netperf, "--clean", "3", "--output", "o.jsonl")
-        self.assertIn("o.jsonl\n1 of them disturbed for more than 5 % of their time: steal\n", got.out)
+        self.assertIn("o.jsonl\n1 of 1 run was disturbed, 20 % of the time: steal 1 s\n", got.out)
         run = self.runs("o.jsonl")[0]
         self.assertEqual(run["disturbed"], {"share": 0.2, "seconds": 5, "reasons": {"steal": 1}})
         self.assertIn("--clean 3", " ".join(run["command"]))
@@ -923,6 +962,16 @@ class Loopback(Sweeping):
         self.assertEqual(len(parts), 3)
         self.assertAlmostEqual(three["result"]["THROUGHPUT"], sum(parts), places=2)
         self.assertEqual(three["result"]["FLOWS"], 3)
+
+    def test_flows_over_time(self):
+        """What netreport draws: the rates of each flow by interval, and Jain's index."""
+        self.sweep(self.plan("[constants]\nlength = 1\ninterval = 0.2\n[axes]\nflows = [1, 3]\n"), "--local", "--output",
+                   "o.jsonl")
+        one, three = self.runs("o.jsonl")
+        self.assertNotIn("interim_flows", one)
+        self.assertGreaterEqual(len(three["interim_flows"]), 2)
+        for at, rates, jain in three["interim_flows"]:
+            self.assertTrue(len(rates) == 3 and 0 < at < 60 and 0 < jain <= 1, three["interim_flows"])
 
     def test_flows(self):
         """In one netperf: its sum, its figures, and a row for each; also of two netperf."""
@@ -1017,26 +1066,11 @@ class Loopback(Sweeping):
         netperf = self.fake("", "--flows n")
         self.assertIn("leave threads out", self.sweep(plan, "--netperf", netperf, "--output", "p", status=1).err)
 
-    def test_a_sweep_whose_flows_were_processes(self):
-        """It goes on as it began."""
-        plan = self.plan("[constants]\nhost = 'h'\n[axes]\nflows = [1, 3]\n[[skip]]\nflows = '> 3'\n")
-        netperf = self.fake("echo THROUGHPUT=$n\n")
-        self.sweep(plan, "--netperf", netperf, "--set", "flows=1", "--output", "o.jsonl")
-        header, run = map(json.loads, self.lines("o.jsonl"))
-        header["axes"][0]["values"] = [1, 3]
-        old = {**run, "point": {"flows": 3}, "number": 2, "status": "failed", "result": {}}
-        Path(self.place, "o.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (header, run, old)))
-        got = self.sweep("--resume", "--output", "o.jsonl", "--netperf", netperf)
-        self.assertIn("shown as processes", got.err)
-        last = self.runs("o.jsonl")[-1]
-        self.assertEqual((last["point"], len(last["processes"])), ({"processes": 3}, 3))
-        self.assertEqual(len(self.lines("o.jsonl")), 4)
-
     def test_the_real_netperf(self):
         """All that is asked of netperf is in the one that ours is compatible with."""
         try:
             place = lib.real_netperf()
-        except LookupError as fault:
+        except lib.Skipped as fault:
             self.skipTest(str(fault))
         plan = self.plan("[constants]\nlength = 1\ncpu_figures = true\ninterval = 0.25\n"
                          "[axes]\ntest = ['TCP_STREAM', 'UDP_STREAM', 'TCP_RR', 'TCP_SENDFILE']\n")
@@ -1052,6 +1086,7 @@ class Loopback(Sweeping):
         with lib.Daemon() as daemon:
             got = self.sweep(plan, "--host", "127.0.0.1", "--set", f"port={daemon.port}", "--dry-run")
             self.assertRegex(got.out, r"(?m)^#   expected to take \d+ s, until \d\d:\d\d$")
+            self.assertEqual(re.findall(r"  # (size=\d+) x=\S+ bad\)$", got.out, re.M), ["size=64", "size=128"])
             self.assertEqual([name for name in os.listdir(self.place) if name != plan], [])
             script = subprocess.run(["sh", "-eu"], input=got.out, capture_output=True, text=True,
                                     cwd=self.place, timeout=60)
@@ -1078,7 +1113,7 @@ class Loopback(Sweeping):
     def test_usage(self):
         plan = self.plan(SHORT)
         for args, status, words in (
-                ([], 2, "no PLAN"), (["nosuch"], 2, "nor a ready plan (cpu-binding"), ([plan], 2, "no host"),
+                ([], 2, "no PLAN"), (["nosuch"], 2, "nor a ready plan (bufferbloat, cpu-binding"), ([plan], 2, "no host"),
                 ([plan, "--host", "h", "--local"], 2, "one of them"), ([plan, "--foo"], 2, "--foo"),
                 ([plan, "--local", "--set", "foo=1"], 2, "foo"), ([plan, "--resume"], 2, "no file p-DATE"),
                 ([plan, "--local", "--repeat", "2,3"], 2, "--until-confidence"),
@@ -1145,6 +1180,7 @@ def results_plan(path: str) -> plans.Plan:
 class Labs(Sweeping):
     """The ready plans for real, shortened."""
     SHORTENED = {
+        "bufferbloat": (2, "flows=4"),
         "cpu-binding": (2, "test=TCP_STREAM", "cpu=default;0,0"),
         "driver-parameter": (4, "DMA_length=0,7"),
         "flows": (6, "flows=1,5", "processes=1,5"),
@@ -1196,6 +1232,14 @@ class Labs(Sweeping):
     def test_cpu_binding(self):
         for run in self.ready_plan("cpu-binding"):
             self.assertEqual("-T" in run["command"], run["point"]["cpu"] is not None)
+
+    def test_bufferbloat(self):
+        """Four streams keep packets for some milliseconds of 20 Mbit/s in the queue, however fast the machine is."""
+        for run in self.ready_plan("bufferbloat"):
+            got = run["result"]
+            self.assertEqual(got["LOAD_DIED"], "no", got)
+            self.assertGreater(got["LOADED_P50_LATENCY"], 2000, got)
+            self.assertGreater(got["IDLE_RPM"], 0)
 
     def test_driver_parameter(self):
         runs = self.ready_plan("driver-parameter")
@@ -1272,10 +1316,13 @@ class Labs(Sweeping):
     def test_interrupted(self):
         """Also while the lab is being built."""
         for delay in (0.3, 0.45, 0.6, 1.5):
-            proc = self.started("latency", "--set", "length=1", "--output", f"{delay}.jsonl")
-            time.sleep(delay)
-            proc.send_signal(signal.SIGINT)
-            _, err = proc.communicate(timeout=40)
+            for attempt in range(1, 6):
+                proc = self.started("latency", "--set", "length=1", "--output", f"{delay}.jsonl")
+                time.sleep(delay * attempt)
+                proc.send_signal(signal.SIGINT)
+                _, err = proc.communicate(timeout=40)
+                if not err.startswith("Fatal Python error: init"):  # on a busy machine that had not started
+                    break
             self.assertIn(proc.returncode, (130, -signal.SIGINT), err)
             self.assertEqual(self.labs(), [])
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Clients of netperf 2.2 to 2.4, made by hand: messages of 256 bytes, real data over loopback."""
 
+import contextlib
 import socket
 import struct
 import sys
@@ -176,6 +177,14 @@ def tcp_crr_timed(control: Control) -> str:
     return rr_results(control, done)
 
 
+def thrice(play: Callable[[], str]) -> str:
+    """A daemon does not wait for long for who stands still behind the time of a test, as on a busy machine."""
+    for _ in range(2):
+        with contextlib.suppress(ConnectionResetError):
+            return play()
+    return play()
+
+
 def tcp_crr_counted(control: Control) -> str:
     port = ask_rr(control, TCP_CRR, -50)
     for _ in range(50):
@@ -288,7 +297,7 @@ def suite(report: lib.Report) -> None:
             with Control(daemon.port, ancient, size) as control:
                 return test(control)
 
-        bodies = [(name, partial(played, test, ancient)) for name, test, ancient in tests]
+        bodies = [(name, partial(thrice, partial(played, test, ancient))) for name, test, ancient in tests]
         bodies.append(("UDP_RR, counted, in messages of today",
                        partial(played, udp_rr_counted, False, 656)))
         report.cases(bodies, at_once=4)

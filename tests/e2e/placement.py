@@ -63,6 +63,8 @@ def one_number_is_of_the_process(port: int, cpu: int) -> None:
     assert [row["bound"] for row in document["iterations"][0]["workers"]] == [cpu] * 2, document["iterations"]
     asked = document["parameters"]["asked"]
     assert asked["near"]["cpu"] == cpu and asked["near"]["cpus"] is None, asked
+    _, err = document_of(port, "TCP_RR", "-T", f"{NOWHERE},")
+    assert err == f"netperf: -T: processor {NOWHERE} was refused at this end\n", err
 
 
 def nobody_is_bound_unasked(port: int) -> None:
@@ -148,15 +150,15 @@ class Wire:
         near, far = self._names
         try:
             for name in self._names:
-                must(["ip", "netns", "add", name])
+                lib.must(["ip", "netns", "add", name])
             many = ["numrxqueues", str(self.queues), "numtxqueues", str(self.queues)]
-            must(["ip", "link", "add", "v", "netns", near, *many, "type", "veth", "peer", "name", "v", "netns", far,
+            lib.must(["ip", "link", "add", "v", "netns", near, *many, "type", "veth", "peer", "name", "v", "netns", far,
                   *many])
             for name, address in ((near, "10.99.7.1"), (far, self.far)):
-                must(["ip", "-n", name, "address", "add", f"{address}/24", "dev", "v"])
-                must(["ip", "-n", name, "link", "set", "v", "up"])
+                lib.must(["ip", "-n", name, "address", "add", f"{address}/24", "dev", "v"])
+                lib.must(["ip", "-n", name, "link", "set", "v", "up"])
                 # Packets go by NAPI where the one end has GRO and the other no TSO.
-                must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
+                lib.must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
         except BaseException:
             self.__exit__()
             raise
@@ -165,11 +167,6 @@ class Wire:
     def __exit__(self, *_: object) -> None:
         for name in self._names:
             lib.run(["ip", "netns", "del", name], timeout=60)
-
-
-def must(cmd: List[str]) -> None:
-    got = lib.run(cmd, timeout=60)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
 
 
 def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import families
 import lib
@@ -100,8 +100,7 @@ def families_refused() -> None:
 
 def families_refused_in(lab: str) -> None:
     """By another address than lo's, whose interface can't be found without rtnetlink."""
-    server = [lib.NETLAB, "exec", "--name", lab, "server"]
-    client = [lib.NETLAB, "exec", "--name", lab, "client"]
+    client, server = lib.in_lab(lab, "client"), lib.in_lab(lab, "server")
     every, _ = told_under(server, "10.77.0.2", client)
     facts, unread = told_under([*server, *kept_to(["AF_INET", "AF_UNIX"])], "10.77.0.2", client)
     assert {"link", "speed", "mtu", "offloads", "ring", "coalescing", "qdisc",
@@ -137,14 +136,9 @@ def kept_to_itself() -> None:
         one_end("127.0.0.1", daemon)
 
 
-def stock() -> Optional[str]:
-    try:
-        program = str(lib.real_netperf() / "netserver")
-    except LookupError as why:
-        return str(why)
-    with lib.Daemon(program=program, grace=None) as daemon:
+def stock() -> None:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         one_end("127.0.0.1", daemon)
-    return None
 
 
 def alone(*args: str) -> None:

@@ -39,6 +39,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import lib
 
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit.python import SYSTEM_PYTHON, has  # noqa: E402
+
 FILES = ("README.md", "doc/cookbook.md")
 QUESTIONS = len(re.findall(r"^## ", (lib.TOP / "doc/cookbook.md").read_text(), re.M))
 LAB = f"recipes{os.getpid() % 10000}"
@@ -51,9 +56,9 @@ PROGRAMS = ("netlab", "netsweep", "netreport", "netgate")
 NOT_RUN = (
     (r"\bgit clone\b|scripts/(quickstart|test)\b|autogen\.sh|\bmake\b|\bapt(-get)?\b|\bdpkg\b",
      "CI's jobs build and install"),
-    (r"\bnetgate\b.*--(host|local)\b", "it measures for minutes: netgate_test.py runs it"),
-    (r"\bnetsweep lab-buffers\b", "it measures for minutes: netsweep_long.py runs it"),
-    (r"\bnetreport [\w./-]+\.jsonl", "it needs the results of a sweep: netreport_test.py has some"),
+    (r"\bnetgate\b(?!.*--budget [1-9]\b).*--(host|local)\b", "it measures for minutes: netgate_test.py runs it"),
+    (r"\bnetsweep lab-buffers\b(?!.*--set size=)", "it measures for minutes: netsweep_long.py runs it"),
+    (r"\bnetreport (?!fig\.)[\w./-]+\.jsonl", "it needs the results of a sweep: netreport_test.py has some"),
     (r"\bnetlab check\b", "it measures for a minute: netlab_long.py runs it"),
     (r"\bnetvm\b|install-needed", "it starts a virtual machine: netvm_test.py does"),
     (r"\bsystemctl\b|\bjournalctl\b", "it is about this machine's services"),
@@ -253,6 +258,9 @@ def cannot_run(text: str) -> str:
         return lib.no_lab()
     if "-t MPTCP" in text and not Path("/proc/sys/net/mptcp").exists():
         return "this kernel has no MPTCP"
+    for words, module in (("--plot", "matplotlib"), ("--compare", "scipy"), ("netgate", "scipy")):
+        if words in text and not any(has(one, module) for one in {sys.executable, SYSTEM_PYTHON}):
+            return f"no {module}"
     missing = [name for name in re.findall(r"(?:^|\| *|&& *)(jq|openssl|column)\b", text) if not shutil.which(name)]
     if missing:
         return f"no {missing[0]}"
@@ -270,7 +278,7 @@ def judge(command: Command, got: lib.Result, marks: Dict[str, str]) -> str:
         return f"status {got.rc}: {got.out!r}"
     if command.output is None:
         return ""
-    if "words vary" in marks:
+    if "words vary" in marks and command.output:
         words = [line.split()[0] for line in command.output if line.strip()]
         first = next((word for word in words if not re.fullmatch(NUMBER, word)), words[0])
         begin = re.compile(rf"\s*{pattern_of(first)}(\s|$)")

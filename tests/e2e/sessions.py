@@ -285,12 +285,11 @@ def long(report: lib.Report) -> None:
     with lib.Daemon() as daemon, Door(daemon.port) as door:
         for test, specific in OTHERS:
             report.case(f"without plans: {FLOWS} flows of {test}", partial(every_test, door.port, test, specific))
-    try:
-        real = lib.real_netperf()
-    except LookupError as why:
-        report.skip("the real netserver", str(why))
-        return
-    with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
+    report.part("the real netserver", partial(stock, report))
+
+
+def stock(report: lib.Report) -> None:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         suite_of(report, "stock", daemon.port, TESTS + OTHERS)
 
 

@@ -1,8 +1,9 @@
 """The end-to-end suites of `make check`, some at a time: alone each would mostly sit out time limits of
 the programs. None of them minds what else the machine does. Any of them can be run by itself.
 
-NP_TEST_E2E names those that are to run; without it all do. Files that are named as arguments run in their place,
-as many at a time as NP_TEST_AT_ONCE says.
+NP_TEST_E2E names those that are to run; without it all do. Files that are named as arguments, with their own
+arguments behind colons, run in their place. NP_TEST_AT_ONCE says how many at a time; of a single one the
+output comes as it is written.
 """
 
 import os
@@ -15,12 +16,12 @@ from pathlib import Path
 from typing import List, NamedTuple
 
 # The long ones first.
-SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
-          "exchanges", "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
-          "daemon", "connections", "interop_more", "kills", "unix", "sessions", "keys", "silent", "preflight",
-          "flows", "engine_list", "spin", "ramp", "planted", "placement", "interim", "crowd", "engines", "uring",
-          "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree",
-          "fraction", "version", "programs")
+SUITES = ("attacks", "engine_list", "open_loop", "planted", "daemon", "doc", "connections", "netns", "ramp", "json_doc",
+          "beside", "stations", "spin", "scarce", "unix", "kills", "sessions", "flows", "golden", "clean", "evidence",
+          "limits", "placement", "interop_more", "keys", "faults", "service", "preflight", "engines", "zerocopy",
+          "old_clients", "strangers", "explain", "crowd", "syslog", "cut", "uring", "silent", "wire_short",
+          "fraction", "interim", "datagrams", "torture", "standstill", "tree", "explain_flows", "exchanges",
+          "programs", "version", "ceilings")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 SKIPPED = 77  # automake's status
 
@@ -29,23 +30,28 @@ class Done(NamedTuple):
     suite: str
     status: int
     seconds: float
+    busy: float     # seconds of a processor, of those of its processes that it has waited for
     text: str
 
 
 def run(suite: str) -> Done:
     """Each suite bounds what it starts."""
-    path = Path(__file__).with_name(f"{suite}.py")
+    name, *args = suite.split(":")
+    command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), *args]
     since = time.monotonic()
+    if AT_ONCE == 1:
+        print(f"== {suite}", flush=True)
     with tempfile.TemporaryFile("w+", errors="replace") as log:
-        done = subprocess.run([sys.executable, str(path)], stdout=log, stderr=subprocess.STDOUT,
-                              check=False)
+        child = subprocess.Popen(command, stdout=None if AT_ONCE == 1 else log, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)
-        return Done(suite, done.returncode, time.monotonic() - since, log.read())
+        return Done(suite, child.returncode, time.monotonic() - since, used.ru_utime + used.ru_stime, log.read())
 
 
 def chosen() -> List[str]:
     if sys.argv[1:]:
-        return [Path(name).stem for name in sys.argv[1:]]
+        return [Path(name).name.replace(".py", "") for name in sys.argv[1:]]
     wanted = os.environ.get("NP_TEST_E2E", "").split()
     return [suite for suite in SUITES if not wanted or suite in wanted]
 
@@ -55,7 +61,8 @@ def main() -> int:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for future in as_completed([pool.submit(run, suite) for suite in chosen()]):
             done = future.result()
-            print(f"== {done.suite}, {done.seconds:.1f} s: status {done.status}\n{done.text}", flush=True)
+            print(f"== {done.suite}, {done.seconds:.1f} s, {done.busy:.1f} s of a processor: status {done.status}\n"
+                  f"{done.text}", flush=True)
             if done.status not in (0, SKIPPED):
                 failed.append(done.suite)
     if failed:

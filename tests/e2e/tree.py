@@ -15,6 +15,7 @@ import lib
 DOC = lib.TOP / "doc"
 TEXTS = [lib.TOP / "README.md", lib.TOP / "CONTRIBUTING.md", *sorted(DOC.glob("*.md"))]
 BUILD = Path(os.environ.get("top_builddir") or lib.TOP)
+COMPILER = "cc"
 
 # What a path in a text begins with, and paths that are made, or stand for others.
 PATH = re.compile(r"(?<![\w/.-])((?:\.ci|doc|m4|netserver|scripts|src|tests)/[\w./*-]*[\w*]"
@@ -104,7 +105,7 @@ def pages_are_installed() -> None:
     """Those that what is installed names: manual pages, units, scripts, and these pages."""
     have = installed()
     lacking: Dict[str, str] = {}
-    others = [path for pattern in ("doc/*.1", "doc/*.1.in", "doc/systemd/*", "scripts/net*",
+    others = [path for pattern in ("doc/*.1.in", "doc/systemd/*", "scripts/net*",
                                    "scripts/netkit/*.py", "scripts/plans/*")
               for path in lib.TOP.glob(pattern) if path.is_file()]
     assert len(others) > 20, others
@@ -139,6 +140,35 @@ def words_are_found() -> None:
     assert got.rc == 1 and lines == sorted(name for name, (_, found) in WORDS.items() if found), got
 
 
+# Files that define a function of their own name and call others: a, b and c are a circle, d leads into it; base may
+# not use sys, and sys may use base; the table of engines and a row may use each other.
+CALLS = {"src/base/a.c": "b", "src/base/b.c": "c", "src/base/c.c": "a", "src/base/d.c": "a", "src/base/e.c": "f",
+         "src/sys/f.c": "d", "src/bench/engine/engine.c": "h", "src/bench/engine/h.c": "engine"}
+FOUND = ["src/base/a.c: in a circle: uses b of src/base/b.c",
+         "src/base/b.c: in a circle: uses c of src/base/c.c",
+         "src/base/c.c: in a circle: uses a of src/base/a.c",
+         "src/base/e.c: base/ may not use f of src/sys/f.c"]
+
+
+def circles_are_found() -> None:
+    """By scripts/check-layers in object files, as is what uses an upper folder; without these it says that it can't."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, calls in CALLS.items():
+            path = Path(place) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"void {calls}(void);\nvoid {path.stem}(void) {{ {calls}(); }}\n")
+        for folder in ("scripts", "netserver"):
+            (Path(place) / folder).mkdir()
+        script = shutil.copy(lib.TOP / "scripts/check-layers", f"{place}/scripts")
+        got = lib.run(["sh", script, place], timeout=60)
+        assert got.rc == 0 and "only includes are checked" in got.out, got
+        for name in CALLS:
+            got = lib.run([COMPILER, "-c", "-o", f"{place}/{name[:-1]}o", f"{place}/{name}"], timeout=60)
+            assert got.rc == 0, got
+        got = lib.run(["sh", script, place], timeout=60)
+    assert got.rc == 1 and got.out.splitlines() == FOUND, got
+
+
 def wrong_calls_are_refused() -> None:
     """Of the scripts that make a release, by how they are called, before anything is made."""
     with tempfile.TemporaryDirectory() as place:
@@ -161,6 +191,10 @@ def suite(report: lib.Report) -> None:
     report.case("suites run", suites_run)
     report.case("pages are installed", pages_are_installed)
     report.case("words are found", words_are_found)
+    if shutil.which(COMPILER) and shutil.which("nm"):
+        report.case("circles are found", circles_are_found)
+    else:
+        report.skip("circles are found", f"no {COMPILER}, or no nm")
     report.case("wrong calls are refused", wrong_calls_are_refused)
 
 

@@ -52,7 +52,7 @@ def killed(test: str, flows: int) -> None:
     """A client that dies takes nothing of the daemon's with it, and what it was sent stops."""
     with lib.Daemon(args=["-d"]) as daemon:
         with lib.Started(client(daemon.port, test, "-l", "300", "--flows", str(flows))) as started:
-            assert started.measuring() and places(daemon), "the test does not begin"
+            assert started.measuring() and lib.wait_for(lambda: places(daemon), 60), f"it does not begin: {started.said()}"
             own = names_of(started.pid)
             assert len(own) == flows * (test == "DG_RR"), f"names of its own: {own}"
             started.signal(signal.SIGKILL)

@@ -1,6 +1,7 @@
 """The engine uring with a daemon that has rings, and one that has none: counts, evidence, refusals."""
 
 import json
+import time
 from functools import partial
 from typing import Any, List
 
@@ -63,6 +64,18 @@ def both_ends_count_the_same(port: int) -> None:
         assert got["LOCAL_BYTES_SENT"] + got["LOCAL_BYTES_RECVD"] > 0, (test, got)
 
 
+def it_keeps_a_pace(port: int) -> None:
+    """No more than a burst in each interval, all connections together; a busy machine makes fewer."""
+    for test, size, length in (("TCP_RR", 1, "1"), ("TCP_RR", 1, "-200"), ("TCP_RR -b 4", 1, "1"),
+                               ("TCP_STREAM -m 1000", 1000, "1"), ("TCP_STREAM -m 1000", 1000, "-200000"),
+                               ("UDP_STREAM -m 1000 -R 1", 1000, "1")):
+        since = time.monotonic()
+        got = figures(port, test, length, "-b", "5", "-w", "10", "--flows", "3")
+        intervals = (time.monotonic() - since) / 0.01 + 1
+        begun = got["LOCAL_BYTES_SENT"] / size
+        assert 10 <= begun <= 5 * intervals + 15, (test, length, intervals, got)  # 15: those in flight
+
+
 def each_datagram_is_accounted_for(port: int) -> None:
     """Sent is received and lost, whatever the receiver had not seen when the end mark came."""
     for size in ("100", "2000"):
@@ -99,7 +112,7 @@ def what_it_does_not_drive_is_refused(port: int) -> None:
                        ("-t TCP_STREAM --flows 2 --ramp 5 --engine uring", "before the measured part"),
                        ("-t TCP_SENDFILE --engine uring", "sendfile"),
                        ("-t STREAM_STREAM --engine uring", "TCP and UDP"),
-                       ("-t TCP_STREAM -b 3 -w 10 --engine uring", "paced")):
+                       ("-t TCP_MAERTS -b 3 -w 10 --engine uring", "paced")):
         lib.refused(port, args, ("--engine", says))
 
 
@@ -116,7 +129,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(why)
     with lib.Daemon(args=["--uring", str(RINGS)]) as daemon:
         report.cases([(case.__name__.replace("_", " "), partial(case, daemon.port))
-                      for case in (its_calls_are_counted, both_ends_count_the_same, each_datagram_is_accounted_for,
+                      for case in (its_calls_are_counted, both_ends_count_the_same, it_keeps_a_pace, each_datagram_is_accounted_for,
                                    a_warm_up_is_left_and_gone_on_from, a_session_has_as_many_threads_as_rings,
                                    tests_of_one_session_take_turns, what_it_does_not_drive_is_refused)], 4)
     with lib.Daemon() as daemon:

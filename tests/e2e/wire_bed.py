@@ -46,31 +46,23 @@ class End(NamedTuple):
     device: str
 
 
-class Link(netns.Lab):
+class Link(lib.Lab):
     """A lab of netlab's; `near` is where netperf runs, `hosts` are the daemon's addresses."""
 
     hosts = {4: netns.IPV4, 6: netns.IPV6}
 
     def __init__(self, *args: str) -> None:
-        self.args = args
-        self.client = lib.in_lab(NAME, "client")
-        self.server = lib.in_lab(NAME, "server")
+        super().__init__(NAME, *netns.CUBIC, *args)
         self.near, self.far = End(self.client, "lab0"), End(self.server, "lab0")
 
     def __enter__(self) -> "Link":
-        self._netlab("up", *netns.CUBIC, *self.args)
+        super().__enter__()
         try:
             self.change()
         except BaseException:
             self.__exit__()
             raise
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._netlab("down")
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        netns.must([lib.NETLAB, verb, "--name", NAME, *args])
 
     def change(self) -> None:
         """What makes it another link than netlab's."""
@@ -81,9 +73,9 @@ class SuperPackets(Link):
 
     def change(self) -> None:
         for end in (self.client, self.server):
-            netns.must([*end, "tc", "qdisc", "del", "dev", "lab0", "root"])
-            netns.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64", "gso_max_size", "65536"])
-            netns.must([*end, "ethtool", "-K", "lab0", "tso", "on", "gso", "on", "gro", "on"])
+            lib.must([*end, "tc", "qdisc", "del", "dev", "lab0", "root"])
+            lib.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64", "gso_max_size", "65536"])
+            lib.must([*end, "ethtool", "-K", "lab0", "tso", "on", "gso", "on", "gro", "on"])
 
 
 class PutTogether(Link):
@@ -97,26 +89,26 @@ class PutTogether(Link):
         self.far = End(["ip", "netns", "exec", self.end], "e0")
 
     def change(self) -> None:
-        netns.must(["ip", "netns", "add", self.end])
-        netns.must([*self.server, "ip", "link", "add", "r0", "type", "veth", "peer", "name", "e0",
+        lib.must(["ip", "netns", "add", self.end])
+        lib.must([*self.server, "ip", "link", "add", "r0", "type", "veth", "peer", "name", "e0",
                     "netns", self.end])
         router, behind = self.server, self.far.prefix
-        netns.must([*router, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])
+        lib.must([*router, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])
         for end, device, number in ((router, "r0", 1), (behind, "e0", 2)):
-            netns.must([*end, "ip", "addr", "add", f"10.78.0.{number}/24", "dev", device])
-            netns.must([*end, "ip", "addr", "add", f"fd78::{number}/64", "dev", device, "nodad"])
-            netns.must([*end, "ip", "link", "set", device, "up"])
+            lib.must([*end, "ip", "addr", "add", f"10.78.0.{number}/24", "dev", device])
+            lib.must([*end, "ip", "addr", "add", f"fd78::{number}/64", "dev", device, "nodad"])
+            lib.must([*end, "ip", "link", "set", device, "up"])
             # a veth device puts together what its peer can't send in super-packets
             tso = "off" if device == "r0" else "on"
-            netns.must([*end, "ethtool", "-K", device, "gro", "on", "tso", tso, "gso", "on"])
+            lib.must([*end, "ethtool", "-K", device, "gro", "on", "tso", tso, "gso", "on"])
         # what comes within two milliseconds is put together, where this kernel can
         lib.run([*behind, "sh", "-c", "cd /sys/class/net/e0 && echo 10 > napi_defer_hard_irqs && "
                                       "echo 2000000 > gro_flush_timeout"], 20)
-        netns.must([*behind, "ip", "link", "set", "lo", "up"])
-        netns.must([*behind, "ip", "route", "add", "default", "via", "10.78.0.1", *CONGESTION])
-        netns.must([*behind, "ip", "-6", "route", "add", "default", "via", "fd78::1", *CONGESTION])
-        netns.must([*self.client, "ip", "route", "add", "10.78.0.0/24", "via", netns.IPV4, *CONGESTION])
-        netns.must([*self.client, "ip", "-6", "route", "add", "fd78::/64", "via", netns.IPV6, *CONGESTION])
+        lib.must([*behind, "ip", "link", "set", "lo", "up"])
+        lib.must([*behind, "ip", "route", "add", "default", "via", "10.78.0.1", *CONGESTION])
+        lib.must([*behind, "ip", "-6", "route", "add", "default", "via", "fd78::1", *CONGESTION])
+        lib.must([*self.client, "ip", "route", "add", "10.78.0.0/24", "via", netns.IPV4, *CONGESTION])
+        lib.must([*self.client, "ip", "-6", "route", "add", "fd78::/64", "via", netns.IPV6, *CONGESTION])
 
     def __exit__(self, *_: object) -> None:
         lib.run(["ip", "netns", "delete", self.end], 20)
@@ -241,7 +233,7 @@ class Counters:
                   f"add rule inet bed in iifname {device} meta l4proto {{ tcp, udp }} counter",
                   f"add rule inet bed out oifname {device} tcp {self.ours} {self.control} return",
                   f"add rule inet bed out oifname {device} meta l4proto {{ tcp, udp }} counter"]
-        netns.must([*self.end.prefix, "nft", "; ".join(script)])
+        lib.must([*self.end.prefix, "nft", "; ".join(script)])
         self.before = self._still()
 
     def end_now(self) -> None:

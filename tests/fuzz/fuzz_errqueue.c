@@ -13,7 +13,7 @@
 enum { ROOM = 512, DEPTH = 8 };
 
 static uint32_t
-held_of(const struct np_lent *l)
+held_of(const struct np_borrowed *l)
 {
 	uint32_t count = 0;
 
@@ -36,7 +36,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *control = room > 0 ? malloc(room) : NULL;
 	struct msghdr m = { .msg_control = control, .msg_controllen = room };
 	bool held[DEPTH] = { false };
-	struct np_lent l = { .next = head.next, .depth = 1U << head.depth % 4, .held = held };
+	struct np_borrowed l = { .next = head.next, .depth = 1U << head.depth % 4, .held = held };
 	struct np_released r;
 
 	must(room == 0 || control != NULL);
@@ -44,11 +44,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(control, data + taken, room);
 	}
 	for (uint32_t i = 0; i < head.sent % (l.depth + 1); i++) {
-		np_lent_add(&l);
+		np_borrowed_add(&l);
 	}
 	l.since = head.since;
 	if (np_released_of(&m, &r)) {
-		uint32_t before = l.count, released = np_lent_release(&l, &r);
+		uint32_t before = l.count, released = np_borrowed_release(&l, &r);
 
 		must(released <= before - l.count);
 		must(l.count <= before);

@@ -141,9 +141,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dialect = np_dialect(bench->code);
 	must(dialect != NULL && dialect->granted != NULL && dialect->reported != NULL);
 	next_message(&in, bench->code + 1, frame);
-	(void)dialect->granted(frame, &out.far, &err);
+	(void)dialect->granted(dialect, frame, &out.far, &err);
 	next_message(&in, bench->code + 2, frame);
-	(void)dialect->reported(frame, &out.far, &err);
+	(void)dialect->reported(dialect, frame, &out.far, &err);
 	report(&out, bench, style);
 	return 0;
 }

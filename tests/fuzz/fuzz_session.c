@@ -140,7 +140,11 @@ serve(struct np_chan *c, uint8_t flags)
 		.peer = "the fuzzer",
 		.quiet = (flags & F_QUIET) != 0,
 		.caps = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE | NP_CAP_PLAN,
-		.limits = { .seconds = 1, .bytes = 16 << 20, .message = 1 << 20, .idle_s = 1 },
+		.limits = { .seconds = 1,
+			    .bytes = 16 << 20,
+			    .message = 1 << 20,
+			    .flows = 64,
+			    .idle_s = 1 },
 	};
 	struct np_err err = { .code = NP_OK };
 	cpu_set_t cpus;

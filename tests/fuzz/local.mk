@@ -20,7 +20,7 @@ fuzz_targets = \
 
 # The options of netperf stand in no library.
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/help.c src/cli/stray.c src/cli/flows.c \
-	src/cli/omni.c src/cli/options.c
+	src/cli/omni.c src/cli/options.c src/cli/tests.c
 
 # Without jansson every document is refused.
 %C%_fuzz_document_SOURCES = %D%/fuzz_document.c

@@ -70,6 +70,7 @@ void end_free(struct end *e);
 /* The two ends of one run. */
 struct ends {
 	struct end client, server;
+	unsigned nudges; /* how often the client said again that it is over */
 };
 
 /* Open both; change, unless NULL, may adapt the client's parameters before. */

@@ -9,6 +9,7 @@
 #include "bench/engine/engine.h"
 #include "cli/help.h"
 #include "cli/stray.h"
+#include "cli/tests.h"
 #include "opt/help.h"
 #include "tests/lib/check.h"
 #include "tests/lib/words.h"
@@ -236,8 +237,8 @@ TEST(no_option_of_a_test_is_kept_back)
 	char *all[64], line[64];
 	size_t count = 0;
 
-	for (size_t i = 0; np_help_test_at(i) != NULL && count < LEN(all); i++) {
-		snprintf(line, sizeof(line), "-t %s", np_help_test_at(i));
+	for (size_t i = 0; np_cli_test_at(i) != NULL && count < LEN(all); i++) {
+		snprintf(line, sizeof(line), "-t %s", np_cli_test_at(i));
 		if (np_cli_scope(parsed(line)) != 0) {
 			all[count++] = test_help(line);
 		}
@@ -263,7 +264,7 @@ TEST(no_option_of_a_test_is_kept_back)
 TEST(a_name_that_is_no_test_gets_the_nearest)
 {
 	FILE *out;
-	char text[512] = "";
+	char text[512] = "", like[NP_NEAREST_TEXT];
 
 	assert_true(parsed("-t TCP_STRAEM -- -h")->test_usage);
 	assert_false(parsed("-t TCP_STRAEM -- -r 1")->test_usage);
@@ -271,8 +272,8 @@ TEST(a_name_that_is_no_test_gets_the_nearest)
 	np_help_test(parsed("-t TCP_STRAEM -- -h"), out);
 	fclose(out);
 	assert_has(text, "TCP_STRAEM is not a test of this netperf, the nearest is TCP_STREAM");
-	assert_null(np_stray_test("something else entirely"));
-	assert_string_equal(np_stray_test("udp_stram"), "UDP_STREAM");
+	assert_string_equal(np_stray_test("something else entirely", like), "");
+	assert_string_equal(np_stray_test("udp_stram", like), ", the nearest is UDP_STREAM");
 }
 
 /* ---- Global options ---- */
@@ -564,10 +565,17 @@ TEST(what_means_nothing_is_said)
 		  "P101_LATENCY: not a percentile (above 0 and at most 100, " },
 		{ "-- -k THROUGHPUT,CONNECT_P99.1234567",
 		  "CONNECT_P99.1234567: not a percentile (" },
-		{ "-- -o thruput,", "thruput: there is no such output selector, the nearest is "
-				    "THROUGHPUT" },
+		{ "-- -o thruput,UUID", "thruput: there is no such output selector, the nearest is "
+					"THROUGHPUT" },
 		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: there is no such output selector (" },
 		{ "-f Z", "-f Z: not a unit (" },
+		{ "-Y foo", "-Y foo: ignored, as in netperf: not a type of service (" },
+		{ "-H a,127.0.0.2",
+		  "-H: 127.0.0.2 is not an address family (4 or 6): AF_UNSPEC, as in netperf" },
+		{ "-L a,e", "-L: e is not an address family (4 or 6): AF_UNSPEC, as in netperf" },
+		{ "-- -L a,fe80::6",
+		  "-L: fe80::6 is not an address family (4 or 6): AF_INET6, as in" },
+		{ "--show a --show b", "--show a: ignored: the one behind it counts" },
 	};
 	static const char *const quiet[] = { "-f G",
 					     "-S -d -s 60 -P 1",
@@ -576,6 +584,8 @@ TEST(what_means_nothing_is_said)
 					     "-b 16",
 					     "-f x",
 					     "-f ?",
+					     "-Y ef,0x10 -H a,AF_INET6 -L b,inet",
+					     "-H a,4 -L b,unspec -- -H c,ipv6 -L d,0",
 					     "-r -t TCP_RR -- -r 100,200",
 					     "-- -k throughput,Elapsed_Time",
 					     "-- -k P95_LATENCY,p99.99_latency,connect_p5",
@@ -587,6 +597,16 @@ TEST(what_means_nothing_is_said)
 	for (size_t i = 0; i < LEN(quiet); i++) {
 		assert_string_equal(parsed(quiet[i])->notes.text, "");
 	}
+}
+
+/* A result without any figure is none. */
+TEST(selectors_that_name_nothing_are_refused)
+{
+	assert_wrong("-- -o thruput,foo",
+		     "thruput: there is no such output selector, the nearest is "
+		     "THROUGHPUT (--list-figures shows them)");
+	assert_wrong("-- -k ;foo", "foo: there is no such output selector (");
+	assert_int_equal(parsed("-- -o ;PROTOCOL")->output.selection.count[1], 1);
 }
 
 TEST(a_port_range_must_be_one)
@@ -907,7 +927,7 @@ TEST(what_excludes_flows_is_named)
 		snprintf(line, sizeof(line), "--flows 1 %s", single[i]);
 		chosen(line);
 	}
-	assert_unfit("--flows 65 -t OMNI --engine ,epoll -- -d recv -T udp",
+	assert_unfit("--flows 7 -t OMNI --engine ,epoll -- -d recv -T udp -P ,65530",
 		     "is a session with one connection");
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
@@ -988,9 +1008,9 @@ TEST(some_tests_may_have_several_connections)
 		{ "-t UDP_STREAM", true },
 		{ "-t OMNI -- -d recv -T udp", true },
 		{ "-t OMNI -- -d recv -T udplite", true },
-		{ "--flows 64 -t OMNI -- -d recv -T udp", true },
-		{ "--flows 65 -t OMNI -- -d recv -T udp", false }, /* more than a GRANT names */
-		{ "--flows 2 -t OMNI -- -d recv -T udp -P ,5000", false },
+		{ "--flows 10000 -t OMNI -- -d recv -T udp", true },
+		{ "--flows 6 -t OMNI -- -d recv -T udp -P ,65530", true },
+		{ "--flows 7 -t OMNI -- -d recv -T udp -P ,65530", false }, /* 65536 is none */
 		{ "-t TCP_SENDFILE", true },
 		{ "-t STREAM_STREAM", true },
 		{ "-t DG_RR", true },

@@ -117,8 +117,9 @@ TEST(every_transport_says_whom_it_admits)
 }
 
 static int
-lacks_a_module(struct np_err *err)
+lacks_a_module(const struct np_transport *t, struct np_err *err)
 {
+	(void)t;
 	return np_fail(err, NP_EUNSUP, 0, "this kernel has no such thing");
 }
 
@@ -309,7 +310,7 @@ run_several(const struct np_bench *b, int64_t length)
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.conns, flows);
 	assert_int_equal(e.client.run.workers, threads);
-	assert_int_equal(e.server.run.conns, far_port != 0 ? 1 : e.server.run.conns);
+	assert_int_equal(e.server.run.conns, flows);
 	client = counts_of(&e.client.run);
 	server = counts_of(&e.server.run);
 	assert_arrived(b, server.received, client.sent);
@@ -360,15 +361,60 @@ TEST(several_flows_count_the_same)
 	run_shapes(&back);
 }
 
-TEST(flows_may_share_a_socket)
+TEST(flows_have_ports_in_a_row_from_the_one_that_is_named)
 {
 	struct np_addr at;
+	struct ends e;
 
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
 	far_port = np_addr_port(&at);
 	run_shapes(np_bench_find("UDP_STREAM"));
 	run_shapes(np_bench_find("UDP_RR"));
+	far_port = 65530;
+	flows = 7; /* the last one is beyond all ports */
+	threads = 1;
+	client_params(&e.client.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	make_several(&e.client.plan);
+	assert_int_equal(np_plan_most_flows(&e.client.plan), 6);
+	assert_false(np_plan_several(&e.client.plan));
 	far_port = 0;
+}
+
+/* Each has a socket of its own at both ends, in a thread or in several. */
+static void
+count_each(const char *name, int64_t length)
+{
+	const struct np_bench *b = np_bench_find(name);
+	struct ends e;
+
+	print_message("%s, %u threads\n", name, threads);
+	ends_open(&e, b, AF_INET, -length, make_several);
+	ends_run(&e, 0);
+	assert_int_equal(e.client.run.conns, flows);
+	assert_int_equal(e.server.run.conns, flows);
+	for (uint32_t i = 0; i < flows; i++) {
+		const struct np_conn *here = &e.client.run.conn[i], *there = &e.server.run.conn[i];
+
+		assert_true(here->sent > 0);
+		assert_int_equal(here->sent, there->received);
+		assert_int_equal(here->received, there->sent);
+		assert_int_equal(here->transactions, there->transactions);
+		for (uint32_t k = 0; k < i && b->transport->named; k++) {
+			assert_int_not_equal(there->port, e.server.run.conn[k].port);
+		}
+	}
+	ends_free(&e);
+}
+
+TEST(each_of_many_datagram_flows_is_counted_at_both_ends)
+{
+	flows = 100;
+	for (threads = 1; threads <= 4; threads += 3) {
+		count_each("UDP_STREAM", INT64_C(100) * 20 * 512);
+		count_each("UDP_RR", 700);
+		count_each("DG_STREAM", INT64_C(100) * 20 * 512);
+		count_each("DG_RR", 700);
+	}
 }
 
 TEST(one_connection_is_not_several)

@@ -5,14 +5,13 @@
 #include "run/clean.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run/repeat.h"
 #include "run/thresholds.h"
+#include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/meters.h"
 #include "tests/lib/bags.h"
@@ -452,8 +451,8 @@ put_machine(const char *root, int steal, int stalled, int squeezed)
 
 	snprintf(text, sizeof(text),
 		 "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 100 %d 2 300 5 6 7 %d 0 0\n"
-		 "cpu12 100 1 2 900 7 6 7 1 0 0\nintr 1 2 3\nctxt 4\n",
-		 steal * 10, steal);
+		 "cpu12 100 %d 2 900 %d 6 7 1 0 0\nintr 1 2 3\nctxt 4\n",
+		 steal * 10, steal, squeezed / 2 * 7, squeezed / 2 * 15);
 	put_file(root, "/proc/stat", text);
 	snprintf(text, sizeof(text),
 		 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 total=0\n",
@@ -464,12 +463,13 @@ put_machine(const char *root, int steal, int stalled, int squeezed)
 	put_file(root, "/proc/net/softnet_stat", text);
 }
 
-TEST_WITH(meters_read_again_what_they_have_opened, root_make, root_remove)
+TEST_WITH(meters_tell_of_two_looks, root_make, root_remove)
 {
 	const char *root = *state;
 	static struct np_meters m;
-	static struct np_meters_seen from, to;
+	const struct np_meters_seen *from = &m.before, *to = &m.now;
 	struct np_bag *b = np_bag_new();
+	struct np_cpu_ticks did;
 	struct np_bag_item it;
 
 	put_machine(root, 7, 1000, 0x10);
@@ -478,26 +478,30 @@ TEST_WITH(meters_read_again_what_they_have_opened, root_make, root_remove)
 	put_file(root, "/sys/devices/system/cpu/cpu12/thermal_throttle/package_throttle_count",
 		 "5\n");
 	np_meters_open(&m, root, "");
-	np_meters_look(&m, UINT64_C(1) << 12, &from);
+	np_meters_look(&m, UINT64_C(1) << 12);
 	put_machine(root, 9, 3500, 0x12);
 	put_file(root, "/sys/devices/system/cpu/cpu12/cpufreq/scaling_cur_freq", "1200000\n");
-	np_meters_look(&m, UINT64_C(1) << 12, &to);
-	assert_int_equal(to.steal[0] - from.steal[0], 2);
-	assert_int_equal(to.steal[12], 1);
-	assert_int_equal(to.user[0], 190);
-	assert_int_equal(to.user[12], 101);
-	assert_int_equal(to.idle[12], 907);
-	assert_int_equal(from.stalled_us, 1000);
-	assert_int_equal(to.stalled_us, 3500);
-	assert_int_equal(from.squeezed, 0x1a);
-	assert_int_equal(to.squeezed, 0x1c);
+	np_meters_look(&m, UINT64_C(1) << 12);
+	assert_true(np_cpu_ticks(from->cpus, to->cpus, 0, &did));
+	assert_int_equal(did.steal, 2);
+	assert_int_equal(did.user, 20);
+	assert_true(np_cpu_ticks(from->cpus, to->cpus, 12, &did));
+	assert_int_equal(did.user, 7);
+	assert_int_equal(did.idle, 15);
+	assert_false(np_cpu_ticks(from->cpus, to->cpus, 3, &did));
+	assert_false(np_cpu_ticks(NULL, to->cpus, 0, &did));
+	assert_int_equal(did.user, 0);
+	assert_int_equal(from->stalled_us, 1000);
+	assert_int_equal(to->stalled_us, 3500);
+	assert_int_equal(from->squeezed, 0x1a);
+	assert_int_equal(to->squeezed, 0x1c);
 	assert_int_equal(m.cpu[0].cpu, 12);
 	assert_int_equal(m.cpu[0].khz, 1200000);
 	assert_int_equal(m.cpu[0].throttled, 9);
 	assert_true(m.cpu[0].near);
-	np_meters_look(&m, UINT64_C(1) << 3, &to); /* the test has gone elsewhere */
+	np_meters_look(&m, UINT64_C(1) << 3); /* the test has gone elsewhere */
 	assert_true(!m.cpu[0].near && m.cpu[1].near && m.cpu[1].cpu == 3);
-	assert_true(llabs(to.ahead_ns - from.ahead_ns) < 10000000 && !to.has_link);
+	assert_true(llabs(to->ahead_ns - from->ahead_ns) < 10000000 && !to->has_link);
 	np_meters_put_unread(&m, "disturbed", b);
 	assert_false(np_bag_at(b, 0, &it));
 	np_meters_close(&m);
@@ -508,7 +512,9 @@ TEST_WITH(meters_read_again_what_they_have_opened, root_make, root_remove)
 TEST(a_file_that_comes_in_parts_is_read_to_its_end)
 {
 	static char text[12 << 10];
-	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+	int fd = np_file_open("", "/proc/self/smaps"), error;
+	size_t len;
+	char *all;
 	long first;
 
 	if (fd < 0) {
@@ -516,20 +522,20 @@ TEST(a_file_that_comes_in_parts_is_read_to_its_end)
 	}
 	first = np_file_again(text, sizeof(text), fd);
 	assert_in_range(first, 1, 4096);
-	for (int i = 0; i < 2; i++) {
-		assert_true(np_file_again_whole(text, sizeof(text), fd) > first);
-		assert_true(strlen(text) > (size_t)first);
-	}
-	close(fd);
-	assert_int_equal(np_file_again_whole(text, sizeof(text), -1), -EBADF);
+	all = np_file_all(&len, &error, "", "/proc/self/smaps");
+	assert_non_null(all);
+	assert_true(len > (size_t)first && strlen(all) == len);
+	free(all);
+	np_file_close(fd);
+	assert_int_equal(np_file_again(text, sizeof(text), -1), -EBADF);
 	assert_string_equal(text, "");
+	assert_int_equal(np_file_open("", "/nowhere/at/all"), -ENOENT);
 }
 
 TEST_WITH(an_interrupt_that_goes_elsewhere_is_seen, root_make, root_remove)
 {
 	const char *root = *state;
 	static struct np_meters m;
-	static struct np_meters_seen seen;
 
 	put_machine(root, 0, 0, 0);
 	put_link(root, "/sys/class/net/net7/device", "../../../virtio3");
@@ -540,29 +546,28 @@ TEST_WITH(an_interrupt_that_goes_elsewhere_is_seen, root_make, root_remove)
 	put_file(root, "/proc/irq/25/effective_affinity_list", "0\n");
 	np_meters_open(&m, root, "net7");
 	assert_int_equal(m.irqs, 1);
-	np_meters_look(&m, 0, &seen);
-	assert_int_equal(seen.irqs_moved, 0);
+	np_meters_look(&m, 0);
+	assert_int_equal(m.now.irqs_moved, 0);
 	put_file(root, "/proc/irq/25/effective_affinity_list", "1\n"); /* another interface's */
-	np_meters_look(&m, 0, &seen);
-	assert_int_equal(seen.irqs_moved, 0);
+	np_meters_look(&m, 0);
+	assert_int_equal(m.now.irqs_moved, 0);
 	put_file(root, "/proc/irq/24/effective_affinity_list", "1\n");
-	np_meters_look(&m, 0, &seen);
-	assert_int_equal(seen.irqs_moved, 1);
-	np_meters_look(&m, 0, &seen);
-	assert_int_equal(seen.irqs_moved, 1);
+	np_meters_look(&m, 0);
+	assert_int_equal(m.now.irqs_moved, 1);
+	np_meters_look(&m, 0);
+	assert_int_equal(m.now.irqs_moved, 1);
 	np_meters_close(&m);
 }
 
 TEST_WITH(a_meter_that_is_missing_says_so, root_make, root_remove)
 {
 	static struct np_meters m;
-	static struct np_meters_seen seen;
 	struct np_bag *b = np_bag_new();
 
 	np_meters_open(&m, *state, "");
-	np_meters_look(&m, 1, &seen);
-	assert_int_equal(seen.stalled_us, -1);
-	assert_int_equal(seen.squeezed, -1);
+	np_meters_look(&m, 1);
+	assert_int_equal(m.now.stalled_us, -1);
+	assert_int_equal(m.now.squeezed, -1);
 	np_meters_put_unread(&m, "disturbed", b);
 	assert_unread(b, "disturbed.steal", "No such file");
 	assert_unread(b, "disturbed.pressure", "No such file");

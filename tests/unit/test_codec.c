@@ -74,18 +74,18 @@ both_wait(const struct np_bench *b, void (*change)(struct np_plan *p))
 	ends_run(&e, 0);
 	lead = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
 	assert_true(lead->window.ended_ns - lead->window.started_ns >= least);
-	waited = lead->worker->paced_ns > 0;
-	assert_true(lead->worker->paced_ns <= lead->window.ended_ns - lead->window.started_ns);
+	waited = lead->worker->load.paced_ns > 0;
+	assert_true(lead->worker->load.paced_ns <= lead->window.ended_ns - lead->window.started_ns);
 	if (b->pattern->transactions) {
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), OPERATIONS);
-		waited = waited && e.server.run.worker->paced_ns > 0;
+		waited = waited && e.server.run.worker->load.paced_ns > 0;
 		np_hist_summarise(lead->worker->hist, &s);
 		assert_int_equal(s.count, OPERATIONS);
 		/* The wait is not part of any operation's time, unless one was in flight. */
 		if (e.client.plan.burst == 0) {
 			assert_true((double)s.count * s.mean <=
 				    (double)(lead->window.ended_ns - lead->window.started_ns -
-					     lead->worker->paced_ns) +
+					     lead->worker->load.paced_ns) +
 					1);
 		}
 	} else {
@@ -125,92 +125,6 @@ TEST(every_bench_keeps_its_pace)
 			run_paced(b, pace_burst);
 		}
 	}
-}
-
-/* A worker that is nothing but paced. */
-static void
-paced_worker(struct np_run *run, struct np_worker *w, struct np_plan *p, uint64_t started_ns)
-{
-	np_plan_init(p);
-	p->near.call.interval_us = 20000;
-	p->near.call.interval_burst = 1;
-	memset(run, 0, sizeof(*run));
-	memset(w, 0, sizeof(*w));
-	run->plan = p;
-	run->worker = w;
-	w->run = run;
-	np_load_begin(&w->load, p, started_ns);
-}
-
-/* One operation is done; true: the rest of its interval was waited for. */
-static bool
-pace(struct np_worker *w)
-{
-	np_load_done(&w->load);
-	return w->load.is_spent && np_load_rest(w);
-}
-
-TEST(intervals_follow_each_other_without_drift)
-{
-	uint64_t start = 0, interval = 20 * NP_MSEC, waits = 0;
-	struct np_plan p;
-	struct np_worker w;
-	struct np_run run;
-
-	/* A busy machine makes it miss one now and then. */
-	for (int tries = 0; tries < 50 && waits < 5; tries++) {
-		start = np_now();
-		waits = 0;
-		paced_worker(&run, &w, &p, start);
-		for (int i = 0; i < 5; i++) {
-			waits += pace(run.worker);
-		}
-	}
-	assert_int_equal(waits, 5);
-	assert_int_equal(run.worker->load.due_ns, start + 6 * interval);
-	assert_true(np_now() >= start + 5 * interval);
-	assert_true(run.worker->paced_ns <= np_now() - start);
-}
-
-TEST(what_was_missed_is_not_caught_up_with)
-{
-	struct np_plan p;
-	struct np_worker w;
-	struct np_run run;
-	bool waited = false;
-
-	/* A machine so busy that it misses the next interval, too, is given another chance. */
-	for (int tries = 0; tries < 50 && !waited; tries++) {
-		uint64_t before = np_now();
-
-		paced_worker(&run, &w, &p, before - NP_SEC);
-		assert_false(pace(run.worker));
-		assert_int_equal(run.worker->paced_ns, 0);
-		waited = pace(run.worker);
-		assert_true(!waited || np_now() >= before + 20 * NP_MSEC);
-	}
-	assert_true(waited);
-}
-
-TEST(a_burst_alone_means_an_interval_of_a_millisecond)
-{
-	struct np_plan p;
-	struct np_worker w;
-	struct np_run run;
-
-	paced_worker(&run, &w, &p, np_now());
-	p.near.call.interval_us = 0;
-	np_load_begin(&run.worker->load, &p, np_now());
-	assert_int_equal(run.worker->load.interval_ns, NP_MSEC);
-	assert_int_equal(np_load_longest(&p), NP_MSEC);
-	p.near.call.interval_burst = 0;
-	p.near.call.interval_us = 5000;
-	np_load_begin(&run.worker->load, &p, np_now());
-	assert_false(pace(run.worker));
-	assert_int_equal(np_load_longest(&p), 0);
-	p.far.call.interval_burst = 1;
-	p.far.call.interval_us = 5000;
-	assert_int_equal(np_load_longest(&p), 5 * NP_MSEC);
 }
 
 enum { SLOW_ANSWERS = 2 };
@@ -405,11 +319,11 @@ TEST(write_is_what_sends_when_asked)
 	run.plan = &p;
 	run.worker = &w;
 	w.run = &run;
-	assert_true(np_io_send(run.worker, &c, byte, false) < 0);
+	assert_true(np_io_send(run.worker, &c, byte) < 0);
 	assert_int_equal(broken_pipes, 0);
 	p.use_write = true;
 	run.worker->codec = np_codec_of(&p);
-	assert_true(np_io_send(run.worker, &c, byte, false) < 0);
+	assert_true(np_io_send(run.worker, &c, byte) < 0);
 	assert_int_equal(broken_pipes, 1);
 	close(fd[0]);
 	/* In a whole flow, too, nothing worse comes of it. */

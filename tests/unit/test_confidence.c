@@ -182,4 +182,13 @@ TEST(what_is_no_number_is_never_sure)
 	assert_true(np_series_width(&s, 95) == 0);
 }
 
+TEST(jains_index_is_one_at_most)
+{
+	const double a = 7077.741795982246;
+
+	assert_true(np_jain_index(a + a + a, a * a + a * a + a * a, 3) <= 1);
+	assert_float_equal(np_jain_index(4, 10, 2), 0.8, 1e-12);
+	assert_true(isnan(np_jain_index(0, 0, 3)));
+}
+
 TEST_MAIN()

@@ -264,10 +264,10 @@ TEST(a_plan_needs_a_daemon_of_ours)
 	c.granted.caps = 0;
 	client_params(&p, b, AF_INET, -1000);
 	p.flows = 4;
-	expect_no_plan(&c, &p, "--flows 4: the netserver at 127.0.0.1 port ");
+	expect_no_plan(&c, &p, "--flows: the netserver at 127.0.0.1 port ");
 	p.flows = 1;
 	p.far.place.engine = np_engine_find("sync");
-	expect_no_plan(&c, &p, "--engine ,sync: the netserver at 127.0.0.1 port ");
+	expect_no_plan(&c, &p, "--engine: the netserver at 127.0.0.1 port ");
 	client_params(&p, &row, AF_INET, -1000);
 	row.code = NP_PLAN;
 	expect_no_plan(&c, &p, "this test: the netserver at 127.0.0.1 port ");
@@ -602,21 +602,37 @@ TEST(an_answer_to_something_else_is_an_error)
 	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 instead of");
 }
 
+/* A GRANT with that many ports, for that many flows. */
 static void
-grant_more_flows(int fd)
+grant_wrongly(int fd, uint32_t ports, uint32_t flows)
 {
 	struct np_grant_message m;
 	uint8_t message[NP_MESSAGE_MAX];
 
 	free(next_message(fd));
 	np_tagged_init(&np_tagged_grant, &m);
-	m.ports.count = 1;
-	m.ports.at[0] = 4711;
-	m.flows = 5;
+	for (m.ports.count = 0; m.ports.count < ports; m.ports.count++) {
+		m.ports.at[m.ports.count] = 4711;
+	}
+	m.flows = flows;
 	assert_true(put_bytes(fd, message, np_tagged_put(&np_tagged_grant, &m, message)));
 }
 
-TEST(a_grant_of_more_flows_is_an_error)
+static void
+grant_more_flows(int fd)
+{
+	grant_wrongly(fd, 1, 5);
+}
+
+static void
+grant_fewer_ports(int fd)
+{
+	grant_wrongly(fd, 3, 4);
+}
+
+/* A plan of four flows, which such a grant ends. */
+static void
+assert_grant_fails(void (*grant)(int fd), const char *bench, const char *says)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
@@ -625,15 +641,26 @@ TEST(a_grant_of_more_flows_is_an_error)
 	struct np_plan p;
 	struct np_err err = { .code = NP_OK };
 
-	meet(&d, &c, AF_INET, grant_more_flows);
+	meet(&d, &c, AF_INET, grant);
 	c.granted.caps = NP_CAP_PLAN;
 	c.chan.most = np_answer_most;
-	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
+	client_params(&p, np_bench_find(bench), AF_INET, -1000);
 	p.flows = 4;
 	assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_EPEER);
-	assert_has(err.msg, "waits for 5 data connections, not for 4");
+	assert_has(err.msg, says);
 	np_outcome_free(&out);
 	part(&d, &c);
+}
+
+TEST(a_grant_of_more_flows_is_an_error)
+{
+	assert_grant_fails(grant_more_flows, "TCP_STREAM",
+			   "waits for 5 data connections, not for 4");
+}
+
+TEST(a_grant_of_fewer_ports_than_flows_is_an_error)
+{
+	assert_grant_fails(grant_fewer_ports, "UDP_RR", "names 3 ports for 4 data connections");
 }
 
 static void

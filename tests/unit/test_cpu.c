@@ -1,5 +1,5 @@
 /*
- * The reader of /proc/stat: prepared files in a folder that stands for /proc, and the machine's
+ * The reader of /proc/stat: prepared files in a folder that stands for the root, and the machine's
  * own.
  */
 #include "sys/cpu.h"
@@ -21,16 +21,18 @@
 
 enum { MANY = 512 };
 
-/* ---- A folder with a file "stat" ---- */
+/* ---- A folder with a file "proc/stat" ---- */
 
 static int
 folder(void **state)
 {
-	static char proc[64];
+	static char root[64];
+	char path[PATH_MAX];
 
-	snprintf(proc, sizeof(proc), "/tmp/np-cpu-XXXXXX");
-	*state = mkdtemp(proc);
-	return *state == NULL;
+	snprintf(root, sizeof(root), "/tmp/np-cpu-XXXXXX");
+	*state = mkdtemp(root);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	return *state == NULL || mkdir(path, 0700) != 0;
 }
 
 static int
@@ -38,18 +40,19 @@ folder_away(void **state)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/stat", (const char *)*state);
+	snprintf(path, sizeof(path), "%s/proc/stat", (const char *)*state);
 	unlink(path);
-	return rmdir(*state);
+	snprintf(path, sizeof(path), "%s/proc", (const char *)*state);
+	return rmdir(path) != 0 || rmdir(*state) != 0;
 }
 
 static void
-write_bytes(const char *proc, const void *bytes, size_t len)
+write_bytes(const char *root, const void *bytes, size_t len)
 {
 	char path[PATH_MAX];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/stat", proc);
+	snprintf(path, sizeof(path), "%s/proc/stat", root);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	assert_int_equal(fwrite(bytes, 1, len, f), len);
@@ -57,22 +60,22 @@ write_bytes(const char *proc, const void *bytes, size_t len)
 }
 
 static struct np_cpu_times *
-times(const char *proc, const char *text)
+times(const char *root, const char *text)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_cpu_times *t;
 
-	write_bytes(proc, text, strlen(text));
-	if (np_cpu_read(proc, &t, &err) != NP_OK) {
+	write_bytes(root, text, strlen(text));
+	if (np_cpu_read(root, &t, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	return t;
 }
 
 static struct np_cpu_use
-use_between(const char *proc, const char *from, const char *to)
+use_between(const char *root, const char *from, const char *to)
 {
-	struct np_cpu_times *a = times(proc, from), *b = times(proc, to);
+	struct np_cpu_times *a = times(root, from), *b = times(root, to);
 	struct np_cpu_use use;
 
 	np_cpu_use(a, b, &use);
@@ -82,17 +85,17 @@ use_between(const char *proc, const char *from, const char *to)
 }
 
 static void
-refused(const char *proc, const char *text, const char *why)
+refused(const char *root, const char *text, const char *why)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_cpu_times *t = (struct np_cpu_times *)&err;
 
-	write_bytes(proc, text, strlen(text));
-	assert_int_equal(np_cpu_read(proc, &t, &err), NP_ESYS);
+	write_bytes(root, text, strlen(text));
+	assert_int_equal(np_cpu_read(root, &t, &err), NP_ESYS);
 	assert_null(t);
 	assert_has(err.msg, "/stat: ");
 	assert_has(err.msg, why);
-	assert_int_equal(np_cpu_read(proc, &t, NULL), NP_ESYS);
+	assert_int_equal(np_cpu_read(root, &t, NULL), NP_ESYS);
 }
 
 #define assert_near(have, want)                                                                    \
@@ -238,10 +241,10 @@ many(int missing, int factor)
 }
 
 static struct np_cpu_use
-use_of_many(const char *proc, int missing_from, int missing_to)
+use_of_many(const char *root, int missing_from, int missing_to)
 {
 	char *from = many(missing_from, 1), *to = many(missing_to, 3);
-	struct np_cpu_use use = use_between(proc, from, to);
+	struct np_cpu_use use = use_between(root, from, to);
 
 	free(from);
 	free(to);
@@ -305,20 +308,20 @@ TEST(readings_without_a_common_processor_say_nothing)
 
 TEST(broken_content_is_refused)
 {
-	const char *proc = *state;
+	const char *root = *state;
 
-	refused(proc, "", "lists no processors");
-	refused(proc, "cpu  1 2 3 4 5 6 7 8 9 10\nintr 5\n", "lists no processors");
-	refused(proc, "cpuX 1 2 3 4\ncpu 1\n", "lists no processors");
-	refused(proc, "cpu0 1 2 3\n", "not the counters of a processor: cpu0 1 2 3");
-	refused(proc, "cpu0\n", "not the counters");
-	refused(proc, "cpu0 1 2 -3 4\n", "not the counters");
-	refused(proc, "cpu0 1 2 3 4 five\n", "not the counters");
-	refused(proc, "cpu0 1 2 3 4x 5\n", "not the counters");
-	refused(proc, "cpu0 18446744073709551616 2 3 4\n", "not the counters");
-	refused(proc, "cpu0x 1 2 3 4\n", "not the counters");
-	refused(proc, "cpu2147483648 1 2 3 4\n", "not the counters");
-	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n", "lists processor 0 twice");
+	refused(root, "", "lists no processors");
+	refused(root, "cpu  1 2 3 4 5 6 7 8 9 10\nintr 5\n", "lists no processors");
+	refused(root, "cpuX 1 2 3 4\ncpu 1\n", "lists no processors");
+	refused(root, "cpu0 1 2 3\n", "not the counters of a processor: cpu0 1 2 3");
+	refused(root, "cpu0\n", "not the counters");
+	refused(root, "cpu0 1 2 -3 4\n", "not the counters");
+	refused(root, "cpu0 1 2 3 4 five\n", "not the counters");
+	refused(root, "cpu0 1 2 3 4x 5\n", "not the counters");
+	refused(root, "cpu0 18446744073709551616 2 3 4\n", "not the counters");
+	refused(root, "cpu0x 1 2 3 4\n", "not the counters");
+	refused(root, "cpu2147483648 1 2 3 4\n", "not the counters");
+	refused(root, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n", "lists processor 0 twice");
 }
 
 TEST(a_file_that_is_not_there_is_named)
@@ -328,8 +331,8 @@ TEST(a_file_that_is_not_there_is_named)
 	char path[PATH_MAX];
 
 	assert_int_equal(np_cpu_read("/nowhere", &t, &err), NP_ESYS);
-	assert_string_equal(err.msg, "read /nowhere/stat: No such file or directory");
-	snprintf(path, sizeof(path), "%s/stat", (const char *)*state);
+	assert_string_equal(err.msg, "read /nowhere/proc/stat: No such file or directory");
+	snprintf(path, sizeof(path), "%s/proc/stat", (const char *)*state);
 	unlink(path);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(np_cpu_read(*state, &t, &err), NP_ESYS);
@@ -437,18 +440,18 @@ TEST(this_machine_has_processors_and_ticks)
 }
 
 static bool
-crowded(const char *proc, const char *text)
+crowded(const char *root, const char *text)
 {
 	char path[PATH_MAX];
 	FILE *f;
 	bool is;
 
-	snprintf(path, sizeof(path), "%s/loadavg", proc);
+	snprintf(path, sizeof(path), "%s/proc/loadavg", root);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(text, f);
 	assert_int_equal(fclose(f), 0);
-	is = np_cpu_crowded(proc);
+	is = np_cpu_crowded(root);
 	assert_int_equal(unlink(path), 0);
 	return is;
 }

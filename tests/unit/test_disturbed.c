@@ -29,6 +29,7 @@ struct bed {
 	struct np_disturbed disturbed;
 	uint64_t now_ms;
 	uint64_t ran, waited, own_ran, own_waited;
+	bool slow; /* a look took so long that bytes may be of the interval before it */
 };
 
 static void
@@ -53,20 +54,21 @@ look(struct bed *b, uint64_t late_ms, uint64_t takes_ms)
 	put_schedstat(b->root, path, b->ran, b->waited);
 	np_witness_begin(&b->witness, due, now);
 	np_disturbed_look(&b->disturbed, &b->witness, now);
+	b->slow = b->slow || b->disturbed.meters.now.took_ns > 5 * NP_MSEC;
 	np_witness_done(&b->witness, now + takes_ms * NP_MSEC);
 	b->now_ms += EACH_MS + late_ms;
 }
 
 static void
-begin(struct bed *b, const char *root)
+begin_on(struct bed *b, const char *root, const char *test, const char *device)
 {
 	memset(b, 0, sizeof(*b));
 	b->root = root;
-	client_params(&b->plan, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	client_params(&b->plan, np_bench_find(test), AF_INET, 1);
 	b->worker.run = &b->run;
 	b->worker.count = &b->counters;
 	b->worker.use.thread = THREAD;
-	b->worker.stop.wake_fd = 1; /* no sockets to look at */
+	b->worker.stop.wake_fd = device[0] == '\0'; /* 1: no sockets to look at */
 	b->run = (struct np_run){ .plan = &b->plan,
 				  .terms = &b->terms,
 				  .worker = &b->worker,
@@ -74,19 +76,22 @@ begin(struct bed *b, const char *root)
 				  .window.started_ns = 1000 * NP_SEC };
 	b->witness = (struct np_witness){ .root = root, .every_ns = 20 * NP_MSEC };
 	b->now_ms = 1000 * 1000;
-	np_disturbed_begin(&b->disturbed, root, "", &b->run);
+	np_disturbed_begin(&b->disturbed, root, device, &b->run);
 	look(b, 0, 0);
+}
+
+static void
+begin(struct bed *b, const char *root)
+{
+	begin_on(b, root, "TCP_STREAM", "");
 }
 
 /* The time for which the process stood still, in ms, as far as that is told at all. */
 static void
 assert_stopped(struct bed *b, uint64_t ms)
 {
-	const struct np_intervals *all = &b->disturbed.intervals;
-	const struct np_interval *last = &all->interval[all->count - 1];
-
 	assert_int_equal(b->witness.stopped_ns / NP_MSEC, ms);
-	assert_int_equal(last->marked_us[NP_R_STOPPED] > 0, ms >= 20);
+	assert_int_equal(b->disturbed.held_marks >> NP_R_STOPPED & 1, ms >= 20);
 	b->witness.stopped_ns = 0;
 }
 
@@ -164,6 +169,94 @@ TEST_WITH(no_stop_is_where_a_worker_ran, root_make, root_remove)
 	look(&b, 60, 0);
 	assert_stopped(&b, 10);
 	finish(&b);
+}
+
+static void
+put_counted(const struct bed *b, const char *way, uint64_t bytes)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "/sys/class/net/eth9/statistics/%s_bytes", way);
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)bytes);
+	put_file(b->root, path, text);
+	snprintf(path, sizeof(path), "/sys/class/net/eth9/statistics/%s_packets", way);
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)bytes / 1000);
+	put_file(b->root, path, text);
+}
+
+/* Another interval; the bytes that the interface has counted so far, and the test has sent. */
+static void
+carry(struct bed *b, uint64_t counted, uint64_t sent)
+{
+	put_counted(b, "tx", counted);
+	put_counted(b, "rx", 0);
+	b->counters.sent = sent;
+	b->counters.sends = sent / 1000;
+	look(b, 0, 0);
+}
+
+/* The same of what came in, in datagrams of that size. */
+static void
+take(struct bed *b, uint64_t counted, uint64_t received, uint64_t size)
+{
+	put_counted(b, "tx", 0);
+	put_counted(b, "rx", counted);
+	b->counters.received = received;
+	b->counters.receives = received / size;
+	look(b, 0, 0);
+}
+
+static bool
+is_foreign(const struct bed *b, size_t i)
+{
+	const struct np_intervals *all = &b->disturbed.intervals;
+
+	assert_true(i < all->count);
+	return all->interval[i].marked_us[NP_R_FOREIGN] > 0;
+}
+
+TEST_WITH(own_bytes_may_be_an_interval_late, root_make, root_remove)
+{
+	static struct bed b;
+
+	do {
+		put_counted(&(struct bed){ .root = *state }, "tx", 0);
+		begin_on(&b, *state, "UDP_STREAM", "eth9");
+		carry(&b, 1000000, 0);
+		carry(&b, 1000000, 1000000);
+		carry(&b, 2000000, 1000000); /* others' */
+		carry(&b, 3000000, 2000000);
+		carry(&b, 4000000, 2000000);
+		finish(&b);
+	} while (b.slow); /* on a busy machine */
+	assert_false(is_foreign(&b, 0));
+	assert_false(is_foreign(&b, 1));
+	assert_true(is_foreign(&b, 2));
+	assert_false(is_foreign(&b, 3));
+	assert_true(is_foreign(&b, 4));
+}
+
+/* Fragments may have come whose datagrams never became whole. */
+TEST_WITH(others_bytes_are_told_where_datagrams_fit_the_link, root_make, root_remove)
+{
+	static struct bed b;
+	static const struct {
+		uint64_t size, received;
+		bool foreign;
+	} rows[] = { { 1000, 1000000, true }, { 8000, 1000000, false }, { 1000, 0, false } };
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		do {
+			put_counted(&(struct bed){ .root = *state }, "rx", 0);
+			put_counted(&(struct bed){ .root = *state }, "tx", 0);
+			begin_on(&b, *state, "UDP_STREAM", "eth9");
+			b.plan.role = NP_FOLLOW;
+			b.disturbed.meters.link.mtu = 1500;
+			take(&b, 3000000, rows[i].received, rows[i].size);
+			finish(&b);
+		} while (b.slow);
+		assert_int_equal(is_foreign(&b, 0), rows[i].foreign);
+	}
 }
 
 /* ---- A day ---- */

@@ -114,6 +114,28 @@ check(struct np_explain_input in, const struct example *x, size_t count)
 	}
 }
 
+#define CALLS                                                                                      \
+	" flow.sends=1e6 flow.bytes_sent=16384e6 work.user_s=0.8 work.system_s=9"                  \
+	" moved.snmp.Ip.OutRequests=1e6 host.nic.gso_max_size=65536"
+
+TEST(small_calls_have_their_price_where_a_processor_limits)
+{
+	struct np_explain_input in = tcp_input();
+
+	assert_string_equal(explain(in, TX BUSY CALLS, RX).calls,
+			    "100000 a second of 16384 bytes took 9.8 us of the sender's CPU each; "
+			    "they left in packets of 16384 bytes, and the kernel makes up to 65536 "
+			    "of larger calls (GSO); -- -m 128K makes 8 times fewer of them");
+	assert_string_equal(explain(in, TX CALLS, RX).calls, ""); /* no processor limits */
+	assert_string_equal(explain(in, TX BUSY CALLS " flow.sends=1e5", RX).calls, "");
+	assert_null(
+	    strstr(explain(in, TX BUSY CALLS " host.nic.gso_max_size=1500", RX).calls, "GSO"));
+	in.near_transmits = false;
+	assert_has(explain(in, RX, TX BUSY CALLS).calls, "-- -m ,128K makes 8 times");
+	in.lossy = true;
+	assert_string_equal(explain(in, RX, TX BUSY CALLS).calls, "");
+}
+
 TEST(test_tcp)
 {
 	static const struct example examples[] = {
@@ -382,6 +404,8 @@ TEST(test_link)
 		  NULL },
 		{ "an interface", TX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", RX,
 		  NP_LIMIT_LINK, "rate from the transmitter's interface" },
+		{ "a lab's", TX " host.nic.link_rate_bps=123.08e6 host.nic.driver=:tun", RX,
+		  NP_LIMIT_LINK, "(rate from netlab)" },
 		{ "the far one", TX " host.nic.speed_mbps=10000 host.nic.driver=:e1000e",
 		  RX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", NP_LIMIT_LINK,
 		  "rate from the receiver's interface" },
@@ -541,6 +565,18 @@ TEST(test_udp)
 	assert_has(e.sentence, "only the far end knows where");
 }
 
+/* n times of ns each, and some others. */
+static struct np_hist *
+latencies(int n, uint64_t ns, int others, uint64_t other_ns)
+{
+	struct np_hist *h = np_hist_new();
+
+	for (int i = 0; i < n + others; i++) {
+		np_hist_record(h, i < n ? ns : other_ns);
+	}
+	return h;
+}
+
 TEST(test_transactions)
 {
 	static const struct example examples[] = {
@@ -558,6 +594,15 @@ TEST(test_transactions)
 	in.per_second = 20000;
 	in.request = in.response = in.in_flight = 1;
 	check(in, examples, LEN(examples));
+	/* A closed loop that stood still for 100 ms of each second has it in a few of its times. */
+	in.closed = latencies(20000, 50000, 10, 100000000);
+	assert_has(explain(in, TX, RX).doubts,
+		   "for 1 % of the time a transaction took 100 ms or more");
+	free((void *)in.closed);
+	in.closed = latencies(20000, 50000, 10, 200000);
+	assert_null(strstr(explain(in, TX, RX).doubts, "nothing was asked"));
+	free((void *)in.closed);
+	in.closed = NULL;
 	/* 68,681 a second on 100 Mbit/s, doc/ceilings.md. */
 	in.link_rate_bps = 100e6;
 	in.per_second = 68600;
@@ -568,6 +613,13 @@ TEST(test_transactions)
 	e = explain(in, TX, RX);
 	assert_has(e.ceiling_text,
 		   "; 10 times as much arrived: the data did not go over that link");
+	/* A request that finds tokens waits for none of its bytes. */
+	in.link_rate_bps = 0;
+	in.per_second = 120000;
+	e = explain(in, TX " host.nic.qdisc.rate_bps=1e8 host.nic.qdisc=:tbf", RX);
+	assert_has(
+	    e.ceiling_text,
+	    "137363 transactions a second at 100 Mbit/s (tbf), MTU 1500; 87 % of it reached");
 }
 
 /* What keeps an end from running is named, not what that makes of buffers and windows. */
@@ -837,6 +889,8 @@ TEST(test_long_turns)
 		  "a transaction takes 200 ms, a round trip of the path can be as short as 1 ms" },
 		{ "an end of which nothing is known", TX ASLEEP, NULL, NP_LIMIT_UNCLEAR,
 		  "no processor is known to be busy" },
+		{ "a queue that has stamps", TX ASLEEP " stations.near_queue_us=190000", RX ASLEEP,
+		  NP_LIMIT_PATH, "190 ms pass in this end's queue, by the stamps" },
 		{ "ends that never sleep", TX SPINS, RX SPINS, NP_LIMIT_UNCLEAR,
 		  "no processor is known to be busy" },
 		{ "a responder that pauses", TX ASLEEP,

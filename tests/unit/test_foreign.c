@@ -11,8 +11,8 @@
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
-static const struct np_link_shape ethernet = { .header = 14, .mtu = 1500 };
-static const struct np_link_shape bare = { .header = 0, .mtu = 65535 };
+static const struct np_link ethernet = { .header = 14, .mtu = 1500 };
+static const struct np_link bare = { .header = 0, .mtu = 65535 };
 
 /* "NAME=TEXT or NUMBER ..." */
 static struct np_bag *
@@ -69,7 +69,7 @@ TEST(what_is_left_is_others)
 {
 	static const struct {
 		const char *what, *words;
-		const struct np_link_shape *shape;
+		const struct np_link *link;
 		double out, in;
 	} rows[] = {
 		{ "super-packets",
@@ -121,6 +121,11 @@ TEST(what_is_left_is_others)
 		      "flow.bytes_received=0"
 		      " moved.nic.tx_packets=196426 moved.nic.tx_bytes=268836436",
 		  &ethernet, 0, NONE },
+		{ "fragments whose datagrams lack one",
+		  UDP " flow.sends=0 flow.bytes_sent=0 flow.receives=7 flow.bytes_received=458549"
+		      " moved.snmp.Ip.ReasmReqds=15685 moved.nic.rx_packets=15690"
+		      " moved.nic.rx_bytes=23696357",
+		  &ethernet, NONE, UNREAD },
 		{ "a blast into a shaper, which dropped it",
 		  UDP " flow.sends=100000 flow.bytes_sent=100000000 flow.receives=0"
 		      " flow.bytes_received=0 tc.out.drops=90000 moved.nic.tx_packets=10000"
@@ -175,7 +180,7 @@ TEST(what_is_left_is_others)
 		struct np_bag *b = bag_of(rows[i].words);
 
 		printf("%s\n", rows[i].what);
-		np_foreign_put(b, rows[i].shape);
+		np_foreign_put(b, rows[i].link);
 		assert_told(b, "foreign.out_bytes", rows[i].out);
 		assert_told(b, "foreign.in_bytes", rows[i].in);
 		np_bag_free(b);

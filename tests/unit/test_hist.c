@@ -130,7 +130,11 @@ TEST(a_single_record_is_every_figure)
 		assert_int_equal(s.max, values[i]);
 		assert_int_equal(s.p50, values[i]);
 		assert_int_equal(s.p99, values[i]);
-		assert_close(s.mean, (double)values[i], 0);
+		if (values[i] < NP_HIST_NEVER) {
+			assert_close(s.mean, (double)values[i], 0);
+		} else {
+			assert_true(isnan(s.mean));
+		}
 		free(h);
 	}
 }
@@ -215,6 +219,66 @@ TEST(percentiles_stay_within_the_extremes)
 	free(h);
 }
 
+/* How often the interval of a percentile of that many times holds its true value, of 1,000 trials.
+ */
+static int
+held(unsigned times, double share, bool log_normal)
+{
+	struct np_hist *h = np_hist_new();
+	double truth = log_normal ? 1e5 : -1e5 * log(1 - share);
+	uint64_t seed = times, low, high;
+	int held = 0;
+
+	for (int trial = 0; trial < 1000; trial++) {
+		np_hist_clear(h);
+		for (unsigned i = 0; i < times; i++) {
+			double a = ((double)(next_random(&seed) >> 11) + 1) / 9007199254740993.0;
+			double b = (double)(next_random(&seed) >> 11) / 9007199254740992.0;
+			double normal = sqrt(-2 * log(a)) * cos(2 * M_PI * b);
+
+			np_hist_record(h, (uint64_t)(1e5 * (log_normal ? exp(normal) : -log(a))));
+		}
+		assert_true(np_hist_interval(h, share, &low, &high));
+		held += (double)low <= truth && truth <= (double)high;
+	}
+	free(h);
+	return held;
+}
+
+TEST(intervals_hold_the_percentile)
+{
+	assert_in_range(held(200, 0.5, true), 930, 1000); /* whose median is known */
+	assert_in_range(held(200, 0.9, false), 930, 1000);
+	assert_in_range(held(500, 0.99, false), 930, 1000);
+	assert_in_range(held(4000, 0.99, false), 930, 985);
+	assert_in_range(held(4000, 0.5, false), 930, 975);
+	assert_in_range(held(4000, 0.999, false), 930, 1000);
+}
+
+TEST(few_times_have_no_interval)
+{
+	static const struct {
+		double share;
+		unsigned least;
+	} rows[] = { { 0.5, 6 }, { 0.9, 36 }, { 0.99, 368 }, { 0.999, 3688 } };
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_hist *h = np_hist_new();
+		uint64_t low, high;
+
+		assert_false(np_hist_interval(h, rows[i].share, &low, &high));
+		for (unsigned n = 1; n < rows[i].least; n++) {
+			np_hist_record(h, n);
+		}
+		assert_false(np_hist_interval(h, rows[i].share, &low, &high));
+		np_hist_record(h, rows[i].least);
+		assert_true(np_hist_interval(h, rows[i].share, &low, &high));
+		assert_int_equal(high, rows[i].least);
+		assert_true(low < high);
+		free(h);
+	}
+}
+
 /* Bottom and count of each cell in use are enough to make the histogram again. */
 TEST(cells_in_use_are_found_by_their_bottoms)
 {
@@ -261,6 +325,69 @@ TEST(merging_is_recording_all_in_one)
 	free(b);
 	free(all);
 	free(empty);
+}
+
+TEST(a_mean_leaves_out_the_longest)
+{
+	struct np_hist *h = np_hist_new();
+
+	assert_true(isnan(np_hist_mean_of(h, 0.95)));
+	for (uint64_t i = 1; i <= 100; i++) {
+		np_hist_record(h, 10 * i); /* to the nanosecond up to 1024 */
+	}
+	assert_in_range((uint64_t)np_hist_mean_of(h, 1), 505 - 1, 505 + 1);
+	assert_in_range((uint64_t)np_hist_mean_of(h, 0.95), 480 - 1, 480 + 1);
+	np_hist_record_never(h, 5);
+	assert_in_range((uint64_t)np_hist_mean_of(h, 0.95), 505 - 1, 505 + 1);
+	np_hist_record_never(h, 2);
+	assert_true(isinf(np_hist_mean_of(h, 0.95)));
+	free(h);
+}
+
+TEST(time_is_in_the_longest)
+{
+	struct np_hist *h = np_hist_new();
+
+	assert_int_equal(np_hist_by_time(h, 0.01), 0);
+	for (int i = 0; i < 1000; i++) {
+		np_hist_record(h, 100);
+	}
+	np_hist_record(h, 1000); /* 1 of 101 parts of the time */
+	assert_int_equal(np_hist_by_time(h, 0.005), 1000);
+	assert_int_equal(np_hist_by_time(h, 0.02), 100);
+	assert_int_equal(np_hist_by_time(h, 1), 100);
+	free(h);
+}
+
+TEST(what_has_no_end_is_at_the_top)
+{
+	struct np_hist *h = np_hist_new(), *more = np_hist_new();
+	struct np_hist_summary s;
+	char text[20];
+
+	np_hist_record_never(h, 0);
+	assert_int_equal(np_hist_count(h), 0);
+	for (int i = 0; i < 990; i++) {
+		np_hist_record(h, 1000);
+	}
+	np_hist_record_never(h, 10);
+	assert_int_equal(np_hist_count(h), 1000);
+	assert_int_equal(np_hist_percentile(h, 0.99), 1000);
+	assert_int_equal(np_hist_percentile(h, 0.991), NP_HIST_NEVER);
+	assert_int_equal(h->max, NP_HIST_NEVER);
+	assert_int_equal(h->sum, 990 * 1000);
+	np_hist_summarise(h, &s);
+	assert_true(isnan(s.mean) && isnan(s.stddev));
+	np_hist_us((double)s.max, text, sizeof(text));
+	assert_string_equal(text, "never");
+	np_hist_us(s.mean, text, sizeof(text));
+	assert_string_equal(text, "-");
+	np_hist_record_never(more, 1000000);
+	assert_int_equal(more->min, NP_HIST_NEVER);
+	np_hist_merge(h, more);
+	assert_int_equal(np_hist_percentile(h, 0.5), NP_HIST_NEVER);
+	free(h);
+	free(more);
 }
 
 TEST_MAIN()

@@ -42,6 +42,11 @@ fill_stream(struct np_record *r)
 	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, 9412.5);
 	np_record_real(r, NP_M_LOCAL_RECV_THROUGHPUT, 0);
 	np_record_int(r, NP_M_FLOWS, 4);
+	np_record_int(r, NP_M_THREADS, 2);
+	np_record_int(r, NP_M_REMOTE_THREADS, 1);
+	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, 2301.2);
+	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, 2411.9);
+	np_record_real(r, NP_M_JAIN_INDEX, 0.9991);
 	np_record_text(r, NP_M_LOCAL_ENGINE, "epoll");
 	np_record_int(r, NP_M_CONFIDENCE_LEVEL, 99);
 	np_record_real(r, NP_M_LOCAL_CPU_UTIL, 12.34);
@@ -57,17 +62,19 @@ fill_stream(struct np_record *r)
 TEST(a_stream_has_its_interval_and_its_limit)
 {
 	static const char want[] =
-	    "Test            TCP_STREAM, 10.00 s in each of 3 iterations, 4 flows, engine\n"
-	    "                epoll\n"
+	    "Test            TCP_STREAM, 10.00 s in each of 3 iterations, engine epoll\n"
 	    "Local end       192.0.2.1 port 4711, sends\n"
 	    "Remote end      192.0.2.2 port 815 (far.example), receives\n"
 	    "Throughput      9.412 Gbit/s +- 57.30 Mbit/s (0.61 %) at 99 % confidence, less\n"
 	    "                sure than was asked for\n"
+	    "Flows           4, least 2.301 Gbit/s, most 2.412 Gbit/s, Jain's index 0.999,\n"
+	    "                threads 2 local, 1 remote\n"
 	    "Processors      12.3 % local, 5.0 % remote, of all processors\n"
 	    "Retransmitted   17 local, 0 remote\n"
 	    "Undisturbed     97.9 % of the time, with 9.413 Gbit/s (disturbed, in seconds:\n"
 	    "                switches:0.2)\n"
 	    "Limit           limited by the link\n"
+	    "Calls           of 16 bytes\n"
 	    "Ceiling         9.414 Gbit/s\n";
 	struct np_human h = { .test = "TCP_STREAM",
 			      .host = "far.example",
@@ -85,6 +92,7 @@ TEST(a_stream_has_its_interval_and_its_limit)
 	}
 	np_bag_text(limits, "limited by the link", "explain.sentence");
 	np_bag_text(limits, "", "explain.doubts");
+	np_bag_text(limits, "of 16 bytes", "explain.calls");
 	np_bag_text(limits, "9.414 Gbit/s", "explain.ceiling");
 	h.limits = limits;
 	assert_human(&h, &f, want);
@@ -100,7 +108,7 @@ TEST(transactions_have_their_latencies)
 	    "Loss            3 of 1003 requests (0.299 %)\n"
 	    "Latency         min 1.00 us, mean 500 us, max 1.00 ms of 1000 times\n"
 	    "                (request/response)\n"
-	    "                P50 500 us, P90 900 us, P99 990 us, P99.9 999 us\n";
+	    "                P50 500 us, P90 900 us, P99 990 us, P99.9 not known (too few)\n";
 	const struct np_human h = { .test = "UDP_RR",
 				    .host = "far.example",
 				    .timed = "request/response",

@@ -936,7 +936,7 @@ TEST(every_kind_of_link_is_gone_beyond)
 	}
 }
 
-TEST(others_packets_are_let_pass)
+TEST(others_packets_are_ignored)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 	struct np_ledger *l;
@@ -951,6 +951,32 @@ TEST(others_packets_are_let_pass)
 	assert_false(np_ledger_packet(l, MS, (const uint8_t *)"", 0, 0));
 	b = close_ledger(l);
 	IS(b, "wire.captured", 0);
+	np_bag_free(b);
+}
+
+/* As many as there are, and port 0 is none of them. */
+TEST(flows_have_any_number_of_ports)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	np_addr_make(&f.near, AF_INET, near4, 10001);
+	np_addr_set_port(&f.far, 0);
+	for (unsigned port = 10001; port < 20001; port++) {
+		np_ledger_add_port(&f.ports, port);
+	}
+	np_ledger_add_port(&f.ports, UINT16_MAX);
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	for (unsigned port = 9999; port < 20003; port++) {
+		assert_int_equal(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = port }),
+				 port > 10000 && port < 20001);
+	}
+	assert_true(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = UINT16_MAX }));
+	assert_false(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = UINT16_MAX - 1 }));
+	b = close_ledger(l);
+	IS(b, "wire.out.packets", 10001);
 	np_bag_free(b);
 }
 

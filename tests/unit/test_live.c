@@ -1,6 +1,6 @@
 /*
- * The state of several sessions together: the step is that of the session which is furthest behind,
- * and the counters are summed.
+ * How far a test is, as those are told who show it: when that is due, with the counters of the run;
+ * and of several sessions the step is that of the one furthest behind.
  */
 #include "run/live.h"
 
@@ -26,75 +26,87 @@ make(struct counting *c, uint64_t transactions)
 	np_show(&c->count.transactions, transactions);
 }
 
-TEST(without_a_seat_nothing_happens)
+static void
+note(void *ctx, const struct np_live_view *view)
 {
-	assert_null(np_live_join(NULL));
-	assert_null(np_live_of(NULL));
-	np_live_step(NULL, NP_LIVE_MEASURING);
-	np_live_begin(NULL, NULL, 1);
-	np_live_end(NULL);
-	np_live_leave(NULL);
-	np_live_free(NULL);
+	struct np_live_view *seen = ctx;
+
+	*seen = *view;
+}
+
+TEST(where_nobody_looks_nothing_happens)
+{
+	np_live_step(NULL, NP_LIVE_MEASURING, 1);
+	np_live_look(NULL, NULL);
+	assert_true(np_live_until(NULL, 7) == 7);
+}
+
+TEST(it_is_shown_when_that_is_due)
+{
+	struct np_live_view seen = { .step = NP_LIVE_CONNECTING };
+	struct np_live l = { .every_ns = 3600 * NP_SEC, .draw = note, .ctx = &seen };
+	struct counting a;
+
+	make(&a, 20);
+	np_live_step(&l, NP_LIVE_MEASURING, 3 * NP_SEC);
+	assert_int_equal(np_live_until(&l, NP_NEVER), 0);
+	np_live_look(&l, &a.run);
+	assert_int_equal(seen.step, NP_LIVE_MEASURING);
+	assert_true(seen.since_ns > 0 && seen.since_ns <= np_now());
+	assert_int_equal(seen.length_ns, 3 * NP_SEC);
+	assert_int_equal(seen.count.transactions, 20);
+	assert_true(np_live_until(&l, NP_NEVER) > np_now());
+	assert_int_equal(np_live_until(&l, 1), 1);
+	np_live_step(&l, NP_LIVE_COLLECTING, 0);
+	np_live_look(&l, &a.run);
+	assert_int_equal(seen.step, NP_LIVE_MEASURING); /* not yet */
+	l.due_ns = 1;
+	np_live_look(&l, NULL);
+	assert_int_equal(seen.step, NP_LIVE_COLLECTING);
+	assert_int_equal(seen.count.transactions, 20); /* what it came to stays */
+	assert_int_equal(seen.length_ns, 0);
+}
+
+TEST(a_step_begins_once)
+{
+	struct np_live l = { .every_ns = 1 };
+	uint64_t since;
+
+	np_live_step(&l, NP_LIVE_MEASURING, 0);
+	since = l.view.since_ns;
+	np_live_step(&l, NP_LIVE_MEASURING, 5); /* nothing new */
+	assert_int_equal(l.view.since_ns, since);
+	assert_int_equal(l.view.length_ns, 0);
 }
 
 TEST(the_last_one_says_what_is_done)
 {
-	struct np_live *l = np_live_new();
-	struct np_seat *one = np_live_join(l), *two = np_live_join(np_live_of(one));
-	struct np_live_view view;
-	uint64_t before, since;
+	struct np_live_view one = { .step = NP_LIVE_MEASURING,
+				    .since_ns = 20,
+				    .length_ns = 100,
+				    .count = { .transactions = 1, .sent = 5 } };
+	struct np_live_view two = one, all = one;
 
-	assert_non_null(two);
-	np_live_step(one, NP_LIVE_MEASURING);
-	np_live_look(l, &view);
-	assert_int_equal(view.step, NP_LIVE_CONNECTING);
-	before = np_now();
-	np_live_step(two, NP_LIVE_MEASURING);
-	np_live_look(l, &view);
-	assert_int_equal(view.step, NP_LIVE_MEASURING);
-	assert_in_range(view.since_ns, 1, before); /* the first one's begin */
-	since = view.since_ns;
-	np_live_step(one, NP_LIVE_MEASURING); /* nothing new */
-	np_live_step(two, NP_LIVE_COLLECTING);
-	np_live_look(l, &view);
-	assert_int_equal(view.step, NP_LIVE_MEASURING);
-	assert_int_equal(view.since_ns, since);
-	np_live_leave(one);
-	np_live_look(l, &view);
-	assert_int_equal(view.step, NP_LIVE_COLLECTING);
-	np_live_leave(two);
-	np_live_free(l);
-}
-
-TEST(counters_are_summed)
-{
-	struct np_live *l = np_live_new();
-	struct np_seat *one = np_live_join(l), *two = np_live_join(l);
-	struct np_live_view view;
-	struct counting a, b;
-
-	make(&a, 100);
-	make(&b, 20);
-	np_live_begin(one, &a.run, 3 * NP_SEC);
-	np_live_begin(two, &b.run, 0);
-	np_live_look(l, &view);
-	assert_int_equal(view.count.transactions, 120);
-	assert_int_equal(view.length_ns, 3 * NP_SEC);
-	np_show(&b.count.transactions, 25);
-	np_live_end(two); /* what it came to stays, and the run may go */
-	memset(&b, 0xff, sizeof(b));
-	np_show(&a.count.transactions, 200);
-	np_live_look(l, &view);
-	assert_int_equal(view.count.transactions, 225);
-	np_live_end(one);
-	make(&b, 1);
-	np_live_begin(two, &b.run, 0); /* the next iteration */
-	np_live_look(l, &view);
-	assert_int_equal(view.count.transactions, 201);
-	np_live_end(two);
-	np_live_leave(two);
-	np_live_leave(one);
-	np_live_free(l);
+	two.since_ns = 10;
+	two.length_ns = 300;
+	np_live_add(&all, &two);
+	assert_int_equal(all.step, NP_LIVE_MEASURING);
+	assert_int_equal(all.since_ns, 10);
+	assert_int_equal(all.length_ns, 300);
+	assert_int_equal(all.count.transactions, 2);
+	assert_int_equal(all.count.sent, 10);
+	two.step = NP_LIVE_COLLECTING;
+	two.since_ns = 5;
+	np_live_add(&all, &two);
+	assert_int_equal(all.step, NP_LIVE_MEASURING);
+	assert_int_equal(all.since_ns, 10);
+	two.step = NP_LIVE_ASKING;
+	two.length_ns = 0;
+	np_live_add(&all, &two);
+	assert_int_equal(all.step, NP_LIVE_ASKING);
+	assert_int_equal(all.since_ns, 5);
+	assert_int_equal(all.length_ns, 0);
+	assert_int_equal(all.count.transactions, 4);
 }
 
 TEST_MAIN()

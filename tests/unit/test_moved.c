@@ -252,7 +252,7 @@ TEST(without_a_device_or_a_bag_it_still_ends)
 
 	np_moved_end(NULL, b);
 	assert_int_equal(np_bag_count(b), 0);
-	np_moved_end(np_moved_begin("", NULL), b);
+	np_moved_end(np_moved_begin("", ""), b);
 	assert_true(np_bag_count(b) > 0);
 	assert_none(b, "moved.nic");
 	np_moved_end(np_moved_begin("", "lo"), NULL);

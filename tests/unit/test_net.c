@@ -1,8 +1,10 @@
 /*
  * Addresses and sockets.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -355,7 +357,7 @@ TEST(a_listener_takes_connections)
 	for (size_t i = 0; i < LEN(families) && has_family(families[i]); i++) {
 		struct np_addrs to = { .count = 1 }, from = { .count = 1 };
 		struct np_addr at = loopback(families[i], 0);
-		struct np_race race;
+		struct np_race race = { .tick = NULL };
 		struct np_err err;
 		int fd, client, server;
 
@@ -392,7 +394,7 @@ TEST(a_port_in_use_can_not_be_listened_on)
 TEST(a_closed_port_refuses)
 {
 	struct np_addrs to = { .count = 2 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int listener, fd;
 
@@ -419,7 +421,7 @@ TEST(a_closed_port_refuses)
 TEST(connecting_has_a_deadline)
 {
 	struct np_addrs to = { .count = 1 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err = { .code = NP_OK };
 	uint64_t begun = 0;
 	int fd[32], count = 0;
@@ -466,7 +468,7 @@ close_all(const int *fd, size_t count)
 TEST(a_silent_address_gives_way_to_the_next)
 {
 	struct np_addrs to = { .count = 3 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int fds[5], fd;
 
@@ -485,7 +487,7 @@ TEST(a_silent_address_gives_way_to_the_next)
 TEST(families_take_turns)
 {
 	struct np_addrs to = { .count = 4 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int fd, listener;
 
@@ -508,7 +510,7 @@ TEST(a_family_without_a_local_address_is_left_out)
 {
 	static const uint8_t loopback[16] = { [15] = 1 };
 	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int fd, listener;
 
@@ -529,7 +531,7 @@ TEST(a_family_without_a_local_address_is_left_out)
 TEST(a_short_time_ends_with_a_reason)
 {
 	struct np_addrs to = { .count = 2 };
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int fds[4];
 
@@ -545,7 +547,7 @@ TEST(one_local_port_serves_one_at_a_time)
 {
 	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
 	struct np_addr free_port;
-	struct np_race race;
+	struct np_race race = { .tick = NULL };
 	struct np_err err;
 	int fds[4], fd;
 
@@ -647,6 +649,40 @@ TEST(packets_to_loopback_bear_its_address)
 			assert_int_equal(families[i], AF_INET6);
 		}
 	}
+}
+
+TEST(addresses_have_interfaces)
+{
+	static const struct {
+		int family;
+		const char *address, *device;
+	} cases[] = {
+		{ AF_INET, "127.0.0.1", "lo" },
+		{ AF_INET, "127.3.2.1", "lo" },
+		{ AF_INET6, "::1", "lo" },
+		{ AF_INET6, "::ffff:127.0.0.1", "lo" },
+		{ AF_INET, "192.0.2.1", "" },
+		{ AF_INET6, "2001:db8::1", "" },
+		{ AF_INET6, "::ffff:192.0.2.1", "" },
+	};
+	const struct np_addr other = { .sa.ss_family = AF_UNIX };
+	char device[IF_NAMESIZE];
+	struct np_addr a;
+
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct sockaddr_storage at = { .ss_family = (sa_family_t)cases[i].family };
+		void *to = cases[i].family == AF_INET
+			       ? (void *)&((struct sockaddr_in *)&at)->sin_addr
+			       : (void *)&((struct sockaddr_in6 *)&at)->sin6_addr;
+
+		assert_int_equal(inet_pton(cases[i].family, cases[i].address, to), 1);
+		np_addr_from(&a, (const struct sockaddr *)&at);
+		assert_int_equal(np_addr_device(&a, device),
+				 cases[i].device[0] != '\0' ? 0 : -ENODEV);
+		assert_string_equal(device, cases[i].device);
+	}
+	assert_int_equal(np_addr_device(&other, device), -ENODEV);
+	assert_string_equal(device, "");
 }
 
 TEST_MAIN()

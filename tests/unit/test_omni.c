@@ -296,18 +296,15 @@ TEST(cpu_figures_stand_behind_the_defaults)
 	np_record_real(&r, NP_M_ELAPSED_TIME, 1.0);
 	np_record_real(&r, NP_M_THROUGHPUT, 37480.05);
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "10^6bits");
-	for (int end = 0; end < 2; end++) {
-		int by = end * (NP_M_REMOTE_CPU_UTIL - NP_M_LOCAL_CPU_UTIL);
-		enum np_metric_id util = (enum np_metric_id)(NP_M_LOCAL_CPU_UTIL + by);
-
-		np_record_real(&r, util, 71.88);
-		np_record_real(&r, util + 1, 2.30);
-		np_record_real(&r, util + 2, 44.88);
-		np_record_real(&r, util + 3, 0);
-		np_record_real(&r, util + 4, 0);
-		np_record_real(&r, util + 5, 24.69);
-		np_record_char(&r, util + 6, 'S');
-		np_record_real(&r, util + 7, 0.314);
+	for (int far = 0; far < 2; far++) {
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_UTIL, far), 71.88);
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_PERCENT_USER, far), 2.30);
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_PERCENT_SYSTEM, far), 44.88);
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_PERCENT_IOWAIT, far), 0);
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_PERCENT_IRQ, far), 0);
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_PERCENT_SWINTR, far), 24.69);
+		np_record_char(&r, np_metric_of(NP_M_LOCAL_CPU_METHOD, far), 'S');
+		np_record_real(&r, np_metric_of(NP_M_LOCAL_SD, far), 0.314);
 	}
 	np_record_text(&r, NP_M_SD_UNITS, "usec/KB");
 	np_selection_default(NP_SELECT_SEND, true, &sel);

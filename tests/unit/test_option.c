@@ -19,42 +19,38 @@ struct values {
 	bool a, b;
 	int32_t n, limited, x, y;
 	int64_t length;
-	const char *text;
+	const char *text, *file;
 	unsigned plain;
-	char custom[16];
+	char custom[16], first[4], second[4];
 	unsigned maybe;
 	const char *maybe_arg;
 };
 
 static int
-note_plain(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+note_plain(const struct np_setting *set)
 {
-	(void)o;
-	(void)err;
-	assert_null(arg);
-	((struct values *)ctx)->plain++;
+	assert_null(set->arg);
+	((struct values *)set->ctx)->plain++;
 	return NP_OK;
 }
 
 static int
-note_custom(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+note_custom(const struct np_setting *set)
 {
-	struct values *v = ctx;
+	struct values *v = set->ctx;
 
-	(void)o;
-	snprintf(v->custom, sizeof(v->custom), "%s", arg);
-	return strcmp(arg, "bad") == 0 ? np_fail(err, NP_EUSAGE, 0, "bad is not good") : NP_OK;
+	snprintf(v->custom, sizeof(v->custom), "%s", set->arg);
+	return strcmp(set->arg, "bad") == 0 ? np_fail(set->err, NP_EUSAGE, 0, "bad is not good")
+					    : NP_OK;
 }
 
 static int
-note_maybe(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+note_maybe(const struct np_setting *set)
 {
-	struct values *v = ctx;
+	struct values *v = set->ctx;
 
-	(void)o;
-	(void)err;
 	v->maybe++;
-	v->maybe_arg = arg;
+	v->maybe_arg = set->arg;
 	return NP_OK;
 }
 
@@ -80,6 +76,26 @@ static const struct np_option table[] = {
 	{ .letter = 't', .name = "text", .kind = NP_OPT_TEXT, .arg = "word", .to = AT(text) },
 	{ .letter = 'A', .kind = NP_OPT_BOTH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
 	{ .letter = 'B', .kind = NP_OPT_EACH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
+	{ .letter = 'W',
+	  .kind = NP_OPT_BOTH_WORDS,
+	  .arg = "x,y",
+	  .set = np_option_set_name,
+	  .to = AT(first),
+	  .to2 = AT(second),
+	  .max = 3 },
+	{ .letter = 'E',
+	  .kind = NP_OPT_EACH_WORD,
+	  .arg = "x,y",
+	  .set = np_option_set_name,
+	  .to = AT(first),
+	  .to2 = AT(second),
+	  .max = 3 },
+	{ .name = "name",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "x",
+	  .set = np_option_set_name,
+	  .to = AT(first),
+	  .max = 3 },
 	{ .letter = 'p', .kind = NP_OPT_PLAIN, .set = note_plain, .help = "plain" },
 	{ .letter = 'c', .name = "custom", .kind = NP_OPT_CUSTOM, .arg = "c", .set = note_custom },
 	{ .letter = 'N',
@@ -89,6 +105,7 @@ static const struct np_option table[] = {
 	  .numbers = true,
 	  .astray = is_lost,
 	  .instead = "try -x" },
+	{ .name = "file", .kind = NP_OPT_TEXT, .arg = "file", .to = AT(file) },
 	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .set = note_maybe, .help = "m" },
 };
 
@@ -161,7 +178,7 @@ TEST(letters_may_be_bundled_and_arguments_glued_on)
 	assert_int_equal(v.n, 9);
 }
 
-TEST(stray_words_are_let_pass)
+TEST(stray_words_are_skipped)
 {
 	struct values v = parsed("stray -n 5 more words -a");
 
@@ -203,6 +220,30 @@ TEST(pairs_have_all_comma_forms)
 	assert_wrong("-A ,", "-A: ',' holds no value");
 	assert_wrong("-A 5,6,7", "-A: 6,7 is not a number (try 64 or 64K)");
 	assert_wrong("-B 5,x", "-B: x is not a number (try 64 or 64K)");
+}
+
+static void
+assert_words(const char *line, const char *first, const char *second)
+{
+	struct values v = parsed(line);
+
+	if (strcmp(v.first, first) != 0 || strcmp(v.second, second) != 0) {
+		fail_msg("%s: '%s', '%s'", line, v.first, v.second);
+	}
+}
+
+TEST(words_have_them_too)
+{
+	assert_words("-W abc", "abc", "abc");
+	assert_words("-W a,b", "a", "b");
+	assert_words("-W a,", "a", "");
+	assert_words("-W ,b", "", "b");
+	assert_words("-W ,", "", "");
+	assert_words("-E abc", "abc", "");
+	assert_words("-E ,b", "", "b");
+	assert_words("--name a,b", "a,b", "");
+	assert_wrong("-W a,abcd", "-W: a name of more than 3 characters");
+	assert_wrong("--name abcd", "--name: a name of more than 3 characters");
 }
 
 TEST(a_pair_is_split_at_its_first_comma)
@@ -248,6 +289,9 @@ TEST(mistakes_name_the_option)
 	assert_wrong("-a -q", "-q: no such option (-h lists them)");
 	assert_wrong("-aq", "-q: no such option (-h lists them)");
 	assert_wrong("--quux", "--quux: no such option (-h lists them)");
+	assert_wrong("--nubmer=3",
+		     "--nubmer=3: no such option, the nearest is --number (-h lists them)");
+	assert_wrong("--both=3", "--both=3: takes no argument");
 	assert_wrong("-n", "-n: needs an argument (n)");
 	assert_wrong("-an", "-n: needs an argument (n)");
 	assert_wrong("--text", "--text: needs an argument (word)");
@@ -323,6 +367,16 @@ noted(const char *line, struct values *v)
 		fail_msg("%s: %s", line, err.msg);
 	}
 	return notes.text;
+}
+
+TEST(a_text_that_another_one_follows_is_said)
+{
+	struct values v;
+
+	assert_string_equal(noted("--file a --file b", &v),
+			    "--file a: ignored: the one behind it counts\n");
+	assert_string_equal(v.file, "b");
+	assert_string_equal(noted("-t a -t b", &v), ""); /* netperf's */
 }
 
 TEST(numbers_of_every_kind_may_be_untidy)

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "out/progress.h"
+#include "cli/progress_text.h"
 #include "tests/lib/check.h"
 
 static const struct np_progress measuring = {
 	.test = "TCP_STREAM",
 	.host = "box",
-	.step = NP_PROGRESS_MEASURING,
+	.step = NP_LIVE_MEASURING,
 	.elapsed_s = 3.24,
 	.total_s = 10,
 	.done = -1,
@@ -43,24 +43,24 @@ TEST(each_step_has_its_words)
 
 	p.elapsed_s = 0.5;
 	p.total_s = 0;
-	p.step = NP_PROGRESS_CONNECTING;
+	p.step = NP_LIVE_CONNECTING;
 	assert_text(&p, 79, false, "TCP_STREAM: connecting to box");
-	p.step = NP_PROGRESS_ASKING;
+	p.step = NP_LIVE_ASKING;
 	assert_text(&p, 79, false, "TCP_STREAM: waiting for netserver at box");
-	p.step = NP_PROGRESS_MEETING;
+	p.step = NP_LIVE_MEETING;
 	assert_text(&p, 79, false, "TCP_STREAM: making the data connection");
 	p.connections = 8;
 	assert_text(&p, 79, false, "TCP_STREAM: making 8 data connections");
-	p.step = NP_PROGRESS_COLLECTING;
+	p.step = NP_LIVE_COLLECTING;
 	assert_text(&p, 79, false, "TCP_STREAM: collecting the results");
 	p.elapsed_s = 4.2;
 	assert_text(&p, 79, false, "TCP_STREAM: collecting the results, 4 s");
-	p.step = NP_PROGRESS_CONNECTING;
+	p.step = NP_LIVE_CONNECTING;
 	assert_text(&p, 79, false, "TCP_STREAM: connecting to box, 4 s");
-	p.step = NP_PROGRESS_WAITING;
+	p.step = NP_LIVE_WAITING;
 	p.total_s = 8.4;
 	assert_text(&p, 60, false, "TCP_STREAM: waiting 4.2 of 8.4 s  [##########----------]");
-	p.step = NP_PROGRESS_WARMING_UP;
+	p.step = NP_LIVE_WARMING_UP;
 	assert_text(&p, 60, false, "TCP_STREAM: warming up 4.2 of 8.4 s  [####----]  9.41 Gbit/s");
 }
 
@@ -162,8 +162,8 @@ TEST(no_line_is_wider_than_the_terminal)
 	p.iteration = 12;
 	p.min = 3;
 	p.max = 30;
-	for (int step = NP_PROGRESS_CONNECTING; step <= NP_PROGRESS_COLLECTING; step++) {
-		p.step = (enum np_progress_step)step;
+	for (int step = NP_LIVE_CONNECTING; step <= NP_LIVE_COLLECTING; step++) {
+		p.step = (enum np_live_step)step;
 		for (unsigned columns = 1; columns < 600; columns++) {
 			for (int utf8 = 0; utf8 < 2; utf8++) {
 				size_t n = np_progress_text(&p, columns, utf8 != 0, text);
@@ -174,7 +174,7 @@ TEST(no_line_is_wider_than_the_terminal)
 			}
 		}
 	}
-	p.step = NP_PROGRESS_MEASURING;
+	p.step = NP_LIVE_MEASURING;
 	assert_text(&p, 60, false, "iteration 12 of 3 to 30: measuring 3.2 of 10 s  9.41 Gbit/s");
 	assert_text(&p, 50, false, "measuring 3.2 of 10 s  [###---------]  9.41 Gbit/s");
 	assert_text(&p, 36, false, "measuring 3.2 of 10 s  9.41 Gbit/s");
@@ -188,7 +188,7 @@ TEST(names_of_others_do_nothing_to_the_terminal)
 	struct np_progress p = measuring;
 	char host[1200], text[NP_PROGRESS_TEXT];
 
-	p.step = NP_PROGRESS_CONNECTING;
+	p.step = NP_LIVE_CONNECTING;
 	p.host = "a\033[2J\nb\xc3\xa9";
 	p.elapsed_s = 0;
 	assert_text(&p, 79, true, "TCP_STREAM: connecting to a?[2J?b??");

@@ -19,21 +19,6 @@ enum { FLOWS = 20, RATE = 200 };
 
 /* ---- The clock ---- */
 
-TEST(connections_are_due_at_exact_times)
-{
-	struct np_ramp r[2] = { { .start_ns = 1000, .rate = 3, .number = 0, .of = 2 },
-				{ .start_ns = 1000, .rate = 3, .number = 1, .of = 2 } };
-	struct np_worker w[2] = { { .ramp = &r[0], .conns = 2 }, { .ramp = &r[1], .conns = 1 } };
-	struct np_worker none = { .conns = 1 };
-
-	assert_int_equal(np_ramp_due(&w[0]), 1000);
-	assert_int_equal(np_ramp_due(&w[1]), 1000 + NP_SEC / 3);
-	r[0].begun = r[1].begun = 1;
-	assert_int_equal(np_ramp_due(&w[0]), 1000 + 2 * NP_SEC / 3);
-	assert_true(np_ramp_due(&w[1]) == UINT64_MAX);
-	assert_true(np_ramp_due(&none) == UINT64_MAX);
-}
-
 static void
 take_ramp(struct np_plan *p)
 {
@@ -41,7 +26,7 @@ take_ramp(struct np_plan *p)
 	p->ramp = RATE;
 }
 
-TEST(what_was_missed_for_long_is_put_off)
+TEST(connections_begin_when_they_are_due)
 {
 	struct end e = { .rc = -1 };
 	struct np_worker *w;
@@ -55,19 +40,47 @@ TEST(what_was_missed_for_long_is_put_off)
 	end_aim(&e, &at);
 	w = e.run.worker;
 	np_worker_begin(w, np_now());
-	first = np_ramp_due(w);
+	first = w->ramp->load.start_ns;
 	assert_null(np_ramp_begin(w, first - 1));
+	assert_int_equal(np_ramp_due(w), first);
 	assert_ptr_equal(np_ramp_begin(w, first), &w->conn[0]);
-	/* A little late: the next one is due when it was. */
-	assert_ptr_equal(np_ramp_begin(w, first + NP_SEC / RATE + NP_RAMP_LATE_NS), &w->conn[1]);
-	assert_int_equal(np_ramp_due(w), first + 2 * NP_SEC / RATE);
-	/* A second late: what is behind it waits as long. */
-	assert_ptr_equal(np_ramp_begin(w, first + 2 * NP_SEC / RATE + NP_SEC), &w->conn[2]);
-	assert_int_equal(np_ramp_due(w), first + 3 * NP_SEC / RATE + NP_SEC);
+	assert_null(np_ramp_begin(w, first));
+	assert_int_equal(np_ramp_due(w), first + NP_SEC / RATE);
+	assert_ptr_equal(np_ramp_begin(w, first + NP_SEC / RATE), &w->conn[1]);
+	w->ramp->begun = w->conns;
+	assert_true(np_ramp_due(w) == UINT64_MAX);
+	assert_null(np_ramp_begin(w, UINT64_MAX));
+	w->ramp->begun = 2;
 	end_free(&e);
 }
 
 /* ---- Failures ---- */
+
+TEST(what_is_refused_when_the_time_is_up_has_not_failed)
+{
+	struct end e = { .rc = -1 };
+	struct np_worker *w;
+	struct np_addr at;
+
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
+	take_ramp(&e.plan);
+	end_open(&e);
+	end_aim(&e, &at);
+	w = e.run.worker;
+	for (uint32_t second = 5; second <= 10; second += 5) {
+		struct np_conn *c;
+
+		np_worker_begin(w, np_now() - second * NP_SEC);
+		c = np_ramp_begin(w, np_now());
+		assert_non_null(c);
+		if (c->need == NP_COME) { /* else it was refused at once */
+			np_ramp_decided(w, c);
+		}
+		assert_int_equal(w->ramp->failed.count, 1); /* that of 5 s */
+	}
+	end_free(&e);
+}
 
 TEST(failures_are_counted_by_reason)
 {

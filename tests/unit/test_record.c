@@ -51,6 +51,37 @@ TEST(every_row_has_a_name_heads_and_a_conversion)
 	}
 }
 
+/* By number a far end's figure stands behind the near end's, in lists each end's in a block. */
+TEST(a_figure_of_both_ends_is_two)
+{
+	static const enum np_metric_id order[] = { NP_M_LSS_SIZE,     NP_M_LSS_SIZE_END,
+						   NP_M_LSR_SIZE_END, NP_M_RSS_SIZE_REQ,
+						   NP_M_RSR_SIZE_END, NP_M_LOCAL_SEND_SIZE,
+						   NP_M_LOCAL_SD,     NP_M_REMOTE_CPU_UTIL,
+						   NP_M_REMOTE_SD,    NP_M_SD_UNITS };
+	int listed = 0;
+
+	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
+		const struct np_metric *m = np_metric((enum np_metric_id)i), *far = m + 1;
+
+		assert_string_equal(np_metric_name_at((size_t)listed), m->name);
+		listed++;
+		if (m->end == NP_METRIC_NEAR) {
+			assert_ptr_equal(np_metric(np_metric_of((enum np_metric_id)i, true)), far);
+			assert_int_equal(far->end, NP_METRIC_FAR);
+			assert_int_equal(far->type, m->type);
+			assert_string_equal(far->print, m->print);
+			assert_string_equal(m->head[0], "Local");
+			assert_string_equal(far->head[0], "Remote");
+		}
+	}
+	assert_int_equal(listed, NP_METRICS);
+	assert_null(np_metric_name_at(NP_METRICS));
+	for (size_t i = 0; i < LEN(order); i += 2) {
+		assert_int_equal(np_metric_next((int)order[i]), order[i + 1]);
+	}
+}
+
 TEST(names_are_found_in_any_case)
 {
 	assert_int_equal(np_metric_find("throughput"), NP_M_THROUGHPUT);

@@ -296,6 +296,38 @@ TEST(one_datagram_has_no_rate)
 	np_bag_free(b);
 }
 
+/* 10,000 a second, from `from` on, of which those in [lost, back) don't come. */
+static void
+send_all(struct np_sequence *s, uint64_t from, uint64_t lost, uint64_t back, uint64_t to)
+{
+	for (uint64_t n = from; n < to; n++) {
+		if (n < lost || n >= back) {
+			arrive_at(s, n, n * 100000, n * 100000 + 5000000);
+		}
+	}
+}
+
+TEST(an_outage_is_as_long_as_what_is_missing)
+{
+	struct np_sequence *s = account();
+	struct np_bag *bag = np_bag_new();
+
+	send_all(s, 0, 2000, 3370, 10000); /* 137 ms */
+	send_all(s, 10000, 11000, 11500, 12000);
+	arrive_at(s, 12000, 12000 * UINT64_C(100000) + UINT64_C(900000000), UINT64_C(3000000000));
+	np_sequence_tell(s, bag);
+	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 137000, 1);
+	assert_float_equal(np_bag_number(bag, "udp.outage_begin_s"), 0.1999, 1e-6);
+	/* What comes late was not missing. */
+	for (uint64_t n = 2000; n < 3370; n++) {
+		arrive_at(s, n, n * 100000, UINT64_C(4000000000));
+	}
+	np_sequence_tell(s, bag);
+	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 0, 1e-9);
+	np_bag_free(bag);
+	free(s);
+}
+
 TEST(a_clock_that_jumps_overflows_nothing)
 {
 	struct np_sequence *s = account();

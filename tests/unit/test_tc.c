@@ -120,19 +120,26 @@ queue(struct np_tc *tc, const char *kind, uint32_t handle, uint32_t parent, size
 	hear(tc, &m);
 }
 
-static void class(struct np_tc *tc, uint32_t handle, uint32_t parent, uint32_t ceiling,
-		  uint64_t bytes)
+static void
+class_message(struct message *m, uint32_t handle, uint32_t parent, uint32_t ceiling, uint64_t bytes)
 {
 	const struct tc_htb_opt parms = { .ceil.rate = ceiling };
 	struct rtattr *options;
+
+	begin(m, RTM_NEWTCLASS, handle, parent);
+	put_text(m, TCA_KIND, "htb");
+	options = put(m, TCA_OPTIONS, NULL, 0);
+	put(m, TCA_HTB_PARMS, &parms, sizeof(parms));
+	nest_end(m, options);
+	put_stats(m, TCA_STATS2, bytes, 0);
+}
+
+static void class(struct np_tc *tc, uint32_t handle, uint32_t parent, uint32_t ceiling,
+		  uint64_t bytes)
+{
 	struct message m;
 
-	begin(&m, RTM_NEWTCLASS, handle, parent);
-	put_text(&m, TCA_KIND, "htb");
-	options = put(&m, TCA_OPTIONS, NULL, 0);
-	put(&m, TCA_HTB_PARMS, &parms, sizeof(parms));
-	nest_end(&m, options);
-	put_stats(&m, TCA_STATS2, bytes, 0);
+	class_message(&m, handle, parent, ceiling, bytes);
 	hear(tc, &m);
 }
 
@@ -254,6 +261,53 @@ TEST(queues_below_are_named_and_not_added)
 	assert_string_equal(np_bag_string(b, "tc.out.kind"), "tbf");
 	assert_number(b, "tc.out.rate_bps", 10e6);
 	np_bag_free(b);
+}
+
+/* What htb lets through is its default class, or the largest below the root where it has none. */
+TEST(the_root_is_found_with_its_rate)
+{
+	static const struct {
+		uint32_t by_default;
+		double bps;
+	} rows[] = { { 0, 160e6 }, { 0x20, 40e6 }, { 0x99, 0 } };
+	const struct tc_tbf_qopt tbf = { .rate.rate = 1250000 };
+	const struct tc_netem_rate netem = { .rate = 125000 };
+	struct np_tc *tc = empty();
+	struct message m;
+
+	assert_null(np_tc_root(tc));
+	assert_int_equal(tc->root_rate_bps, 0);
+	queue(tc, "fq_codel", 0xb0000, 0x10001, 0, 0, NULL, 0, 1, 0);
+	assert_null(np_tc_root(tc));
+	queue(tc, "tbf", 0xa0000, TC_H_ROOT, 0, TCA_TBF_PARMS, &tbf, sizeof(tbf), 100, 7);
+	assert_string_equal(np_tc_root(tc)->kind, "tbf");
+	assert_true(np_tc_root(tc)->has_queue && np_tc_root(tc)->drops == 7);
+	assert_int_equal(tc->root_rate_bps, 10000000);
+	free(tc);
+	tc = empty();
+	queue(tc, "netem", 0xa0000, TC_H_ROOT, sizeof(struct tc_netem_qopt), TCA_NETEM_RATE, &netem,
+	      sizeof(netem), 1, 0);
+	assert_string_equal(np_tc_root(tc)->kind, "netem");
+	assert_int_equal(tc->root_rate_bps, 0);
+	free(tc);
+	for (size_t i = 0; i < LEN(rows); i++) {
+		const struct tc_htb_glob init = { .defcls = rows[i].by_default };
+
+		tc = empty();
+		queue(tc, "htb", 0x10000, TC_H_ROOT, 0, TCA_HTB_INIT, &init, sizeof(init), 1, 0);
+		for (uint32_t n = 0x1000; n < 0x1000 + 2 * NP_TC_ITEMS; n++) {
+			class_message(&m, 0x10000 | n, 0x10001, 1000, 1);
+			np_tc_hear(tc, &m.head); /* for most there is no room */
+		}
+		class_message(&m, 0x10001, TC_H_ROOT, 20000000, 1);
+		np_tc_hear(tc, &m.head);
+		class_message(&m, 0x10020, 0x10001, 5000000, 1);
+		np_tc_hear(tc, &m.head);
+		class_message(&m, 0x20020, TC_H_ROOT, 80000000, 1); /* another tree's */
+		np_tc_hear(tc, &m.head);
+		assert_int_equal(tc->root_rate_bps, rows[i].bps);
+		free(tc);
+	}
 }
 
 /* That which took the bytes is the class of this test, however small another one is. */

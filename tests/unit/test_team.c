@@ -29,21 +29,6 @@ take_threads(struct np_plan *p)
 	p->ids = true;
 }
 
-/* Without connections each flow has its own port at the far end. */
-static void
-aim_datagrams(struct ends *e)
-{
-	struct np_endpoint *end = &e->client.run.end;
-
-	for (uint32_t i = 0; !e->client.plan.transport->connected && i < FLOWS; i++) {
-		struct np_addr at;
-
-		assert_int_equal(np_sock_local(e->server.run.conn[i].fd, &at, &e->client.err),
-				 NP_OK);
-		end->far_port[end->far_ports++] = np_addr_port(&at);
-	}
-}
-
 /* What is over; a request may be under way beside it. */
 static uint64_t
 done_by(const struct np_run *run)
@@ -89,7 +74,6 @@ run_threads(const char *bench, uint32_t near, uint32_t far)
 	far_threads = far;
 	warm_up_ms = 0;
 	ends_open(&e, np_bench_find(bench), AF_INET, -COUNT, take_threads);
-	aim_datagrams(&e);
 	ends_run(&e, 0);
 	check_workers(&e.client.run, near);
 	check_workers(&e.server.run, far);
@@ -175,7 +159,6 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	near_threads = far_threads = threads;
 	warm_up_ms = 200; /* on a busy machine each has a turn */
 	ends_open(&e, np_bench_find(bench), AF_INET, counted ? -COUNT : 1, take_threads);
-	aim_datagrams(&e);
 	run = &e.client.run;
 	ends_run(&e, counted ? 0 : 300 * NP_MSEC);
 	check_workers(run, threads);

@@ -25,7 +25,7 @@ assert_table(const struct np_hist *h, bool headers, const char *want)
 TEST(times_are_a_line_below_their_heads)
 {
 	static const char row[] =
-	    "     1000   1.000     501     500     900     990      999     1000       289\n";
+	    "     1000   1.000     501     500     900     990        -     1000       289\n";
 	struct np_hist *h = np_hist_new();
 
 	assert_non_null(h);
@@ -33,6 +33,12 @@ TEST(times_are_a_line_below_their_heads)
 		np_hist_record(h, i * 1000);
 	}
 	assert_table(h, false, row);
+	assert_table(
+	    h, true,
+	    HEADS "     1000   1.000     501     500     900     990        -     1000       289\n"
+		  " 95% from                     469     881     983        -\n"
+		  "       to                     532     919     997        -\n"
+		  "not enough operations for P99.9\n");
 	free(h);
 }
 
@@ -62,8 +68,11 @@ TEST(long_times_stay_apart)
 	h->min = h->max = 3600000000000;
 	h->sum = 0;
 	assert_table(h, true,
-		     HEADS "12345678901 3600000000   0.000 3600000000 3600000000 3600000000 "
-			   "3600000000 3600000000 3600000000\n");
+		     HEADS
+		     "12345678901 3600000000   0.000 3600000000 3600000000 3600000000 "
+		     "3600000000 3600000000 3600000000\n"
+		     " 95% from                 3600000000 3600000000 3600000000 3600000000\n"
+		     "       to                 3600000000 3600000000 3600000000 3600000000\n");
 	free(h);
 }
 

@@ -216,14 +216,48 @@ retry(struct np_plan *p)
 	p->retry_connect = true;
 }
 
+/* A network of our own: no test beside this one has its ports. */
+static bool
+own_network(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+	bool up;
+
+	if (unshare(CLONE_NEWNET) != 0) {
+		return false;
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
+	close(fd);
+	return up;
+}
+
+/* A port at which nobody listens, and which nobody else is given. */
+static int
+held_port(struct np_addr *at)
+{
+	int reuse = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*at = address(AF_INET, "127.0.0.1");
+	np_addr_set_port(at, 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)), 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&at->sa, at->len), 0);
+	at->len = sizeof(at->sa);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at->sa, &at->len), 0);
+	return fd;
+}
+
 TEST(a_refused_connection_is_tried_again_when_asked)
 {
 	static const struct timespec a_while = { .tv_nsec = 30000000 };
 	struct ends e = { .client.rc = -1 };
 	struct np_addr at;
 	const struct np_bench *b = np_bench_find("TCP_CRR");
+	int held;
 
-	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	own_network(); /* as TCP_CRR binds to one port after the other, this one too */
+	held = held_port(&at);
 	for (int asked = 0; asked < 2; asked++) {
 		memset(&e, 0, sizeof(e));
 		client_params(&e.client.plan, b, AF_INET, -5);
@@ -251,6 +285,7 @@ TEST(a_refused_connection_is_tried_again_when_asked)
 		assert_int_equal(transactions(&e.client), 5);
 		ends_free(&e);
 	}
+	close(held);
 }
 
 TEST(connection_tests_know_the_first_connection)
@@ -282,27 +317,18 @@ open_fast(struct np_plan *p)
 	p->fast_open = true;
 }
 
-/* A network of our own in which fast open is allowed at both ends. */
+/* The same, in which fast open is allowed at both ends. */
 static bool
-own_network(void)
+own_fast_network(void)
 {
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd;
-	bool up;
-	FILE *allow;
+	FILE *allow = own_network() ? fopen("/proc/sys/net/ipv4/tcp_fastopen", "w") : NULL;
+	bool put;
 
-	if (unshare(CLONE_NEWNET) != 0) {
-		return false;
-	}
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
-	close(fd);
-	allow = fopen("/proc/sys/net/ipv4/tcp_fastopen", "w");
 	if (allow == NULL) {
 		return false;
 	}
-	up = fputs("3", allow) >= 0 && up;
-	return fclose(allow) == 0 && up;
+	put = fputs("3", allow) >= 0;
+	return fclose(allow) == 0 && put;
 }
 
 /* A figure of netstat -s, in this thread's network. */
@@ -402,6 +428,9 @@ check_read_back(const char *name, int family, int tos, int want)
 	e.plan.near.sock.tos = tos;
 	end_open(&e);
 	assert_int_equal(e.run.end.prio, 5);
+	if (e.run.conn->fd >= 0) {
+		assert_int_equal(np_sock_int(e.run.conn->fd, SOL_SOCKET, SO_PRIORITY), 5);
+	}
 	assert_int_equal(e.run.end.tos, want);
 	end_free(&e);
 }
@@ -425,6 +454,29 @@ TEST(what_was_asked_for_is_read_back)
 	assert_int_equal(e.run.end.prio, -1);
 	assert_int_equal(e.run.end.tos, -1);
 	end_free(&e);
+}
+
+/* It chooses ways that are not everybody's: who lacks the right gets no test without it. */
+TEST(a_mark_is_set_or_refused)
+{
+	struct end e = { .rc = -1 };
+	struct np_err err = { .code = NP_OK };
+	bool is_root = geteuid() == 0;
+
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.plan.near.sock.mark = 7;
+	if (is_root) {
+		end_open(&e);
+		assert_int_equal(np_sock_int(e.run.conn->fd, SOL_SOCKET, SO_MARK), 7);
+		end_free(&e);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	e.terms = terms_for(&e.plan);
+	assert_int_equal(np_run_open(&e.run, &e.plan, &e.terms, &e.stop, &err), NP_ESYS);
+	assert_int_equal(err.sys, EPERM);
+	assert_non_null(strstr(err.msg, "SO_MARK"));
+	np_run_free(&e.run);
+	assert_true(!is_root || seteuid(0) == 0);
 }
 
 /* ---- Datagrams ---- */
@@ -829,13 +881,13 @@ TEST(a_vsock_has_buffers_of_its_own)
 
 		p.near.sock.sndbuf = cases[i].sndbuf;
 		p.near.sock.rcvbuf = cases[i].rcvbuf;
-		np_buffer_options(&p, &o);
+		np_endpoint_ask_buffers(&p, &o);
 		fd = np_sock_open(AF_VSOCK, SOCK_STREAM, 0, &o, NULL, &err);
 		if (fd < 0) {
 			print_message("no VSOCK here: %s\n", err.msg);
 			skip();
 		}
-		np_buffers_of(p.transport, fd, &sndbuf, &rcvbuf);
+		np_endpoint_buffers(p.transport, fd, &sndbuf, &rcvbuf);
 		close(fd);
 		assert_int_equal(rcvbuf, cases[i].got);
 		assert_int_equal(sndbuf, rcvbuf);
@@ -854,7 +906,7 @@ TEST(data_goes_with_the_handshake)
 	} rows[] = { { "TCP_CRR", 24 },   { "TCP_CRR", 25 }, { "TCP_RR", 1 },
 		     { "TCP_STREAM", 1 }, { "TCP_CC", 0 },   { "TCP_MAERTS", 0 } };
 
-	if (!own_network()) {
+	if (!own_fast_network()) {
 		skip();
 	}
 	for (size_t i = 0; i < LEN(rows); i++) {

@@ -47,7 +47,7 @@ outcome(int (*try)(void), bool confined)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (np_urings_lend(1, &err) != NP_OK ||
+		if (np_urings_prepare(1, &err) != NP_OK ||
 		    (confined && (ns_confine_daemon(NULL, false, &err) != NP_OK ||
 				  ns_confine_session(&box, &err) != NP_OK))) {
 			fprintf(stderr, "%s\n", err.msg);
@@ -189,7 +189,7 @@ make_another(void)
 	return -io_uring_queue_init(4, &another, 0);
 }
 
-TEST(a_ring_that_is_lent_does_nothing_else)
+TEST(a_prepared_ring_does_nothing_else)
 {
 	needs_rings();
 	for (int confined = 0; confined <= !NS_SANITIZED; confined++) {
@@ -217,7 +217,7 @@ TEST(a_process_that_was_given_none_has_none)
 
 	needs_rings();
 	assert_int_equal(np_urings_free(), UINT32_MAX);
-	assert_int_equal(np_urings_lend(0, &err), NP_OK);
+	assert_int_equal(np_urings_prepare(0, &err), NP_OK);
 	assert_int_equal(np_urings_free(), 0);
 	assert_non_null(strstr(np_urings_lack(), "--uring"));
 	assert_null(np_uring_take(&err));
@@ -240,7 +240,7 @@ TEST(tests_take_turns)
 	struct ends e;
 
 	needs_rings();
-	assert_int_equal(np_urings_lend(2, &err), NP_OK);
+	assert_int_equal(np_urings_prepare(2, &err), NP_OK);
 	for (int i = 0; i < 3; i++) {
 		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -500, by_rings);
 		assert_int_equal(np_urings_free(), 0);
@@ -288,7 +288,7 @@ says(int error, const char *words)
 		refuse_rings(error);
 		said = np_urings_lack() != NULL && strstr(np_urings_lack(), words) != NULL &&
 		       np_uring_take(&err) == NULL && strstr(err.msg, words) != NULL &&
-		       np_urings_lend(2, &err) == NP_ESYS && strstr(err.msg, words) != NULL &&
+		       np_urings_prepare(2, &err) == NP_ESYS && strstr(err.msg, words) != NULL &&
 		       np_urings_free() == 0 && strstr(np_urings_lack(), words) != NULL;
 		_exit(said ? 0 : ODD);
 	}

@@ -10,7 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/bench.h"
+#include "bench/run.h"
+#include "run/talk.h"
 #include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
 
 /* ---- What a message consists of, for tests that go through all of them ---- */
 
@@ -952,6 +956,97 @@ TEST(addresses_keep_their_order)
 	np_ip_to_words(NP_WF_UNSPEC, NULL, words);
 	assert_int_equal(words[0] | words[1] | words[2] | words[3], 0);
 	np_words_to_ip(NP_WF_UNSPEC, words, NULL);
+}
+
+/* ---- Tests: the dialects ---- */
+
+/* What the client asked for that a daemon has read so, written once more. */
+static void
+ask_again(uint32_t code, const struct np_plan *daemon, int32_t cpu, uint8_t frame[NP_FRAME_SIZE])
+{
+	const struct np_bench bench = { .code = code };
+	struct np_worker w = { .send_size = (size_t)daemon->near.call.recv_size,
+			       .send_ring.width = daemon->near.call.send_width,
+			       .recv_ring.width = daemon->near.call.recv_width };
+	struct np_run run = { .worker = &w, .workers = 1 };
+	struct np_plan p = *daemon;
+
+	p.bench = &bench;
+	p.role = daemon->role == NP_LEAD ? NP_FOLLOW : NP_LEAD;
+	p.near = daemon->far;
+	p.far = daemon->near;
+	p.far.place.cpu = cpu;
+	p.bind = daemon->far_bind;
+	p.far_bind = daemon->bind;
+	run.end.local = loopback(AF_INET, (uint16_t)daemon->far.sock.port);
+	np_dialect(code)->ask(np_dialect(code), &p, &run, frame);
+}
+
+/* Does a daemon keep that field of such a request? */
+static bool
+is_kept(int kind, const char *field)
+{
+	static const char *const omni_alone[] = { "so_rcvavoid", "so_sndavoid", "dirty_count",
+						  "clean_count" };
+	bool stream = kind == KIND_STREAM_REQUEST || kind == KIND_UNIX_STREAM_REQUEST;
+
+	for (size_t i = 0; i < LEN(omni_alone) && kind != KIND_OMNI_REQUEST; i++) {
+		if (strcmp(field, omni_alone[i]) == 0) {
+			return false;
+		}
+	}
+	/* A stream's length is seconds or bytes. */
+	return strcmp(field, "cpu_rate") != 0 && !(stream && strcmp(field, "test_length") == 0);
+}
+
+/* Requests of old clients for transactions have the words of TCP_CC's. */
+TEST(recorded_requests_can_be_asked_again)
+{
+	const uint32_t known_flags = NP_WB_NODELAY | NP_WB_CONNECT | NP_WB_CPU | NP_WB_ROUTE |
+				     NP_WB_FASTOPEN | NP_WB_PKTINFO | NP_WB_CONNECTED |
+				     NP_WB_DEFER_ACCEPT | NP_WB_MTU_DISCOVER | NP_WB_KEEPALIVE;
+	int asked = 0;
+
+	for (size_t i = 0; i < LEN(vectors); i++) {
+		const struct vector *v = &vectors[i];
+		const struct kind *k = &kinds[v->kind];
+		uint8_t frame[NP_FRAME_SIZE], again[NP_FRAME_SIZE];
+		union message want, have;
+		struct np_plan q;
+		struct np_head h;
+		struct np_err err;
+		uint32_t code;
+
+		recorded_frame(v, frame);
+		h = np_frame_head(frame);
+		code = v->kind == KIND_RR_REQUEST ? NP_TCP_CC : h.code;
+		if (np_dialect(code) == NULL || np_dialect(code)->ask == NULL ||
+		    strstr(v->label, "family0") != NULL) { /* which is refused */
+			continue;
+		}
+		np_plan_init(&q);
+		assert_int_equal(np_dialect(h.code)->asked(np_dialect(h.code), frame, &q, &err),
+				 NP_OK);
+		ask_again(code, &q, h.word, again);
+		np_plan_free(&q);
+		assert_int_equal(np_frame_head(again).code, code);
+		assert_int_equal(np_frame_head(again).word, h.word);
+		assert_int_equal(np_frame_get(frame, k->layout, &want, &err), NP_OK);
+		assert_int_equal(np_frame_get(again, k->layout, &have, &err), NP_OK);
+		if (v->kind == KIND_OMNI_REQUEST) {
+			want.omni_request.flags &= known_flags;
+		}
+		for (size_t n = 0; n < k->nfields; n++) {
+			const struct field *f = &k->fields[n];
+
+			if (is_kept(v->kind, f->name) &&
+			    memcmp((char *)&have + f->at, (char *)&want + f->at, f->size) != 0) {
+				fail_msg("%s: %s", v->label, f->name);
+			}
+		}
+		asked++;
+	}
+	assert_true(asked > 100);
 }
 
 /* ---- Tests: the codec's fields ---- */

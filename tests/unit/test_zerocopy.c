@@ -72,21 +72,21 @@ TEST(only_what_is_of_zero_copy_counts)
 /* ---- What is in use ---- */
 
 static uint32_t
-released(struct np_lent *l, uint32_t first, uint32_t last)
+released(struct np_borrowed *l, uint32_t first, uint32_t last)
 {
 	const struct np_released r = { .first = first, .last = last };
 
-	return np_lent_release(l, &r);
+	return np_borrowed_release(l, &r);
 }
 
 TEST(numbers_wrap_around)
 {
 	bool held[4] = { false };
-	struct np_lent l = { .next = UINT32_MAX - 1, .depth = 4, .held = held };
+	struct np_borrowed l = { .next = UINT32_MAX - 1, .depth = 4, .held = held };
 
 	for (int i = 0; i < 4; i++) {
-		assert_false(held[np_lent_slot(&l)]);
-		np_lent_add(&l);
+		assert_false(held[np_borrowed_slot(&l)]);
+		np_borrowed_add(&l);
 	}
 	assert_true(held[0] && held[1] && held[2] && held[3] && l.count == 4 && l.next == 2);
 	assert_int_equal(released(&l, 0, 0), 1); /* not in turn */
@@ -100,10 +100,10 @@ TEST(numbers_wrap_around)
 TEST(what_is_not_lent_is_not_released)
 {
 	bool held[2] = { false };
-	struct np_lent l = { .next = 10, .depth = 2, .held = held };
+	struct np_borrowed l = { .next = 10, .depth = 2, .held = held };
 
-	np_lent_add(&l);
-	np_lent_add(&l);
+	np_borrowed_add(&l);
+	np_borrowed_add(&l);
 	assert_int_equal(released(&l, 9, 11), 0);  /* more than there are slots */
 	assert_int_equal(released(&l, 11, 12), 0); /* not sent yet */
 	assert_int_equal(released(&l, 12, 11), 0);
@@ -116,12 +116,12 @@ TEST(what_is_not_lent_is_not_released)
 TEST(a_warm_up_does_not_count)
 {
 	bool held[4] = { false };
-	struct np_lent l = { .depth = 4, .held = held };
+	struct np_borrowed l = { .depth = 4, .held = held };
 
-	np_lent_add(&l);
-	np_lent_add(&l);
+	np_borrowed_add(&l);
+	np_borrowed_add(&l);
 	l.since = 0;
-	np_lent_add(&l);
+	np_borrowed_add(&l);
 	assert_int_equal(released(&l, 0, 2), 1);
 	assert_int_equal(l.count, 0);
 }
@@ -169,8 +169,8 @@ check_transmitter(const struct np_run *run)
 {
 	uint64_t sends = np_counts_of(run).sends;
 
-	assert_int_equal(counted(run, NP_E_LENT) + counted(run, NP_E_REFUSED), sends);
-	assert_int_equal(counted(run, NP_E_RELEASED), counted(run, NP_E_LENT));
+	assert_int_equal(counted(run, NP_E_BORROWED) + counted(run, NP_E_REFUSED), sends);
+	assert_int_equal(counted(run, NP_E_RELEASED), counted(run, NP_E_BORROWED));
 	assert_int_equal(counted(run, NP_E_COPIED), counted(run, NP_E_RELEASED));
 	assert_int_equal(counted(run, NP_E_TRUNCATED), 0);
 }
@@ -267,7 +267,7 @@ TEST(nothing_is_left_in_the_kernel)
 	assert_true(np_seen(&w->count->sends) >= 2);
 	end_hang_up(&e);
 	end_join(&e);
-	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_LENT]);
+	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_BORROWED]);
 	assert_non_null(w->send_ring.memory);
 	end_free(&e);
 	close(taken);

@@ -1,16 +1,13 @@
 """Measures a slot: sees to the place and to the side, runs netperf there, reads what it gave."""
 
-import contextlib
-import functools
 import math
 import re
 import shlex
-import tempfile
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import calls, machine, options
+from netkit import calls, documents, machine, options
 from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
@@ -59,12 +56,6 @@ def lab(place: machine.LabPlace, words: "List[str]", hosts: "Dict[int, str]") ->
     return Site(place, hosts, lab=words, device="lab0", far=ends[1])
 
 
-@functools.lru_cache(maxsize=None)
-def knows(program: str, option: str) -> bool:
-    """Whether a netperf has an option. It is asked once."""
-    return machine.knows(program, option)
-
-
 @dataclass
 class Bench:
     """The model's Bench. A side is made by its commands, then by its settings, and taken back in the
@@ -99,15 +90,18 @@ class Bench:
         made.seconds = round(time.monotonic() - since, 3)
         return made
 
-    def rehearse(self, points: "Sequence[Point]") -> None:
+    def rehearse(self, points: "Sequence[Point]") -> "List[str]":
         """Sets what the sides want to be set, and puts it back: what can't be is told before anything is
-        measured. A side whose commands may bring its interface about has to wait for them, and of many
-        settings the first ones will do."""
+        measured, and returned is what makes no difference between A and B. A side whose commands may bring its interface
+        about has to wait for them, and of many settings the first ones will do."""
         wanted = dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
                                if side.settings and not side.before)
+        idle: "Dict[Tuple[str, str], str]" = {}
         for settings in list(wanted)[:REHEARSED]:
-            self._hold(settings)
+            idle.update(self._hold(settings))
             self._put_back()
+        return list(dict.fromkeys(idle[one] for point in points for one in idle if not (point.a.before or point.b.before)
+                                  and (one in point.a.settings) != (one in point.b.settings)))
 
     def leave(self) -> None:
         """Takes the side back and leaves the place. What does not work is said by GateError, after
@@ -161,14 +155,13 @@ class Bench:
             why = done.reason or last_line(output) or f"status {done.exit}"
             raise SlotFailed(f"command of {letter}: {text}: {why}")
 
-    def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> None:
-        """Has the keeper set what a side wants to be set."""
+    def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> "Dict[Tuple[str, str], str]":
+        """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
         if settings and self._keeper is None:
             from netkit.gate import keeper
             self._keeper = keeper.Keeper(self.site.place.prefix, self.site.far)
         self._set = settings
-        if settings:
-            self._keeper.set(settings)
+        return self._keeper.set(settings) if settings else {}
 
     def _put_back(self) -> None:
         if self._set:
@@ -197,7 +190,7 @@ class Bench:
         return words
 
     def _both_know(self, point: Point, option: str) -> bool:
-        return all(knows(side.netperf or self.netperf, option) for side in (point.a, point.b))
+        return all(machine.knows(side.netperf or self.netperf, option) for side in (point.a, point.b))
 
     def _documents(self, point: Point) -> bool:
         """Whether both sides can write one: evidence takes time, of both or of neither."""
@@ -210,14 +203,8 @@ class Bench:
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
         limit = math.ceil(seconds) + self.warm_up + GRACE
-        with tempfile.TemporaryFile() as file:
-            document = [calls.WRITE.format(file.fileno())] if self._documents(point) else []
-            words = [*self.site.place.prefix, made.command[0], *document, *made.command[1:]]
-            done = machine.run(words, limit, fds=[file.fileno()])
-            try:
-                read(made, point, done, calls.document(file), self.site.place.link)
-            except calls.NewerDocument as fault:
-                raise SlotFailed(str(fault)) from None
+        end = calls.run_all(made.command, self.site.place.prefix, 1, limit, self._documents(point))[0]
+        read(made, point, end.done, end.document, self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
             made.settings = self._look()
@@ -236,7 +223,7 @@ def last_line(text: str) -> str:
 
 def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
     """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""
-    if done.exit != 0 or document.get("result", "complete") != "complete":
+    if done.exit != 0 or done.reason or document.get("result", "complete") != "complete":
         raise SlotFailed(done.reason or last_line(done.stderr) or str(document.get("reason") or "")
                          or f"netperf ended with status {done.exit}")
     known = {"test": point.test}
@@ -254,7 +241,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     if lacking:
         raise SlotFailed(f"netperf gave no {', '.join(lacking)} for {point.test}")
     made.length = made.figures.get("ELAPSED_TIME", 0.0)
-    made.samples = samples(document) or [(at, rate) for at, rate in options.interim(done.stdout)]
+    made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
     made.evidence = evidence(iterations[-1])
     disturb(made, iterations[-1].get("disturbed"), link)
@@ -267,16 +254,6 @@ def unit_of(name: str, figures: "Dict[str, Any]") -> str:
     if re.search("_SD$", name):
         return str(figures.get("SD_UNITS") or "")
     return next((unit for pattern, unit in UNITS if re.search(pattern, name)), "")
-
-
-def samples(document: "Dict[str, Any]") -> "List[Tuple[float, float]]":
-    """Seconds since the begin at which each interim result ended, and its rate."""
-    at, made = 0.0, []
-    for one in document.get("interim") or []:
-        with contextlib.suppress(TypeError, LookupError):
-            at += one["seconds"]
-            made.append((round(at, 6), float(one["rate"])))
-    return made
 
 
 def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":

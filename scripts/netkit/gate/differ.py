@@ -38,12 +38,14 @@ cd /proc/sys/net && { echo "@@ sysctl"
 grep -sH '' core/* ipv4/tcp_* ipv4/udp_* ipv4/ip_local_port_range | grep -v -e _key: -e tcp_available
 }
 [ -n "$dev" ] || exit 0
+for dev in "$dev" $(cd "/sys/class/net/$dev" && ls -d lower_* | cut -c 7-); do
+echo "@@ of $dev"
 for table in i k c g l a; do echo "@@ ethtool $table"; ethtool -$table "$dev"; done
 echo "@@ ethtool private"; ethtool --show-priv-flags "$dev"
 echo "@@ link"; ip -j -d link show dev "$dev"
 echo "@@ qdisc"; tc -j qdisc show dev "$dev"
 echo "@@ class"; tc -j class show dev "$dev"
-cd "/sys/class/net/$dev" || exit 0
+cd "/sys/class/net/$dev" || continue
 echo "@@ nic"; grep -sH '' speed duplex tx_queue_len gro_flush_timeout napi_defer_hard_irqs threaded \
 	queues/*/rps_cpus queues/*/rps_flow_cnt queues/*/xps_cpus
 for home in device/driver/module/ device/../driver/module/; do
@@ -52,6 +54,7 @@ done
 cd "/sys/class/net/$dev"; echo "@@ irq"
 for irq in $(ls device/msi_irqs device/../msi_irqs) $(grep -w -e "$dev" /proc/interrupts | cut -d: -f1); do
 	[ -r "/proc/irq/$irq/smp_affinity_list" ] && echo "$irq:$(cat /proc/irq/$irq/smp_affinity_list)"
+done
 done
 """
 ETHTOOL = {"i": "", "k": "offload ", "c": "coalesce ", "g": "ring ", "l": "channels ", "a": "pause ",
@@ -79,15 +82,16 @@ def look(prefix: "Sequence[str]", dev: "Optional[str]") -> "Dict[str, str]":
 
 
 def read(text: str) -> Found:
+    """Those of interfaces below the first one, of which a bond or a VLAN consists, have their names in front."""
+    devices: "List[str]" = []
     for part in re.split(r"^@@ ", text, flags=re.M)[1:]:
         name, _, body = part.partition("\n")
         kind, _, table = name.partition(" ")
-        if kind == "ethtool":
-            yield from of_ethtool(ETHTOOL[table], body)
-        elif kind in JSON_READERS:
-            yield from JSON_READERS[kind](kind, body)
-        else:
-            yield from of_files(kind, body)
+        if kind == "of":
+            devices.append(table)
+            continue
+        found = of_ethtool(ETHTOOL[table], body) if kind == "ethtool" else JSON_READERS.get(kind, of_files)(kind, body)
+        yield from ((f"{devices[-1]} {name}" if len(devices) > 1 else name, value) for name, value in found)
 
 
 def of_files(kind: str, body: str) -> Found:

@@ -13,7 +13,6 @@ it is allowed, whatever the distribution is.
 import datetime
 import fnmatch
 import functools
-import io
 import itertools
 import json
 import math
@@ -25,8 +24,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
-from netkit import files, plots, python
-from netkit.draw import STYLE
+from netkit import draw, files, plots, python
 from netkit.gate import past, stats
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
@@ -39,7 +37,6 @@ PERMUTATIONS = 499      # at least, where there are fewer of them
 AT_ONCE = 200_000       # distances that are held at a time
 LEANING = 0.3           # a correlation of sessions in a row that is worth a word
 FORMS = ("svg", "png", "pdf")
-TICKS = 7               # dates below a plot
 
 
 # --- change points ------------------------------------------------------------------------
@@ -349,47 +346,32 @@ def as_json(history: History) -> str:
 
 # --- the plot -----------------------------------------------------------------------------
 
-def draw(history: History, path: str) -> None:
+def figure(history: History) -> plots.Figure:
     """A panel for each series: session means with the spread of their slots, the segments, and at each change
-    by how much it is and what else was new. Raises GateError."""
-    form = path.rpartition(".")[2].lower()
-    if form not in FORMS:
-        raise GateError(f"--plot {path}: the name has to end in .{', .'.join(FORMS)}")
-    import matplotlib
-    from matplotlib.figure import Figure
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "plumbline-history"}):
-        figure = Figure(figsize=(8.4, 0.5 + 2.2 * len(history.series)))
-        for ax, one in zip(figure.subplots(len(history.series), 1, squeeze=False)[:, 0], history.series):
-            panel(ax, one)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
-        try:
-            files.write(path, drawn.getvalue())
-        except OSError as fault:
-            raise GateError(f"--plot {path}: {fault.strerror}") from None
+    by how much it is and what else was new."""
+    return plots.Figure("history", "", [[panel(one)] for one in history.series],
+                        "bars: how far the slots of a session are apart")
 
 
-def panel(ax: Any, one: Series) -> None:
-    means, spreads = np.exp(one.means), np.asarray(one.spreads)
-    ax.errorbar(range(len(means)), means, yerr=[means - means * np.exp(-spreads),
-                                                means * np.exp(spreads) - means],
-                fmt="o", color=plots.COLOURS[0], ecolor=plots.MUTED, elinewidth=0.8, gid=f"sessions-{one.point}")
-    for begin, end in one.segments():
-        ax.hlines(math.exp(np.mean(one.means[begin:end])), begin - 0.4, end - 0.6, color=plots.TEXT,
-                  linewidth=1.6)
-    for change in one.changes:
-        ax.axvline(change.index - 0.5, color=plots.COLOURS[1] if change.verdict == WORSE else plots.MUTED,
-                   linestyle=(0, (4, 2)), linewidth=1.0, gid=f"change-{one.point}-{change.index}")
-        words = [f"{change.percent:+.1f} % {change.verdict}", *change.differs[:2]]
-        ax.annotate("\n".join(words), (change.index - 0.5, 1.0), xycoords=("data", "axes fraction"),
-                    xytext=(3, -2), textcoords="offset points", va="top", fontsize=7, color=plots.TEXT)
-    ax.margins(y=0.25)
-    ticks = list(range(0, len(means), max(1, -(-len(means) // TICKS))))
+def panel(one: Series) -> plots.Panel:
     days = [session.day for session in one.sessions]
     one_a_day = len({day[:10] for day in days}) == len(days)
-    ax.set_xticks(ticks, [days[at][:10] if one_a_day else days[at].replace(" ", "\n") for at in ticks])
-    ax.set_ylabel(one.unit or one.metric.name)
-    ax.set_title(one.name)
+    made = plots.Panel(one.name, one.unit, plots.Scale.of_labels(
+        [day[:10] if one_a_day else day for day in days]), begin=None, what=one.metric.name)
+    made.lines = [plots.Line(f"sessions-{one.point}", "", plots.COLOURS[0], [
+        plots.Mark(float(at), math.exp(mean), f"{day}\n{number(math.exp(mean))} {one.unit}",
+                   math.exp(mean - spread), math.exp(mean + spread), spread)
+        for at, (day, mean, spread) in enumerate(zip(days, one.means, one.spreads))], "points", "circle")]
+    for begin, end in one.segments():
+        level = math.exp(np.mean(one.means[begin:end]))
+        made.lines.append(plots.Line(f"segment-{one.point}-{begin}", "", plots.TEXT,
+                                     [plots.Mark(begin - 0.4, level), plots.Mark(end - 0.6, level)], "mean"))
+    for change in one.changes:
+        words = [f"{change.percent:+.1f} % {change.verdict}", *change.differs[:2]]
+        made.lines.append(plots.Line(f"change-{one.point}-{change.index}", "\n".join(words),
+                                     plots.COLOURS[1] if change.verdict == WORSE else plots.MUTED,
+                                     [plots.Mark(change.index - 0.5, math.nan)], "change", dash=plots.DASHES[1]))
+    return made
 
 
 # --- the command --------------------------------------------------------------------------
@@ -398,6 +380,9 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
         accept: str = "", **choices: Any) -> int:
     """netgate --history: prints, draws, and returns the exit status. choices are those of read(). With accept, a
     pattern of points, what these are now is accepted first."""
+    form_of = plot.rpartition(".")[2].lower()
+    if plot and form_of not in FORMS:
+        raise GateError(f"--plot {plot}: the name has to end in .{', .'.join(FORMS)}")
     if plot:
         try:
             python.need("matplotlib", "python3-matplotlib", "--plot")
@@ -408,7 +393,10 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
         accept_points(folder, history, accept)
         history = read(folder, **choices)
     if plot:
-        draw(history, plot)
+        try:
+            files.write(plot, draw.draw(figure(history), form_of))
+        except OSError as fault:
+            raise GateError(f"--plot {plot}: {fault.strerror}") from None
     out.write(as_json(history) if form == "json" else text(history))
     return history.status(strict)
 

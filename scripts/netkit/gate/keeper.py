@@ -8,6 +8,7 @@ its owner lives, or a command that the owner started: who gets the lock may put 
 import contextlib
 import errno
 import fcntl
+import functools
 import glob
 import hashlib
 import json
@@ -15,16 +16,16 @@ import os
 import re
 import shlex
 import signal
-import stat
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .. import machine, progress
+from .. import files, machine, progress
 from .model import GateError
 
+note = functools.partial(progress.say, "netgate")
 COMMAND_LIMIT = 30.0        # seconds that a command may take
 LOCK_LIMIT = 60.0           # seconds until the journal of a dead owner is free
 SETTLE_LIMIT = 20.0         # seconds until an interface carries packets again
@@ -223,6 +224,12 @@ class Setting:
         now = str(self.value(seen))
         return "" if now == " ".join(value.split()) else now
 
+    def idle(self, value: str) -> str:
+        """Why it does nothing though it is set, where that can be seen."""
+        if self.kind != "offload" or self.feature not in ("tso", "gso") or self.where().get("gso_max_segs") != 1:
+            return ""
+        return f"makes nothing of {self.feature}={value}: its gso_max_segs is 1, a packet has one segment"
+
     def command(self, value: Any) -> "List[str]":
         """What makes it this value: one of a user, or one that value() gave. Empty: there is nothing to do."""
         dev = self.item[0]
@@ -291,28 +298,15 @@ def folder() -> str:
                         "written (run it as root)")
     path = os.path.join(base, "plumbline")
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        there = os.lstat(path)
+        files.own_folder(path)
     except OSError as fault:
         raise GateError(f"{path}: {fault.strerror}") from None
-    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.geteuid() or there.st_mode & 0o022:
-        raise GateError(f"{path}: not a folder that only this user writes (remove it)")
     return path
-
-
-def start_time(pid: int) -> int:
-    """When a process began, in ticks since boot; 0 when it is dead."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            words = file.read().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return 0 if words[0] in "ZX" else int(words[19])
 
 
 def lives(owner: "Dict[str, Any]") -> bool:
     """Whether the owner of a journal does, as far as can be seen from here."""
-    return owner.get("pids") != os.readlink(PIDS) or start_time(owner["pid"]) == owner["start"]
+    return owner.get("pids") != os.readlink(PIDS) or machine.start_time(owner["pid"]) == owner["start"]
 
 
 def held(net: str) -> bool:
@@ -480,7 +474,7 @@ class Journal:
     def own(self) -> None:
         """Makes it this process's."""
         os.ftruncate(self._fd, 0)
-        self.owner = {"pid": os.getpid(), "start": start_time(os.getpid()), "pids": os.readlink(PIDS)}
+        self.owner = {"pid": os.getpid(), "start": machine.start_time(os.getpid()), "pids": os.readlink(PIDS)}
         self._write(self.owner)
 
     def begin(self, change: Change) -> None:
@@ -573,24 +567,31 @@ class Keeper:
         self._journals: "Dict[str, Journal]" = {}   # that are ours until we leave
         self._changed: "List[Journal]" = []
         self._carry: "List[Setting]" = []       # of interfaces that carried packets
-        self._watchdog: "Optional[subprocess.Popen[bytes]]" = None
+        self._watchdog: Optional[machine.Guard] = None     # looks after the journals
 
-    def set(self, settings: "Sequence[Tuple[str, str]]") -> None:
-        """Sets what is not so yet. Raises GateError; what was set until then stays until put_back()."""
+    def set(self, settings: "Sequence[Tuple[str, str]]") -> "Dict[Tuple[str, str], str]":
+        """Sets what is not so yet. Returns the settings without effect, and why. Raises GateError; what was set until then
+        stays until put_back()."""
+        idle = {}
         for name, value in settings:
             try:
-                self._set_one(parse(name, self._near, self._far), value)
+                setting = parse(name, self._near, self._far)
+                why = self._set_one(setting, value) or setting.idle(value)
+                if why:
+                    idle[name, value] = f"{'far ' * name.startswith('far ')}{setting.item[0]} {why}"
             except GateError as fault:
                 text = str(fault)
                 raise GateError(text if text.startswith(f"{name}:") else f"{name}={value}: {text}") from None
+        return idle
 
-    def _set_one(self, setting: Setting, value: str) -> None:
+    def _set_one(self, setting: Setting, value: str) -> str:
+        """What it is already, if it is."""
         place = setting.place()
         journal = self._journal(os.path.join(folder(), setting.journal(place)))
         seen = setting.look()
         setting.check(value, seen)
         if not setting.differs(value, seen):
-            return
+            return f"already has {' '.join(setting.item[1:]) or setting.kind}={value}"
         where = seen if setting.kind == "mtu" else setting.where()
         self._changed = [*(one for one in self._changed if one is not journal), journal]
         journal.begin(Change(setting, place, where.get("address", ""), setting.value(seen)))
@@ -603,12 +604,14 @@ class Keeper:
         if carries(where):
             self._carry.append(setting)
             settle([setting])
+        return ""
 
     def _journal(self, path: str) -> Journal:
         """The journal of a setting, which nobody else has until we leave. What a dead one left is put back."""
         one = self._journals.get(path)
         if not one:
-            self._watch()
+            home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            self._watchdog = self._watchdog or machine.Guard(sys.executable, "-c", WATCHDOG, home, str(os.getpid()))
             one = Journal(path, make=True)
             said = one.recover()
             if one.change:
@@ -619,16 +622,6 @@ class Keeper:
             for line in said:
                 note(line)
         return one
-
-    def _watch(self) -> None:
-        """Begins what looks after the journals. It is in a session of its own, so that what kills us does not kill
-        it, and waits for a word that does not come when we die."""
-        home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        self._watchdog = self._watchdog or subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r word || exec "$@"', "sh", sys.executable, "-c", WATCHDOG, home,
-             str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-            start_new_session=True, preexec_fn=machine.free_signals)
 
     def put_back(self) -> None:
         """Makes everything what it was, the last change first. Raises GateError for what could not be, which its
@@ -663,13 +656,8 @@ class Keeper:
                 journal.leave()
             self._journals = {}
             if self._watchdog:
-                self._watchdog.communicate(b"done\n")
+                self._watchdog.leave()
             self._watchdog = None
-
-
-def note(text: str) -> None:
-    progress.clear()
-    print(f"netgate: {text}", file=sys.stderr, flush=True)
 
 
 def found(prefix: Sequence[str]) -> "Tuple[str, ...]":

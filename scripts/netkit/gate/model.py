@@ -147,11 +147,17 @@ class Bench(Protocol):
         """Puts back what it changed, and ends what it started."""
 
 
-class View(Protocol):
-    """What is reported of a gate while it runs and at its end."""
+class View:
+    """What is reported of a gate while it runs and at its end; nothing, where a view does not say otherwise."""
 
-    def begin(self, gate: Gate) -> None: ...
+    def begin(self, gate: Gate) -> None:
+        pass
 
-    def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None: ...
+    def next(self, point: Point, side: str) -> None:
+        """This slot begins."""
 
-    def end(self, gate: Gate) -> None: ...
+    def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
+        pass
+
+    def end(self, gate: Gate) -> None:
+        pass

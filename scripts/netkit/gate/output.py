@@ -9,17 +9,18 @@ import os
 import re
 import sys
 import time
-import typing
 import xml.etree.ElementTree as ET
 from collections import Counter
 from fnmatch import fnmatchcase
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
-from netkit import files, progress
+from netkit import files, progress, records
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
-                               WORSE, A, B, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View)
+                               WORSE, A, B, Gate, GateError, Judgement, Metric, Point, Slot, View)
 from netkit.machine import shown
 from netkit.plan import toml
+from netkit.results import disturbances
+from netkit.units import flatten
 
 END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended in order
 HEADER = ("started", "command", "environment", "confidence", "budget", "points")
@@ -39,19 +40,21 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-class Writer:
+class Writer(View):
     """A view that writes a gate's file: a header, a line a slot as it ends, the judgements. "-" is
-    standard output. The evidence of slots, most of the bytes, only if it is wanted."""
+    standard output; mode is how open() opens a file. The evidence of slots, most of the bytes, only if it is wanted."""
 
-    def __init__(self, path: str, evidence: bool = False, overwrite: bool = False) -> None:
+    def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
         self.path, self._evidence = path, evidence
         try:
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(
-                path, "wb" if overwrite else "xb", opener=files.opener)
+            self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(path, mode, opener=files.opener)
         except FileExistsError:
             raise GateError(f"{path}: is there already: another --output writes elsewhere") from None
         except OSError as fault:
             raise GateError(f"{path}: {fault.strerror}") from None
+        if mode == "a+b":       # behind what is whole there
+            self._file.seek(0)
+            self._file.truncate(self._file.read().rfind(b"\n") + 1)
 
     def begin(self, gate: Gate) -> None:
         self._line(GATE_SCHEMA, {name: getattr(gate, name) for name in HEADER})
@@ -80,46 +83,7 @@ class Writer:
             raise GateError(f"{self.path}: {fault.strerror}") from None
 
 
-hints = functools.lru_cache(maxsize=None)(typing.get_type_hints)   # a history has many thousand slots
-
-
-def shaped(value: Any, kind: Any, where: str) -> Any:
-    """A value of JSON as the type of a member has it. Raises GateError."""
-    origin, inside = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Union:                 # Optional: null has been seen to
-        return shaped(value, inside[0], where)
-    if kind is Any:
-        return value
-    if dataclasses.is_dataclass(kind):
-        return record(kind, value, where)
-    if origin is dict and isinstance(value, dict):
-        return {name: shaped(one, inside[1], f"{where}.{name}") for name, one in value.items()
-                if one is not None or inside[1] is Any}
-    if origin in (list, tuple) and isinstance(value, list):
-        kinds = inside if origin is tuple and Ellipsis not in inside else inside[:1] * len(value)
-        if len(kinds) == len(value):
-            return origin(shaped(one, of, where) for one, of in zip(value, kinds))
-    if kind is float and type(value) in (int, float):
-        return float(value)
-    if type(value) is kind:
-        return value
-    words = {dict: "an object", list: "a list", tuple: "a list", float: "a number", int: "a whole number",
-             str: "a text", bool: "true or false"}
-    raise GateError(f"{where}: {json.dumps(value)[:40]} is not {words[origin or kind]} as it should be")
-
-
-def record(kind: Any, known: Any, where: str) -> Any:
-    """A dataclass of the members of an object: what it does not know is ignored, null is as if it were
-    not there."""
-    if not isinstance(known, dict):
-        raise GateError(f"{where}: not an object")
-    types, values = hints(kind), {}
-    for one in dataclasses.fields(kind):
-        if known.get(one.name) is not None:
-            values[one.name] = shaped(known[one.name], types[one.name], f"{where}: {one.name}")
-        elif one.default is one.default_factory is dataclasses.MISSING:
-            raise GateError(f"{where}: no {one.name}")
-    return kind(**values)
+record = functools.partial(records.record, GateError)
 
 
 def one_of(name: str, choices: "Sequence[str]", known: "Dict[str, Any]", where: str) -> "Dict[str, Any]":
@@ -344,16 +308,8 @@ def left_out(one: Judgement, gate: Gate) -> "List[str]":
     slots = [slot for slot in gate.slots if slot.point == one.point]
     lines = [f"{number} of {len(slots)} slots failed: {why}"
              for why, number in Counter(slot.failed for slot in slots if slot.failed).most_common()]
-    seconds: "Counter[str]" = Counter()
-    for slot in slots:
-        seconds.update(slot.reasons)
-    dirty = [slot for slot in slots if slot.disturbed]
-    if dirty:
-        share = sum((slot.disturbed or 0) * slot.length for slot in dirty) / max(
-            1e-9, sum(slot.length for slot in slots if slot.disturbed is not None))
-        causes = ", ".join(f"{name} {value:.2g} s" for name, value in seconds.most_common(5))
-        lines.append(f"{len(dirty)} of {len(slots)} slots were disturbed, {100 * share:.0f} % of the time"
-                     + (f": {causes}" if causes else ""))
+    disturbed = disturbances([(slot.disturbed, slot.length, slot.reasons) for slot in slots], "slot")
+    lines += [disturbed] if disturbed else []
     if one.left_out:
         lines.append(f"{count(one.left_out, 'pair')} left out" + (
             "" if one.noise_all is None else f": noise {percent(one.noise_all, '')} % of all, "
@@ -376,6 +332,9 @@ def summary(gate: Gate) -> "List[str]":
         found = Counter(one.verdict for one in gate.judgements)
         lines.append(f"{len(gate.judgements)} judged: "
                      + ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict]))
+    alone = [slot for slot in gate.slots if slot.pair and not slot.failed]
+    if alone and all(slot.side == A for slot in gate.slots):
+        return [f"A is measured: {count(len(alone), 'slot')} of {count(len(gate.points), 'point')}"]
     return lines or ["can't tell: nothing was measured"]
 
 
@@ -450,17 +409,6 @@ def pairs_of(one: Judgement) -> str:
 UNPRINTABLE = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")   # no XML has these
 
 
-def leaves(value: Any, name: str) -> "Iterator[Tuple[str, str]]":
-    """The single values of an object, with the names that lead to them."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from leaves(one, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list):
-        yield name, " ".join(map(str, value))
-    elif value is not None:
-        yield name, str(value)
-
-
 def junit(gate: Gate, strict: bool = False) -> str:
     """What Jenkins, GitLab and others read: a test case a judgement."""
     tops = ET.Element("testsuites")
@@ -470,8 +418,9 @@ def junit(gate: Gate, strict: bool = False) -> str:
              "margin": {name_of(one, gate): one.metric.margin for one in gate.judgements},
              "noise": gate.learned.noise, "over": gate.over or None, **gate.environment}
     properties = ET.SubElement(suite, "properties")
-    for name, value in leaves(known, ""):
-        ET.SubElement(properties, "property", name=name, value=value)
+    for name, value in flatten(known, between="."):
+        ET.SubElement(properties, "property", name=name,
+                      value=" ".join(map(str, value)) if isinstance(value, list) else str(value))
     kinds: "Counter[str]" = Counter()
     for one in judgements_of(gate):
         name = name_of(one, gate)
@@ -504,17 +453,11 @@ def tap(gate: Gate, strict: bool = False) -> str:
 FORMATS = {"text": text, "ktap": ktap, "tap": tap, "junit": junit}
 
 
-class Printed:
+class Printed(View):
     """A view that prints a gate in one of FORMATS at its end."""
 
     def __init__(self, form: str, strict: bool = False) -> None:
         self._form, self._strict = form, strict
-
-    def begin(self, gate: Gate) -> None:
-        pass
-
-    def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
-        pass
 
     def end(self, gate: Gate) -> None:
         more = {"colour": True} if self._form == "text" and progress.colours(sys.stdout) else {}
@@ -524,7 +467,7 @@ class Printed:
 
 # --- while it goes on ---------------------------------------------------------------------
 
-class Live:
+class Live(View):
     """A view on standard error: a line that is redrawn with the budget that is left, or a line a slot. kind is
     bar, plain or never."""
 
@@ -537,7 +480,6 @@ class Live:
         self._show("begins")
 
     def next(self, point: Point, side: str) -> None:
-        """The slot that is measured now."""
         self._show(f"{point.name} {side}")
 
     def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
@@ -558,20 +500,6 @@ class Live:
         self._line.show(progress.State(self._budget - left, self._budget, told, left, left, left, "s", "at most"))
 
 
-class Watched:
-    """A bench whose slots are shown when they begin."""
-
-    def __init__(self, bench: Bench, live: Live) -> None:
-        self._bench, self._live = bench, live
-
-    def slot(self, point: Point, side: str, seconds: float) -> Slot:
-        self._live.next(point, side)
-        return self._bench.slot(point, side, seconds)
-
-    def leave(self) -> None:
-        self._bench.leave()
-
-
 def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
     """A slot that ended and what is known of its point: of the metric that is furthest from a verdict."""
     name, value = next(iter(slot.figures.items()), ("", None))
@@ -583,9 +511,9 @@ def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
 
 
 def views(form: str, live: View, path: "Optional[str]" = None, strict: bool = False,
-          overwrite: bool = False, evidence: bool = False) -> "List[View]":
+          mode: str = "xb", evidence: bool = False) -> "List[View]":
     """What netgate's options ask for: progress, a file, and a form, of FORMATS or json. Raises GateError."""
     made: "List[View]" = [live]
     if path:
-        made.append(Writer(path, evidence, overwrite))
+        made.append(Writer(path, evidence, mode))
     return [*made, Writer("-", evidence) if form == "json" else Printed(form, strict)]

@@ -35,7 +35,7 @@ BETWEEN, LEAST_BETWEEN = 1.5, 0.01
 MOST_CORRELATION = 0.9
 NARROW = 1.1            # times the variance that any number of slots would leave: more of them are a waste of time
 FEW_SESSIONS = 5        # with fewer the interval is mostly their fault
-A_DAY = 20.0            # hours
+A_DAY = 20 * 3600.0     # seconds
 # What tells one machine from another, of the names of facts().
 OWN = "seed"            # of the order of slots: never the same
 ACCEPTED, ACCEPTED_SCHEMA = "accepted", "plumbline-accepted/1"     # a file of a folder, and its lines
@@ -153,13 +153,13 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
     return made
 
 
-def of_sweep(sweep: results.Results) -> Session:
+def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
     """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
     made = Session(sweep.path, sweep.header.started, sweep.header.environment)
     for run in sweep.runs:
         if not run.ok:
             continue
-        name = sweep_point(sweep.header, run)
+        name = sweep_point(sweep.header, run, names)
         figures = {one: float(value) for one, value in run.result.items() if results.is_number(value)}
         length = {**sweep.header.constants, **run.point}.get("length")
         slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
@@ -170,28 +170,28 @@ def of_sweep(sweep: results.Results) -> Session:
     return made
 
 
-def sweep_point(header: results.Header, run: results.Run) -> str:
-    test = str(run.point.get("test", header.constants.get("test", "run"))).lower()
-    axes = [f"{name}{units.show_value(value)}" for name, value in run.point.items() if name != "test"]
+def sweep_point(header: results.Header, run: results.Run, names: "Sequence[str] | None" = None) -> str:
+    """Of its test and its axes, or of these names."""
+    known = {**header.constants, **run.point}
+    test = str(known.get("test", "run")).lower()
+    axes = [f"{name}{units.show_value(known.get(name))}" for name in (
+        run.point if names is None else names) if name != "test"]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", ".".join([test, *axes]))
 
 
 # --- where it was measured ----------------------------------------------------------------
 
-def facts(environment: Any, name: str = "") -> "Iterator[Tuple[str, str]]":
+def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
     """What is known of a place, by names such as "client.kernel"; of two ends that are one, once."""
-    if isinstance(environment, dict):
-        alike = environment.get("client") == environment.get("server")
-        for key, value in environment.items():
-            if key not in (OWN, "server" if alike else OWN):
-                yield from facts(value, f"{name}.{key}" if name else str(key))
-    elif environment not in (None, "", []):
-        yield name, environment if isinstance(environment, str) else json.dumps(environment)
+    alike = environment.get("client") == environment.get("server")
+    known = {name: value for name, value in environment.items() if name not in (OWN, "server" if alike else OWN)}
+    return {name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in units.flatten(known, between=".") if value not in ("", [])}
 
 
 def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str], List[str]]":
     """What both know and is not the same: of what makes it another machine, and the rest."""
-    before, after = dict(facts(old)), dict(facts(new))
+    before, after = facts(old), facts(new)
     lines: "Tuple[List[str], List[str]]" = [], []
     for name in before:
         if after.get(name, before[name]) != before[name]:
@@ -312,9 +312,9 @@ class Baseline:
             self.sessions = left
         for point in self.points:
             notes += self._suffices(point)
-        if len(self.sessions) > 1 and hours(self.sessions) < A_DAY:
-            notes.append(f"all earlier sessions began within {hours(self.sessions):.2g} hours: differences between "
-                         "days are unknown")
+        if len(self.sessions) > 1 and span(self.sessions) < A_DAY:
+            notes.append(f"all earlier sessions began within {units.show_duration(span(self.sessions))}: differences "
+                         "between days are unknown")
         newest = self.sessions[-1]
         lines = [line for part in differing(newest.environment, environment) for line in part]
         if lines:
@@ -403,12 +403,12 @@ def given(old: Side, new: Side) -> "Iterator[str]":
             yield f"{what}: {words(then)} -> {words(now)}"
 
 
-def hours(sessions: "Sequence[Session]") -> float:
-    """From the first to the last; endless where a file does not say when."""
+def span(sessions: "Sequence[Session]") -> float:
+    """Seconds from the first to the last; endless where a file does not say when."""
     try:
         first, last = (datetime.datetime.fromisoformat(one.started.replace("Z", "+00:00"))
                        for one in (sessions[0], sessions[-1]))
-        return (last - first).total_seconds() / 3600
+        return (last - first).total_seconds()
     except (ValueError, TypeError):
         return math.inf
 
@@ -481,16 +481,16 @@ def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine:
 
 
 class Alone(trial.Trial):
-    """Slots of B alone, a round of all points at a time. When a point has enough of them depends on their
-    spread and never on what they say, so that looking costs nothing."""
+    """Slots of one side alone, a round of all points at a time: of A for a later day, of B against the past. When a point
+    has enough of them depends on their spread and never on what they say, so that looking costs nothing."""
 
-    def __init__(self, gate: Gate, bench: Bench, view: View, options: trial.Options, past: Baseline,
+    def __init__(self, gate: Gate, bench: Bench, view: View, options: trial.Options, past: "Baseline | None",
                  **more: Any) -> None:
         super().__init__(gate, bench, view, options, **more)
-        self._past = past
+        self._past, self._side = past, B if past else A
         self._slots: "Dict[str, List[Slot]]" = {point.name: [] for point in gate.points}
         for track in self._tracks:
-            track.length = options.slot or past.length(track.point)
+            track.length = options.slot or (past.length(track.point) if past else trial.LEAST_SLOT)
 
     def _warn(self) -> None:
         """There are no pairs."""
@@ -506,7 +506,7 @@ class Alone(trial.Trial):
             for track in waiting:
                 if not self._fits(track):
                     return
-                slot = self._slot(track, B, number, track.length)
+                slot = self._slot(track, self._side, number, track.length)
                 self._slots[track.point.name].append(slot)
                 self.view.slot(slot, self.gate, self._judged(track))
             if not waiting:
@@ -518,15 +518,16 @@ class Alone(trial.Trial):
         return self._spent() + each <= self.options.budget
 
     def _enough(self, track: trial.Track) -> bool:
-        slots = self._slots[track.point.name]
-        rows = [self._past.row(track.point, metric, slots, 1 - self.options.confidence / 100)
+        slots, past = self._slots[track.point.name], self._past
+        rows = [past and past.row(track.point, metric, slots, 1 - self.options.confidence / 100)
                 for metric in track.point.metrics]
         return len(slots) >= MOST_SLOTS or all(
             row and len(row.now) >= LEAST_SLOTS and row.spread.narrow(len(row.now)) for row in rows)
 
     def _judged(self, only: "trial.Track | None" = None) -> "List[Judgement]":
-        found = self._past.judge_all([(track.point, metric, self._slots[track.point.name]) for track in self._tracks
-                                      for metric in track.point.metrics], self.options.confidence)
+        asked = [(track.point, metric, self._slots[track.point.name]) for track in self._tracks
+                 for metric in track.point.metrics]
+        found = self._past.judge_all(asked, self.options.confidence) if self._past else []
         for track in self._tracks:
             for one in found:
                 if one.point == track.point.name:
@@ -536,8 +537,8 @@ class Alone(trial.Trial):
         return [one for one in found if only is None or one.point == only.point.name]
 
 
-def run_alone(gate: Gate, bench: Bench, view: View, options: trial.Options, past: Baseline) -> None:
-    """As trial.run(), of B against the past."""
-    if not past.checked:
+def run_alone(gate: Gate, bench: Bench, view: View, options: trial.Options, past: "Baseline | None" = None) -> None:
+    """As trial.run(), of B against the past; without one, of A."""
+    if past and not past.checked:
         gate.notes += past.check(gate.environment)
     Alone(gate, bench, view, options, past).run()

@@ -250,6 +250,7 @@ class Trial:
 
     def _slot(self, track: Track, side: str, pair: int, length: float) -> Slot:
         since = self._clock()
+        self.view.next(track.point, side)
         slot = self.bench.slot(track.point, side, length)
         slot.number, slot.pair = len(self.gate.slots) + 1, pair
         slot.seconds = slot.seconds or self._clock() - since

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import lzma
 import os
 import re
 import selectors
@@ -52,6 +53,29 @@ def die_with_parent() -> "Callable[[], None]":
     return ask
 
 
+# The head of a compressed kernel (Documentation/arch/x86/boot.rst), and of a note in an unpacked one.
+HEAD, SETUP_SECTORS, PAYLOAD = slice(0x202, 0x206), 0x1F1, 0x248
+PVH = struct.pack("<I", 18) + b"Xen\0"
+
+
+def unpacked(path: str) -> bytes:
+    """The kernel within a compressed one, if it is such a one and qemu can start it; else the file as it is. Without KVM
+    a guest takes seconds to unpack it."""
+    try:
+        with open(path, "rb") as file:
+            image = file.read()
+    except OSError as fault:
+        raise VmError(f"{path}: {fault.strerror}") from None
+    if image[HEAD] != b"HdrS":
+        return image
+    offset, = struct.unpack_from("<I", image, PAYLOAD)
+    try:
+        kernel = lzma.LZMADecompressor().decompress(image[(image[SETUP_SECTORS] + 1) * 512 + offset:])
+    except lzma.LZMAError:
+        return image
+    return kernel if PVH in kernel else image
+
+
 class Late(VmError):
     """The time is over."""
     status = 124
@@ -77,14 +101,20 @@ class Guest:
 
     def __enter__(self) -> "Guest":
         self.qemu, self.kinds = program(), self.accelerators()
-        self.archive = os.fdopen(os.memfd_create("initramfs"), "w+b")
+        self.archive, self.kernel = (os.fdopen(os.memfd_create(name), "w+b") for name in ("initramfs", "kernel"))
         try:
             self.image.write(self.archive)
+            self.kernel.write(unpacked(self.image.kernel.image))
+            self.kernel.flush()
             self.launch()
         except BaseException:
-            self.archive.close()
+            self.close()
             raise
         return self
+
+    def close(self) -> None:
+        self.archive.close()
+        self.kernel.close()
 
     def accelerators(self) -> "List[str]":
         """What to try, in order."""
@@ -101,7 +131,7 @@ class Guest:
         self.port, port = socket.socketpair()
         self.console, console = socket.socketpair()
         with port, console:
-            keep = [self.archive.fileno(), port.fileno(), console.fileno()]
+            keep = [self.kernel.fileno(), self.archive.fileno(), port.fileno(), console.fileno()]
             self.process = subprocess.Popen(
                 self.command(self.kinds[0], *keep), pass_fds=keep,
                 stdin=None if self.on_terminal else subprocess.DEVNULL,
@@ -113,20 +143,20 @@ class Guest:
         self.selector.register(self.console, selectors.EVENT_READ, self.said)
         self.selector.register(self.process.stderr, selectors.EVENT_READ, self.said)
 
-    def command(self, kind: str, initrd: int, port: int, console: int) -> "List[str]":
+    def command(self, kind: str, kernel: int, initrd: int, port: int, console: int) -> "List[str]":
         serial = ["-serial", "mon:stdio"] if self.on_terminal else [
             "-chardev", f"socket,id=console,fd={console}", "-serial", "chardev:console"]
         return [self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc",
                 *ACCEL.get(kind, ["-accel", kind]), "-cpu", "max", "-m", str(self.memory),
                 "-smp", str(1 if kind == "counted" else self.cpus),
-                "-kernel", self.image.kernel.image, "-initrd", f"/proc/self/fd/{initrd}",
+                "-kernel", f"/proc/self/fd/{kernel}", "-initrd", f"/proc/self/fd/{initrd}",
                 "-append", "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic no_timer_check mitigations=off", *serial,
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=port,fd={port}",
                 "-device", "virtserialport,chardev=port"]
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self.archive.close()
+        self.close()
 
     def kill(self) -> None:
         """Ends it from another thread, or before it was begun."""

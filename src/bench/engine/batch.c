@@ -3,23 +3,17 @@
  * there and does not wait for more; but see moderate().
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "bench/engine/calls.h"
 #include "bench/run.h"
 
-/* gcc's analyzer loses sight of what w->engine_own holds once buffers are laid out, and takes it
- * for leaked when the second allocation fails: batch_close() frees it. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
-#endif
-
 struct batch {
 	struct np_batch turns; /* the first: np_batch_turns' */
 	struct mmsghdr *out, *in;
-	struct sockaddr_storage *from; /* of each of `in`; NULL: nobody asks */
+	struct iovec *out_at, *in_at;  /* of each of them */
+	struct sockaddr_storage *from; /* of each of `in` */
 	bool moderates;                /* may wait a moment for more to come */
 	int last;                      /* how many the last call brought */
 };
@@ -67,9 +61,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 static uint32_t
 wanted(const struct np_worker *w, const struct batch *b)
 {
-	uint32_t most = b->turns.most_in;
-
-	return (w->codec & NP_C_PACE) != 0 && w->load.left < most ? w->load.left : most;
+	return (uint32_t)np_paced_row(w, b->turns.most_in);
 }
 
 static int
@@ -79,7 +71,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	uint32_t most = wanted(w, b);
 	int came;
 
-	for (uint32_t i = 0; i < b->turns.most_in && b->from != NULL; i++) {
+	for (uint32_t i = 0; i < b->turns.most_in && w->steps->answers; i++) {
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
 	}
 	if (flags == 0) {
@@ -97,114 +89,67 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
-/* Headers of `count` messages in the buffers of a ring, one in each. NULL: no memory. */
-static struct mmsghdr *
-headers_of(const struct np_ring *ring, uint32_t count)
+/* All that a call can carry. */
+static struct batch
+lay_out(const struct np_plan *p, struct np_room *room)
 {
-	/* The vectors stand behind the headers. */
-	struct mmsghdr *h = calloc(count, sizeof(*h) + sizeof(struct iovec));
-	struct iovec *v = h != NULL ? (struct iovec *)(h + count) : NULL;
-	const struct np_slot *slot = ring->slots;
+	uint32_t out = np_plan_batch(p), in = np_batch_receives_one(p) ? 1 : out;
 
-	for (uint32_t i = 0; i < count && h != NULL; i++, slot = slot->next) {
-		v[i] = (struct iovec){ .iov_base = slot->buf, .iov_len = ring->size };
-		h[i].msg_hdr.msg_iov = &v[i];
-		h[i].msg_hdr.msg_iovlen = 1;
-	}
-	return h;
-}
-
-/* The addresses of those who are answered. */
-static bool
-take_addresses(struct batch *b, uint32_t count)
-{
-	b->from = calloc(count, sizeof(*b->from));
-	for (uint32_t i = 0; i < count && b->from != NULL; i++) {
-		b->turns.in[i].addr = (const struct sockaddr *)&b->from[i];
-		b->in[i].msg_hdr.msg_name = &b->from[i];
-	}
-	return b->from != NULL;
-}
-
-static bool
-take_out(struct np_worker *w, struct batch *b, uint32_t count)
-{
-	const struct np_slot *slot = w->send_ring.slots;
-
-	if (slot == NULL) {
-		return true;
-	}
-	b->turns.most_out = count;
-	b->turns.out = calloc(count, sizeof(*b->turns.out));
-	b->out = headers_of(&w->send_ring, count);
-	for (uint32_t i = 0; i < count && b->turns.out != NULL; i++, slot = slot->next) {
-		b->turns.out[i].buf = slot->buf;
-	}
-	return b->turns.out != NULL && b->out != NULL;
-}
-
-static bool
-take_in(struct np_worker *w, struct batch *b, uint32_t count)
-{
-	const struct np_slot *slot = w->recv_ring.slots;
-
-	if (slot == NULL) {
-		return true;
-	}
-	b->turns.most_in = count;
-	b->turns.in = calloc(count, sizeof(*b->turns.in));
-	b->in = headers_of(&w->recv_ring, count);
-	for (uint32_t i = 0; i < count && b->turns.in != NULL; i++, slot = slot->next) {
-		b->turns.in[i].buf = slot->buf;
-	}
-	return b->turns.in != NULL && b->in != NULL &&
-	       (!w->steps->answers || take_addresses(b, count));
-}
-
-static void
-batch_close(struct np_worker *w)
-{
-	struct batch *b = w->engine_own;
-
-	if (b != NULL) {
-		free(b->turns.out);
-		free(b->turns.in);
-		free(b->out);
-		free(b->in);
-		free(b->from);
-		free(b);
-		w->engine_own = NULL;
-	}
-}
-
-static int
-batch_open(struct np_worker *w, struct np_err *err)
-{
-	const struct np_plan *p = w->run->plan;
-	struct batch *b = calloc(1, sizeof(*b));
-
-	w->engine_own = b;
-	if (b == NULL || !take_out(w, b, p->batch) ||
-	    !take_in(w, b, np_batch_receives_one(p) ? 1 : p->batch)) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for --batch %u", p->batch);
-	}
-	b->turns.calls = &calls;
-	b->moderates = may_moderate(p);
-	return NP_OK;
-}
-
-static uint32_t
-batch_width(const struct np_plan *p)
-{
-	return p->batch;
+	return (struct batch){
+		.turns = { .calls = &calls,
+			   .most_out = out,
+			   .most_in = in,
+			   .out = np_room_take(room, out, sizeof(struct np_outgoing)),
+			   .in = np_room_take(room, in, sizeof(struct np_train)) },
+		.out = np_room_take(room, out, sizeof(struct mmsghdr)),
+		.in = np_room_take(room, in, sizeof(struct mmsghdr)),
+		.out_at = np_room_take(room, out, sizeof(struct iovec)),
+		.in_at = np_room_take(room, in, sizeof(struct iovec)),
+		.from = np_room_take(room, in, sizeof(struct sockaddr_storage)),
+		.moderates = may_moderate(p),
+	};
 }
 
 static uint64_t
 batch_bytes(const struct np_plan *p)
 {
-	size_t each = sizeof(struct np_train) + sizeof(struct mmsghdr) + sizeof(struct iovec);
+	struct np_room room = { .used = sizeof(struct batch) };
 
-	return p->batch * (uint64_t)(2 * each + sizeof(struct sockaddr_storage));
+	(void)lay_out(p, &room);
+	return room.used;
+}
+
+/* A header is of one message, in a buffer of a ring. */
+static void
+point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
+{
+	*v = (struct iovec){ .iov_base = buf, .iov_len = size };
+	h->msg_hdr.msg_iov = v;
+	h->msg_hdr.msg_iovlen = 1;
+}
+
+static int
+batch_open(struct np_worker *w, struct np_err *err)
+{
+	struct np_room room = { .at = w->engine_own, .used = sizeof(struct batch) };
+	struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
+	struct batch *b = w->engine_own;
+
+	(void)err;
+	*b = lay_out(w->run->plan, &room);
+	for (uint32_t i = 0; i < b->turns.most_out && out != NULL; i++, out = out->next) {
+		b->turns.out[i].buf = out->buf;
+		point_at(&b->out[i], &b->out_at[i], out->buf, w->send_ring.size);
+	}
+	for (uint32_t i = 0; i < b->turns.most_in && in != NULL; i++, in = in->next) {
+		b->turns.in[i].buf = in->buf;
+		point_at(&b->in[i], &b->in_at[i], in->buf, w->recv_ring.size);
+		if (w->steps->answers) {
+			b->turns.in[i].addr = (const struct sockaddr *)&b->from[i];
+			b->in[i].msg_hdr.msg_name = &b->from[i];
+		}
+	}
+	return NP_OK;
 }
 
 /* What is there finds that the descriptor is none. */
@@ -227,9 +172,8 @@ const struct np_engine np_engine_batch = {
 	.help = "many datagrams in a call (sendmmsg, recvmmsg; --batch)",
 	.why_not = np_batch_why_not,
 	.lacks = batch_lacks,
-	.width = batch_width,
+	.width = np_plan_batch,
 	.bytes = batch_bytes,
 	.open = batch_open,
-	.close = batch_close,
 	.calls = &np_batch_turns,
 };

@@ -13,7 +13,7 @@ np_calls_drive(struct np_worker *w)
 {
 	const struct np_calls *calls = w->calls;
 	struct np_conn *c = w->conn;
-	enum np_need need = w->goes_on ? c->need : w->steps->first;
+	enum np_need need = w->goes_on ? c->need : np_io_first_need(w, 0);
 
 	while (need != NP_OVER && !np_stopped(&w->stop)) {
 		if (need == NP_SEND) {
@@ -103,21 +103,13 @@ struct taken {
 	uint32_t answers;  /* prepared, in the first places of `out` */
 };
 
-/* `count`, or what the load's burst has left of it. */
-static uint32_t
-within_burst(const struct np_worker *w, uint32_t count)
-{
-	bool paced = (w->codec & NP_C_PACE) != 0;
-
-	return paced && w->load.left < count ? w->load.left : count;
-}
-
-/* A burst was over, and the call has brought more: that has to wait for the next one. */
+/* The load has to be asked, and the call has brought more: that has to wait. */
 static void
 rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
 {
+	/* A mark ends the wait: what a call has brought is answered all the same. */
 	if (t->rest != 0) {
-		np_io_rest(w, c);
+		(void)np_io_rest(w, c, NP_SEND);
 		t->rest = 0;
 	}
 }
@@ -137,7 +129,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 		int left;
 
 		rest_between(w, c, t);
-		left = b->calls->put(w, c, done, within_burst(w, t->answers - done));
+		left = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, t->answers - done));
 		if (left >= 0) {
 			need = have_left(w, c, left);
 			t->rest |= need & NP_REST;
@@ -206,7 +198,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 
 		rest_between(w, c, t);
 		n = next_message(w, b, &buf);
-		need = w->steps->arrived(w, c, buf, n);
+		need = np_io_received(w, c, w->steps, buf, (ssize_t)n);
 		if ((w->codec & NP_C_TOUCH) != 0) {
 			np_codec_touch(w, buf, n);
 		}
@@ -237,8 +229,11 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 	while (b->next < b->came && (!over || w->sequence == NULL)) {
 		const struct np_train *m = &b->in[b->next++];
 
-		over =
-		    w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now) == NP_OVER || over;
+		enum np_need need =
+		    m->bytes > 0 ? w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now)
+				 : w->steps->ended(w, c, 0);
+
+		over = need == NP_OVER || over;
 	}
 	t->need = over ? NP_OVER : NP_RECV;
 }

@@ -55,7 +55,7 @@ np_engine_of(const struct np_plan *p)
 	if (p->near.place.engine != NULL) {
 		return p->near.place.engine;
 	}
-	return engines[p->ramp > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
+	return engines[p->ramp > 0 || p->rate > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
 }
 
 const char *
@@ -63,6 +63,9 @@ np_engine_why_not(const struct np_engine *e, const struct np_plan *p)
 {
 	const char *why = e->why_not(p);
 
+	if (why == NULL && p->rate > 0 && e != &np_engine_epoll && e != &np_engine_spin) {
+		return "it waits for answers before it sends (--rate needs epoll or spin)";
+	}
 	return why == NULL && e->lacks != NULL ? e->lacks() : why;
 }
 
@@ -94,6 +97,15 @@ np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told)
 		}
 	}
 	return false;
+}
+
+void *
+np_room_take(struct np_room *room, size_t count, size_t size)
+{
+	size_t begin = (room->used + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+
+	room->used = begin + count * size;
+	return room->at != NULL ? room->at + begin : NULL;
 }
 
 bool

@@ -30,7 +30,7 @@ struct np_worker;
 	X(BLOCKED, "empty_calls")           /* calls for which the kernel was not ready */         \
 	X(CUT, "segmented_sends")           /* of the first, those that the kernel cuts */         \
 	X(JOINED, "joined_receives")        /* of the third, those of several that it joined */    \
-	X(LENT, "zerocopy_sends")           /* sends without a copy */                             \
+	X(BORROWED, "zerocopy_sends")       /* sends without a copy */                             \
 	X(RELEASED, "zerocopy_completions") /* those of them that the kernel is done with */       \
 	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
 	X(REFUSED, "zerocopy_refused")      /* sends that the kernel would only copy */            \
@@ -45,6 +45,18 @@ enum np_engine_count {
 #undef NP_ENGINE_COUNT
 	    NP_E_COUNTS
 };
+
+/*
+ * Memory that is laid out in parts, one behind the other. Without memory, `at` NULL, it is only
+ * counted what they take: so whoever lays them out also says how much that is.
+ */
+struct np_room {
+	char *at;
+	size_t used;
+};
+
+/* The next part: `count` times `size` bytes, aligned for anything. NULL without memory. */
+void *np_room_take(struct np_room *room, size_t count, size_t size);
 
 struct np_engine {
 	const char *name; /* what --engine takes */
@@ -62,11 +74,11 @@ struct np_engine {
 	uint32_t (*width)(const struct np_plan *p);
 	/* The most workers that a run of this process can have; NULL: any number. */
 	uint32_t (*most)(void);
-	/* Bytes of memory that a worker takes beside its rings; NULL: next to none. */
+	/* Bytes of memory that a worker takes beside its rings, w->engine_own; NULL: none. */
 	uint64_t (*bytes)(const struct np_plan *p);
 	/*
-	 * Take for a worker what it needs, when the side's setup is done. What it has taken is
-	 * w->engine_own, which close gives back: safe where there is none, and twice. NULL.
+	 * Lay out that memory, which is zeroed, and take what else a worker needs, when the side's
+	 * setup is done. Close gives the latter back: safe where there is none. NULL.
 	 */
 	int (*open)(struct np_worker *w, struct np_err *err);
 	void (*close)(struct np_worker *w);
@@ -75,7 +87,7 @@ struct np_engine {
 	/* Behind the side's finish: nothing is to be left in the kernel. NULL: nothing is. */
 	void (*finish)(struct np_worker *w);
 	/* Its sockets' error queues have news all the time: POLLERR means nothing. */
-	bool lends;
+	bool borrows;
 	/*
 	 * How messages cross, several a call: calls of one connection block, and many wait for
 	 * events. NULL: one message a call, by `run`.

@@ -3,29 +3,37 @@
  * (epoll(7), level-triggered). In steady state a transaction costs a receive, a send and its share
  * of a wait; interest is changed only where a send falls short.
  *
+ * The engine `spin` is the same without the waiting.
+ *
  * In connection tests each call is tried at once, and the kernel is asked to tell of a connection
  * only where that blocks: one that is made, or has a request, by then is never waited for.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
+#include "bench/ids.h"
+#include "bench/open.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
 enum {
-	BATCH = 256,    /* events of one wait */
-	TURN = 8,       /* calls in a row for one connection, before others have theirs */
-	WAITS = 4096,   /* bytes of a response that a socket surely holds until it is closed */
-	NONE = -1,      /* no connection's number */
-	COMING = 64,    /* connections of a ramp that are looked at together */
-	LOOK_NS = 50000 /* between two looks at those, while others are driven */
+	BATCH = 256,     /* events of one wait */
+	TURN = 8,        /* calls in a row for one connection, before others have theirs */
+	WAITS = 4096,    /* bytes of a response that a socket surely holds until it is closed */
+	NONE = -1,       /* no connection's number */
+	COMING = 64,     /* connections of a ramp that are looked at together */
+	LOOK_NS = 50000, /* between two looks at those, while others are driven */
+	ROUNDS = 64,     /* of all connections, between two looks at the clock of who never waits */
+	IDLE_MS = 1000   /* without a message, before such a thread of a passive end sleeps */
 };
 
 struct loop {
@@ -34,10 +42,7 @@ struct loop {
 	uint32_t live; /* connections that are not over */
 	uint32_t open; /* in connection tests: those that are there */
 	const struct np_slot *out, *in;
-	bool holds;       /* sends are held back */
-	uint64_t held_ns; /* since when they are */
-	uint64_t due_ns;  /* when some of those held back may begin; 0: none is held back */
-	uint32_t next;    /* whose turn it is then */
+	uint32_t next;    /* whose turn it is when operations that the load holds may begin */
 	uint64_t look_ns; /* when connections are looked at for those that wait too long */
 
 	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
@@ -53,29 +58,38 @@ struct loop {
 	int coming_fd;      /* epoll(7), which the other one waits for; -1: none */
 	uint32_t coming;    /* how many */
 	uint64_t looked_ns; /* when it was looked for their events */
+	/* An open loop's: */
+	int timer_fd;      /* a clock's, for what is due next; -1: none */
+	uint64_t timer_ns; /* when it tells */
+	bool is_near;      /* what is due next is not worth a wait */
+	bool drains;       /* nothing is due any more */
+	/* A thread that never waits: */
+	bool spins;
+	uint32_t rounds;   /* up to ROUNDS */
+	uint64_t moved;    /* bytes and transactions, at the last look */
+	uint64_t moved_ns; /* when some had, by the looks; 0: nothing yet */
 };
 
-static int
-add(const struct loop *l, int fd, uint32_t events, void *of)
+/* Ask for the events of a descriptor, or for others, or no more for any. The kernel may refuse. */
+static void
+control(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *of)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = of };
 
-	return epoll_ctl(l->fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
+	if (epoll_ctl(epoll_fd, op, fd, &ev) != 0) {
+		l->w->error = errno;
+		l->live = 0;
+	}
 }
 
 static void
 wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = c };
 	int op = c->waits_for == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
-	if (c->waits_for == events) {
-		return;
-	}
-	c->waits_for = events;
-	if (epoll_ctl(l->fd, op, c->fd, &ev) != 0) {
-		l->w->error = errno;
-		l->live = 0;
+	if (c->waits_for != events && !l->spins) {
+		c->waits_for = events;
+		control(l, l->fd, op, c->fd, events, c);
 	}
 }
 
@@ -101,36 +115,37 @@ end_one(struct loop *l, struct np_conn *c)
 	}
 }
 
-/* A burst is over: nothing is sent before the next one is due. Who receives waits with all. */
-static void
-rest(struct loop *l, struct np_conn *c)
-{
-	struct np_worker *w = l->w;
-	uint64_t now, due;
-
-	if ((c->need & ~(unsigned)NP_REST) != l->begins) {
-		np_io_rest(w, c);
-		return;
-	}
-	now = np_now();
-	due = np_load_due(&w->load, now);
-	l->held_ns = l->holds ? l->held_ns : now;
-	l->holds = l->holds || due != 0;
-	l->due_ns = due != 0 ? due : l->due_ns;
-}
-
+/*
+ * Does the load hold its next operation? A leader's connections wait for their turn, behind those
+ * that wait already; who never waits gives each of them its turn anyway. A follower sleeps with all
+ * of them.
+ */
 static bool
 is_held(struct loop *l, struct np_conn *c)
 {
-	if ((c->need & NP_REST) != 0 && l->w->load.is_spent) {
-		rest(l, c);
-	}
-	c->need &= ~(unsigned)NP_REST;
-	if (c->need != l->begins || !l->holds) {
+	if ((c->need & NP_REST) == 0) {
 		return false;
 	}
-	c->need |= NP_REST;
-	return true;
+	if (l->begins != NP_OVER) {
+		return (!l->spins && l->w->load.holds) || !np_io_begins(l->w, c);
+	}
+	c->need = np_io_rest(l->w, c, c->need);
+	return (c->need & NP_REST) != 0;
+}
+
+/*
+ * The next connection of a ramp that is waiting, as np_steps.open. Another worker has closed the
+ * listener (EINVAL), where the test is over.
+ */
+static int
+take_next(const struct loop *l)
+{
+	int fd = np_endpoint_take(l->w->run, SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		return fd;
+	}
+	return errno == EINVAL ? -EAGAIN : errno == ECONNABORTED ? -EINTR : -errno;
 }
 
 /*
@@ -151,7 +166,7 @@ open_next(struct loop *l, struct np_conn *c)
 			c->need = NP_OVER; /* those that are under way are the last ones */
 			return true;
 		}
-		fd = w->steps->open(w, SOCK_NONBLOCK);
+		fd = w->steps->open != NULL ? w->steps->open(w, SOCK_NONBLOCK) : take_next(l);
 		if (fd < 0) {
 			l->accepted_all = fd == -EAGAIN;
 			errno = -fd;
@@ -166,7 +181,11 @@ open_next(struct loop *l, struct np_conn *c)
 	    (c->transactions == 0 || w->run->plan->no_control)) {
 		return false;
 	}
-	c->need = w->steps->opened(w, c);
+	if (w->steps->open == NULL) {
+		np_ramp_up(w, c);
+	} else {
+		c->need = w->steps->opened(w, c);
+	}
 	return true;
 }
 
@@ -179,53 +198,102 @@ close_one(struct loop *l, struct np_conn *c)
 	l->open--;
 	l->has_closed = false;
 	c->need = l->w->steps->closed(l->w, c);
-	return true;
-}
-
-/* The next connection of a ramp that is waiting. */
-static bool
-take_next(struct loop *l, struct np_conn *c)
-{
-	struct np_worker *w = l->w;
-	int fd = np_endpoint_take(w->run, SOCK_NONBLOCK);
-
-	if (fd >= 0) {
-		c->fd = fd;
-		c->waits_for = 0;
-		np_ramp_up(w, c);
-		return true;
-	}
-	/* Another worker has closed the listener (EINVAL), where the test is over. */
-	l->accepted_all = errno == EAGAIN || errno == EINVAL;
-	if (!l->accepted_all && errno != EINTR && errno != ECONNABORTED) {
-		w->error = errno;
-		l->live = 0;
-	}
-	c->need = NP_OPEN | NP_BLOCKED;
-	return true;
+	return l->w->open == NULL; /* whose next one is due by the clock */
 }
 
 /* What only connection tests need, and a ramp. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
 {
-	char byte;
-	ssize_t n;
-
 	switch ((int)c->need) {
 	case NP_OPEN:
-		return l->w->steps->open != NULL ? open_next(l, c) : take_next(l, c);
+		return open_next(l, c);
 	case NP_SHUT:
 		shutdown(c->fd, SHUT_WR);
 		c->need = NP_AWAIT;
 		return false;
 	case NP_AWAIT:
-		n = l->has_closed ? 0 : np_sys_recv(c->fd, &byte, 1);
-		c->need = n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(l->w, c, NP_AWAIT);
+		c->need = l->has_closed ? NP_CLOSE : np_io_await_close(l->w, c);
 		return true;
 	default:
 		return close_one(l, c);
 	}
+}
+
+static uint64_t
+in_flight(const struct np_worker *w, const struct np_conn *c)
+{
+	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
+}
+
+/*
+ * A send has found no room. While responses are under way they are received: a far end that can't
+ * get rid of one would never make room. Returns true if there may be one.
+ */
+static bool
+put_aside(const struct np_worker *w, struct np_conn *c)
+{
+	if (in_flight(w, c) == 0 || c->is_aside) {
+		return false;
+	}
+	c->is_aside = true;
+	c->aside_part = c->part;
+	c->aside_since_ns = c->since_ns;
+	c->need = NP_RECV;
+	c->part = 0;
+	return true;
+}
+
+/* Back to what was put aside, unless a response is there in part. */
+static void
+take_back(struct np_conn *c)
+{
+	if (!c->is_aside || (c->need & NP_PART) != 0) {
+		return;
+	}
+	c->is_aside = false;
+	if (c->need != NP_OVER) {
+		/* What has been begun is not held. */
+		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_REST);
+		c->part = c->aside_part;
+		c->since_ns = c->aside_since_ns;
+	}
+}
+
+/* The kernel is not ready for the last call. Returns true if another one may do. */
+static __attribute__((noinline)) bool
+is_blocked(const struct loop *l, struct np_conn *c)
+{
+	c->need &= ~(unsigned)NP_BLOCKED;
+	if (!l->spins && l->w->open == NULL) {
+		return false;
+	}
+	l->w->engine_count[NP_E_BLOCKED]++;
+	if ((c->need & NP_SEND) != 0) {
+		return put_aside(l->w, c);
+	}
+	take_back(c);
+	return false;
+}
+
+/* Whom to answer is forgotten when something else is received. */
+static bool
+keeps_asker(const struct np_worker *w, enum np_need need)
+{
+	return need == NP_SEND && w->steps->answers && w->from != NULL;
+}
+
+/* Needs that are rarely had. */
+static __attribute__((noinline)) bool
+other_call(struct loop *l, struct np_conn *c)
+{
+	enum np_need need = c->need;
+
+	c->need = np_io_other(l->w, c, need, (need & NP_SEND) != 0 ? l->out : l->in);
+	if ((need & NP_RECV) != 0 && (c->need & NP_BLOCKED) == 0) {
+		take_back(c);
+	}
+	return c->need != NP_RECV;
 }
 
 /* One call. Returns false when the kernel, or the far end, is to be waited for. */
@@ -241,23 +309,21 @@ one_call(struct loop *l, struct np_conn *c)
 		return need == NP_RECV || c->need != NP_RECV;
 	}
 	if (need == NP_SEND) {
-		n = np_io_send(w, c, l->out->buf, w->steps->sends_file);
+		n = np_io_send(w, c, l->out->buf);
 		l->out = l->out->next;
-		c->need = n >= 0 ? w->steps->sent(w, c, (size_t)n) : np_io_failed(w, c, need);
+		c->need = np_io_sent(w, c, w->steps, n);
 		return c->need != NP_RECV;
 	}
 	if (need == NP_RECV) {
 		n = np_io_recv(w, c, l->in->buf, w->steps->answers);
-		c->need = n >= 0 ? w->steps->arrived(w, c, l->in->buf, (size_t)n)
-				 : np_io_failed(w, c, need);
+		c->need = np_io_received(w, c, w->steps, l->in->buf, n);
 		l->in = l->in->next;
+		if (__builtin_expect(c->is_aside, 0) && n >= 0) {
+			take_back(c);
+		}
 		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
 	}
-	if (need >= NP_OPEN && need <= NP_CLOSE) {
-		return connection_call(l, c);
-	}
-	c->need = np_io_other(w, c, need, (need & NP_SEND) != 0 ? l->out : l->in);
-	return c->need != NP_RECV;
+	return need >= NP_OPEN && need <= NP_CLOSE ? connection_call(l, c) : other_call(l, c);
 }
 
 /* The events that a connection waits for. */
@@ -272,6 +338,9 @@ events_of(const struct loop *l, const struct np_conn *c)
 	case NP_AWAIT:
 		return l->to_read;
 	default:
+		if (l->w->open != NULL) {
+			return EPOLLIN | EPOLLOUT;
+		}
 		return l->hears_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
 	}
 }
@@ -280,16 +349,11 @@ events_of(const struct loop *l, const struct np_conn *c)
 static void
 listen_to(struct loop *l, bool wanted)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = l };
 	int op = wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
 
-	if (l->listens == wanted) {
-		return;
-	}
-	l->listens = wanted;
-	if (epoll_ctl(l->fd, op, l->w->run->end.listen_fd, &ev) != 0) {
-		l->w->error = errno;
-		l->live = 0;
+	if (l->listens != wanted) {
+		l->listens = wanted;
+		control(l, l->fd, op, l->w->run->end.listen_fd, EPOLLIN | EPOLLEXCLUSIVE, l);
 	}
 }
 
@@ -306,15 +370,16 @@ wait_in_line(struct loop *l, struct np_conn *c)
 static bool
 is_due(const struct loop *l, const struct np_conn *c)
 {
-	return c->fd < 0 && l->begins == NP_OPEN && !np_stopped(&l->w->stop);
+	return c->fd < 0 && l->begins == NP_OPEN && l->w->open == NULL && !np_stopped(&l->w->stop);
 }
 
 /* Is it another's turn after `calls` calls? The next wait tells whether one is to be accepted. */
 static bool
 has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
 {
-	return calls >= TURN ? !is_due(l, c)
-			     : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
+	return calls >= TURN
+		   ? !is_due(l, c) && (!keeps_asker(l->w, c->need) || np_stopped(&l->w->stop))
+		   : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
 /* As many calls as can be made now, and are this connection's turn. */
@@ -329,14 +394,21 @@ advance(struct loop *l, struct np_conn *c)
 			}
 			return;
 		}
-		if (!one_call(l, c) || (c->need & NP_BLOCKED) != 0) {
+		bool may_go_on = one_call(l, c);
+
+		if ((c->need & NP_BLOCKED) != 0) {
+			may_go_on = is_blocked(l, c);
+		}
+		if (!may_go_on) {
 			break;
 		}
 	}
-	c->need &= ~(unsigned)NP_BLOCKED;
 	if (c->need == NP_OVER) {
 		end_one(l, c);
 		return;
+	}
+	if (l->spins) {
+		return; /* until its next turn */
 	}
 	if (c->fd >= 0) {
 		wait_for(l, c, events_of(l, c));
@@ -376,22 +448,6 @@ end_coming(struct loop *l)
 	}
 	l->coming_fd = -1;
 	l->coming = 0;
-}
-
-static void
-begin_coming(struct loop *l)
-{
-	int rc;
-
-	l->coming_fd = l->w->ramp != NULL ? epoll_create1(EPOLL_CLOEXEC) : -1;
-	if (l->w->ramp == NULL) {
-		return;
-	}
-	rc = l->coming_fd >= 0 ? add(l, l->coming_fd, EPOLLIN, &l->coming_fd) : -errno;
-	if (rc != 0) {
-		l->w->error = -rc;
-		l->live = 0;
-	}
 }
 
 /*
@@ -436,15 +492,11 @@ end_ramp(struct loop *l)
 static void
 await_one(struct loop *l, struct np_conn *c)
 {
-	struct epoll_event ev = { .events = EPOLLOUT, .data.ptr = c };
-
 	if (c->need == NP_OVER) {
 		drop_one(l, c);
-	} else if (epoll_ctl(l->coming_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0) {
-		l->coming++;
 	} else {
-		l->w->error = errno;
-		l->live = 0;
+		l->coming++;
+		control(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
 	}
 }
 
@@ -489,32 +541,37 @@ keep_ramp(struct loop *l)
 	}
 }
 
-/*
- * A burst may begin: some of those that were held back, each in its turn. The wait is no part of
- * what they do.
- */
+/* The load lets some of those that it holds begin, each in its turn. */
 static void
-resume(struct loop *l, uint64_t now)
+resume(struct loop *l)
+{
+	struct np_conn *c;
+
+	for (uint32_t i = 0; l->live > 0 && (c = np_io_next_held(l->w, &l->next, &i)) != NULL;) {
+		advance(l, c);
+	}
+}
+
+/* What is due of an open loop, whose clock is set for what comes next: timerfd(2) has no slack. */
+static void
+keep_open(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	uint32_t left = w->load.burst;
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+	struct np_conn *c;
+	uint64_t wake;
 
-	w->paced_ns += l->holds ? now - l->held_ns : 0;
-	l->holds = false;
-	l->due_ns = 0;
-	for (uint32_t i = 0; i < w->conns && !l->holds && l->live > 0; i++) {
-		struct np_conn *c = &w->conn[l->next];
-
-		if ((c->need & NP_REST) != 0 && left-- == 0) {
-			l->due_ns = w->load.due_ns; /* the others wait for the next one */
-			return;
-		}
-		l->next = l->next + 1 < w->conns ? l->next + 1 : 0;
-		if ((c->need & NP_REST) != 0) {
-			c->need &= ~(unsigned)NP_REST;
-			c->since_ns = now;
-			advance(l, c);
-		}
+	for (int i = 0; i < BATCH && l->live > 0 && (c = np_open_begin(w, &l->next)) != NULL; i++) {
+		advance(l, c);
+	}
+	wake = np_open_wake(w);
+	l->is_near = wake <= w->open->looked_ns;
+	if (l->timer_fd >= 0 && !l->is_near && wake != l->timer_ns) {
+		l->timer_ns = wake;
+		wake = wake != UINT64_MAX ? wake : 0; /* never */
+		at.it_value.tv_sec = (time_t)(wake / NP_SEC);
+		at.it_value.tv_nsec = (long)(wake % NP_SEC);
+		timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	}
 }
 
@@ -529,7 +586,8 @@ look_for_late(struct loop *l, uint64_t now)
 		struct np_conn *c = &w->conn[i];
 
 		/* Some may have been sent since `now`. */
-		if (c->need == NP_RECV && now >= c->since_ns + w->patience_ns) {
+		if (c->need == NP_RECV && !c->is_aside &&
+		    (w->open != NULL || now >= c->since_ns + w->patience_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
 			advance(l, c);
 		}
@@ -540,7 +598,7 @@ look_for_late(struct loop *l, uint64_t now)
 static int
 time_left(const struct loop *l, uint64_t now)
 {
-	uint64_t next = l->due_ns != 0 ? l->due_ns : UINT64_MAX;
+	uint64_t next = l->w->load.holds ? l->w->load.due_ns : UINT64_MAX;
 
 	if (l->w->patience_ns > 0 && l->look_ns < next) {
 		next = l->look_ns;
@@ -579,15 +637,21 @@ static void
 turn(struct loop *l)
 {
 	struct epoll_event events[BATCH];
-	bool timed = l->due_ns != 0 || l->w->patience_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
+	bool timed = l->w->load.holds || l->w->patience_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
-	int n = epoll_wait(l->fd, events, BATCH, time_left(l, now));
+	int n = epoll_wait(l->fd, events, BATCH,
+			   l->is_near  ? 0
+			   : l->drains ? 1
+				       : time_left(l, now));
 
 	for (int i = 0; i < n && l->live > 0; i++) {
 		take_event(l, &events[i]);
 		if (l->coming_fd >= 0) {
 			keep_ramp(l);
 		}
+	}
+	if (l->w->open != NULL) {
+		keep_open(l);
 	}
 	if (!timed) {
 		return;
@@ -596,11 +660,98 @@ turn(struct loop *l)
 		keep_ramp(l);
 	}
 	now = np_now();
-	if (l->due_ns != 0 && now >= l->due_ns) {
-		resume(l, now);
+	if (l->w->load.holds && now >= l->w->load.due_ns) {
+		resume(l);
 	}
-	if (l->w->patience_ns > 0 && now >= l->look_ns) {
+	if (l->w->patience_ns > 0 && now >= l->look_ns && !l->drains) {
 		look_for_late(l, now);
+	}
+}
+
+/* What a connection of a thread that falls asleep waits for. */
+static uint32_t
+events_asleep(const struct loop *l, const struct np_conn *c)
+{
+	if ((c->need & NP_REST) != 0) {
+		return EPOLLONESHOT; /* until it is due */
+	}
+	if ((c->need & NP_SEND) != 0) {
+		return in_flight(l->w, c) > 0 ? EPOLLIN | EPOLLOUT : EPOLLOUT;
+	}
+	return c->is_aside ? EPOLLIN | EPOLLOUT : EPOLLIN;
+}
+
+/*
+ * Nothing has moved for a while: whose time that is may be anybody's. In the millisecond before
+ * something is due it is awake.
+ */
+static void
+fall_asleep(struct loop *l)
+{
+	struct np_worker *w = l->w;
+	int left_ms = time_left(l, np_now());
+	struct epoll_event event;
+
+	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (c->need != NP_OVER) {
+			control(l, l->fd, EPOLL_CTL_ADD, c->fd, events_asleep(l, c), c);
+		}
+	}
+	epoll_wait(l->fd, &event, 1, left_ms > 0 ? left_ms - 1 : left_ms);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		epoll_ctl(l->fd, EPOLL_CTL_DEL, w->conn[i].fd, NULL);
+	}
+	l->moved_ns = np_now();
+}
+
+/* What is to be looked at, but not in each round of a thread that never waits. */
+static void
+look(struct loop *l)
+{
+	struct np_worker *w = l->w;
+	bool is_passive = !w->run->plan->active;
+	uint64_t now, moved;
+
+	l->rounds = 0;
+	if (!is_passive && w->patience_ns == 0) {
+		return;
+	}
+	now = np_now();
+	moved = np_seen(&w->count->sent) + np_seen(&w->count->received) +
+		np_seen(&w->count->transactions);
+	if (l->moved != moved) {
+		l->moved = moved;
+		l->moved_ns = now;
+	} else if (is_passive && now - l->moved_ns >= IDLE_MS * NP_MSEC && l->live > 0) {
+		fall_asleep(l);
+	}
+	if (w->patience_ns > 0 && now >= l->look_ns) {
+		look_for_late(l, now);
+	}
+}
+
+/*
+ * A round of a thread that never waits: all connections try. The passive end serves strangers, so
+ * it sleeps until the first message, and when nothing has moved for IDLE_MS. There may be fewer
+ * processors than such threads.
+ */
+static void
+spin(struct loop *l)
+{
+	struct np_worker *w = l->w;
+
+	for (uint32_t i = 0; i < w->conns && l->live > 0 && !np_stopped(&w->stop); i++) {
+		if (w->conn[i].need != NP_OVER) {
+			advance(l, &w->conn[i]);
+		}
+	}
+	if (w->open != NULL) {
+		keep_open(l);
+	}
+	if (++l->rounds == ROUNDS) {
+		look(l);
 	}
 }
 
@@ -648,37 +799,58 @@ static enum np_need
 first_need(const struct np_worker *w, uint32_t number)
 {
 	const struct np_plan *p = w->run->plan;
-	enum np_need first = np_io_first_need(w, number);
-	bool rests = p->role == NP_LEAD && w->load.burst > 0 && first != NP_OVER;
 
 	if (p->ramp > 0) {
 		return p->active ? NP_CONNECT : NP_OPEN;
 	}
-	return rests ? first | NP_REST : first;
+	return np_io_first_need(w, number);
+}
+
+static int
+new_epoll(struct loop *l)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0) {
+		l->w->error = errno;
+	}
+	return fd;
 }
 
 /* All that is asked of the kernel, as it is before the first turn. */
-static int
+static void
 begin(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	bool paced = l->begins != NP_OVER && w->load.burst > 0;
-	int rc = add(l, w->stop.wake_fd, EPOLLIN, NULL);
 
-	begin_coming(l);
+	l->fd = new_epoll(l);
+	l->coming_fd = w->ramp != NULL ? new_epoll(l) : -1;
+	if (w->error == 0 && !l->drains) {
+		control(l, l->fd, EPOLL_CTL_ADD, w->stop.wake_fd, EPOLLIN, NULL);
+	}
+	if (w->error == 0 && l->coming_fd >= 0) {
+		control(l, l->fd, EPOLL_CTL_ADD, l->coming_fd, EPOLLIN, &l->coming_fd);
+	}
+	if (w->error == 0 && w->open != NULL && !l->spins) {
+		l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+		if (l->timer_fd < 0) {
+			w->error = errno;
+		} else {
+			control(l, l->fd, EPOLL_CTL_ADD, l->timer_fd, EPOLLIN, NULL);
+		}
+	}
 	if (l->begins != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
 	    w->run->end.listen_fd >= 0) {
 		np_sock_unblock(w->run->end.listen_fd);
 	}
 	/* Of those that wait in a line the first one is the last to join. */
-	for (uint32_t i = w->conns; i-- > 0 && rc == 0 && w->error == 0;) {
+	for (uint32_t i = w->conns; i-- > 0 && w->error == 0;) {
 		if (!w->goes_on) {
 			w->conn[i].need = first_need(w, i);
 		}
 		begin_one(l, &w->conn[i]);
 	}
-	l->due_ns = paced ? 1 : 0; /* the first burst is */
-	return rc;
+	l->live = w->error == 0 ? l->live : 0;
 }
 
 /* The turns of those that need not wait. */
@@ -694,6 +866,10 @@ start(struct loop *l)
 			advance(l, c);
 		}
 	}
+	resume(l);
+	if (w->open != NULL) {
+		keep_open(l);
+	}
 }
 
 /* The controller can't watch connections that come while it waits. */
@@ -706,25 +882,30 @@ hears_end(const struct np_worker *w)
 }
 
 static int
-epoll_run(struct np_worker *w)
+run(struct np_worker *w)
 {
+	bool drains = w->open != NULL && w->open->until_ns != 0;
 	struct loop l = { .w = w,
-			  .fd = epoll_create1(EPOLL_CLOEXEC),
+			  .drains = drains,
+			  .spins = np_engine_of(w->run->plan)->spins && !drains,
+			  .moved_ns = w->goes_on ? np_now() : 0,
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
 			  .look_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .to_read = to_read(w),
 			  .hears_end = hears_end(w),
-			  .coming_fd = -1,
+			  .timer_fd = -1,
 			  .free = (uint32_t)NONE };
-	int rc = l.fd >= 0 ? begin(&l) : -errno;
 
-	if (rc == 0) {
-		start(&l);
-	}
-	while (rc == 0 && l.live > 0 && !np_stopped(&w->stop)) {
-		turn(&l);
+	begin(&l);
+	start(&l);
+	while (l.live > 0 && (drains ? np_open_waits(w) : !np_stopped(&w->stop))) {
+		if (l.spins) {
+			spin(&l);
+		} else {
+			turn(&l);
+		}
 		if (l.ramp_ends) {
 			end_ramp(&l);
 		}
@@ -732,11 +913,15 @@ epoll_run(struct np_worker *w)
 			np_sampler_answer(w);
 		}
 	}
+	np_load_pause(&w->load, np_now());
 	end_coming(&l);
+	if (l.timer_fd >= 0) {
+		close(l.timer_fd);
+	}
 	if (l.fd >= 0) {
 		close(l.fd);
 	}
-	return rc != 0 ? rc : -w->error;
+	return -w->error;
 }
 
 static const char *
@@ -756,5 +941,5 @@ const struct np_engine np_engine_epoll = {
 	.help = "waits for events; many connections for each worker",
 	.compares = true,
 	.why_not = why_not,
-	.run = epoll_run,
+	.run = run,
 };

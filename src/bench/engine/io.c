@@ -8,8 +8,12 @@
 #include "bench/engine/calls.h"
 #include "bench/run.h"
 
-void
-np_io_wait_for_room(const struct np_worker *w, int fd)
+/*
+ * Whom to answer is known until something else is received: a socket that does not block is waited
+ * for all the same, until there is room or the worker is told to stop.
+ */
+static void
+wait_for_room(const struct np_worker *w, int fd)
 {
 	struct pollfd p[2] = {
 		{ .fd = fd, .events = POLLOUT },
@@ -47,7 +51,10 @@ np_io_first_need(const struct np_worker *w, uint32_t number)
 	const struct np_plan *p = w->run->plan;
 	bool leads = p->role == NP_LEAD;
 
-	return leads && p->pattern->transactions && number >= w->budget ? NP_OVER : w->steps->first;
+	if (leads && p->pattern->transactions && number >= w->budget) {
+		return NP_OVER;
+	}
+	return leads && (w->codec & NP_C_PACE) != 0 ? w->steps->first | NP_REST : w->steps->first;
 }
 
 /*
@@ -104,21 +111,37 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	int error = errno;
 
 	if (need == NP_SEND && error == EAGAIN && w->steps->answers && w->from != NULL) {
-		np_io_wait_for_room(w, c->fd);
+		wait_for_room(w, c->fd);
 		return need;
+	}
+	if (error == EAGAIN) {
+		return need | NP_BLOCKED;
 	}
 	what = need & ~(unsigned)NP_PART;
 	if (np_io_is_news(w, c, what, error)) {
 		return need;
 	}
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
-		return what == NP_AWAIT ? NP_CLOSE : w->steps->arrived(w, c, "", 0);
+		return what == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);
 	}
 	if (what == NP_SEND && np_run_sends_again(w->run, c->fd, error)) {
 		return need;
 	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, error)
 					: np_step_failed(w, c, need, error);
+}
+
+/* A part of a response or a request becomes one with the rest, where nothing gets lost. */
+enum np_need
+np_io_no_message(struct np_worker *w, struct np_conn *c)
+{
+	size_t n = c->part;
+
+	if (n == 0 || !np_delivers(w->run->plan->transport)) {
+		c->part = 0;
+		return w->steps->ended(w, c, n);
+	}
+	return NP_RECV | NP_PART;
 }
 
 /*
@@ -168,7 +191,7 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 		return np_io_failed(w, c, NP_RECV | NP_PART);
 	}
 	if (n == 0) {
-		return w->steps->arrived(w, c, buf, 0);
+		return w->steps->ended(w, c, 0);
 	}
 	w->more++;
 	c->part += (size_t)n;
@@ -179,20 +202,62 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->arrived(w, c, buf, w->whole);
 }
 
-void
-np_io_rest(struct np_worker *w, struct np_conn *c)
+/* A connection that is over has waited for its interval's end, and begins nothing. */
+static enum np_need
+begun(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 {
-	if (np_load_rest(w)) {
-		c->since_ns = np_now();
+	need &= ~(unsigned)NP_REST;
+	w->load.left += need == NP_OVER;
+	c->since_ns = now;
+	return need;
+}
+
+enum np_need
+np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need)
+{
+	return np_load_rest(w) ? begun(w, c, need, np_now()) : need;
+}
+
+bool
+np_io_begins(struct np_worker *w, struct np_conn *c)
+{
+	uint64_t now = np_now();
+
+	if (!np_load_may(&w->load, now)) {
+		return false;
 	}
+	c->need = begun(w, c, c->need, now);
+	return true;
+}
+
+struct np_conn *
+np_io_next_held(struct np_worker *w, uint32_t *turn, uint32_t *begun)
+{
+	if (++*begun > w->conns + 1) {
+		np_load_some_wait(&w->load, np_now());
+		return NULL;
+	}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[*turn];
+		bool is_held = (c->need & NP_REST) != 0;
+
+		if (is_held && !np_io_begins(w, c)) {
+			return NULL;
+		}
+		*turn = *turn + 1 < w->conns ? *turn + 1 : 0;
+		if (is_held) {
+			return c;
+		}
+	}
+	np_load_nobody_waits(&w->load, np_now());
+	return NULL;
 }
 
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot)
 {
 	if ((need & NP_REST) != 0) {
-		np_io_rest(w, c);
-		return need & ~(unsigned)NP_REST;
+		return np_io_rest(w, c, need);
 	}
 	if ((need & NP_BLOCKED) != 0) {
 		w->error = EAGAIN; /* from a call that blocks: it is no wait for the kernel */

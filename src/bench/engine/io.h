@@ -10,29 +10,15 @@
 #include "bench/engine/syscall.h"
 #include "bench/worker.h"
 
-/* A file is sent again and again from its start. One that has become shorter is an error. */
 NP_LOOP_BODY ssize_t
-np_io_send_file(struct np_worker *w, struct np_conn *c)
+np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
-	ssize_t n = np_sys_sendfile(c->fd, w->file_fd, &w->file_at, w->send_size);
-
-	if (__builtin_expect(n == 0, 0)) {
-		errno = EIO;
-		return -1;
-	}
-	if (__builtin_expect(w->file_at > w->file_last, 0)) {
-		w->file_at = 0;
-	}
-	return n;
-}
-
-NP_LOOP_BODY ssize_t
-np_io_send(struct np_worker *w, struct np_conn *c, char *buf, const bool sends_file)
-{
-	if (sends_file) {
-		return np_io_send_file(w, c);
-	}
 	if (__builtin_expect((w->codec & (NP_C_SENDS | NP_C_ID)) != 0, 0)) {
+		if ((w->codec & NP_C_FILE) != 0) {
+			ssize_t n = np_sys_sendfile(c->fd, w->file_fd, &w->file_at, w->send_size);
+
+			return n > 0 && w->file_at <= w->file_last ? n : np_codec_file_ends(w, n);
+		}
 		if ((w->codec & NP_C_SENDS) != 0) {
 			return np_codec_send(w, c, buf);
 		}
@@ -55,6 +41,44 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 			       answers ? &w->from_len : NULL);
 }
 
+/* What was needed failed with errno. NP_BLOCKED: the kernel is not ready for it. */
+enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
+
+/* A receive has brought c->part bytes: part of a message, or what is none. What is needed next. */
+enum np_need np_io_no_message(struct np_worker *w, struct np_conn *c);
+
+/*
+ * What a send has returned, and the step of it. It looks at errors first: as the call does, so that
+ * the compiler makes one comparison of the two.
+ */
+NP_LOOP_BODY enum np_need
+np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const s, ssize_t n)
+{
+	if (__builtin_expect(n < 0, 0)) {
+		return np_io_failed(w, c, NP_SEND);
+	}
+	if (!s->takes_parts && __builtin_expect((size_t)n < w->send_size, 0)) {
+		c->part = (size_t)n;
+		return NP_SEND | NP_PART;
+	}
+	return s->sent(w, c, (size_t)n);
+}
+
+/* The same of a receive. */
+NP_LOOP_BODY enum np_need
+np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
+	       const char *buf, ssize_t n)
+{
+	if (__builtin_expect(n < 0, 0)) {
+		return np_io_failed(w, c, NP_RECV);
+	}
+	if (__builtin_expect((size_t)n < w->whole, 0)) {
+		c->part = (size_t)n;
+		return np_io_no_message(w, c);
+	}
+	return s->arrived(w, c, buf, (size_t)n);
+}
+
 /*
  * The needs that are rarely had: to rest, to throw away what waits, the rest of a message to or
  * from that buffer. Returns what is needed next.
@@ -63,13 +87,24 @@ enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
 /*
- * Whom to answer is known until something else is received: a socket that does not block is waited
- * for all the same, until there is room or the worker is told to stop.
+ * A need with NP_REST: sleep until the load lets its operation begin, which is no part of what the
+ * connection does. Returns the need, with NP_REST if the worker was told to leave its loop.
  */
-void np_io_wait_for_room(const struct np_worker *w, int fd);
+enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/* Sleep until the load's next burst is due, which is no part of what the connection does. */
-void np_io_rest(struct np_worker *w, struct np_conn *c);
+/*
+ * The same without sleeping, of a connection that needs NP_REST: true, and its next operation has
+ * begun. False: not before w->load.due_ns.
+ */
+bool np_io_begins(struct np_worker *w, struct np_conn *c);
+
+/*
+ * Of the connections that need NP_REST, the next one whose operation may begin, from *turn on;
+ * *begun, 0 at first, counts them. NULL: there is none, or not before w->load.due_ns. Where the
+ * load lets them begin faster than they are driven, that is now, after a look at what else there
+ * is. While w->load.holds, who else asks waits behind them.
+ */
+struct np_conn *np_io_next_held(struct np_worker *w, uint32_t *turn, uint32_t *begun);
 
 /*
  * Without waiting, the next message that is still in the socket, or that has been received and that
@@ -77,7 +112,7 @@ void np_io_rest(struct np_worker *w, struct np_conn *c);
  */
 ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
-/* What a worker's connection of that number needs when the window opens. */
+/* What a worker's connection of that number needs when the window opens, by its load, too. */
 enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 
 /* One of the worker's connections is over: are all of them? */
@@ -90,7 +125,14 @@ bool np_io_ends_all(const struct np_worker *w);
  */
 bool np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
-/* What was needed failed with errno. */
-enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
+/* A connection is not closed before the far end has closed it. */
+NP_LOOP_BODY enum np_need
+np_io_await_close(struct np_worker *w, struct np_conn *c)
+{
+	char byte;
+	ssize_t n = np_sys_recv(c->fd, &byte, 1);
+
+	return n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(w, c, NP_AWAIT);
+}
 
 #endif

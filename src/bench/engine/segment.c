@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 enum {
 	MOST = 64,       /* datagrams that any kernel makes of a call: its UDP_MAX_SEGMENTS */
 	LONGEST = 65507, /* bytes of a call: 65535 with the headers of IPv4 and UDP */
-	ROOM = 1 << 16   /* bytes of the most that can come by a call */
+	ROOM = 1 << 16   /* bytes of the most that can come, or be sent, by a call */
 };
 
 union control {
@@ -33,10 +32,11 @@ union control {
 
 struct segment {
 	struct np_batch turns; /* the first: np_batch_turns' */
-	char *block;           /* what is sent; the buffers of turns.out in a row */
+	struct np_outgoing out[MOST];
 	struct np_train in;
 	struct sockaddr_storage from;
-	char room[ROOM]; /* what has come */
+	char block[ROOM]; /* what is sent; the buffers of turns.out in a row */
+	char room[ROOM];  /* what has come */
 };
 
 /* Say what the kernel means, where it will not cut a block. */
@@ -135,56 +135,34 @@ static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 uint32_t
 np_segment_most(const struct np_plan *p, size_t size)
 {
-	uint32_t most = p->batch < MOST ? p->batch : MOST;
+	uint32_t batch = np_plan_batch(p), most = batch < MOST ? batch : MOST;
 	size_t fit = LONGEST / size;
 
 	return fit == 0 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
-/* The ring's buffers in a row, as often as they are needed. */
-static bool
-take_out(struct np_worker *w, struct segment *s)
+/* The ring's buffers in a row, as often as they are needed; one alone is where it is. */
+static void
+lay_out(struct np_worker *w, struct segment *s)
 {
 	const struct np_slot *slot = w->send_ring.slots;
-	uint32_t count;
+	uint32_t count = slot != NULL ? np_segment_most(w->run->plan, w->send_size) : 0;
 
-	if (slot == NULL) {
-		return true;
-	}
-	count = np_segment_most(w->run->plan, w->send_size);
 	s->turns.most_out = count;
-	s->turns.out = calloc(count, sizeof(*s->turns.out));
-	s->block = malloc(count * w->send_size);
-	for (uint32_t i = 0; i < count && s->turns.out != NULL && s->block != NULL; i++) {
-		s->turns.out[i].buf = s->block + i * w->send_size;
-		memcpy(s->turns.out[i].buf, slot->buf, w->send_size);
-		slot = slot->next;
-	}
-	return s->turns.out != NULL && s->block != NULL;
-}
-
-static void
-segment_close(struct np_worker *w)
-{
-	struct segment *s = w->engine_own;
-
-	if (s != NULL) {
-		free(s->turns.out);
-		free(s->block);
-		free(s);
-		w->engine_own = NULL;
+	s->turns.out = s->out;
+	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
+		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
+		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}
 }
 
 static int
 segment_open(struct np_worker *w, struct np_err *err)
 {
-	struct segment *s = calloc(1, sizeof(*s));
+	struct segment *s = w->engine_own;
 
-	w->engine_own = s;
-	if (s == NULL || !take_out(w, s)) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine segment");
-	}
+	(void)err;
+	lay_out(w, s);
 	memset(s->room, 0xff, sizeof(s->room)); /* so that the loop meets no page fault */
 	s->in.buf = s->room;
 	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;
@@ -198,7 +176,7 @@ static uint64_t
 segment_bytes(const struct np_plan *p)
 {
 	(void)p;
-	return sizeof(struct segment) + LONGEST + MOST * sizeof(struct np_outgoing);
+	return sizeof(struct segment);
 }
 
 static const char *
@@ -215,7 +193,8 @@ segment_why_not(const struct np_plan *p)
 static const char *
 segment_lacks(void)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = 1000, on = 1;
+	struct np_err ignored;
+	int fd = np_sock_trial(AF_UNSPEC, SOCK_DGRAM, 0, &ignored), size = 1000, on = 1;
 	const char *lacks = NULL;
 
 	/* No socket at all is a trouble of its own, which the test will tell. */
@@ -248,6 +227,5 @@ const struct np_engine np_engine_segment = {
 	.options = segment_options,
 	.bytes = segment_bytes,
 	.open = segment_open,
-	.close = segment_close,
 	.calls = &np_batch_turns,
 };

@@ -12,16 +12,6 @@
 
 #include "bench/engine/io.h"
 
-/* Not before the far end has closed. */
-NP_LOOP_BODY enum np_need
-np_sync_await_close(struct np_worker *w, struct np_conn *c)
-{
-	char byte;
-	ssize_t n = np_sys_recv(c->fd, &byte, 1);
-
-	return n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(w, c, NP_AWAIT);
-}
-
 /* What only connection tests need. */
 NP_LOOP_BODY enum np_need
 np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
@@ -42,7 +32,7 @@ np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps
 		need = NP_AWAIT;
 	}
 	if (need == NP_AWAIT) {
-		need = np_sync_await_close(w, c);
+		need = np_io_await_close(w, c);
 	}
 	if (__builtin_expect(need == NP_CLOSE, 1)) {
 		np_sys_close(c->fd);
@@ -58,15 +48,14 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 	const struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
 	const struct np_stop *const stop = &w->stop;
 	struct np_conn *const c = w->conn;
-	enum np_need need = w->goes_on ? c->need : s->first;
+	enum np_need need = w->goes_on ? c->need : np_io_first_need(w, 0);
 
 	while (need != NP_OVER && !np_stopped(stop)) {
 		if (s->sent != NULL && need == NP_SEND) {
-			ssize_t n = np_io_send(w, c, out->buf, s->sends_file);
+			ssize_t n = np_io_send(w, c, out->buf);
 
 			out = out->next;
-			need = __builtin_expect(n >= 0, 1) ? s->sent(w, c, (size_t)n)
-							   : np_io_failed(w, c, need);
+			need = np_io_sent(w, c, s, n);
 			if (need != NP_RECV) {
 				continue;
 			}
@@ -74,8 +63,7 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 		if (s->arrived != NULL && need == NP_RECV) {
 			ssize_t n = np_io_recv(w, c, in->buf, s->answers);
 
-			need = __builtin_expect(n >= 0, 1) ? s->arrived(w, c, in->buf, (size_t)n)
-							   : np_io_failed(w, c, need);
+			need = np_io_received(w, c, s, in->buf, n);
 			in = in->next;
 		} else if (s->open != NULL && need >= NP_OPEN && need <= NP_CLOSE) {
 			need = np_sync_connection(w, c, s, need);
@@ -86,5 +74,12 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 	c->need = need;
 	return -w->error;
 }
+
+/* Define np_side.sync of a role by its steps. */
+#define NP_SYNC_LOOP(name, steps)                                                                  \
+	static int name(struct np_worker *w)                                                       \
+	{                                                                                          \
+		return np_sync_drive(w, &(steps));                                                 \
+	}
 
 #endif

@@ -65,15 +65,19 @@ np_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 #endif
 
+/* The one or the other way into the kernel. */
+#if NP_SYS_DIRECT
+#define NP_SYS(direct, by_libc) (direct)
+#else
+#define NP_SYS(direct, by_libc) (by_libc)
+#endif
+
 /* With flags, of which MSG_NOSIGNAL is to be one. */
 static inline ssize_t
 np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
 {
-#if NP_SYS_DIRECT
-	return np_syscall(SYS_sendto, fd, (long)buf, (long)size, flags, (long)to, len);
-#else
-	return sendto(fd, buf, size, flags, to, len);
-#endif
+	return NP_SYS(np_syscall(SYS_sendto, fd, (long)buf, (long)size, flags, (long)to, len),
+		      sendto(fd, buf, size, flags, to, len));
 }
 
 static inline ssize_t
@@ -86,21 +90,15 @@ np_sys_sendto(int fd, const void *buf, size_t size, const void *to, socklen_t le
 static inline ssize_t
 np_sys_recv_by(int fd, void *buf, size_t size, int flags)
 {
-#if NP_SYS_DIRECT
-	return np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, flags, 0, 0);
-#else
-	return recv(fd, buf, size, flags);
-#endif
+	return NP_SYS(np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, flags, 0, 0),
+		      recv(fd, buf, size, flags));
 }
 
 static inline ssize_t
 np_sys_recvfrom(int fd, void *buf, size_t size, void *from, socklen_t *len)
 {
-#if NP_SYS_DIRECT
-	return np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, 0, (long)from, (long)len);
-#else
-	return recvfrom(fd, buf, size, 0, from, len);
-#endif
+	return NP_SYS(np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, 0, (long)from, (long)len),
+		      recvfrom(fd, buf, size, 0, from, len));
 }
 
 static inline ssize_t
@@ -116,41 +114,29 @@ np_sys_sendfile(int fd, int from, off_t *at, size_t size)
 static inline ssize_t
 np_sys_write(int fd, const void *buf, size_t size)
 {
-#if NP_SYS_DIRECT
-	return np_syscall(SYS_write, fd, (long)buf, (long)size, 0, 0, 0);
-#else
-	return write(fd, buf, size);
-#endif
+	return NP_SYS(np_syscall(SYS_write, fd, (long)buf, (long)size, 0, 0, 0),
+		      write(fd, buf, size));
 }
 
 static inline int
 np_sys_connect(int fd, const void *to, socklen_t len)
 {
-#if NP_SYS_DIRECT
-	return (int)np_syscall(SYS_connect, fd, (long)to, len, 0, 0, 0);
-#else
-	return connect(fd, to, len);
-#endif
+	return (int)NP_SYS(np_syscall(SYS_connect, fd, (long)to, len, 0, 0, 0),
+			   connect(fd, to, len));
 }
 
 static inline int
 np_sys_accept(int fd, int flags, void *from, socklen_t *len)
 {
-#if NP_SYS_DIRECT
-	return (int)np_syscall(SYS_accept4, fd, (long)from, (long)len, SOCK_CLOEXEC | flags, 0, 0);
-#else
-	return accept4(fd, from, len, SOCK_CLOEXEC | flags);
-#endif
+	flags |= SOCK_CLOEXEC;
+	return (int)NP_SYS(np_syscall(SYS_accept4, fd, (long)from, (long)len, flags, 0, 0),
+			   accept4(fd, from, len, flags));
 }
 
 static inline int
 np_sys_close(int fd)
 {
-#if NP_SYS_DIRECT
-	return (int)np_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-#else
-	return close(fd);
-#endif
+	return (int)NP_SYS(np_syscall(SYS_close, fd, 0, 0, 0, 0, 0), close(fd));
 }
 
 static inline ssize_t

@@ -22,13 +22,11 @@
 #include "bench/run.h"
 
 enum {
-	CHAIN = 16,          /* most sends of one connection in a row */
-	NUMBERED = 1024,     /* buffers of all sends that are numbered */
-	LEAST = 256,         /* bytes of a buffer: several short messages share one */
-	MOST = 256 << 10,    /* a longer message comes in parts */
-	DATAGRAM = 64 << 10, /* no datagram is longer */
-	POOL = 4 << 20,      /* bytes of all buffers, but for the fewest */
-	FEWEST = 16,         /* buffers */
+	CHAIN = 16,       /* most sends of one connection in a row */
+	NUMBERED = 1024,  /* buffers of all sends that are numbered */
+	LEAST = 256,      /* bytes of a buffer: several short messages share one */
+	MOST = 256 << 10, /* a longer message comes in parts */
+	FEWEST = 16,      /* buffers */
 	MOST_BUFFERS = 1 << 14,
 	STREAM_BUFFERS = 64,
 	GROUP = 0, /* of buffers */
@@ -49,13 +47,6 @@ struct link {
 	bool at_end;     /* nothing more comes */
 };
 
-/* A datagram that came when nobody wanted it. */
-struct parked {
-	uint32_t conn, size;
-	uint16_t buffer;
-	bool seen;
-};
-
 /* What np_worker.engine_own points to. */
 struct uring {
 	struct np_worker *w;
@@ -67,22 +58,16 @@ struct uring {
 	uint32_t in_flight; /* requests that have a completion to come */
 	uint32_t flying;    /* those of them that send */
 	uint32_t chain;     /* most sends of a connection in a row */
-	char **out;         /* buffers that are sent: `outs` of each connection, or for all */
-	uint32_t outs;
-	bool numbered; /* messages differ: each request has a buffer of its own */
-	bool bytes;    /* byte streams: messages have no bounds */
-	bool cancels;  /* all that is in the ring is being cancelled */
-	bool leaving;  /* what comes waits until the loop goes on, or is drained */
+	uint32_t next;      /* whose turn it is when the load lets operations begin */
+	bool bytes;         /* byte streams: messages have no bounds */
+	bool cancels;       /* all that is in the ring is being cancelled */
+	bool leaving;       /* the bytes that come wait until the loop goes on */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *buffers; /* memory of the engine's own for them; NULL: it takes the worker's */
-	char **in;     /* where they are: bytes that nobody looks at share a place */
-	uint32_t ins;
+	char *buffer; /* that all of them are, where nobody looks at it; NULL: the worker's are */
 	size_t buffer_size;
 	uint32_t count;  /* how many */
 	uint32_t filled; /* given back, not told to the kernel yet */
-	struct parked *parked;
-	uint32_t parks;
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -97,6 +82,23 @@ broken(struct uring *u, int error)
 	u->own->is_lost = true;
 }
 
+/* Wait for completions, but no longer than the load holds operations. */
+static int
+submit_and_wait(struct uring *u, unsigned wait)
+{
+	const struct np_load *load = &u->w->load;
+	uint64_t now = load->holds ? np_now() : 0,
+		 left = load->due_ns > now ? load->due_ns - now : 0;
+	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
+					  .tv_nsec = (long long)(left % NP_SEC) };
+	struct io_uring_cqe *first;
+
+	if (!load->holds || u->leaving) {
+		return io_uring_submit_and_wait(u->ring, wait);
+	}
+	return io_uring_submit_and_wait_timeout(u->ring, &first, wait, &most, NULL);
+}
+
 /* One call: what was asked for is submitted, and at least `wait` completions are waited for. */
 static void
 submit(struct uring *u, unsigned wait)
@@ -108,7 +110,7 @@ submit(struct uring *u, unsigned wait)
 		u->filled = 0;
 	}
 	u->w->engine_count[NP_E_SUBMISSIONS]++;
-	rc = wait > 0 ? io_uring_submit_and_wait(u->ring, wait) : io_uring_submit(u->ring);
+	rc = wait > 0 ? submit_and_wait(u, wait) : io_uring_submit(u->ring);
 	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
 		broken(u, -rc);
 	}
@@ -167,12 +169,13 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 {
 	struct np_worker *w = u->w;
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
-	uint32_t first = u->numbered ? conn * u->chain : 0;
+	/* Datagrams may differ: each request has a buffer of its own. */
+	uint32_t first = u->bytes ? 0 : conn * u->chain;
 
 	make_room(u, count);
 	for (uint32_t i = 0; i < count; i++, number++) {
 		struct io_uring_sqe *sqe = request(u);
-		char *buf = u->out[(first + i) % u->outs];
+		char *buf = w->send_ring.slots[(first + i) % w->send_ring.width].buf;
 		size_t part = i == 0 ? c->part : 0;
 
 		if (sqe == NULL) {
@@ -234,6 +237,9 @@ ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
 						   : 1;
 
 	most = most < 1 ? 1 : most < u->chain ? most : u->chain;
+	if ((w->codec & NP_C_PACE) != 0 && w->conns > 1) {
+		most = 1; /* what is left is for all of them, and taken when a send is done */
+	}
 	return wanted(u) < most && (c->need & NP_PART) == 0 ? (uint32_t)wanted(u) : (uint32_t)most;
 }
 
@@ -244,7 +250,7 @@ together(const struct uring *u)
 	const struct np_worker *w = u->w;
 	uint64_t left;
 
-	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
+	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS | NP_C_PACE)) != 0) {
 		return 1;
 	}
 	if (!w->steps->answers) {
@@ -294,7 +300,7 @@ take_bytes(struct uring *u, struct np_conn *c, struct link *k)
 		k->error = 0;
 		c->need = np_io_failed(w, c, NP_RECV);
 	} else if (k->at_end) {
-		c->need = w->steps->arrived(w, c, w->recv_ring.slots->buf, 0);
+		c->need = w->steps->ended(w, c, 0);
 	} else {
 		return false;
 	}
@@ -311,6 +317,13 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 		c->need &= ~(unsigned)NP_BLOCKED;
 		if (k->flying > 0) {
 			return;
+		}
+		if ((c->need & NP_REST) != 0) {
+			/* Behind those that wait already. */
+			if (u->w->load.holds || !np_io_begins(u->w, c)) {
+				return;
+			}
+			continue;
 		}
 		if ((c->need & ~(unsigned)NP_PART) == NP_SEND) {
 			uint32_t count = ahead(u, c, k);
@@ -343,7 +356,9 @@ wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 static char *
 buffer(const struct uring *u, uint16_t number)
 {
-	return u->in[number % u->ins];
+	const struct np_ring *ring = &u->w->recv_ring;
+
+	return u->buffer != NULL ? u->buffer : ring->slots[number % ring->width].buf;
 }
 
 static void
@@ -354,34 +369,24 @@ give_back(struct uring *u, uint16_t number)
 	u->filled++;
 }
 
-/* A datagram, or the end mark of one flow, which has no bytes. */
+/*
+ * A datagram, or the end mark of one flow, which has no bytes. One that comes behind that, or when
+ * the loop is left, counts as one that is drained.
+ */
 static void
-take_datagram(struct uring *u, struct np_conn *c, uint32_t conn, const struct io_uring_cqe *cqe)
+take_datagram(struct uring *u, struct np_conn *c, const struct io_uring_cqe *cqe)
 {
-	bool has_buffer = (cqe->flags & IORING_CQE_F_BUFFER) != 0;
 	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
-	struct np_worker *w = u->w;
-	bool all_end = u->leaving || u->live == 0;
+	enum np_need need = np_io_received(u->w, c, u->w->steps, buffer(u, number), cqe->res);
 
-	if (all_end || c->need == NP_OVER) {
-		/* While other flows go on, most of the buffers are for them. */
-		if (u->parks < (all_end ? 2 * u->count : u->count / 2)) {
-			u->parked[u->parks++] = (struct parked){ .conn = conn,
-								 .size = (uint32_t)cqe->res,
-								 .buffer = has_buffer ? number : 0,
-								 .seen = false };
-		} else if (has_buffer && !all_end) {
-			give_back(u, number);
-		}
-		return; /* no other one is put into its buffer */
-	}
-	c->need = w->steps->arrived(w, c, has_buffer ? buffer(u, number) : w->recv_ring.slots->buf,
-				    (size_t)cqe->res);
-	if (has_buffer) {
+	if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
 		give_back(u, number);
 	}
-	if (c->need == NP_OVER) {
-		end_one(u);
+	if (c->need != NP_OVER) {
+		c->need = need;
+		if (need == NP_OVER) {
+			end_one(u);
+		}
 	}
 }
 
@@ -415,7 +420,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		k->hears = false;
 	}
 	if (cqe->res >= 0 && !u->bytes) {
-		take_datagram(u, c, conn, cqe);
+		take_datagram(u, c, cqe);
 	} else if (cqe->res > 0) {
 		take_chunk(u, k, cqe);
 	} else if (cqe->res == 0) {
@@ -551,26 +556,6 @@ listen_to_stop(struct uring *u)
 	}
 }
 
-/* Datagrams that came when the loop was left. */
-static void
-take_parked(struct uring *u)
-{
-	struct np_worker *w = u->w;
-
-	for (uint32_t i = 0; i < u->parks; i++) {
-		struct parked *p = &u->parked[i];
-		struct np_conn *c = &w->conn[p->conn];
-
-		if (!p->seen && c->need != NP_OVER) {
-			c->need = w->steps->arrived(w, c, buffer(u, p->buffer), p->size);
-		}
-		if (p->size > 0) {
-			give_back(u, p->buffer);
-		}
-	}
-	u->parks = 0;
-}
-
 static int
 begin(struct uring *u)
 {
@@ -583,7 +568,6 @@ begin(struct uring *u)
 	}
 	u->leaving = false;
 	u->live = 0;
-	take_parked(u);
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].need = w->goes_on ? w->conn[i].need : np_io_first_need(w, i);
 		u->live += w->conn[i].need != NP_OVER;
@@ -632,6 +616,17 @@ leave(struct uring *u)
 	(void)io_uring_unregister_files(u->ring);
 }
 
+/* The load lets some of those that it holds begin, each in its turn. */
+static void
+resume(struct uring *u)
+{
+	struct np_conn *c;
+
+	for (uint32_t i = 0; u->live > 0 && (c = np_io_next_held(u->w, &u->next, &i)) != NULL;) {
+		advance(u, c, (uint32_t)(c - u->w->conn));
+	}
+}
+
 static int
 uring_run(struct np_worker *w)
 {
@@ -643,35 +638,17 @@ uring_run(struct np_worker *w)
 	}
 	while (u->live > 0 && !np_stopped(&w->stop)) {
 		turn(u);
+		if (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns) {
+			resume(u);
+		}
 		if (np_sampler_is_asked(&w->sampler)) {
 			np_sampler_answer(w);
 		}
 	}
+	np_load_pause(&w->load, np_now());
 	leave(u);
 	return -w->error;
 }
-
-/* --- what came and no step has seen ----------------------------------------------------------- */
-
-static ssize_t
-uring_left(struct np_worker *w, struct np_conn *c, char **buf)
-{
-	struct uring *u = w->engine_own;
-
-	for (uint32_t i = 0; i < u->parks; i++) {
-		struct parked *p = &u->parked[i];
-
-		if (!p->seen && p->conn == (uint32_t)(c - w->conn)) {
-			p->seen = true;
-			*buf = buffer(u, p->buffer);
-			return p->size;
-		}
-	}
-	*buf = w->recv_ring.slots->buf;
-	return recv(c->fd, *buf, w->recv_size, MSG_DONTWAIT);
-}
-
-static const struct np_calls left_only = { .left = uring_left };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -687,49 +664,24 @@ power_of_two(uint64_t most)
 	return n;
 }
 
-struct pool {
-	size_t size;     /* bytes of a buffer */
-	uint32_t count;  /* a power of two */
-	uint32_t places; /* of this many in memory; 0: they are the worker's */
-};
-
 /* Each connection may have a message waiting; more than that only takes cache. */
-static struct pool
-pool_of(const struct np_plan *p, size_t recv_size, uint32_t conns)
+static uint32_t
+buffers_of(const struct np_plan *p)
 {
-	size_t most = p->transport->bounded ? DATAGRAM : MOST;
-	struct pool pool = { .size = recv_size < most ? recv_size : most };
-	uint64_t wanted = STREAM_BUFFERS;
+	uint64_t wanted =
+	    p->pattern->transactions ? 2 * (uint64_t)np_plan_worker_flows(p) : STREAM_BUFFERS;
 
-	if (p->pattern->transactions) {
-		pool.size = pool.size < LEAST ? LEAST : pool.size;
-		pool.places = 1;
-		wanted = 2 * (uint64_t)conns;
-	} else if (p->transport->bounded && wanted > POOL / pool.size) {
-		wanted = POOL / pool.size;
-	}
 	wanted = wanted < FEWEST ? FEWEST : wanted;
-	pool.count = power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
-	pool.places = p->transport->bounded ? pool.count : pool.places;
-	return pool;
+	return power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
 }
 
-/* Where what comes is put. */
-static bool
-take_ins(struct uring *u, const struct pool *pool)
+/* Of bytes that make messages; what makes none, or has bounds, is in the worker's buffers. */
+static size_t
+buffer_size(const struct np_plan *p, size_t message)
 {
-	const struct np_slot *slot = u->w->recv_ring.slots;
+	size_t size = message < MOST ? message : MOST;
 
-	u->ins = pool->places > 0 ? pool->places : (uint32_t)u->w->recv_ring.width;
-	u->in = calloc(u->ins, sizeof(*u->in));
-	u->buffers = pool->places > 0 ? malloc(pool->places * pool->size) : NULL;
-	if (u->in == NULL || (u->buffers == NULL && pool->places > 0)) {
-		return false;
-	}
-	for (uint32_t i = 0; i < u->ins; i++, slot = slot->next) {
-		u->in[i] = u->buffers != NULL ? u->buffers + i * pool->size : slot->buf;
-	}
-	return true;
+	return p->pattern->transactions && size < LEAST ? LEAST : size;
 }
 
 /* The ring of buffers, which the kernel takes from and this gives back to. */
@@ -737,66 +689,25 @@ static int
 register_buffers(struct uring *u)
 {
 	struct io_uring_buf_reg reg = { .bgid = GROUP, .ring_entries = u->count };
-	void *ring = NULL;
 	int rc;
 
-	if (posix_memalign(&ring, PAGE, u->count * sizeof(struct io_uring_buf)) != 0) {
-		return ENOMEM;
-	}
-	io_uring_buf_ring_init(ring);
-	reg.ring_addr = (uintptr_t)ring;
+	io_uring_buf_ring_init(u->pool);
+	reg.ring_addr = (uintptr_t)u->pool;
 	rc = io_uring_register_buf_ring(u->ring, &reg, 0);
 	if (rc != 0) {
-		free(ring);
+		u->pool = NULL;
 		return -rc;
 	}
-	u->pool = ring;
 	for (uint32_t i = 0; i < u->count; i++) {
 		give_back(u, (uint16_t)i);
 	}
 	return 0;
 }
 
-static int
-take_buffers(struct uring *u)
-{
-	struct pool pool = pool_of(u->w->run->plan, u->w->recv_size, u->w->conns);
-
-	u->buffer_size = pool.size;
-	u->count = pool.count;
-	u->parked = u->bytes ? NULL : calloc(2 * (size_t)u->count, sizeof(*u->parked));
-	if (!take_ins(u, &pool) || (!u->bytes && u->parked == NULL)) {
-		return ENOMEM;
-	}
-	return register_buffers(u);
-}
-
-/* Buffers of those that are sent: of a stream's any, of numbered datagrams one each. */
-static bool
-take_outs(struct uring *u)
-{
-	const struct np_slot *slot = u->w->send_ring.slots;
-
-	u->outs = (uint32_t)u->w->send_ring.width;
-	u->out = calloc(u->outs, sizeof(*u->out));
-	for (uint32_t i = 0; i < u->outs && u->out != NULL; i++, slot = slot->next) {
-		u->out[i] = slot->buf;
-	}
-	return u->out != NULL;
-}
-
-static uint32_t
-conns_of(const struct np_plan *p)
-{
-	uint32_t workers = np_plan_workers(p);
-
-	return (p->flows + workers - 1) / workers;
-}
-
 static uint32_t
 chain_of(const struct np_plan *p)
 {
-	uint32_t each = NUMBERED / conns_of(p);
+	uint32_t each = NUMBERED / np_plan_worker_flows(p);
 
 	if (!p->transport->bounded) {
 		/* All that wait for room in one socket would be woken by each bit of it. */
@@ -805,20 +716,33 @@ chain_of(const struct np_plan *p)
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
 }
 
-static int
-take(struct uring *u)
+/* What the kernel is given of that begins with a page. */
+static void *
+pages(struct np_room *room, size_t bytes)
 {
-	struct np_worker *w = u->w;
+	char *at = np_room_take(room, 1, bytes + PAGE);
 
-	u->link = calloc(w->conns, sizeof(*u->link));
-	u->socket = calloc(w->conns + 1, sizeof(*u->socket));
-	if (u->link == NULL || u->socket == NULL || (w->steps->sent != NULL && !take_outs(u))) {
-		return ENOMEM;
+	return at != NULL ? at + (PAGE - (uintptr_t)at % PAGE) : NULL;
+}
+
+static struct uring
+lay_out(const struct np_plan *p, size_t message, struct np_room *room)
+{
+	uint32_t conns = np_plan_worker_flows(p);
+	struct uring u = {
+		.bytes = !p->transport->bounded,
+		.chain = chain_of(p),
+		.count = buffers_of(p),
+		.buffer_size = buffer_size(p, message),
+		.link = np_room_take(room, conns, sizeof(struct link)),
+		.socket = np_room_take(room, conns + 1, sizeof(int)),
+	};
+
+	if (p->pattern->transactions) {
+		u.buffer = np_room_take(room, 1, u.buffer_size);
 	}
-	u->bytes = !w->run->plan->transport->bounded;
-	u->numbered = !u->bytes;
-	u->chain = chain_of(w->run->plan);
-	return w->steps->arrived != NULL ? take_buffers(u) : 0;
+	u.pool = pages(room, u.count * sizeof(struct io_uring_buf));
+	return u;
 }
 
 static void
@@ -826,49 +750,36 @@ uring_close(struct np_worker *w)
 {
 	struct uring *u = w->engine_own;
 
-	if (u == NULL) {
-		return;
-	}
 	if (u->pool != NULL) {
 		(void)io_uring_unregister_buf_ring(u->ring, GROUP);
 	}
 	if (u->own != NULL) {
 		np_uring_give(u->own);
 	}
-	free(u->pool);
-	free(u->buffers);
-	free(u->in);
-	free(u->parked);
-	free(u->link);
-	free(u->socket);
-	free(u->out);
-	free(u);
-	w->engine_own = NULL;
 	w->engine_fd = -1;
 }
 
 static int
 uring_open(struct np_worker *w, struct np_err *err)
 {
-	struct uring *u = calloc(1, sizeof(*u));
+	struct np_room room = { .at = w->engine_own, .used = sizeof(struct uring) };
+	struct uring *u = w->engine_own;
 	int rc;
 
-	w->engine_own = u;
-	if (u == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for a ring");
-	}
+	*u = lay_out(w->run->plan, w->recv_ring.size, &room);
 	u->w = w;
+	u->pool = w->steps->arrived != NULL ? u->pool : NULL;
 	u->own = np_uring_take(err);
 	if (u->own == NULL) {
+		u->pool = NULL;
 		return err->code;
 	}
 	u->ring = &u->own->ring;
-	rc = take(u);
+	rc = u->pool != NULL ? register_buffers(u) : 0;
 	if (rc != 0) {
 		return np_fail(err, NP_ESYS, rc, "buffers for a ring");
 	}
 	w->engine_fd = u->ring->ring_fd;
-	w->calls = &left_only;
 	return NP_OK;
 }
 
@@ -877,8 +788,6 @@ uring_open(struct np_worker *w, struct np_err *err)
 static const char *
 why_not(const struct np_plan *p)
 {
-	const struct np_side *side = p->pattern->side[p->role];
-
 	if (p->pattern->probe || p->pattern->connection_test) {
 		return "it drives only connections that exist before the test";
 	}
@@ -897,10 +806,10 @@ why_not(const struct np_plan *p)
 	if (p->transport->bounded && p->pattern->transactions) {
 		return "its receives do not give the address to answer";
 	}
-	if (side->steps->sends_file) {
+	if (p->pattern == &np_pattern_sendfile && p->role == NP_LEAD) {
 		return "io_uring has no sendfile(2)";
 	}
-	if (p->near.call.interval_burst > 0) {
+	if (p->role == NP_FOLLOW && np_load_of(&p->near) != &np_load_closed) {
 		return "it receives as soon as data arrive, and cannot be paced";
 	}
 	if (p->use_write || p->copy_avoidance) {
@@ -915,22 +824,20 @@ why_not(const struct np_plan *p)
 static uint32_t
 uring_width(const struct np_plan *p)
 {
-	return p->transport->bounded && p->role == NP_LEAD ? chain_of(p) * conns_of(p) : 1;
+	return !p->transport->bounded ? 1
+	       : p->role == NP_LEAD   ? chain_of(p) * np_plan_worker_flows(p)
+				      : buffers_of(p);
 }
 
-/* Beside the rings of messages; the kernel's own of a ring are no part of it. */
+/* The kernel's own of a ring are no part of it. */
 static uint64_t
 uring_bytes(const struct np_plan *p)
 {
-	int32_t asked = !p->pattern->transactions ? p->near.call.recv_size
-			: p->role == NP_LEAD      ? p->response
-						  : p->request;
-	struct pool pool = pool_of(p, asked > 0 ? (size_t)asked : MOST, conns_of(p));
-	uint64_t each = sizeof(struct io_uring_buf) + sizeof(char *) + 2 * sizeof(struct parked);
+	int32_t asked = p->role == NP_LEAD ? p->response : p->request;
+	struct np_room room = { .used = sizeof(struct uring) };
 
-	return pool.places * (uint64_t)pool.size + pool.count * each + PAGE +
-	       NUMBERED * sizeof(char *) +
-	       conns_of(p) * (uint64_t)(sizeof(struct link) + sizeof(int)) + sizeof(struct uring);
+	(void)lay_out(p, asked > 0 ? (size_t)asked : MOST, &room);
+	return room.used;
 }
 
 const struct np_engine np_engine_uring = {

@@ -3,7 +3,8 @@
  * else uring_none.c.
  *
  * A process makes them when it needs them, but for one that is going to be confined: that has the
- * rings it was given before (np_urings_lend()), restricted to what the engine does, and makes none.
+ * rings it was given before (np_urings_prepare()), restricted to what the engine does, and makes
+ * none.
  */
 #ifndef NP_BENCH_ENGINE_URING_H
 #define NP_BENCH_ENGINE_URING_H
@@ -25,7 +26,7 @@ const char *np_urings_lack(void);
  * From now on this process makes no ring: it has these, made and restricted at once, which its
  * tests take and give back. 0 is none. NP_ESYS when the kernel refuses, and there are fewer.
  */
-int np_urings_lend(uint32_t count, struct np_err *err);
+int np_urings_prepare(uint32_t count, struct np_err *err);
 
 /* Give those back, too, and be free to make some: for tests of this. */
 void np_urings_release(void);

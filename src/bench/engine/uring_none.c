@@ -11,7 +11,7 @@ np_urings_lack(void)
 }
 
 int
-np_urings_lend(uint32_t count, struct np_err *err)
+np_urings_prepare(uint32_t count, struct np_err *err)
 {
 	return count == 0 ? NP_OK : np_fail(err, NP_EUNSUP, 0, "--uring: built without liburing");
 }

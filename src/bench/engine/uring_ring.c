@@ -175,7 +175,7 @@ make_restricted(struct np_uring *u)
 }
 
 int
-np_urings_lend(uint32_t count, struct np_err *err)
+np_urings_prepare(uint32_t count, struct np_err *err)
 {
 	np_urings_release();
 	given.settled = true;
@@ -195,7 +195,7 @@ np_urings_lend(uint32_t count, struct np_err *err)
 			return np_fail(err, NP_ESYS, -rc, "make ring %u of --uring %u: %s",
 				       given.count + 1, count, given.why);
 		}
-		u->lent = true;
+		u->prepared = true;
 	}
 	return NP_OK;
 }
@@ -251,7 +251,7 @@ np_uring_take(struct np_err *err)
 void
 np_uring_give(struct np_uring *u)
 {
-	if (u->lent) {
+	if (u->prepared) {
 		u->taken = u->is_lost;
 		return;
 	}

@@ -14,7 +14,6 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,7 +40,7 @@ enum {
 
 struct zerocopy {
 	bool blocks; /* its calls wait; else the engine `epoll` does */
-	struct np_lent lent[];
+	struct np_borrowed borrowed[];
 };
 
 bool
@@ -70,18 +69,18 @@ np_released_of(struct msghdr *m, struct np_released *out)
 }
 
 uint32_t
-np_lent_release(struct np_lent *l, const struct np_released *r)
+np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 {
-	uint32_t behind = l->next - r->first, count = r->last - r->first + 1, released = 0;
+	uint32_t behind = b->next - r->first, count = r->last - r->first + 1, released = 0;
 
-	if (behind > l->depth || count > behind) {
+	if (behind > b->depth || count > behind) {
 		return 0;
 	}
 	for (; count > 0; count--, behind--) {
-		bool *held = &l->held[(l->next - behind) & (l->depth - 1)];
+		bool *held = &b->held[(b->next - behind) & (b->depth - 1)];
 
-		released += *held && behind <= l->since;
-		l->count -= *held;
+		released += *held && behind <= b->since;
+		b->count -= *held;
 		*held = false;
 	}
 	return released;
@@ -89,12 +88,12 @@ np_lent_release(struct np_lent *l, const struct np_released *r)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static struct np_lent *
-lent_of(const struct np_worker *w, const struct np_conn *c)
+static struct np_borrowed *
+borrowed_of(const struct np_worker *w, const struct np_conn *c)
 {
 	struct zerocopy *z = w->engine_own;
 
-	return &z->lent[c - w->conn];
+	return &z->borrowed[c - w->conn];
 }
 
 /* One message of the error queue. False: there is none. */
@@ -113,7 +112,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 		return false;
 	}
 	if (np_released_of(&m, &r)) {
-		uint32_t released = np_lent_release(lent_of(w, c), &r);
+		uint32_t released = np_borrowed_release(borrowed_of(w, c), &r);
 
 		w->engine_count[NP_E_RELEASED] += released;
 		w->engine_count[NP_E_COPIED] += r.copied ? released : 0;
@@ -179,24 +178,23 @@ send_failed(struct np_worker *w, struct np_conn *c)
 	return np_io_failed(w, c, NP_SEND);
 }
 
+/* A file has no buffer that could be written to. */
 static enum np_need
 send_file(struct np_worker *w, struct np_conn *c)
 {
-	ssize_t n = np_io_send_file(w, c);
-
-	return n >= 0 ? w->steps->sent(w, c, (size_t)n) : np_io_failed(w, c, NP_SEND);
+	return np_io_sent(w, c, w->steps, np_io_send(w, c, NULL));
 }
 
 static enum np_need
 zerocopy_send(struct np_worker *w, struct np_conn *c)
 {
-	struct np_lent *l = lent_of(w, c);
-	uint32_t slot = np_lent_slot(l);
-	char *buf = w->send_ring.slots[(size_t)(c - w->conn) * l->depth + slot].buf;
+	struct np_borrowed *b = borrowed_of(w, c);
+	uint32_t slot = np_borrowed_slot(b);
+	char *buf = w->send_ring.slots[(size_t)(c - w->conn) * b->depth + slot].buf;
 	ssize_t n;
 
 	c->waits_release = false;
-	if (l->held[slot] && !await_slot(w, c, &l->held[slot])) {
+	if (b->held[slot] && !await_slot(w, c, &b->held[slot])) {
 		return need_of(c);
 	}
 	if ((w->codec & NP_C_SENDS) != 0) {
@@ -204,11 +202,11 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	}
 	n = np_sys_send_by(c->fd, buf, w->send_size, MSG_ZEROCOPY | MSG_NOSIGNAL, w->to, w->to_len);
 	if (__builtin_expect(n > 0, 1)) {
-		np_lent_add(l);
-		w->engine_count[NP_E_LENT]++;
+		np_borrowed_add(b);
+		w->engine_count[NP_E_BORROWED]++;
 		return w->steps->sent(w, c, (size_t)n);
 	}
-	if (n < 0 && errno == ENOBUFS && l->count > 0) {
+	if (n < 0 && errno == ENOBUFS && b->count > 0) {
 		return await_room(w, c);
 	}
 	if (n < 0 && errno == ENOBUFS) { /* others use all memory for it: copy */
@@ -221,7 +219,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 static enum np_need
 either_send(struct np_worker *w, struct np_conn *c)
 {
-	return w->steps->sends_file ? send_file(w, c) : zerocopy_send(w, c);
+	return (w->codec & NP_C_FILE) != 0 ? send_file(w, c) : zerocopy_send(w, c);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -250,13 +248,10 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 	ssize_t n = discard(w, c, buf, 0);
 	enum np_need need;
 
-	if (n < 0) {
-		w->engine_count[NP_E_BLOCKED] += errno == EAGAIN;
-		return np_io_failed(w, c, NP_RECV);
-	}
-	need = w->steps->arrived(w, c, buf, (size_t)n);
+	w->engine_count[NP_E_BLOCKED] += n < 0 && errno == EAGAIN;
+	need = np_io_received(w, c, w->steps, buf, n);
 	/* Of a stream that was all there is. */
-	return need == NP_RECV && (size_t)n < w->recv_size && w->run->plan->transport->connected
+	return need == NP_RECV && n < (ssize_t)w->recv_size && w->run->plan->transport->connected
 		   ? NP_RECV | NP_BLOCKED
 		   : need;
 }
@@ -277,10 +272,11 @@ static const struct np_calls calls = {
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
+/* Does the kernel borrow the buffers? */
 static bool
-lends(const struct np_plan *p)
+borrows(const struct np_plan *p)
 {
-	return p->role == NP_LEAD && !p->pattern->side[NP_LEAD]->steps->sends_file;
+	return p->role == NP_LEAD && p->pattern != &np_pattern_sendfile;
 }
 
 static const char *
@@ -309,16 +305,13 @@ zerocopy_why_not(const struct np_plan *p)
 	return NULL;
 }
 
-/* A kernel without it does not know the option; a session may have no socket of one family. */
+/* A kernel without it does not know the option. */
 static const char *
 zerocopy_lacks(void)
 {
-	static const int families[] = { AF_INET, AF_INET6 };
-	int fd = -1, one = 1, rc, error;
+	struct np_err ignored;
+	int fd = np_sock_trial(AF_UNSPEC, SOCK_STREAM, IPPROTO_TCP, &ignored), one = 1, rc, error;
 
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]) && fd < 0; i++) {
-		fd = socket(families[i], SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-	}
 	if (fd < 0) {
 		return NULL; /* there is no test either, and that says why */
 	}
@@ -336,7 +329,7 @@ zerocopy_lacks(void)
 static void
 zerocopy_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (lends(p)) {
+	if (borrows(p)) {
 		np_sockopts_add(o, SOL_SOCKET, SO_ZEROCOPY, "SO_ZEROCOPY", 1);
 	}
 }
@@ -359,10 +352,9 @@ size_of(const struct np_plan *p)
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {
-	uint64_t flows = (p->flows + np_plan_workers(p) - 1) / np_plan_workers(p);
-	uint64_t size = size_of(p), each;
+	uint64_t flows = np_plan_worker_flows(p), size = size_of(p), each;
 
-	if (!lends(p)) {
+	if (!borrows(p)) {
 		return 1;
 	}
 	each = within(FEW, WANTED / size, MOST);
@@ -370,44 +362,50 @@ zerocopy_width(const struct np_plan *p)
 	return (uint32_t)within(within(FEW, MOST_BYTES / size, LEAST), flows * each, UINT32_MAX);
 }
 
+/* The most slots of a ring that are used: as many as were asked for, also by a socket buffer's
+ * size. */
+static uint64_t
+slots_of(const struct np_plan *p)
+{
+	uint64_t asked = p->near.call.send_width, width = zerocopy_width(p);
+	int32_t sndbuf = p->near.sock.sndbuf;
+
+	if (asked == 0 && sndbuf > 0) {
+		asked = 2 * (uint64_t)sndbuf / size_of(p) + 1;
+	}
+	return asked > width ? asked : width;
+}
+
+/* The slots' flags stand behind struct np_borrowed. */
 static uint64_t
 zerocopy_bytes(const struct np_plan *p)
 {
-	return sizeof(struct zerocopy) + p->flows * (uint64_t)sizeof(struct np_lent) +
-	       zerocopy_width(p) * (uint64_t)sizeof(bool);
+	uint64_t each = sizeof(struct np_borrowed);
+
+	return borrows(p) ? sizeof(struct zerocopy) + np_plan_worker_flows(p) * each +
+				slots_of(p) * sizeof(bool)
+			  : 0;
 }
 
-static void
-zerocopy_close(struct np_worker *w)
-{
-	free(w->engine_own);
-	w->engine_own = NULL;
-}
-
-/* The slots' flags stand behind struct np_lent. */
 static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
-	const struct np_plan *p = w->run->plan;
-	size_t flags = w->send_ring.width;
+	uint64_t slots = slots_of(w->run->plan);
+	struct zerocopy *z = w->engine_own;
 	uint32_t depth = 1;
-	struct zerocopy *z;
 
-	if (!lends(p)) {
+	(void)err;
+	if (z == NULL) {
 		return NP_OK;
 	}
-	z = calloc(1, sizeof(*z) + w->conns * sizeof(z->lent[0]) + flags * sizeof(bool));
-	w->engine_own = z;
-	if (z == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine zerocopy");
-	}
-	z->blocks = np_engine_blocks(&np_engine_zerocopy, p);
-	while (2 * (size_t)depth * w->conns <= flags) {
+	slots = slots < w->send_ring.width ? slots : w->send_ring.width;
+	z->blocks = np_engine_blocks(&np_engine_zerocopy, w->run->plan);
+	while (2 * (uint64_t)depth * w->conns <= slots) {
 		depth *= 2;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		z->lent[i].depth = depth;
-		z->lent[i].held = (bool *)&z->lent[w->conns] + (size_t)i * depth;
+		z->borrowed[i].depth = depth;
+		z->borrowed[i].held = (bool *)&z->borrowed[w->conns] + (size_t)i * depth;
 	}
 	return NP_OK;
 }
@@ -418,17 +416,17 @@ zerocopy_mark(struct np_worker *w)
 	struct zerocopy *z = w->engine_own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
-		z->lent[i].since = 0;
+		z->borrowed[i].since = 0;
 	}
 }
 
 /* Wait as long as anything moves, and not beyond the last moment: it may go on moving for ever. */
 static void
-await_all(struct np_worker *w, struct np_conn *c, const struct np_lent *l, uint64_t last_ns)
+await_all(struct np_worker *w, struct np_conn *c, const struct np_borrowed *b, uint64_t last_ns)
 {
 	uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
 
-	while (l->count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
+	while (b->count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
 	       now < last_ns) {
 		struct pollfd p = { .fd = c->fd };
 
@@ -454,13 +452,13 @@ zerocopy_finish(struct np_worker *w)
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		await_all(w, c, &z->lent[i], last_ns);
-		if (z->lent[i].count > 0 && w->run->plan->transport->connected) {
+		await_all(w, c, &z->borrowed[i], last_ns);
+		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
 			(void)connect(c->fd, &nowhere, sizeof(nowhere));
 			while (take_back(w, c)) {
 			}
 		}
-		if (z->lent[i].count > 0) {
+		if (z->borrowed[i].count > 0) {
 			memset(&w->send_ring, 0, sizeof(w->send_ring));
 		}
 	}
@@ -475,9 +473,8 @@ const struct np_engine np_engine_zerocopy = {
 	.width = zerocopy_width,
 	.bytes = zerocopy_bytes,
 	.open = zerocopy_open,
-	.close = zerocopy_close,
 	.mark = zerocopy_mark,
 	.finish = zerocopy_finish,
-	.lends = true,
+	.borrows = true,
 	.calls = &calls,
 };

@@ -22,7 +22,7 @@ struct np_released {
  * What the kernel has in use of a connection. Its buffers are `depth` slots, a power of two, which
  * its sends have in turn.
  */
-struct np_lent {
+struct np_borrowed {
 	uint32_t next;  /* number of the next send */
 	uint32_t count; /* sends that the kernel is not done with */
 	uint32_t depth;
@@ -31,24 +31,24 @@ struct np_lent {
 };
 
 static inline uint32_t
-np_lent_slot(const struct np_lent *l)
+np_borrowed_slot(const struct np_borrowed *b)
 {
-	return l->next & (l->depth - 1);
+	return b->next & (b->depth - 1);
 }
 
 /* The kernel has the next slot in use, too. */
 static inline void
-np_lent_add(struct np_lent *l)
+np_borrowed_add(struct np_borrowed *b)
 {
-	l->held[np_lent_slot(l)] = true;
-	l->next++;
-	l->count++;
-	l->since++;
+	b->held[np_borrowed_slot(b)] = true;
+	b->next++;
+	b->count++;
+	b->since++;
 }
 
 /* Returns how many of the sends that count are released by that. One that is not in use is not
  * counted. */
-uint32_t np_lent_release(struct np_lent *l, const struct np_released *r);
+uint32_t np_borrowed_release(struct np_borrowed *b, const struct np_released *r);
 
 /* Which sends such a message tells of. False: of none, it is of something else or cut off. */
 bool np_released_of(struct msghdr *m, struct np_released *out);

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "bench/engine/sync.h"
+#include "bench/open.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
@@ -149,7 +149,7 @@ connect_next(struct np_worker *w, int flags)
 	if (__builtin_expect(c->peer.len == 0, 0)) {
 		aim(c, run);
 	}
-	while (!np_stopped(&w->stop)) {
+	do {
 		int fd =
 		    socket(c->local.sa.ss_family, t->socktype | SOCK_CLOEXEC | flags, t->protocol);
 		int error;
@@ -170,21 +170,8 @@ connect_next(struct np_worker *w, int flags)
 			return -error;
 		}
 		wait_to_retry();
-	}
+	} while (!np_stopped(&w->stop));
 	return -EINTR;
-}
-
-/* The totals that follow from the transactions. Without data both sizes are 0, and no call counts.
- */
-static void
-settle(struct np_worker *w, uint64_t sends, uint64_t receives)
-{
-	uint64_t done = np_seen(&w->count->transactions);
-
-	np_show(&w->count->sends, sends);
-	np_show(&w->count->receives, receives);
-	np_show(&w->count->sent, sends * w->send_size);
-	np_show(&w->count->received, done * w->recv_size);
 }
 
 /* The first connection is looked at, which the others must not pay for. */
@@ -212,10 +199,8 @@ connect_opened(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (n < w->send_size) {
-		c->part = n;
-		return NP_SEND | NP_PART;
-	}
+	(void)w;
+	(void)n;
 	c->number++;
 	return NP_RECV;
 }
@@ -225,15 +210,7 @@ NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
 	(void)buf;
-	if (n == 0) {
-		w->hung_up = true;
-		w->error = ECONNRESET;
-		return NP_OVER;
-	}
-	if (n < w->recv_size) {
-		c->part = n;
-		return NP_RECV | NP_PART;
-	}
+	(void)n;
 	if (__builtin_expect(c->transactions == 0, 0)) {
 		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
 	}
@@ -273,8 +250,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
 	}
-	if (error == EINTR || error == EAGAIN || !is_first(w, need) ||
-	    !w->run->plan->retry_connect) {
+	if (error == EINTR || !is_first(w, need) || !w->run->plan->retry_connect) {
 		return np_step_failed(w, c, need, error);
 	}
 	wait_to_retry();
@@ -286,17 +262,39 @@ static const struct np_steps connect_steps = {
 	.first = NP_OPEN,
 	.sent = connect_sent,
 	.arrived = connect_arrived,
+	.ended = np_step_hung_up,
 	.open = connect_next,
 	.opened = connect_opened,
 	.closed = connect_closed,
 	.failed = connect_failed,
 };
 
-static int
-connect_sync(struct np_worker *w)
+NP_SYNC_LOOP(connect_sync, connect_steps)
+
+/* Of an open loop: the engine begins what is due. */
+static enum np_need
+open_closed(struct np_worker *w, struct np_conn *c)
 {
-	return np_sync_drive(w, &connect_steps);
+	uint64_t now = np_now();
+
+	np_hist_record(w->hist, now - c->since_ns);
+	np_open_answered(w, c, c->since_ns, now);
+	c->since_ns = now;
+	c->transactions++;
+	np_add(&w->count->transactions, 1);
+	return NP_OPEN;
 }
+
+static const struct np_steps open_steps = {
+	.first = NP_OPEN,
+	.sent = connect_sent,
+	.arrived = connect_arrived,
+	.ended = np_step_hung_up,
+	.open = connect_next,
+	.opened = connect_opened,
+	.closed = open_closed,
+	.failed = connect_failed,
+};
 
 /* Is its response there, and the connection not closed yet? */
 static bool
@@ -319,7 +317,7 @@ connect_settle(struct np_worker *w)
 		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
-	settle(w, sends, receives + w->more);
+	np_worker_settle(w, sends, receives + w->more);
 }
 
 /* The report names the last connection of the first worker. */
@@ -339,11 +337,9 @@ static uint32_t
 first_port(const struct connector *c)
 {
 	unsigned span = c->port_max > c->port_min ? c->port_max - c->port_min : 1;
-	unsigned dice = 0;
+	unsigned dice;
 
-	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)) {
-		dice = (unsigned)np_now();
-	}
+	np_endpoint_random(&dice, sizeof(dice));
 	return c->port_min + dice % span;
 }
 
@@ -364,8 +360,21 @@ share_ports(const struct np_worker *w, struct connector *c)
 	c->port = first_port(c);
 }
 
+/* For what is sent and received; cc moves nothing. */
 static int
-connector_setup(struct np_worker *w, struct np_err *err)
+take_rings(struct np_worker *w, int32_t send_size, int32_t recv_size, struct np_err *err)
+{
+	if (!w->run->plan->pattern->sized) {
+		return NP_OK;
+	}
+	if (np_worker_send_ring(w, send_size, false, err) != NP_OK) {
+		return err->code;
+	}
+	return np_worker_recv_ring(w, recv_size, false, err);
+}
+
+static int
+connect_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
 	struct connector *c = calloc(1, sizeof(*c));
@@ -374,26 +383,17 @@ connector_setup(struct np_worker *w, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	w->state = c;
+	w->steps = run->plan->rate > 0 ? &open_steps : w->steps;
 	share_ports(w, c);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close_conns(run);
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
-	return NP_OK;
-}
-
-static int
-request_setup(struct np_worker *w, struct np_err *err)
-{
-	if (connector_setup(w, err) != NP_OK ||
-	    np_worker_send_ring(w, w->run->plan->request, false, err) != NP_OK) {
-		return err->code;
-	}
-	return np_worker_recv_ring(w, w->run->plan->response, false, err);
+	return take_rings(w, run->plan->request, run->plan->response, err);
 }
 
 static void
-connector_release(struct np_worker *w)
+connect_release(struct np_worker *w)
 {
 	free(w->state);
 	w->state = NULL;
@@ -404,12 +404,12 @@ connector_release(struct np_worker *w)
  * for a while, a connection that is reset at once makes it report an error and leave the port.
  */
 static void
-reset_nudge(struct np_run *run)
+connect_nudge(struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
 	struct connector *c = run->worker->state;
 
-	if (++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
+	if (run->plan->pattern->sized && ++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
 		t->knock(run);
 	}
 }
@@ -451,24 +451,28 @@ accept_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int err
 NP_LOOP_BODY enum np_need
 accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
+	(void)w;
+	(void)c;
 	(void)buf;
-	if (n == 0) {
-		return NP_CLOSE;
-	}
-	if (n < w->recv_size) {
-		c->part = n;
-		return NP_RECV | NP_PART;
-	}
+	(void)n;
 	return NP_SEND;
+}
+
+/* It was closed without a request. */
+static enum np_need
+accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	(void)w;
+	(void)c;
+	(void)n;
+	return NP_CLOSE;
 }
 
 NP_LOOP_BODY enum np_need
 accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (n < w->send_size) {
-		c->part = n;
-		return NP_SEND | NP_PART;
-	}
+	(void)w;
+	(void)n;
 	c->is_void = false;
 	return NP_CLOSE;
 }
@@ -490,17 +494,14 @@ static const struct np_steps accept_steps = {
 	.first = NP_OPEN,
 	.sent = accept_sent,
 	.arrived = accept_arrived,
+	.ended = accept_ended,
 	.open = accept_next,
 	.opened = accept_opened,
 	.closed = accept_closed,
 	.failed = accept_failed,
 };
 
-static int
-accept_sync(struct np_worker *w)
-{
-	return np_sync_drive(w, &accept_steps);
-}
+NP_SYNC_LOOP(accept_sync, accept_steps)
 
 static void
 accept_settle(struct np_worker *w)
@@ -511,7 +512,7 @@ accept_settle(struct np_worker *w)
 		w->conn[i].sent = w->conn[i].transactions * w->send_size;
 		w->conn[i].received = w->conn[i].transactions * w->recv_size;
 	}
-	settle(w, done, done + w->more);
+	np_worker_settle(w, done, done + w->more);
 }
 
 /* netperf reads the sizes of the first connection while it is new: those of the listener. */
@@ -520,51 +521,23 @@ accept_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
 
-	(void)err;
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
-	return NP_OK;
+	return take_rings(w, run->plan->response, run->plan->request, err);
 }
 
-static int
-respond_setup(struct np_worker *w, struct np_err *err)
-{
-	accept_setup(w, err);
-	if (np_worker_recv_ring(w, w->run->plan->request, false, err) != NP_OK) {
-		return err->code;
-	}
-	return np_worker_send_ring(w, w->run->plan->response, false, err);
-}
-
-static const struct np_side cc_connect = {
-	.setup = connector_setup,
+static const struct np_side connect_side = {
+	.setup = connect_setup,
 	.steps = &connect_steps,
 	.sync = connect_sync,
 	.settle = connect_settle,
 	.leave = connect_leave,
-	.release = connector_release,
+	.nudge = connect_nudge,
+	.release = connect_release,
 };
 
-static const struct np_side cc_accept = {
+static const struct np_side accept_side = {
 	.setup = accept_setup,
-	.steps = &accept_steps,
-	.sync = accept_sync,
-	.settle = accept_settle,
-	.pad_ns = NP_SEC / 10,
-};
-
-static const struct np_side crr_connect = {
-	.setup = request_setup,
-	.steps = &connect_steps,
-	.sync = connect_sync,
-	.settle = connect_settle,
-	.leave = connect_leave,
-	.nudge = reset_nudge,
-	.release = connector_release,
-};
-
-static const struct np_side crr_accept = {
-	.setup = respond_setup,
 	.steps = &accept_steps,
 	.sync = accept_sync,
 	.settle = accept_settle,
@@ -575,7 +548,7 @@ const struct np_pattern np_pattern_cc = {
 	.name = "cc",
 	.words = { [NP_LEAD] = { "Connection", "both", "connect/close", "connect" },
 		   [NP_FOLLOW] = { "Connection", "both", "connect/close", "accept" } },
-	.side = { [NP_LEAD] = &cc_connect, [NP_FOLLOW] = &cc_accept },
+	.side = { [NP_LEAD] = &connect_side, [NP_FOLLOW] = &accept_side },
 	.lead_direction = NP_WD_NONE,
 	.transactions = true,
 	.connection_test = true,
@@ -588,7 +561,7 @@ const struct np_pattern np_pattern_crr = {
 				 "connect" },
 		   [NP_FOLLOW] = { "Connect|Send|Recv", "both", "connect/request/response/close",
 				   "accept" } },
-	.side = { [NP_LEAD] = &crr_connect, [NP_FOLLOW] = &crr_accept },
+	.side = { [NP_LEAD] = &connect_side, [NP_FOLLOW] = &accept_side },
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,
 	.sized = true,

@@ -12,15 +12,15 @@
 #include "base/clock.h"
 #include "bench/engine/sync.h"
 #include "bench/ids.h"
+#include "bench/open.h"
 #include "bench/pattern/stream.h"
+#include "bench/stamps.h"
 
 enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
 
-/* The totals that follow from the transactions need not be published one by one. */
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
-	uint64_t done = np_seen(&w->count->transactions);
 	bool leads = w->run->plan->role == NP_LEAD;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -30,55 +30,32 @@ settle(struct np_worker *w, uint64_t sends)
 			  w->send_size;
 		c->received = c->transactions * w->recv_size;
 	}
-	np_show(&w->count->sends, sends);
-	np_show(&w->count->receives, done + w->more);
-	np_show(&w->count->sent, sends * w->send_size);
-	np_show(&w->count->received, done * w->recv_size);
+	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-static void
-in_flight_push(struct np_in_flight *q, uint64_t now)
-{
-	size_t at = q->head + q->count++;
-
-	q->sent_ns[at < q->size ? at : at - q->size] = now;
-}
-
-static uint64_t
-in_flight_pop(struct np_in_flight *q)
-{
-	uint64_t then = q->sent_ns[q->head];
-
-	q->head = q->head + 1 < q->size ? q->head + 1 : 0;
-	q->count--;
-	return then;
-}
 
 /* Several in flight: another one, as long as there is room for it and it is wanted. */
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t done = np_seen(&w->count->transactions);
-	size_t count = c->ids != NULL ? c->ids->in_flight : c->in_flight->count;
 
-	return count < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
+	return c->ids->in_flight < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
 /* Several in flight: the number beside the first. */
 static uint64_t
 request_ahead(const struct np_worker *w, const struct np_conn *c)
 {
-	uint64_t wanted = np_seen(&w->count->transactions) + w->in_flight;
-	size_t count;
+	uint64_t wanted = np_seen(&w->count->transactions) + w->in_flight, room;
 
 	if ((w->codec & NP_C_MANY) == 0) {
 		return 1;
 	}
-	count = c->ids != NULL ? c->ids->in_flight : c->in_flight->count;
 	wanted = wanted < w->budget ? w->budget - wanted : 1;
-	return count >= w->depth ? 1 : w->depth - count < wanted ? w->depth - count : wanted;
+	room = c->ids->in_flight < w->depth ? w->depth - c->ids->in_flight : 1;
+	return room < wanted ? room : wanted;
 }
 
 static __attribute__((noinline)) enum np_need
@@ -88,12 +65,8 @@ sent_of_many(struct np_worker *w, struct np_conn *c)
 
 	w->sends++;
 	w->in_flight++;
-	if (c->ids != NULL) {
-		np_ids_sent(c->ids, c->since_ns);
-		c->number = np_ids_next(c->ids);
-	} else {
-		in_flight_push(c->in_flight, c->since_ns);
-	}
+	np_ids_sent(c->ids, c->since_ns);
+	c->number = np_ids_next(c->ids);
 	next = send_more(w, c);
 	if (next == NP_SEND) {
 		c->since_ns = np_now();
@@ -104,31 +77,20 @@ sent_of_many(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (__builtin_expect(n < w->send_size, 0)) {
-		c->part = n;
-		return NP_SEND | NP_PART;
-	}
+	(void)n;
 	c->number++;
 	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
 }
 
-/* Part of a response, or the end of the data. An empty datagram is none: some other test's end. */
-static __attribute__((noinline)) enum np_need
-request_part(struct np_worker *w, struct np_conn *c, size_t n)
+/* An empty datagram ends nothing here: it is some other test's end. */
+static enum np_need
+request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	const struct np_transport *t = w->run->plan->transport;
-
-	if (!t->connected || (n > 0 && !np_delivers(t))) {
-		np_add(&w->count->stray, n > 0);
-		return NP_RECV;
+	if (n == 0 && w->run->plan->transport->connected) {
+		return np_step_hung_up(w, c, n);
 	}
-	if (n > 0) {
-		c->part = n;
-		return NP_RECV | NP_PART;
-	}
-	w->hung_up = true;
-	w->error = ECONNRESET;
-	return NP_OVER;
+	np_add(&w->count->stray, n > 0);
+	return NP_RECV;
 }
 
 /* No response will come to what is in flight: it is lost. */
@@ -137,18 +99,15 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
 	uint32_t lost = 1;
 
-	if (w->depth == 1 && c->ids != NULL) {
-		np_ids_gave_up_last(c->ids, c->number);
-	} else if (c->ids != NULL) {
+	if (w->depth > 1) {
 		lost = np_ids_give_up(c->ids, sent_until_ns);
-	} else if (w->depth > 1) {
-		lost = (uint32_t)c->in_flight->count;
-		c->in_flight->count = 0;
+		w->in_flight -= lost;
+	} else if (c->ids != NULL) {
+		np_ids_gave_up_last(c->ids, c->number);
 	}
-	w->in_flight -= w->depth > 1 ? lost : 0;
 	c->lost += lost;
 	np_add(&w->count->lost, lost);
-	return c->ids != NULL ? NP_SEND : NP_PURGE;
+	return w->id.width > 0 ? NP_SEND : NP_PURGE;
 }
 
 /*
@@ -207,19 +166,14 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 {
 	bool is_last;
 
-	if (c->ids == NULL && c->in_flight->count == 0) {
-		np_add(&w->count->surplus, 1); /* one of several that a call has brought */
-		return send_more(w, c);
-	}
-	if (c->ids == NULL) {
-		c->since_ns = in_flight_pop(c->in_flight);
-	} else if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
-		return request_astray(w, c, buf, n);
+	if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
+		/* Without ids: one of several that a call has brought. */
+		return w->id.width > 0 ? request_astray(w, c, buf, n) : send_more(w, c);
 	}
 	w->in_flight--;
 	c->transactions++;
 	is_last = answered(w, c);
-	if (w->patience_ns > 0 && c->ids != NULL && c->since_ns >= c->look_at_ns) {
+	if (w->patience_ns > 0 && w->id.width > 0 && c->since_ns >= c->look_at_ns) {
 		give_up(w, c, c->since_ns - w->patience_ns);
 		c->look_at_ns = c->since_ns + w->patience_ns / 8;
 	}
@@ -242,9 +196,6 @@ next_of_share(struct np_worker *w)
 NP_LOOP_BODY enum np_need
 request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	if (__builtin_expect(n < w->whole, 0)) {
-		return request_part(w, c, n);
-	}
 	if (__builtin_expect((w->codec & NP_C_ID) != 0, 0)) {
 		if (!np_id_is(w->id, c->number - 1, buf)) {
 			return request_astray(w, c, buf, n);
@@ -264,14 +215,67 @@ static const struct np_steps request_steps = {
 	.ahead = request_ahead,
 	.sent = request_sent,
 	.arrived = request_arrived,
+	.ended = request_ended,
 	.failed = request_failed,
 };
 
-static int
-request_sync(struct np_worker *w)
+NP_SYNC_LOOP(request_sync, request_steps)
+
+/* --- requests of an open loop ----------------------------------------------------------------- */
+
+/* Nothing follows from an answer: the engine begins what is due (bench/open.h). */
+static enum np_need
+open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	return np_sync_drive(w, &request_steps);
+	(void)n;
+	w->sends++;
+	w->in_flight++;
+	np_ids_sent(c->ids, c->since_ns);
+	c->number = np_ids_next(c->ids);
+	return NP_RECV;
 }
+
+static enum np_need
+open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	uint64_t due_ns, now;
+
+	if (np_ids_answers(c->ids, buf, n, &due_ns)) {
+		now = np_now();
+		np_hist_record(w->hist, now - due_ns);
+		np_open_answered(w, c, due_ns, now);
+		np_add(&w->count->transactions, 1);
+		c->transactions++;
+	}
+	return NP_RECV;
+}
+
+/* Those that are too old are looked for now and then. */
+static enum np_need
+open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	uint32_t lost;
+
+	if (np_delivers(w->run->plan->transport) || error != EINTR) {
+		return np_step_failed(w, c, need, error);
+	}
+	if (need == NP_RECV && !np_stopped(&w->stop)) {
+		lost = np_ids_give_up(c->ids, np_now() - w->patience_ns);
+		w->in_flight -= lost;
+		c->lost += lost;
+		np_add(&w->count->lost, lost);
+		np_open_lost(w, lost);
+	}
+	return need;
+}
+
+static const struct np_steps open_steps = {
+	.first = NP_RECV,
+	.sent = open_sent,
+	.arrived = open_arrived,
+	.ended = request_ended,
+	.failed = open_failed,
+};
 
 /*
  * One in flight: each request was answered or given up but the last one, if that is under way. It
@@ -307,15 +311,15 @@ request_settle(struct np_worker *w)
 		}
 	}
 	settle(w, sends);
+	np_stamps_end(w);
 }
 
+/* The account of what each connection has in flight. */
 static int
-take_ids(struct np_worker *w, uint32_t depth, struct np_err *err)
+take_ids(struct np_worker *w, struct np_err *err)
 {
-	struct np_id_place place = np_id_place(w->run->plan);
-
 	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].ids = np_ids_new(place, depth, w->run->conns, w->count, err);
+		w->conn[i].ids = np_ids_new(w->id, w->depth, w->run->conns, w->count, err);
 		if (w->conn[i].ids == NULL) {
 			return err->code;
 		}
@@ -323,22 +327,25 @@ take_ids(struct np_worker *w, uint32_t depth, struct np_err *err)
 	return NP_OK;
 }
 
-/* What stands in for ids where the far end has none: one block for all. */
-static int
-take_in_flight(struct np_worker *w, uint32_t depth, struct np_err *err)
+/* Most requests in flight of a connection of an open loop: more wait until there is room. */
+static uint32_t
+open_depth(const struct np_plan *p)
 {
-	size_t each = sizeof(struct np_in_flight) + depth * sizeof(uint64_t);
-	char *block = calloc(w->conns, each);
+	enum { OF_ALL = 32768, LEAST = 64 };
+	uint32_t each = OF_ALL / p->flows;
 
-	if (block == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", w->run->plan->burst);
+	return np_id_place(p).width == 1 ? NP_IDS_NARROW_DEPTH : each > LEAST ? each : LEAST;
+}
+
+/* Where some of the transactions have stamps. */
+static int
+take_stamps(struct np_worker *w, struct np_err *err)
+{
+	if (w->run->plan->stations > 0) {
+		w->stamps = np_stamps_new(w->run->plan, err);
+		w->codec |= NP_C_STAMPS;
 	}
-	w->state = block;
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].in_flight = (void *)(block + i * each);
-		w->conn[i].in_flight->size = depth;
-	}
-	return NP_OK;
+	return w->run->plan->stations == 0 || w->stamps != NULL ? NP_OK : (int)err->code;
 }
 
 static int
@@ -346,18 +353,19 @@ request_setup(struct np_worker *w, struct np_err *err)
 {
 	const struct np_plan *p = w->run->plan;
 
-	if ((np_ids_used(p) && take_ids(w, p->burst + 1, err) != NP_OK) ||
-	    (p->burst > 0 && take_in_flight(w, p->burst + 1, err) != NP_OK)) {
-		return err->code;
-	}
+	bool many = p->burst > 0 || p->rate > 0;
+
+	w->depth = p->rate > 0 ? open_depth(p) : p->burst + 1;
+	w->steps = p->rate > 0 ? &open_steps : w->steps;
 	if (np_ids_used(p)) {
 		w->id = np_id_place(p);
-		w->codec |= p->burst > 0 ? NP_C_MANY_IDS : NP_C_ID;
+		w->codec |= many ? NP_C_MANY_IDS : NP_C_ID;
 	}
-	w->depth = p->burst + 1;
-	w->codec |= p->burst > 0                              ? NP_C_MANY
-		    : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE
-							      : 0u;
+	if (((np_ids_used(p) || many) && take_ids(w, err) != NP_OK) ||
+	    take_stamps(w, err) != NP_OK) {
+		return err->code;
+	}
+	w->codec |= many ? NP_C_MANY : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE : 0u;
 	w->patience_ns = !np_delivers(p->transport) ? p->timeout_ms * NP_MSEC : 0;
 	if (np_worker_send_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_recv_ring(w, p->response, false, err) != NP_OK) {
@@ -375,18 +383,19 @@ request_without_ids(struct np_worker *w)
 {
 	w->codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
 	w->whole = w->id.width > 0 ? 1 : w->whole;
-	for (uint32_t i = 0; i < w->conns; i++) {
-		free(w->conn[i].ids);
-		w->conn[i].ids = NULL;
+	w->id.width = 0;
+	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
+		w->conn[i].ids->place.width = 0;
 	}
 }
 
 static void
 request_release(struct np_worker *w)
 {
-	request_without_ids(w);
-	free(w->state);
-	w->state = NULL;
+	for (uint32_t i = 0; i < w->conns; i++) {
+		free(w->conn[i].ids);
+		w->conn[i].ids = NULL;
+	}
 }
 
 /* Without results to wait for, a response gets about as long as two took, on average. */
@@ -413,7 +422,7 @@ drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 		if (n == 0 && w->run->plan->transport->connected) {
 			break; /* it is closed */
 		}
-		if (n > 0 && c->ids != NULL) {
+		if (n > 0 && w->id.width > 0) {
 			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
 		}
 		came += n > 0;
@@ -441,7 +450,7 @@ request_drain(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		came += drain_one(w, &w->conn[i], until);
 	}
-	if (w->conn->ids == NULL) {
+	if (w->id.width == 0) {
 		np_show(&count->surplus, came > under_way ? came - under_way : 0);
 	}
 }
@@ -463,30 +472,10 @@ request_nudge(struct np_run *run)
 
 /* --- responses -------------------------------------------------------------------------------- */
 
-/*
- * Part of a request, or the end. One datagram is one request, whatever its size; an empty one ends
- * the test.
- */
-static __attribute__((noinline)) enum np_need
-respond_part(struct np_worker *w, struct np_conn *c, size_t n)
-{
-	if (n > 0) {
-		c->part = n;
-		return NP_RECV | NP_PART;
-	}
-	if (!np_stream_is_end(w, c)) {
-		return NP_RECV;
-	}
-	w->hung_up = true;
-	return NP_OVER;
-}
-
 NP_LOOP_BODY enum np_need
 respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	if (__builtin_expect(n < w->whole, 0)) {
-		return respond_part(w, c, n);
-	}
+	(void)n;
 	w->to_len = w->from_len;
 	if (w->id.width > 0) {
 		c->number = np_id_read(w->id, buf);
@@ -497,14 +486,10 @@ respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 NP_LOOP_BODY enum np_need
 respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	uint64_t done;
+	uint64_t done = np_add(&w->count->transactions, 1);
 
-	if (__builtin_expect(n < w->send_size, 0)) {
-		c->part = n;
-		return NP_SEND | NP_PART;
-	}
+	(void)n;
 	c->transactions++;
-	done = np_add(&w->count->transactions, 1);
 	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
@@ -526,19 +511,17 @@ static const struct np_steps respond_steps = {
 	.answers = true,
 	.sent = respond_sent,
 	.arrived = respond_arrived,
+	.ended = np_step_hung_up,
 	.failed = respond_failed,
 };
 
-static int
-respond_sync(struct np_worker *w)
-{
-	return np_sync_drive(w, &respond_steps);
-}
+NP_SYNC_LOOP(respond_sync, respond_steps)
 
 static void
 respond_settle(struct np_worker *w)
 {
 	settle(w, np_seen(&w->count->transactions));
+	np_stamps_end(w);
 }
 
 /* Is the count of requests all that tells the end of the test? */
@@ -594,9 +577,11 @@ respond_setup(struct np_worker *w, struct np_err *err)
 		w->budget = ends_at_count(p) ? w->budget : UINT64_MAX;
 	}
 	if (np_worker_recv_ring(w, p->request, false, err) != NP_OK ||
-	    np_worker_send_ring(w, p->response, false, err) != NP_OK) {
+	    np_worker_send_ring(w, p->response, false, err) != NP_OK ||
+	    take_stamps(w, err) != NP_OK) {
 		return err->code;
 	}
+	/* One datagram is one request, whatever its size; an empty one ends the test. */
 	w->whole = lossy ? 1 : w->recv_size;
 	return NP_OK;
 }
@@ -631,6 +616,7 @@ const struct np_pattern np_pattern_rr = {
 	.transactions = true,
 	.sized = true,
 	.several = true,
+	.ramps = true,
 	.ids = true,
 	.speaks_first = true,
 };

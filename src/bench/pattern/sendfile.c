@@ -67,7 +67,8 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 	if (np_worker_send_ring(w, w->run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	return w->run->plan->near.call.fill_file[0] != '\0' ? open_file(w, err) : make_file(w, err);
+	w->codec |= NP_C_FILE;
+	return w->run->plan->near.call.fill_file != NULL ? open_file(w, err) : make_file(w, err);
 }
 
 static void
@@ -81,8 +82,8 @@ sendfile_release(struct np_worker *w)
 
 static const struct np_side transmit_file = {
 	.setup = sendfile_setup,
-	.steps = &np_stream_file_steps,
-	.sync = np_stream_file_sync,
+	.steps = &np_stream_transmit_steps,
+	.sync = np_stream_transmit_sync,
 	.finish = np_stream_transmit_finish,
 	.release = sendfile_release,
 	.ends_on_hangup = true,

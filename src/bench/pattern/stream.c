@@ -84,34 +84,22 @@ transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 	uint64_t messages = left / w->send_size + (left % w->send_size > 0);
 
 	(void)c;
-	return w->load.burst > 0 && w->load.left < messages ? w->load.left : messages;
+	return np_paced_row(w, messages);
 }
 
-static const struct np_steps transmit_steps = {
+const struct np_steps np_stream_transmit_steps = {
 	.first = NP_SEND,
+	.takes_parts = true,
 	.ahead = transmit_ahead,
 	.sent = transmit_sent,
 	.sent_many = transmit_sent_many,
 	.failed = transmit_failed,
 };
 
-static int
-transmit_sync(struct np_worker *w)
-{
-	return np_sync_drive(w, &transmit_steps);
-}
-
-const struct np_steps np_stream_file_steps = {
-	.first = NP_SEND,
-	.sends_file = true,
-	.sent = transmit_sent,
-	.failed = transmit_failed,
-};
-
 int
-np_stream_file_sync(struct np_worker *w)
+np_stream_transmit_sync(struct np_worker *w)
 {
-	return np_sync_drive(w, &np_stream_file_steps);
+	return np_sync_drive(w, &np_stream_transmit_steps);
 }
 
 static int
@@ -128,16 +116,6 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * The end marks that a flow sends before its far end is nudged. Those who share a socket send no
- * more than have to arrive: its queue may be short.
- */
-static uint32_t
-farewells_of(const struct np_plan *p)
-{
-	return p->flows > 1 && p->transport->reliable ? 1 : FAREWELLS;
-}
-
 /* A socket of the UNIX domain takes none while the far end's queue is full. */
 static void
 await_room(int fd, uint64_t until)
@@ -150,7 +128,7 @@ await_room(int fd, uint64_t until)
 	}
 }
 
-/* Other flows may take the room that there was. */
+/* The room that poll(2) saw may be gone. */
 static void
 send_end(int fd, const void *to, socklen_t len, uint64_t until)
 {
@@ -187,52 +165,38 @@ farewell(const struct np_worker *w, uint64_t until)
 static void
 farewells(const struct np_worker *w)
 {
-	uint32_t count = farewells_of(w->run->plan);
-
 	farewell(w, np_deadline(ROOM_MS * NP_MSEC));
-	for (uint32_t i = 1; i < count; i++) {
+	for (uint32_t i = 1; i < FAREWELLS; i++) {
 		farewell(w, 0);
 	}
 }
 
-/* Those that have this socket: a client deals the daemon's ports to its flows in turns. */
-static uint32_t
-flows_of(const struct np_run *run, const struct np_conn *c)
+/* Where it was given up, say what did not happen in time, unless nobody waits for it any more. */
+static bool
+was_in_time(struct np_worker *w, int rc, const char *failure)
 {
-	uint32_t number = (uint32_t)(c - run->conn), flows = run->plan->flows;
-
-	if (run->plan->active) {
-		return 1;
+	if (rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
+		np_fail(&w->err, NP_ETIME, 0, "%s within %d s", failure, NP_PART_S);
 	}
-	return flows / run->conns + (number < flows % run->conns);
+	return rc != -ETIMEDOUT;
 }
 
-/*
- * While a flow goes on none is nudged: each of the others sends one mark, and one more mark is
- * the last one's, or they all are over.
- */
-bool
-np_stream_is_end(const struct np_worker *w, struct np_conn *c)
+/* Behind a warm-up the window is of one length wherever bytes are under way, and so is an open
+ * loop's. */
+static void
+end_window(struct np_worker *w)
 {
-	const struct np_plan *p = w->run->plan;
-	uint32_t others = flows_of(w->run, c) - 1;
-
-	c->ends++;
-	return p->transport->connected || c->ends > others * farewells_of(p);
+	if (w->run->plan->warm_up_ms == 0 && w->open == NULL) {
+		w->ended_ns = np_now();
+	}
 }
 
 /* netperf's clock runs until the far end has taken everything and closed; if it does. */
 static void
 part(struct np_worker *w)
 {
-	int rc = np_worker_part(w, 0);
-
-	if (rc != -ETIMEDOUT) {
-		/* Behind a warm-up the window is of one length wherever bytes are under way. */
-		w->ended_ns = w->run->plan->warm_up_ms == 0 ? np_now() : w->ended_ns;
-	} else if (!np_abandoned(&w->stop)) {
-		np_fail(&w->err, NP_ETIME, 0,
-			"the far end did not read the end of the data within %d s", NP_PART_S);
+	if (was_in_time(w, np_worker_part(w, 0), "the far end did not read the end of the data")) {
+		end_window(w);
 	}
 }
 
@@ -248,11 +212,9 @@ empty(struct np_worker *w)
 	if (!p->transport->connected || !p->active) {
 		return; /* a client that receives has a clock of its own */
 	}
-	if (np_worker_empty(w) == -ETIMEDOUT && !np_abandoned(&w->stop)) {
-		np_fail(&w->err, NP_ETIME, 0, "the rest of the data was not sent within %d s",
-			NP_PART_S);
-	} else if (p->warm_up_ms == 0 && !p->pattern->transactions) {
-		w->ended_ns = np_now();
+	if (was_in_time(w, np_worker_empty(w), "the rest of the data was not sent") &&
+	    !p->pattern->transactions) {
+		end_window(w);
 	}
 }
 
@@ -262,12 +224,9 @@ empty(struct np_worker *w)
 static void
 part_whole(struct np_worker *w)
 {
-	if (np_worker_empty(w) == -ETIMEDOUT && !np_abandoned(&w->stop)) {
-		np_fail(&w->err, NP_ETIME, 0,
-			"the far end did not acknowledge the end of the data within %d s",
-			NP_PART_S);
-	}
-	w->ended_ns = w->run->plan->warm_up_ms == 0 ? np_now() : w->ended_ns;
+	(void)was_in_time(w, np_worker_empty(w),
+			  "the far end did not acknowledge the end of the data");
+	end_window(w);
 	np_worker_look(w);
 	poll(NULL, 0, SETTLE_MS);
 	np_worker_shut(w);
@@ -301,29 +260,22 @@ np_stream_nudge(struct np_run *run)
 	}
 }
 
-static __attribute__((noinline)) enum np_need
-receive_end(struct np_worker *w, struct np_conn *c)
+/* Does what arrives come behind the end mark, or after this end was told to end? */
+static bool
+is_late(const struct np_worker *w)
 {
-	if (!np_stream_is_end(w, c)) {
-		return NP_RECV;
-	}
-	w->hung_up = true;
-	return NP_OVER;
+	return w->hung_up || np_stopped(&w->stop);
 }
 
 NP_LOOP_BODY enum np_need
 receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	uint64_t received;
+	uint64_t received = np_add(&w->count->received, n);
 
-	if (__builtin_expect(n == 0, 0)) {
-		return receive_end(w, c);
-	}
-	received = np_add(&w->count->received, n);
 	np_add(&w->count->receives, 1);
 	c->received += n;
 	if (__builtin_expect(w->sequence != NULL, 0)) {
-		np_sequence_arrived(w->sequence, buf, n, np_now(), false);
+		np_sequence_arrived(w->sequence, buf, n, np_now(), is_late(w));
 	}
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
 		lap(w, c);
@@ -335,18 +287,14 @@ static enum np_need
 receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t bytes,
 		     size_t size, uint64_t now_ns)
 {
-	uint64_t received;
+	uint64_t received = np_add(&w->count->received, bytes);
 
-	if (__builtin_expect(bytes == 0, 0)) {
-		return receive_end(w, c);
-	}
-	received = np_add(&w->count->received, bytes);
 	np_add(&w->count->receives, bytes <= size ? 1 : (bytes + size - 1) / size);
 	c->received += bytes;
 	for (size_t left = bytes; w->sequence != NULL && left > 0; buf += size) {
 		size_t n = left < size ? left : size;
 
-		np_sequence_arrived(w->sequence, buf, n, now_ns, false);
+		np_sequence_arrived(w->sequence, buf, n, now_ns, is_late(w));
 		left -= n;
 	}
 	return received < w->budget ? NP_RECV : NP_OVER;
@@ -356,13 +304,10 @@ static const struct np_steps receive_steps = {
 	.first = NP_RECV,
 	.arrived = receive_arrived,
 	.arrived_many = receive_arrived_many,
+	.ended = np_step_hung_up,
 };
 
-static int
-receive_sync(struct np_worker *w)
-{
-	return np_sync_drive(w, &receive_steps);
-}
+NP_SYNC_LOOP(receive_sync, receive_steps)
 
 static int
 receive_setup(struct np_worker *w, struct np_err *err)
@@ -372,6 +317,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	if (np_worker_recv_ring(w, p->near.call.recv_size, true, err) != NP_OK) {
 		return err->code;
 	}
+	w->whole = 1; /* whatever comes counts */
 	if (p->transport->header > 0) {
 		w->codec |= NP_C_FRAME;
 	}
@@ -463,7 +409,7 @@ finish_datagrams(struct np_worker *w)
 	}
 }
 
-/* Throws away what comes to a connection until its flows are over, or for REST_S. */
+/* Throws away what comes to a connection until it is over, or for REST_S. */
 static void
 drop_until_end(struct np_worker *w, struct np_conn *c, uint64_t until)
 {
@@ -474,10 +420,8 @@ drop_until_end(struct np_worker *w, struct np_conn *c, uint64_t until)
 		struct pollfd more = { .fd = c->fd, .events = POLLIN };
 		ssize_t n = recv_left(w, c, &buf);
 
-		if (n == 0) {
-			over = np_stream_is_end(w, c);
-		} else if (n < 0) {
-			over = errno != EAGAIN && errno != EINTR;
+		over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+		if (n < 0) {
 			poll(&more, 1, DROP_MS);
 		}
 	}
@@ -508,8 +452,8 @@ receive_finish(struct np_worker *w)
 	} else if (!np_delivers(p->transport)) {
 		finish_datagrams(w);
 	} else if (p->active && !w->hung_up) {
-		/* Half-close: the far end ends, but nothing more counts; see client.c for its
-		 * results.
+		/* Half-close: the far end ends, but nothing more counts; see client_results.c
+		 * for its results.
 		 */
 		np_worker_look(w);
 		np_worker_shut(w);
@@ -530,8 +474,8 @@ const struct np_side np_stream_receive = {
 
 static const struct np_side transmit = {
 	.setup = transmit_setup,
-	.steps = &transmit_steps,
-	.sync = transmit_sync,
+	.steps = &np_stream_transmit_steps,
+	.sync = np_stream_transmit_sync,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
 	.ends_on_hangup = true,
@@ -544,6 +488,8 @@ const struct np_pattern np_pattern_stream = {
 	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 	.several = true,
+	.ramps = true,
 	.sequence = true,
+	.offers = true,
 	.speaks_first = true,
 };

@@ -7,18 +7,12 @@
 #include "bench/run.h"
 
 extern const struct np_side np_stream_receive;
-/* A transmitter's steps, whose bytes come from a file, and the loop that drives them. */
-extern const struct np_steps np_stream_file_steps;
-int np_stream_file_sync(struct np_worker *w);
+/* A transmitter's steps, and the loop that drives them. */
+extern const struct np_steps np_stream_transmit_steps;
+int np_stream_transmit_sync(struct np_worker *w);
 
 /* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
 void np_stream_transmit_finish(struct np_worker *w);
-
-/*
- * A follower's: the end of the data has come, or of datagrams an end mark. Is it the end of all
- * flows that share the socket?
- */
-bool np_stream_is_end(const struct np_worker *w, struct np_conn *c);
 
 /* A leader's nudge: say again that the test is over, where datagrams may have got lost. */
 void np_stream_nudge(struct np_run *run);

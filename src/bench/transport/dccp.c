@@ -95,9 +95,9 @@ np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT])
  * one a send waits for room in the send buffer.
  */
 static void
-dccp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+dccp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	int ccid = np_dccp_ccid(e->sock.cong);
+	int ccid = np_dccp_ccid(p->near.sock.cong);
 
 	if (p->service != 0) {
 		np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_SERVICE, "DCCP_SOCKOPT_SERVICE",

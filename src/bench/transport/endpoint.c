@@ -71,6 +71,34 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 	return NP_OK;
 }
 
+void
+np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o)
+{
+	const struct np_end *e = &p->near;
+
+	if (p->transport->set_buffers != NULL) {
+		p->transport->set_buffers(p, o);
+		return;
+	}
+	if (e->sock.sndbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sock.sndbuf);
+	}
+	if (e->sock.rcvbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->sock.rcvbuf);
+	}
+}
+
+void
+np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf)
+{
+	if (t->get_buffers != NULL) {
+		t->get_buffers(fd, sndbuf, rcvbuf);
+	} else {
+		*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	}
+}
+
 /* All flows come at once. The kernel has a limit of its own (net.core.somaxconn). */
 int
 np_endpoint_backlog(const struct np_plan *p)
@@ -85,26 +113,20 @@ np_endpoint_is_missing(int sys)
 	       sys == ENOPROTOOPT;
 }
 
-/* Then it was an option that could not be set, for which the kernel has the same errors. */
-static bool
-has_sockets(const struct np_transport *t)
-{
-	int family = np_family_or(t->family, AF_INET);
-	int fd = socket(family, t->socktype | SOCK_CLOEXEC, t->protocol);
-
-	if (fd >= 0) {
-		close(fd);
-	}
-	return fd >= 0;
-}
-
 void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
 	bool off = err->sys == ENOPROTOOPT && t->off != NULL;
-	bool none = np_endpoint_is_missing(err->sys);
+	struct np_err ignored;
+	int fd;
 
-	if (!none || has_sockets(t)) {
+	if (!np_endpoint_is_missing(err->sys)) {
+		return;
+	}
+	fd = np_sock_trial(t->family, t->socktype, t->protocol, &ignored);
+	if (fd >= 0) {
+		close(
+		    fd); /* an option could not be set, for which the kernel has the same errors */
 		return;
 	}
 	if (off) {
@@ -127,17 +149,12 @@ np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 int
 np_transport_probe(const struct np_transport *t, struct np_err *err)
 {
-	static const struct np_sockopts none = { .count = 0 };
 	int fd;
 
 	if (t->probe != NULL) {
-		return t->probe(err);
+		return t->probe(t, err);
 	}
-	fd = np_sock_open(np_family_or(t->family, AF_INET), t->socktype, t->protocol, &none, NULL,
-			  err);
-	if (fd < 0 && t->family == AF_UNSPEC && err->sys == EAFNOSUPPORT) {
-		fd = np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, err);
-	}
+	fd = np_sock_trial(t->family, t->socktype, t->protocol, err);
 	if (fd < 0) {
 		np_endpoint_say_missing(t, err);
 		return err->code;
@@ -168,18 +185,18 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	return fd;
 }
 
-/* Bytes for which nobody must not be able to guess them: that they differ will do. */
-static void
-random_bytes(uint8_t *bytes, size_t count)
+void
+np_endpoint_random(void *bytes, size_t count)
 {
 	uint64_t dice = np_now();
+	uint8_t *at = bytes;
 
 	if (getrandom(bytes, count, GRND_NONBLOCK) == (ssize_t)count) {
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		bytes[i] = (uint8_t)(dice >> 56);
+		at[i] = (uint8_t)(dice >> 56);
 	}
 }
 
@@ -216,7 +233,7 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 	}
 	memcpy(at, np_addr_bytes(a), size);
 	do {
-		random_bytes(dice, size);
+		np_endpoint_random(dice, size);
 		for (size_t i = 0; i < size; i++) {
 			uint8_t bits = host_bits(mask, i);
 
@@ -228,8 +245,7 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 
 /*
  * Priority and type of service may be refused, and then are not what was asked for; the results say
- * so. They are read back at once, as the one may change the other. The first socket's stand for
- * all.
+ * so. The first socket's stand for all.
  */
 static int
 set_and_read(int fd, int level, int name, int32_t value)
@@ -245,13 +261,13 @@ read_back(struct np_run *run, int fd)
 	const struct np_end *e = &run->plan->near;
 	bool six = np_family_version(run->plan->family) == 6;
 
-	np_buffers_of(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
-	if (e->sock.prio >= 0) {
-		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
-	}
+	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	if (e->sock.tos > 0) {
 		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
 					    six ? IPV6_TCLASS : IP_TOS, e->sock.tos);
+	}
+	if (e->sock.prio >= 0) {
+		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 	}
 }
 
@@ -263,7 +279,7 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 	uint32_t count = min <= max ? max - min + 1 : 0;
 	int fd = -1;
 
-	random_bytes((uint8_t *)&first, sizeof(first));
+	np_endpoint_random(&first, sizeof(first));
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
 
@@ -277,15 +293,30 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 	return -1;
 }
 
-/* Any port will do. */
+/*
+ * Socket `number` of the run, bound there. A passive end's has the port that is asked for, and the
+ * others those above it; where that is in use, any that it may have.
+ */
 static int
-open_anywhere(struct np_run *run, struct np_err *err)
+open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_err *err)
 {
-	if (run->terms->passive_max != 0 && !run->plan->active) {
-		return open_in_range(run, &run->end.local, err);
+	const struct np_plan *p = run->plan;
+	uint32_t port = p->near.sock.port;
+	int fd;
+
+	if (!p->active && port != 0 && !run->end.port_moved) {
+		np_addr_set_port(at, port + number);
+		fd = open_at(run, at, err);
+		if (fd >= 0 || err->sys != EADDRINUSE) {
+			return fd;
+		}
+		run->end.port_moved = number == 0;
 	}
-	np_addr_set_port(&run->end.local, 0);
-	return open_at(run, &run->end.local, err);
+	if (!p->active && run->terms->passive_max != 0) {
+		return open_in_range(run, at, err);
+	}
+	np_addr_set_port(at, p->active && number == 0 ? port : 0);
+	return open_at(run, at, err);
 }
 
 /* The descriptor, or -1 with err filled. */
@@ -301,19 +332,10 @@ make_socket(struct np_run *run, struct np_err *err)
 	if (p->bind.len != 0) {
 		run->end.local = p->bind;
 	}
-	np_addr_set_port(&run->end.local, p->near.sock.port);
 	if (p->active) {
 		np_endpoint_spread(&run->end.local, p->near.sock.mask);
 	}
-	if (!p->active && p->near.sock.port == 0) {
-		fd = open_anywhere(run, err);
-	} else {
-		fd = open_at(run, want_bind ? &run->end.local : NULL, err);
-	}
-	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.sock.port != 0) {
-		run->end.port_moved = true;
-		fd = open_anywhere(run, err);
-	}
+	fd = want_bind ? open_bound(run, 0, &run->end.local, err) : open_at(run, NULL, err);
 	if (fd < 0) {
 		return -1;
 	}
@@ -329,20 +351,15 @@ int
 np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	bool want_bind = !p->active || p->bind.len != 0;
 	struct np_addr at = run->end.local;
 
-	if (!want_bind) {
+	if (p->active && p->bind.len == 0) {
 		return open_at(run, NULL, err);
 	}
 	if (p->sources > 1) {
 		np_range_at(&p->bind, number % p->sources, &at);
 	}
-	if (!p->active && run->terms->passive_max != 0) {
-		return open_in_range(run, &at, err);
-	}
-	np_addr_set_port(&at, 0);
-	return open_at(run, &at, err);
+	return open_bound(run, number, &at, err);
 }
 
 int

@@ -5,6 +5,7 @@
 #define NP_BENCH_TRANSPORT_ENDPOINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -13,6 +14,7 @@
 struct np_conn;
 struct np_plan;
 struct np_run;
+struct np_sockopts;
 struct np_transport;
 
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
@@ -26,6 +28,12 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
  * in run->end.port_moved: the response names the port, and netperf's own clients expect that.
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
+
+/* The sizes of socket buffers that were asked for. */
+void np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o);
+
+/* The sizes that a socket's buffers have; -1 where the kernel tells none. */
+void np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf);
 
 /*
  * Can this kernel carry it? NP_EUNSUP with what is missing if not; NP_ESYS where it may be able to
@@ -54,6 +62,9 @@ int np_endpoint_connect(struct np_run *run, struct np_err *err);
  */
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
+/* Bytes for which nobody must not be able to guess them: that they differ will do. */
+void np_endpoint_random(void *bytes, size_t count);
+
 /*
  * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
  * stranger's is reset and counts as ECONNABORTED. flags as of
@@ -64,7 +75,7 @@ int np_endpoint_take(struct np_run *run, int flags);
 /* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 
-/* np_transport.another: with a port of its own. */
+/* np_transport.another: with a port of its own, that many above the one that the test names. */
 int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
 
 /* How many connections may wait in a listener to be accepted: all flows of the plan. */

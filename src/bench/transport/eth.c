@@ -36,7 +36,7 @@ eth_open(struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES, "there is no socket for raw frames");
 	}
 	run->conn->fd = l->fd;
-	run->end.lent = true;
+	run->end.borrowed = true;
 	np_eth_deafen(l);
 	np_eth_drops(l, &earlier);
 	if (np_sockopts_apply(&run->end.opts, run->conn->fd, err) != NP_OK) {
@@ -102,9 +102,9 @@ eth_farewell(struct np_run *run)
 static void
 eth_close(struct np_run *run)
 {
-	if (run->end.lent) {
+	if (run->end.borrowed) {
 		np_eth_deafen(run->terms->eth);
-		run->end.lent = false;
+		run->end.borrowed = false;
 	}
 }
 

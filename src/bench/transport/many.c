@@ -7,53 +7,20 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
-#include "bench/transport/spread.h"
-#include "wire/plan.h"
+#include "bench/transport/unix.h"
 
-/* Without connections each flow has a port at the far end, or shares one with others. */
+/* Without connections each flow has a socket of its own at the far end, at a port or a path. */
 static void
 aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
 {
+	const struct np_transport *t = run->plan->transport;
+
 	*peer = run->end.peer;
-	if (run->end.far_ports > 0) {
-		np_addr_set_port(peer, run->end.far_port[number % run->end.far_ports]);
+	if (run->conn[number].port != 0) {
+		np_addr_set_port(peer, run->conn[number].port);
+	} else if (!t->connected && np_family_is_local(t->family)) {
+		np_unix_another(&run->end.peer, number, peer);
 	}
-}
-
-static void
-limit(struct np_run *run, uint32_t conns)
-{
-	if (run->conns > conns) {
-		run->conns = conns;
-	}
-}
-
-/* Do flows share sockets of this end? One that sends unasked has to know where to. */
-static bool
-share(const struct np_plan *p)
-{
-	return !p->active && (p->pattern->transactions || p->role == NP_FOLLOW);
-}
-
-/* Is where a passive end hears a path, or a port that somebody has named? */
-static bool
-has_one_place(const struct np_plan *p)
-{
-	return !p->transport->named || p->near.sock.port != 0;
-}
-
-uint32_t
-np_many_places(const struct np_plan *p, uint32_t *spare)
-{
-	uint32_t most = has_one_place(p) ? 1 : NP_GRANT_PORTS, count;
-
-	if (p->transport->connected) {
-		*spare = 0;
-		return 1; /* a listener */
-	}
-	count = share(p) && p->flows > most ? most : p->flows;
-	*spare = share(p) ? count - 1 : 0;
-	return count;
 }
 
 /* The series of a connection test make theirs when they run: that these can be had is seen now. */
@@ -76,12 +43,27 @@ allow_series(const struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* The port that a passive end's data socket is bound to is what it tells the other end. */
+static int
+note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
+{
+	struct np_addr at;
+
+	if (run->plan->active || !run->plan->transport->named) {
+		return NP_OK;
+	}
+	if (np_sock_local(c->fd, &at, err) != NP_OK) {
+		return err->code;
+	}
+	c->port = np_addr_port(&at);
+	return NP_OK;
+}
+
 /* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
 	bool connected = run->plan->transport->connected;
-	uint32_t most = run->terms->passive_most, spare;
 
 	if (run->plan->pattern->connection_test) {
 		return allow_series(run, err);
@@ -96,21 +78,19 @@ np_many_open(struct np_run *run, struct np_err *err)
 	}
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
-	} else if (share(run->plan)) {
-		uint32_t places = np_many_places(run->plan, &spare);
-
-		limit(run, most != 0 && most < places ? most : places);
+	} else if (note_port(run, run->conn, err) != NP_OK) {
+		return err->code;
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = run->plan->transport->another(run, i, err);
-		if (run->conn[i].fd < 0 && share(run->plan) && err->sys == EADDRINUSE) {
-			limit(run, i); /* of few ports that there are */
+		if (run->conn[i].fd < 0 && !run->plan->active && err->sys == EADDRINUSE) {
+			run->conns = i; /* of few ports that there are */
 		} else if (run->conn[i].fd < 0 && err->sys == EMFILE) {
 			return np_fail(err, NP_ESYS, EMFILE,
 				       "open data socket %u of %u (a smaller --flows, or a larger "
 				       "ulimit -n)",
 				       i + 1, run->conns);
-		} else if (run->conn[i].fd < 0) {
+		} else if (run->conn[i].fd < 0 || note_port(run, &run->conn[i], err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -168,8 +148,8 @@ np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-connect_all(struct np_run *run, struct np_err *err)
+int
+np_many_connect(struct np_run *run, struct np_err *err)
 {
 	for (uint32_t i = 1; i < run->conns; i++) {
 		if (np_many_begin(run, i, err) != NP_OK) {
@@ -185,24 +165,23 @@ connect_all(struct np_run *run, struct np_err *err)
 }
 
 /* One that a worker blocks in. */
-static int
-as_driven(const struct np_run *run)
+void
+np_many_connected(const struct np_run *run)
 {
 	for (uint32_t i = 1; i < run->conns && run->worker->stop.wake_fd == 0; i++) {
 		np_sock_block(run->conn[i].fd);
 	}
-	return NP_OK;
 }
 
 int
 np_many_meet(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
-		if (connect_all(run, err) != NP_OK ||
-		    (run->plan->spread && np_spread_choose(run, err) != NP_OK)) {
+		if (np_many_connect(run, err) != NP_OK) {
 			return err->code;
 		}
-		return as_driven(run);
+		np_many_connected(run);
+		return NP_OK;
 	}
 	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
 		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {

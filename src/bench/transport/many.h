@@ -9,20 +9,23 @@
 
 #include "base/err.h"
 
-struct np_plan;
 struct np_run;
 
 /*
- * How many ports, or paths, the data sockets of a passive end are bound to; and how many of them
- * it can do without, since flows share them.
+ * Behind np_transport.open: the sockets that are not made by accept(2). Where a passive end finds
+ * no more ports free the run has only as many connections.
  */
-uint32_t np_many_places(const struct np_plan *p, uint32_t *spare);
-
-/* Behind np_transport.open: the sockets that are not made by accept(2). */
 int np_many_open(struct np_run *run, struct np_err *err);
 
 /* Behind np_transport.meet: connect or accept the others. Blocks until np_stopped(). */
 int np_many_meet(struct np_run *run, struct np_err *err);
+
+/*
+ * The two steps of that at the end that connects: connect the others, and when all are there, have
+ * them block if a worker is to.
+ */
+int np_many_connect(struct np_run *run, struct np_err *err);
+void np_many_connected(const struct np_run *run);
 
 /* Begin to connect one of them: those that take time do so at once with all others. */
 int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);

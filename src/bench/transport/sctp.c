@@ -37,9 +37,8 @@ struct known {
 };
 
 static void
-sctp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+sctp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	(void)e;
 	if (p->nodelay) {
 		np_sockopts_add(o, IPPROTO_SCTP, SCTP_NODELAY, "SCTP_NODELAY", 1);
 	}

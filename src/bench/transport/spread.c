@@ -10,7 +10,6 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
-#include "sys/host.h"
 #include "sys/nic.h"
 
 /* ---- The end that connects ---- */
@@ -123,7 +122,7 @@ queues_here(const struct np_run *run)
 	char device[16];
 
 	if (np_sock_local(run->conn->fd, &local, &err) != NP_OK ||
-	    np_host_device((const struct sockaddr *)&local.sa, device) != 0) {
+	    np_addr_device(&local, device) != 0) {
 		return 0;
 	}
 	return np_nic_rx_queues("", device);
@@ -152,8 +151,8 @@ choose(struct np_run *run, struct lie *l, struct np_err *err)
 	return s->agreed ? keep(run, err) : NP_OK;
 }
 
-int
-np_spread_choose(struct np_run *run, struct np_err *err)
+static int
+spread_out(struct np_run *run, struct np_err *err)
 {
 	struct lie *l = calloc(1, sizeof(*l));
 	int rc;
@@ -167,6 +166,16 @@ np_spread_choose(struct np_run *run, struct np_err *err)
 	free(l->again);
 	free(l);
 	return rc;
+}
+
+int
+np_spread_connect(struct np_run *run, struct np_err *err)
+{
+	if (np_many_connect(run, err) != NP_OK || spread_out(run, err) != NP_OK) {
+		return err->code;
+	}
+	np_many_connected(run);
+	return NP_OK;
 }
 
 /* ---- The end that accepts ---- */

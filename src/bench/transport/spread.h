@@ -16,10 +16,10 @@ struct np_run;
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
 
 /*
- * All connections stand. Make again those that share a queue with too many, and keep the rest,
- * where run->spread.agreed; else only see how they lie. Fills run->spread.
+ * As np_many_meet() at the end that connects. Then make again those that share a queue with too
+ * many, and keep the rest, where run->spread.agreed; else only see how they lie. Fills run->spread.
  */
-int np_spread_choose(struct np_run *run, struct np_err *err);
+int np_spread_connect(struct np_run *run, struct np_err *err);
 
 /* Accept connections until as many have said that they are kept, or np_stopped(). */
 int np_spread_accept(struct np_run *run, struct np_err *err);

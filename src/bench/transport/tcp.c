@@ -20,7 +20,7 @@ speaks_first(const struct np_plan *p)
 }
 
 void
-np_tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	if (p->nodelay) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
@@ -31,9 +31,9 @@ np_tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockop
 	if (p->mss > 0) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_MAXSEG, "TCP_MAXSEG", p->mss);
 	}
-	if (e->sock.cong[0] != '\0') {
+	if (p->near.sock.cong[0] != '\0') {
 		np_sockopts_add_text(o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION",
-				     e->sock.cong);
+				     p->near.sock.cong);
 	}
 	if (p->defer_accept && !p->active) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_DEFER_ACCEPT, "TCP_DEFER_ACCEPT", 5);
@@ -141,6 +141,8 @@ const struct np_transport np_transport_tcp = {
 	.connected = true,
 	.admit = NP_ADMIT_IP,
 	.named = true,
+	.stamps = true,
+	.ramps = true,
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
 	.service = "tcp",

@@ -6,13 +6,12 @@
 
 #include "base/err.h"
 
-struct np_end;
 struct np_plan;
 struct np_run;
 struct np_sockopts;
 
 /* np_transport.options, .meet, .look_first and .knock of TCP. */
-void np_tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
+void np_tcp_options(const struct np_plan *p, struct np_sockopts *o);
 int np_tcp_meet(struct np_run *run, struct np_err *err);
 void np_tcp_look_first(struct np_run *run, int fd);
 void np_tcp_knock(struct np_run *run);

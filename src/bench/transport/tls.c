@@ -25,6 +25,8 @@
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "bench/transport/tcp.h"
 #include "sys/file.h"
 
 /* Older C libraries and kernel headers. */
@@ -53,9 +55,12 @@ enum {
 };
 
 static const struct np_tls_suite suites[] = {
-	{ "aes128-gcm", "AES-128-GCM", 0x1301, TLS_CIPHER_AES_GCM_128, 16, 32 },
-	{ "aes256-gcm", "AES-256-GCM", 0x1302, TLS_CIPHER_AES_GCM_256, 32, 48 },
-	{ "chacha20-poly1305", "ChaCha20-Poly1305", 0x1303, TLS_CIPHER_CHACHA20_POLY1305, 32, 32 },
+	{ "aes128-gcm", "AES-128-GCM", "TLS_AES_128_GCM_SHA256", 0x1301, TLS_CIPHER_AES_GCM_128, 16,
+	  32 },
+	{ "aes256-gcm", "AES-256-GCM", "TLS_AES_256_GCM_SHA384", 0x1302, TLS_CIPHER_AES_GCM_256, 32,
+	  48 },
+	{ "chacha20-poly1305", "ChaCha20-Poly1305", "TLS_CHACHA20_POLY1305_SHA256", 0x1303,
+	  TLS_CIPHER_CHACHA20_POLY1305, 32, 32 },
 };
 
 const struct np_tls_suite *
@@ -90,7 +95,7 @@ np_tls_suite_numbered(uint32_t number)
 	return s;
 }
 
-/* --- the kernel's half ------------------------------------------------------------------------
+/* --- the kernel's half ---------------------------------------------------------------------------
  */
 
 /* What the kernel is given, and tells, of one direction. */
@@ -107,23 +112,17 @@ struct places {
 	size_t size, key, salt, salt_size, iv, sequence;
 };
 
+#define PLACES(cipher, type)                                                                       \
+	{                                                                                          \
+		TLS_CIPHER_##cipher, sizeof(struct type), offsetof(struct type, key),              \
+		    offsetof(struct type, salt), TLS_CIPHER_##cipher##_SALT_SIZE,                  \
+		    offsetof(struct type, iv), offsetof(struct type, rec_seq)                      \
+	}
+
 static const struct places places[] = {
-	{ TLS_CIPHER_AES_GCM_128, sizeof(struct tls12_crypto_info_aes_gcm_128),
-	  offsetof(struct tls12_crypto_info_aes_gcm_128, key),
-	  offsetof(struct tls12_crypto_info_aes_gcm_128, salt), TLS_CIPHER_AES_GCM_128_SALT_SIZE,
-	  offsetof(struct tls12_crypto_info_aes_gcm_128, iv),
-	  offsetof(struct tls12_crypto_info_aes_gcm_128, rec_seq) },
-	{ TLS_CIPHER_AES_GCM_256, sizeof(struct tls12_crypto_info_aes_gcm_256),
-	  offsetof(struct tls12_crypto_info_aes_gcm_256, key),
-	  offsetof(struct tls12_crypto_info_aes_gcm_256, salt), TLS_CIPHER_AES_GCM_256_SALT_SIZE,
-	  offsetof(struct tls12_crypto_info_aes_gcm_256, iv),
-	  offsetof(struct tls12_crypto_info_aes_gcm_256, rec_seq) },
-	{ TLS_CIPHER_CHACHA20_POLY1305, sizeof(struct tls12_crypto_info_chacha20_poly1305),
-	  offsetof(struct tls12_crypto_info_chacha20_poly1305, key),
-	  offsetof(struct tls12_crypto_info_chacha20_poly1305, salt),
-	  TLS_CIPHER_CHACHA20_POLY1305_SALT_SIZE,
-	  offsetof(struct tls12_crypto_info_chacha20_poly1305, iv),
-	  offsetof(struct tls12_crypto_info_chacha20_poly1305, rec_seq) },
+	PLACES(AES_GCM_128, tls12_crypto_info_aes_gcm_128),
+	PLACES(AES_GCM_256, tls12_crypto_info_aes_gcm_256),
+	PLACES(CHACHA20_POLY1305, tls12_crypto_info_chacha20_poly1305),
 };
 
 static const struct places *
@@ -207,7 +206,7 @@ read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *r
 	return true;
 }
 
-/* --- where it encrypts -------------------------------------------------------------------------
+/* --- where it encrypts ---------------------------------------------------------------------------
  */
 
 enum by { BY_UNKNOWN, BY_SOFTWARE, BY_HARDWARE };
@@ -274,7 +273,7 @@ note_detail(struct np_run *run)
 		 by_names[e.sends], by_names[e.receives]);
 }
 
-/* --- the end of a direction --------------------------------------------------------------------
+/* --- the end of a direction ----------------------------------------------------------------------
  */
 
 /* The control message of a record that holds no data. */
@@ -384,31 +383,22 @@ tls_has_ended(int fd, int error)
 	       alert[1] == CLOSE_NOTIFY;
 }
 
-/* --- the transport -----------------------------------------------------------------------------
+/* --- the transport -------------------------------------------------------------------------------
  */
 
-static void
-tls_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
-{
-	np_transport_tcp.options(p, e, o);
-}
-
 static int
-tls_probe(struct np_err *err)
+tls_probe(const struct np_transport *t, struct np_err *err)
 {
 	int fd, rc;
 
 	if (np_tls_lacks() != NULL) {
 		return np_fail(err, NP_EUNSUP, 0, "%s", np_tls_lacks());
 	}
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	fd = np_sock_trial(AF_UNSPEC, SOCK_STREAM, IPPROTO_TCP, err);
 	if (fd < 0) {
-		fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+		return err->code;
 	}
-	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "make a socket");
-	}
-	rc = attach(&np_transport_tls, fd, true, err);
+	rc = attach(t, fd, true, err);
 	close(fd);
 	return rc;
 }
@@ -441,25 +431,13 @@ tls_open(struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "cipher suite 0x%04x of TLS",
 			       p->tls_suite);
 	}
-	if (draw_key(run, err) != NP_OK || np_transport_tcp.open(run, err) != NP_OK ||
+	if (draw_key(run, err) != NP_OK || np_endpoint_open(run, err) != NP_OK ||
 	    attach(p->transport, p->active ? run->conn->fd : run->end.listen_fd, true, err) !=
 		NP_OK) {
 		return err->code;
 	}
 	run->end.own = np_tls_new(suite, &run->end.key, !p->active, err);
 	return run->end.own != NULL ? NP_OK : (int)err->code;
-}
-
-static int
-tls_another(struct np_run *run, uint32_t number, struct np_err *err)
-{
-	return np_transport_tcp.another(run, number, err);
-}
-
-static int
-tls_meet(struct np_run *run, struct np_err *err)
-{
-	return np_transport_tcp.meet(run, err);
 }
 
 static int
@@ -497,7 +475,7 @@ tls_look(struct np_run *run, int fd)
 static void
 tls_look_first(struct np_run *run, int fd)
 {
-	np_transport_tcp.look_first(run, fd);
+	np_tcp_look_first(run, fd);
 	note_detail(run);
 }
 
@@ -528,12 +506,6 @@ tls_know(const struct np_run *run, int fd, struct np_bag *bag)
 }
 
 static void
-tls_knock(struct np_run *run)
-{
-	np_transport_tcp.knock(run);
-}
-
-static void
 tls_close(struct np_run *run)
 {
 	np_tls_free(run->end.own);
@@ -557,10 +529,10 @@ const struct np_transport np_transport_tls = {
 	.scanner = NP_SCAN_OMNI,
 	.no_control = "netperf: -N: TLS needs the key that netserver draws",
 	.probe = tls_probe,
-	.options = tls_options,
+	.options = np_tcp_options,
 	.open = tls_open,
-	.another = tls_another,
-	.meet = tls_meet,
+	.another = np_endpoint_another,
+	.meet = np_tcp_meet,
 	.upgrade = tls_upgrade,
 	.shut = tls_shut,
 	.has_ended = tls_has_ended,
@@ -568,6 +540,6 @@ const struct np_transport np_transport_tls = {
 	.look = tls_look,
 	.look_first = tls_look_first,
 	.know = tls_know,
-	.knock = tls_knock,
+	.knock = np_tcp_knock,
 	.close = tls_close,
 };

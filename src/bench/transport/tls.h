@@ -25,6 +25,7 @@ enum {
 struct np_tls_suite {
 	const char *name;  /* what --tls-cipher takes */
 	const char *title; /* in results */
+	const char *iana;  /* as TLS calls it */
 	uint32_t number;   /* as TLS numbers it, and a PLAN */
 	uint16_t kernel;   /* TLS_CIPHER_* of <linux/tls.h> */
 	uint8_t key;       /* bytes of a key */

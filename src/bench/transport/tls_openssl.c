@@ -52,7 +52,7 @@ np_tls_lacks(void)
 	return NULL;
 }
 
-/* --- the bytes --------------------------------------------------------------------------------
+/* --- the bytes -----------------------------------------------------------------------------------
  */
 
 /* OpenSSL's own would read what follows the handshake, or raise SIGPIPE. */
@@ -98,7 +98,7 @@ control(BIO *bio, int command, long number, void *at)
 	return command == BIO_CTRL_FLUSH; /* nothing is held back */
 }
 
-/* --- the key ----------------------------------------------------------------------------------
+/* --- the key -------------------------------------------------------------------------------------
  */
 
 /* In the form in which OpenSSL wants it; its own to free. */
@@ -141,31 +141,21 @@ find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 	return 1;
 }
 
-/* --- the secrets ------------------------------------------------------------------------------
+/* --- the secrets ---------------------------------------------------------------------------------
  */
-
-static int
-digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c != '\0' ? strchr(digits, c | 0x20) : NULL;
-
-	return at != NULL ? (int)(at - digits) : -1;
-}
 
 static bool
 read_hex(const char *text, uint8_t *out, size_t size)
 {
-	for (size_t i = 0; i < size; i++) {
-		int high = digit(text[0]), low = high >= 0 ? digit(text[1]) : -1;
+	long count = 0;
+	uint8_t *bytes = OPENSSL_hexstr2buf(text, &count);
+	bool fits = bytes != NULL && count == (long)size;
 
-		if (low < 0) {
-			return false;
-		}
-		out[i] = (uint8_t)(high << 4 | low);
-		text += 2;
+	if (fits) {
+		memcpy(out, bytes, size);
 	}
-	return *text == '\0';
+	OPENSSL_clear_free(bytes, bytes != NULL ? (size_t)count : 0);
+	return fits;
 }
 
 /* A line of a key log: LABEL, the client's random number, the secret. */
@@ -213,7 +203,7 @@ np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const cha
 	return true;
 }
 
-/* --- both ends --------------------------------------------------------------------------------
+/* --- both ends -----------------------------------------------------------------------------------
  */
 
 static const char *
@@ -231,20 +221,9 @@ reason(char *text, size_t size)
 static bool
 set_up(struct np_tls *tls)
 {
-	static const struct {
-		uint32_t number;
-		const char *name;
-	} names[] = { { 0x1301, "TLS_AES_128_GCM_SHA256" },
-		      { 0x1302, "TLS_AES_256_GCM_SHA384" },
-		      { 0x1303, "TLS_CHACHA20_POLY1305_SHA256" } };
-	const char *name = "";
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		name = names[i].number == tls->suite->number ? names[i].name : name;
-	}
 	if (tls->ctx == NULL || tls->by == NULL ||
 	    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) != 1 ||
-	    SSL_CTX_set_ciphersuites(tls->ctx, name) != 1 ||
+	    SSL_CTX_set_ciphersuites(tls->ctx, tls->suite->iana) != 1 ||
 	    SSL_CTX_set_num_tickets(tls->ctx, 0) != 1 || /* nothing follows the handshake */
 	    BIO_meth_set_write(tls->by, write_some) != 1 ||
 	    BIO_meth_set_read(tls->by, read_some) != 1 ||

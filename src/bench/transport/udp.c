@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,9 +17,8 @@ enum { MAX_PAYLOAD = 65507 };
 enum { ECHO_MS = 50 }; /* between two echoes of a token */
 
 static void
-udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+udp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	(void)e;
 	if (p->ttl >= 0 && np_family_version(p->family) == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "IPV6_MULTICAST_HOPS",
 				p->ttl);
@@ -26,33 +26,6 @@ udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 		np_sockopts_add(o, IPPROTO_IP, IP_MULTICAST_TTL, "IP_MULTICAST_TTL", p->ttl);
 	}
 	np_pktinfo_options(p, o);
-}
-
-/*
- * Wait for the first datagram, leave it where it is, and connect to its sender. Strangers' are
- * thrown away, those of them that are queued behind it by whoever reads it.
- */
-static int
-udp_connect_back(struct np_run *run, struct np_err *err)
-{
-	struct np_addr *peer = &run->end.peer;
-	char byte;
-
-	while (!np_stopped(run->stop)) {
-		peer->len = sizeof(peer->sa);
-		if (recvfrom(run->conn->fd, &byte, 1, MSG_PEEK, (struct sockaddr *)&peer->sa,
-			     &peer->len) < 0) {
-			if (errno != EINTR) {
-				break;
-			}
-		} else if (np_run_hears(run, peer)) {
-			return np_endpoint_connect(run, err);
-		} else {
-			recv(run->conn->fd, &byte, 1, MSG_DONTWAIT);
-		}
-	}
-	peer->len = 0;
-	return NP_OK;
 }
 
 /* What it sends goes to that peer. Several flows have theirs: each socket knows its own. */
@@ -69,6 +42,32 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 	}
 	return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
 		       np_addr_text(peer, text));
+}
+
+/*
+ * Wait for the first datagram, leave it where it is, and connect to its sender. Strangers' are
+ * thrown away, those of them that are queued behind it by whoever reads it.
+ */
+static int
+udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
+{
+	char byte;
+
+	while (!np_stopped(run->stop)) {
+		struct np_addr peer = { .len = sizeof(peer.sa) };
+
+		if (recvfrom(c->fd, &byte, 1, MSG_PEEK, (struct sockaddr *)&peer.sa, &peer.len) <
+		    0) {
+			if (errno != EINTR) {
+				break;
+			}
+		} else if (np_run_hears(run, &peer)) {
+			return found_peer(run, c, &peer, err);
+		} else {
+			recv(c->fd, &byte, 1, MSG_DONTWAIT);
+		}
+	}
+	return NP_OK;
 }
 
 /*
@@ -139,9 +138,8 @@ await_first(struct pollfd *first, uint32_t count, uint64_t until)
 
 /* A client's receiver says again and again that it wants them, until the first one has come. */
 static int
-send_echoes(struct np_run *run, struct np_err *err)
+send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 {
-	struct pollfd first[NP_GRANT_PORTS];
 	uint32_t left = run->conns;
 	char text[NP_ADDR_TEXT];
 
@@ -174,11 +172,19 @@ udp_meet(struct np_run *run, struct np_err *err)
 		np_endpoint_spread(&run->end.peer, p->far.sock.mask);
 		return NP_OK;
 	}
-	if (run->end.token != 0 || !p->near.sock.connected || p->flows > 1) {
-		return NP_OK; /* flows share sockets, or it is known later who the peer is */
+	if (run->end.token != 0 || !p->near.sock.connected) {
+		return NP_OK; /* or it is known later who the peer is */
 	}
 	/* A sender knows where to; a receiver has to wait for whoever it will be. */
-	return p->role == NP_LEAD ? np_endpoint_connect(run, err) : udp_connect_back(run, err);
+	if (p->role == NP_LEAD) {
+		return np_endpoint_connect(run, err);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (udp_connect_back(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
 }
 
 /* The daemon sends when all have asked for it: each flow's first datagram comes after that. */
@@ -189,7 +195,13 @@ udp_greet(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	if (run->plan->active) {
-		return send_echoes(run, err);
+		struct pollfd *first = calloc(run->conns, sizeof(*first));
+		int rc = first != NULL ? send_echoes(run, first, err)
+				       : np_fail(err, NP_ESYS, ENOMEM,
+						 "memory to wait for %u flows", run->conns);
+
+		free(first);
+		return rc;
 	}
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (await_echo(run, &run->conn[i], err) != NP_OK) {
@@ -207,6 +219,7 @@ const struct np_transport np_transport_udp = {
 	.bounded = true,
 	.admit = NP_ADMIT_IP,
 	.named = true,
+	.stamps = true,
 	.ip_protocol = IPPROTO_UDP,
 	.service = "udp",
 	.max_message = MAX_PAYLOAD,

@@ -40,12 +40,27 @@ prefix_of(pid_t pid, char out[PREFIX_MAX])
 
 enum { PATH_SIZE = sizeof(((struct sockaddr_un *)0)->sun_path) };
 
-/* The path of one of several sockets, of which the first has that one. False: it is too long. */
+static const char *
+path_in(const struct np_addr *a)
+{
+	return ((const struct sockaddr_un *)&a->sa)->sun_path;
+}
+
 static bool
 path_of(const char *first, uint32_t number, char out[PATH_SIZE])
 {
 	return number > 0 ? snprintf(out, PATH_SIZE, "%s%u", first, number) < PATH_SIZE
 			  : snprintf(out, PATH_SIZE, "%s", first) < PATH_SIZE;
+}
+
+bool
+np_unix_another(const struct np_addr *first, uint32_t number, struct np_addr *out)
+{
+	char path[PATH_SIZE];
+	struct np_err ignored;
+
+	return path_of(path_in(first), number, path) &&
+	       np_addr_make_path(out, path, &ignored) == NP_OK;
 }
 
 /* Remove the names of `count` sockets, and the directory that was made for them. */
@@ -63,23 +78,30 @@ remove_names(const char *first, uint32_t count)
 	rmdir(path);
 }
 
-/* One entry of /tmp: an own directory, no link elsewhere, and of what is in it but a socket. */
+/* One entry of /tmp: an own directory, no link elsewhere, and of what is in it but sockets. */
 static void
 sweep(int tmp, const char *name)
 {
-	int dir = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct stat st;
 
-	if (dir < 0) {
+	if (dir == NULL) {
+		if (fd >= 0) {
+			close(fd);
+		}
 		return;
 	}
-	if (fstat(dir, &st) == 0 && st.st_uid == geteuid()) {
-		if (fstatat(dir, "s", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode)) {
-			unlinkat(dir, "s", 0);
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
+		for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+			if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			    S_ISSOCK(st.st_mode)) {
+				unlinkat(fd, e->d_name, 0);
+			}
 		}
 		unlinkat(tmp, name, AT_REMOVEDIR);
 	}
-	close(dir);
+	closedir(dir);
 }
 
 void
@@ -205,9 +227,9 @@ name_it(struct np_run *run, int fd, struct np_err *err)
 		return err->code;
 	}
 	run->end.own = name;
-	name->count = run->plan->active ? run->plan->flows : 1;
+	name->count = run->plan->transport->connected ? 1 : run->plan->flows;
 	if (run->plan->active) {
-		keep_name(name, ((struct sockaddr_un *)&run->end.local.sa)->sun_path);
+		keep_name(name, path_in(&run->end.local));
 	}
 	return NP_OK;
 }
@@ -251,20 +273,16 @@ unix_open(struct np_run *run, struct np_err *err)
 static int
 name_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
 {
-	const char *first = ((const struct sockaddr_un *)&run->end.local.sa)->sun_path;
-	char path[PATH_SIZE];
 	struct np_addr at;
 
-	if (!path_of(first, number, path)) {
+	if (!np_unix_another(&run->end.local, number, &at)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-p: '%s' is too long for the paths of %u sockets",
 			       run->plan->unix_dir, run->plan->flows);
 	}
-	if (np_addr_make_path(&at, path, err) != NP_OK) {
-		return err->code;
-	}
-	if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 || chmod(path, 0666) != 0) {
-		return np_fail(err, NP_ESYS, errno, "make a socket %s", path);
+	if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 ||
+	    chmod(path_in(&at), 0666) != 0) {
+		return np_fail(err, NP_ESYS, errno, "make a socket %s", path_in(&at));
 	}
 	return NP_OK;
 }
@@ -316,7 +334,7 @@ unix_close(struct np_run *run)
 		struct name *name = run->end.own;
 
 		dismiss_keeper(name);
-		remove_names(((struct sockaddr_un *)&run->end.local.sa)->sun_path, name->count);
+		remove_names(path_in(&run->end.local), name->count);
 		free(name);
 		run->end.own = NULL;
 	}

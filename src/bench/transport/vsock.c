@@ -30,7 +30,7 @@ vsock_open(struct np_run *run, struct np_err *err)
 
 /* There may be sockets with nothing that carries what they send: that is a module of its own. */
 static int
-probe(const struct np_transport *t, struct np_err *err)
+vsock_probe(const struct np_transport *t, struct np_err *err)
 {
 	static const struct np_sockopts none = { .count = 0 };
 	struct np_addr here, host, seen;
@@ -54,18 +54,6 @@ probe(const struct np_transport *t, struct np_err *err)
 	return np_fail(err, NP_EUNSUP, 0,
 		       "this kernel has nothing that carries VSOCK (try 'modprobe vsock_loopback'; "
 		       "in a virtual machine vmw_vsock_virtio_transport, on its host vhost_vsock)");
-}
-
-static int
-vsock_probe(struct np_err *err)
-{
-	return probe(&np_transport_vsock, err);
-}
-
-static int
-seqpacket_probe(struct np_err *err)
-{
-	return probe(&np_transport_vsock_seqpacket, err);
 }
 
 /*
@@ -144,7 +132,7 @@ const struct np_transport np_transport_vsock_seqpacket = {
 	.module = "vsock",
 	.kconfig = "CONFIG_VSOCKETS",
 	.max_message = 65536,
-	.probe = seqpacket_probe,
+	.probe = vsock_probe,
 	.set_buffers = vsock_set_buffers,
 	.get_buffers = vsock_get_buffers,
 	.open = vsock_open,

@@ -160,8 +160,10 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 		return; /* for which no arithmetic is written */
 	}
 	if (in->transactions) {
+		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
+
 		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
-					   f->rate_bps, 0, in->in_flight > 0 ? in->in_flight : 1);
+					   f->rate_bps, 0, f->bucket ? UINT32_MAX : in_flight);
 		c->reached = (in->per_second + in->beside) / c->most;
 		return;
 	}

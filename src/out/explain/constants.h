@@ -20,6 +20,8 @@
 #define NP_THROTTLED 0.1       /* share of the time in which a quota was used up */
 #define NP_OFTEN 0.5           /* share of the periods in which it was used up: it is the quota */
 #define NP_DISTURBED 0.05      /* share of the time that others disturbed: above it, a doubt */
+#define NP_STOOD_TIMES 10      /* so much longer than P99 is what a closed loop looks away from */
+#define NP_STOOD_US 1000       /* and as long at least */
 #define NP_STALLED 0.15        /* share of the time in which a process stood still */
 #define NP_BLOCKED 0.5         /* share of the time blocked in a call: the thread waits */
 #define NP_ASKED 0.85          /* of the rate that the user asked for: that rate limits */
@@ -45,6 +47,7 @@
 #define NP_SMALL_RCVBUF 16384  /* bytes of SO_RCVBUF, too few to keep a window open */
 #define NP_USUAL_RCVBUF 131072 /* bytes of SO_RCVBUF that are not a small buffer */
 #define NP_SOFTIRQ_NEXT 0.3    /* share of a processor in softirq that may limit next */
+#define NP_CALL 65536          /* bytes of a call from which on its size hardly matters */
 #define NP_UNSCALED 60000      /* bytes, about the largest window without scaling */
 #define NP_LOSS_BBR 0.1        /* share of lost segments up to which BBR does not slow down */
 #define NP_LEFT 0.7            /* share of samples with unread data: the reader is late */

@@ -236,8 +236,9 @@ np_rule_application(FACTS, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_APPLICATION,
 			  f->in->lossy && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
 			  rate / f->writes_bps,
-			  "limited by the sending application: -b and -w allow it to write %s, of "
-			  "which %s was reached; it slept %s of the time",
+			  "limited by the sending application: %s %s, of which %s was reached; it "
+			  "slept %s of the time",
+			  f->open_loop ? "--rate asks it for" : "-b and -w allow it to write",
 			  np_rate_words(f->writes_bps).text,
 			  np_share_words(rate / f->writes_bps).text,
 			  np_share_words(f->sender.idle).text);
@@ -442,6 +443,44 @@ np_rule_reader(FACTS, struct np_verdict *v)
 	if (!(f->rwnd >= NP_WINDOW)) {
 		reader_without_window(f, v);
 	}
+}
+
+/* --- the calls that send ----------------------------------------------------------------------
+ */
+
+static bool
+is_processor(enum np_limit limit)
+{
+	return limit == NP_LIMIT_SENDER_CPU || limit == NP_LIMIT_RECEIVER_CPU ||
+	       limit == NP_LIMIT_SOFTIRQ;
+}
+
+void
+np_calls_tell(FACTS, struct np_explanation *out)
+{
+	double calls = np_bag_number(f->tx, "flow.sends"),
+	       sent = np_bag_number(f->tx, "flow.bytes_sent"), bytes = sent / calls;
+	double cpu = np_bag_number(f->tx, "work.user_s") + np_bag_number(f->tx, "work.system_s");
+	double packets = np_bag_number(f->tx, f->in->family == 6 ? "moved.snmp6.Ip6OutRequests"
+								 : "moved.snmp.Ip.OutRequests");
+	double most = fmin(np_bag_number(f->tx, "host.nic.gso_max_size"), NP_CALL);
+
+	if (f->in->lossy || f->in->messages || f->in->transactions || !(bytes < NP_CALL) ||
+	    (!is_processor(out->limit) && !is_processor(out->also))) {
+		return;
+	}
+	snprintf(out->calls, sizeof(out->calls),
+		 "%.0f a second of %.0f bytes took %s of the sender's CPU each", calls / f->seconds,
+		 bytes, np_time_words(1e6 * cpu / calls).text);
+	if (sent / packets < most / 2) {
+		np_explain_add(
+		    out->calls,
+		    "they left in packets of %.0f bytes, and the kernel makes up to %.0f "
+		    "of larger calls (GSO)",
+		    sent / packets, most);
+	}
+	np_explain_add(out->calls, "-- -m %s%dK makes %.0f times fewer of them",
+		       f->in->near_transmits ? "" : ",", 2 * NP_CALL / 1024, 2 * NP_CALL / bytes);
 }
 
 /* Only what one end knows: it did its part. */

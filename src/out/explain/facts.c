@@ -648,6 +648,12 @@ look_at_shapers(struct np_facts_of_test *f)
 	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
 }
 
+static double
+first_of(const struct np_facts_of_test *f, const char *name)
+{
+	return or_else(number(f->tx, name), number(f->rx, name));
+}
+
 /* The least of the rates that are known: the user's word counts more than a machine's. */
 static void
 look_at_rate(struct np_facts_of_test *f)
@@ -670,17 +676,14 @@ look_at_rate(struct np_facts_of_test *f)
 			  "the receiver's interface");
 	}
 	if (f->in->transactions) {
-		take_rate(f, number(f->rx, "host.nic.qdisc.rate_bps"), "a queueing discipline");
+		take_rate(f, number(f->rx, "host.nic.qdisc.rate_bps"),
+			  np_bag_string(f->rx, "host.nic.qdisc"));
 	}
 	take_rate(f, shaper, np_bag_string(f->tx, "host.nic.qdisc"));
 	look_at_shapers(f);
+	take_rate(f, first_of(f, "host.nic.link_rate_bps"), "netlab");
 	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
-}
-
-static double
-first_of(const struct np_facts_of_test *f, const char *name)
-{
-	return or_else(number(f->tx, name), number(f->rx, name));
+	f->bucket = strcmp(f->rate_known, "tbf") == 0 || strcmp(f->rate_known, "htb") == 0;
 }
 
 /* At the interface of an end, unless that is faster than the link: then there is room for them. */
@@ -743,12 +746,18 @@ look_at_link(struct np_facts_of_test *f)
 	look_at_others(f);
 }
 
-/* How many operations a second -b and -w let an end make; each of its threads has its own. */
+/*
+ * How many operations a second --rate asks an end for, or -b and -w let it make; of these each
+ * thread has its own.
+ */
 static double
 asked_each_s(const struct np_bag *b)
 {
-	double us = number(b, "flow.interval_us");
+	double us = number(b, "flow.interval_us"), rate = number(b, "flow.asked_per_s");
 
+	if (rate > 0) {
+		return rate;
+	}
 	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us *
 			    or_else(number(b, "work.threads"), 1)
 		      : (double)NAN;
@@ -758,9 +767,11 @@ asked_each_s(const struct np_bag *b)
 static void
 look_at_turns(struct np_facts_of_test *f)
 {
-	double all = f->in->link_rate_bps, near = number(f->tx, "host.nic.qdisc.rate_bps");
-	double far = number(f->rx, "host.nic.qdisc.rate_bps");
+	double all = f->in->link_rate_bps, lab = first_of(f, "host.nic.link_rate_bps");
+	double near = or_else(number(f->tx, "host.nic.qdisc.rate_bps"), lab);
+	double far = or_else(number(f->rx, "host.nic.qdisc.rate_bps"), lab);
 
+	f->open_loop = number(f->tx, "flow.asked_per_s") > 0;
 	if (!f->in->transactions || (f->subflows > 1 && all <= 0)) {
 		return;
 	}
@@ -773,7 +784,7 @@ look_at_turns(struct np_facts_of_test *f)
 	f->syn_timeouts = or_else(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"), 0);
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
-	f->paced = number(f->tx, "flow.interval_us") > 0;
+	f->paced = f->open_loop || number(f->tx, "flow.interval_us") > 0;
 	f->asks = asked_each_s(f->tx);
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
 			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);

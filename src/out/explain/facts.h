@@ -117,7 +117,9 @@ struct np_facts_of_test {
 	int softirq_cpu;   /* which */
 	bool same_machine; /* both ends share processors */
 	bool shaped;       /* the transmitter's own queueing discipline has a rate */
-	bool paced;        /* -b and -w have the requester wait */
+	bool bucket;       /* the rate is a token bucket's: it delays nothing that finds tokens */
+	bool paced;        /* -b and -w, or --rate, have the requester wait */
+	bool open_loop;    /* --rate does: how many are in flight is not known */
 };
 
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);

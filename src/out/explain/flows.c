@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "out/explain/rules.h"
+#include "stats/confidence.h"
 
 #define FACTS const struct np_facts_of_test *f
 #define FOUND const struct np_flows_found *w
@@ -67,7 +68,7 @@ look_at_rates(FACTS, struct np_flows_found *w)
 			w->most = fmax(w->most, row.rate);
 		}
 	}
-	w->jain = squares > 0 ? w->all * w->all / (w->known * squares) : (double)NAN;
+	w->jain = np_jain_index(w->all, squares, w->known);
 }
 
 static void

@@ -68,6 +68,9 @@ double np_link_score(const struct np_facts_of_test *f);
 /* The transmitter's own queueing discipline makes packets wait, all the while. */
 bool np_holds_back(const struct np_facts_of_test *f);
 
+/* What the calls of a stream cost where processors limit it, and the size that makes fewer. */
+void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
+
 np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,
     np_rule_pacing, np_rule_application, np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader,
     np_rule_kept_up;

@@ -12,11 +12,12 @@
 
 #define FACTS const struct np_facts_of_test *f
 
-/* Of one transaction. */
+/* Of one transaction, where it follows another one. */
 static double
 each_us(FACTS)
 {
-	return f->in->per_second > 0 ? 1e6 * f->in->in_flight / f->in->per_second : (double)NAN;
+	return f->in->per_second > 0 && !f->open_loop ? 1e6 * f->in->in_flight / f->in->per_second
+						      : (double)NAN;
 }
 
 void
@@ -40,7 +41,7 @@ np_rule_turns(FACTS, struct np_verdict *v)
 		  np_share_words(f->sender.idle).text);
 }
 
-/* As often as -b and -w let it. */
+/* As often as it is let, or asked. */
 void
 np_rule_turns_paced(FACTS, struct np_verdict *v)
 {
@@ -48,8 +49,9 @@ np_rule_turns_paced(FACTS, struct np_verdict *v)
 
 	np_decide(v, NP_LIMIT_APPLICATION, share >= NP_ASKED && share <= NP_WITHIN ? 0.988 : 0,
 		  share,
-		  "limited by the requesting application: -b and -w allow it to make %.0f "
-		  "transactions a second, of which %s were reached",
+		  "limited by the requesting application: %s %.0f transactions a second, of which "
+		  "%s were reached",
+		  f->open_loop ? "--rate asks it for" : "-b and -w allow it to make",
 		  np_known(f->asks), np_share_words(share).text);
 	v->allows = f->asks;
 }
@@ -146,12 +148,48 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 }
 
+/* The same by the stamps of both ends (--stations), which tell each station by itself. */
+static bool
+by_stamps(FACTS, double each, struct np_verdict *v)
+{
+	static const struct {
+		const char *name, *what;
+		enum np_limit limit;
+	} rows[] = {
+		{ "stations.near_send_us", "from the call to this end's queue", NP_LIMIT_UNCLEAR },
+		{ "stations.near_queue_us", "in this end's queue", NP_LIMIT_PATH },
+		{ "stations.wire_us", "between the two ends", NP_LIMIT_PATH },
+		{ "stations.far_receive_us", "until the far process runs", NP_LIMIT_READER_SLOW },
+		{ "stations.far_work_us", "in the far process", NP_LIMIT_READER_SLOW },
+		{ "stations.far_send_us", "from the call to the far end's queue",
+		  NP_LIMIT_UNCLEAR },
+		{ "stations.far_queue_us", "in the far end's queue", NP_LIMIT_PATH },
+		{ "stations.near_receive_us", "until this end's process runs", NP_LIMIT_UNCLEAR },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double us = np_bag_number(f->tx, rows[i].name);
+
+		if (us / each >= NP_STATION) {
+			np_decide(v, rows[i].limit, 0.75, us / each,
+				  "a transaction takes %s, of which %s pass %s, by the stamps of "
+				  "its packets",
+				  np_time_words(each).text, np_time_words(us).text, rows[i].what);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Where a long transaction spends its time, by the samples of both ends. */
 static bool
 by_station(FACTS, double each, struct np_verdict *v)
 {
 	double far = f->far_us / each, ways = (f->there_us + f->back_us) / each;
 
+	if (by_stamps(f, each, v)) {
+		return true;
+	}
 	if (far >= NP_STATION) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, 0.75, far,

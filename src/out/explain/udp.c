@@ -47,6 +47,17 @@ drops_by_rate(FACTS)
 	       !(f->burst >= 0.75 * random && f->burst <= 1.33 * random);
 }
 
+static void
+add_unjoined(FACTS, struct np_verdict *v)
+{
+	if (f->unjoined >= 0.1 * f->lost) {
+		np_explain_add(v->doubts,
+			       "%.0f datagrams could not be put together from their fragments "
+			       "(ReasmFails): with one fragment all of its datagram is lost",
+			       f->unjoined);
+	}
+}
+
 void
 np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 {
@@ -66,6 +77,7 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		    "limited by the queue of the sender's interface, which dropped %.0f packets "
 		    "while %s datagrams were lost: the sender sends more than the queue passes on",
 		    f->own_drops, np_count_words(f->lost).text);
+		add_unjoined(f, v);
 		v->allows = np_measured(f);
 		return;
 	}
@@ -88,10 +100,5 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		  np_share_words(f->lost_share).text, np_count_words(f->buffer_drops).text,
 		  np_count_words(f->lost).text);
 	np_explain_add(v->doubts, "a policer or a full queue drops datagrams in the same way");
-	if (f->unjoined >= 0.1 * f->lost) {
-		np_explain_add(v->doubts,
-			       "%.0f datagrams could not be put together from their fragments "
-			       "(ReasmFails)",
-			       f->unjoined);
-	}
+	add_unjoined(f, v);
 }

@@ -1,0 +1,63 @@
+#include "netserver/caller.h"
+
+#include <stdio.h>
+
+#include "run/ends.h"
+
+void
+ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
+{
+	char host[NP_ADDR_TEXT];
+
+	np_event_begin(e, name);
+	if (np_addr_size(peer) > 0) {
+		np_event_text(e, "peer", np_addr_host(peer, host));
+		np_event_number(e, "port", np_addr_port(peer));
+	}
+}
+
+struct ns_admit
+ns_admission_of(const struct ns_daemon *d, int fd)
+{
+	struct ns_admit a = { .key = d->key, .passphrase = d->passphrase, .nat = d->nat };
+
+	if (d->key != NULL) {
+		np_ends_of(fd, false, a.ends);
+	}
+	return a;
+}
+
+bool
+ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
+}
+
+/* Its first message, if that is a greeting with this wish. */
+static bool
+greets_for(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
+{
+	struct np_err ignored;
+
+	return c->chan.have == NP_FRAME_SIZE && np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
+	       np_hello_get(c->chan.in, hello, &ignored) == NP_OK && (hello->caps & cap) != 0;
+}
+
+bool
+ns_wants_capture(const struct ns_caller *c)
+{
+	struct np_hello hello;
+
+	return !np_addr_is_local_only(&c->peer) && greets_for(c, NP_CAP_WIRE, &hello);
+}
+
+bool
+ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
+{
+	struct np_hello hello;
+	bool wants = greets_for(c, NP_CAP_LINK, &hello);
+
+	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
+	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;
+	return wants;
+}

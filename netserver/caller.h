@@ -1,0 +1,59 @@
+/*
+ * A caller: a control connection that has no session yet, and what its first message wants of one.
+ */
+#ifndef NETSERVER_CALLER_H
+#define NETSERVER_CALLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "net/eth.h"
+#include "netserver/admit.h"
+#include "netserver/daemon.h"
+#include "wire/chan.h"
+#include "wire/ext.h"
+
+enum { NS_HELLO_S = 5 }; /* for a caller's first message, and each one until it is let in */
+
+struct ns_caller {
+	enum ns_kind kind; /* NS_CALLER */
+	struct ns_caller *next;
+	struct np_chan chan;
+	struct np_addr peer; /* unmapped */
+	char text[NP_ADDR_TEXT];
+	uint64_t deadline_ns;
+	struct ns_admit admit;
+	bool denied;      /* by address: to be told so when it has spoken */
+	uint64_t held_ns; /* when its secret may be looked at; 0: nothing is held back */
+	struct ns_place place;
+	bool queued;          /* it has asked for a session, and waits for its turn */
+	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */
+	enum ns_refusal lack; /* of what */
+	/* In its session's process. */
+	struct np_capture *capture; /* that it asked for at once; NULL: none */
+	struct np_err uncaptured;   /* why not, if there was one to be had */
+	struct np_eth eth;          /* of the tests of the link layer that it wants */
+	bool linked;                /* there is such a one */
+	struct np_err unlinked;     /* why not, if it was to be had */
+};
+
+/* An event about a client, to be logged. */
+void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
+
+/* What somebody at that connection must say first. */
+struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
+
+/*
+ * Does the caller's first message, which has come already, greet us, and may it? Only then its
+ * session may read what evidence takes. Who does not say so at once can't have it later.
+ */
+bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
+
+/* Does it, if it is a greeting, want a capture? */
+bool ns_wants_capture(const struct ns_caller *c);
+
+/* Tests of the link layer? device: of that interface; empty: none is named. */
+bool ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects);
+
+#endif

@@ -1,0 +1,94 @@
+#include "netserver/forkserver.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "netserver/filter.h"
+#include "netserver/session.h"
+
+/* False when the daemon has gone. */
+static bool
+take_order(int fd, struct ns_order *order, int fds[NS_ORDER_FDS])
+{
+	struct ns_order_message o;
+	ssize_t n;
+
+	ns_order_message(&o, order);
+	do {
+		n = recvmsg(fd, &o.m, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(*order) ||
+	    o.m.msg_controllen < CMSG_LEN(NS_ORDER_FDS * sizeof(int))) {
+		return false;
+	}
+	memcpy(fds, CMSG_DATA(&o.passed.head), NS_ORDER_FDS * sizeof(int));
+	return true;
+}
+
+/* fork(2), but of a child of the parent's; libc has no use for the seal. */
+static pid_t
+fork_sealed(const struct ns_seal *seal)
+{
+#if defined(__s390__)
+	return (pid_t)ns_sealed(seal, SYS_clone, 0, NS_FORK, 0, 0);
+#else
+	return (pid_t)ns_sealed(seal, SYS_clone, NS_FORK, 0, 0, 0);
+#endif
+}
+
+static void
+serve_orders(int fd, const char *name, const struct ns_kin *k, struct ns_seal *seal)
+{
+	struct ns_order order;
+	int fds[NS_ORDER_FDS];
+
+	while (take_order(fd, &order, fds)) {
+		struct ns_fork_answer a = { .pid = fork_sealed(seal) };
+
+		if (a.pid == 0) {
+			prctl(PR_SET_NAME, name);
+			close(fd);
+			ns_session_run_order(k, &order, fds, seal);
+		}
+		if (a.pid < 0) {
+			a = (struct ns_fork_answer){ .error = errno };
+		}
+		for (size_t i = 0; i < NS_ORDER_FDS; i++) {
+			close(fds[i]);
+		}
+		if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {
+			break;
+		}
+	}
+}
+
+void
+ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
+{
+	struct np_err err = { .code = NP_OK };
+	struct ns_fork_answer ready = { .pid = 0 };
+	struct ns_seal seal = { .word = { 0 } };
+	char name[16] = ""; /* PR_GET_NAME of prctl(2) */
+
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, NS_FORKSERVER_NAME);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != daemon) {
+		_exit(0);
+	}
+	if (ns_session_confine(k, fd, &seal, &err) != NP_OK) {
+		ready.error = err.sys != 0 ? err.sys : EIO;
+		snprintf(ready.why, sizeof(ready.why), "%.*s", (int)sizeof(ready.why) - 1, err.msg);
+	}
+	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
+	    ready.error == 0) {
+		serve_orders(fd, name, k, &seal);
+	}
+	_exit(0);
+}

@@ -1,0 +1,151 @@
+#include "netserver/launch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "netserver/confine.h"
+#include "netserver/filter.h"
+#include "netserver/session.h"
+
+/* Is there a filter of system calls that a process can inherit? */
+static bool
+has_filter(const struct ns_daemon *d)
+{
+	return d->sandbox && !NS_SANITIZED && ns_filter_lacks() == NULL;
+}
+
+static struct ns_forkserver *
+forkserver_of(struct ns_daemon *d, bool is_here, bool evidence)
+{
+	return &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
+}
+
+static int
+start_forkserver(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
+{
+	const struct ns_kin k = { .d = d, .is_here = is_here, .evidence = evidence };
+	struct ns_forkserver *f = forkserver_of(d, is_here, evidence);
+
+	return f->pid != 0 ? NP_OK : ns_forkserver_start(f, &k, err);
+}
+
+void
+ns_launch_prepare(struct ns_daemon *d)
+{
+	struct np_err err = { .code = NP_OK };
+
+	for (int evidence = 0; evidence <= d->evidence && has_filter(d) && !d->no_fork;
+	     evidence++) {
+		for (int is_here = 0; is_here <= 1; is_here++) {
+			if (start_forkserver(d, is_here != 0, evidence != 0, &err) != NP_OK) {
+				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
+			}
+		}
+	}
+}
+
+/*
+ * A session with packet sockets or rings can't inherit its filter: these are opened before, with
+ * rights that no fork server has, and the filter names them.
+ */
+void
+ns_launch_settle(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
+{
+	char device[NP_EXT_DEVICE];
+	bool connects, links = d->allow_raw && ns_wants_link(c, device, &connects);
+	struct np_err err = { .code = NP_OK };
+
+	c->unlinked.code = NP_OK;
+	if (!has_filter(d) || (!s->captures && !links && d->urings == 0)) {
+		return;
+	}
+	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==
+	    NP_OK) {
+		s->bare[NP_G_FILTERS] = 1;
+		return;
+	}
+	d->stats.refused[NS_FILTERED]++;
+	if (s->captures) {
+		c->uncaptured = err;
+	}
+	if (links) {
+		c->unlinked = err;
+	}
+	s->captures = false;
+}
+
+static int
+order_session(struct ns_forkserver *f, const struct ns_caller *c, int fd, pid_t *pid,
+	      struct np_err *err)
+{
+	const int fds[NS_ORDER_FDS] = { [NS_ORDER_CONTROL] = c->chan.fd, [NS_ORDER_WAY] = fd };
+	struct ns_order o;
+
+	memset(&o, 0, sizeof(o));
+	o.daemon = getpid();
+	o.chan = c->chan;
+	o.peer = c->peer;
+	memcpy(o.text, c->text, sizeof(o.text));
+	o.uncaptured = c->uncaptured;
+	o.unlinked = c->unlinked;
+	return ns_forkserver_fork(f, &o, fds, pid, err);
+}
+
+static int
+fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
+		struct np_err *err)
+{
+	bool is_here = np_addr_is_here(&c->peer);
+
+	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
+		return err->code;
+	}
+	return order_session(forkserver_of(d, is_here, s->gathers), c, way, &s->pid, err);
+}
+
+static int
+fork_alone(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
+	   struct np_err *err)
+{
+	pid_t self = getpid();
+
+	s->pid = fork();
+	if (s->pid == 0) {
+		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
+	}
+	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
+}
+
+bool
+ns_launch_lost(struct ns_daemon *d, pid_t pid)
+{
+	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
+		if (d->forkserver[i].pid == pid) {
+			ns_forkserver_forget(&d->forkserver[i]);
+			if (ns_lines_may(&d->lines, d->log)) {
+				np_log(d->log, NP_LOG_ERROR,
+				       "process %ld, which forks sessions, has ended", (long)pid);
+			}
+			return true;
+		}
+	}
+	return false;
+}
+
+int
+ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
+	  struct np_err *err)
+{
+	return has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, way, err)
+							   : fork_alone(d, c, s, way, err);
+}
+
+void
+ns_launch_end(struct ns_daemon *d)
+{
+	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
+		ns_forkserver_end(&d->forkserver[i]);
+	}
+}

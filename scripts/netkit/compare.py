@@ -1,0 +1,135 @@
+"""Two results point by point: how much B differs from A, by the statistics of gates and in their words. Files of a side are
+sessions, as in a baseline (gate/past.py)."""
+
+import glob
+import math
+import os
+from collections import Counter
+from typing import Iterator, List, Sequence, Tuple
+
+from netkit import plots, results
+from netkit.gate import output, past
+from netkit.gate.model import BETTER, CANT_TELL, EQUAL, VERDICTS, WORSE, Judgement, Metric, Point, Slot
+from netkit.gate.points import DEFAULTS, metric
+from netkit.tables import Block
+from netkit.units import show_value
+
+CONFIDENCE = 95.0       # percent, of all verdicts together
+MOST = 60               # points of a plot
+HEAD = ["point", "A", "B", "unit", "change (%)", "from", "to", "verdict", "runs of A", "of B"]
+COLOURS = {EQUAL: plots.COLOURS[0], WORSE: plots.COLOURS[1], BETTER: plots.COLOURS[2], CANT_TELL: plots.MUTED}
+
+
+def some(names: "Sequence[str]") -> str:
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+
+
+class Side:
+    """The files of one side, and their good runs by point once these are named."""
+
+    def __init__(self, path: str, where: "Sequence[str]") -> None:
+        paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
+        self.path = path
+        self.sessions: "List[past.Session]" = []
+        self.parts = [results.only(results.read(one), where) for one in paths]
+        if not self.parts:
+            raise results.ResultsError(f"{path}: no files of results (*.json, *.jsonl) in it")
+
+    def axes(self) -> "List[str]":
+        """What tells its points apart."""
+        return [name for name, axis in results.joined_axes(self.parts).items()
+                if len(axis.values) > 1 or name in self.parts[0].chosen]
+
+    def divide(self, names: "Sequence[str]") -> None:
+        self.sessions = past.in_order([past.of_sweep(part, names) for part in self.parts])
+
+    def slots(self, point: str) -> "List[Slot]":
+        return [slot for one in self.sessions for slot in one.slots.get(point, [])]
+
+    def points(self) -> "List[str]":
+        return list(dict.fromkeys(point for one in self.sessions for point in one.slots))
+
+
+class Comparison:
+    """Raises ResultsError, and UsageError of a figure that is neither better large nor small."""
+
+    def __init__(self, a: Side, b: Side, figure: str, margin: float) -> None:
+        self.a, self.b, self.margin = a, b, margin
+        names = list(dict.fromkeys([*a.axes(), *b.axes()]))
+        for side in (a, b):
+            side.divide(names)
+        both = [name for name in b.points() if name in a.points()]
+        if not both:
+            raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
+                                       f"({some(a.points())} in the one, {some(b.points())} in the other)")
+        asked = [self._asked(name, figure) for name in both]
+        base = past.Baseline(a.path, "", a.sessions, [point for point, _, _ in asked], other_machine=True)
+        self.judged = base.judge_all(asked, CONFIDENCE)
+        for one in self.judged:
+            self._complete(one)
+
+    def _asked(self, name: str, figure: str) -> "Tuple[Point, Metric, List[Slot]]":
+        """What of a point is judged: with a single run of A nobody knows how much runs differ."""
+        test = name.partition(".")[0].upper()
+        wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, self.margin)
+        slots = self.b.slots(name)
+        return Point(name, test, metrics=(wanted,)), wanted, slots if len(self.a.slots(name)) > 1 else slots[:1]
+
+    def _complete(self, one: Judgement) -> None:
+        """The means and their difference where there is no interval; the unit."""
+        name, figures = one.metric.name, [past.usable(side.slots(one.point), one.metric, False) for side in (self.a, self.b)]
+        one.unit = next((slot.units[name] for slot in self.b.slots(one.point) if name in slot.units), "")
+        if one.change is None and all(figures):
+            one.base, one.value = (math.exp(past.mean(values)[0]) for values in figures)
+            one.change = 100 * (one.value / one.base - 1)
+
+    def table(self) -> Block:
+        rows = [[one.point, output.figure(one.base), output.figure(one.value), one.unit, *(
+            output.percent(value) for value in (one.change, one.low, one.high)), one.verdict, *(
+                str(len(side.slots(one.point))) for side in (self.a, self.b))] for one in self.judged]
+        figures = ", ".join(dict.fromkeys(one.metric.name for one in self.judged))
+        return Block(f"{figures}: B ({self.b.path}) against A ({self.a.path})", HEAD, rows, list(self.notes()),
+                     left=(0, 3, 7))
+
+    def notes(self) -> "Iterator[str]":
+        found = Counter(one.verdict for one in self.judged)
+        verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+        yield (f"{len(self.judged)} compared: {verdicts}; equal: within {self.margin:g} %; {CONFIDENCE:g} % sure of all")
+        lone = [one.point for one in self.judged if one.change is not None and one.low is None]
+        if lone:
+            yield f"no verdict without two runs of either side: {some(lone)}"
+        if len(self.a.sessions) == 1:
+            yield (f"A is one file: how much days differ is unknown, and {past.BETWEEN:g} times what its runs differ by is "
+                   "taken for it, 1 % at least; a folder with files of several days narrows the intervals")
+        for side, other in ((self.a, self.b), (self.b, self.a)):
+            rest = [name for name in side.points() if name not in other.points()]
+            if rest:
+                yield f"only in {side.path}: {some(rest)}"
+        yield from (f"differs: {line}" for line in self._differing())
+
+    def _differing(self) -> "Iterator[str]":
+        old, new = (side.parts[-1].header for side in (self.a, self.b))
+        for name in dict.fromkeys([*old.constants, *new.constants]):
+            values = [show_value(known.get(name)) for known in (old.constants, new.constants)]
+            if values[0] != values[1]:
+                yield f"{name}: {values[0]} -> {values[1]}"
+        yield from (line for part in past.differing(old.environment, new.environment) for line in part)
+
+    def figure(self, title: "str | None") -> plots.Figure:
+        """A bar for each difference, with its interval."""
+        shown = [one for one in self.judged if one.change is not None]
+        if len(shown) > MOST:
+            raise results.ResultsError(f"--plot: {len(shown)} points are more than the {MOST} that have room: choose some "
+                                       "by --where")
+        panel = plots.Panel("", "%", None, begin=None, what="B against A", rows=[one.point for one in shown])
+        for row, one in enumerate(shown):
+            name, change = plots.gid(one.point), one.change or 0.0
+            words = f"{one.point}\n{output.interval(one)}: {one.verdict}"
+            mark = plots.Mark(float(row), change, words, *(change if end is None else end for end in (one.low, one.high)))
+            panel.lines += [plots.Line(f"margin-{name}-{sign}", "", plots.TEXT, [plots.Mark(float(row), sign * self.margin)],
+                                       "ceiling") for sign in (-1, 1)]
+            panel.lines.append(plots.Line(f"bar-{name}", f"{output.percent(change)} %  {one.verdict}", COLOURS[one.verdict],
+                                          [mark], "bar"))
+        return plots.Figure("compare", f"{self.b.path} against {self.a.path}" if title is None else title, [[panel]],
+                            f"lines: the interval, {CONFIDENCE:g} % sure of all; upright: the margin, {self.margin:g} %")
+

@@ -1,0 +1,104 @@
+/*
+ * How data connections end (run.h): what the kernel knows of them is noted, and they are shut down
+ * and closed.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+
+bool
+np_run_hung_up(const struct np_run *run)
+{
+	NP_EACH_WORKER (w, run) {
+		if (w->hung_up) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What stands for all connections: of a ramp the first worker's first that came about. */
+static int
+first_fd(const struct np_run *run)
+{
+	const struct np_worker *w = run->worker;
+	uint32_t i = 0;
+
+	while (run->plan->ramp > 0 && i < w->conns && !w->conn[i].is_up) {
+		i++;
+	}
+	return i < w->conns ? w->conn[i].fd : -1;
+}
+
+void
+np_run_look(struct np_run *run)
+{
+	const struct np_transport *t = run->plan->transport;
+	int fd = first_fd(run);
+
+	if (fd < 0) {
+		return;
+	}
+	np_endpoint_buffers(t, fd, &run->closing.sndbuf_end, &run->closing.rcvbuf_end);
+	if (t->look != NULL) {
+		t->look(run, fd);
+	}
+}
+
+void
+np_run_hang_up(struct np_run *run)
+{
+	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
+	    run->plan->transport->connected) {
+		np_run_look(run);
+		np_run_shut(run);
+	}
+}
+
+void
+np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns)
+{
+	if (run->plan->transport->shut != NULL && fd >= 0) {
+		run->plan->transport->shut(stop, fd, until_ns);
+	} else {
+		shutdown(fd, SHUT_WR);
+	}
+}
+
+void
+np_run_shut(struct np_run *run)
+{
+	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		np_run_shut_one(run, run->stop, run->conn[i].fd, until);
+	}
+}
+
+void
+np_run_close_conns(struct np_run *run)
+{
+	np_run_look(run);
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
+			close(run->conn[i].fd);
+		}
+		run->conn[i].fd = -1;
+	}
+}
+
+void
+np_run_close(struct np_run *run)
+{
+	np_run_close_conns(run);
+	if (run->end.listen_fd >= 0 && !run->end.borrowed_listener) {
+		close(run->end.listen_fd);
+	}
+	run->end.listen_fd = -1;
+	if (run->plan->transport->close != NULL) {
+		run->plan->transport->close(run);
+	}
+}

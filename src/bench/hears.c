@@ -1,0 +1,40 @@
+/*
+ * Whose datagrams count (run.h).
+ */
+#include <errno.h>
+
+#include "bench/engine/engine.h"
+#include "bench/run.h"
+
+int
+np_run_compare(struct np_run *run, struct np_err *err)
+{
+	const struct np_engine *engine = np_engine_of(run->plan);
+
+	if (!engine->compares) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+			       "the engine %s cannot tell whose datagrams it receives",
+			       engine->name);
+	}
+	NP_EACH_WORKER (w, run) {
+		w->codec |= NP_C_COMPARE;
+	}
+	return NP_OK;
+}
+
+bool
+np_run_hears(const struct np_run *run, const struct np_addr *from)
+{
+	return run->end.hears.count == 0 || np_sources_have(&run->end.hears, from);
+}
+
+void
+np_run_hear_afresh(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->plan->transport->admit == NP_ADMIT_IP &&
+		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
+			np_sock_forget(run->conn[i].fd);
+		}
+	}
+}

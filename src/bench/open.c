@@ -1,0 +1,306 @@
+#include "bench/open.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "bench/run.h"
+#include "sys/affinity.h"
+
+enum { LATENESS = 10 /* the part of the median latency that lateness may be */ };
+
+/* Parts of the time, by which threads were the reason. */
+static const double BUSY = 0.9, WAITED = 0.01;
+
+bool
+np_open_make(struct np_worker *w)
+{
+	struct np_open *o;
+
+	if (w->run->plan->rate == 0 || w->run->plan->role != NP_LEAD) {
+		return true;
+	}
+	w->open = o = calloc(1, sizeof(*o));
+	if (o == NULL) {
+		return false;
+	}
+	o->sent = np_hist_new();
+	o->lateness = np_hist_new();
+	o->spin_ns = w->run->workers < np_cpus_usable() ? NP_OPEN_SPIN_NS : 0;
+	return o->sent != NULL && o->lateness != NULL;
+}
+
+void
+np_open_free(struct np_worker *w)
+{
+	if (w->open != NULL) {
+		free(w->open->sent);
+		free(w->open->lateness);
+	}
+	free(w->open);
+	w->open = NULL;
+}
+
+void
+np_open_start(struct np_worker *w, uint64_t now_ns)
+{
+	const struct np_run *run = w->run;
+
+	if (w->open != NULL) {
+		np_load_begin_open(&w->open->load, run->plan->rate, run->plan->arrivals,
+				   (uint32_t)(w - run->worker), run->workers, now_ns);
+	}
+	np_open_mark(w);
+}
+
+void
+np_open_mark(struct np_worker *w)
+{
+	struct np_open *o = w->open;
+
+	if (o == NULL) {
+		return;
+	}
+	o->count = (struct np_open_counts){ .before = w->in_flight };
+	np_hist_clear(o->sent);
+	np_hist_clear(o->lateness);
+	o->outage.ns = 0;
+	o->last_ns = w->began_ns;
+	o->gaps = o->skipped = 0;
+	o->skip = 1;
+	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
+		w->conn[i].ids->last_and_1 = w->conn[i].ids->next;
+		w->conn[i].ids->due_ns = w->conn[i].ids->here_ns = w->began_ns;
+	}
+}
+
+uint64_t
+np_open_wake(struct np_worker *w)
+{
+	struct np_open *o = w->open;
+	uint64_t wake = o->load.arrivals.due_ns - o->spin_ns;
+
+	if (o->full || o->until_ns != 0) {
+		return UINT64_MAX;
+	}
+	o->sleeps = wake > o->looked_ns;
+	return wake;
+}
+
+/* It was to be sent at `now`: did a wake-up take longer than it was given? */
+static void
+learn_spin(struct np_open *o, uint64_t now)
+{
+	if (o->sleeps && now - o->load.due_ns > NP_OPEN_LATE_NS &&
+	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
+		o->spin_ns *= 2;
+		o->spin_ns = o->spin_ns < NP_OPEN_SPIN_MOST_NS ? o->spin_ns : NP_OPEN_SPIN_MOST_NS;
+	}
+	o->sleeps = false;
+}
+
+/* Of many every second, fourth ... one is kept, from the begin to the end of the window. */
+static void
+keep_gap(struct np_open *o, uint64_t now)
+{
+	const struct np_arrivals *a = &o->load.arrivals;
+	double gap = (double)(now - o->last_ns) * a->rate / a->of / 1e9;
+
+	o->last_ns = now;
+	if (++o->skipped < o->skip) {
+		return;
+	}
+	o->skipped = 0;
+	if (o->gaps == NP_OPEN_GAPS) {
+		for (o->gaps = 0; o->gaps < NP_OPEN_GAPS / 2; o->gaps++) {
+			o->gap[o->gaps] = o->gap[2 * o->gaps + 1];
+		}
+		o->skip *= 2;
+		return; /* it is the first of those between */
+	}
+	o->gap[o->gaps++] = gap;
+}
+
+/* The next connection that is not in the midst of a message, or of a connection test. */
+static struct np_conn *
+next_free(struct np_worker *w, uint32_t *turn)
+{
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[*turn];
+
+		*turn = *turn + 1 < w->conns ? *turn + 1 : 0;
+		if (c->ids == NULL
+			? c->need == NP_OPEN && c->fd < 0
+			: c->need == NP_RECV && !c->is_aside && c->ids->in_flight < w->depth) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+/* The test is over: is there one that was due, of which few enough have been sent? */
+static bool
+has_last(const struct np_worker *w)
+{
+	return w->open->last < NP_OPEN_LAST && w->open->load.arrivals.due_ns < w->ended_ns;
+}
+
+struct np_conn *
+np_open_begin(struct np_worker *w, uint32_t *turn)
+{
+	struct np_open *o = w->open;
+	uint64_t now = o->looked_ns = np_now();
+	struct np_conn *c;
+
+	o->full = false;
+	if (now < o->load.arrivals.due_ns || (o->until_ns != 0 && !has_last(w))) {
+		return NULL;
+	}
+	c = next_free(w, turn);
+	o->count.held += c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
+	o->full = c == NULL;
+	if (c == NULL || !np_load_may(&o->load, now)) {
+		return NULL;
+	}
+	learn_spin(o, now);
+	o->last += o->until_ns != 0;
+	c->since_ns = o->load.due_ns;
+	if (c->ids == NULL) {
+		c->begun_ns = now;
+		w->in_flight++;
+	} else {
+		c->need = NP_SEND;
+		c->ids->begun_ns = now;
+	}
+	o->count.begun++;
+	o->count.late += now - c->since_ns > NP_OPEN_LATE_NS;
+	np_hist_record(o->lateness, now - c->since_ns);
+	if (o->load.arrivals.how == NP_ARRIVE_POISSON) {
+		keep_gap(o, now);
+	}
+	return c;
+}
+
+/*
+ * Between the last answer and this one no other came, and what was due meanwhile was lost: the
+ * shorter of both, less what lies between two of them anyway.
+ */
+static void
+look_for_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
+{
+	const struct np_run *run = w->run;
+	uint64_t between = (uint64_t)run->conns * NP_SEC / run->plan->rate;
+	uint64_t due = due_ns - c->ids->due_ns, here = now_ns - c->ids->here_ns;
+	uint64_t ns = due < here ? due : here;
+
+	if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > between &&
+	    ns - between > w->open->outage.ns) {
+		w->open->outage = (struct np_outage){ .ns = ns - between,
+						      .at_ns = c->ids->here_ns - w->began_ns,
+						      .flow = (uint32_t)(c - run->conn) };
+	}
+}
+
+void
+np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
+{
+	struct np_ids *ids = c->ids;
+
+	np_hist_record(w->open->sent, now_ns - (ids == NULL ? c->begun_ns : ids->left_ns));
+	w->in_flight--;
+	if (ids == NULL || due_ns <= ids->due_ns) {
+		return;
+	}
+	if (w->id.width > 0) {
+		look_for_outage(w, c, due_ns, now_ns);
+	}
+	ids->last_and_1 = ids->answered_and_1;
+	ids->due_ns = due_ns;
+	ids->here_ns = now_ns;
+}
+
+void
+np_open_lost(struct np_worker *w, uint64_t n)
+{
+	np_hist_record_never(w->hist, n);
+	np_hist_record_never(w->open->sent, n);
+}
+
+bool
+np_open_waits(const struct np_worker *w)
+{
+	return (w->in_flight > 0 || has_last(w)) && w->error == 0 && np_now() < w->open->until_ns &&
+	       !np_abandoned(&w->stop);
+}
+
+bool
+np_open_drains(struct np_worker *w)
+{
+	const uint64_t most = NP_OPEN_GRACE_MS * NP_MSEC;
+
+	if (w->open == NULL || w->error != 0) {
+		return false;
+	}
+	w->open->until_ns =
+	    w->ended_ns + (w->patience_ns > 0 && w->patience_ns < most ? w->patience_ns : most);
+	w->goes_on = true;
+	return true;
+}
+
+void
+np_open_settle(struct np_worker *w)
+{
+	struct np_open *o = w->open;
+	struct np_open_counts *n;
+
+	if (o == NULL) {
+		return;
+	}
+	n = &o->count;
+	n->due = n->before + n->begun;
+	for (; o->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&o->load.arrivals)) {
+		n->due++;
+	}
+	np_open_lost(w, n->due - np_seen(&w->count->transactions) - np_seen(&w->count->lost));
+}
+
+void
+np_open_judge(struct np_open_result *r, const struct np_hist *latency)
+{
+	double due = (double)r->count.due, sent = (double)(r->count.begun + r->count.before);
+	uint64_t late_ns = np_hist_percentile(r->lateness, 0.99);
+	uint64_t median_ns = np_hist_percentile(latency, 0.5);
+	char *text = r->limits;
+	size_t n;
+
+	if (sent < 0.999 * due) {
+		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of what was due was sent",
+				100 * sent / due);
+	} else if (late_ns * LATENESS > median_ns) {
+		n = np_text_add(text, sizeof(r->limits), 0,
+				"1 %% of the sends were late by %.4g ms or more, with a median "
+				"latency of %.4g ms",
+				(double)late_ns / NP_MSEC, (double)median_ns / NP_MSEC);
+	} else {
+		text[0] = '\0';
+		return;
+	}
+	if (r->count.held > 0) {
+		np_text_add(text, sizeof(r->limits), n,
+			    "; its connections had all in flight that they can, %u each (try more "
+			    "of them, or a lower rate)",
+			    r->depth);
+	} else if (r->ran >= BUSY) {
+		np_text_add(text, sizeof(r->limits), n, "; its threads ran %.0f %% of the time",
+			    100 * r->ran);
+	} else if (r->waited >= WAITED) {
+		np_text_add(text, sizeof(r->limits), n,
+			    "; its threads waited for a processor %.2g %% of the time",
+			    100 * r->waited);
+	} else if (r->ran >= 0) {
+		np_text_add(
+		    text, sizeof(r->limits), n,
+		    "; its threads ran %.2g %% of the time: they were woken late, or stopped",
+		    100 * r->ran);
+	}
+}

@@ -1,0 +1,402 @@
+#include "bench/stamps.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "bench/bench.h"
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+
+enum {
+	SENT = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE,
+	TOLD = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
+	       SOF_TIMESTAMPING_OPT_TSONLY,
+	CONTROL = 512 /* bytes: the address of an error and the stamps */
+};
+
+const char *
+np_stamps_why_none(const struct np_plan *p)
+{
+	if (!p->pattern->ids || !p->transport->stamps) {
+		return "only TCP_RR and UDP_RR have stations";
+	}
+	if (p->flows > 1 || p->burst > 0 || p->rate > 0) {
+		return "one transaction has to follow the other (leave out --flows, --rate and -- "
+		       "-b)";
+	}
+	if (np_engine_of(p) != &np_engine_sync) {
+		return "the engine has to be sync";
+	}
+	return p->packet_info || p->fast_open ? "not with -- -B or -F" : NULL;
+}
+
+struct np_stamps *
+np_stamps_new(const struct np_plan *p, struct np_err *err)
+{
+	struct np_stamps *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");
+		return NULL;
+	}
+	s->every = p->stations;
+	s->kept_every = p->stations;
+	return s;
+}
+
+int
+np_stamps_open(const struct np_run *run, struct np_err *err)
+{
+	int told = TOLD;
+
+	if (setsockopt(run->conn->fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) != 0) {
+		return np_fail(err, NP_EUNSUP, errno, "SO_TIMESTAMPING, for --stations");
+	}
+	return NP_OK;
+}
+
+static int64_t
+ns_of(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
+}
+
+static int64_t
+wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return ns_of(&t);
+}
+
+/* The kernel's software stamp in a message that it has filled; 0: there is none. */
+static int64_t
+stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
+{
+	struct sock_extended_err e;
+	struct timespec three[3];
+	int64_t at = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(three))) {
+			memcpy(three, CMSG_DATA(c), sizeof(three));
+			at = ns_of(three);
+		} else if (info != NULL && c->cmsg_len >= CMSG_LEN(sizeof(e)) &&
+			   ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+			    (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))) {
+			memcpy(&e, CMSG_DATA(c), sizeof(e));
+			if (e.ee_origin == SO_EE_ORIGIN_TIMESTAMPING) {
+				*info = e.ee_info;
+				*key = e.ee_data;
+			}
+		}
+	}
+	return at;
+}
+
+/* What the kernel has stamped of the send under way, as far as it has come back. */
+static void
+take_back(struct np_stamps *s, int fd)
+{
+	_Alignas(struct cmsghdr) char control[CONTROL];
+
+	while (s->now.at[NP_STAMP_QUEUE] == 0 || s->now.at[NP_STAMP_GONE] == 0) {
+		struct msghdr h = { .msg_control = control, .msg_controllen = sizeof(control) };
+		uint32_t info = UINT32_MAX, key = 0;
+		int64_t at;
+
+		if (recvmsg(fd, &h, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+			return;
+		}
+		at = stamp_in(&h, &info, &key);
+		if (key == s->key && (info == SCM_TSTAMP_SCHED || info == SCM_TSTAMP_SND)) {
+			s->now.at[info == SCM_TSTAMP_SND ? NP_STAMP_GONE : NP_STAMP_QUEUE] = at;
+		}
+	}
+}
+
+/*
+ * Every other one goes, and from now on only every other one is kept. By their numbers, which a far
+ * end chooses: none may go.
+ */
+static void
+thin_out(struct np_stamps *s)
+{
+	size_t left = 0;
+
+	if (s->kept_every > INT64_MAX) {
+		return;
+	}
+	s->kept_every *= 2;
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->kept[i].number % s->kept_every == 0) {
+			s->kept[left++] = s->kept[i];
+		}
+	}
+	s->count = left;
+}
+
+/* The one under way is over. */
+static void
+close_one(struct np_stamps *s, int fd)
+{
+	bool whole = true;
+
+	if (!s->open) {
+		return;
+	}
+	s->open = false;
+	if (s->now.at[NP_STAMP_SEND] != 0) {
+		take_back(s, fd);
+	}
+	for (int i = 0; i < NP_STAMPS; i++) {
+		s->came[i] += s->now.at[i] != 0;
+		whole = whole && s->now.at[i] != 0;
+	}
+	if (!whole || s->now.number % s->kept_every != 0) {
+		return;
+	}
+	if (s->count == NP_STAMPS_KEPT) {
+		thin_out(s);
+	}
+	if (s->count < NP_STAMPS_KEPT && s->now.number % s->kept_every == 0) {
+		s->kept[s->count++] = s->now;
+	}
+}
+
+/* The first one is left out: the kernel may begin to stamp behind it. */
+static bool
+is_due(const struct np_stamps *s, uint64_t number)
+{
+	return number > 0 && number % s->every == 0;
+}
+
+static void
+begin_one(struct np_stamps *s, uint64_t number)
+{
+	memset(&s->now, 0, sizeof(s->now));
+	s->now.number = number;
+	s->open = true;
+	s->asked++;
+}
+
+static ssize_t
+send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(uint32_t))] = { 0 };
+	struct iovec v = { .iov_base = buf, .iov_len = w->send_size };
+	struct msghdr h = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *m = CMSG_FIRSTHDR(&h);
+	struct np_stamps *s = w->stamps;
+	uint32_t flags = SENT;
+	ssize_t n;
+
+	memcpy(&h.msg_name, &w->to, sizeof(h.msg_name)); /* which the kernel only reads */
+	h.msg_namelen = w->to_len;
+	m->cmsg_level = SOL_SOCKET;
+	m->cmsg_type = SO_TIMESTAMPING;
+	m->cmsg_len = CMSG_LEN(sizeof(flags));
+	memcpy(CMSG_DATA(m), &flags, sizeof(flags));
+	/* Of a stream the number of its last byte, of datagrams that of those with stamps. */
+	s->key = w->run->plan->transport->connected
+		     ? (uint32_t)((s->now.number + 1) * w->send_size - 1)
+		     : s->sent++;
+	s->now.at[NP_STAMP_SEND] = wall();
+	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
+	if (n == (ssize_t)w->send_size) {
+		take_back(s, c->fd); /* while the far end is at work */
+	} else {
+		s->open = s->open && n < 0 && errno == EINTR;
+	}
+	return n;
+}
+
+ssize_t
+np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	struct np_stamps *s = w->stamps;
+	bool leads = w->run->plan->role == NP_LEAD;
+
+	if (leads) {
+		close_one(s, c->fd);
+		if (is_due(s, c->number)) {
+			begin_one(s, c->number);
+		}
+	}
+	if (s->open && s->now.at[NP_STAMP_SEND] == 0) {
+		return send_stamped(w, c, buf);
+	}
+	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
+}
+
+static ssize_t
+recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, struct np_stamped *into)
+{
+	_Alignas(struct cmsghdr) char control[CONTROL];
+	struct iovec v = { .iov_base = buf, .iov_len = w->recv_size };
+	struct msghdr h = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_name = w->from,
+			    .msg_namelen = w->from != NULL ? w->from_len : 0,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(c->fd, &h, 0);
+
+	if (n > 0) {
+		into->at[NP_STAMP_RECV] = wall();
+		into->at[NP_STAMP_CAME] = stamp_in(&h, NULL, NULL);
+	}
+	w->from_len = n >= 0 ? h.msg_namelen : w->from_len;
+	return n;
+}
+
+/* The number of a request that has come, of which a narrow id has only the lowest byte. */
+static uint64_t
+number_of(const struct np_worker *w, const char *buf, ssize_t n)
+{
+	uint64_t next = w->stamps->next;
+
+	if (w->id.width == 0 || (size_t)n < w->id.at + w->id.width) {
+		return next;
+	}
+	return next + (uint64_t)(w->id.width == NP_IDS_WIDE
+				     ? (int32_t)((uint32_t)np_id_read(w->id, buf) - (uint32_t)next)
+				     : (int8_t)((uint8_t)np_id_read(w->id, buf) - (uint8_t)next));
+}
+
+static ssize_t
+recv_request(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	struct np_stamps *s = w->stamps;
+	bool due = is_due(s, s->next);
+	struct np_stamped got = { .number = 0 };
+	ssize_t n = due ? recv_stamped(w, c, buf, &got)
+			: np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
+	uint64_t number;
+
+	if (n <= 0) {
+		return n;
+	}
+	close_one(s, c->fd);
+	number = number_of(w, buf, n);
+	s->next = number + 1;
+	if (is_due(s, number)) {
+		begin_one(s, number);
+		/* The rest of a stream's message comes without, as does one that was not expected.
+		 */
+		s->open = due && (size_t)n >= w->whole;
+	}
+	if (s->open) {
+		s->now.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
+		s->now.at[NP_STAMP_RECV] = got.at[NP_STAMP_RECV];
+	}
+	return n;
+}
+
+ssize_t
+np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	struct np_stamps *s = w->stamps;
+	ssize_t n;
+
+	if (w->run->plan->role == NP_FOLLOW) {
+		return recv_request(w, c, buf);
+	}
+	if (!s->open) {
+		return np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
+	}
+	n = recv_stamped(w, c, buf, &s->now);
+	s->open = n < 0 || (size_t)n >= w->whole;
+	return n;
+}
+
+void
+np_stamps_forget(struct np_stamps *s)
+{
+	if (s != NULL) {
+		s->count = 0;
+		s->asked = s->open;
+		s->kept_every = s->every;
+		memset(s->came, 0, sizeof(s->came));
+	}
+}
+
+void
+np_stamps_end(struct np_worker *w)
+{
+	if (w->stamps != NULL) {
+		/* A request whose response has not come counts no more than it does there. */
+		bool half = w->stamps->open && w->stamps->now.at[NP_STAMP_RECV] == 0;
+
+		w->stamps->asked -= half;
+		w->stamps->open = w->stamps->open && !half;
+		close_one(w->stamps, w->conn->fd);
+	}
+}
+
+/* A transaction in a bag is a row of numbers. */
+enum { ROW = NP_STAMPS + 1 };
+_Static_assert(sizeof(struct np_stamped) == ROW * sizeof(int64_t), "a row, without gaps");
+
+void
+np_stamps_put(const struct np_run *run, struct np_bag *into)
+{
+	const struct np_stamps *s = run->worker->stamps;
+	int64_t counts[ROW];
+
+	if (s == NULL || run->plan->role != NP_FOLLOW) {
+		return;
+	}
+	counts[0] = (int64_t)s->asked;
+	for (int i = 0; i < NP_STAMPS; i++) {
+		counts[1 + i] = (int64_t)s->came[i];
+	}
+	np_bag_ints(into, counts, ROW, "stamps.counts");
+	np_bag_ints(into, (const int64_t *)s->kept, s->count * ROW, "stamps.rows");
+}
+
+/* A list of rows, whose differences have room. */
+static bool
+find_rows(const struct np_bag *b, const char *name, size_t most, struct np_bag_item *item)
+{
+	if (!np_bag_find(b, name, item) || item->kind != NP_BAG_INTS || item->count > most * ROW ||
+	    item->count % ROW != 0) {
+		return false;
+	}
+	for (size_t i = 0; i < item->count; i++) {
+		if (item->ints[i] < 0 || item->ints[i] > INT64_MAX / 4) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+np_stamps_get(const struct np_bag *b, struct np_stamps *into)
+{
+	struct np_bag_item counts, rows;
+
+	memset(into, 0, sizeof(*into));
+	if (!find_rows(b, "stamps.counts", 1, &counts) || counts.count != ROW ||
+	    !find_rows(b, "stamps.rows", NP_STAMPS_KEPT, &rows)) {
+		return false;
+	}
+	into->asked = (uint64_t)counts.ints[0];
+	for (int i = 0; i < NP_STAMPS; i++) {
+		into->came[i] = (uint64_t)counts.ints[1 + i];
+	}
+	into->count = rows.count / ROW;
+	memcpy(into->kept, rows.ints, rows.count * sizeof(rows.ints[0]));
+	return true;
+}

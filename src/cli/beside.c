@@ -1,0 +1,152 @@
+#include "cli/beside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/aim.h"
+
+enum { USUAL_RATE = 100 }; /* a second: a thousand in ten, which P99 takes */
+
+/* What the load has no room for. */
+static int
+check_load(const struct np_cli *of, struct np_err *err)
+{
+	if (of->plan.no_control) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--beside: it needs a netserver, which -N leaves out");
+	}
+	if (of->plan.length <= 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--beside: it needs a test by time (-l with seconds)");
+	}
+	return NP_OK;
+}
+
+/* As if it were a netperf of its own, with the load's ends. */
+static int
+settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *err)
+{
+	char rate[24], program[] = "netperf", t[] = "-t", r[] = "--rate", a[] = "--arrivals",
+		       how[] = "poisson";
+	const char *colon = strchr(of->beside, ':');
+	int length = colon != NULL ? (int)(colon - of->beside) : (int)strlen(of->beside);
+	char *words[] = { program, t, p->name, r, rate, a, how, NULL };
+	struct np_cli *cli = &p->cli;
+
+	snprintf(p->name, sizeof(p->name), "%.*s", length, of->beside);
+	snprintf(rate, sizeof(rate), "%d", USUAL_RATE);
+	if (colon != NULL) {
+		snprintf(rate, sizeof(rate), "%s", colon + 1);
+	}
+	if (np_cli_parse(cli, 7, words, err) != NP_OK) {
+		return np_fail_in(err, "--beside");
+	}
+	if (np_bench_find(p->name) == NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--beside: %s is not a test of this netperf (try TCP_RR)", p->name);
+	}
+	cli->target = of->target;
+	cli->target.local_port[0] = '\0'; /* which is the load's */
+	cli->data = of->data;
+	cli->plan.warm_up_ms = of->plan.warm_up_ms; /* which the far end has to know */
+	if (np_cli_settle(cli, err) != NP_OK) {
+		return np_fail_in(err, "--beside");
+	}
+	if (cli->plan.rate == 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--beside: %s has no requests and responses (try TCP_RR)", p->name);
+	}
+	return cli->bench.transport->named
+		   ? NP_OK
+		   : np_fail(err, NP_EUSAGE, 0, "--beside: %s goes by no network (try TCP_RR)",
+			     p->name);
+}
+
+int
+np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct np_err *err)
+{
+	struct np_cli_beside *p;
+
+	*probe = NULL;
+	if (of->beside == NULL) {
+		return NP_OK;
+	}
+	if (check_load(of, err) != NP_OK) {
+		return err->code;
+	}
+	p = *probe = calloc(1, sizeof(*p));
+	if (p == NULL) {
+		return np_fail(err, NP_ESYS, 0, "--beside: not enough memory");
+	}
+	p->client.chan.fd = -1;
+	if (settle_probe(p, of, err) != NP_OK) {
+		return err->code;
+	}
+	p->run.probe = (struct np_trial){ .client = &p->client,
+					  .target = &p->target,
+					  .plan = &p->cli.plan,
+					  .terms = &p->cli.terms,
+					  .peer = &p->ends.remote.at[0] };
+	np_aim_control(&p->cli, &p->target);
+	return NP_OK;
+}
+
+int
+np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct np_err *err)
+{
+	if (p == NULL) {
+		return NP_OK;
+	}
+	p->client.hooks = (struct np_client_hooks){ .ctx = load->hooks.ctx,
+						    .tell = load->hooks.tell,
+						    .patience_ns = load->hooks.patience_ns };
+	return np_aim_data(&p->cli, load, &p->ends, NULL, err) == NP_OK
+		   ? NP_OK
+		   : np_fail_in(err, "--beside");
+}
+
+/* Times as --latency has them. */
+static void
+show_times(FILE *out, const char *when, const struct np_hist *h)
+{
+	char p50[24], p99[24];
+
+	np_hist_us((double)np_hist_percentile(h, 0.5), p50, sizeof(p50));
+	np_hist_us((double)np_hist_percentile(h, 0.99), p99, sizeof(p99));
+	fprintf(out, "%s P50 %s us, P99 %s us, %.0f round trips a minute", when, p50, p99,
+		np_beside_rpm(h));
+}
+
+void
+np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out)
+{
+	const struct np_beside *b = p != NULL ? &p->run : NULL;
+
+	if (b == NULL || b->idle == NULL || b->loaded == NULL) {
+		return;
+	}
+	if (b->limits[0] != '\0') {
+		fprintf(out, "netperf: --beside: the generator limits: %s\n", b->limits);
+	}
+	if (b->died[0] != '\0') {
+		fprintf(out, "netperf: --beside: no latency under load: %s\n", b->died);
+	}
+	if (classic) {
+		fprintf(out, "netperf: --beside: %s: ", p->cli.bench.name);
+		show_times(out, "alone", b->idle);
+		if (b->died[0] == '\0') {
+			show_times(out, "; under load", b->loaded);
+		}
+		fputc('\n', out);
+	}
+}
+
+void
+np_cli_beside_free(struct np_cli_beside *p)
+{
+	if (p != NULL) {
+		np_beside_free(&p->run);
+		np_cli_free(&p->cli);
+		free(p);
+	}
+}

@@ -1,0 +1,164 @@
+#include "cli/look.h"
+
+#include <string.h>
+
+#include "bench/engine/engine.h"
+#include "cli/facts.h"
+
+/* netperf shows a numeric address only where it has at most seven characters. */
+static const char *
+short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
+{
+	np_addr_host(a, text);
+	if (strlen(text) > 7) {
+		text[0] = '\0';
+	}
+	return text;
+}
+
+/* Nothing of what is usual: netperf's banner has no such words. */
+static void
+print_flows(FILE *out, const struct np_plan *p)
+{
+	fputs(p->both ? " : both ways" : "", out);
+	if (p->flows > 1) {
+		fprintf(out, " : %u flows", p->flows);
+	}
+	if (p->near.place.threads > 1 || p->far.place.threads > 1) {
+		fprintf(out, " : threads %u,%u", p->near.place.threads, p->far.place.threads);
+	}
+	if (p->ramp > 0) {
+		fprintf(out, " : ramp %u/s", p->ramp);
+	}
+	if (p->rate > 0) {
+		char text[NP_ARRIVALS_TEXT];
+
+		fprintf(out, " : rate %u/s %s", p->rate, np_arrivals_text(p->arrivals, text));
+	}
+	if (p->warm_up_ms > 0) {
+		fprintf(out, " : warm-up %g s", p->warm_up_ms / 1e3);
+	}
+	if (p->near.place.engine != NULL || p->far.place.engine != NULL) {
+		fprintf(out, " : engine %s,%s", np_engine_of(p)->name,
+			p->far.place.engine != NULL ? p->far.place.engine->name : "");
+	}
+}
+
+/* The features in use; scripts look for "demo" to see that interim results could be had. */
+static void
+print_features(FILE *out, const struct np_cli *cli)
+{
+	const struct np_plan *p = &cli->plan;
+
+	if (cli->confidence.max > 1) {
+		fprintf(out, " : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
+			cli->confidence.level,
+			cli->confidence.result_only ? " on result only" : "");
+	}
+	fputs(p->nodelay ? " : nodelay" : "", out);
+	fputs(p->copy_avoidance ? " : copy avoidance" : "", out);
+	fputs(p->no_control ? " : no control" : "", out);
+	fputs(cli->output.histogram ? " : histogram" : "", out);
+	fputs(p->near.call.interval_burst > 0 || p->far.call.interval_burst > 0 ? " : interval"
+										: "",
+	      out);
+	fputs(p->near.call.dirty >= 0 || p->far.call.dirty >= 0 ? " : dirty data" : "", out);
+	fputs(" : demo", out);
+	if (strstr(cli->bench.title, "REQUEST/RESPONSE") != NULL) {
+		fprintf(out, " : first burst %u", p->burst);
+	}
+	fputs(cli->bound ? " : cpu bind" : "", out);
+	print_flows(out, p);
+}
+
+static void
+describe_classic(const struct np_cli *cli, struct np_classic *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->layout = cli->bench.layout;
+	c->unit = np_cli_unit(cli);
+	c->verbosity = cli->output.verbosity;
+	c->headers = cli->output.headers != 0;
+	c->local_cpu = cli->plan.near.place.measure_cpu;
+	c->remote_cpu = cli->plan.far.place.measure_cpu;
+	c->brand = cli->output.brand;
+}
+
+void
+np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
+{
+	const char *family = np_family_name(cli->plan.family);
+	const char *from = ends->local.name;
+	unsigned port = cli->plan.far.sock.port;
+	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
+	struct np_classic classic;
+
+	if (cli->output.style == NP_STYLE_HUMAN) {
+		return;
+	}
+	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
+		/* netperf's older tests have no way to avoid copies, and say so. */
+		fputs("Local send copy avoidance not available.\n"
+		      "Local recv copy avoidance not available.\n",
+		      out);
+	}
+	describe_classic(cli, &classic);
+	np_classic_preface(out, &classic);
+	if (cli->output.headers != 0 && cli->terms.eth != NULL) {
+		fprintf(out, "%s from %s to %s of %s, ", cli->bench.title, cli->terms.eth->device,
+			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
+			cli->target.host.text);
+		if (cli->bench.transport->connected) {
+			fputs("LLC2", out);
+		} else {
+			fprintf(out, "EtherType 0x%04x", NP_ETH_TYPE);
+		}
+		print_features(out, cli);
+		putc('\n', out);
+	}
+	if (cli->output.headers != 0 && cli->bench.transport->named) {
+		if (from[0] == '\0') {
+			from = np_facts_any(cli->plan.family);
+		}
+		if (cli->plan.no_control) {
+			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
+		}
+		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
+			from, short_address(&ends->local.at[0], here), cli->plan.near.sock.port,
+			family, ends->remote.name, short_address(&ends->remote.at[0], there), port,
+			family);
+		print_features(out, cli);
+		putc('\n', out);
+	}
+	fflush(out);
+}
+
+void
+np_cli_look(const struct np_cli *cli, struct np_look *look)
+{
+	const struct np_plan *p = &cli->plan;
+
+	memset(look, 0, sizeof(*look));
+	look->style = cli->output.style;
+	describe_classic(cli, &look->classic);
+	look->histogram = cli->output.histogram;
+	look->histogram_of = np_plan_words(p)->timed;
+	look->times = cli->output.times;
+	look->transactions = p->pattern->transactions && (look->classic.unit->letter == 'x' ||
+							  (cli->bench.flags & NP_B_OLD) != 0);
+	look->limits = cli->output.limits;
+	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
+	look->latency = cli->output.latency;
+	look->congestion = cli->output.selection.congestion;
+	if (cli->output.selectors != NULL) {
+		look->list = cli->output.selection;
+	} else {
+		enum np_select_kind kind = p->both                    ? NP_SELECT_BOTH
+					   : p->pattern->transactions ? NP_SELECT_TRANSACTIONS
+					   : p->role == NP_LEAD       ? NP_SELECT_SEND
+								      : NP_SELECT_RECEIVE;
+
+		np_selection_default(kind, p->near.place.measure_cpu || p->far.place.measure_cpu,
+				     &look->list);
+	}
+}

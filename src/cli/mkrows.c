@@ -1,0 +1,76 @@
+/*
+ * Used while building: prints what netperf's manual page and completions are made of.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "config.h"
+#include "opt/doc.h"
+#include "out/preflight_rules.h"
+
+/* Tests that are no row of the bench table, as they move no data or are put together by options. */
+static const char *const other_tests[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
+
+static const char *
+test_at(size_t i)
+{
+	size_t benches = 0;
+
+	while (np_bench_at(benches) != NULL) {
+		benches++;
+	}
+	return i < benches ? np_bench_at(i)->name : other_tests[i - benches];
+}
+
+/* All but the two that mark begin and end. */
+static const char *
+figure_at(size_t i)
+{
+	i++;
+	return np_metric_name_at(i + (i >= NP_M_OUTPUT_END));
+}
+
+/*
+ * The table of transports is checked here, too, as a build runs this program: a listener that
+ * admits strangers would be found by whoever finds it.
+ */
+static int
+check_transports(struct np_err *err)
+{
+	const struct np_transport *t;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (t->admit == NP_ADMIT_UNSAID) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "the transport %s does not say whom its listener admits: "
+				       "give it .admit (doc/architecture.md, \"A transport\")",
+				       t->name);
+		}
+	}
+	return NP_OK;
+}
+
+int
+main(void)
+{
+	const struct np_doc_table tables[] = {
+		{ "global", np_global_options, np_global_options_count, NULL, np_global_groups },
+		{ "test", np_test_options, np_test_options_count, np_test_scopes, NULL },
+	};
+	static const struct np_doc_list lists[] = {
+		{ "tests", test_at },
+		{ "figures", figure_at },
+		{ "rules", np_preflight_rule },
+	};
+	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 3 };
+	struct np_err err = { .code = NP_OK };
+
+	if (check_transports(&err) == NP_OK && np_doc_print(&doc, stdout) != 0) {
+		np_fail(&err, NP_ESYS, errno, "print the options");
+	}
+	if (err.code != NP_OK) {
+		fprintf(stderr, "mkrows: %s\n", err.msg);
+	}
+	return err.code != NP_OK;
+}

@@ -1,0 +1,242 @@
+#include "cli/progress_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
+
+/* A shorter wait is shown without its seconds. */
+static const double worth_telling_s = 1;
+
+/* ---- What is being done ---- */
+
+/* "3.2 of 10 s". Workers may go on a little after the end, to empty a queue. */
+static void
+put_times(const struct np_progress *p, const char *what, char text[PART])
+{
+	if (p->total_s <= 0) {
+		snprintf(text, PART, "%s %.1f s", what, p->elapsed_s);
+	} else {
+		double elapsed = p->elapsed_s < p->total_s ? p->elapsed_s : p->total_s;
+
+		snprintf(text, PART, "%s %.1f of %g s", what, elapsed, p->total_s);
+	}
+}
+
+/* "connecting to HOST", with the seconds of a long wait. */
+static void
+put_wait(const struct np_progress *p, const char *what, const char *whom, char text[PART])
+{
+	size_t n = np_text_add(text, PART, 0, "%s%.300s", what, whom);
+
+	if (p->elapsed_s >= worth_telling_s) {
+		np_text_add(text, PART, n, ", %.0f s", p->elapsed_s);
+	}
+}
+
+static void
+put_measuring(const struct np_progress *p, char text[PART])
+{
+	size_t n;
+
+	put_times(p, "measuring", text);
+	n = strlen(text);
+	if (p->done >= 0) {
+		n = np_text_add(text, PART, n, ", %.0f %%", 100 * (p->done < 1 ? p->done : 1));
+	}
+	if (p->ramps) {
+		np_text_add(text, PART, n, ", %" PRIu64 " of %" PRIu32 " connections", p->up,
+			    p->connections);
+	}
+}
+
+static void
+put_step(const struct np_progress *p, char text[PART])
+{
+	char meeting[64] = "making the data connection";
+
+	switch (p->step) {
+	case NP_LIVE_CONNECTING:
+		put_wait(p, "connecting to ", p->host, text);
+		break;
+	case NP_LIVE_WAITING:
+		put_times(p, "waiting", text);
+		break;
+	case NP_LIVE_ASKING:
+		put_wait(p, "waiting for netserver at ", p->host, text);
+		break;
+	case NP_LIVE_MEETING:
+		if (p->connections > 1) {
+			snprintf(meeting, sizeof(meeting), "making %" PRIu32 " data connections",
+				 p->connections);
+		}
+		put_wait(p, meeting, "", text);
+		break;
+	case NP_LIVE_WARMING_UP:
+		put_times(p, "warming up", text);
+		break;
+	case NP_LIVE_MEASURING:
+		put_measuring(p, text);
+		break;
+	case NP_LIVE_COLLECTING:
+		put_wait(p, "collecting the results", "", text);
+		break;
+	}
+	np_text_printable(text);
+}
+
+/* "iteration 2 of 3 to 10: " */
+static void
+put_iteration(const struct np_progress *p, char text[PART])
+{
+	text[0] = '\0';
+	if (p->iteration == 0) {
+		return;
+	}
+	if (p->max == 0) {
+		snprintf(text, PART, "iteration %u: ", p->iteration);
+	} else if (p->min == p->max) {
+		snprintf(text, PART, "iteration %u of %u: ", p->iteration, p->max);
+	} else {
+		snprintf(text, PART, "iteration %u of %u to %u: ", p->iteration, p->min, p->max);
+	}
+}
+
+/* ---- The rate ---- */
+
+/* Three significant digits, and a unit with a prefix. */
+static void
+put_scaled(double rate, const char *unit, char text[PART])
+{
+	static const char *const prefixes[] = { "", "k", "M", "G", "T" };
+	size_t i = 0;
+
+	/* 999.6 would be printed as 1000. */
+	while (rate >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0])) {
+		rate /= 1000;
+		i++;
+	}
+	snprintf(text, PART, "%.*f %s%s/s",
+		 i == 0 || rate >= 99.95 ? 0
+		 : rate >= 9.995         ? 1
+					 : 2,
+		 rate, prefixes[i], unit);
+}
+
+static void
+put_rate(const struct np_progress *p, char text[PART])
+{
+	bool moves = p->step == NP_LIVE_MEASURING || p->step == NP_LIVE_WARMING_UP;
+
+	text[0] = '\0';
+	if (!moves || p->rate < 0) {
+		return;
+	}
+	switch (p->of) {
+	case NP_PROGRESS_BITS:
+		put_scaled(p->rate, "bit", text);
+		break;
+	case NP_PROGRESS_TRANSACTIONS:
+		snprintf(text, PART, "%.0f transactions/s", p->rate);
+		break;
+	case NP_PROGRESS_UNITS:
+		snprintf(text, PART, "%.2f %s/s", p->rate, p->unit);
+		break;
+	}
+	if (p->sent) {
+		np_text_add(text, PART, strlen(text), " sent");
+	}
+}
+
+/* ---- The bar ---- */
+
+/* How much of this step is done, 0 to 1; < 0: that is not known. */
+static double
+share_of(const struct np_progress *p)
+{
+	double share = -1;
+
+	if (p->step == NP_LIVE_MEASURING && p->done >= 0) {
+		share = p->done;
+	} else if (p->total_s > 0 &&
+		   (p->step == NP_LIVE_MEASURING || p->step == NP_LIVE_WARMING_UP ||
+		    p->step == NP_LIVE_WAITING)) {
+		share = p->elapsed_s / p->total_s;
+	}
+	return share > 1 ? 1 : share;
+}
+
+/* A bar of this number of cells. Returns the new length. */
+static size_t
+add_bar(char out[NP_PROGRESS_TEXT], size_t n, double share, unsigned cells, bool utf8)
+{
+	static const char *const parts[EIGHTHS] = { "\u2591", "\u258f", "\u258e", "\u258d",
+						    "\u258c", "\u258b", "\u258a", "\u2589" };
+	unsigned eighths = (unsigned)(share * cells * EIGHTHS);
+
+	for (unsigned i = 0; i < cells; i++, eighths -= eighths < EIGHTHS ? eighths : EIGHTHS) {
+		const char *cell = eighths >= EIGHTHS ? "\u2588" : parts[eighths];
+
+		if (!utf8) {
+			cell = eighths >= EIGHTHS ? "#" : "-";
+		}
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", cell);
+	}
+	return n;
+}
+
+/* ---- The line ---- */
+
+size_t
+np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
+		 char out[NP_PROGRESS_TEXT])
+{
+	unsigned frame = utf8 ? 2 : 4; /* columns of a bar beside its cells */
+	char step[PART], iteration[PART], rate[PART];
+	double share = share_of(p);
+	size_t n, needs;
+
+	columns = columns < PART ? columns : PART - 1;
+	put_step(p, step);
+	put_iteration(p, iteration);
+	put_rate(p, rate);
+	needs = strlen(step) + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
+	out[0] = '\0';
+	n = 0;
+	if (needs + strlen(p->test) + 2 + strlen(iteration) <= columns) {
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s: %s", p->test, iteration);
+	} else if (needs + strlen(iteration) <= columns) {
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", iteration);
+	} else if (needs > columns) {
+		rate[0] = '\0';
+		step[columns] = '\0';
+	}
+	n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", step);
+	needs = n + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
+	if (share >= 0 && needs + frame + BAR_LEAST <= columns) {
+		size_t room = columns - needs - frame;
+
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "  " : "  [");
+		n = add_bar(out, n, share, room < BAR_MOST ? (unsigned)room : BAR_MOST, utf8);
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "" : "]");
+	}
+	return rate[0] != '\0' ? np_text_add(out, NP_PROGRESS_TEXT, n, "  %s", rate) : n;
+}
+
+bool
+np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang)
+{
+	const char *const said[] = { lc_all, lc_ctype, lang };
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		if (said[i] != NULL && said[i][0] != '\0') {
+			return strcasestr(said[i], "utf-8") != NULL ||
+			       strcasestr(said[i], "utf8") != NULL;
+		}
+	}
+	return false;
+}

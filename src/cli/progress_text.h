@@ -1,0 +1,44 @@
+/*
+ * The text of the progress line, which shows how far a test is.
+ */
+#ifndef NP_CLI_PROGRESS_TEXT_H
+#define NP_CLI_PROGRESS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/live.h"
+
+/* What a rate is of. */
+enum np_progress_rate { NP_PROGRESS_BITS, NP_PROGRESS_TRANSACTIONS, NP_PROGRESS_UNITS };
+
+struct np_progress {
+	const char *test, *host; /* "TCP_STREAM"; the daemon's, as the user named it */
+	enum np_live_step step;
+	double elapsed_s, total_s;    /* of this step; total 0: not known */
+	double done;                  /* of a test by count, 0 to 1; < 0: it is by time */
+	unsigned iteration, min, max; /* from 1 on; iteration 0: there is one alone; max 0: as
+					 many as it takes */
+	uint32_t connections;         /* data connections of the test */
+	bool ramps;                   /* they come about while others are driven */
+	uint64_t up;                  /* how many of them are up, then */
+	double rate;                  /* a second; < 0: not known */
+	enum np_progress_rate of;
+	const char *unit; /* of NP_PROGRESS_UNITS: "MBytes" */
+	bool sent;        /* the rate counts what was sent: less may arrive */
+};
+
+/*
+ * Write the line into out, without control characters and at most `columns` wide. If room is short,
+ * the bar is left out first, then the test's name and iteration, then the rate; then the text is
+ * cut. utf8: the bar has characters that are not ASCII. Returns the length in bytes.
+ */
+enum { NP_PROGRESS_TEXT = 1024 };
+size_t np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
+			char out[NP_PROGRESS_TEXT]);
+
+/* Does the environment, as getenv(3) has it, name a character set that is UTF-8? */
+bool np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang);
+
+#endif

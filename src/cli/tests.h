@@ -1,0 +1,24 @@
+/*
+ * The tests that -t can name.
+ */
+#ifndef NP_CLI_TESTS_H
+#define NP_CLI_TESTS_H
+
+#include <stddef.h>
+
+#include "cli/args.h"
+
+/*
+ * What kind of test -t names. NP_TEST_BENCH is one that np_cli_settle() knows; the other ones have
+ * no data connection.
+ */
+enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
+enum np_test np_cli_test(const struct np_cli *cli);
+
+/* Name i of all tests, those of the bench table first; NULL behind the last. */
+const char *np_cli_test_at(size_t i);
+
+/* The scanner of the test's own options, NP_SCOPE_*; 0: it has none. */
+unsigned np_cli_scope(const struct np_cli *cli);
+
+#endif

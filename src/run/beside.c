@@ -1,0 +1,280 @@
+#include "run/beside.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/gate.h"
+
+enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5 };
+
+/* The longest times that a figure of responsiveness leaves out. */
+static const double LONGEST = 0.05;
+
+/* ---- The probe ---- */
+
+static void *
+run_probe(void *arg)
+{
+	struct np_beside *b = arg;
+	const struct np_trial *t = &b->probe;
+	struct np_client *c = t->client;
+
+	b->rc = c->chan.fd < 0 ? np_trial_connect(t, &b->err) : NP_OK;
+	if (b->rc == NP_OK) {
+		b->rc = np_client_run(c, t->plan, t->terms, t->peer, &b->out, &b->err);
+	}
+	if (t->plan->pattern->connection_test && c->chan.fd >= 0) {
+		np_client_close(c); /* as np_trial() does */
+	}
+	if (b->gate != NULL) {
+		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
+		np_gate_fail(b->gate); /* a load that waits there learns it; open, it stays so */
+	}
+	return NULL;
+}
+
+/* Its latencies, and whether it was what it was to be: alone it is late by as much as its answers
+ * take, where that is next to nothing. */
+static int
+keep(struct np_beside *b, struct np_hist **sum, struct np_err *err)
+{
+	const struct np_open_result *open = &b->out.tally.open;
+
+	if (*sum == NULL && (*sum = np_hist_new()) == NULL) {
+		return np_fail(err, NP_ESYS, 0, "--beside: not enough memory for a histogram");
+	}
+	if (b->out.tally.hist != NULL) {
+		np_hist_merge(*sum, b->out.tally.hist);
+	}
+	if (sum == &b->loaded) {
+		if (open->limits[0] != '\0') {
+			snprintf(b->limits, sizeof(b->limits), "%s", open->limits);
+		}
+		b->unanswered += open->count.due - open->answered;
+	}
+	return NP_OK;
+}
+
+int
+np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err *err)
+{
+	struct np_plan *p = b->probe.plan;
+	int64_t length = load->plan->length;
+
+	b->probe.client->signals = load->client->signals;
+	p->length = length < IDLE_LEAST_S ? IDLE_LEAST_S : length;
+	p->length = p->length > IDLE_MOST_S ? IDLE_MOST_S : p->length;
+	p->length_less_ms = p->warm_up_ms = 0;
+	run_probe(b);
+	if (b->rc != NP_OK) {
+		*err = b->err;
+		np_fail_in(err, "--beside");
+	} else {
+		b->rc = keep(b, &b->idle, err);
+	}
+	np_outcome_free(&b->out);
+	return b->rc;
+}
+
+/* ---- Whether the load is one ---- */
+
+/* A np_live's draw(). */
+static void
+note_load(void *ctx, const struct np_live_view *v)
+{
+	struct np_beside *b = ctx;
+	const struct np_counts *n = &v->count;
+	/* A send buffer takes megabytes at a time from who has several connections. */
+	uint64_t moved = n->sent - v->queued + n->received + n->transactions, now = np_now();
+
+	/* Behind the window, while the last of it is on its way, nothing has to move. */
+	if (v->step == NP_LIVE_MEASURING && now - v->since_ns <= v->length_ns) {
+		if (moved != b->moved || b->moved_ns == 0) {
+			b->moved = moved;
+			b->moved_ns = now;
+		}
+		if (now - b->moved_ns > b->quiet_ns) {
+			b->quiet_ns = now - b->moved_ns;
+		}
+	}
+	if (b->was.draw != NULL) {
+		b->was.draw(b->was.ctx, v);
+	}
+}
+
+static void
+watch(struct np_beside *b, struct np_client *c)
+{
+	b->moved_ns = b->quiet_ns = 0;
+	b->watched = c->live;
+	b->was = (struct np_live){ .draw = NULL };
+	if (c->live == NULL) {
+		b->live = (struct np_live){ .every_ns = LOOK_MS * NP_MSEC, .due_ns = np_now() };
+		c->live = &b->live;
+	} else {
+		b->was = *c->live;
+	}
+	c->live->queues = true;
+	c->live->draw = note_load;
+	c->live->ctx = b;
+}
+
+static void
+watch_no_more(struct np_beside *b, struct np_client *c)
+{
+	if (b->watched != NULL) {
+		c->live->draw = b->was.draw;
+		c->live->ctx = b->was.ctx;
+		c->live->queues = false;
+	}
+	c->live = b->watched;
+}
+
+/* One that stood still is none; but a call that takes long counts only when it returns. */
+static void
+judge(struct np_beside *b, int rc, const struct np_outcome *out)
+{
+	const struct np_counts *n = &out->tally.count;
+	uint64_t calls = n->sends + n->receives + 1;
+	double quiet_s = (double)b->quiet_ns / 1e9;
+
+	if (rc != NP_OK) {
+		snprintf(b->died, sizeof(b->died), "the load failed");
+	} else if (n->sent + n->received + n->transactions == 0) {
+		snprintf(b->died, sizeof(b->died), "the load moved nothing");
+	} else if (b->quiet_ns > QUIET_MS * NP_MSEC &&
+		   quiet_s * (double)calls > 3 * np_tally_seconds(&out->tally)) {
+		snprintf(b->died, sizeof(b->died), "the load moved nothing for %.1f s", quiet_s);
+	}
+}
+
+/* ---- Both ---- */
+
+/* The probe's window is the load's, but that a load which ends early ends it, too. */
+static int
+start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
+{
+	struct np_plan *p = b->probe.plan;
+	uint32_t sessions;
+	sigset_t block, before;
+	int failed;
+
+	if (np_trial_sessions(load, &sessions, err) != NP_OK) {
+		return err->code;
+	}
+	p->length = load->plan->length;
+	p->length_less_ms = load->plan->length_less_ms;
+	p->warm_up_ms = load->plan->warm_up_ms;
+	b->gate = np_gate_new(sessions + 1);
+	if (b->gate == NULL) {
+		return np_fail(err, NP_ESYS, errno, "--beside: make ready");
+	}
+	sigemptyset(&block);
+	sigaddset(&block, NP_PASS_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &block, &before);
+	b->let_in = before;
+	b->passed = 0;
+	b->probe.client->signals =
+	    (struct np_signals){ .let_in = &b->let_in, .received = &b->passed };
+	b->probe.client->gate = b->gate;
+	failed = pthread_create(&b->thread, NULL, run_probe, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed == 0 ? NP_OK : np_fail(err, NP_ESYS, failed, "--beside: start a thread");
+}
+
+static void
+release(struct np_beside *b)
+{
+	b->probe.client->gate = NULL;
+	np_gate_free(b->gate);
+	b->gate = NULL;
+	np_outcome_free(&b->out);
+}
+
+int
+np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_trial_result *r,
+		struct np_err *err)
+{
+	struct np_client *c = load->client;
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	if (c->chan.fd < 0 && np_trial_connect(load, err) != NP_OK) {
+		return err->code;
+	}
+	if (start(b, load, err) != NP_OK) {
+		release(b);
+		return err->code;
+	}
+	watch(b, c);
+	c->gate = b->gate;
+	rc = np_trial(load, r, err);
+	c->gate = NULL;
+	watch_no_more(b, c);
+	np_gate_fail(b->gate);
+	if (rc != NP_OK || np_signalled(&c->signals) > 0) {
+		b->passed++;
+		pthread_kill(b->thread, NP_PASS_SIGNAL);
+	}
+	pthread_join(b->thread, NULL);
+	judge(b, rc, &r->out);
+	if (b->rc != NP_OK && (rc == NP_OK || b->first)) {
+		*err = b->err;
+		rc = np_fail_in(err, "--beside");
+	} else if (rc != NP_OK && np_gate_opened_ns(b->gate) == 0) {
+		np_fail_in(err, "with --beside"); /* which takes a session of its own */
+	} else if (b->rc == NP_OK && keep(b, &b->loaded, &b->err) != NP_OK && rc == NP_OK) {
+		*err = b->err;
+		rc = err->code;
+	}
+	release(b);
+	return rc;
+}
+
+/* ---- Its figures ---- */
+
+double
+np_beside_rpm(const struct np_hist *h)
+{
+	return 60e9 / np_hist_mean_of(h, 1 - LONGEST);
+}
+
+void
+np_beside_report(const struct np_beside *b, struct np_record *r)
+{
+	bool loaded;
+
+	np_record_text(r, NP_M_LOAD_DIED, "");
+	if (b == NULL || b->idle == NULL || np_hist_count(b->idle) == 0) {
+		return;
+	}
+	np_record_real(r, NP_M_IDLE_P50_LATENCY, (double)np_hist_percentile(b->idle, 0.5) / 1e3);
+	np_record_real(r, NP_M_IDLE_P99_LATENCY, (double)np_hist_percentile(b->idle, 0.99) / 1e3);
+	np_record_real(r, NP_M_IDLE_RPM, np_beside_rpm(b->idle));
+	np_record_text(r, NP_M_LOAD_DIED, b->died[0] == '\0' ? "no" : b->died);
+	loaded = b->loaded != NULL && np_hist_count(b->loaded) > 0 && b->died[0] == '\0';
+	if (!loaded) {
+		return;
+	}
+	np_record_real(r, NP_M_LOADED_P50_LATENCY,
+		       (double)np_hist_percentile(b->loaded, 0.5) / 1e3);
+	np_record_real(r, NP_M_LOADED_P99_LATENCY,
+		       (double)np_hist_percentile(b->loaded, 0.99) / 1e3);
+	np_record_real(r, NP_M_LOADED_RPM, np_beside_rpm(b->loaded));
+	np_record_int(r, NP_M_LOADED_UNANSWERED, (int64_t)b->unanswered);
+}
+
+void
+np_beside_free(struct np_beside *b)
+{
+	free(b->idle);
+	free(b->loaded);
+	if (b->probe.client != NULL && b->probe.client->chan.fd >= 0) {
+		np_client_close(b->probe.client);
+	}
+}

@@ -1,0 +1,256 @@
+#include "run/client_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/text.h"
+
+/* The ERROR that has come. One that can't be read is an error all the same. */
+static void
+read_error(const struct np_client *c, struct np_error_message *m)
+{
+	struct np_err ignored;
+
+	if (np_tagged_get(&np_tagged_error, np_chan_message(&c->chan), m, &ignored) != NP_OK) {
+		m->number = EPROTO;
+	}
+	np_text_printable(m->text);
+}
+
+struct np_head
+np_client_answer_head(const struct np_client *c)
+{
+	struct np_head head = np_frame_head(np_chan_message(&c->chan));
+	struct np_error_message m;
+
+	if (c->chan.is_ours) {
+		head.word = 0;
+	}
+	if (c->chan.is_ours && head.code == NP_EXT_ERROR) {
+		read_error(c, &m);
+		head.word = (int32_t)m.number;
+	}
+	return head;
+}
+
+/* What the daemon says of its error; empty: nothing. */
+static void
+error_text(const struct np_client *c, char *text, size_t size)
+{
+	struct np_error_message m;
+	struct np_why why;
+
+	if (c->chan.is_ours) {
+		read_error(c, &m);
+		snprintf(text, size, "%s", m.text);
+		return;
+	}
+	/* A text without its end comes cut off. */
+	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
+	np_text_printable(why.text);
+	snprintf(text, size, "%s", why.magic == NP_WHY_MAGIC ? why.text : "");
+}
+
+int
+np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err)
+{
+	int error = np_client_answer_head(c).word;
+	char text[512];
+
+	c->remote_error = error;
+	error_text(c, text, sizeof(text));
+	if (text[0] != '\0') {
+		np_fail(err, NP_ECONTROL, 0, "the netserver at %s %s: %s", c->peer, verb, text);
+		err->sys = error;
+		return err->code;
+	}
+	if (error == NP_E_UNKNOWN_REQUEST) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s does not know this test (error %d): it is "
+			       "older, or was built without it (try a newer netserver there)",
+			       c->peer, error);
+	}
+	np_fail(err, NP_ECONTROL, 0, "the netserver at %s reports error %d, %s", c->peer, error,
+		strerror(error));
+	err->sys = error;
+	return err->code;
+}
+
+/* As doc/protocol.md writes it. */
+static const char *
+code_text(uint32_t code, char text[16])
+{
+	snprintf(text, 16, code < 10000 ? "%u" : "0x%08x", code);
+	return text;
+}
+
+/* What came has another code than its place in the conversation: both ends are out of step. */
+static int
+wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
+{
+	uint32_t code = np_client_answer_head(c).code;
+	char came[16], due[16];
+
+	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s instead of %s, code %s",
+		       c->peer, code_text(code, came), what, code_text(wanted, due));
+}
+
+/*
+ * Is the message that has come an answer of that code? One with an error is, whatever its code:
+ * netperf's daemons answer what they do not know by the code of an earlier message, or by 0.
+ */
+static int
+check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
+{
+	struct np_head head = np_client_answer_head(c);
+
+	/* No system has error numbers as large as that. */
+	bool noise = head.code != wanted && (head.word > 4095 || head.word < -4095);
+
+	if (noise || (!c->chan.is_ours && np_frame_is_text(c->chan.in, NP_FRAME_SIZE))) {
+		return np_fail(err, NP_EPEER, 0,
+			       "the program that listens at %s is not a netserver (see -p)",
+			       c->peer);
+	}
+	return head.word != 0 || head.code == wanted ? NP_OK : wrong_code(c, what, wanted, err);
+}
+
+/*
+ * The results of that test. Most of those of netperf's daemons still have the response's code: with
+ * its bytes reversed, or as it is where the daemon's machine has the network's byte order.
+ */
+int
+np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
+{
+	struct np_head head = np_client_answer_head(c);
+
+	if (!c->chan.is_ours &&
+	    (head.code == asked + 1 || head.code == __builtin_bswap32(asked + 1))) {
+		return NP_OK;
+	}
+	return check_answer(c, "the test's results", asked + 2, err);
+}
+
+int
+np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err)
+{
+	uint64_t since = c->chan.since != 0 ? c->chan.since : np_now(), until;
+	int before = np_signalled(&c->signals);
+	int rc;
+
+	do {
+		until = np_live_until(c->live, deadline);
+		c->chan.since = since; /* it is one wait */
+		rc = np_chan_recv(&c->chan, what, until, c->signals.let_in, err);
+		np_live_look(c->live, NULL);
+	} while ((rc == NP_ETIME && until < deadline && np_now() >= until) ||
+		 (rc == NP_ESYS && err->sys == EINTR && np_signalled(&c->signals) == before));
+	if (rc == NP_ESYS && err->sys == EINTR) {
+		np_fail(err, NP_ETIME, 0, "interrupted while waiting for %s from %s", what,
+			c->peer);
+		err->sys = EINTR;
+		return err->code;
+	}
+	return rc;
+}
+
+/* Tell whom the wait is for, why that may be, and how long it may last. */
+static void
+tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
+{
+	uint64_t now = np_now();
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "%s accepted the connection, and has not answered for %.0f s: it hangs, or other "
+		 "tests run first; waiting for up to %.0f s more",
+		 c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
+	c->told = true;
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
+/* Receive an answer, for which the user may have to wait for long. */
+static int
+receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+{
+	uint64_t since = np_now(), deadline = np_client_within(answer_ms);
+	uint64_t tell = since + c->hooks.patience_ns;
+	int rc;
+
+	if (c->hooks.tell == NULL || c->told || tell >= deadline) {
+		return np_client_receive(c, what, deadline, err);
+	}
+	rc = np_client_receive(c, what, tell, err);
+	if (rc != NP_ETIME || err->sys == EINTR || np_now() >= deadline) {
+		return rc;
+	}
+	if (c->chan.have == 0) {
+		tell_wait(c, since, deadline);
+	}
+	c->chan.since = since; /* it is one wait, and an error says how long it was */
+	return np_client_receive(c, what, deadline, err);
+}
+
+/*
+ * No answer to the first request, or the beginning of one: what may that be? netserver closes
+ * without a word where the passphrase is another one, and so do other services.
+ */
+static int
+no_answer_yet(const struct np_client *c, struct np_err *err)
+{
+	bool closed =
+	    err->code == NP_EPEER && (err->sys == 0 || err->sys == ECONNRESET || err->sys == EPIPE);
+
+	if (c->heard || np_frame_is_text(c->chan.in, c->chan.have)) {
+		return err->code;
+	}
+	if (c->chan.have > 0 && c->chan.have % NP_OLD_FRAME_SIZE == 0) {
+		np_fail_hint(err, "try a newer netserver there");
+	} else if (closed && c->chan.have > 0) {
+		np_fail_hint(err, "is that a netserver?");
+	} else if (closed) {
+		np_fail_hint(err, "is that a netserver? does it want another passphrase? see -Z");
+	}
+	return err->code;
+}
+
+/*
+ * A daemon that owes results is still at its test, which was interrupted here: it hears a
+ * half-close as the end of it. Its results then come before the answer to what was asked.
+ */
+static int
+receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+{
+	int rc;
+
+	if (c->owed != 0) {
+		shutdown(c->chan.fd, SHUT_WR);
+	}
+	rc = receive_answer(c, what, answer_ms, err);
+	if (rc == NP_OK && c->owed != 0 && np_client_answer_head(c).code == c->owed) {
+		c->owed = 0;
+		rc = receive_answer(c, what, answer_ms, err);
+	}
+	return rc;
+}
+
+int
+np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what,
+		  int answer_ms, struct np_err *err)
+{
+	struct np_err ignored;
+
+	if (np_chan_send(&c->chan, message, np_client_within(NP_ANSWER_MS), err) != NP_OK) {
+		/* A daemon that turns clients away need not read what they want. */
+		if (err->code != NP_EPEER ||
+		    np_client_receive(c, what, np_client_within(NP_SPARED_MS), &ignored) != NP_OK) {
+			return no_answer_yet(c, err);
+		}
+	} else if (receive_next(c, what, answer_ms, err) != NP_OK) {
+		return no_answer_yet(c, err);
+	}
+	c->heard = true;
+	return check_answer(c, what, code, err);
+}

@@ -1,0 +1,265 @@
+#include "run/client_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/engine/engine.h"
+#include "bench/ramp.h"
+#include "run/gate.h"
+
+/* How --spread went. */
+static void
+tell_spread(struct np_client *c, const struct np_client_test *t)
+{
+	const struct np_spread *s = &t->run.spread;
+	uint32_t flows = t->run.conns;
+	char text[512];
+
+	if (c->hooks.tell == NULL || !t->run.plan->spread || t->run.window.started_ns == 0) {
+		return;
+	}
+	if (s->queues == 0) {
+		snprintf(text, sizeof(text),
+			 "--spread: the receive queues of the data connections are not known, so "
+			 "nothing was spread");
+	} else if (!s->agreed) {
+		snprintf(text, sizeof(text),
+			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
+			 "(the netserver at %s is older and does not spread them)",
+			 flows, s->queues, s->collisions, c->peer);
+	} else {
+		snprintf(text, sizeof(text),
+			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
+			 "(connected again: %u)",
+			 flows, s->queues, s->collisions, s->reconnected);
+	}
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
+static int
+lost_control(const struct np_client *c, const struct np_client_test *t, int error,
+	     struct np_err *err)
+{
+	const struct np_run *run = &t->run;
+	double after = run->window.started_ns != 0
+			   ? (double)(run->window.ended_ns - run->window.started_ns) / 1e9
+			   : 0;
+
+	return np_fail(err, NP_EPEER, error,
+		       "lost the control connection to %s after %.1f s of the test", c->peer,
+		       after);
+}
+
+static bool
+something_counted(const struct np_run *run)
+{
+	struct np_counts count = np_counts_of(run);
+
+	if (run->plan->pattern->transactions) {
+		return count.transactions > 0;
+	}
+	if (run->plan->pattern->probe) {
+		return run->closing.mss > 0;
+	}
+	return np_counts_bytes(&count) > 0;
+}
+
+/*
+ * What keeps the data from getting through while the daemon can be reached, most often. NULL: not
+ * that, as nothing of the test goes through a network.
+ */
+static const char *
+firewall_hint(const struct np_plan *p)
+{
+	if (p->transport->ip_protocol == 0) {
+		return NULL;
+	}
+	return p->no_control ? "is that service there? a firewall?"
+			     : "a firewall? see netserver --data-ports";
+}
+
+/* No data connection came about, or no datagram got there: what does an error like this mean? */
+static void
+hint_at_firewall(const struct np_run *run, struct np_err *err)
+{
+	static const int by_firewall[] = { ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH,
+					   EPERM,        EACCES,    ENOPROTOOPT };
+	struct np_counts c = np_counts_of(run);
+	const char *hint = firewall_hint(run->plan);
+
+	if (err->sys == ENETUNREACH && run->plan->no_route) {
+		return;
+	}
+	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
+		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0 &&
+		    hint != NULL) {
+			np_fail_hint(err, hint);
+		}
+	}
+}
+
+static int
+silent_flow(const struct np_run *run, struct np_err *err)
+{
+	const char *hint = firewall_hint(run->plan);
+
+	char text[NP_ADDR_TEXT];
+
+	np_addr_text(&run->end.peer, text);
+	if (run->window.started_ns != 0) {
+		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
+			       NP_STALL_S, text);
+	}
+	np_fail(err, NP_ETIME, 0, "no data connection with %s within %d s", text,
+		NP_MEET_MS / 1000);
+	if (hint != NULL) {
+		np_fail_hint(err, hint);
+	}
+	return err->code;
+}
+
+/* A ramp that brought nothing: there is no test. */
+static int
+no_flow_came(const struct np_run *run, struct np_err *err)
+{
+	struct np_ramp_failures failed = { .count = 0 };
+	char text[NP_ADDR_TEXT], reasons[256];
+
+	NP_EACH_WORKER (w, run) {
+		np_ramp_join(&failed, &w->ramp->failed);
+	}
+	np_addr_text(&run->end.peer, text);
+	np_ramp_reasons(&failed, reasons, sizeof(reasons));
+	np_fail(err, NP_EPEER, 0,
+		"none of %u data connections with %s came about within %.1f s: %s", run->conns,
+		text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+		failed.count > 0 ? reasons : "no answer");
+	if (firewall_hint(run->plan) != NULL) {
+		np_fail_hint(err, firewall_hint(run->plan));
+	}
+	return err->code;
+}
+
+int
+np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
+		      struct np_err *err)
+{
+	const struct np_run *run = d->run;
+
+	tell_spread(c, t);
+	t->out->cause = d->cause;
+	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
+	if (d->lost != 0) {
+		return lost_control(c, t, d->lost, err);
+	}
+	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
+		*err = run->err;
+		hint_at_firewall(run, err);
+		return err->code;
+	}
+	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_came(run) == 0) {
+		if (d->cause == NP_BY_SIGNAL) {
+			return np_fail(err, NP_ETIME, 0,
+				       "interrupted before a data connection came about");
+		}
+		return no_flow_came(run, err);
+	}
+	if (d->cause == NP_BY_SILENCE) {
+		return silent_flow(run, err);
+	}
+	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
+		return np_fail(err, NP_ETIME, 0, "another session failed before the test began");
+	}
+	if (d->cause == NP_BY_SIGNAL && run->plan->warm_up_ms > 0 && run->window.started_ns == 0) {
+		return np_fail(err, NP_ETIME, 0, "interrupted within the %g s of --warm-up",
+			       run->plan->warm_up_ms / 1e3);
+	}
+	if (np_abandoned(run->stop)) {
+		/* By a signal: whoever sent it will not wait for results, either. */
+		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had all data");
+	}
+	return NP_OK;
+}
+
+/* Datagrams that get nowhere are a result, and look like a loss of all of them. */
+static void
+tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	struct np_counts sent = np_counts_of(&t->run);
+	const char *hint = firewall_hint(p);
+	char text[512];
+
+	if (c->hooks.tell == NULL || hint == NULL || p->transport->connected ||
+	    p->pattern->transactions || p->role != NP_LEAD || sent.sent == 0 ||
+	    !t->out->far.reported || t->out->far.received != 0) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived at %s (%s)",
+		 p->bench->name, c->peer, hint);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
+/* Where a close drops what is on its way, and the kernel loses data in silence: the counts show it.
+ */
+static void
+tell_some_lost(const struct np_client *c, const struct np_client_test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	uint64_t sent = np_counts_of(&t->run).sent, received = t->out->far.received;
+	char text[512];
+
+	if (c->hooks.tell == NULL || !p->transport->shut_drops || p->pattern->transactions ||
+	    p->warm_up_ms > 0 || !t->out->far.reported || received >= sent) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "%s: %" PRIu64 " of %" PRIu64 " bytes were acknowledged, and did not arrive: the "
+		 "kernel's LLC2 has lost them, and the rate is that of what was sent",
+		 p->bench->name, sent - received, sent);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
+/* An engine that copied after all: the result is not that of what was asked for. */
+static void
+tell_copied(const struct np_client *c, const struct np_client_test *t)
+{
+	uint64_t copied = 0, given = 0;
+	char text[512];
+
+	NP_EACH_WORKER (w, &t->run) {
+		copied += w->engine_count[NP_E_REFUSED];
+		given += w->engine_count[NP_E_BORROWED];
+	}
+	if (c->hooks.tell != NULL && copied > given) {
+		snprintf(text, sizeof(text),
+			 "--engine zerocopy: %.0f %% of the sends were copied, for the kernel may "
+			 "not pin more memory (ulimit -l, net.core.optmem_max)",
+			 100 * (double)copied / (double)(copied + given));
+		c->hooks.tell(c->hooks.ctx, text);
+	}
+}
+
+int
+np_client_judge_results(struct np_client *c, const struct np_drive *d,
+			const struct np_client_test *t, struct np_err *err)
+{
+	const struct np_plan *p = t->run.plan;
+
+	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
+	    !something_counted(&t->run)) {
+		const char *hint = firewall_hint(p);
+
+		return np_fail(err, NP_ETIME, 0,
+			       "not one transaction was completed within %g s (a longer -l? a "
+			       "smaller -r or -b?%s%s)",
+			       np_plan_time_s(p), hint != NULL ? " " : "",
+			       hint != NULL ? hint : "");
+	}
+	tell_none_arrived(c, t);
+	tell_some_lost(c, t);
+	tell_copied(c, t);
+	return NP_OK;
+}

@@ -1,0 +1,356 @@
+#include "run/client_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/secret.h"
+#include "net/race.h"
+#include "net/sock.h"
+#include "run/ends.h"
+
+/* Deadlines, in milliseconds. */
+enum {
+	CONNECT_MS = 10000,
+	REST_MS = 10000 /* for the rest of a message that has begun */
+};
+
+static int
+resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *remote,
+	     struct np_addrs *local, struct np_err *err)
+{
+	bool bound = t->local_host != NULL || t->local_port != NULL;
+	int family;
+
+	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, remote, err) != NP_OK) {
+		c->unresolved = err->sys;
+		return err->code;
+	}
+	local->count = 0;
+	if (!bound) {
+		return NP_OK;
+	}
+	family = np_family_or(t->local_family, t->family);
+	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
+}
+
+/* netperf's client talks of "establishing the control connection", and scripts look for that. */
+static int
+not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
+{
+	int sys = err->sys;
+	bool several = strchr(race->others, ';') != NULL;
+
+	if (sys == EADDRNOTAVAIL && t->local_host != NULL) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "could not establish the control connection from %s to %s port %s: "
+			       "%s (is %s an address of this machine?)",
+			       t->local_host, t->host, t->port, strerror(sys), t->local_host);
+	}
+	if (sys == EINVAL && strncasecmp(t->host, "fe80:", 5) == 0 &&
+	    strchr(t->host, '%') == NULL) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "could not establish the control connection to %s port %s: a "
+			       "link-local address needs its interface (try %s%%eth0)",
+			       t->host, t->port, t->host);
+	}
+	return np_fail(err, NP_ECONTROL, 0,
+		       "could not establish the control connection to %s port %s: %s (is netserver "
+		       "running there, on that port?)",
+		       t->host, t->port, several ? race->others : strerror(sys));
+}
+
+static int
+send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
+{
+	struct np_head head = { .code = NP_PASSPHRASE, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_text m;
+	int rc;
+
+	snprintf(m.text, sizeof(m.text), "%s", passphrase);
+	np_frame_put(frame, &head, np_text_layout, &m);
+	rc = np_chan_send(&c->chan, frame, np_client_within(NP_ANSWER_MS), err);
+	np_secret_wipe(&m, sizeof(m));
+	np_secret_wipe(frame, sizeof(frame));
+	return rc;
+}
+
+void
+np_client_close(struct np_client *c)
+{
+	np_chan_close(&c->chan);
+}
+
+static int
+knows_no_key(const struct np_client *c, struct np_err *err)
+{
+	return np_fail(err, NP_ECONTROL, 0,
+		       "the netserver at %s does not use --key-file: is it Plumbline's, and "
+		       "started with --key-file?",
+		       c->peer);
+}
+
+/* Send one message of the proof of a key, and receive its answer: the head, and the body in *m. */
+static int
+exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_head *head,
+	 struct np_err *err)
+{
+	struct np_head asking = { .code = code, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &asking, np_auth_body_layout, m);
+	if (np_chan_send(&c->chan, frame, np_client_within(NP_ANSWER_MS), err) != NP_OK ||
+	    np_client_receive(c, "the answer to --key-file", np_client_within(NP_ANSWER_MS), err) !=
+		NP_OK) {
+		return err->code;
+	}
+	*head = np_frame_head(c->chan.in);
+	if (head->word == 0 && head->code == code + 1 &&
+	    np_frame_get(c->chan.in, np_auth_body_layout, m, err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+/* Say hello, and get the daemon's nonce. Who has never heard of that answers so, or hangs up. */
+static int
+get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, uint8_t *far_nonce,
+	      struct np_err *err)
+{
+	struct np_auth_body m = { .version = version };
+	struct np_head head = { .code = 0 };
+	int rc;
+
+	memcpy(m.bytes, near_nonce, sizeof(m.bytes));
+	rc = exchange(c, NP_AUTH_HELLO, &m, &head, err);
+	if (rc == NP_EPEER && c->chan.have == 0) {
+		return knows_no_key(c, err);
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+		return np_fail(err, NP_EPEER, 0,
+			       "the program that listens at %s is not a netserver", c->peer);
+	}
+	if (head.word != 0 && head.word != NP_E_UNKNOWN_REQUEST) {
+		return np_client_remote_error(c, "refuses", err);
+	}
+	if (head.word != 0 || head.code != NP_AUTH_CHALLENGE || m.version != version) {
+		return knows_no_key(c, err);
+	}
+	memcpy(far_nonce, m.bytes, sizeof(m.bytes));
+	return NP_OK;
+}
+
+/* Both ends prove that they have the key; whoever listens in learns nothing that is of use again.
+ */
+static int
+authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
+	const struct np_auth_scope scope = { near_nonce, far_nonce, t->nat ? NULL : ends };
+	struct np_auth_body m = { .version = t->nat ? NP_AUTH_LOOSE : NP_AUTH_VERSION };
+	uint32_t version = m.version;
+	struct np_head head = { .code = 0 };
+
+	np_auth_nonce(near_nonce);
+	np_ends_of(c->chan.fd, true, ends);
+	if (get_challenge(c, version, near_nonce, far_nonce, err) != NP_OK) {
+		return err->code;
+	}
+	np_auth_prove(t->key, NP_AUTH_CLIENT, &scope, m.bytes);
+	if (exchange(c, NP_AUTH_PROOF, &m, &head, err) != NP_OK) {
+		return err->code;
+	}
+	if (head.word == EACCES) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s refuses the key of --key-file: is it the same "
+			       "at both ends?%s",
+			       c->peer, t->nat ? "" : " (if there is a NAT on the path: --nat)");
+	}
+	if (head.word != 0) {
+		return np_client_remote_error(c, "refuses", err);
+	}
+	if (head.code != NP_AUTH_WELCOME || m.version != version ||
+	    !np_auth_check(t->key, NP_AUTH_SERVER, &scope, m.bytes)) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s does not know the key of --key-file: this may "
+			       "be the wrong daemon",
+			       c->peer);
+	}
+	c->heard = true;
+	return NP_OK;
+}
+
+/* What the daemon may demand before the first request. */
+static int
+introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	if (t->key != NULL) {
+		return authenticate(c, t, err);
+	}
+	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
+}
+
+static void
+look_live(void *live)
+{
+	np_live_look(live, NULL);
+}
+
+/* The address that answered before is the one to begin with. */
+static int
+connect_again(const struct np_client *c, const struct np_addrs *remote,
+	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
+{
+	struct np_addrs order = *remote;
+
+	*race = (struct np_race){ .tick = look_live, .ctx = c->live };
+	for (size_t i = 1; i < order.count; i++) {
+		if (c->used.len != 0 && np_addr_same_host(&order.at[i], &c->used)) {
+			struct np_addr first = order.at[0];
+
+			order.at[0] = order.at[i];
+			order.at[i] = first;
+			break;
+		}
+	}
+	return np_race_connect(&order, local, np_client_within(CONNECT_MS), race, err);
+}
+
+/* A user should know which of several addresses is measured, where it is not the first one. */
+static void
+tell_address(const struct np_client *c, const struct np_target *t, const struct np_race *race)
+{
+	char text[512], host[NP_ADDR_TEXT];
+
+	if (race->others[0] == '\0' || c->hooks.tell == NULL || np_addr_is_loopback(&race->used)) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %s is used (%s)", t->host,
+		 np_addr_host(&race->used, host), race->others);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
+/* One connection, of which the daemon knows whatever it may demand. */
+static int
+open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
+	     const struct np_addrs *local, struct np_err *err)
+{
+	struct np_race race;
+	int fd = connect_again(c, remote, local, &race, err);
+
+	if (fd < 0) {
+		c->unreachable = remote->at[0].sa.ss_family;
+		return not_established(t, &race, err);
+	}
+	np_sock_watch_peer(fd);
+	tell_address(c, t, &race);
+	c->used = race.used;
+	c->heard = false;
+	c->owed = 0;
+	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
+	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
+		close(fd);
+		return err->code;
+	}
+	c->chan.rest_ns = REST_MS * NP_MSEC;
+	if (introduce(c, t, err) != NP_OK) {
+		np_client_close(c);
+		return err->code;
+	}
+	return NP_OK;
+}
+
+/*
+ * Say what is wanted beyond netperf's protocol. A daemon that has never heard of that says so or,
+ * if it is a very old one, hangs up: NP_EUNSUP.
+ */
+static int
+greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head;
+	int rc;
+
+	np_hello_put(frame, NP_EXT_HELLO, wants);
+	rc = np_client_request(c, frame, NP_EXT_WELCOME, "the answer to the greeting",
+			       NP_RESPONSE_MS, err);
+	if (rc == NP_EPEER && c->chan.have == 0) {
+		return np_fail(err, NP_EUNSUP, 0, "hung up");
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	head = np_frame_head(c->chan.in);
+	if (head.word == NP_E_UNKNOWN_REQUEST) {
+		return np_fail(err, NP_EUNSUP, 0, "not known");
+	}
+	if (head.word != 0) {
+		return np_client_remote_error(c, "refuses", err);
+	}
+	if (np_hello_get(c->chan.in, &c->granted, err) != NP_OK) {
+		return np_fail_in(err, c->peer);
+	}
+	c->granted.caps &= wants->caps;
+	c->chan.most = np_answer_most;
+	return NP_OK;
+}
+
+/* A port that the user named is to be free again at once for the second connection. */
+static void
+close_for_another(struct np_client *c)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+
+	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	np_client_close(c);
+}
+
+static void
+note_no_evidence(struct np_client *c)
+{
+	snprintf(c->lacks, sizeof(c->lacks),
+		 "the netserver at %s gives only netperf's results: it is not Plumbline's, or was "
+		 "started with --no-evidence",
+		 c->peer);
+}
+
+int
+np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	struct np_addrs remote, local;
+	int rc;
+
+	memset(&c->granted, 0, sizeof(c->granted));
+	c->lacks[0] = '\0';
+	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
+	np_live_look(c->live, NULL); /* nobody draws while a name is resolved */
+	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
+	    open_control(c, t, &remote, &local, err) != NP_OK) {
+		return err->code;
+	}
+	if (t->wants.caps == 0) {
+		return NP_OK;
+	}
+	np_live_step(c->live, NP_LIVE_ASKING, 0);
+	rc = greet(c, &t->wants, err);
+	if (rc == NP_OK) {
+		if ((t->wants.caps & NP_CAPS_EVIDENCE) != 0 &&
+		    (c->granted.caps & NP_CAPS_EVIDENCE) == 0) {
+			note_no_evidence(c);
+		}
+		return NP_OK;
+	}
+	close_for_another(c);
+	if (rc != NP_EUNSUP) {
+		return rc;
+	}
+	note_no_evidence(c);
+	return open_control(c, t, &remote, &local, err);
+}

@@ -1,0 +1,256 @@
+#include "run/client_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "bench/sequence.h"
+#include "sys/cpu.h"
+
+/* Deadlines, in milliseconds. */
+enum {
+	RESULTS_MS = 14000,    /* netperf's own daemon may sit out four seconds of padding */
+	CROWDED_MS = 120000,   /* for them where the machine is full, and the daemon has no turn */
+	HALF_CLOSED_MS = 2000, /* for those of a sender that was interrupted */
+	NUDGE_MS = 50,
+	QUIET_MS = 500 /* without a transaction at the end of a connection test: is it alive? */
+};
+
+/* When a connection test's last transaction ended. */
+static uint64_t
+last_ns(const struct np_run *run)
+{
+	uint64_t last = 0;
+
+	NP_EACH_WORKER (w, run) {
+		last = w->last_ns > last ? w->last_ns : last;
+	}
+	return last;
+}
+
+/*
+ * Did a connection test end in the middle of a long wait? Then its daemon may have hung for most of
+ * the time, while the kernel still took connections for it.
+ */
+static bool
+ended_in_silence(const struct np_client_test *t)
+{
+	const struct np_run *run = &t->run;
+
+	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
+	       run->window.ended_ns - last_ns(run) >= QUIET_MS * NP_MSEC;
+}
+
+/*
+ * Can the report do without the daemon's results? A connection test counts at this end, and
+ * netperf's own daemon would keep them back for four seconds more; a sender may
+ * not have seen the half-close. A probe has what it needs.
+ */
+static bool
+can_spare(const struct np_client *c, const struct np_client_test *t)
+{
+	const struct np_plan *p = t->run.plan;
+
+	/* Evidence is told after the results, over the connection that sparing them would end. */
+	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
+	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
+		return false;
+	}
+	if (t->out->cause == NP_BY_CONTROL) {
+		return false; /* the daemon ended the test, and has said why */
+	}
+	if (ended_in_silence(t)) {
+		return false;
+	}
+	return p->pattern->connection_test || p->pattern->probe ||
+	       (p->role == NP_FOLLOW && t->out->cause == NP_BY_SIGNAL);
+}
+
+/* Wait for the results, telling the far end again and again that the test is over. */
+static int
+await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, struct np_err *err)
+{
+	struct np_run *run = &t->run;
+	/* A nudged connection test ends with an error in place of results. */
+	bool may =
+	    run->side->nudge != NULL && (can_spare(c, t) || !run->plan->pattern->connection_test);
+	int rc;
+
+	for (;;) {
+		uint64_t next = np_client_within(NUDGE_MS);
+		bool nudge = may && next < deadline;
+
+		rc = np_client_receive(c, "the test's results", nudge ? next : deadline, err);
+		if (rc != NP_ETIME || err->sys == EINTR || !nudge) {
+			return rc;
+		}
+		run->side->nudge(run);
+	}
+}
+
+/* Wait for results that would be nice to have. A daemon's error at this point means nothing. */
+static int
+collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
+	      struct np_err *err)
+{
+	const struct np_plan *p = t->run.plan;
+	bool floods = !np_delivers(p->transport) && p->role == NP_FOLLOW;
+	struct np_err ignored;
+	int rc;
+
+	c->owed = dialect->code + 2;
+	if (floods && (c->granted.caps & NP_CAPS_EVIDENCE) != 0) {
+		return NP_OK; /* it hears of the end behind the next question */
+	}
+	if (floods || p->pattern->connection_test) {
+		/* Our own daemon takes this for the end of the test; netperf's does not look. */
+		shutdown(c->chan.fd, SHUT_WR);
+	}
+	rc = await_results(c, t, np_client_within(NP_SPARED_MS), &ignored);
+	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
+		/* A sender that did not listen: a reset makes it stop. */
+		np_run_close(&t->run);
+		rc = await_results(c, t, np_client_within(HALF_CLOSED_MS - NP_SPARED_MS), &ignored);
+	}
+	c->owed = rc == NP_ETIME ? c->owed : 0;
+	if (rc != NP_OK || np_client_answer_head(c).word != 0) {
+		return NP_OK;
+	}
+	if (np_client_check_results(c, dialect->code, err) != NP_OK) {
+		return err->code;
+	}
+	dialect->reported(dialect, np_chan_message(&c->chan), &t->out->far, &ignored);
+	return NP_OK;
+}
+
+/* Bytes from transactions, or the lower 32 bits and what this end sent: less is under way. */
+static void
+complete_count(struct np_client_test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	struct np_far *far = &t->out->far;
+	uint64_t sent = np_counts_of(&t->run).sent;
+	uint32_t missing = (uint32_t)(sent - far->received);
+
+	if (p->pattern->sized) {
+		far->received = (uint64_t)far->transactions * (uint64_t)p->request;
+		far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
+	} else if (missing <= sent) {
+		far->received = sent - missing;
+	}
+}
+
+static int
+no_results(const struct np_client *c, const struct np_client_test *t, int waited_s,
+	   struct np_err *err)
+{
+	double quiet_s = (double)(t->run.window.ended_ns - last_ns(&t->run)) / 1e9;
+
+	if (ended_in_silence(t)) {
+		return np_fail(err, NP_ETIME, 0,
+			       "no results from %s within %d s of the test's end, and no "
+			       "transaction in its last %.1f s (does that netserver hang?)",
+			       c->peer, waited_s, quiet_s);
+	}
+	return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
+		       c->peer, waited_s);
+}
+
+static int
+collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
+	       struct np_err *err)
+{
+	int rc, waited = 0;
+
+	do {
+		rc = await_results(c, t, np_client_within(RESULTS_MS), err);
+		waited += RESULTS_MS;
+	} while (rc == NP_ETIME && err->sys != EINTR && waited < CROWDED_MS && np_cpu_crowded(""));
+	if (rc == NP_ETIME && err->sys != EINTR) {
+		return no_results(c, t, waited / 1000, err);
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	if (np_client_check_results(c, dialect->code, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_client_answer_head(c).word != 0) {
+		return np_client_remote_error(c, "reports", err);
+	}
+	if (dialect->reported(dialect, np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
+		return err->code;
+	}
+	if (t->out->far.truncated) {
+		complete_count(t);
+	}
+	return NP_OK;
+}
+
+int
+np_client_collect(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
+		  struct np_err *err)
+{
+	return can_spare(c, t) ? collect_spare(c, dialect, t, err)
+			       : collect_needed(c, dialect, t, err);
+}
+
+/* Has the far end no part in it? Who sends datagrams hears of a daemon by ICMP alone. */
+static bool
+failed_alone(const struct np_run *run)
+{
+	return run->err.sys == ENETUNREACH ||
+	       (!run->plan->transport->connected && run->err.sys != ECONNREFUSED);
+}
+
+void
+np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const struct np_drive *d,
+		  struct np_err *err)
+{
+	const struct np_run *run = d->run;
+	struct np_err why = { .code = NP_OK };
+
+	if (d->control_fd < 0 || d->lost != 0 || d->cause == NP_BY_CONTROL) {
+		return;
+	}
+	c->owed = dialect->code + 2;
+	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP || failed_alone(run) ||
+	    np_client_receive(c, "the test's results", np_client_within(NP_SPARED_MS), &why) !=
+		NP_OK) {
+		return;
+	}
+	c->owed = 0;
+	if (np_client_answer_head(c).word != 0) {
+		np_client_remote_error(c, "reports", err);
+	}
+}
+
+void
+np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
+{
+	const char *why = c->lacks;
+	struct np_err err = { .code = NP_OK };
+
+	if (t->out->near_bag == NULL) {
+		return;
+	}
+	if (t->run.plan->no_control) {
+		why = "there is no control connection (-N)";
+	} else if (rc == NP_ETIME) {
+		why = "the test was aborted";
+	} else if (t->out->cause == NP_BY_SIGNAL && (t->run.plan->pattern->connection_test ||
+						     t->run.plan->far.call.interval_burst > 0)) {
+		why = "the test was interrupted, which ends the control connection";
+	} else if (why[0] == '\0' &&
+		   np_client_fetch(c, NP_ABOUT_TEST, &t->out->far_bag, &err) != NP_OK) {
+		why = err.msg;
+	}
+	snprintf(t->out->far_lacks, sizeof(t->out->far_lacks), "%s", why);
+	t->out->stations = np_stations_join(&t->run, t->out->far_bag);
+	np_stations_put(t->out->stations, t->out->near_bag);
+	if (t->run.plan->role == NP_LEAD) {
+		np_sequence_join(t->out->near_bag, t->out->far_bag);
+	} else {
+		np_sequence_join(t->out->far_bag, t->out->near_bag);
+	}
+}

@@ -1,0 +1,184 @@
+#include "run/knee.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/report.h"
+#include "stats/hist.h"
+
+/* Where the search begins, and how near its end is. */
+static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05;
+static const double SENT = 0.999, LOST = 0.001;
+static const double LATE_S = 0.03; /* a wake-up at the end of a stream that is no lack */
+
+enum { RUNS = 3 /* of a step whose P99 can be on both sides */ };
+
+const double np_knee_shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
+
+double
+np_knee_next(const struct np_knee *k, const struct np_plan *p)
+{
+	double next, most = p->pattern->offers ? MOST_BITS : NP_RATE_MAX;
+
+	if (k->steps == 0) {
+		return p->pattern->offers ? LOWEST_BITS : LOWEST;
+	}
+	if (k->steps == NP_KNEE_STEPS || k->good <= 0 || k->good >= most) {
+		return 0;
+	}
+	if (k->much <= 0) {
+		return fmin(k->good * EACH, most);
+	}
+	next = round(sqrt(k->good * k->much));
+	return k->much / k->good > NEAR && next > k->good && next < k->much ? next : 0;
+}
+
+/* P99 of the newest step that is too long, in ns, by the first one that had enough times to tell.
+ */
+static double
+limit_of(const struct np_knee *k)
+{
+	for (uint32_t i = 0; i < k->steps; i++) {
+		if (k->step[i].timed && k->step[i].high[1] > 0) {
+			return k->times * (double)k->step[i].ns[1];
+		}
+	}
+	return (double)INFINITY;
+}
+
+void
+np_knee_judge(struct np_knee *k)
+{
+	struct np_knee_step *s = &k->step[k->steps - 1];
+
+	s->much = NULL;
+	if (s->sent < SENT) {
+		s->much = "less was sent than was due";
+	} else if (s->lost > LOST) {
+		s->much = "some of it was lost, or never answered";
+	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
+		s->much = "P99 is too long";
+	}
+	if (s->much == NULL) {
+		k->good = s->rate;
+	} else {
+		k->much = s->rate;
+	}
+}
+
+/* May P99 as well be on the other side of the limit? */
+static bool
+is_unsure(const struct np_knee *k)
+{
+	const struct np_knee_step *s = &k->step[k->steps - 1];
+	double limit = limit_of(k);
+
+	return s->timed && s->high[1] > 0 && (double)s->low[1] <= limit &&
+	       (double)s->high[1] > limit;
+}
+
+static double
+measured(const struct np_record *r, enum np_metric_id id)
+{
+	double v = np_record_known(r, id) ? np_record_get_real(r, id) : -1;
+
+	return v >= 0 ? v : (double)NAN;
+}
+
+/* One run, of a step that has had some. */
+static void
+take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hist *all)
+{
+	const struct np_tally *t = &r->out.tally;
+	const struct np_open_counts *n = &t->open.count;
+	double due = (double)n->due, sent = (double)(n->begun + n->before);
+
+	if (t->plan->pattern->offers) {
+		double rate = np_plan_messages(t->plan, t->send_size);
+
+		due = rate * np_tally_sending_s(t);
+		sent = (double)t->count.sends + LATE_S * rate;
+		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
+			      ? (double)NAN
+			      : 1 - (double)r->out.far.received / (double)t->count.sent;
+	} else {
+		s->lost = 1 - (double)t->open.answered / due;
+	}
+	s->sent = fmin(sent / due, 1);
+	s->runs++;
+	s->near_cpu = measured(&r->record, NP_M_LOCAL_CPU_UTIL);
+	s->far_cpu = measured(&r->record, NP_M_REMOTE_CPU_UTIL);
+	s->timed = t->plan->rate > 0 && np_hist_count(all) > 0;
+	for (int i = 0; i < NP_KNEE_SHARES; i++) {
+		s->ns[i] = np_hist_percentile(all, np_knee_shares[i]);
+		if (!np_hist_interval(all, np_knee_shares[i], &s->low[i], &s->high[i])) {
+			s->low[i] = s->high[i] = 0;
+		}
+	}
+}
+
+static void
+ask(struct np_plan *p, double rate)
+{
+	p->near.call.offered = p->pattern->offers ? (int64_t)rate : 0;
+	p->rate = p->pattern->offers ? 0 : (uint32_t)rate;
+}
+
+static int
+run_step(struct np_knee *k, const struct np_trial *t, struct np_hist *all,
+	 struct np_trial_result *r, struct np_err *err)
+{
+	struct np_knee_step *s = &k->step[k->steps - 1];
+	int rc;
+
+	ask(t->plan, s->rate);
+	np_hist_clear(all);
+	do {
+		np_trial_result_free(r);
+		rc = np_trial(t, r, err);
+		if (rc != NP_OK) {
+			return rc;
+		}
+		if (r->out.tally.hist != NULL) {
+			np_hist_merge(all, r->out.tally.hist);
+		}
+		take(s, r, all);
+		np_knee_judge(k);
+	} while (is_unsure(k) && s->runs < RUNS && np_signalled(&t->client->signals) == 0);
+	return NP_OK;
+}
+
+int
+np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result *r,
+	     struct np_err *err)
+{
+	struct np_hist *all = np_hist_new();
+	struct np_trial_result one = { .out = { .measured = false } };
+	double next;
+	int rc = NP_OK;
+
+	memset(r, 0, sizeof(*r));
+	if (all == NULL) {
+		return np_fail(err, NP_ESYS, 0, "--rate auto: not enough memory for a histogram");
+	}
+	while (rc == NP_OK && (k->steps == 0 || np_signalled(&t->client->signals) == 0) &&
+	       (next = np_knee_next(k, t->plan)) > 0) {
+		k->step[k->steps++] = (struct np_knee_step){ .rate = next };
+		rc = run_step(k, t, all, &one, err);
+		if (rc == NP_OK && k->tell != NULL) {
+			k->tell(k->ctx, t->plan, &k->step[k->steps - 1]);
+		}
+		if (rc == NP_OK && (k->steps == 1 || k->step[k->steps - 1].much == NULL)) {
+			np_trial_result_free(r);
+			*r = one;
+			np_report(&r->out, t->unit, &r->record); /* its texts are the outcome's */
+			memset(&one, 0, sizeof(one));
+		}
+	}
+	next = k->good > 0 ? k->good : k->step[0].rate;
+	ask(t->plan, next);
+	np_trial_result_free(&one);
+	free(all);
+	return rc;
+}

@@ -1,0 +1,63 @@
+/*
+ * The knee of an open loop (--rate auto): the highest rate at which a test still gets all that it
+ * asks for. From a low rate on each step has four times the rate of the one before, until one is
+ * too much; then steps halve what is between in proportion, to 5 %.
+ *
+ * A rate is too much if less than 99.9 % of what was due was sent (of a stream, which a wake-up
+ * that comes late may end, but for 30 ms), if more than 0.1 % was lost or never answered, or if P99
+ * is above a given multiple of what it was at the lowest rate that had enough times to tell it.
+ */
+#ifndef NP_RUN_KNEE_H
+#define NP_RUN_KNEE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "run/trial.h"
+
+enum {
+	NP_KNEE_STEPS = 40,
+	NP_KNEE_TIMES = 10, /* P99 at the lowest rate, if the user says nothing else */
+	NP_KNEE_SHARES = 3  /* P50, P99, P99.9 */
+};
+
+/* What a rate came to. */
+struct np_knee_step {
+	double rate; /* operations a second, or bits of a stream */
+	uint32_t runs;
+	double sent, lost; /* shares of what was due, and of what was sent; NAN: not known */
+	/* ns, and between which times each lies; high 0: the times are too few to tell. */
+	uint64_t ns[NP_KNEE_SHARES], low[NP_KNEE_SHARES], high[NP_KNEE_SHARES];
+	bool timed;
+	double near_cpu, far_cpu; /* percent; NAN: not measured */
+	const char *much;         /* why it is too much; NULL: it is not */
+};
+
+struct np_knee {
+	double times; /* the caller's: how often P99 of the lowest rate; 0: there is no search */
+	/* Told of each step. NULL. */
+	void (*tell)(void *ctx, const struct np_plan *p, const struct np_knee_step *s);
+	void *ctx;
+
+	struct np_knee_step step[NP_KNEE_STEPS];
+	uint32_t steps;
+	double good, much; /* the highest rate that is not too much, the lowest that is; 0: none */
+};
+
+extern const double np_knee_shares[NP_KNEE_SHARES];
+
+/*
+ * Search. The trial's plan has the rate that was found from then on, and r is what it came to, as
+ * np_trial() leaves it; if the lowest rate is too much, it is that one.
+ */
+int np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result *r,
+		 struct np_err *err);
+
+/* The step after those that were made; 0: there is none. */
+double np_knee_next(const struct np_knee *k, const struct np_plan *p);
+
+/* Judge the newest step, by the first one. */
+void np_knee_judge(struct np_knee *k);
+
+#endif

@@ -1,0 +1,178 @@
+#include "run/stations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const np_station_name[NP_STATIONS] = {
+	"near_send", "near_queue", "wire",      "far_receive",
+	"far_work",  "far_send",   "far_queue", "near_receive",
+};
+
+/* Of one transaction; a clock that was set in its midst makes one negative. */
+static bool
+stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t of[NP_STATIONS])
+{
+	const int64_t *near = n->at, *far = f->at;
+
+	of[NP_ST_NEAR_SEND] = near[NP_STAMP_QUEUE] - near[NP_STAMP_SEND];
+	of[NP_ST_NEAR_QUEUE] = near[NP_STAMP_GONE] - near[NP_STAMP_QUEUE];
+	of[NP_ST_WIRE] =
+	    near[NP_STAMP_CAME] - near[NP_STAMP_GONE] - (far[NP_STAMP_GONE] - far[NP_STAMP_CAME]);
+	of[NP_ST_FAR_RECV] = far[NP_STAMP_RECV] - far[NP_STAMP_CAME];
+	of[NP_ST_FAR_PROCESS] = far[NP_STAMP_SEND] - far[NP_STAMP_RECV];
+	of[NP_ST_FAR_SEND] = far[NP_STAMP_QUEUE] - far[NP_STAMP_SEND];
+	of[NP_ST_FAR_QUEUE] = far[NP_STAMP_GONE] - far[NP_STAMP_QUEUE];
+	of[NP_ST_NEAR_RECV] = near[NP_STAMP_RECV] - near[NP_STAMP_CAME];
+	for (int i = 0; i < NP_STATIONS; i++) {
+		if (of[i] < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Of those known at both ends: when they left, and what each direction took by the two clocks. */
+struct series {
+	int64_t when[NP_STAMPS_KEPT];
+	double way[NP_WAYS][NP_STAMPS_KEPT];
+};
+
+static void
+join_one(struct np_stations *s, const struct np_stamped *near, const struct np_stamped *far,
+	 struct series *all)
+{
+	int64_t of[NP_STATIONS];
+
+	if (!stations_of(near, far, of)) {
+		return;
+	}
+	for (int i = 0; i < NP_STATIONS; i++) {
+		np_hist_record(s->hist[i], (uint64_t)of[i]);
+	}
+	np_hist_record(s->whole, (uint64_t)(near->at[NP_STAMP_RECV] - near->at[NP_STAMP_SEND]));
+	all->when[s->joined] = near->at[NP_STAMP_GONE];
+	all->way[NP_THERE][s->joined] = (double)(far->at[NP_STAMP_CAME] - near->at[NP_STAMP_GONE]);
+	all->way[NP_BACK][s->joined] = (double)(near->at[NP_STAMP_CAME] - far->at[NP_STAMP_GONE]);
+	s->joined++;
+}
+
+/* Both are in the order of their numbers. */
+static void
+join_all(struct np_stations *s, const struct np_stamps *near, const struct np_stamps *far,
+	 struct series *all)
+{
+	size_t f = 0;
+
+	for (size_t n = 0; n < near->count; n++) {
+		while (f < far->count && far->kept[f].number < near->kept[n].number) {
+			f++;
+		}
+		if (f < far->count && far->kept[f].number == near->kept[n].number) {
+			join_one(s, &near->kept[n], &far->kept[f], all);
+		}
+	}
+	s->told =
+	    np_oneway(s->joined, all->when, all->way[NP_THERE], all->way[NP_BACK], &s->clocks);
+	for (int way = 0; way < NP_WAYS && s->told; way++) {
+		for (size_t i = 0; i < s->joined; i++) {
+			np_hist_record(s->way[way], (uint64_t)all->way[way][i]);
+		}
+	}
+}
+
+/* Those that the far end should have kept of the near end's, as it may keep fewer. */
+static size_t
+common(const struct np_stamps *near, const struct np_stamps *far)
+{
+	size_t count = 0;
+	uint64_t every = near->kept_every, first, last;
+
+	if (far->count < 2) {
+		return near->count;
+	}
+	first = far->kept[0].number;
+	last = far->kept[far->count - 1].number;
+	while (every < NP_STAMPS_KEPT * (uint64_t)INT32_MAX && last - first > every * far->count) {
+		every *= 2;
+	}
+	for (size_t i = 0; i < near->count; i++) {
+		uint64_t number = near->kept[i].number;
+
+		count += number % every == 0 && number >= first && number <= last;
+	}
+	return count;
+}
+
+static bool
+take_memory(struct np_stations *s)
+{
+	s->whole = np_hist_new();
+	s->way[NP_THERE] = np_hist_new();
+	s->way[NP_BACK] = np_hist_new();
+	for (int i = 0; i < NP_STATIONS; i++) {
+		s->hist[i] = np_hist_new();
+		if (s->hist[i] == NULL) {
+			return false;
+		}
+	}
+	return s->whole != NULL && s->way[NP_THERE] != NULL && s->way[NP_BACK] != NULL;
+}
+
+struct np_stations *
+np_stations_join(const struct np_run *run, struct np_bag *bag)
+{
+	const struct np_stamps *near = run->worker->stamps;
+	struct np_stations *s;
+	struct np_stamps *far;
+	struct series *all;
+
+	if (near == NULL) {
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	far = malloc(sizeof(*far));
+	all = calloc(1, sizeof(*all));
+	if (s != NULL && far != NULL && all != NULL && take_memory(s)) {
+		(void)np_stamps_get(bag, far); /* none: nothing is joined */
+		s->every = near->every;
+		s->asked[0] = near->asked;
+		s->asked[1] = far->asked;
+		memcpy(s->came[0], near->came, sizeof(near->came));
+		memcpy(s->came[1], far->came, sizeof(far->came));
+		s->kept = common(near, far);
+		join_all(s, near, far, all);
+	} else {
+		np_stations_free(s);
+		s = NULL;
+	}
+	np_bag_drop(bag, "stamps.");
+	free(far);
+	free(all);
+	return s;
+}
+
+void
+np_stations_free(struct np_stations *s)
+{
+	if (s == NULL) {
+		return;
+	}
+	for (int i = 0; i < NP_STATIONS; i++) {
+		free(s->hist[i]);
+	}
+	free(s->whole);
+	free(s->way[NP_THERE]);
+	free(s->way[NP_BACK]);
+	free(s);
+}
+
+void
+np_stations_put(const struct np_stations *s, struct np_bag *into)
+{
+	for (int i = 0; s != NULL && s->joined > 0 && i < NP_STATIONS; i++) {
+		struct np_hist_summary h;
+
+		np_hist_summarise(s->hist[i], &h);
+		np_bag_real(into, h.mean / 1e3, "stations.%s_us", np_station_name[i]);
+	}
+}

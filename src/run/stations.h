@@ -1,0 +1,56 @@
+/*
+ * Stations of transactions: where their time goes, by the stamps of both ends (bench/stamps.h).
+ * What an end does is told by its own clock, and the network in both directions by what is left, so
+ * all of it adds up to the round trip. Each direction by itself: stats/oneway.h.
+ */
+#ifndef NP_RUN_STATIONS_H
+#define NP_RUN_STATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+#include "bench/run.h"
+#include "bench/stamps.h"
+#include "stats/hist.h"
+#include "stats/oneway.h"
+
+enum np_station {
+	NP_ST_NEAR_SEND,   /* from the call to the queueing discipline */
+	NP_ST_NEAR_QUEUE,  /* from there until the driver has given it away */
+	NP_ST_WIRE,        /* both directions: between the drivers and the stacks of the two ends */
+	NP_ST_FAR_RECV,    /* from the far end's stack to its process */
+	NP_ST_FAR_PROCESS, /* from there to its call */
+	NP_ST_FAR_SEND,
+	NP_ST_FAR_QUEUE,
+	NP_ST_NEAR_RECV, /* from the stack to the process */
+	NP_STATIONS
+};
+
+/* Their names in tables and documents. */
+extern const char *const np_station_name[NP_STATIONS];
+
+enum { NP_THERE, NP_BACK, NP_WAYS };
+
+struct np_stations {
+	struct np_hist *hist[NP_STATIONS], *whole; /* of each, and of the round trips */
+	bool told;                                 /* of each direction: */
+	struct np_oneway clocks;
+	struct np_hist *way[NP_WAYS]; /* delay above the smallest */
+	uint32_t every;
+	uint64_t asked[2], came[2][NP_STAMPS]; /* near, far */
+	size_t kept, joined;                   /* of the near end; known at both */
+};
+
+/*
+ * What the stamps of a run's end and those in the far end's bag come to, from which they are taken
+ * out. NULL: there are none. Released by np_stations_free().
+ */
+struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
+void np_stations_free(struct np_stations *s);
+
+/* The means as evidence: stations.near_send_us and so on. */
+void np_stations_put(const struct np_stations *s, struct np_bag *into);
+
+#endif

@@ -1,0 +1,591 @@
+/*
+ * The dialects of netperf's own messages (wire/messages.def). The rows of talk.def say what their
+ * fields mean, for both ends. The table of tests has the rest, and names functions for what no row
+ * can say.
+ *
+ * OMNI asks for most tests. TCP_STREAM (which TCP_SENDFILE asks for), TCP_CC and the UNIX domain
+ * have requests of their own, since OMNI has no room for counts of bytes and for paths. A request's
+ * path is neither filled nor looked at: a daemon answers the address that a datagram came from, as
+ * the kernel tells it. All others come from clients before OMNI (netperf 2.2 to 2.4, and later ones
+ * built without it), and have the daemon's half only.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "run/talk_rows.h"
+
+/* --- paths and buffers of the UNIX domain ------------------------------------------------------
+ */
+
+int32_t
+np_unix_buffer_to_wire(int32_t size)
+{
+	return size < 0 ? 0 : size;
+}
+
+void
+np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
+{
+	char text[NP_ADDR_TEXT];
+
+	snprintf(path, NP_UNIX_PATH_MAX, "%.*s", NP_UNIX_PATH_MAX - 1,
+		 np_addr_host(&run->end.local, text));
+}
+
+int
+np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
+{
+	/* One that has to be cleaned names no socket any more. */
+	bool clean = np_text_clean(path);
+
+	if (!clean || path[0] != '/') {
+		np_text_printable(path);
+		return np_fail(err, NP_EPEER, 0, "the daemon names '%s' for the data connection",
+			       path);
+	}
+	snprintf(far->path, sizeof(far->path), "%s", path);
+	return NP_OK;
+}
+
+/* --- the rows, in both directions ------------------------------------------------------------- */
+
+/* Beyond 2^63 or not a number: a double that can't be a byte count. */
+static bool
+is_count(double v)
+{
+	return v >= 0 && v < 9.2e18;
+}
+
+/* A stream's bytes, which travel as a double. */
+static double
+pass_count(struct talk *t, double v)
+{
+	int64_t n = pass_bytes_received(t, is_count(v) ? (int64_t)v : 0);
+
+	return t->reads ? v : (double)(uint64_t)n;
+}
+
+/* Nothing else travels as such a text. */
+static void
+pass_unix_path(struct talk *t, char path[NP_UNIX_PATH_MAX])
+{
+	if (t->reads) {
+		t->rc = np_path_from_wire(path, t->far, t->err);
+	} else {
+		np_path_to_wire(t->run, path);
+	}
+}
+
+#define NP_TESTS_ALONE
+#define NP_MESSAGE(layout, type, title)                                                            \
+	static void layout##_pass(struct talk *t)                                                  \
+	{                                                                                          \
+		struct np_##type *r = (void *)&t->m;
+#define NP_ORDER(layout, type, title) NP_MESSAGE(layout, type, title)
+#define NP_I32(name, note) r->name = (int32_t)pass_##name(t, r->name);
+#define NP_U32(name, note) r->name = (uint32_t)pass_##name(t, r->name);
+#define NP_U64(name, note) r->name = (uint64_t)pass_##name(t, (int64_t)r->name);
+#define NP_F32(name, note) r->name = (float)pass_##name(t, (double)r->name);
+#define NP_F64(name, note) r->name = pass_count(t, r->name);
+#define NP_TEXT4(name, bytes, note) pass_##name(t, r->name);
+#define NP_END }
+#include "wire/messages.def"
+#undef NP_TESTS_ALONE
+
+/* --- what no row can say ---------------------------------------------------------------------- */
+
+/* A bit of OMNI's flags, and the member of the plan that says whether it is set. */
+static const struct {
+	uint32_t bit;
+	size_t at;
+} omni_flags[] = {
+	{ NP_WB_NODELAY, offsetof(struct np_plan, nodelay) },
+	{ NP_WB_KEEPALIVE, offsetof(struct np_plan, keepalive) },
+	{ NP_WB_DEFER_ACCEPT, offsetof(struct np_plan, defer_accept) },
+	{ NP_WB_MTU_DISCOVER, offsetof(struct np_plan, no_fragment) },
+	{ NP_WB_FASTOPEN, offsetof(struct np_plan, fast_open) },
+	{ NP_WB_PKTINFO, offsetof(struct np_plan, packet_info) },
+};
+enum { OMNI_FLAGS = sizeof(omni_flags) / sizeof(omni_flags[0]) };
+
+static uint32_t
+omni_flags_of(const struct np_plan *p)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < OMNI_FLAGS; i++) {
+		bits |= *(const bool *)((const char *)p + omni_flags[i].at) ? omni_flags[i].bit : 0;
+	}
+	return bits;
+}
+
+static void
+omni_flags_to(uint32_t bits, struct np_plan *p)
+{
+	for (size_t i = 0; i < OMNI_FLAGS; i++) {
+		*(bool *)((char *)p + omni_flags[i].at) = (bits & omni_flags[i].bit) != 0;
+	}
+}
+
+static void
+omni_ask(struct talk *t)
+{
+	const struct np_plan *p = t->p;
+	struct np_omni_request *m = &t->m.omni_request;
+
+	m->flags = omni_flags_of(p) | (p->pattern->connection_test ? NP_WB_CONNECT : 0) |
+		   (p->no_route ? 0 : NP_WB_ROUTE) | (p->far.sock.connected ? NP_WB_CONNECTED : 0) |
+		   (p->far.place.measure_cpu ? NP_WB_CPU : 0);
+	m->so_rcvavoid = m->so_sndavoid = p->copy_avoidance;
+	if (p->bind.len != 0) {
+		np_ip_to_words(m->ipfamily, np_addr_bytes(&p->bind), m->netperf_ip);
+	}
+	if (p->far_bind.len != 0) {
+		np_ip_to_words(m->ipfamily, np_addr_bytes(&p->far_bind), m->netserver_ip);
+	}
+	snprintf(m->cong_control, sizeof(m->cong_control), "%s", p->far.sock.cong);
+	if (p->far.call.fill_file != NULL) {
+		snprintf(m->fill_file, sizeof(m->fill_file), "%.31s", p->far.call.fill_file);
+	}
+	t->echo.asks = !p->transport->connected && m->direction == NP_WD_TRANSMIT;
+	t->ids = p->ids;
+}
+
+static int
+omni_kind(const struct np_omni_request *m, struct np_plan *p, struct np_err *err)
+{
+	p->transport = np_transport_find(m->socket_type, m->protocol);
+	if (p->transport == NULL) {
+		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "request for protocol %u, type %d",
+			       m->protocol, m->socket_type);
+	}
+	p->pattern = np_pattern_find(m->direction, (m->flags & NP_WB_CONNECT) != 0, &p->role);
+	if (p->pattern == NULL) {
+		return np_fail(err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
+			       m->direction, m->flags);
+	}
+	if (p->pattern->connection_test && !np_delivers(p->transport)) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
+			       p->transport->name);
+	}
+	return NP_OK;
+}
+
+static void
+omni_asked(struct talk *t)
+{
+	const struct np_omni_request *m = &t->m.omni_request;
+	struct np_plan *p = t->p;
+
+	omni_flags_to(m->flags, p);
+	p->no_route = (m->flags & NP_WB_ROUTE) == 0;
+	p->near.sock.connected = (m->flags & NP_WB_CONNECTED) != 0;
+	p->near.place.measure_cpu = (m->flags & NP_WB_CPU) != 0;
+	p->copy_avoidance = m->so_rcvavoid != 0;
+	if (m->send_dirty_count > m->recv_dirty_count) {
+		p->near.call.dirty = m->send_dirty_count;
+	}
+	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), "%s", m->cong_control);
+	p->echo = t->echo.asks;
+	p->ids = t->ids;
+	t->rc = np_plan_path(&p->near.call.fill_file, m->fill_file, t->err);
+	t->rc = t->rc == NP_OK ? omni_kind(m, p, t->err) : t->rc;
+}
+
+/* All words 0: no address. */
+static void
+omni_address(const struct np_omni_request *m, const uint32_t words[4], uint32_t port,
+	     const struct np_plan *p, struct np_addr *out)
+{
+	static const uint32_t wildcard[4];
+	uint8_t ip[16];
+
+	if (memcmp(words, wildcard, sizeof(wildcard)) != 0) {
+		np_words_to_ip(m->ipfamily, words, ip);
+		np_addr_make(out, p->family, ip, port);
+	}
+}
+
+static void
+omni_grant(struct talk *t)
+{
+	t->m.omni_response.flags =
+	    (t->p->nodelay ? NP_WB_NODELAY : 0) | (t->end->place.measure_cpu ? NP_WB_CPU : 0);
+	t->echo.token = t->run->end.token;
+	t->ids = t->run->worker->id.width > 0;
+}
+
+static void
+omni_granted(struct talk *t)
+{
+	t->far->nodelay = (t->m.omni_response.flags & NP_WB_NODELAY) != 0;
+	t->far->measures_cpu = (t->m.omni_response.flags & NP_WB_CPU) != 0;
+	t->far->token = t->echo.token;
+	t->far->ids = t->ids;
+}
+
+/* The bit that allows routing also asks for the algorithm's name. */
+static void
+omni_report(struct talk *t)
+{
+	struct np_omni_results *m = &t->m.omni_results;
+
+	snprintf(m->cong_control, sizeof(m->cong_control), "%s",
+		 t->p->no_route ? "" : t->tally->closing.cong);
+}
+
+static void
+omni_reported(struct talk *t)
+{
+	const struct np_omni_results *m = &t->m.omni_results;
+
+	cpu_told(t->far, t->far->cpu.util, m->cpu_method, m->num_cpus);
+	snprintf(t->far->cong, sizeof(t->far->cong), "%s", m->cong_control);
+	np_text_printable(t->far->cong); /* it may be shown on a terminal */
+}
+
+/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
+static void
+endless_asked(struct talk *t)
+{
+	t->p->length = 0;
+}
+
+/*
+ * SCTP_STREAM turns the port round twice: from a machine of the other byte order it comes so, and
+ * then is out of range as it stands.
+ */
+static void
+sctp_stream_asked(struct talk *t)
+{
+	uint32_t wire = t->p->near.sock.port;
+
+	t->p->near.sock.port = wire <= UINT16_MAX ? wire : wire >> 24 | (wire >> 8 & 0xff00U);
+	endless_asked(t);
+}
+
+static void
+udp_rr_asked(struct talk *t)
+{
+	t->p->no_end_mark = true;
+}
+
+static void
+messages_asked(struct talk *t)
+{
+	const struct np_plan *p = t->p;
+
+	if (p->near.call.recv_size <= 0 || p->length < 0) {
+		t->rc = np_fail(t->err, NP_EPEER, EINVAL, "messages of %d bytes for %d s",
+				p->near.call.recv_size, (int)p->length);
+	}
+}
+
+static void
+maerts_asked(struct talk *t)
+{
+	struct np_call_plan *call = &t->p->near.call;
+
+	if (t->p->length < 0) {
+		t->rc = np_fail(t->err, NP_EPEER, EINVAL, "a test of %d s", (int)t->p->length);
+	}
+	call->send_size = call->recv_size;
+	call->send_align = call->recv_align;
+	call->send_offset = call->recv_offset;
+	call->recv_size = -1;
+}
+
+/* The processors of a far end that says no more of them than their utilisation. */
+static void
+util_told(struct np_far *far, int32_t method, int32_t cpus)
+{
+	cpu_told(far, far->cpu.util, method, cpus);
+	if (far->cpu.known) {
+		far->cpu.user = far->cpu.system = far->cpu.iowait = -1;
+		far->cpu.irq = far->cpu.softirq = far->cpu.peak = -1;
+		far->cpu.peak_id = -1;
+	}
+}
+
+static void
+stream_reported(struct talk *t)
+{
+	const struct np_stream_results *m = &t->m.stream_results;
+
+	if (!is_count(m->bytes_received)) {
+		t->rc = np_fail(t->err, NP_EPEER, 0, "the daemon reports %g bytes received",
+				m->bytes_received);
+		return;
+	}
+	util_told(t->far, m->cpu_method, m->num_cpus);
+}
+
+/* Bytes are told as if those sent had been received, too: no use. */
+static void
+rr_reported(struct talk *t)
+{
+	t->far->received = 0;
+	util_told(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
+}
+
+/* Real daemons don't tell how many processors they have; but they run on this machine. */
+static void
+unix_reported(struct talk *t)
+{
+	t->far->truncated = true;
+	util_told(t->far, 0, np_cpu_count());
+	t->far->cpu_method = NP_CPU_METHOD;
+}
+
+static void
+unix_rr_reported(struct talk *t)
+{
+	t->far->received = 0; /* as above */
+	unix_reported(t);
+}
+
+/* --- a test ----------------------------------------------------------------------------------- */
+
+/* What no row says of a message whose rows have been gone over. NULL: nothing. */
+typedef void rest(struct talk *t);
+
+struct test {
+	struct np_dialect dialect; /* the first member, so that a dialect's test is there */
+	np_layout *layout[KINDS];
+	void (*pass[KINDS])(struct talk *t);
+
+	/* What a request asks for; NULL: it says so itself. */
+	const struct np_pattern *pattern;
+	const struct np_transport *transport;
+	enum np_role role; /* the daemon's */
+
+	rest *write[KINDS], *read[KINDS];
+};
+
+static const struct test *
+test_of(const struct np_dialect *d)
+{
+	return (const struct test *)d;
+}
+
+static void
+say(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uint8_t *frame)
+{
+	const struct test *test = test_of(d);
+	struct np_head head = { .code = code, .word = word };
+
+	test->pass[t->kind](t);
+	if (test->write[t->kind] != NULL) {
+		test->write[t->kind](t);
+	}
+	np_frame_put(frame, &head, test->layout[t->kind], &t->m);
+	np_echo_put(frame, &t->echo);
+	if (t->ids) {
+		(t->kind == ASKED ? np_ids_ask_put : np_ids_grant_put)(frame);
+	}
+}
+
+static int
+hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_err *err)
+{
+	if (np_frame_get(frame, test->layout[t->kind], &t->m, err) != NP_OK) {
+		return err->code;
+	}
+	t->code = test->dialect.code;
+	t->reads = true;
+	t->err = err;
+	np_echo_get(frame, &t->echo);
+	t->ids = t->kind == ASKED ? np_ids_ask_get(frame) : np_ids_grant_get(frame);
+	test->pass[t->kind](t);
+	if (test->read[t->kind] != NULL) {
+		test->read[t->kind](t);
+	}
+	return t->rc;
+}
+
+static void
+ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	struct np_plan *all = (struct np_plan *)p;
+	struct talk t = { d->code, ASKED, .p = all, .end = &all->far, .run = run };
+
+	say(d, &t, d->code, p->far.place.cpu, frame);
+}
+
+static void
+grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	struct np_plan *all = (struct np_plan *)p;
+	struct talk t = { d->code, GRANTED, .p = all, .end = &all->near, .run = run };
+
+	say(d, &t, d->code + 1, 0, frame);
+}
+
+static void
+report(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
+       uint8_t *frame)
+{
+	struct talk t = { d->code, REPORTED, .p = (struct np_plan *)p, .tally = tally };
+
+	say(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
+}
+
+/*
+ * No family means IPv4 in requests before OMNI; those of 2.3 have an address, always 0.0.0.0, in
+ * its place.
+ */
+static int
+asked_where(uint32_t code, struct np_plan *p, struct np_err *err)
+{
+	bool none = p->family == NP_WF_UNSPEC && code != NP_OMNI;
+
+	if (p->transport->family != 0) {
+		return NP_OK;
+	}
+	if (family_from_wire(none ? NP_WF_INET : (uint32_t)p->family, p, err) != NP_OK ||
+	    port_from_wire(p->near.sock.port, &p->near.sock.port, err) != NP_OK) {
+		return err->code;
+	}
+	return port_from_wire(p->far.sock.port, &p->far.sock.port, err);
+}
+
+static int
+asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	const struct test *test = test_of(d);
+	struct talk t = { .kind = ASKED, .p = p, .end = &p->near };
+	const struct np_omni_request *m = &t.m.omni_request;
+
+	p->pattern = test->pattern;
+	p->transport = test->transport;
+	p->role = test->role;
+	if (hear(&t, test, frame, err) != NP_OK) {
+		err->sys = err->sys != 0 ? err->sys : EINVAL; /* of the answer */
+		return err->code;
+	}
+	if (p->pattern->sized && (p->request <= 0 || p->response <= 0)) {
+		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
+			       p->request, p->response);
+	}
+	if (asked_where(t.code, p, err) != NP_OK) {
+		return err->code;
+	}
+	if (t.code == NP_OMNI) {
+		omni_address(m, m->netserver_ip, 0, p, &p->bind);
+		omni_address(m, m->netperf_ip, p->far.sock.port, p, &p->far_bind);
+	}
+	return NP_OK;
+}
+
+static int
+granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct talk t = { .kind = GRANTED, .far = far };
+	const struct np_transport *transport;
+
+	if (hear(&t, test_of(d), frame, err) != NP_OK) {
+		return err->code;
+	}
+	transport = test_of(d)->transport;
+	return transport != NULL && transport->family != 0 ? NP_OK
+							   : granted_port(far->port, far, err);
+}
+
+static int
+reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct talk t = { .kind = REPORTED, .far = far };
+
+	if (hear(&t, test_of(d), frame, err) != NP_OK) {
+		return err->code;
+	}
+	far->reported = true;
+	return NP_OK;
+}
+
+/*
+ * Before 2.4.3 there was no recv_connected, and all that follows stood one word earlier. Where the
+ * test's length stood then there is now the processors' rate, a float: of numbers below 2^24 only
+ * an integer has the bits.
+ */
+static int
+asked_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+		 struct np_err *err)
+{
+	struct test test = *test_of(d);
+	struct np_udp_request m;
+	uint32_t bits;
+
+	np_frame_get(frame, np_udp_request_layout, &m, NULL);
+	memcpy(&bits, &m.cpu_rate, sizeof(bits));
+	if (bits > 0 && bits < 1U << 24) {
+		test.layout[ASKED] = np_udp_242_request_layout;
+		test.pass[ASKED] = udp_242_request_pass;
+	}
+	return asked(&test.dialect, frame, p, err);
+}
+
+/* They do not say how many associations they bring to the one socket. */
+static int
+asked_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+		struct np_err *err)
+{
+	(void)d;
+	(void)frame;
+	(void)p;
+	return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+		       "request for a socket that many SCTP associations share (SCTP_STREAM and "
+		       "SCTP_RR are served)");
+}
+
+#define BOTH_HALVES(code) .dialect = { code, ask, granted, reported, asked, grant, report }
+#define DAEMON_HALF(code, asked) .dialect = { code, NULL, NULL, NULL, asked, grant, report }
+#define MESSAGES(test) REQUEST_AND(test, test##_results)
+#define REQUEST_AND(test, results)                                                                 \
+	.layout = { np_##test##_request_layout, np_##test##_response_layout,                       \
+		    np_##results##_layout },                                                       \
+	.pass = { test##_request_pass, test##_response_pass, results##_pass }
+#define ASKS(what, over, by)                                                                       \
+	.pattern = &np_pattern_##what, .transport = &np_transport_##over, .role = by
+
+static const struct test tests[] = {
+	{ BOTH_HALVES(NP_OMNI), MESSAGES(omni), .write = { omni_ask, omni_grant, omni_report },
+	  .read = { omni_asked, omni_granted, omni_reported } },
+	{ BOTH_HALVES(NP_TCP_STREAM), MESSAGES(stream), ASKS(stream, tcp, NP_FOLLOW),
+	  .read = { endless_asked, NULL, stream_reported } },
+	{ BOTH_HALVES(NP_TCP_CC), MESSAGES(rr), ASKS(cc, tcp, NP_FOLLOW),
+	  .read = { NULL, NULL, rr_reported } },
+	{ BOTH_HALVES(NP_STREAM_STREAM), MESSAGES(unix_stream),
+	  ASKS(stream, unix_stream, NP_FOLLOW), .read = { endless_asked, NULL, unix_reported } },
+	{ BOTH_HALVES(NP_STREAM_RR), REQUEST_AND(stream_rr, unix_rr_results),
+	  ASKS(rr, unix_stream, NP_FOLLOW), .read = { NULL, NULL, unix_rr_reported } },
+	{ BOTH_HALVES(NP_DG_STREAM), MESSAGES(dg_stream), ASKS(stream, unix_dgram, NP_FOLLOW),
+	  .read = { messages_asked, NULL, unix_reported } },
+	{ BOTH_HALVES(NP_DG_RR), REQUEST_AND(dg_rr, unix_rr_results),
+	  ASKS(rr, unix_dgram, NP_FOLLOW), .read = { NULL, NULL, unix_rr_reported } },
+	{ DAEMON_HALF(NP_TCP_RR, asked), MESSAGES(rr), ASKS(rr, tcp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_TCP_CRR, asked), MESSAGES(rr), ASKS(crr, tcp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_SCTP_RR, asked), MESSAGES(rr), ASKS(rr, sctp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_UDP_RR, asked), MESSAGES(rr), ASKS(rr, udp, NP_FOLLOW),
+	  .read = { udp_rr_asked } },
+	{ DAEMON_HALF(NP_UDP_STREAM, asked_udp_stream), MESSAGES(udp), ASKS(stream, udp, NP_FOLLOW),
+	  .read = { messages_asked } },
+	{ DAEMON_HALF(NP_TCP_MAERTS, asked), MESSAGES(stream), ASKS(stream, tcp, NP_LEAD),
+	  .read = { maerts_asked } },
+	{ DAEMON_HALF(NP_SCTP_STREAM, asked), MESSAGES(stream), ASKS(stream, sctp, NP_FOLLOW),
+	  .read = { sctp_stream_asked } },
+	{ DAEMON_HALF(NP_SCTP_STREAM_MANY, asked_sctp_many) },
+	{ DAEMON_HALF(NP_SCTP_RR_MANY, asked_sctp_many) },
+};
+
+const struct np_dialect *
+np_netperf_dialect(uint32_t code)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (tests[i].dialect.code == code) {
+			return &tests[i].dialect;
+		}
+	}
+	return NULL;
+}

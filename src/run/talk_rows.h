@@ -1,0 +1,169 @@
+/*
+ * The rows of talk.def as functions: pass_NAME() moves a field between a message and what it means,
+ * in the direction and the kind of the message that is on its way. The dialects of netperf's
+ * messages (talk_netperf.c) and that of ours (talk_plan.c) call them.
+ */
+#ifndef NP_RUN_TALK_ROWS_H
+#define NP_RUN_TALK_ROWS_H
+
+#include "run/talk_parts.h"
+
+enum kind { ASKED, GRANTED, REPORTED, KINDS };
+
+#define NP_TESTS_ALONE
+union message {
+#define NP_MESSAGE(layout, type, title) struct np_##type layout;
+#include "wire/messages.def"
+};
+#undef NP_TESTS_ALONE
+
+/* A message on its way. */
+struct talk {
+	uint32_t code; /* of the test's request */
+	enum kind kind;
+	bool reads;
+	union message m;
+	struct np_echo echo; /* beside the message, in OMNI */
+	bool ids;
+
+	/* What rows name (talk.def); who writes stores nothing. */
+	struct np_plan *p;
+	struct np_end *end;
+	const struct np_run *run;
+	const struct np_tally *tally;
+	struct np_far *far;
+
+	struct np_err *err; /* who reads */
+	int rc;
+};
+
+/* --- values that no member has ---------------------------------------------------------------- */
+
+static inline int32_t
+buffer(const struct np_plan *p, int32_t size)
+{
+	return np_family_is_local(p->transport->family) ? np_unix_buffer_to_wire(size) : size;
+}
+
+/* Before OMNI it is 0 that leaves a size to the daemon. */
+static inline int32_t
+recv_size_wish(const struct talk *t)
+{
+	int32_t size = t->end->call.recv_size;
+
+	return t->code != NP_OMNI && size < 0 ? 0 : size;
+}
+
+/* TCP_MAERTS has the words of TCP_STREAM, for the daemon's sends. */
+static inline int32_t
+recv_size(const struct talk *t)
+{
+	const struct np_worker *w = t->run->worker;
+
+	return t->code == NP_TCP_MAERTS ? (int32_t)w->send_size
+					: np_run_used(w->recv_size, t->end->call.recv_size);
+}
+
+/* The daemon's rings are to be as wide as the client's, unless somebody wants it otherwise. */
+static inline int32_t
+send_width(const struct talk *t)
+{
+	return np_run_used(t->run->worker->send_ring.width, (int32_t)t->p->near.call.send_width);
+}
+
+static inline int32_t
+recv_width(const struct talk *t)
+{
+	return np_run_used(t->run->worker->recv_ring.width, (int32_t)t->p->near.call.recv_width);
+}
+
+/* Before OMNI no sign tells a stream's bytes from seconds. */
+static inline int64_t
+length(const struct talk *t)
+{
+	const struct np_plan *p = t->p;
+
+	if (p->length >= 0 || t->code == NP_OMNI || p->pattern->transactions) {
+		return p->length;
+	}
+	return p->transport->connected ? -p->length : 0;
+}
+
+/* A direction as the daemon sees it: the client's leading stream is received there. */
+static inline uint32_t
+direction(const struct np_plan *p)
+{
+	uint32_t lead = p->pattern->lead_direction;
+
+	if (lead != NP_WD_TRANSMIT) {
+		return lead;
+	}
+	return p->role == NP_LEAD ? NP_WD_RECEIVE : NP_WD_TRANSMIT;
+}
+
+/* Before OMNI as if what both ends sent had been received; 32 bits are told. */
+static inline uint64_t
+bytes_received(const struct talk *t)
+{
+	const struct np_counts *count = &t->tally->count;
+
+	if (t->code != NP_OMNI && t->code != NP_PLAN && t->p->pattern->transactions) {
+		return count->transactions * ((uint32_t)t->p->request + (uint32_t)t->p->response);
+	}
+	return t->code == NP_TCP_MAERTS ? count->sent : count->received;
+}
+
+static inline uint64_t
+recv_calls(const struct talk *t)
+{
+	return t->code == NP_TCP_MAERTS ? t->tally->count.sends : t->tally->count.receives;
+}
+
+/* From the opening of the window to its end; 0: it was not opened. */
+static inline uint64_t
+measured_ns(const struct talk *t)
+{
+	return t->tally->started_ns != 0 ? t->tally->ended_ns - t->tally->started_ns : 0;
+}
+
+/* Not measured: -1 in ours and in messages of datagrams before OMNI, 0 in all others. */
+static inline double
+utilisation(const struct talk *t)
+{
+	const struct np_cpu_use *cpu = &t->tally->closing.cpu;
+	bool tells = t->code == NP_PLAN || t->code == NP_UDP_STREAM || t->code == NP_DG_STREAM;
+
+	return !cpu->known && tells ? -1 : cpu->util;
+}
+
+/* --- the rows, in both directions ------------------------------------------------------------- */
+
+#define FROM(from, to) from
+#define TO(from, to) to
+#define BOTH(member) (member, member)
+#define NONE (0, nothing)
+
+/* A field in messages of one kind, and in any. They return the value that it has then. */
+#define MEANING(type, kind, name, meaning)                                                         \
+	static inline type kind##_##name(struct talk *t, type v)                                   \
+	{                                                                                          \
+		type nothing = v;                                                                  \
+                                                                                                   \
+		(void)nothing;                                                                     \
+		return t->reads ? (TO meaning = v, v) : (type)(FROM meaning);                      \
+	}
+#define ROW(type, name, asked, granted, reported)                                                  \
+	MEANING(type, in_request, name, asked)                                                     \
+	MEANING(type, in_response, name, granted)                                                  \
+	MEANING(type, in_results, name, reported)                                                  \
+	static inline type pass_##name(struct talk *t, type v)                                     \
+	{                                                                                          \
+		return t->kind == ASKED     ? in_request_##name(t, v)                              \
+		       : t->kind == GRANTED ? in_response_##name(t, v)                             \
+					    : in_results_##name(t, v);                             \
+	}
+#define NP_FIELD(name, asked, granted, reported) ROW(int64_t, name, asked, granted, reported)
+#define NP_REAL(name, asked, granted, reported) ROW(double, name, asked, granted, reported)
+#include "run/talk.def"
+
+#endif

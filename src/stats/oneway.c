@@ -1,0 +1,330 @@
+#include "stats/oneway.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WINDOWS = 128, /* most of them */
+	EACH = 12,     /* transactions of one, at least */
+	FLAT = 3,      /* windows in a row that are alike are a path */
+	FIT = 48       /* transactions that tell how a clock ran before and after a change */
+};
+
+static const double least_ns = 4000, step_ns = 50000, path_ns = 20000;
+
+/* Where nothing waited. */
+struct knot {
+	double at, clock; /* when, and half of the difference */
+	int path;
+	bool set; /* a clock was, between the one before and this one */
+};
+
+/* A path is a run of windows whose smallest sum is the same. */
+struct work {
+	size_t count, windows, knots;
+	double sum_min[WINDOWS];
+	int path[WINDOWS];                     /* -1: none, something waited */
+	double level[WINDOWS], shift[WINDOWS]; /* of each path */
+	int paths;
+	double alike; /* sums that differ by less are the same */
+	struct knot *knot;
+};
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t
+window_of(const struct work *w, size_t i)
+{
+	return i * w->windows / w->count;
+}
+
+/* How much the smallest sums differ from one window to the next, mostly. */
+static double
+unrest(const struct work *w)
+{
+	double d[WINDOWS] = { 0 };
+
+	for (size_t i = 1; i < w->windows; i++) {
+		d[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
+	}
+	qsort(d, w->windows - 1, sizeof(d[0]), by_value);
+	return d[(w->windows - 1) / 2];
+}
+
+/* Are the windows from that one on alike for long enough to be a path? */
+static bool
+is_flat(const struct work *w, size_t i)
+{
+	double low = w->sum_min[i], high = low;
+
+	if (i + FLAT > w->windows) {
+		return false;
+	}
+	for (size_t k = i + 1; k < i + FLAT; k++) {
+		low = fmin(low, w->sum_min[k]);
+		high = fmax(high, w->sum_min[k]);
+	}
+	return high - low <= w->alike;
+}
+
+static void
+find_paths(struct work *w)
+{
+	int now = -1;
+
+	for (size_t i = 0; i < w->windows; i++) {
+		if (now >= 0 && fabs(w->sum_min[i] - w->level[now]) <= w->alike) {
+			w->level[now] = fmin(w->level[now], w->sum_min[i]);
+		} else if (is_flat(w, i)) {
+			now = w->paths++;
+			w->level[now] = w->sum_min[i];
+		} else {
+			w->path[i] = -1;
+			continue;
+		}
+		w->path[i] = now;
+	}
+	if (w->paths > 0) {
+		return;
+	}
+	/* It never rests: the smallest of each window has to do. */
+	w->paths = 1;
+	w->level[0] = w->sum_min[0];
+	for (size_t i = 0; i < w->windows; i++) {
+		w->level[0] = fmin(w->level[0], w->sum_min[i]);
+		w->path[i] = 0;
+	}
+}
+
+/* The last window of a path. */
+static size_t
+last_of(const struct work *w, int path)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < w->windows; i++) {
+		last = w->path[i] == path ? i : last;
+	}
+	return last;
+}
+
+static void
+find_knots(struct work *w, const int64_t *when_ns, const double *there, const double *back)
+{
+	size_t last = last_of(w, 0);
+	int path = 0; /* they are numbered as they came */
+
+	for (size_t i = 0; i < w->count; i++) {
+		size_t in = window_of(w, i);
+		double sum = there[i] + back[i];
+		bool rests = w->path[in] == path && sum <= w->sum_min[in];
+
+		if (in >= last && path + 1 < w->paths &&
+		    (in > last + 1 || fabs(sum - w->level[path + 1]) <= w->alike)) {
+			last = last_of(w, ++path);
+		}
+		if (rests || fabs(sum - w->level[path]) <= w->alike) {
+			w->knot[w->knots++] =
+			    (struct knot){ (double)(when_ns[i] - when_ns[0]),
+					   (there[i] - back[i]) / 2, path, false };
+		}
+	}
+}
+
+/* The line through knots [from, to), at that time; *slope may be NULL. */
+static double
+line_at(const struct knot *k, size_t from, size_t to, double at, double *slope)
+{
+	double n = (double)(to - from), x = 0, y = 0, xx = 0, xy = 0, b;
+
+	for (size_t i = from; i < to; i++) {
+		x += k[i].at / n;
+		y += k[i].clock / n;
+	}
+	for (size_t i = from; i < to; i++) {
+		xx += (k[i].at - x) * (k[i].at - x);
+		xy += (k[i].at - x) * (k[i].clock - y);
+	}
+	b = xx > 0 ? xy / xx : 0;
+	if (slope != NULL) {
+		*slope = b;
+	}
+	return y + b * (at - x);
+}
+
+/* A clock goes on as it did when the path changes: what it seems to jump by is the path's. */
+static void
+join_paths(struct work *w)
+{
+	size_t begin = 0;
+
+	for (size_t i = 1; i < w->knots; i++) {
+		size_t end = i;
+		double at;
+		int path = w->knot[i].path;
+
+		if (path == w->knot[i - 1].path) {
+			continue;
+		}
+		while (end < w->knots && end < i + FIT && w->knot[end].path == path) {
+			end++;
+		}
+		begin = i - begin > FIT ? i - FIT : begin;
+		at = (w->knot[i - 1].at + w->knot[i].at) / 2;
+		w->shift[path] = w->shift[w->knot[i - 1].path] +
+				 line_at(w->knot, i, end, at, NULL) -
+				 line_at(w->knot, begin, i, at, NULL);
+		begin = i;
+	}
+}
+
+/* Take the shortest path for what the clocks tell, and the others by how they differ from it. */
+static int
+settle_paths(struct work *w)
+{
+	int best = 0;
+
+	join_paths(w);
+	for (int p = 1; p < w->paths; p++) {
+		best = w->level[p] < w->level[best] ? p : best;
+	}
+	for (size_t i = 0; i < w->knots; i++) {
+		w->knot[i].clock -= w->shift[w->knot[i].path] - w->shift[best];
+	}
+	return best;
+}
+
+static void
+find_steps(struct work *w, double slope, struct np_oneway *out)
+{
+	for (size_t i = 1; i < w->knots; i++) {
+		double after = w->knot[i].at - w->knot[i - 1].at;
+		double by = w->knot[i].clock - w->knot[i - 1].clock - slope * after;
+
+		/* Clocks are slewed by 500 ppm at most (adjtimex(2)). */
+		if (fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
+			w->knot[i].set = true;
+			out->steps++;
+			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
+		}
+	}
+}
+
+/*
+ * What the clocks differ by at that time, between two knots. Where one was set there, `seen`, half
+ * of the difference of that transaction, tells on which side of that it was.
+ */
+static double
+between(const struct knot *a, const struct knot *b, double at, double seen)
+{
+	if (b->set) {
+		return fabs(seen - a->clock) < fabs(seen - b->clock) ? a->clock : b->clock;
+	}
+	return b->at > a->at && at > a->at
+		   ? a->clock + (b->clock - a->clock) * (at - a->at) / (b->at - a->at)
+		   : a->clock;
+}
+
+/* The same before the first knot and behind the last: as the clock ran next to it. */
+static double
+beyond(const struct work *w, double at)
+{
+	enum { NEXT = 16 };
+	bool before = at <= w->knot[0].at;
+	size_t from = before || w->knots < NEXT ? 0 : w->knots - NEXT;
+	size_t to = before && w->knots > NEXT ? NEXT : w->knots;
+
+	return line_at(w->knot, from, to, at, NULL);
+}
+
+/* Without the clocks, and above the smallest. */
+static void
+take_off(const struct work *w, const int64_t *when_ns, double *there, double *back)
+{
+	double least[2] = { (double)INFINITY, (double)INFINITY };
+	size_t k = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		double at = (double)(when_ns[i] - when_ns[0]), clock;
+
+		while (k + 1 < w->knots && w->knot[k + 1].at <= at) {
+			k++;
+		}
+		clock = k + 1 < w->knots && at >= w->knot[0].at
+			    ? between(&w->knot[k], &w->knot[k + 1], at, (there[i] - back[i]) / 2)
+			    : beyond(w, at);
+		there[i] -= clock;
+		back[i] += clock;
+		least[0] = fmin(least[0], there[i]);
+		least[1] = fmin(least[1], back[i]);
+	}
+	for (size_t i = 0; i < w->count; i++) {
+		there[i] -= least[0];
+		back[i] -= least[1];
+	}
+}
+
+static void
+conclude(struct work *w, const int64_t *when_ns, double *there, double *back, struct np_oneway *out)
+{
+	int best, last;
+
+	find_knots(w, when_ns, there, back);
+	best = settle_paths(w);
+	last = w->knot[w->knots - 1].path;
+	(void)line_at(w->knot, 0, w->knots, 0, &out->skew);
+	out->first_ns = beyond(w, 0);
+	out->last_ns = beyond(w, (double)(when_ns[w->count - 1] - when_ns[0]));
+	out->slack_ns = (w->level[best] + w->alike) / 2 + (w->paths > 1 ? w->alike : 0);
+	for (int p = 1; p < w->paths; p++) {
+		out->paths += fabs(w->level[p] - w->level[p - 1]) >= path_ns;
+	}
+	for (int way = 0; way < 2; way++) {
+		double turn = way == 0 ? 1 : -1;
+
+		out->path_ns[way] =
+		    (w->level[last] - w->level[0]) / 2 + turn * (w->shift[last] - w->shift[0]);
+	}
+	find_steps(w, out->skew, out);
+	take_off(w, when_ns, there, back);
+}
+
+bool
+np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_ns,
+	  struct np_oneway *out)
+{
+	struct work *w = count >= NP_ONEWAY_LEAST ? calloc(1, sizeof(*w)) : NULL;
+
+	memset(out, 0, sizeof(*out));
+	if (w == NULL) {
+		return false;
+	}
+	w->count = count;
+	w->windows = count / EACH < WINDOWS ? count / EACH : WINDOWS;
+	w->knot = calloc(count, sizeof(*w->knot));
+	if (w->knot == NULL) {
+		free(w);
+		return false;
+	}
+	for (size_t i = 0; i < w->windows; i++) {
+		w->sum_min[i] = (double)INFINITY;
+	}
+	for (size_t i = 0; i < count; i++) {
+		double *least = &w->sum_min[window_of(w, i)];
+
+		*least = fmin(*least, there_ns[i] + back_ns[i]);
+	}
+	w->alike = fmax(least_ns, 4 * unrest(w));
+	find_paths(w);
+	conclude(w, when_ns, there_ns, back_ns, out);
+	free(w->knot);
+	free(w);
+	return true;
+}

@@ -1,0 +1,129 @@
+#include "sys/link.h"
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/text.h"
+#include "sys/file.h"
+#include "sys/rtnl.h"
+
+static bool
+is_in_sysfs(const struct np_rtnl_link *link, const char *device)
+{
+	char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
+	int64_t index;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < link->address_size && i < sizeof(link->address); i++) {
+		len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
+				  link->address[i]);
+	}
+	return (link->flags & IFF_LOOPBACK) == 0 &&
+	       np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
+	       index == link->index &&
+	       np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >= 0 &&
+	       strcmp(here, there) == 0;
+}
+
+void
+np_link_open(struct np_link *l, const char *root, const char *device)
+{
+	bool own_root = root[0] != '\0';
+	struct np_rtnl_link link;
+
+	*l = (struct np_link){ .root = root,
+			       .rtnl = -ENOSYS,
+			       .inet = -ENOSYS,
+			       .in_sysfs = own_root && device[0] != '\0' };
+	snprintf(l->device, sizeof(l->device), "%s", device);
+	if (own_root || device[0] == '\0') {
+		return;
+	}
+	l->rtnl = np_rtnl_open();
+	l->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	l->inet = l->inet < 0 ? -errno : l->inet;
+	if (l->rtnl >= 0 && np_rtnl_link(l->rtnl, device, &link) == 0) {
+		l->in_sysfs = is_in_sysfs(&link, device);
+		l->index = link.index;
+		/* lo counts packets of IP, as tun does. */
+		l->header = link.type == ARPHRD_ETHER ? ETH_HLEN : 0;
+		l->mtu = link.mtu;
+	}
+}
+
+void
+np_link_close(const struct np_link *l)
+{
+	np_file_close(l->rtnl);
+	np_file_close(l->inet);
+}
+
+/* --- its counters ------------------------------------------------------------------------------
+ */
+
+/* The names in sysfs are the members'. */
+#define STAT(name)                                                                                 \
+	{                                                                                          \
+#name, offsetof(struct rtnl_link_stats64, name)                                    \
+	}
+static const struct {
+	const char *name;
+	size_t at;
+} counters[] = {
+	STAT(rx_packets),       STAT(tx_packets),          STAT(rx_bytes),
+	STAT(tx_bytes),         STAT(rx_errors),           STAT(tx_errors),
+	STAT(rx_dropped),       STAT(tx_dropped),          STAT(multicast),
+	STAT(collisions),       STAT(rx_length_errors),    STAT(rx_over_errors),
+	STAT(rx_crc_errors),    STAT(rx_frame_errors),     STAT(rx_fifo_errors),
+	STAT(rx_missed_errors), STAT(tx_aborted_errors),   STAT(tx_carrier_errors),
+	STAT(tx_fifo_errors),   STAT(tx_heartbeat_errors), STAT(tx_window_errors),
+};
+enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
+
+const char *
+np_link_counter(const struct rtnl_link_stats64 *s, size_t i, uint64_t *value)
+{
+	if (i >= COUNTERS) {
+		return NULL;
+	}
+	memcpy(value, (const char *)s + counters[i].at, sizeof(*value));
+	return counters[i].name;
+}
+
+static int
+count_by_files(const struct np_link *l, struct rtnl_link_stats64 *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < COUNTERS; i++) {
+		int64_t v;
+		int rc = np_file_number(&v, l->root, "/sys/class/net/%s/statistics/%s", l->device,
+					counters[i].name);
+
+		if (rc == 0) {
+			memcpy((char *)out + counters[i].at, &v, sizeof(v));
+		} else if (i == 0) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* The kernel gives all of them, and the right namespace's, in one answer. */
+int
+np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out)
+{
+	struct np_rtnl_link link;
+	int rc;
+
+	if (l->rtnl < 0) {
+		return count_by_files(l, out);
+	}
+	rc = np_rtnl_link(l->rtnl, l->device, &link);
+	*out = link.stats;
+	return rc == 0 && !link.has_stats ? -EOPNOTSUPP : rc;
+}

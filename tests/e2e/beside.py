@@ -1,0 +1,125 @@
+"""--beside: transactions that run before a test and during it. What waits behind the test's load is in their latency,
+and a load that has died is none.
+"""
+
+import json
+import os
+import time
+from functools import partial
+from typing import Any, Dict, List
+
+import lib
+
+LINKED, RATE, PATIENCE = "10.77.0.2", 200, 60
+
+REFUSED = (
+    ("--beside TCP_STREAM", ("--beside", "TCP_STREAM", "requests and responses")),
+    ("--beside WHAT:10", ("--beside", "WHAT")),
+    ("--beside TCP_RR:often", ("--beside", "often")),
+    ("--beside TCP_RR:0", ("--beside", "1 to 10000000")),
+    ("--beside STREAM_RR", ("--beside", "STREAM_RR")),
+    ("--beside TCP_RR -l -1000000", ("--beside", "-l")),
+    ("--beside TCP_RR -N", ("--beside", "-N")),
+)
+
+
+def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
+    return [lib.netperf(), "-H", host, "-p", str(port), "--json", *args]
+
+
+def figures_of(got: lib.Result, probe: str, idle: int, loaded: int) -> "Dict[str, Any]":
+    """Of a document whose histograms hold what was due, by Poisson's arrivals, within six deviations."""
+    assert got.rc == 0, got
+    document = json.loads(got.out)
+    beside, final = document["beside"], document["final"]
+    assert (beside["test"], beside["rate_per_s"]) == (probe, RATE), beside
+    for part, due in (("idle", idle), ("loaded", loaded)):
+        count = sum(n for _, n in beside[part]["cells"])
+        assert count == beside[part]["count"] and abs(count - due) < 6 * due ** 0.5, (part, count, due)
+    assert final["LOAD_DIED"] != "no" or final["LOADED_P50_LATENCY"] <= final["LOADED_P99_LATENCY"], final
+    return final
+
+
+def beside_any_test(port: int, probe: str, *args: str) -> str:
+    got = lib.run(client(port, *args, "-l", "1", "--beside", f"{probe}:{RATE}"), PATIENCE)
+    final = figures_of(got, probe, RATE, RATE)
+    assert final["LOAD_DIED"] == "no" and final["LOADED_UNANSWERED"] == 0, final
+    assert 0 < final["LOADED_RPM"] <= 60e6 / final["LOADED_P50_LATENCY"] * 2, final
+    return f"{final['IDLE_P50_LATENCY']:.0f} us idle, {final['LOADED_P50_LATENCY']:.0f} us loaded"
+
+
+def iterations_are_one(port: int) -> None:
+    """The probe is alone once, and beside each of them."""
+    got = lib.run(client(port, "-l", "1", "-i", "3,3", "--beside", f"UDP_RR:{RATE}"), PATIENCE)
+    figures_of(got, "UDP_RR", RATE, 3 * RATE)
+
+
+def it_says_so_below_a_table(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--beside", "TCP_RR"], PATIENCE)
+    assert got.rc == 0 and " us, P99 " in got.err and "under load" in got.err, got
+    human = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--beside", "TCP_RR", "--human"], PATIENCE)
+    words = " ".join(human.out.split())
+    assert human.rc == 0 and "Beside idle P50" in words and "round trips a minute; loaded P50" in words, human
+
+
+def a_netserver_of_one_session(*args: str) -> None:
+    with lib.Daemon(args=args) as daemon:
+        got = lib.run(client(daemon.port, "-l", "1", "--beside", "TCP_RR"), PATIENCE)
+    assert got.rc != 0 and got.err.count("\n") == 1 and "--beside" in got.err, got
+
+
+def the_real_netserver() -> str:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
+        return beside_any_test(daemon.port, "TCP_RR", "-t", "TCP_STREAM")
+
+
+def what_waits_behind_the_load(lab: lib.Lab, port: int) -> str:
+    """Eight streams have some packets each in the queue: at 20 Mbit/s a packet takes 0.6 ms."""
+    got = lib.run([*lab.client, *client(port, "-l", "3", "--warm-up", "1", "--flows", "8", "--beside", f"TCP_RR:{RATE}",
+                                        host=LINKED)], PATIENCE)
+    final = figures_of(got, "TCP_RR", 3 * RATE, 3 * RATE)
+    told = {name: final[name] for name in ("LOAD_DIED", "LOADED_P50_LATENCY", "LOADED_RPM", "THROUGHPUT")}
+    assert final["LOAD_DIED"] == "no" and final["LOADED_P50_LATENCY"] > 5000, told
+    assert final["LOADED_RPM"] < 60e6 / 5000, told
+    return f"{final['IDLE_P50_LATENCY']:.0f} us idle, {final['LOADED_P50_LATENCY']:.0f} us loaded"
+
+
+def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
+    """The large packets of the stream get lost for a while; those of the probe do not."""
+    with lib.Started([*lab.client, *client(port, "-l", "7", "--beside", f"TCP_RR:{RATE}", "--", "-s", "64K",
+                                           host=LINKED)]) as run:
+        time.sleep(5 + 1.5)  # alone for 5 s
+        lab.drop(lab.server, "meta length > 1000")
+        time.sleep(2.5)
+        lib.must([*lab.server, "nft", "delete table inet lab"])
+        got = run.finish(PATIENCE)
+    final = figures_of(got, "TCP_RR", 5 * RATE, 7 * RATE)
+    assert "moved nothing for" in final["LOAD_DIED"] and final["LOADED_RPM"] is None, final
+    assert "no latency under load" in got.err, got
+    return str(final["LOAD_DIED"])
+
+
+def over_a_link(report: lib.Report) -> None:
+    with lib.Lab(f"beside{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
+        report.case("what waits behind the load", partial(what_waits_behind_the_load, lab, daemon.port))
+        report.case("a load that died is none", partial(a_load_that_died_is_none, lab, daemon.port))
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
+        for probe, args in (("TCP_RR", "-t TCP_STREAM"), ("UDP_RR", "-t TCP_MAERTS --flows 2"),
+                            ("TCP_CRR", "-t UDP_STREAM"), ("TCP_RR", "-t TCP_STREAM --both"),
+                            ("TCP_RR", "-t STREAM_STREAM"), ("UDP_RR", "-t TCP_RR --warm-up 0.5")):
+            report.case(f"{probe} beside {args}", partial(beside_any_test, daemon.port, probe, *args.split()))
+        report.case("iterations are one", partial(iterations_are_one, daemon.port))
+        report.case("it says so below a table", partial(it_says_so_below_a_table, daemon.port))
+    for args in ("--max-sessions 1", "--exclusive 1"):
+        report.case(f"a netserver of one session: {args}", partial(a_netserver_of_one_session, *args.split()))
+    report.case("the real netserver", the_real_netserver)
+    report.part("over a link", partial(over_a_link, report))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,426 @@
+"""The open loop (--rate): requests are due by the clock, whatever was answered. A server that stands still is in
+the latencies as long as it did, what is never answered is at their top, and a generator that can't keep its rate
+says so.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from functools import partial
+from typing import Any, Dict, List, Tuple
+
+import lib
+
+HOST, LINKED = "127.0.0.1", "10.77.0.2"
+RATE, LENGTH = 2000, 4
+FROZEN, PERIOD = 0.1, 1.0
+PATIENCE = 60
+NEVER = (1 << 47) - 1
+
+REFUSED = (
+    ("--rate 0", ("--rate", "1 to 10000000")),
+    ("--rate many", ("--rate", "many")),
+    ("--rate 100 --arrivals seldom", ("seldom", "constant, poisson or burst:K")),
+    ("--rate 100 --arrivals burst:1", ("burst:1", "burst:K")),
+    ("--arrivals poisson", ("--arrivals", "--rate")),
+    ("--rate 100 -t TCP_SENDFILE", ("--rate", "TCP_SENDFILE")),
+    ("--rate 1m,2m -t TCP_STREAM", ("--rate", "--both")),
+    ("--rate auto -t TCP_MAERTS", ("--rate auto", "far end")),
+    ("--rate 1m -t TCP_MAERTS --arrivals poisson", ("--rate", "--arrivals")),
+    ("--rate auto:1 -t TCP_RR", ("--rate", "auto:1")),
+    ("--rate auto -i 3 -t TCP_RR", ("--rate auto", "-i")),
+    ("--rate auto --beside TCP_RR", ("--rate auto", "--beside")),
+    ("--rate 1mbit -t TCP_RR", ("--rate", "operations a second")),
+    ("--rate 1m -t TCP_STREAM -b 4 -w 10", ("--rate", "-b")),
+    ("--rate 100 -t TCP_CRR -- -U", ("--rate", "-U")),
+    ("--rate 100 -t TCP_CRR --engine spin", ("--engine spin",)),
+    ("--rate 100 -t TCP_RR -l -100", ("--rate", "-l")),
+    ("--rate 100 -t TCP_RR -N", ("--rate", "-N")),
+    ("--rate 100 -t TCP_RR --flows 2 --ramp 5", ("--rate", "--ramp")),
+    ("--rate 100 -t TCP_RR --engine sync", ("--engine sync", "waits for answers")),
+    ("--rate 100 -t TCP_RR --engine uring", ("--engine uring",)),
+    ("--rate 100 -t TCP_RR -- -b 4", ("--rate", "-b")),
+)
+
+
+def client(port: int, test: str, *args: str, rate: Any = RATE, length: float = LENGTH, host: str = HOST) -> "List[str]":
+    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-l", str(length), "--rate", str(rate), "--json",
+            *args]
+
+
+def document_of(got: lib.Result) -> Any:
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def percentile(cells: "List[List[int]]", share: float) -> float:
+    """In seconds."""
+    rank, seen = share * sum(count for _, count in cells), 0
+    for bottom, count in cells:
+        seen += count
+        if seen >= rank:
+            return bottom / 1e9
+    return NEVER / 1e9
+
+
+def adds_up(document: Any) -> "Dict[str, Any]":
+    one = document["iterations"][0]
+    loop, figures = one["open"], one["metrics"]
+    due, sent, unanswered = (figures[f"{name}_OPERATIONS"] for name in ("DUE", "SENT", "UNANSWERED"))
+    assert loop["lost"] <= unanswered and figures["LATE_OPERATIONS"] <= sent <= due, (loop, figures)
+    assert one["latency"]["count"] == loop["since_sent"]["count"] == due, (one["latency"]["count"], figures)
+    assert loop["lateness"]["count"] <= sent, loop
+    never = sum(count for bottom, count in one["latency"]["cells"] if bottom > NEVER // 2)
+    assert never == unanswered, (never, figures)
+    return dict(figures)
+
+
+def all_that_is_due_is_counted(port: int, test: str, *args: str) -> str:
+    document = document_of(lib.run(client(port, test, "--flows", "3", *args, length=1), PATIENCE))
+    figures, elapsed = adds_up(document), document["iterations"][0]["elapsed"]
+    due = figures["DUE_OPERATIONS"]
+    # What was in flight at the end of a warm-up was sent before it, and counts when it is answered.
+    before = figures["SENT_OPERATIONS"] - document["iterations"][0]["open"]["lateness"]["count"]
+    assert before == 0 or "--warm-up" in args, (before, figures)
+    # Threads do not begin at once, nor end a warm-up, and each has its part of the rate from then on.
+    skew = document["iterations"][0]["skew"]["near"] or {"begin_us": 0}
+    apart = RATE * (skew["begin_us"] / 1e6 + 0.2 * ("--warm-up" in args))
+    assert document["plan"]["engine"]["near"] in ("epoll", "spin"), document["plan"]
+    if "poisson" in args:  # five times its error
+        assert abs(due - RATE * elapsed) < apart + 5 * (RATE * elapsed) ** 0.5, (figures, elapsed)
+        assert 0 <= figures["ARRIVALS_P_VALUE"] <= 1, figures
+    else:
+        # What was due in the warm-up, and late, is begun in the test.
+        off = due - before - RATE * elapsed
+        assert -10 - apart <= off <= 10 + RATE * figures["MAX_LATENESS"] / 1e6, (off, before, figures, elapsed)
+        assert figures["ARRIVALS_P_VALUE"] is None, figures
+    return f"{figures['UNANSWERED_OPERATIONS']} of {due} not answered, {figures['LATE_OPERATIONS']} late"
+
+
+class Freezer(threading.Thread):
+    """Stops the daemon's sessions for a while each second, and notes when it really did."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__()
+        self.pid, self.over = pid, threading.Event()
+        self.stops: "List[Tuple[float, float]]" = []
+
+    def run(self) -> None:
+        while not self.over.wait(PERIOD - FROZEN):
+            pids = lib.children(self.pid)
+            begin = time.monotonic()
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(FROZEN)
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+            self.stops.append((begin, time.monotonic()))
+
+
+def frozen(daemon: lib.Daemon, command: "List[str]") -> "Tuple[Any, Freezer]":
+    with lib.Started(command) as run:
+        assert run.measuring()
+        freezer = Freezer(daemon.pid)
+        freezer.start()
+        got = run.finish(PATIENCE)
+        freezer.over.set()
+        freezer.join()
+    return document_of(got), freezer
+
+
+def a_closed_loop_can_not_know(daemon: lib.Daemon) -> str:
+    """That is a doubt of --explain where the server stood still, unless its P99 is long, too."""
+    command = [lib.netperf(), "-p", str(daemon.port), "-t", "TCP_RR", "-l", str(LENGTH), "--json", "--explain"]
+    document, _ = frozen(daemon, command)
+    p99 = document["final"]["P99_LATENCY"]
+    said = document["explanation"]["values"].get("explain.doubts", "")
+    assert "nothing was asked meanwhile" in said or p99 > 1e5 * FROZEN, (p99, document["explanation"])
+    return f"P99 {p99} us"
+
+
+def a_frozen_server_is_in_the_latencies(daemon: lib.Daemon, test: str) -> str:
+    """What is due while it is frozen waits for the rest of that: in each second FROZEN times RATE requests."""
+    document, freezer = frozen(daemon, client(daemon.port, test))
+    one = document["iterations"][0]
+    figures = adds_up(document)
+    stops = sorted(end - begin for begin, end in freezer.stops[:-1])
+    assert len(stops) >= 2, stops
+    # At least as many requests as were due while it stood still waited for as long as was left of that.
+    bound = 0.01 * one["elapsed"]
+    theory = least(stops, bound)
+    p99 = percentile(one["latency"]["cells"], 0.99)
+    assert p99 >= 0.95 * theory, (p99, theory, stops, figures)
+    said = f"p99 {1e3 * p99:.1f} ms" if p99 < 3600 else f"{figures['UNANSWERED_OPERATIONS']} not answered"
+    return f"{said}, {1e3 * theory:.1f} by the freezes"
+
+
+def least(stops: "List[float]", seconds: float) -> float:
+    """The time that what is due in that many seconds waits for at least: for s, the stops have sum(stop - s)."""
+    low, high = 0.0, max(stops)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if sum(max(0.0, stop - middle) for stop in stops) > seconds:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def what_is_never_answered_is_at_the_top(daemon: lib.Daemon, test: str) -> str:
+    with lib.Started(client(daemon.port, test, rate=200, length=3)) as run:
+        assert run.measuring()
+        pids = lib.children(daemon.pid)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(6)
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        got = run.finish(PATIENCE)
+    figures = adds_up(document_of(got))
+    assert figures["UNANSWERED_OPERATIONS"] > 100, figures
+    assert "have not been answered" in got.err, got.err
+    return f"{figures['UNANSWERED_OPERATIONS']} of {figures['DUE_OPERATIONS']} not answered"
+
+
+def a_rate_beyond_what_it_can_is_said(port: int) -> str:
+    got = lib.run(client(port, "TCP_RR", rate=10000000, length=1), PATIENCE)
+    figures = adds_up(document_of(got))
+    assert "was sent" in figures["GENERATOR_LIMITS"] and "the generator limits" in got.err, (got.err, figures)
+    got = lib.run(client(port, "TCP_RR", "--strict", rate=10000000, length=1), PATIENCE)
+    assert got.rc == 1 and "--strict: what was sent is not what --rate asks for" in got.err, got
+    adds_up(json.loads(got.out))
+    return f"{figures['SENT_OPERATIONS']} of {figures['DUE_OPERATIONS']} sent"
+
+
+def what_limits_is_the_rate(port: int, test: str) -> str:
+    """And never a round trip with requests in flight, whose number nobody knows."""
+    got = lib.run([word for word in client(port, test, "--explain", rate=500, length=2) if word != "--json"], PATIENCE)
+    assert got.rc == 0 and "in flight at a time" not in got.err, got
+    assert "--rate asks it for 500 transactions a second" in got.err or "the generator limits: " in got.err, got.err
+    return [line for line in got.err.splitlines() if line.startswith("explain:")][0]
+
+
+def a_stream_sends_what_it_is_asked_for(port: int, test: str, rate: float, *args: str) -> str:
+    """Whenever it wakes up, it sends what is due by then: at the end all but what became due since the last time."""
+    command = [lib.netperf(), "-p", str(port), "-t", test, "-l", "2", "--json", "--rate", f"{rate / 1e6:g}m", *args]
+    got = lib.run(command, PATIENCE)
+    final = document_of(got)["final"]
+    asked = final["ASKED_RATE"] * 8 * final["LOCAL_SEND_SIZE"]
+    assert abs(asked / rate - 1) < 1e-6, (asked, rate)
+    luck = 5 * (final["ASKED_RATE"] / 2) ** 0.5 if "poisson" in args else 4
+    assert final["SENT_RATE"] <= final["ASKED_RATE"] * final["ELAPSED_TIME"] / 2 + luck, final
+    assert final["SENT_RATE"] >= 0.999 * final["ASKED_RATE"] - luck or "that --rate asks for were sent" in got.err, got
+    return f"{final['SENT_RATE']:.1f} of {final['ASKED_RATE']:.1f} messages a second"
+
+
+def each_way_has_its_rate(port: int) -> str:
+    """What arrives follows what is sent by at most what the buffers hold."""
+    got = lib.run([lib.netperf(), "-p", str(port), "-l", "3", "--json", "--both", "--rate", "8m,24m", "--", "-s", "64K",
+                   "-S", "64K"], PATIENCE)
+    final = document_of(got)["final"]
+    rates = [final[name] / 1e6 if final["THROUGHPUT_UNITS"] == "bits" else final[name]
+             for name in ("LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT")]
+    for rate, asked in zip(rates, (8, 24)):
+        assert rate <= 1.05 * asked and (rate >= 0.97 * asked or "that --rate asks for" in got.err), (rates, got.err)
+    only = lib.run([lib.netperf(), "-p", str(port), "-l", "2", "-t", "TCP_MAERTS", "-P", "0", "-v", "0", "--rate", "16m"], PATIENCE)
+    assert only.rc == 0 and float(only.out) < 1.05 * 16 and (float(only.out) > 15 or "received" in only.err), only
+    return f"{rates[0]:.2f} and {rates[1]:.2f} Mbit/s; {only.out.strip()} of 16"
+
+
+def a_stream_that_can_not_says_so(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--rate", "900gbit", "--strict"], PATIENCE)
+    assert got.rc == 1 and "that --rate asks for were sent" in got.err and "--strict" in got.err, got
+
+
+def a_generator_that_stands_still_is_told(port: int) -> str:
+    with lib.Started(client(port, "TCP_RR", "--strict")) as run:
+        assert run.measuring()
+        for _ in range(3):
+            time.sleep(0.5)
+            os.kill(run.pid, signal.SIGSTOP)
+            time.sleep(0.2)
+            os.kill(run.pid, signal.SIGCONT)
+        got = run.finish(PATIENCE)
+    assert got.rc == 1 and "netperf: TCP_RR: the generator limits: " in got.err, got
+    figures = adds_up(json.loads(got.out))
+    assert figures["MAX_LATENESS"] > 0.19e6, figures
+    return f"late by {figures['P99_LATENESS'] / 1e3:.0f} ms and more"
+
+
+# When datagrams left by lab0, by the kernel's clock: a line for each, with its ports, until standard input is closed.
+CAPTURE = """
+import select, socket, struct, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+s.bind(("lab0", 3))
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+print("ready", flush=True)
+seen = []
+while sys.stdin not in select.select([s, sys.stdin], [], [])[0]:
+    packet, rest, _, sender = s.recvmsg(200, 100)
+    ours = sender[1] == 0x800 and sender[2] == socket.PACKET_OUTGOING and packet[9] == socket.IPPROTO_UDP
+    if ours and packet[24:26] != bytes((0, 8)):  # an empty one marks the end
+        seconds, ns = struct.unpack("@qq", rest[0][2])
+        seen.append(f"{packet[20:24].hex()} {seconds}.{ns:09}")
+print(*seen, sep=chr(10))
+"""
+
+
+def a_capture_agrees(lab: lib.Lab, port: int, arrivals: str) -> str:
+    """What left, and when, by the kernel's clock: no later than this end says it was late, but for a while that it
+    was held between its clock and the wire."""
+    rate, held = 500, 0.3
+    with subprocess.Popen([*lab.client, sys.executable, "-c", CAPTURE], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as capture:
+        assert capture.stdout is not None and capture.stdout.readline() == "ready\n"
+        got = lib.run([*lab.client, *client(port, "UDP_RR", "--arrivals", arrivals, rate=rate, length=2, host=LINKED)],
+                      PATIENCE)
+        seen = [line.split() for line in capture.communicate(timeout=PATIENCE)[0].splitlines()]
+    figures, data = adds_up(document_of(got)), Counter(ports for ports, _ in seen).most_common(1)[0][0]
+    sent = [float(at) for ports, at in seen if ports == data]
+    assert len(sent) == figures["SENT_OPERATIONS"], (len(sent), figures)
+    gaps = sorted(later - one for one, later in zip(sent, sent[1:]))
+    if arrivals == "constant":
+        off = [at - i / rate for i, at in enumerate(sent)]
+        late = max(off) - min(off)
+        assert late <= figures["MAX_LATENESS"] / 1e6 + held, (late, figures)
+        return f"late by {1e6 * late:.0f} us at most, {figures['MAX_LATENESS']:.0f} by its own account"
+    # Of an exponential distribution a share of 1/e is above the mean: by five times the error of that, and of what came
+    # late none is, and all that was held with it.
+    above = sum(gap > 1 / rate for gap in gaps) / len(gaps)
+    slack = 5 * (0.368 * 0.632 / len(gaps)) ** 0.5 + figures["LATE_OPERATIONS"] / len(gaps)
+    assert abs(above - 0.368) < slack, (above, figures)
+    return f"{100 * above:.1f} % of the gaps are above the mean, p {figures['ARRIVALS_P_VALUE']:.2g}"
+
+
+def dropped(lab: lib.Lab) -> int:
+    return int(lib.must([*lab.server, "nft", "list counter inet lab lost"]).split("packets ")[1].split()[0])
+
+
+def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, seconds: float, rate: int = RATE) -> str:
+    """By a counter of what was dropped, of which each flow has its part."""
+    with lib.Started([*lab.client, *client(port, "UDP_RR", "--flows", str(flows), rate=rate, host=LINKED)]) as run:
+        assert run.measuring()
+        time.sleep(0.5)
+        lib.must([*lab.server, "nft", "; ".join((
+            "add table inet lab", "add counter inet lab lost",
+            "add chain inet lab pre { type filter hook prerouting priority -300; }",
+            "add rule inet lab pre iifname lab0 udp length > 8 counter name lost drop"))])
+        time.sleep(seconds)
+        lib.wait_for(lambda: dropped(lab) > seconds * rate / 2, 2)  # a busy machine sends them later
+        lib.must([*lab.server, "nft", "flush chain inet lab pre"])
+        lost = dropped(lab)
+        lib.must([*lab.server, "nft", "delete table inet lab"])
+        got = run.finish(PATIENCE)
+    figures = adds_up(document_of(got))
+    assert lost > seconds * rate / 2 and figures["UNANSWERED_OPERATIONS"] >= lost, (lost, figures)
+    truth, slack = 1e3 * lost / rate, 1e3 * 2 * flows / rate
+    more = 1e3 * (figures["UNANSWERED_OPERATIONS"] - lost) / rate  # for which a busy machine had no room
+    assert truth - slack - figures["MAX_LATENESS"] / 1e3 <= figures["OUTAGE"] <= truth + slack + more, (truth, figures)
+    assert 0 < figures["OUTAGE_BEGIN"] < LENGTH, figures
+    return f"{figures['OUTAGE']:.1f} ms, {truth:.1f} by what was lost"
+
+
+def an_outage_of_a_stream(lab: lib.Lab, port: int) -> str:
+    """10,000 datagrams a second: 137 ms, by the numbers and times that they bear."""
+    with lib.Started([*lab.client, *client(port, "UDP_STREAM", "--", "-m", "125", rate="10M", host=LINKED)]) as run:
+        assert run.measuring()
+        time.sleep(0.5)
+        lab.drop(lab.server, "udp length > 8")
+        time.sleep(0.137)
+        lib.must([*lab.server, "nft", "delete table inet lab"])
+        got = run.finish(PATIENCE)
+    document = document_of(got)
+    figures, far = document["final"], document["iterations"][0]["far"]
+    longest = 1e3 * far["udp.loss_burst_longest"] / 10000
+    # A busy machine sends later than asked, and then what was due at once.
+    assert figures["OUTAGE"] > 100 and abs(figures["OUTAGE"] / longest - 1) < 0.25, (longest, figures["OUTAGE"])
+    assert 0 < figures["OUTAGE_BEGIN"] < LENGTH, figures
+    return f"{figures['OUTAGE']:.1f} ms, {longest:.1f} by the longest burst"
+
+
+def knee_of(lab: lib.Lab, port: int, *args: str) -> "Tuple[Any, float]":
+    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-l", "1", "--json", "--rate", "auto", *args],
+                  3 * PATIENCE)
+    document = document_of(got)
+    curve = document["curve"]
+    fine = [step["rate"] for step in curve["steps"] if step["too_much"] is None]
+    much = [step["rate"] for step in curve["steps"] if step["too_much"] is not None]
+    assert curve["knee"] == max(fine) < min(much) <= 1.06 * max(fine), curve
+    assert len(document["iterations"]) == 1 and f"the knee is at {curve['knee'] / 1e6:.2f} Mbit/s" in got.err, got
+    return document, curve["knee"]
+
+
+def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
+    """Of 20 Mbit/s, datagrams of 1400 bytes have 1400 in 1466 bytes of Ethernet. A busy machine may end it before, and
+    what the send buffer still holds at the end is beyond it, as is a late wake-up of 30 ms."""
+    most = 20e6 * 1400 / 1466
+    for _ in range(5):
+        document, knee = knee_of(lab, port, "-t", "UDP_STREAM", "--", "-m", "1400", "-s", "16K")
+        assert knee <= 1.05 * most, (knee, most)
+        assert abs(document["final"]["THROUGHPUT"] * 1e6 / knee - 1) < 0.03, document["final"]
+        if knee >= 0.95 * most:
+            return f"{knee / 1e6:.2f} of {most / 1e6:.2f} Mbit/s"
+    raise AssertionError((knee, most, document["curve"]))
+
+
+def over_a_link(report: lib.Report) -> None:
+    with lib.Lab(f"open{os.getpid() % 10000}") as lab, lib.Daemon(lab.server) as daemon:
+        for arrivals in ("constant", "poisson"):
+            report.case(f"a capture agrees: {arrivals}", partial(a_capture_agrees, lab, daemon.port, arrivals))
+        for flows, seconds in ((1, 0.137), (3, 0.3)):
+            report.case(f"an outage of {seconds} s, {flows} flows",
+                        partial(an_outage_is_as_long_as_what_it_lost, lab, daemon.port, flows, seconds))
+        report.case("an outage of a stream", partial(an_outage_of_a_stream, lab, daemon.port))
+    with lib.Lab(f"knee{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
+        report.case("the knee is the rate of the link", partial(the_knee_is_the_rate_of_the_link, lab, daemon.port))
+
+
+def the_real_netserver() -> str:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
+        said = a_frozen_server_is_in_the_latencies(daemon, "TCP_RR")
+        got = lib.run(client(daemon.port, "UDP_RR"), PATIENCE)
+        assert got.rc != 0 and "copies no ids" in got.err, got
+    return said
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
+        for words in ("TCP_RR --engine spin,epoll", "TCP_CC", "UDP_RR --engine spin,epoll"):
+            report.case(f"all that is due is counted: {words}",
+                        partial(all_that_is_due_is_counted, daemon.port, *words.split()))
+        for test in ("TCP_RR", "UDP_RR", "TCP_CRR"):
+            for args in ("--arrivals poisson", "--arrivals burst:8 --warm-up 0.5", "--threads 2"):
+                report.case(f"all that is due is counted: {test} {args}",
+                            partial(all_that_is_due_is_counted, daemon.port, test, *args.split()))
+        for test in ("TCP_RR", "UDP_RR"):
+            report.case(f"a frozen server is in the latencies: {test}",
+                        partial(a_frozen_server_is_in_the_latencies, daemon, test))
+            report.case(f"what is never answered is at the top: {test}",
+                        partial(what_is_never_answered_is_at_the_top, daemon, test))
+        report.case("a closed loop can't know", partial(a_closed_loop_can_not_know, daemon))
+        for test in ("TCP_RR", "UDP_RR"):
+            report.case(f"what limits is the rate: {test}", partial(what_limits_is_the_rate, daemon.port, test))
+        for test, rate, args in (("UDP_STREAM", 8e6, "--arrivals burst:4 -- -m 1000"), ("TCP_STREAM", 50e6, "--flows 3 --threads 2"),
+                                 ("UDP_STREAM", 20e6, "--engine batch -- -m 1000"), ("TCP_STREAM", 30e6, "--arrivals poisson")):
+            report.case(f"a stream sends what it is asked for: {test} {args}",
+                        partial(a_stream_sends_what_it_is_asked_for, daemon.port, test, rate, *args.split()))
+        report.case("each way has its rate", partial(each_way_has_its_rate, daemon.port))
+        report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
+        report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))
+        report.case("a generator that stands still is told", partial(a_generator_that_stands_still_is_told, daemon.port))
+    report.part("over a link", partial(over_a_link, report))
+    report.case("the real netserver", the_real_netserver)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

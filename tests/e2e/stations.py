@@ -1,0 +1,129 @@
+"""--stations: where the time of a transaction goes, by the stamps of both ends, which add up to the round trip."""
+
+import json
+import os
+from functools import partial
+from typing import Any, Dict, List
+
+import lib
+
+LINKED, PATIENCE = "10.77.0.2", 60
+
+REFUSED = (
+    ("-t TCP_STREAM --stations", ("--stations", "TCP_RR")),
+    ("-t TCP_CRR --stations", ("--stations", "TCP_RR")),
+    ("-t TCP_RR --stations=none", ("--stations", "none")),
+    ("-t TCP_RR --stations=0", ("--stations", "0")),
+    ("-t TCP_RR --stations --flows 2", ("--stations", "--flows")),
+    ("-t TCP_RR --stations --rate 100", ("--stations", "--rate")),
+    ("-t UDP_RR --stations --engine epoll", ("--stations", "sync")),
+    ("-t UDP_RR --stations -- -b 4", ("--stations", "-b")),
+)
+
+
+def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
+    return [lib.netperf(), "-H", host, "-p", str(port), "--json", *args]
+
+
+def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
+    """Of a document: all that was asked for came at both ends, but what the link lost, was matched, and adds up."""
+    assert got.rc == 0, got
+    document = json.loads(got.out)
+    found: Dict[str, Any] = document["iterations"][0]["stations"]
+    for end in ("near", "far"):
+        asked = found[end]["asked"]
+        assert asked > 0 and min(found[end].values()) >= asked - lost, found[end]
+    assert 0 < found["kept"] - lost <= found["matched"] <= found["kept"], (found["matched"], found["kept"])
+    whole = found["round_trip"]
+    assert sum(part["sum"] for part in found["stations"].values()) == whole["sum"], found
+    assert whole["count"] == found["matched"], whole
+    return found
+
+
+def median(part: "Dict[str, Any]") -> float:
+    """In us."""
+    half = part["count"] / 2
+    for ns, count in part["cells"]:
+        half -= count
+        if half <= 0:
+            break
+    return float(ns / 1e3)
+
+
+def all_are_matched(port: int, test: str, *args: str) -> str:
+    got = lib.run(client(port, "-t", test, "-l", "-20000", *args), PATIENCE)
+    found = stations_of(got)
+    every = found["every"]
+    assert found["near"]["asked"] == found["far"]["asked"] == 19999 // every, found["near"]
+    latency = json.loads(got.out)["iterations"][0]["latency"]
+    if every == 1:
+        assert median(found["round_trip"]) < 1.2 * median(latency) + 20, (median(found["round_trip"]), median(latency))
+    assert found["one_way"]["within_us"] < latency["max"] / 1e3, found["one_way"]
+    return f"{found['matched']} matched, offset within {found['one_way']['within_us']:.1f} us"
+
+
+def it_begins_behind_the_warm_up(port: int) -> None:
+    got = lib.run(client(port, "-t", "UDP_RR", "-l", "0.5", "--warm-up", "0.5", "--stations=10"), PATIENCE)
+    found = stations_of(got)
+    all_of_it = json.loads(got.out)["iterations"][0]["latency"]["count"]
+    assert abs(found["near"]["asked"] - all_of_it / 10) <= 2, (found["near"], all_of_it)
+
+
+def it_is_a_table(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-t", "TCP_RR", "-l", "0.5", "--stations"], PATIENCE)
+    assert got.rc == 0 and "matched" in got.err, got
+    assert all(f"\n{name} " in got.err for name in ("near_send", "wire", "far_work", "round trip")), got.err
+
+
+def the_real_netserver() -> None:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
+        got = lib.run(client(daemon.port, "-t", "TCP_RR", "-l", "1", "--stations"), PATIENCE)
+    assert got.rc != 0 and "--stations" in lib.error_line(got, "netperf", "TCP_RR"), got
+
+
+def what_waits_in_the_queue(lab: lib.Lab, port: int) -> str:
+    """Behind streams of this end, of which each has some packets in it: 20 Mbit/s."""
+    load = client(port, "-t", "TCP_STREAM", "-l", "4", "--flows", "8", host=LINKED)
+    with lib.Started([*lab.client, *load]) as stream:
+        stream.measuring(1)
+        got = lib.run([*lab.client, *client(port, "-t", "UDP_RR", "-l", "1.5", "--stations=1", host=LINKED)], PATIENCE)
+        stream.finish(PATIENCE)
+    parts = stations_of(got, 20)["stations"]
+    queued, wire = median(parts["near_queue"]), median(parts["wire"])
+    assert queued > 2000 and queued > 3 * wire and queued > 3 * median(parts["far_queue"]), (queued, wire)
+    return f"queue {queued:.0f} us, wire {wire:.0f} us"
+
+
+def what_is_far_away(lab: lib.Lab, port: int) -> str:
+    got = lib.run([*lab.client, *client(port, "-t", "TCP_RR", "-l", "3", "--stations=1", host=LINKED)], PATIENCE)
+    found = stations_of(got)
+    wire = found["stations"]["wire"]
+    assert wire["min"] >= 40e6, wire
+    rest = sum(median(part) for name, part in found["stations"].items() if name != "wire")
+    assert rest < 20000, rest
+    assert found["one_way"]["within_us"] >= 20000, found["one_way"]
+    return f"wire {median(wire):.0f} us, the rest {rest:.0f} us"
+
+
+def over_a_link(report: lib.Report) -> None:
+    for what, case, *options in (("what waits in the queue", what_waits_in_the_queue, "--rate", "20mbit"),
+                                 ("what is far away", what_is_far_away, "--delay", "20ms")):
+        with lib.Lab(f"stations{os.getpid() % 10000}", *options) as lab, lib.Daemon(lab.server) as daemon:
+            report.case(what, partial(case, lab, daemon.port))
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
+        for test, args in (("TCP_RR", "--stations=1"), ("UDP_RR", "--stations=1"), ("UDP_RR", "--stations -- -r 100,5000"),
+                           ("TCP_RR", "--stations=7 -- -r 300,40"), ("UDP_RR", "--stations=3 -H ::1")):
+            report.case(f"all are matched: {test} {args}", partial(all_are_matched, daemon.port, test, *args.split()))
+        report.case("it begins behind the warm-up", partial(it_begins_behind_the_warm_up, daemon.port))
+        report.case("it is a table", partial(it_is_a_table, daemon.port))
+    report.case("the real netserver", the_real_netserver)
+    report.part("over a link", partial(over_a_link, report))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

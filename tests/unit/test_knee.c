@@ -1,0 +1,81 @@
+#include <math.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "run/knee.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+
+/* A system that can do `capacity` a second, of which each step is asked. Returns the knee. */
+static double
+search(struct np_knee *k, const struct np_plan *p, double capacity)
+{
+	double next;
+
+	while ((next = np_knee_next(k, p)) > 0) {
+		k->step[k->steps++] =
+		    (struct np_knee_step){ .rate = next,
+					   .sent = next > capacity ? capacity / next : 1,
+					   .lost = (double)NAN };
+		np_knee_judge(k);
+	}
+	return k->good;
+}
+
+TEST(the_knee_is_found_to_five_percent)
+{
+	static const double capacities[] = { 100, 137, 9999, 123456, 9e6 };
+	struct np_plan p;
+
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 10);
+	for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+		struct np_knee k = { .times = 10 };
+		double knee = search(&k, &p, capacities[i]);
+
+		assert_true(knee <= capacities[i] && knee * 1.06 >= capacities[i]);
+		assert_true(k.steps < 18);
+	}
+}
+
+TEST(a_rate_ends_at_its_bounds)
+{
+	struct np_knee k = { .times = 10 }, none = { .times = 10 };
+	struct np_plan p;
+
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 10);
+	assert_true(search(&k, &p, 1e12) >= 1e7);
+	assert_true(k.much <= 0);
+	assert_true(search(&none, &p, 1) <= 0);
+	assert_int_equal(none.steps, 1);
+	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
+	k = (struct np_knee){ .times = 10 };
+	assert_true(search(&k, &p, 94e6) > 89e6);
+}
+
+/* The lowest rate whose P99 is known sets the limit of the others. */
+TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
+{
+	struct np_knee k = { .times = 10 };
+	struct np_knee_step *s = k.step;
+
+	s[0] = (struct np_knee_step){ .rate = 100, .sent = 1, .timed = true, .ns = { 1, 900 } };
+	s[1] = (struct np_knee_step){
+		.rate = 400, .sent = 1, .timed = true, .ns = { 1, 100 }, .high = { 1, 120 }
+	};
+	s[2] = s[1];
+	s[2].ns[1] = 1001;
+	s[3] = s[1];
+	s[3].lost = 0.002;
+	s[4] = s[1];
+	s[4].sent = 0.998;
+	for (k.steps = 1; k.steps <= 5; k.steps++) {
+		np_knee_judge(&k);
+	}
+	assert_null(s[0].much);
+	assert_null(s[1].much);
+	assert_string_equal(s[2].much, "P99 is too long");
+	assert_non_null(strstr(s[3].much, "lost"));
+	assert_non_null(strstr(s[4].much, "less was sent"));
+}
+
+TEST_MAIN()

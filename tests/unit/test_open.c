@@ -1,0 +1,388 @@
+/*
+ * bench/open.h: an open loop, driven by each engine that can over the loopback interface. All that
+ * was due is in the histogram, whatever became of it.
+ */
+#include "bench/open.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/engine/engine.h"
+#include "bench/run.h"
+#include "bench/tally.h"
+#include "run/drive.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { RATE = 2000, LENGTH_MS = 250, FROZEN_MS = 100, ROOM = 200000, TRIES = 10 };
+
+static const struct np_engine *engine;
+static uint32_t arrivals;
+
+static void
+make_open(struct np_plan *p)
+{
+	p->rate = RATE;
+	p->arrivals = arrivals;
+	p->near.place.engine = engine;
+	p->ids = true;
+	p->length = 1;
+}
+
+/* What came of a client whose threads are done; the caller's to free. */
+static void
+take(struct end *client, struct np_tally *t)
+{
+	struct np_err err = { .code = NP_OK };
+	const struct np_open_counts *n = &t->open.count;
+
+	assert_int_equal(np_tally_take(&client->run, t, &err), NP_OK);
+	assert_int_equal(t->open.rate, RATE);
+	assert_int_equal(np_hist_count(t->hist), n->due);
+	assert_int_equal(np_hist_count(t->open.sent), n->due);
+	assert_int_equal(np_hist_count(t->open.lateness), n->begun);
+	assert_int_equal(t->hist->cell[NP_HIST_CELLS - 1], n->due - t->open.answered);
+	assert_true(n->begun <= n->due && n->late <= n->begun);
+}
+
+/* False: nothing was answered, as the far end had no processor for that long. */
+static bool
+both_ends(const char *bench)
+{
+	struct ends e = { .client.rc = -1, .server.rc = -1 };
+	const struct np_worker *w;
+	struct np_tally t;
+	double due;
+	bool any;
+
+	ends_open(&e, np_bench_find(bench), AF_INET, 1, make_open);
+	ends_run(&e, LENGTH_MS * NP_MSEC);
+	take(&e.client, &t);
+	w = e.client.run.worker;
+	due = (double)(w->ended_ns - w->began_ns) * RATE / 1e9;
+	if (arrivals != NP_ARRIVE_POISSON) {
+		assert_true((double)t.open.count.due >= due - 1 &&
+			    (double)t.open.count.due <= due + arrivals + 1);
+	}
+	assert_true(t.open.answered <= t.open.count.due);
+	any = t.open.answered > 0;
+	np_tally_free(&t);
+	ends_free(&e);
+	return any;
+}
+
+static void
+is_answered(const char *bench)
+{
+	int left = TRIES;
+
+	while (!both_ends(bench)) {
+		assert_true(--left > 0);
+	}
+}
+
+TEST(all_that_is_due_is_in_the_histogram)
+{
+	static const struct np_engine *const engines[] = { NULL, &np_engine_epoll,
+							   &np_engine_spin };
+	static const uint32_t hows[] = { NP_ARRIVE_EVENLY, NP_ARRIVE_POISSON, 8 };
+
+	for (size_t i = 0; i < LEN(engines); i++) {
+		for (size_t k = 0; k < LEN(hows); k++) {
+			engine = engines[i];
+			arrivals = hows[k];
+			is_answered("TCP_RR");
+			is_answered("UDP_RR");
+			if (engine != &np_engine_spin) {
+				is_answered("TCP_CRR");
+			}
+		}
+	}
+}
+
+static void
+make_too_much(struct np_plan *p)
+{
+	make_open(p);
+	p->request = p->response = 1 << 17;
+	p->near.sock.sndbuf = p->near.sock.rcvbuf = 1 << 14;
+	p->far.sock.sndbuf = p->far.sock.rcvbuf = 1 << 14;
+}
+
+/* Neither end waits for the other for ever where each has more to send than there is room for. */
+TEST(requests_that_find_no_room_are_put_aside)
+{
+	static const struct np_engine *const engines[] = { &np_engine_epoll, &np_engine_spin };
+
+	for (size_t i = 0; i < LEN(engines); i++) {
+		struct ends e = { .client.rc = -1, .server.rc = -1 };
+		struct np_tally t;
+
+		engine = engines[i];
+		arrivals = 100;
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 1, make_too_much);
+		ends_run(&e, LENGTH_MS * NP_MSEC);
+		take(&e.client, &t);
+		assert_true(t.open.count.begun > 2); /* or the second one waits for ever */
+		assert_int_equal(t.count.received, t.open.answered * (1 << 17));
+		np_tally_free(&t);
+		ends_free(&e);
+	}
+}
+
+/* ---- A far end that is a socket of the test's own ---- */
+
+struct far {
+	int fd;
+	bool loses;         /* what came meanwhile */
+	uint64_t frozen_ns; /* how long it really stood still */
+	uint64_t done_ns;   /* when it sent the last answer */
+	uint64_t lost;
+};
+
+/* Neither end was without a processor for long: there was room and time for all that was due. */
+static bool
+was_calm(const struct far *far, const struct np_tally *t)
+{
+	return t->open.count.due <= LENGTH_MS * RATE / 1000 * 6 / 5 &&
+	       far->frozen_ns < FROZEN_MS * NP_MSEC / 2 * 3 &&
+	       far->done_ns < t->ended_ns + NP_OPEN_GRACE_MS * NP_MSEC / 2;
+}
+
+/* As often as it takes, by a trial that says whether it was calm. */
+static void
+try_calmly(bool (*trial)(void))
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (trial()) {
+			return;
+		}
+	}
+	print_message("SKIP: this machine is too busy\n");
+	skip();
+}
+
+static void
+aim_at(struct end *client, struct far *far)
+{
+	struct np_addr at;
+
+	engine = &np_engine_epoll;
+	arrivals = NP_ARRIVE_EVENLY;
+	far->fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	client_params(&client->plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	make_open(&client->plan);
+	client->plan.timeout_ms = LONG_MS;
+	/* Room for all of a test, however long this thread or that one gets no processor. */
+	client->plan.near.sock.rcvbuf = ROOM;
+	assert_int_equal(setsockopt(far->fd, SOL_SOCKET, SO_RCVBUF, &(int){ ROOM }, sizeof(int)),
+			 0);
+	end_open(client);
+	end_aim(client, &at);
+	client->drive.length_ns = LENGTH_MS * NP_MSEC;
+}
+
+/* Answers nothing at first, and then all that waits and what comes. */
+static void *
+thaw(void *arg)
+{
+	struct far *far = arg;
+	uint64_t begin;
+
+	assert_true(wait_readable(far->fd));
+	begin = np_now();
+	usleep(FROZEN_MS * 1000);
+	far->frozen_ns = np_now() - begin;
+	while (far->loses && recv(far->fd, &begin, sizeof(begin), MSG_DONTWAIT) > 0) {
+		far->lost++;
+	}
+	while (wait_readable(far->fd)) {
+		struct np_addr from = { .len = sizeof(from.sa) };
+		char bytes[256];
+		ssize_t n = recvfrom(far->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
+				     &from.len);
+
+		if (n <= 0) {
+			break;
+		}
+		sendto(far->fd, bytes, (size_t)n, 0, (const struct sockaddr *)&from.sa, from.len);
+		far->done_ns = np_now();
+	}
+	return NULL;
+}
+
+/*
+ * Of what was due while it stood still a half waited for half of that at least: 2 in 5 of the whole
+ * test, however busy the machine is. Nothing was lost by that.
+ */
+static void
+judge_frozen(const struct far *far, const struct np_tally *t)
+{
+	uint64_t waited = 0;
+
+	for (unsigned c = np_hist_cell(far->frozen_ns / 2); c < NP_HIST_CELLS; c++) {
+		waited += t->hist->cell[c];
+	}
+	assert_true(waited + 2 >= far->frozen_ns / 2 * RATE / NP_SEC);
+	assert_int_equal(t->open.answered, t->open.count.due);
+	assert_true(t->open.outage.ns < far->frozen_ns / 2);
+}
+
+/* By the clock of the far end it may be shorter than by what was due, where this end was late. */
+static void
+judge_outage(const struct far *far, const struct np_tally *t)
+{
+	const uint64_t each = NP_SEC / RATE, late = np_hist_percentile(t->open.lateness, 1);
+
+	assert_int_equal(t->open.answered, t->open.count.due - far->lost);
+	assert_true(t->open.outage.ns <= (far->lost + 1) * each);
+	assert_true(t->open.outage.ns + 2 * each + late >= far->lost * each);
+	assert_true(t->open.outage.at_ns < 2 * each + late);
+}
+
+static bool
+thaws(bool loses, void (*judge)(const struct far *far, const struct np_tally *t))
+{
+	struct end client = { .rc = -1 };
+	struct far far = { .loses = loses };
+	struct np_tally t;
+	pthread_t thread;
+	bool calm;
+
+	aim_at(&client, &far);
+	assert_int_equal(pthread_create(&thread, NULL, thaw, &far), 0);
+	end_start(&client);
+	end_join(&client);
+	shutdown(far.fd, SHUT_RD);
+	pthread_join(thread, NULL);
+	take(&client, &t);
+	calm = was_calm(&far, &t);
+	if (calm) {
+		judge(&far, &t);
+	}
+	close(far.fd);
+	np_tally_free(&t);
+	end_free(&client);
+	return calm;
+}
+
+static bool
+try_frozen(void)
+{
+	return thaws(false, judge_frozen);
+}
+
+static bool
+try_outage(void)
+{
+	return thaws(true, judge_outage);
+}
+
+TEST(requests_that_a_frozen_far_end_makes_wait_are_all_counted)
+{
+	try_calmly(try_frozen);
+}
+
+TEST(an_outage_is_as_long_as_what_it_lost)
+{
+	try_calmly(try_outage);
+}
+
+TEST(what_nobody_answers_is_at_the_top)
+{
+	struct end client = { .rc = -1 };
+	struct far far;
+	struct np_tally t;
+
+	aim_at(&client, &far);
+	client.plan.timeout_ms = 50; /* what was due in the last of it is not given up */
+	client.run.worker->patience_ns = 50 * NP_MSEC;
+	end_start(&client);
+	end_join(&client);
+	take(&client, &t);
+	assert_int_equal(t.open.answered, 0);
+	assert_true(t.count.lost > 0 && t.count.lost <= t.open.count.begun);
+	assert_int_equal(np_hist_percentile(t.hist, 0.01), NP_HIST_NEVER);
+	close(far.fd);
+	np_tally_free(&t);
+	end_free(&client);
+}
+
+/* ---- What can't be had, and verdicts ---- */
+
+TEST(only_requests_have_a_rate)
+{
+	struct np_plan p;
+
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 10);
+	p.rate = RATE;
+	assert_null(np_plan_no_rate(&p));
+	assert_ptr_equal(np_engine_of(&p), &np_engine_epoll);
+	assert_null(np_engine_why_not(&np_engine_epoll, &p));
+	assert_null(np_engine_why_not(&np_engine_spin, &p));
+	assert_non_null(np_engine_why_not(&np_engine_sync, &p));
+	assert_non_null(np_engine_why_not(&np_engine_batch, &p));
+	p.burst = 1;
+	assert_non_null(np_plan_no_rate(&p));
+	p.burst = 0;
+	p.length = -10;
+	assert_non_null(np_plan_no_rate(&p));
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 10);
+	assert_null(np_plan_no_rate(&p));
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 10);
+	assert_null(np_plan_no_rate(&p));
+	client_params(&p, np_bench_find("TCP_MAERTS"), AF_INET, 10);
+	p.far.call.offered = RATE;
+	assert_null(np_plan_no_rate(&p));
+	p.arrivals = NP_ARRIVE_POISSON; /* of which the far end is not told */
+	assert_non_null(np_plan_no_rate(&p));
+	client_params(&p, np_bench_find("TCP_SENDFILE"), AF_INET, 10);
+	assert_non_null(np_plan_no_rate(&p));
+	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 10);
+	p.rate = RATE;
+	assert_null(np_plan_no_rate(&p));
+	assert_null(np_engine_why_not(&np_engine_epoll, &p));
+	assert_non_null(np_engine_why_not(&np_engine_spin, &p));
+	p.retry_connect = true;
+	assert_non_null(np_plan_no_rate(&p));
+}
+
+TEST(a_generator_that_limits_is_told)
+{
+	struct np_open_result r = {
+		.rate = RATE, .count = { .due = 10000, .begun = 9991 }, .ran = 0.2, .waited = 0
+	};
+	struct np_hist *latency = np_hist_new();
+
+	r.lateness = np_hist_new();
+	for (int i = 0; i < 10000; i++) {
+		np_hist_record(latency, 100000);
+		np_hist_record(r.lateness, i < 9900 ? 9000 : 50000);
+	}
+	np_open_judge(&r, latency);
+	assert_string_equal(r.limits, "");
+	r.count.begun = 9989;
+	np_open_judge(&r, latency);
+	assert_non_null(strstr(r.limits, "99.89 % of what was due was sent"));
+	assert_non_null(strstr(r.limits, "woken late, or stopped"));
+	r.count.begun = 10000;
+	r.waited = 0.3;
+	for (int i = 0; i < 200; i++) {
+		np_hist_record(r.lateness, 10100);
+	}
+	np_open_judge(&r, latency);
+	assert_non_null(strstr(r.limits, "late by 0.0101"));
+	assert_non_null(strstr(r.limits, "waited for a processor 30 % of the time"));
+	r.ran = 0.95;
+	np_open_judge(&r, latency);
+	assert_non_null(strstr(r.limits, "ran 95 % of the time"));
+	free(latency);
+	free(r.lateness);
+}
+
+TEST_MAIN(np_drive_prepare())
