@@ -172,8 +172,8 @@ respond(struct kept_end *e, struct np_conn *c, int client, uint32_t id)
 }
 
 /*
- * All of them have to be kept, by their numbers, and there is no room for that. The kernel begins to
- * stamp a while after it was asked to, so it is not known how many come without.
+ * All of them have to be kept, by their numbers, and there is no room for that. The kernel begins
+ * to stamp a while after it was asked to, so it is not known how many come without.
  */
 TEST(ids_that_a_client_chooses_take_no_more_room)
 {
