@@ -115,6 +115,14 @@ set_rules(const struct np_setting *set)
 	return ns_access_add(&a->rules, set->row->name[0] == 'a', set->arg, set->err);
 }
 
+static int
+set_proxies(const struct np_setting *set)
+{
+	struct ns_args *a = set->ctx;
+
+	return ns_access_add(&a->proxies, true, set->arg, set->err);
+}
+
 /* Sets a uint64_t. */
 static int
 set_bytes(const struct np_setting *set)
@@ -325,6 +333,12 @@ const struct np_option ns_options[] = {
 	{ ROW('\0', "data-ports", CUSTOM, "a-b",
 	      "use data ports of this range, for firewall rules (any)"),
 	  .set = set_data_ports, IN(LISTEN) },
+	{ ROW('\0', "one-port", FLAG, NULL,
+	      "have TCP and UDP data at the port of control connections, for firewalls and NAT"),
+	  TO(one_port), IN(LISTEN) },
+	{ ROW('\0', "proxy-protocol", CUSTOM, "cidr,...",
+	      "take whose a connection is from proxies at these addresses (PROXY protocol v2)"),
+	  .set = set_proxies, IN(LISTEN) },
 	{ ROW('\0', "want-echo", FLAG, NULL,
 	      "send datagrams only to clients that echo a token; stock netperf does not"),
 	  TO(limits.each.want_echo), IN(WHO) },
@@ -380,6 +394,11 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 		return err->code;
 	}
 	a->limits.each.spin = (uint32_t)a->limits.all[NP_G_SPIN];
+	if (a->one_port && a->no_fork) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--one-port: together with -f, by which one client is served at a "
+			       "time (leave one out)");
+	}
 	if (a->key.count > 0 && a->passphrase[0] != '\0') {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--key-file: together with -Z or --passphrase-file (choose one)");

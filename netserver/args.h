@@ -28,10 +28,11 @@ struct ns_args {
 	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
 
 	struct ns_limits limits;
-	bool exclusive, nat;
+	bool exclusive, nat, one_port;
 	int32_t line; /* seconds that a client waits for its turn */
 
-	struct ns_access rules; /* --allow, --deny */
+	struct ns_access rules;   /* --allow, --deny */
+	struct ns_access proxies; /* --proxy-protocol */
 	const char *access_file, *user, *metrics_file;
 	bool no_sandbox;
 	bool allow_raw;

@@ -24,8 +24,10 @@ struct ns_caller {
 	char text[NP_ADDR_TEXT];
 	uint64_t deadline_ns;
 	struct ns_admit admit;
-	bool denied;      /* by address: to be told so when it has spoken */
-	uint64_t held_ns; /* when its secret may be looked at; 0: nothing is held back */
+	bool proxied;      /* its proxy has yet to say whose it is */
+	bool denied;       /* by address: to be told so when it has spoken */
+	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */
+	uint64_t held_ns;  /* when its secret may be looked at; 0: nothing is held back */
 	struct ns_place place;
 	bool queued;          /* it has asked for a session, and waits for its turn */
 	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */

@@ -15,6 +15,7 @@
 #include "net/sock.h"
 #include "netserver/front.h"
 #include "netserver/launch.h"
+#include "netserver/one_port.h"
 #include "netserver/passed.h"
 #include "netserver/sessions.h"
 #include "netserver/status.h"
@@ -25,13 +26,20 @@ enum {
 	EVENTS = 256, /* taken from the kernel at once */
 	OTHER_FDS = 64,
 	MANY_EVENTS = 32,
+	FAR_MS = 20,    /* from here on milliseconds do */
+	BUSY = 8,       /* turns until signals are let in, if there is always something */
 	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
 	ENOUGH_FDS = 1024, /* whatever is open already */
 	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
 };
 
 /* What epoll hands back for a descriptor that is no caller's or session's: below any pointer. */
-enum { TAG_LISTENER = 1, TAG_STATUS = TAG_LISTENER + NS_LISTENERS, TAGS };
+enum {
+	TAG_LISTENER = 1,
+	TAG_DATAGRAMS = TAG_LISTENER + NS_LISTENERS,
+	TAG_STATUS = TAG_DATAGRAMS + NS_LISTENERS,
+	TAGS
+};
 
 static void
 add_listeners(struct ns_daemon *d, const struct np_addrs *addrs, struct np_err *first)
@@ -91,6 +99,9 @@ close_listeners(struct ns_daemon *d)
 {
 	while (d->listener_count > 0) {
 		close(d->listeners[--d->listener_count]);
+		if (d->datagrams[d->listener_count] > 0) {
+			close(d->datagrams[d->listener_count]);
+		}
 	}
 	if (d->status_fd > 0) {
 		ns_passed_close(d->status_fd); /* with those that nobody has answered yet */
@@ -267,6 +278,13 @@ begin(struct ns_daemon *d, struct np_err *err)
 	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
+	d->limits.each.one_port = d->one_port;
+	for (size_t i = 0; i < d->listener_count && d->one_port; i++) {
+		if (ns_datagrams_open(d, i) &&
+		    watch(d, d->datagrams[i], TAG_DATAGRAMS + i, EPOLLIN, EPOLL_CTL_ADD) != 0) {
+			return np_fail(err, NP_ESYS, errno, "wait for datagrams");
+		}
+	}
 	ns_launch_prepare(d);
 	return NP_OK;
 }
@@ -287,6 +305,8 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 		struct ns_view view = view_of(d);
 
 		ns_status_answer(d->status_fd, d->owner, &view);
+	} else if (ev->data.u64 >= TAG_DATAGRAMS) {
+		ns_datagrams_hear(d, d->datagrams[ev->data.u64 - TAG_DATAGRAMS]);
 	} else {
 		ns_front_accept(d, d->listeners[ev->data.u64 - TAG_LISTENER]);
 	}
@@ -294,16 +314,18 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 
 /*
  * Once what came is dealt with, or some of it. Returns when there is something to do though nothing
- * comes.
+ * comes. Children that end interrupt it.
  */
 static uint64_t
-tick(struct ns_daemon *d, bool has_more)
+tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
 	uint64_t now = np_now(), front, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
 
 	ns_front_bury(d);
-	ns_sessions_reap(d);
+	if (was_interrupted) {
+		ns_sessions_reap(d);
+	}
 	reload(d);
 	front = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
@@ -319,34 +341,54 @@ tick(struct ns_daemon *d, bool has_more)
 	return metrics < front ? metrics : front;
 }
 
+/*
+ * Until something comes, a signal does (-1), or it is `next`: epoll_pwait(2), which knows no less
+ * than milliseconds, and ppoll(2) for what is due sooner.
+ */
+static int
+await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
+{
+	struct pollfd p = { .fd = d->epoll, .events = POLLIN };
+	uint64_t now = np_now();
+	struct timespec left;
+	int n;
+
+	if (next > now && next - now > FAR_MS * NP_MSEC) {
+		uint64_t ms = (next - now) / NP_MSEC;
+
+		return epoll_pwait(d->epoll, events, EVENTS,
+				   next == NP_NEVER ? -1 : (int)(ms < INT_MAX ? ms : INT_MAX),
+				   d->signals.let_in);
+	}
+	n = ppoll(&p, 1, np_left(next, &left), d->signals.let_in);
+	return n > 0 ? epoll_wait(d->epoll, events, EVENTS, 0) : n;
+}
+
 int
 ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 {
 	struct epoll_event events[EVENTS];
 	static const struct timespec none;
-	struct pollfd p = { .events = POLLIN };
+	bool was_interrupted = true;
+	unsigned busy = 0;
 	int rc = begin(d, err), n = 0;
 
-	p.fd = d->epoll;
 	while (rc == NP_OK && np_signalled(&d->signals) == 0) {
-		uint64_t next = tick(d, n > MANY_EVENTS);
-		struct timespec left;
+		uint64_t next = tick(d, n > MANY_EVENTS, was_interrupted);
 
-		n = 0;
 		if (np_signalled(&d->signals) != 0) {
 			break; /* it came to a session that was served in this process */
 		}
-		/* In nanoseconds, which epoll_pwait(2) does not know. */
-		if (ppoll(&p, 1, np_left(next, &left), d->signals.let_in) > 0) {
-			n = epoll_wait(d->epoll, events, EVENTS, 0);
-		}
+		n = await(d, events, next);
+		was_interrupted = n < 0;
 		for (int i = 0; i < n; i++) {
 			handle(d, &events[i]);
 		}
-		if (n > 0) {
+		if (n > 0 && ++busy % BUSY == 0) {
 			/* A wait that finds something at once lets no signal in, and under a flood
 			 * each one does. */
-			ppoll(NULL, 0, &none, d->signals.let_in);
+			was_interrupted =
+			    ppoll(NULL, 0, &none, d->signals.let_in) < 0 || was_interrupted;
 		}
 	}
 	if (d->ending != NULL) {

@@ -29,6 +29,7 @@ struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
 	char port[12];                  /* for status; empty: nobody asks */
+	bool one_port;                  /* data come to the same port */
 	bool no_fork;                   /* serve in this process, one client after another */
 	bool quiet;                     /* clients may not raise the log level */
 	bool sandbox;                   /* confine sessions */
@@ -44,6 +45,7 @@ struct ns_daemon {
 	bool nat;                /* their proof need not cover the addresses */
 	int fill_dir;            /* descriptor of where fill files may be had; 0: nowhere */
 	struct ns_limits limits;
+	struct ns_access proxies;   /* allow: who says whose a connection is (proxied.h) */
 	struct ns_access rules;     /* of the command line */
 	char access_file[PATH_MAX]; /* more of them, read again at SIGHUP; empty: none */
 	int metrics_dir;            /* descriptor; 0: no metrics are written */
@@ -58,13 +60,16 @@ struct ns_daemon {
 	/* How it stands. */
 	struct ns_access access; /* rules, and those of the file */
 	int listeners[NS_LISTENERS];
+	int datagrams[NS_LISTENERS]; /* of UDP at the same ports (one_port.h); 0: none */
 	size_t listener_count;
 	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
 	int epoll;
 	bool accept_paused, metrics_failed;
-	uint64_t accept_ns;      /* when to accept again, having run out of descriptors; 0: now */
-	struct ns_bucket scarce; /* of lines about what is scarce */
-	struct ns_lines lines;   /* in the log, of what strangers make the daemon say */
+	uint64_t accept_ns; /* when to accept again, having run out of descriptors; 0: now */
+	struct ns_late late;
+	struct ns_bucket unknown;      /* of answers to datagrams of no test here */
+	struct ns_bucket scarce;       /* of lines about what is scarce */
+	struct ns_lines lines;         /* in the log, of what strangers make the daemon say */
 	struct ns_lines session_lines; /* of all sessions */
 	uint64_t metrics_ns;
 	int reloads_done;

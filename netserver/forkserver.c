@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "netserver/passed.h"
 
 /* It waits for nobody: an answer takes as long as a fork, on a busy machine, too. */
@@ -58,27 +59,14 @@ ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct np_e
 	return NP_OK;
 }
 
-static bool
-give_order(const struct ns_forkserver *f, struct ns_order *order, const int fds[NS_ORDER_FDS])
-{
-	struct ns_order_message o;
-
-	ns_order_message(&o, order);
-	memset(&o.passed, 0, sizeof(o.passed));
-	o.passed.head.cmsg_level = SOL_SOCKET;
-	o.passed.head.cmsg_type = SCM_RIGHTS;
-	o.passed.head.cmsg_len = CMSG_LEN(NS_ORDER_FDS * sizeof(int));
-	memcpy(CMSG_DATA(&o.passed.head), fds, NS_ORDER_FDS * sizeof(int));
-	return sendmsg(f->fd, &o.m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*order);
-}
-
 int
-ns_forkserver_fork(struct ns_forkserver *f, struct ns_order *order, const int fds[NS_ORDER_FDS],
-		   pid_t *pid, struct np_err *err)
+ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
+		   const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err)
 {
 	struct ns_fork_answer a;
 
-	if (!give_order(f, order, fds) || !hear(f, &a)) {
+	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) ||
+	    !hear(f, &a)) {
 		ns_forkserver_end(f);
 		return np_fail(err, NP_ESYS, errno,
 			       "no process for a session: that which forks them does not answer");

@@ -9,9 +9,7 @@
 #define NETSERVER_FORKSERVER_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
 #include "net/addr.h"
@@ -50,26 +48,6 @@ struct ns_fork_answer {
 	char why[200]; /* it could not start */
 };
 
-/* An order and its descriptors, for sendmsg(2) and recvmsg(2). */
-struct ns_order_message {
-	struct msghdr m;
-	struct iovec part;
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(NS_ORDER_FDS * sizeof(int))];
-	} passed;
-};
-
-static inline void
-ns_order_message(struct ns_order_message *o, struct ns_order *order)
-{
-	*o = (struct ns_order_message){ .part = { .iov_base = order, .iov_len = sizeof(*order) } };
-	o->m.msg_iov = &o->part;
-	o->m.msg_iovlen = 1;
-	o->m.msg_control = &o->passed;
-	o->m.msg_controllen = sizeof(o->passed);
-}
-
 /* ---- In the daemon ---- */
 
 /* Start one. NP_ESYS when there is none to be had, or it can't be confined. */
@@ -79,8 +57,8 @@ int ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct 
  * Have it fork a session, which gets copies of the order and the descriptors. NP_ESYS when there is
  * no process for it; where the fork server itself is at fault, that has been ended.
  */
-int ns_forkserver_fork(struct ns_forkserver *f, struct ns_order *order, const int fds[NS_ORDER_FDS],
-		       pid_t *pid, struct np_err *err);
+int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
+		       const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err);
 
 /* It is dead, and reaped: f is as before the start. */
 void ns_forkserver_forget(struct ns_forkserver *f);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "netserver/filter.h"
 #include "netserver/session.h"
 
@@ -16,19 +17,12 @@
 static bool
 take_order(int fd, struct ns_order *order, int fds[NS_ORDER_FDS])
 {
-	struct ns_order_message o;
 	ssize_t n;
 
-	ns_order_message(&o, order);
 	do {
-		n = recvmsg(fd, &o.m, MSG_CMSG_CLOEXEC);
+		n = np_fds_receive(fd, order, sizeof(*order), fds, NS_ORDER_FDS, 0);
 	} while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(*order) ||
-	    o.m.msg_controllen < CMSG_LEN(NS_ORDER_FDS * sizeof(int))) {
-		return false;
-	}
-	memcpy(fds, CMSG_DATA(&o.passed.head), NS_ORDER_FDS * sizeof(int));
-	return true;
+	return n == (ssize_t)sizeof(*order) && fds[NS_ORDER_FDS - 1] >= 0;
 }
 
 /* fork(2), but of a child of the parent's; libc has no use for the seal. */

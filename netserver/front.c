@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "net/sock.h"
+#include "netserver/one_port.h"
+#include "netserver/proxied.h"
 #include "netserver/session.h"
 #include "netserver/sessions.h"
 
@@ -131,6 +133,22 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 	return false;
 }
 
+static bool
+is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
+{
+	return d->proxies.allows > 0 && ns_access_lets(&d->proxies, peer);
+}
+
+static void
+note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *peer)
+{
+	c->peer = *peer;
+	np_addr_unmap(&c->peer);
+	np_addr_text(&c->peer, c->text);
+	c->place = ns_place_of(&c->peer, d->rates.seed);
+	c->denied = !ns_access_lets(&d->access, &c->peer);
+}
+
 /*
  * The address is accept(2)'s: a client that has reset the connection already has no other, and must
  * not pass for one that no rule is about.
@@ -148,13 +166,11 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 		return;
 	}
 	c->kind = NS_CALLER;
-	c->peer = *peer;
-	np_addr_unmap(&c->peer);
-	np_addr_text(&c->peer, c->text);
-	c->place = ns_place_of(&c->peer, d->rates.seed);
-	c->denied = !ns_access_lets(&d->access, &c->peer);
+	c->proxied = is_proxy(d, peer);
+	note_peer(d, c, peer);
 	c->deadline_ns = now_ns + NS_HELLO_S * NP_SEC;
 	c->admit = ns_admission_of(d, fd);
+	c->quiet_ns = d->one_port && !c->proxied ? ns_quiet_until(d, &c->peer, now_ns) : 0;
 	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
 		close(fd);
@@ -168,6 +184,26 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	*d->callers_end = c;
 	d->callers_end = &c->next;
 	d->stats.silent_now++;
+}
+
+/* A data connection that shows it at once never is a caller. */
+static bool
+hand_on(struct ns_daemon *d, int fd, const struct np_addr *from)
+{
+	struct np_addr peer = *from;
+	enum ns_data kind;
+
+	if (is_proxy(d, from)) {
+		return false;
+	}
+	np_addr_unmap(&peer);
+	kind = ns_data_look(d, fd, &peer, false);
+	if (kind == NS_DATA_NONE || kind == NS_DATA_MORE) {
+		return false;
+	}
+	d->stats.connections++;
+	close(fd);
+	return true;
 }
 
 /* Once in a while is enough: what is scarce stays so for a while. */
@@ -209,6 +245,9 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		d->accept_ns = 0;
 		if (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent) {
 			push_out(d, NULL);
+		}
+		if (d->one_port && hand_on(d, fd, &peer)) {
+			return; /* seldom is there another one at once, and if so it is heard of */
 		}
 		add(d, fd, &peer, now);
 	}
@@ -402,6 +441,44 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	return true;
 }
 
+/* Whose it is. False: that is not known yet, or it is gone. */
+static bool
+has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
+{
+	struct np_addr peer = c->peer;
+
+	switch (ns_proxied_read(c->chan.fd, &peer)) {
+	case NS_PROXIED_DONE:
+		c->proxied = false;
+		note_peer(d, c, &peer);
+		c->quiet_ns = d->one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
+		return true;
+	case NS_PROXIED_WRONG:
+		note_refusal(d, c, NS_GARBAGE, "the proxy did not say whose the connection is");
+		drop(d, c);
+		return false;
+	case NS_PROXIED_MORE:
+		break;
+	}
+	return false;
+}
+
+/* False: it is a data connection, and gone, or may turn out to be one. */
+static bool
+is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
+{
+	enum ns_data kind =
+	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, quiet) : NS_DATA_NONE;
+
+	if (kind == NS_DATA_UNKNOWN) {
+		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
+	}
+	if (kind == NS_DATA_HANDED || kind == NS_DATA_UNKNOWN) {
+		drop(d, c);
+	}
+	return kind == NS_DATA_NONE;
+}
+
 void
 ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -409,6 +486,12 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 
 	if (c->queued || c->held_ns != 0) {
 		drop(d, c); /* it has reset the connection */
+		return;
+	}
+	if (c->proxied && !has_come_by_proxy(d, c)) {
+		return;
+	}
+	if (c->chan.have == 0 && !is_caller(d, c, false)) {
 		return;
 	}
 	for (;;) {
@@ -483,6 +566,11 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		look_again(d, c);
 	} else if (c->held_ns != 0) {
 		give_up(d, c);
+	} else if (c->quiet_ns != 0 && c->quiet_ns <= now_ns && c->deadline_ns > now_ns) {
+		c->quiet_ns = 0;
+		if (c->chan.have == 0) {
+			(void)is_caller(d, c, true);
+		}
 	} else if (c->queued) {
 		refuse(d, c, NS_RATE,
 		       "too many sessions began in a short time (netserver --max-rate)");
@@ -500,7 +588,9 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 static uint64_t
 again_at(const struct ns_caller *c)
 {
-	return c->held_ns != 0 ? c->held_ns : np_chan_again(&c->chan);
+	uint64_t again = c->held_ns != 0 ? c->held_ns : np_chan_again(&c->chan);
+
+	return c->quiet_ns != 0 && c->quiet_ns < again ? c->quiet_ns : again;
 }
 
 uint64_t

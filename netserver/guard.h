@@ -161,6 +161,27 @@ struct ns_stats {
 	uint64_t held[NP_GOODS]; /* by all sessions now */
 };
 
+/* Data sockets of a test that the daemon hands over (one_port.h). Zeroed: there are none. */
+enum { NS_RECENT = 32 };
+struct ns_way {
+	int fd;         /* to the session; 0: nothing is handed over */
+	uint64_t since; /* when the client may have begun to make them */
+	uint32_t left;  /* how many may come still */
+	struct np_token token;
+	uint16_t recent[NS_RECENT]; /* ports that its datagrams came from */
+	uint32_t recents;
+};
+
+/* From where a client's datagrams came whose test has ended: some may be on their way still. */
+enum { NS_LATE = 64 };
+struct ns_late {
+	struct {
+		struct np_addr from;
+		uint64_t until_ns;
+	} at[NS_LATE];
+	uint32_t next;
+};
+
 /* One session, as the daemon sees it. */
 struct ns_session {
 	int kind; /* NS_SESSION of daemon.h */
@@ -184,6 +205,7 @@ struct ns_session {
 	bool captures;            /* its packets, by a buffer of the kernel's */
 	bool gathers;             /* evidence */
 	struct ns_bucket lines;   /* in the log */
+	struct ns_way way;        /* of its test's data sockets, where the daemon hands them over */
 };
 
 /* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */

@@ -11,6 +11,8 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/filter.h \
 	%D%/forkserver.c %D%/forkserver.h %D%/forkserver_run.c \
 	%D%/front.c %D%/front.h \
+	%D%/one_port.c %D%/one_port.h \
+	%D%/proxied.c %D%/proxied.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
 	%D%/launch.c %D%/launch.h \

@@ -416,6 +416,8 @@ main(int argc, char **argv)
 	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
 	d.key = args.key.count > 0 ? &args.key : NULL;
 	d.nat = args.nat;
+	d.one_port = args.one_port;
+	d.proxies = args.proxies;
 	d.limits = args.limits;
 	if (args.status) {
 		return ask_status(&args);

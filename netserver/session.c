@@ -65,6 +65,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	const struct leave *l = ctx;
 	struct ns_word w;
+	int data_fd;
 
 	memset(&w, 0, sizeof(w));
 	w.verb = NS_ASK;
@@ -75,11 +76,12 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	if (await_answer(l, control_fd, err) != NP_OK) {
 		return err->code;
 	}
-	if (recv(l->fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w)) {
+	if (np_fds_receive(l->fd, &w, sizeof(w), &data_fd, 1, 0) != (ssize_t)sizeof(w)) {
 		return gone(ECANCELED, err);
 	}
 	if (w.verb == NS_GRANT) {
 		*wish = w.wish;
+		wish->data_fd = data_fd;
 		return NP_OK;
 	}
 	np_fail(err, NP_EUNSUP, 0, "%s", w.text);

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
 #include "netserver/launch.h"
+#include "netserver/one_port.h"
 #include "netserver/passed.h"
 #include "netserver/relay.h"
 #include "netserver/word.h"
@@ -26,6 +28,7 @@ enum {
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
 	ROOM_S = 5,     /* for one that is ended to give back what it has */
 	SOON_S = 1,     /* for others to end by themselves */
+	WAY_S = 30,     /* for another client of one address to have made its connections */
 	AT_ONCE = 16,   /* words of a session */
 	TERM_MS = 2000  /* to end by itself when told to */
 };
@@ -163,7 +166,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 }
 
 static void
-answer(struct ns_session *s, enum ns_verb verb, int error, const char *text)
+answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int data_fd)
 {
 	struct ns_word w;
 
@@ -171,8 +174,9 @@ answer(struct ns_session *s, enum ns_verb verb, int error, const char *text)
 	w.verb = verb;
 	w.error = error;
 	w.wish = s->wish;
+	w.wish.token = s->way.token;
 	snprintf(w.text, sizeof(w.text), "%.*s", (int)sizeof(w.text) - 1, text);
-	(void)!send(s->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)np_fds_pass(s->fd, &w, sizeof(w), &data_fd, data_fd > 0, MSG_DONTWAIT);
 }
 
 static void
@@ -190,7 +194,7 @@ turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const 
 	leave_line(d, s);
 	s->short_ns = 0;
 	d->stats.refused[why]++;
-	answer(s, NS_REFUSE, ns_refusal_errno(why), text);
+	answer(s, NS_REFUSE, ns_refusal_errno(why), text, 0);
 }
 
 /*
@@ -216,6 +220,27 @@ waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 	return true;
 }
 
+/*
+ * Two clients of one address that show no token can't be told apart: they make their connections
+ * one after the other. Who does not come in time makes room.
+ */
+static void
+wait_for_way(struct ns_daemon *d, struct ns_session *s)
+{
+	uint64_t now = np_now();
+
+	if (s->short_ns == 0) {
+		s->short_ns = now + WAY_S * NP_SEC;
+		s->end_ns = s->short_ns + BETWEEN_S * NP_SEC;
+	} else if (now >= s->short_ns) {
+		turn_down(d, s, NS_OTHER,
+			  "another client of this address makes data connections all the time "
+			  "(netserver --one-port; clients of Plumbline show a token)");
+		return;
+	}
+	s->short_of = 0;
+}
+
 static void
 let_begin(struct ns_daemon *d, struct ns_session *s)
 {
@@ -224,11 +249,20 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	struct np_wish granted = s->wish;
 	struct np_err err = { .code = NP_OK };
 	enum ns_refusal why;
+	int data_fd = 0;
 
 	if (ns_guard_test(&d->limits, d->sessions, s, &granted, &why, &err) != NP_OK) {
 		if (!waits_for_room(d, s, why)) {
 			turn_down(d, s, why, err.msg);
 		}
+		return;
+	}
+	if (granted.way.wanted && !ns_way_is_free(d, s)) {
+		wait_for_way(d, s);
+		return;
+	}
+	if (granted.way.wanted && ns_way_open(s, &granted.way, &data_fd, &err) != NP_OK) {
+		turn_down(d, s, NS_OTHER, err.msg);
 		return;
 	}
 	s->wish = granted;
@@ -240,7 +274,10 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
-	answer(s, NS_GRANT, 0, "");
+	answer(s, NS_GRANT, 0, "", data_fd);
+	if (data_fd > 0) {
+		close(data_fd);
+	}
 	refill(d, &s->peer);
 }
 
@@ -291,6 +328,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->test_ns = 0;
+	ns_way_close(d, s);
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
@@ -486,7 +524,11 @@ ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	if (s->short_of != d->freed + 1 || s->short_ns <= now_ns) {
 		let_begin(d, s);
 	}
-	return s->short_ns != 0 ? s->short_ns : NP_NEVER;
+	if (s->short_ns == 0) {
+		return NP_NEVER;
+	}
+	/* Whoever makes no connections makes room without a word. */
+	return s->short_of == 0 && s->short_ns > now_ns + NP_SEC ? now_ns + NP_SEC : s->short_ns;
 }
 
 uint64_t

@@ -20,6 +20,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/auth.c %D%/wire/auth.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
 	%D%/wire/ext.c %D%/wire/ext.h \
+	%D%/wire/token.c %D%/wire/token.h \
 	%D%/wire/messages.def \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/plan.c %D%/wire/plan.def %D%/wire/plan.h \
@@ -106,6 +107,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pattern/sendfile.c \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
+	%D%/bench/transport/one_port.c %D%/bench/transport/one_port.h \
 	%D%/bench/transport/eth.c \
 	%D%/bench/transport/many.c %D%/bench/transport/many.h \
 	%D%/bench/transport/spread.c %D%/bench/transport/spread.h \

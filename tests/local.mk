@@ -35,6 +35,7 @@ unit_tests = \
 	%D%/unit/test_figure \
 	%D%/unit/test_fit \
 	%D%/unit/test_knee \
+	%D%/unit/test_one_port \
 	%D%/unit/test_oneway \
 	%D%/unit/test_stations \
 	%D%/unit/test_hist \

@@ -5,7 +5,9 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -133,4 +135,51 @@ np_fds_allow(unsigned count)
 		setrlimit(RLIMIT_NOFILE, &now);
 	}
 	return now.rlim_cur < UINT_MAX ? (unsigned)now.rlim_cur : UINT_MAX;
+}
+
+/* Room for the descriptors of a packet. */
+union passed {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(NP_FDS_PASSED * sizeof(int))];
+};
+
+bool
+np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count, int flags)
+{
+	struct iovec part = { .iov_len = size };
+	union passed passed = { .room = { 0 } };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	memcpy(&part.iov_base, &bytes, sizeof(part.iov_base)); /* which the kernel only reads */
+	if (count > 0) {
+		passed.head.cmsg_level = SOL_SOCKET;
+		passed.head.cmsg_type = SCM_RIGHTS;
+		passed.head.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&passed.head), fds, count * sizeof(int));
+		m.msg_control = &passed;
+		m.msg_controllen = CMSG_SPACE(count * sizeof(int));
+	}
+	return sendmsg(over, &m, flags | MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+ssize_t
+np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int flags)
+{
+	struct iovec part = { .iov_base = bytes, .iov_len = size };
+	union passed passed;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &passed,
+			    .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	ssize_t n = recvmsg(over, &m, flags | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		fds[i] = -1;
+	}
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len > CMSG_LEN(0) && c->cmsg_len <= CMSG_LEN(count * sizeof(int))) {
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	}
+	return n;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Fill those of 0, 1 and 2 that are closed, so that no socket takes their place and gets what is
@@ -42,5 +43,18 @@ bool np_fds_own(int *keep, size_t count);
  * getrlimit(2)). Returns how many it may have then.
  */
 unsigned np_fds_allow(unsigned count);
+
+/*
+ * Send a packet, and with it copies of up to NP_FDS_PASSED descriptors, over a socket of the UNIX
+ * domain (SCM_RIGHTS of unix(7)). False, with errno, when it did not go.
+ */
+enum { NP_FDS_PASSED = 2 };
+bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count, int flags);
+
+/*
+ * recv(2) of such a packet: fd[] gets what came with it, close-on-exec, and -1 for the rest of
+ * `count`.
+ */
+ssize_t np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int flags);
 
 #endif

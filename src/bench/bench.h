@@ -148,6 +148,7 @@ struct np_transport {
 	bool passes_fds;    /* descriptors can be sent over it */
 	bool encrypts;      /* by np_plan.tls_suite */
 	bool stamps;        /* the kernel stamps its packets on their way (--stations) */
+	bool one_port;      /* a daemon may have it at the port of its control connections */
 	bool ramps;         /* connections may begin one after another within a test (--ramp) */
 
 	/* What can be known of it. */

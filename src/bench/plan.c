@@ -148,6 +148,17 @@ np_plan_no_ramp(const struct np_plan *p)
 		   : NULL;
 }
 
+bool
+np_plan_shows_token(const struct np_plan *p)
+{
+	const struct np_transport *t = p->transport;
+
+	/* Others make connections that come to nothing, or while the test runs, or send with a SYN.
+	 */
+	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0 &&
+	       !(p->pattern->connection_test && t->upgrade != NULL);
+}
+
 const char *
 np_plan_no_rate(const struct np_plan *p)
 {

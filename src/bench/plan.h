@@ -124,6 +124,9 @@ struct np_plan {
 /* How many messages a call carries, of engines that send and receive several. */
 uint32_t np_plan_batch(const struct np_plan *p);
 
+/* Can its data connections, or its data sockets, be told by a token (wire/token.h)? */
+bool np_plan_shows_token(const struct np_plan *p);
+
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
 

@@ -15,6 +15,7 @@
 #include "bench/stamps.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
+#include "bench/transport/one_port.h"
 #include "bench/transport/spread.h"
 
 /* What is stored in an element of an array is not leaked: see base/bag.c. */
@@ -417,7 +418,9 @@ np_run_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
 
-	if (meet_all(run, err) != NP_OK || (t->greet != NULL && t->greet(run, err) != NP_OK)) {
+	if (meet_all(run, err) != NP_OK ||
+	    (run->end.shows && run->conn->fd >= 0 && np_show_token(run, err) != NP_OK) ||
+	    (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
 	if (run->plan->stations > 0 && run->conn->fd >= 0 && np_stamps_open(run, err) != NP_OK) {

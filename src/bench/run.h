@@ -47,6 +47,8 @@ struct np_endpoint {
 	 * tag; 0: no such thing was agreed on. */
 	uint64_t token;
 	struct np_key key; /* of handshakes on the data connections */
+	bool shows;        /* an active end: that token comes first (wire/token.h) */
+	struct np_token shown;
 };
 
 enum { NP_DETAIL_MAX = 160 };
@@ -116,6 +118,13 @@ np_run_sends_again(const struct np_run *run, int fd, int error)
 	const struct np_transport *t = run->plan->transport;
 
 	return t->sends_again != NULL && t->sends_again(fd, error);
+}
+
+/* Does somebody else make this end's data sockets, and hand them over? */
+static inline bool
+np_is_handed(const struct np_run *run)
+{
+	return !run->plan->active && run->terms->data_fd > 0;
 }
 
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */

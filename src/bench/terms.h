@@ -5,13 +5,26 @@
 #ifndef NP_BENCH_TERMS_H
 #define NP_BENCH_TERMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 #include "net/addr.h"
+#include "wire/token.h"
 
 struct np_eth;
+
+/*
+ * What comes over data_fd, a pair of SOCK_SEQPACKET: with a descriptor, a data socket; without, the
+ * errno by which to give up waiting for one.
+ */
+struct np_handed {
+	int32_t error;
+	/* Datagrams that came before their socket was there, and were thrown away; their bytes. */
+	uint32_t early;
+	uint64_t early_bytes;
+};
 
 /* All 0: no limits, and no resources of the caller's. */
 struct np_terms {
@@ -25,6 +38,14 @@ struct np_terms {
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 	const struct np_eth *eth; /* of frames without IP, open already; NULL: none */
+	/*
+	 * Passive data sockets come from here, made by somebody else at data_at, as struct
+	 * np_handed; 0: the run makes them. Whom they come from has been looked at.
+	 */
+	int data_fd;
+	struct np_addr data_at;
+	bool tokens; /* their far ends show a token, this one */
+	struct np_token token;
 	int fill_dir; /* descriptor of where the plan's fill_file must be; 0: anywhere */
 };
 

@@ -106,6 +106,8 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	tell_places(c, t);
 	t->run.end.token = t->out->far.token;
+	t->run.end.shows = t->out->far.tokens && np_plan_shows_token(p);
+	t->run.end.shown = t->out->far.token_shown;
 	t->run.end.key.count = t->out->far.key_bytes;
 	memcpy(t->run.end.key.at, t->out->far.key, t->out->far.key_bytes);
 	t->run.spread.agreed = t->out->far.spreads;
@@ -149,13 +151,21 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 		}
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
+	if (t->run.end.shows) {
+		/* Whatever stands between the two translates that of the control connection alone.
+		 */
+		t->out->far.port = np_addr_port(&c->used);
+		for (uint32_t i = 0; i < t->run.conns; i++) {
+			t->run.conn[i].port = t->run.plan->flows > 1 ? t->out->far.port : 0;
+		}
+	}
 	t->run.end.peer = *peer;
 	np_addr_set_port(&t->run.end.peer, t->out->far.port);
 	if (np_addr_port(&t->run.end.peer) != t->out->far.port) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
 			       t->out->far.port);
 	}
-	return t->run.plan->flows > 1 && !transport->connected
+	return t->run.plan->flows > 1 && !transport->connected && !t->run.end.shows
 		   ? np_grant_ports(np_chan_message(&c->chan), &t->run, err)
 		   : NP_OK;
 }

@@ -26,6 +26,7 @@ enum {
 	REQUEST_S = 86400,
 	ANSWER_S = 10, /* for an answer to be taken */
 	MEET_S = 120,  /* for the client to make the data connection */
+	PLAIN_S = 10,  /* the same where it shows no token: another daemon may have got it */
 	ECHO_S = 10    /* for the echo without which no datagram is sent */
 };
 
@@ -211,6 +212,9 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 	if (p->transport->connected || p->role != NP_LEAD) {
 		return NP_OK;
 	}
+	if (np_is_handed(run)) {
+		return NP_OK; /* by a datagram of the client's, which proves more than an echo */
+	}
 	while (p->echo && run->end.token == 0) {
 		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
 		    sizeof(run->end.token)) {
@@ -237,6 +241,9 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
 	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
+	if (np_is_handed(run) && !run->terms->tokens && meet_s > PLAIN_S) {
+		meet_s = PLAIN_S;
+	}
 	limit_s -=
 	    most->seconds != 0 ? warm_up_s(run->plan) : 0; /* check_limits() has seen to it */
 	return (struct np_drive){
@@ -715,6 +722,32 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 	return err->code;
 }
 
+/*
+ * The control connection's port is the data's, too, unless the client names other places. Where the
+ * daemon is to send first it has to be shown a token: nothing else says where to.
+ */
+static void
+choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)
+{
+	const struct np_addr *here = &s->collect.near;
+	bool datagrams = !p->transport->connected;
+	bool elsewhere = p->near.sock.port != 0 || p->also.count > 0 || p->far_also.count > 0 ||
+			 (p->bind.len != 0 && !np_addr_same_host(&p->bind, here)) ||
+			 np_addr_version(here) != np_family_version(p->family);
+
+	if (!(datagrams ? s->limits.one_port_udp : s->limits.one_port) || elsewhere ||
+	    !np_plan_shows_token(p) || (datagrams && !p->tokens && p->role == NP_LEAD)) {
+		return;
+	}
+	*way = (struct np_way){ .wanted = true,
+				.tokens = p->tokens,
+				.datagrams = datagrams,
+				.many = p->pattern->connection_test,
+				.count = p->flows };
+	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe ||
+				     (p->pattern->transactions && !p->pattern->sized));
+}
+
 /* What it takes beside memory. */
 static void
 count_goods(const struct np_plan *p, struct np_wish *wish)
@@ -725,7 +758,7 @@ count_goods(const struct np_plan *p, struct np_wish *wish)
 		wish->takes[NP_G_SPIN] = wish->takes[NP_G_THREADS];
 		wish->spares[NP_G_SPIN] = wish->takes[NP_G_SPIN] - 1;
 	}
-	if (p->transport->ip_protocol != 0) {
+	if (p->transport->ip_protocol != 0 && !wish->way.wanted) {
 		wish->takes[NP_G_PORTS] = ports_of(p);
 		wish->spares[NP_G_PORTS] = wish->takes[NP_G_PORTS] - 1;
 	}
@@ -738,9 +771,24 @@ take_goods(const struct np_wish *wish, struct np_plan *p)
 	if (wish->takes[NP_G_SPIN] > 0) {
 		p->near.place.threads = (uint32_t)wish->takes[NP_G_SPIN];
 	}
-	if (p->transport->ip_protocol != 0 && !p->transport->connected) {
+	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->way.wanted) {
 		p->flows = (uint32_t)wish->takes[NP_G_PORTS];
 	}
+}
+
+/* Where its data sockets come from. Those of datagrams are connected when they come. */
+static void
+take_way(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
+	 struct np_terms *terms)
+{
+	if (wish->data_fd <= 0) {
+		return;
+	}
+	terms->data_fd = wish->data_fd;
+	terms->data_at = s->collect.near;
+	terms->tokens = wish->way.tokens;
+	terms->token = wish->token;
+	p->near.sock.connected = wish->way.datagrams || p->near.sock.connected;
 }
 
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
@@ -759,6 +807,7 @@ make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *t
 		return err->code;
 	}
 	wish->takes[NP_G_MEMORY] = bytes - NP_SESSION_BYTES;
+	choose_way(s, p, &wish->way);
 	count_goods(p, wish);
 	return NP_OK;
 }
@@ -964,11 +1013,15 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
 	take_goods(&wish, p);
+	take_way(s, &wish, p, &terms);
 	if (c->is_ours) {
 		bind_as_asked(s, p->near.place.cpu);
 	}
 	place_workers(s, &p->near.place);
 	rc = run_test(s, c, dialect, p, &terms, &served, err);
+	if (terms.data_fd > 0) {
+		close(terms.data_fd);
+	}
 	if (leave->done != NULL) {
 		leave->done(leave->ctx, &served);
 	}

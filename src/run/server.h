@@ -34,6 +34,7 @@ struct np_limits {
 	uint32_t engines;            /* a bit for each that there may be, as np_engine_at() */
 	uint32_t idle_s;             /* between two requests */
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
+	bool one_port, one_port_udp; /* data come to the port of the control connection */
 	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
 };
 
@@ -49,12 +50,30 @@ enum np_good {
 	NP_GOODS
 };
 
+/*
+ * How a test's data sockets are to come about: by the port of the control connection, where that
+ * can be.
+ */
+struct np_way {
+	bool wanted;    /* else the session makes them itself */
+	bool tokens;    /* the client shows one; else it is known by its address */
+	bool datagrams; /* of UDP; else connections of TCP */
+	bool many;      /* one connection after another, as many as there will be */
+	bool silent;    /* the client's connection waits for data of the daemon's */
+	uint32_t count; /* of sockets */
+};
+
 /* A test that a client asks for, as far as it matters to who grants it. */
 struct np_wish {
 	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
 	/* What it takes beside what its session has; and of that, what it can do without. */
 	uint64_t takes[NP_GOODS], spares[NP_GOODS];
+	struct np_way way;
+	/* Granted: where the data sockets come from (np_terms.data_fd), and the token if one is
+	 * shown. */
+	int data_fd;
+	struct np_token token;
 };
 
 /* What became of it. */

@@ -25,6 +25,8 @@ struct np_far {
 	uint64_t token;     /* to be echoed before it sends datagrams; 0: none */
 	uint32_t key_bytes; /* of a key for handshakes; 0: there is none */
 	uint8_t key[NP_GRANT_KEY];
+	bool tokens; /* it knows this end's data connections by that token */
+	struct np_token token_shown;
 	bool spreads;                /* it keeps data connections that say so, and no other */
 	bool ids;                    /* its responses have the ids of requests */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */

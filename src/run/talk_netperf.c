@@ -381,6 +381,11 @@ say(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uin
 	}
 	np_frame_put(frame, &head, test->layout[t->kind], &t->m);
 	np_echo_put(frame, &t->echo);
+	if (t->tokens) {
+		np_token_put(frame + NP_TOKEN_AT,
+			     t->kind == ASKED ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN,
+			     t->kind == ASKED ? NULL : &t->token);
+	}
 	if (t->ids) {
 		(t->kind == ASKED ? np_ids_ask_put : np_ids_grant_put)(frame);
 	}
@@ -396,6 +401,8 @@ hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_er
 	t->reads = true;
 	t->err = err;
 	np_echo_get(frame, &t->echo);
+	t->tokens = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, &t->token) ==
+		    (t->kind == ASKED ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN);
 	t->ids = t->kind == ASKED ? np_ids_ask_get(frame) : np_ids_grant_get(frame);
 	test->pass[t->kind](t);
 	if (test->read[t->kind] != NULL) {
@@ -408,7 +415,8 @@ static void
 ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_plan *all = (struct np_plan *)p;
-	struct talk t = { d->code, ASKED, .p = all, .end = &all->far, .run = run };
+	struct talk t = { d->code,          ASKED,      .p = all,
+			  .end = &all->far, .run = run, .tokens = np_plan_shows_token(p) };
 
 	say(d, &t, d->code, p->far.place.cpu, frame);
 }
@@ -417,7 +425,13 @@ static void
 grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_plan *all = (struct np_plan *)p;
-	struct talk t = { d->code, GRANTED, .p = all, .end = &all->near, .run = run };
+	struct talk t = { d->code,
+			  GRANTED,
+			  .p = all,
+			  .end = &all->near,
+			  .run = run,
+			  .tokens = run->terms->tokens,
+			  .token = run->terms->token };
 
 	say(d, &t, d->code + 1, 0, frame);
 }
@@ -464,6 +478,7 @@ asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struc
 		err->sys = err->sys != 0 ? err->sys : EINVAL; /* of the answer */
 		return err->code;
 	}
+	p->tokens = t.tokens;
 	if (p->pattern->sized && (p->request <= 0 || p->response <= 0)) {
 		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
 			       p->request, p->response);
@@ -487,6 +502,8 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 	if (hear(&t, test_of(d), frame, err) != NP_OK) {
 		return err->code;
 	}
+	far->tokens = t.tokens;
+	far->token_shown = t.token;
 	transport = test_of(d)->transport;
 	return transport != NULL && transport->family != 0 ? NP_OK
 							   : granted_port(far->port, far, err);

@@ -200,7 +200,8 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
 	ask_rows(p, run, &m);
-	m.flags |= cipher_to_wire(p->tls_suite) | (echoes ? NP_WP_ECHO : 0);
+	m.flags |= cipher_to_wire(p->tls_suite) | (echoes ? NP_WP_ECHO : 0) |
+		   (np_plan_shows_token(p) ? NP_WP_TOKENS : 0);
 	snprintf(m.engine, sizeof(m.engine), "%s",
 		 p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
@@ -287,6 +288,8 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 	pass_grant(&t, &m);
 	far->key_bytes = m.key.count;
 	memcpy(far->key, m.key.at, m.key.count);
+	far->tokens = m.token_shown.count == sizeof(far->token_shown.at);
+	memcpy(far->token_shown.at, m.token_shown.at, sizeof(far->token_shown.at));
 	far->ids = (m.flags & NP_WP_IDS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
 	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
@@ -631,6 +634,10 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 		m.mtu = run->terms->eth->mtu;
+	}
+	if (run->terms->tokens) {
+		m.token_shown.count = sizeof(run->terms->token.at);
+		memcpy(m.token_shown.at, run->terms->token.at, sizeof(run->terms->token.at));
 	}
 	m.key.count = run->end.key.count;
 	memcpy(m.key.at, run->end.key.at, run->end.key.count);

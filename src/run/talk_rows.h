@@ -25,6 +25,8 @@ struct talk {
 	union message m;
 	struct np_echo echo; /* beside the message, in OMNI */
 	bool ids;
+	bool tokens; /* asked for, or given */
+	struct np_token token;
 
 	/* What rows name (talk.def); who writes stores nothing. */
 	struct np_plan *p;

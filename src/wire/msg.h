@@ -125,6 +125,9 @@ bool np_ids_grant_get(const uint8_t frame[NP_FRAME_SIZE]);
 void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
 void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
 
+/* Behind these a token is asked for and given (wire/token.h). */
+enum { NP_TOKEN_AT = 616 };
+
 /* The datagram that echoes the token. */
 void np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE]);
 

@@ -11,6 +11,7 @@
 #include "wire/ext.h"
 #include "wire/msg.h"
 #include "wire/tagged.h"
+#include "wire/token.h"
 
 enum {
 	NP_FLOWS_MAX = 10000,   /* data connections of a test */

@@ -17,11 +17,11 @@ from typing import List, NamedTuple
 
 # The long ones first.
 SUITES = ("attacks", "engine_list", "open_loop", "planted", "daemon", "doc", "connections", "netns", "ramp", "json_doc",
-          "beside", "stations", "spin", "scarce", "unix", "kills", "sessions", "flows", "golden", "clean", "evidence",
+          "beside", "one_port", "stations", "spin", "scarce", "unix", "kills", "sessions", "flows", "golden", "clean", "evidence",
           "limits", "placement", "interop_more", "keys", "faults", "service", "preflight", "engines", "zerocopy",
           "old_clients", "strangers", "explain", "crowd", "syslog", "cut", "uring", "silent", "wire_short",
           "fraction", "interim", "datagrams", "torture", "standstill", "tree", "explain_flows", "exchanges",
-          "programs", "version", "ceilings")
+          "programs", "version", "ceilings", "deploy")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 SKIPPED = 77  # automake's status
 

@@ -12,6 +12,7 @@ fuzz_targets = \
 	%D%/fuzz_ext \
 	%D%/fuzz_ledger \
 	%D%/fuzz_messages \
+	%D%/fuzz_one_port \
 	%D%/fuzz_options \
 	%D%/fuzz_report \
 	%D%/fuzz_selectors \

@@ -344,6 +344,7 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 	struct np_err err;
 	struct np_echo echo;
 	int asked = 0;
+	bool shows;
 
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
@@ -358,6 +359,11 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 			np_dialect(NP_OMNI)->ask(np_dialect(NP_OMNI), &p, &run, frame);
 			np_echo_get(frame, &echo);
 			assert_int_equal(echo.asks, should);
+			/* And who can show a token that he would. */
+			shows = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, NULL) ==
+				NP_TOKEN_WANTED;
+			assert_int_equal(shows, np_plan_shows_token(&p));
+			memset(frame + NP_TOKEN_AT, 0, shows ? NP_TOKEN_SIZE : 0);
 			for (size_t at = 208; at < NP_FRAME_SIZE && !should; at++) {
 				assert_int_equal(frame[at], 0);
 			}
@@ -366,6 +372,7 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 			    np_dialect(NP_OMNI)->asked(np_dialect(NP_OMNI), frame, &q, &err),
 			    NP_OK);
 			assert_int_equal(q.echo, should);
+			assert_false(q.tokens);
 			asked += should;
 		}
 	}
@@ -384,7 +391,10 @@ TEST(a_token_comes_with_the_response)
 	memset(other, 0, sizeof(other));
 	for (size_t i = 0; i < LEN(tokens); i++) {
 		struct np_worker w = { .conns = 1 };
-		struct np_run run = { .worker = &w, .workers = 1, .end.token = tokens[i] };
+		struct np_terms terms = { .tokens = i % 2 != 0, .token.at = { 1, 2, 3 } };
+		struct np_run run = {
+			.worker = &w, .workers = 1, .end.token = tokens[i], .terms = &terms
+		};
 
 		run.end.local = loopback(AF_INET, 4711);
 		np_dialect(NP_OMNI)->grant(np_dialect(NP_OMNI), &p, &run, frame);
@@ -392,6 +402,8 @@ TEST(a_token_comes_with_the_response)
 		assert_int_equal(
 		    np_dialect(NP_OMNI)->granted(np_dialect(NP_OMNI), frame, &far, &err), NP_OK);
 		assert_true(far.token == tokens[i]);
+		assert_int_equal(far.tokens, terms.tokens);
+		assert_true(!far.tokens || np_token_is(&far.token_shown, &terms.token));
 		np_echo_datagram(tokens[i], datagram);
 		assert_memory_not_equal(datagram, other, sizeof(other));
 		memcpy(other, datagram, sizeof(other));
@@ -401,7 +413,7 @@ TEST(a_token_comes_with_the_response)
 	np_far_init(&far);
 	assert_int_equal(np_dialect(NP_OMNI)->granted(np_dialect(NP_OMNI), frame, &far, &err),
 			 NP_OK);
-	assert_true(far.token == 0);
+	assert_true(far.token == 0 && !far.tokens);
 }
 
 static void

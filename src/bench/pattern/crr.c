@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -14,6 +15,7 @@
 #include "bench/open.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "bench/transport/one_port.h"
 
 enum { NUDGES_BEFORE_RESET = 6 };
 
@@ -25,6 +27,8 @@ struct connector {
 	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
 	unsigned busy;               /* ports in a row that were in use */
 	bool spreads;                /* addresses change, too */
+	uint64_t elsewhere_ns;       /* since when another daemon gets them, */
+	uint64_t elsewhere_at;       /* behind this many transactions */
 	unsigned nudges;
 };
 
@@ -123,10 +127,30 @@ upgraded(struct np_worker *w, int fd)
 	return rc;
 }
 
+/* The token comes first on each connection: it is the beginning of what is sent. */
+static void
+show_token(struct np_worker *w)
+{
+	uint8_t token[NP_TOKEN_SIZE];
+	const struct np_slot *slot = w->send_ring.slots;
+
+	np_token_put(token, NP_TOKEN_PASSED, &w->run->end.shown);
+	for (size_t i = 0; i < w->send_ring.width; i++, slot = slot->next) {
+		memcpy(slot->buf, token, sizeof(token));
+	}
+	w->send_size += sizeof(token);
+}
+
 /* Where to is known when the daemon has said so. */
 static void
-aim(struct connector *c, const struct np_run *run)
+aim(struct np_worker *w)
 {
+	const struct np_run *run = w->run;
+	struct connector *c = w->state;
+
+	if (run->end.shows) {
+		show_token(w);
+	}
 	c->local = run->end.local;
 	c->port_at = np_addr_port_at(&c->local);
 	c->peer = run->end.peer;
@@ -147,7 +171,7 @@ connect_next(struct np_worker *w, int flags)
 	struct connector *c = w->state;
 
 	if (__builtin_expect(c->peer.len == 0, 0)) {
-		aim(c, run);
+		aim(w);
 	}
 	do {
 		int fd =
@@ -199,9 +223,11 @@ connect_opened(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)w;
 	(void)n;
 	c->number++;
+	if (__builtin_expect(w->recv_size == 0, 0)) { /* it was but a token */
+		return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+	}
 	return NP_RECV;
 }
 
@@ -240,6 +266,25 @@ is_first(const struct np_worker *w, enum np_need need)
 	return need == (w->send_size > 0 ? NP_SEND : NP_AWAIT);
 }
 
+/* A daemon that has no such test resets the connection: it is made again, for a while. */
+static bool
+is_elsewhere(struct np_worker *w, struct np_conn *c)
+{
+	struct connector *own = w->state;
+	uint64_t now = np_now();
+
+	if (own->elsewhere_ns == 0 || own->elsewhere_at != c->transactions) {
+		own->elsewhere_ns = now;
+		own->elsewhere_at = c->transactions;
+	}
+	if (now - own->elsewhere_ns >= NP_ELSEWHERE_S * NP_SEC) {
+		return false;
+	}
+	c->number -= c->need != NP_SEND;
+	c->is_void = true;
+	return true;
+}
+
 /*
  * What can't be told at once by connect(2), of a socket that does not block or with TCP Fast Open,
  * is told by the first call on the connection.
@@ -249,6 +294,9 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 {
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
+	}
+	if (error == ECONNRESET && w->run->end.shows && is_elsewhere(w, c)) {
+		return NP_CLOSE;
 	}
 	if (error == EINTR || !is_first(w, need) || !w->run->plan->retry_connect) {
 		return np_step_failed(w, c, need, error);
@@ -307,11 +355,12 @@ static void
 connect_settle(struct np_worker *w)
 {
 	uint64_t sends = 0, receives = 0;
+	size_t token = w->run->end.shows && w->send_size > 0 ? NP_TOKEN_SIZE : 0;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (c->number - c->before) * w->send_size;
+		c->sent = (c->number - c->before) * (w->send_size - token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
 		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
@@ -373,6 +422,20 @@ take_rings(struct np_worker *w, int32_t send_size, int32_t recv_size, struct np_
 	return np_worker_recv_ring(w, recv_size, false, err);
 }
 
+/* The same with room for a token, where the daemon will name one. */
+static int
+take_rings_for_token(struct np_worker *w, struct np_err *err)
+{
+	const struct np_plan *p = w->run->plan;
+	int32_t request = p->pattern->sized ? p->request : 0;
+
+	if (np_worker_send_ring(w, request + NP_TOKEN_SIZE, false, err) != NP_OK) {
+		return err->code;
+	}
+	w->send_size = (size_t)request;
+	return p->pattern->sized ? np_worker_recv_ring(w, p->response, false, err) : NP_OK;
+}
+
 static int
 connect_setup(struct np_worker *w, struct np_err *err)
 {
@@ -389,7 +452,10 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	np_run_close_conns(run);
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
-	return take_rings(w, run->plan->request, run->plan->response, err);
+	if (!np_plan_shows_token(run->plan)) {
+		return take_rings(w, run->plan->request, run->plan->response, err);
+	}
+	return take_rings_for_token(w, err);
 }
 
 static void

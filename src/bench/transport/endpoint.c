@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "net/cidr.h"
@@ -256,12 +257,11 @@ set_and_read(int fd, int level, int name, int32_t value)
 }
 
 static void
-read_back(struct np_run *run, int fd)
+mark_packets(struct np_run *run, int fd)
 {
 	const struct np_end *e = &run->plan->near;
 	bool six = np_family_version(run->plan->family) == 6;
 
-	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	if (e->sock.tos > 0) {
 		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
 					    six ? IPV6_TCLASS : IP_TOS, e->sock.tos);
@@ -269,6 +269,13 @@ read_back(struct np_run *run, int fd)
 	if (e->sock.prio >= 0) {
 		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 	}
+}
+
+static void
+read_back(struct np_run *run, int fd)
+{
+	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
+	mark_packets(run, fd);
 }
 
 /* A free port of those that there are, looked for from a random one on. */
@@ -362,11 +369,34 @@ np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 	return open_bound(run, number, &at, err);
 }
 
+/* One like those that will be handed over tells what they will have. */
+static int
+open_handed(struct np_run *run, struct np_err *err)
+{
+	const struct np_transport *t = run->plan->transport;
+	int fd = np_sock_open(np_plan_family(run->plan), t->socktype, t->protocol, &run->end.opts,
+			      NULL, err);
+
+	if (fd < 0) {
+		return err->code;
+	}
+	read_back(run, fd);
+	close(fd);
+	run->end.local = run->terms->data_at;
+	run->end.listen_fd = run->terms->data_fd;
+	run->end.borrowed_listener = true;
+	return NP_OK;
+}
+
 int
 np_endpoint_open(struct np_run *run, struct np_err *err)
 {
-	int fd = make_socket(run, err);
+	int fd;
 
+	if (np_is_handed(run)) {
+		return open_handed(run, err);
+	}
+	fd = make_socket(run, err);
 	if (fd < 0) {
 		return err->code;
 	}
@@ -417,9 +447,64 @@ take_welcome(struct np_run *run, int flags)
 	return -1;
 }
 
+/* A request is answered at once: there are no ids where the far end shows no token. */
+static void
+take_early(const struct np_run *run, int fd, const struct np_handed *h)
+{
+	struct np_worker *w = run->worker;
+
+	if (!run->plan->pattern->transactions) {
+		np_add(&w->count->receives, h->early);
+		np_add(&w->count->received, h->early_bytes);
+		w->conn->received += h->early_bytes;
+		return;
+	}
+	for (uint32_t i = 0; i < h->early; i++) {
+		(void)!send(fd, w->send_ring.slots->buf, w->send_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	np_add(&w->count->transactions, h->early);
+}
+
+/* With the run's options; ENOTCONN: there will be none. */
+static int
+take_handed(struct np_run *run, int flags)
+{
+	struct np_err err;
+	struct np_handed h;
+	int fd;
+	ssize_t n = np_fds_receive(run->end.listen_fd, &h, sizeof(h), &fd, 1, 0);
+
+	if (n < 0) {
+		return -1;
+	}
+	if (n != (ssize_t)sizeof(h) || fd < 0) {
+		errno = n == (ssize_t)sizeof(h) && h.error != 0 ? h.error : ENOTCONN;
+		return -1;
+	}
+	if (np_sockopts_apply(&run->end.opts, fd, &err) != NP_OK) {
+		close(fd);
+		errno = err.sys;
+		return -1;
+	}
+	mark_packets(run, fd);
+	if ((flags & SOCK_NONBLOCK) == 0) {
+		np_sock_block(fd);
+	}
+	if (run->terms->tokens && !run->plan->pattern->connection_test) {
+		np_token_say(fd, NP_TOKEN_TAKEN);
+	}
+	if (h.early > 0) {
+		take_early(run, fd, &h);
+	}
+	return fd;
+}
+
 int
 np_endpoint_take(struct np_run *run, int flags)
 {
+	if (np_is_handed(run)) {
+		return take_handed(run, flags);
+	}
 	return run->end.hears.count > 0 ? take_welcome(run, flags)
 					: np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
 }

@@ -68,7 +68,7 @@ void np_endpoint_random(void *bytes, size_t count);
 /*
  * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
  * stranger's is reset and counts as ECONNABORTED. flags as of
- * accept4(2).
+ * accept4(2). Where sockets are handed over (np_is_handed()) it is the next one, of any transport.
  */
 int np_endpoint_take(struct np_run *run, int flags);
 

@@ -71,6 +71,12 @@ np_many_open(struct np_run *run, struct np_err *err)
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
+	for (uint32_t i = 0; i < run->conns && np_is_handed(run); i++) {
+		run->conn[i].port = np_addr_port(&run->end.local);
+	}
+	if (np_is_handed(run)) {
+		return NP_OK;
+	}
 	if (run->conns > np_plan_most_flows(run->plan)) {
 		return np_fail(err, NP_EUSAGE, EINVAL, "%u data connections: %s over %s has %u",
 			       run->conns, run->plan->pattern->name, run->plan->transport->name,

@@ -142,6 +142,7 @@ const struct np_transport np_transport_tcp = {
 	.admit = NP_ADMIT_IP,
 	.named = true,
 	.stamps = true,
+	.one_port = true,
 	.ramps = true,
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,

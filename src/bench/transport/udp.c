@@ -9,6 +9,7 @@
 #include "bench/engine/io.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "bench/transport/one_port.h"
 #include "bench/transport/pktinfo.h"
 
 /* Largest payload of an IPv4 datagram: 65535 - 20 (IP) - 8 (UDP). */
@@ -165,6 +166,9 @@ udp_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 
+	if (np_is_handed(run)) {
+		return np_handed_meet(run, err);
+	}
 	if (p->active && np_run_connected(run)) {
 		return np_endpoint_connect(run, err);
 	}
@@ -191,6 +195,9 @@ udp_meet(struct np_run *run, struct np_err *err)
 static int
 udp_greet(struct np_run *run, struct np_err *err)
 {
+	if (np_is_handed(run)) {
+		return np_handed_greet(run, err);
+	}
 	if (run->end.token == 0) {
 		return NP_OK;
 	}
@@ -220,6 +227,7 @@ const struct np_transport np_transport_udp = {
 	.admit = NP_ADMIT_IP,
 	.named = true,
 	.stamps = true,
+	.one_port = true,
 	.ip_protocol = IPPROTO_UDP,
 	.service = "udp",
 	.max_message = MAX_PAYLOAD,

@@ -1,0 +1,507 @@
+#include "netserver/one_port.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "bench/terms.h"
+#include "net/sock.h"
+#include "netserver/passed.h"
+#include "run/talk.h"
+#include "wire/auth.h"
+
+enum {
+	HOLD_S = 5,    /* for a client to begin, while another one of its address waits */
+	QUIET_MS = 50, /* a connection that says nothing so long waits for data */
+	LATE_S = 5,    /* for datagrams that are on their way when a test ends */
+	AT_ONCE = 64,  /* datagrams that are taken before others have their turn */
+	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
+	EARLY = 65536  /* datagrams of a queue that are looked at for one client's */
+};
+
+/* ---- Tests ---- */
+
+static bool
+waits_plain(const struct ns_session *s, const struct np_addr *peer, bool datagrams)
+{
+	return s->way.left > 0 && !s->wish.way.tokens && s->wish.way.datagrams == datagrams &&
+	       np_addr_same_host(&s->peer, peer);
+}
+
+/* The test of that address whose client shows no token, and whose sockets may come now. */
+static struct ns_session *
+plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
+{
+	struct ns_session *s = d->sessions;
+
+	while (s != NULL && !waits_plain(s, peer, datagrams)) {
+		s = s->next;
+	}
+	return s;
+}
+
+static struct ns_session *
+shown(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
+{
+	struct ns_session *found = NULL;
+
+	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		bool is = s->way.fd > 0 && s->wish.way.tokens && s->wish.way.datagrams == datagrams;
+
+		found = is && np_token_is(&s->way.token, token) ? s : found;
+	}
+	return found;
+}
+
+/* Others of its address need not wait for it any longer. */
+static void
+give_up(struct ns_daemon *d, struct ns_session *s)
+{
+	const struct np_handed h = { .error = ETIMEDOUT };
+
+	(void)np_fds_pass(s->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT);
+	s->way.left = 0;
+	d->freed++;
+}
+
+bool
+ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
+{
+	struct ns_session *other;
+
+	if (s->wish.way.tokens) {
+		return true;
+	}
+	other = plain_of(d, &s->peer, s->wish.way.datagrams);
+	if (other != NULL && np_now() - other->way.since > HOLD_S * NP_SEC) {
+		give_up(d, other);
+		other = NULL;
+	}
+	return other == NULL;
+}
+
+int
+ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err)
+{
+	struct np_token token;
+	int pair[2];
+
+	if (getrandom(token.at, sizeof(token.at), 0) != sizeof(token.at) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		return np_fail(err, NP_ESYS, errno, "no descriptors for data sockets");
+	}
+	ns_passed_refuse(pair[0]);
+	s->way = (struct ns_way){ .fd = pair[0],
+				  .since = np_now(),
+				  .left = asked->many ? UINT32_MAX : asked->count,
+				  .token = token };
+	*theirs = pair[1];
+	return NP_OK;
+}
+
+/* Where no token tells them apart they are not to be taken for the beginning of another test. */
+static void
+note_late(struct ns_late *l, const struct ns_session *s)
+{
+	for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
+		uint32_t at = l->next++ % NS_LATE;
+
+		l->at[at].from = s->peer;
+		np_addr_set_port(&l->at[at].from, s->way.recent[i]);
+		l->at[at].until_ns = np_now() + LATE_S * NP_SEC;
+	}
+}
+
+static bool
+is_late(const struct ns_late *l, const struct np_addr *from)
+{
+	uint64_t now = np_now();
+
+	for (uint32_t i = 0; i < NS_LATE; i++) {
+		if (l->at[i].until_ns > now && np_addr_same_host(&l->at[i].from, from) &&
+		    np_addr_port(&l->at[i].from) == np_addr_port(from)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+ns_way_close(struct ns_daemon *d, struct ns_session *s)
+{
+	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
+		note_late(&d->late, s);
+	}
+	if (s->way.fd > 0) {
+		ns_passed_close(s->way.fd);
+		d->freed++;
+	}
+	s->way = (struct ns_way){ .fd = 0 };
+}
+
+static bool
+hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
+{
+	if (s->way.left == 0 || !np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
+		return false;
+	}
+	s->way.since = np_now();
+	s->way.left -= s->way.left != UINT32_MAX;
+	d->freed += s->way.left == 0;
+	return true;
+}
+
+/* ---- Connections ---- */
+
+/* Does somebody ask for something here? Whatever a client's data are, they seldom begin so. */
+static bool
+is_request(const uint8_t *bytes, size_t n)
+{
+	uint32_t code = n >= 4 ? np_frame_head(bytes).code : 0;
+
+	switch (code) {
+	case NP_DEBUG_ON:
+	case NP_DEBUG_OFF:
+	case NP_CPU_CALIBRATE:
+	case NP_PASSPHRASE:
+	case NP_SYSINFO:
+	case NP_EXT_HELLO:
+	case NP_AUTH_HELLO:
+		return true;
+	default:
+		return n >= 4 && np_dialect(code) != NULL;
+	}
+}
+
+static enum ns_data
+take_shown(struct ns_daemon *d, int fd)
+{
+	static const struct np_handed h = { .error = 0 };
+	static const struct linger reset = { .l_onoff = 1 };
+	uint8_t bytes[NP_TOKEN_SIZE];
+	struct np_token token;
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
+	struct ns_session *s = shown(d, &token, false);
+
+	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED) &&
+	    hand(d, s, fd, &h)) {
+		return NS_DATA_HANDED;
+	}
+	if (word == NP_TOKEN_SHOWN) {
+		np_token_say(fd, NP_TOKEN_UNKNOWN);
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	}
+	return NS_DATA_UNKNOWN;
+}
+
+enum ns_data
+ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet)
+{
+	static const struct np_handed h = { .error = 0 };
+	uint8_t bytes[NP_TOKEN_SIZE];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	struct ns_session *s;
+	int whole = NP_TOKEN_SIZE;
+
+	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
+		if (n == NP_TOKEN_SIZE) {
+			return take_shown(d, fd);
+		}
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole));
+		return NS_DATA_MORE;
+	}
+	s = n > 0 || quiet ? plain_of(d, peer, false) : NULL;
+	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
+		return NS_DATA_NONE;
+	}
+	return hand(d, s, fd, &h) ? NS_DATA_HANDED : NS_DATA_UNKNOWN;
+}
+
+uint64_t
+ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns)
+{
+	const struct ns_session *s = plain_of(d, peer, false);
+
+	return s != NULL && s->wish.way.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
+}
+
+/* ---- Datagrams ---- */
+
+/* One that has come to the port. */
+struct came {
+	struct np_addr from, to; /* of one family, which is that of the packets */
+	size_t size;
+	uint8_t bytes[NP_TOKEN_SIZE]; /* as much of it as matters */
+};
+
+/* The address of ours in a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
+static bool
+note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			struct in_pktinfo four;
+
+			memcpy(&four, CMSG_DATA(c), sizeof(four));
+			np_addr_make(to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
+			return true;
+		}
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			struct in6_pktinfo six;
+			struct sockaddr_in6 *at = (struct sockaddr_in6 *)&to->sa;
+
+			memcpy(&six, CMSG_DATA(c), sizeof(six));
+			np_addr_make(to, AF_INET6, (const uint8_t *)&six.ipi6_addr, port);
+			at->sin6_scope_id =
+			    IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr) ? (uint32_t)six.ipi6_ifindex : 0;
+			np_addr_unmap(to);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+receive(int fd, struct came *c)
+{
+	_Alignas(struct cmsghdr) char control[256];
+	struct iovec part = { .iov_base = c->bytes, .iov_len = sizeof(c->bytes) };
+	struct msghdr m = { .msg_name = &c->from.sa,
+			    .msg_namelen = sizeof(c->from.sa),
+			    .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC);
+	struct np_err ignored;
+	struct np_addr here;
+
+	if (n < 0) {
+		return false;
+	}
+	c->size = (size_t)n;
+	c->from.len = m.msg_namelen;
+	np_addr_unmap(&c->from);
+	c->to = (struct np_addr){ .len = 0 };
+	if (np_sock_local(fd, &here, &ignored) == NP_OK) {
+		(void)note_where(&m, np_addr_port(&here), &c->to);
+	}
+	return true;
+}
+
+static void
+let_reuse(const struct ns_daemon *d, int on)
+{
+	for (size_t i = 0; i < d->listener_count; i++) {
+		if (d->datagrams[i] > 0) {
+			setsockopt(d->datagrams[i], SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		}
+	}
+}
+
+/*
+ * A socket at the same port that hears that client alone. Others can bind to the port only in the
+ * moment in which this one does.
+ */
+static int
+connect_back(const struct ns_daemon *d, const struct came *c)
+{
+	int on = 1, fd = socket(c->to.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0) {
+		return -1;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	let_reuse(d, 1);
+	if (bind(fd, (const struct sockaddr *)&c->to.sa, c->to.len) != 0 ||
+	    connect(fd, (const struct sockaddr *)&c->from.sa, c->from.len) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	let_reuse(d, 0);
+	return fd;
+}
+
+/* What of one client's test waits in a queue; others' that are found there are dropped. */
+static void
+count_early(int fd, const struct np_addr *from, struct np_handed *h)
+{
+	struct came c;
+
+	for (int i = 0; i < EARLY && receive(fd, &c); i++) {
+		if (np_addr_same_host(&c.from, from) &&
+		    np_addr_port(&c.from) == np_addr_port(from)) {
+			h->early++;
+			h->early_bytes += c.size;
+		}
+	}
+}
+
+/* Its queue and the one of the port have what came before it was connected. */
+static bool
+hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c)
+{
+	bool plain = !s->wish.way.tokens;
+	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
+	int fd = connect_back(d, c);
+	bool handed;
+
+	if (fd < 0) {
+		return false;
+	}
+	if (plain) {
+		count_early(at, &c->from, &h);
+	}
+	handed = hand(d, s, fd, &h);
+	close(fd);
+	return handed;
+}
+
+/* One came from there before: the session has a socket for it, and answers what comes again. */
+static bool
+is_again(struct ns_session *s, uint32_t port)
+{
+	uint32_t count = s->way.recents < NS_RECENT ? s->way.recents : NS_RECENT;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (s->way.recent[i] == port) {
+			return true;
+		}
+	}
+	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
+	return false;
+}
+
+/* As many bytes as came, to where they came from. */
+static void
+say_unknown(struct ns_daemon *d, const struct came *c)
+{
+	int fd;
+
+	if (!ns_bucket_take(&d->unknown, NP_SEC / UNKNOWN, NP_SEC, np_now())) {
+		return;
+	}
+	fd = connect_back(d, c);
+	if (fd >= 0) {
+		np_token_say(fd, NP_TOKEN_UNKNOWN);
+		close(fd);
+	}
+}
+
+void
+ns_datagrams_hear(struct ns_daemon *d, int fd)
+{
+	struct came c;
+
+	for (int i = 0; i < AT_ONCE && receive(fd, &c); i++) {
+		struct np_token token;
+		enum np_token_word word = np_token_get(c.bytes, c.size, &token);
+		struct ns_session *s =
+		    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c.from, true);
+
+		if (c.to.len == 0 || np_addr_port(&c.from) == 0 ||
+		    (word == NP_TOKEN_NONE && (c.size == 0 || is_late(&d->late, &c.from)))) {
+			continue; /* an end mark begins nothing */
+		}
+		if (word == NP_TOKEN_SHOWN && s == NULL) {
+			say_unknown(d, &c);
+		} else if (s != NULL && !is_again(s, np_addr_port(&c.from))) {
+			(void)hand_datagrams(d, s, fd, &c);
+		}
+	}
+}
+
+static int
+bind_datagrams(struct np_addr *at, int only_six)
+{
+	int on = 1, fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0) {
+		return -1;
+	}
+	setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	if (at->sa.ss_family == AF_INET6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
+	}
+	if (bind(fd, (const struct sockaddr *)&at->sa, at->len) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * Does this kernel give a connected socket its peer's datagrams, and the other one at the port
+ * those of all others? Tried on the loopback, as something that runs programs may have a network of
+ * its own making.
+ */
+static bool
+delivers(void)
+{
+	struct ns_daemon trial = { .listener_count = 1 };
+	struct came c = { .size = 0 };
+	struct np_err ignored;
+	struct np_addr any;
+	int one = -1, other = -1, back = -1;
+	struct pollfd p = { .events = POLLIN };
+	bool does = false;
+
+	np_addr_make_loopback(&any, AF_INET);
+	trial.datagrams[0] = bind_datagrams(&any, 0);
+	one = bind_datagrams(&any, 0);
+	other = bind_datagrams(&any, 0);
+	if (trial.datagrams[0] >= 0 && one >= 0 && other >= 0 &&
+	    np_sock_local(trial.datagrams[0], &c.to, &ignored) == NP_OK &&
+	    np_sock_local(one, &c.from, &ignored) == NP_OK &&
+	    (back = connect_back(&trial, &c)) >= 0) {
+		const struct sockaddr *to = (const struct sockaddr *)&c.to.sa;
+		uint8_t byte = 1;
+
+		p.fd = back;
+		does = sendto(other, &byte, 1, 0, to, c.to.len) == 1 &&
+		       sendto(one, &byte, 1, 0, to, c.to.len) == 1 && poll(&p, 1, 1000) == 1 &&
+		       recv(back, &byte, 1, MSG_DONTWAIT) == 1 &&
+		       recv(back, &byte, 1, MSG_DONTWAIT) < 0 &&
+		       recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) == 1 &&
+		       recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) < 0;
+	}
+	for (int *fd = (int[]){ trial.datagrams[0], one, other, back, -2 }; *fd != -2; fd++) {
+		if (*fd >= 0) {
+			close(*fd);
+		}
+	}
+	return does;
+}
+
+bool
+ns_datagrams_open(struct ns_daemon *d, size_t listener)
+{
+	struct np_err ignored;
+	struct np_addr at;
+	int only_six;
+
+	if (np_sock_local(d->listeners[listener], &at, &ignored) != NP_OK ||
+	    np_addr_version(&at) == 0) {
+		return false; /* there is no UDP there */
+	}
+	only_six = np_sock_int(d->listeners[listener], IPPROTO_IPV6, IPV6_V6ONLY);
+	d->datagrams[listener] = delivers() ? bind_datagrams(&at, only_six > 0) : -1;
+	d->limits.each.one_port_udp = d->datagrams[listener] >= 0;
+	if (!d->limits.each.one_port_udp) {
+		np_log(d->log, NP_LOG_ERROR, "--one-port: tests of UDP have ports of their own: %s",
+		       d->datagrams[listener] < 0 && errno == EADDRINUSE
+			   ? "somebody has the port for UDP"
+			   : "this system does not deliver datagrams so");
+		d->datagrams[listener] = 0;
+	}
+	return d->limits.each.one_port_udp;
+}

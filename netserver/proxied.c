@@ -1,0 +1,79 @@
+#include "netserver/proxied.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	HEAD = 16,      /* bytes before the addresses */
+	LENGTH_AT = 14, /* of what follows them */
+	MOST = 536,     /* bytes of a header; the document promises no more in a first segment */
+	LOCAL = 0x20,   /* version and command */
+	PROXY = 0x21,
+	TCP_4 = 0x11, /* family and protocol */
+	TCP_6 = 0x21,
+	SIZE_4 = 12, /* bytes of both addresses and both ports */
+	SIZE_6 = 36
+};
+
+static uint32_t
+short_at(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] << 8 | bytes[1];
+}
+
+/* The source's address, and its port behind both addresses. */
+static bool
+note_source(const uint8_t *header, size_t length, struct np_addr *peer)
+{
+	const uint8_t *at = header + HEAD;
+
+	if (header[12] == LOCAL) {
+		return true;
+	}
+	if (header[12] == PROXY && header[13] == TCP_4 && length >= SIZE_4) {
+		np_addr_make(peer, AF_INET, at, short_at(at + 8));
+		return true;
+	}
+	if (header[12] == PROXY && header[13] == TCP_6 && length >= SIZE_6) {
+		np_addr_make(peer, AF_INET6, at, short_at(at + 32));
+		np_addr_unmap(peer);
+		return true;
+	}
+	return false;
+}
+
+/* Only when as many bytes are there is it ready to be read. */
+static void
+wait_for(int fd, int bytes)
+{
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+enum ns_proxied
+ns_proxied_read(int fd, struct np_addr *peer)
+{
+	static const uint8_t begins[] = "\r\n\r\n\0\r\nQUIT\n";
+	uint8_t header[MOST];
+	ssize_t n = recv(fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+	size_t have = n > 0 ? (size_t)n : 0, whole = HEAD;
+
+	if (have > 0 && memcmp(header, begins, have < 12 ? have : 12) != 0) {
+		return NS_PROXIED_WRONG;
+	}
+	if (have >= HEAD) {
+		whole += short_at(header + LENGTH_AT);
+	}
+	if (n == 0 || whole > sizeof(header)) {
+		return NS_PROXIED_WRONG;
+	}
+	if (have < HEAD || have < whole) {
+		wait_for(fd, (int)whole);
+		return NS_PROXIED_MORE;
+	}
+	wait_for(fd, 1);
+	if (!note_source(header, whole - HEAD, peer) ||
+	    recv(fd, header, whole, MSG_DONTWAIT) != (ssize_t)whole) {
+		return NS_PROXIED_WRONG;
+	}
+	return NS_PROXIED_DONE;
+}

@@ -1,0 +1,264 @@
+#include "bench/transport/one_port.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "bench/transport/many.h"
+
+enum {
+	LOOK_MS = 100,  /* between two looks at whether the run is stopped */
+	AGAIN_MS = 1000 /* until a datagram with a token is sent again: one or its answer is lost */
+};
+
+/* ---- The passive end ---- */
+
+int
+np_handed_meet(struct np_run *run, struct np_err *err)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		struct np_addr *peer = &run->end.peer;
+
+		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+		peer->len = sizeof(peer->sa);
+		if (i == 0 &&
+		    (run->conn->fd < 0 ||
+		     getpeername(run->conn->fd, (struct sockaddr *)&peer->sa, &peer->len) != 0)) {
+			peer->len = 0;
+		}
+	}
+	return NP_OK;
+}
+
+/*
+ * What is first in a socket's queue, which stays there but for tokens: these are taken, and NONE is
+ * what is no token. SHOWN where nothing has come.
+ */
+static enum np_token_word
+next_of(int fd)
+{
+	enum np_token_word word = NP_TOKEN_SHOWN;
+
+	while (word == NP_TOKEN_SHOWN) {
+		uint8_t bytes[NP_TOKEN_SIZE + 1];
+		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+
+		if (n < 0) {
+			break;
+		}
+		word = np_token_get(bytes, (size_t)n, NULL);
+		if (word == NP_TOKEN_SHOWN) {
+			(void)!recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+			np_token_say(fd, NP_TOKEN_TAKEN);
+		}
+	}
+	return word;
+}
+
+/* Who receives: the far end sends data when it knows that all its sockets were taken. */
+static int
+await_data(struct np_run *run, struct pollfd *waits, struct np_err *err)
+{
+	bool has_begun = false;
+
+	(void)err;
+	while (!has_begun && !np_stopped(run->stop)) {
+		if (poll(waits, run->conns, LOOK_MS) <= 0) {
+			continue;
+		}
+		for (uint32_t i = 0; i < run->conns; i++) {
+			has_begun =
+			    (waits[i].revents != 0 && next_of(waits[i].fd) != NP_TOKEN_SHOWN) ||
+			    has_begun;
+		}
+	}
+	return NP_OK;
+}
+
+/* ---- The active end ---- */
+
+int
+np_fail_elsewhere(const struct np_run *run, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	return np_fail(err, NP_EPEER, 0,
+		       "data connections to %s reach another netserver than the control "
+		       "connection (one replica behind that address, or client affinity of the "
+		       "balancer, cures that)",
+		       np_addr_text(&run->end.peer, text));
+}
+
+static int
+show(const struct np_run *run, uint32_t number, struct np_err *err)
+{
+	const struct np_conn *c = &run->conn[number];
+	bool aims = !run->plan->transport->connected && !np_run_connected(run);
+	uint8_t bytes[NP_TOKEN_SIZE];
+	char text[NP_ADDR_TEXT];
+
+	np_token_put(bytes, NP_TOKEN_SHOWN, &run->end.shown);
+	if (sendto(c->fd, bytes, sizeof(bytes), MSG_NOSIGNAL,
+		   aims ? (const struct sockaddr *)&run->end.peer.sa : NULL,
+		   aims ? run->end.peer.len : 0) == (ssize_t)sizeof(bytes) ||
+	    errno == ECONNREFUSED || errno == ENOBUFS) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_ESYS, errno, "show the token of the test to %s",
+		       np_addr_text(&run->end.peer, text));
+}
+
+/* From another port. */
+static int
+dial_again(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	struct np_conn *c = &run->conn[number];
+
+	np_sock_reset(c->fd);
+	c->fd = run->plan->transport->another(run, number, err);
+	if (c->fd < 0) {
+		return err->code;
+	}
+	if (run->plan->transport->connected || np_run_connected(run)) {
+		if (np_many_begin(run, number, err) != NP_OK ||
+		    np_many_await(run, number, err) != NP_OK) {
+			return err->code;
+		}
+		if (run->worker->stop.wake_fd == 0) {
+			np_sock_block(c->fd);
+		}
+	}
+	return show(run, number, err);
+}
+
+/* The answer by one of them; SHOWN: none is there yet. What is no answer stays. */
+static enum np_token_word
+answer_by(const struct np_run *run, int fd)
+{
+	uint8_t bytes[NP_TOKEN_SIZE + 1];
+	size_t most = run->plan->transport->connected ? NP_TOKEN_SIZE : sizeof(bytes);
+	ssize_t n = recv(fd, bytes, most, MSG_PEEK | MSG_DONTWAIT);
+	enum np_token_word word;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return NP_TOKEN_SHOWN;
+	}
+	if (n <= 0) {
+		return NP_TOKEN_UNKNOWN; /* it was closed or refused */
+	}
+	if (run->plan->transport->connected && n < NP_TOKEN_SIZE) {
+		return NP_TOKEN_SHOWN;
+	}
+	word = np_token_get(bytes, (size_t)n, NULL);
+	if (word == NP_TOKEN_NONE) {
+		return NP_TOKEN_TAKEN; /* its answer is lost: these are data already */
+	}
+	(void)!recv(fd, bytes, most, MSG_DONTWAIT);
+	return word;
+}
+
+static int
+no_answer(const struct np_run *run, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	return np_fail(err, NP_ETIME, 0,
+		       "no answer came from %s, where datagrams were sent to (does something drop "
+		       "datagrams to that port?)",
+		       np_addr_text(&run->end.peer, text));
+}
+
+static int
+show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
+{
+	bool repeats = !run->plan->transport->connected;
+	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC);
+	uint64_t until = np_deadline(10 * NP_SEC), again = np_deadline(AGAIN_MS * NP_MSEC);
+	uint32_t left = run->conns;
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (show(run, i, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	while (left > 0 && !np_stopped(run->stop)) {
+		uint64_t now;
+
+		(void)poll(waits, run->conns, LOOK_MS);
+		now = np_now();
+		for (uint32_t i = 0; i < run->conns; i++) {
+			enum np_token_word word = NP_TOKEN_SHOWN;
+
+			if (waits[i].fd < 0) {
+				continue;
+			}
+			if (waits[i].revents != 0) {
+				word = answer_by(run, waits[i].fd);
+			}
+			if (word == NP_TOKEN_TAKEN) {
+				waits[i].fd = -1;
+				left--;
+			} else if (word == NP_TOKEN_UNKNOWN) {
+				if (now >= elsewhere) {
+					return np_fail_elsewhere(run, err);
+				}
+				if (dial_again(run, i, err) != NP_OK) {
+					return err->code;
+				}
+				waits[i].fd = run->conn[i].fd;
+			} else if (repeats && now >= again && show(run, i, err) != NP_OK) {
+				return err->code;
+			}
+		}
+		again = now >= again ? now + AGAIN_MS * NP_MSEC : again;
+		if (repeats && now >= until) {
+			return no_answer(run, err);
+		}
+	}
+	return left == 0 ? NP_OK
+			 : np_fail(err, NP_ESYS, EINTR, "show the token of %u of %u data sockets",
+				   left, run->conns);
+}
+
+/* ---- Both ---- */
+
+/* By all data sockets at a time. */
+static int
+by_all(struct np_run *run,
+       int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
+       struct np_err *err)
+{
+	struct pollfd *waits = calloc(run->conns, sizeof(*waits));
+	int rc;
+
+	if (waits == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory to wait for %u data sockets",
+			       run->conns);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		waits[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
+	}
+	rc = what(run, waits, err);
+	free(waits);
+	return rc;
+}
+
+int
+np_handed_greet(struct np_run *run, struct np_err *err)
+{
+	bool waits = run->terms->tokens && run->plan->role == NP_FOLLOW && run->conn->fd >= 0;
+
+	return waits ? by_all(run, await_data, err) : NP_OK;
+}
+
+int
+np_show_token(struct np_run *run, struct np_err *err)
+{
+	return by_all(run, show_by_all, err);
+}

@@ -1,0 +1,89 @@
+"""What deploy/ has: the manifest for Kubernetes agrees with itself, its commands run as it says they do, but for a
+cluster, and nft(8) takes the rules."""
+
+import os
+import re
+import shutil
+from functools import partial
+from typing import Any, Dict, List
+
+import lib
+
+DEPLOY = lib.TOP / "deploy"
+PORT = 12865
+NOBODY = 65534
+
+
+def manifests() -> "Dict[str, Dict[str, Any]]":
+    try:
+        import yaml
+    except ImportError:
+        raise lib.Skipped("no PyYAML in this Python") from None
+    found = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    assert all(set(one) == {"apiVersion", "kind", "metadata", "spec"} for one in found), found
+    return {one["kind"]: one for one in found}
+
+
+def container(kind: str) -> "Dict[str, Any]":
+    pod = manifests()[kind]["spec"]["template"]["spec"]
+    (one,) = pod["containers"]
+    inside = one["securityContext"]
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] == NOBODY, pod
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, pod
+    assert inside["readOnlyRootFilesystem"] and not inside["allowPrivilegeEscalation"], inside
+    assert inside["capabilities"] == {"drop": ["ALL"]} and "memory" in one["resources"]["limits"], one
+    return dict(one)
+
+
+def it_agrees_with_itself() -> None:
+    found = manifests()
+    assert set(found) == {"Deployment", "Service", "Job"}, set(found)
+    template = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert found["Deployment"]["spec"]["selector"]["matchLabels"] == template == found["Service"]["spec"]["selector"]
+    offered = {(one["port"], one["protocol"]) for one in found["Service"]["spec"]["ports"]}
+    opened = {(one["containerPort"], one["protocol"]) for one in container("Deployment")["ports"]}
+    assert offered == opened == {(PORT, "TCP"), (PORT, "UDP")}, (offered, opened)
+    client = container("Job")
+    assert client["args"][client["args"].index("-H") + 1] == found["Service"]["metadata"]["name"], client
+    assert client["image"] == container("Deployment")["image"]
+
+
+def as_the_manifest_says(program: str) -> "List[str]":
+    """Without rights, and without a file system that can be written to."""
+    return ["unshare", "--mount", "sh", "-c", "mount -o remount,ro,bind / 2> /dev/null; exec \"$@\"", "sh", "setpriv",
+            f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--bounding-set=-all", "--no-new-privs", program]
+
+
+def its_commands_run() -> None:
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        raise lib.Skipped("needs root and setpriv, to be a user without rights")
+    server, client = container("Deployment")["args"], container("Job")["args"]
+    args = server[:server.index("-p")]
+    with lib.Daemon(as_the_manifest_says(lib.netserver())[:-1], args) as daemon:
+        words = [{"netserver": "127.0.0.1", str(PORT): str(daemon.port), "10": "0.5"}.get(word, word) for word in client]
+        for test in ("TCP_RR", "UDP_RR"):
+            got = lib.run([*as_the_manifest_says(lib.netperf()),
+                           *(test if word == "TCP_RR" else word for word in words)], 60)
+            assert got.rc == 0 and test in got.out, got
+
+
+def the_container_has_both_programs() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert re.search(r"^COPY netserver netperf /$", text, re.M) and f"{NOBODY}:{NOBODY}" in text, text
+    assert f"EXPOSE {PORT}/tcp {PORT}/udp" in text and '"--one-port"' in text, text
+
+
+def nft_takes_the_rules() -> None:
+    if os.getuid() != 0 or not shutil.which("nft"):
+        raise lib.Skipped("needs root and nft")
+    got = lib.run(["unshare", "--net", "nft", "--check", "--file", str(DEPLOY / "nftables.conf")], 20)
+    assert got.rc == 0, got.err
+
+
+def suite(report: lib.Report) -> None:
+    for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules):
+        report.case(case.__name__.replace("_", " "), partial(case))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

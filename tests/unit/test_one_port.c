@@ -1,0 +1,259 @@
+/*
+ * What comes to a daemon's one port: tokens, whose connection it is, and what a proxy says of that.
+ * Sessions and their processes are one_port.py's.
+ */
+#include "netserver/one_port.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "netserver/proxied.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+
+static const struct np_token token = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
+
+TEST(a_token_is_what_it_was)
+{
+	uint8_t bytes[NP_TOKEN_SIZE];
+	struct np_token got;
+
+	for (int word = NP_TOKEN_WANTED; word <= NP_TOKEN_UNKNOWN; word++) {
+		np_token_put(bytes, (enum np_token_word)word, &token);
+		assert_int_equal(np_token_get(bytes, sizeof(bytes), &got), word);
+		assert_true(np_token_is(&got, &token));
+		assert_int_equal(np_token_get(bytes, sizeof(bytes) - 1, &got), NP_TOKEN_NONE);
+		for (size_t n = 1; n <= sizeof(bytes); n++) {
+			assert_true(np_token_begins(bytes, n));
+		}
+	}
+	bytes[7] = NP_TOKEN_UNKNOWN + 1;
+	assert_int_equal(np_token_get(bytes, sizeof(bytes), &got), NP_TOKEN_NONE);
+	for (size_t i = 0; i < sizeof(got.at); i++) {
+		got = token;
+		got.at[i] ^= 0x80;
+		assert_false(np_token_is(&got, &token));
+	}
+	assert_false(np_token_begins((const uint8_t *)"n", 1));
+}
+
+/* A daemon with one session whose test waits for data connections, at 192.0.2.1. */
+struct bed {
+	struct ns_daemon daemon;
+	struct ns_session session;
+	struct np_addr near, far;
+	int theirs;
+};
+
+static void
+make_addr(struct np_addr *a, uint8_t last)
+{
+	np_addr_make(a, AF_INET, (const uint8_t[]){ 192, 0, 2, last }, 4711);
+}
+
+static void
+bed_make(struct bed *b, const struct np_way *way)
+{
+	struct np_err err;
+
+	memset(b, 0, sizeof(*b));
+	make_addr(&b->near, 1);
+	make_addr(&b->far, 2);
+	b->daemon.sessions = &b->session;
+	b->session.peer = b->near;
+	b->session.wish.way = *way;
+	assert_int_equal(ns_way_open(&b->session, way, &b->theirs, &err), NP_OK);
+}
+
+static void
+bed_free(struct bed *b)
+{
+	ns_way_close(&b->daemon, &b->session);
+	close(b->theirs);
+}
+
+/* What becomes of a connection by which that has come. */
+static enum ns_data
+look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, bool quiet)
+{
+	enum ns_data got;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_true(put_bytes(pair[1], bytes, n));
+	got = ns_data_look(&b->daemon, pair[0], from, quiet);
+	close(pair[0]);
+	close(pair[1]);
+	return got;
+}
+
+static enum ns_data
+show(struct bed *b, enum np_token_word word, const struct np_token *shown)
+{
+	uint8_t bytes[NP_TOKEN_SIZE];
+
+	np_token_put(bytes, word, shown);
+	return look(b, bytes, sizeof(bytes), &b->far, false);
+}
+
+static bool
+was_handed(const struct bed *b)
+{
+	struct np_handed h;
+	int fd;
+
+	if (np_fds_receive(b->theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT) != sizeof(h)) {
+		return false;
+	}
+	assert_true(fd >= 0);
+	close(fd);
+	return true;
+}
+
+TEST(who_shows_the_token_has_the_connection_from_anywhere)
+{
+	const struct np_way way = { .wanted = true, .tokens = true, .count = 2 };
+	struct np_token wrong;
+	struct bed b;
+
+	bed_make(&b, &way);
+	wrong = b.session.way.token;
+	wrong.at[15] ^= 1;
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &wrong), NS_DATA_UNKNOWN);
+	assert_int_equal(show(&b, NP_TOKEN_TAKEN, &b.session.way.token), NS_DATA_UNKNOWN);
+	assert_int_equal(look(&b, "netperf", 7, &b.near, false), NS_DATA_NONE);
+	assert_false(was_handed(&b));
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_HANDED);
+	assert_true(was_handed(&b));
+	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_HANDED);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
+	bed_free(&b);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
+}
+
+TEST(who_shows_none_is_known_by_his_address)
+{
+	const struct np_way way = { .wanted = true, .count = 1 };
+	static const uint8_t calibrate[8] = { 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff };
+	struct bed b;
+
+	bed_make(&b, &way);
+	assert_int_equal(look(&b, "n", 1, &b.far, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, calibrate, sizeof(calibrate), &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, true), NS_DATA_NONE); /* it speaks first */
+	assert_int_equal(ns_quiet_until(&b.daemon, &b.near, 5), 0);
+	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_HANDED);
+	assert_true(was_handed(&b));
+	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
+	bed_free(&b);
+}
+
+TEST(who_waits_for_data_says_nothing)
+{
+	const struct np_way way = { .wanted = true, .silent = true, .count = 1 };
+	struct bed b;
+
+	bed_make(&b, &way);
+	assert_true(ns_quiet_until(&b.daemon, &b.near, 5) > 5);
+	assert_int_equal(ns_quiet_until(&b.daemon, &b.far, 5), 0);
+	assert_int_equal(look(&b, "", 0, &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.far, true), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, true), NS_DATA_HANDED);
+	bed_free(&b);
+}
+
+/* Of one address the second one waits for the first one's connections, but not for ever. */
+TEST(clients_of_one_address_take_turns)
+{
+	const struct np_way way = { .wanted = true, .count = 1 };
+	struct ns_session second = { .wish.way = way };
+	struct np_handed h;
+	struct bed b;
+	int fd;
+
+	bed_make(&b, &way);
+	second.peer = b.far;
+	assert_true(ns_way_is_free(&b.daemon, &second));
+	second.peer = b.near;
+	assert_false(ns_way_is_free(&b.daemon, &second));
+	second.wish.way.tokens = true;
+	assert_true(ns_way_is_free(&b.daemon, &second));
+	second.wish.way.tokens = false;
+	b.session.way.since -= 60 * NP_SEC;
+	assert_true(ns_way_is_free(&b.daemon, &second));
+	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
+	assert_true(fd < 0 && h.error != 0); /* the first one is told */
+	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
+	bed_free(&b);
+}
+
+/* ---- Proxies ---- */
+
+static enum ns_proxied
+proxied(const void *bytes, size_t n, struct np_addr *peer, size_t *left)
+{
+	enum ns_proxied got;
+	char rest[100];
+	int pair[2];
+	ssize_t n_left;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_true(put_bytes(pair[1], bytes, n));
+	got = ns_proxied_read(pair[0], peer);
+	n_left = recv(pair[0], rest, sizeof(rest), MSG_DONTWAIT);
+	*left = n_left > 0 ? (size_t)n_left : 0;
+	close(pair[0]);
+	close(pair[1]);
+	return got;
+}
+
+TEST(a_proxy_says_whose_it_is)
+{
+	uint8_t four[] = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\7\xc0\0\2\1\x12\x67\0\x50rest";
+	const size_t whole = 28;
+	struct np_addr peer, seven;
+	size_t left;
+
+	np_addr_make(&seven, AF_INET, (const uint8_t[]){ 192, 0, 2, 7 }, 0x1267);
+	for (size_t n = 1; n < whole; n++) {
+		make_addr(&peer, 1);
+		assert_int_equal(proxied(four, n, &peer, &left), NS_PROXIED_MORE);
+		assert_int_equal(left, n);
+	}
+	assert_int_equal(proxied(four, whole + 4, &peer, &left), NS_PROXIED_DONE);
+	assert_int_equal(left, 4);
+	assert_true(np_addr_same_host(&peer, &seven) && np_addr_port(&peer) == 0x1267);
+	four[12] = 0x20; /* the proxy's own */
+	make_addr(&peer, 1);
+	assert_int_equal(proxied(four, whole, &peer, &left), NS_PROXIED_DONE);
+	assert_false(np_addr_same_host(&peer, &seven));
+	four[12] = 0x11;
+	assert_int_equal(proxied(four, whole, &peer, &left), NS_PROXIED_WRONG);
+	four[12] = 0x21;
+	four[13] = 0x12; /* datagrams */
+	assert_int_equal(proxied(four, whole, &peer, &left), NS_PROXIED_WRONG);
+	four[13] = 0x11;
+	four[14] = 0x7f;
+	assert_int_equal(proxied(four, whole, &peer, &left), NS_PROXIED_WRONG);
+	assert_int_equal(proxied("PROXY TCP4", 10, &peer, &left), NS_PROXIED_WRONG);
+}
+
+TEST(it_may_be_of_ipv6)
+{
+	uint8_t six[16 + 36] = "\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24";
+	struct np_addr peer, wanted;
+	size_t left;
+
+	six[16] = 0xfd;
+	six[16 + 32] = 1;
+	np_addr_make(&wanted, AF_INET6, six + 16, 256);
+	assert_int_equal(proxied(six, sizeof(six), &peer, &left), NS_PROXIED_DONE);
+	assert_true(np_addr_same_host(&peer, &wanted) && np_addr_port(&peer) == 256);
+}
+
+TEST_MAIN()
