@@ -323,6 +323,7 @@ def copy(source: socket.socket, to: socket.socket) -> None:
             if not got:
                 break
             to.sendall(got)
+    with suppress(OSError):
         to.shutdown(socket.SHUT_WR)
 
 
