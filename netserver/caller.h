@@ -24,6 +24,7 @@ struct ns_caller {
 	char text[NP_ADDR_TEXT];
 	uint64_t deadline_ns;
 	struct ns_admit admit;
+	bool has_asked;    /* a whole message came: it is no data connection */
 	bool proxied;      /* its proxy has yet to say whose it is */
 	bool denied;       /* by address: to be told so when it has spoken */
 	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */

@@ -202,6 +202,7 @@ hand_on(struct ns_daemon *d, int fd, const struct np_addr *from)
 		return false;
 	}
 	d->stats.connections++;
+	d->stats.refused[NS_GARBAGE] += kind == NS_DATA_UNKNOWN;
 	close(fd);
 	return true;
 }
@@ -411,6 +412,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	bool has_reply = false;
 	enum ns_admission got;
 
+	c->has_asked = true;
 	if (np_frame_is_text(c->chan.in, c->chan.have)) {
 		note_refusal(d, c, NS_GARBAGE,
 			     "the client sent something else than a netperf message");
@@ -491,7 +493,7 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	if (c->proxied && !has_come_by_proxy(d, c)) {
 		return;
 	}
-	if (c->chan.have == 0 && !is_caller(d, c, false)) {
+	if (!c->has_asked && c->chan.have == 0 && !is_caller(d, c, false)) {
 		return;
 	}
 	for (;;) {
@@ -568,7 +570,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		give_up(d, c);
 	} else if (c->quiet_ns != 0 && c->quiet_ns <= now_ns && c->deadline_ns > now_ns) {
 		c->quiet_ns = 0;
-		if (c->chan.have == 0) {
+		if (!c->has_asked && c->chan.have == 0) {
 			(void)is_caller(d, c, true);
 		}
 	} else if (c->queued) {

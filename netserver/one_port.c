@@ -22,7 +22,8 @@ enum {
 	LATE_S = 5,    /* for datagrams that are on their way when a test ends */
 	AT_ONCE = 64,  /* datagrams that are taken before others have their turn */
 	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
-	EARLY = 65536  /* datagrams of a queue that are looked at for one client's */
+	EARLY = 1024,  /* of a queue that are looked at for one client's */
+	OTHERS = 32    /* others' that are found there, and wait to be looked at */
 };
 
 /* ---- Tests ---- */
@@ -330,9 +331,15 @@ connect_back(const struct ns_daemon *d, const struct came *c)
 	return fd;
 }
 
-/* What of one client's test waits in a queue; others' that are found there are dropped. */
+/* What was found behind one that was looked for. */
+struct others {
+	struct came at[OTHERS];
+	size_t count;
+};
+
+/* What of one client's test waits in a queue. */
 static void
-count_early(int fd, const struct np_addr *from, struct np_handed *h)
+count_early(int fd, const struct np_addr *from, struct np_handed *h, struct others *others)
 {
 	struct came c;
 
@@ -341,13 +348,16 @@ count_early(int fd, const struct np_addr *from, struct np_handed *h)
 		    np_addr_port(&c.from) == np_addr_port(from)) {
 			h->early++;
 			h->early_bytes += c.size;
+		} else if (others->count < OTHERS) {
+			others->at[others->count++] = c;
 		}
 	}
 }
 
 /* Its queue and the one of the port have what came before it was connected. */
 static bool
-hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c)
+hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
+	       struct others *others)
 {
 	bool plain = !s->wish.way.tokens;
 	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
@@ -358,7 +368,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 		return false;
 	}
 	if (plain) {
-		count_early(at, &c->from, &h);
+		count_early(at, &c->from, &h, others);
 	}
 	handed = hand(d, s, fd, &h);
 	close(fd);
@@ -396,26 +406,37 @@ say_unknown(struct ns_daemon *d, const struct came *c)
 	}
 }
 
+static void
+take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *others)
+{
+	struct np_token token;
+	enum np_token_word word = np_token_get(c->bytes, c->size, &token);
+	struct ns_session *s =
+	    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c->from, true);
+
+	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
+	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, &c->from)))) {
+		return; /* an end mark begins nothing */
+	}
+	if (word == NP_TOKEN_SHOWN && s == NULL) {
+		say_unknown(d, c);
+	} else if (s != NULL && !is_again(s, np_addr_port(&c->from))) {
+		(void)hand_datagrams(d, s, fd, c, others);
+	}
+}
+
 void
 ns_datagrams_hear(struct ns_daemon *d, int fd)
 {
+	struct others others = { .count = 0 };
 	struct came c;
 
 	for (int i = 0; i < AT_ONCE && receive(fd, &c); i++) {
-		struct np_token token;
-		enum np_token_word word = np_token_get(c.bytes, c.size, &token);
-		struct ns_session *s =
-		    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c.from, true);
-
-		if (c.to.len == 0 || np_addr_port(&c.from) == 0 ||
-		    (word == NP_TOKEN_NONE && (c.size == 0 || is_late(&d->late, &c.from)))) {
-			continue; /* an end mark begins nothing */
-		}
-		if (word == NP_TOKEN_SHOWN && s == NULL) {
-			say_unknown(d, &c);
-		} else if (s != NULL && !is_again(s, np_addr_port(&c.from))) {
-			(void)hand_datagrams(d, s, fd, &c);
-		}
+		take_datagram(d, fd, &c, &others);
+	}
+	while (others.count > 0) {
+		c = others.at[--others.count];
+		take_datagram(d, fd, &c, &others);
 	}
 }
 

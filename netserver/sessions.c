@@ -257,6 +257,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		}
 		return;
 	}
+	granted.way.wanted = granted.way.wanted && d->one_port;
 	if (granted.way.wanted && !ns_way_is_free(d, s)) {
 		wait_for_way(d, s);
 		return;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ring.h"
 #include "bench/arrivals.h"
 #include "bench/bench.h"
 
@@ -153,10 +154,13 @@ np_plan_shows_token(const struct np_plan *p)
 {
 	const struct np_transport *t = p->transport;
 
+	if (p->pattern->connection_test &&
+	    (t->upgrade != NULL || p->near.call.dirty > 0 || p->request > NP_RING_MAX)) {
+		return false; /* the token is the beginning of each request's buffer */
+	}
 	/* Others make connections that come to nothing, or while the test runs, or send with a SYN.
 	 */
-	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0 &&
-	       !(p->pattern->connection_test && t->upgrade != NULL);
+	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0;
 }
 
 const char *

@@ -33,6 +33,9 @@ np_stamps_why_none(const struct np_plan *p)
 	if (np_engine_of(p) != &np_engine_sync) {
 		return "the engine has to be sync";
 	}
+	if (p->no_control) {
+		return "it needs a netserver, which -N leaves out";
+	}
 	return p->packet_info || p->fast_open ? "not with -- -B or -F" : NULL;
 }
 

@@ -381,6 +381,13 @@ def behind_other_programs(report: lib.Report) -> None:
         report.case("a proxy says whose it is", partial(whose_it_is, daemon))
 
 
+def tokens_are_no_data(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-t", "TCP_CRR", "-l", "-50", "-P", "0", "--", "-r", "10,20", "-k",
+                   "LOCAL_BYTES_SENT,LOCAL_BYTES_RECVD,REMOTE_BYTES_RECVD"], PATIENCE)
+    assert got.rc == 0 and got.out.split() == ["LOCAL_BYTES_SENT=500", "LOCAL_BYTES_RECVD=1000",
+                                               "REMOTE_BYTES_RECVD=500"], got
+
+
 def refused(args: Sequence[str], *says: str) -> None:
     got = lib.run([lib.netserver(), *args], 20)
     lib.error_line(got, "netserver", *says)
@@ -391,6 +398,7 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon(args=["--one-port"]) as daemon:
         report.case("strangers", partial(strangers, daemon))
         report.case("datagrams of strangers", partial(datagrams_of_strangers, daemon.port))
+        report.case("tokens are no data", partial(tokens_are_no_data, daemon.port))
         report.case("used tokens", partial(used_tokens, daemon.port))
         report.case("who never comes", partial(who_never_comes, daemon.port))
     report.part("behind other programs", partial(behind_other_programs, report))

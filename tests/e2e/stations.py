@@ -19,6 +19,7 @@ REFUSED = (
     ("-t TCP_RR --stations --rate 100", ("--stations", "--rate")),
     ("-t UDP_RR --stations --engine epoll", ("--stations", "sync")),
     ("-t UDP_RR --stations -- -b 4", ("--stations", "-b")),
+    ("-t TCP_RR --stations -N", ("--stations", "-N")),
 )
 
 

@@ -27,6 +27,7 @@ struct connector {
 	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
 	unsigned busy;               /* ports in a row that were in use */
 	bool spreads;                /* addresses change, too */
+	size_t token;                /* bytes before each request, which are no data */
 	uint64_t elsewhere_ns;       /* since when another daemon gets them, */
 	uint64_t elsewhere_at;       /* behind this many transactions */
 	unsigned nudges;
@@ -133,12 +134,14 @@ show_token(struct np_worker *w)
 {
 	uint8_t token[NP_TOKEN_SIZE];
 	const struct np_slot *slot = w->send_ring.slots;
+	struct connector *c = w->state;
 
 	np_token_put(token, NP_TOKEN_PASSED, &w->run->end.shown);
 	for (size_t i = 0; i < w->send_ring.width; i++, slot = slot->next) {
 		memcpy(slot->buf, token, sizeof(token));
 	}
-	w->send_size += sizeof(token);
+	c->token = sizeof(token);
+	w->send_size += c->token;
 }
 
 /* Where to is known when the daemon has said so. */
@@ -355,12 +358,13 @@ static void
 connect_settle(struct np_worker *w)
 {
 	uint64_t sends = 0, receives = 0;
-	size_t token = w->run->end.shows && w->send_size > 0 ? NP_TOKEN_SIZE : 0;
+	const struct connector *own = w->state;
 
+	w->send_size -= own->token;
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (c->number - c->before) * (w->send_size - token);
+		c->sent = (c->number - c->before) * w->send_size;
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
 		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
