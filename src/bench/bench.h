@@ -67,6 +67,9 @@ struct np_side {
 	 * NULL. */
 	void (*without_ids)(struct np_worker *w);
 
+	/* Likewise: each connection of a connection test begins with run->end.shown. NULL. */
+	void (*show_token)(struct np_worker *w);
+
 	/* The far end's results are in: count what is still in the socket. May be NULL. */
 	void (*drain)(struct np_worker *w);
 

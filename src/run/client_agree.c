@@ -117,6 +117,11 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 			       "tells which request a datagram answers (try TCP_RR)",
 			       c->peer);
 	}
+	if (t->run.end.shows && t->run.side->show_token != NULL) {
+		NP_EACH_WORKER (w, &t->run) {
+			t->run.side->show_token(w);
+		}
+	}
 	if (t->run.side->without_ids != NULL && t->run.worker->id.width > 0 && !t->out->far.ids) {
 		NP_EACH_WORKER (w, &t->run) {
 			t->run.side->without_ids(w);

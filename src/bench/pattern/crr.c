@@ -151,9 +151,6 @@ aim(struct np_worker *w)
 	const struct np_run *run = w->run;
 	struct connector *c = w->state;
 
-	if (run->end.shows) {
-		show_token(w);
-	}
 	c->local = run->end.local;
 	c->port_at = np_addr_port_at(&c->local);
 	c->peer = run->end.peer;
@@ -360,17 +357,17 @@ connect_settle(struct np_worker *w)
 	uint64_t sends = 0, receives = 0;
 	const struct connector *own = w->state;
 
-	w->send_size -= own->token;
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (c->number - c->before) * w->send_size;
+		c->sent = (c->number - c->before) * (w->send_size - own->token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
 		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
 	np_worker_settle(w, sends, receives + w->more);
+	np_show(&w->count->sent, sends * (w->send_size - own->token));
 }
 
 /* The report names the last connection of the first worker. */
@@ -379,6 +376,12 @@ connect_leave(struct np_run *run)
 {
 	const struct connector *c = run->worker->state;
 
+	NP_EACH_WORKER (w, run) {
+		struct connector *own = w->state;
+
+		w->send_size -= own->token;
+		own->token = 0;
+	}
 	if (c->peer.len != 0) {
 		run->end.local = c->local;
 		run->end.peer = c->peer;
@@ -597,6 +600,7 @@ accept_setup(struct np_worker *w, struct np_err *err)
 }
 
 static const struct np_side connect_side = {
+	.show_token = show_token,
 	.setup = connect_setup,
 	.steps = &connect_steps,
 	.sync = connect_sync,
