@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "netserver/passed.h"
 #include "netserver/proxied.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
@@ -60,6 +61,7 @@ bed_make(struct bed *b, const struct np_way *way)
 {
 	struct np_err err;
 
+	ns_passed_begin();
 	memset(b, 0, sizeof(*b));
 	make_addr(&b->near, 1);
 	make_addr(&b->far, 2);
