@@ -10,8 +10,6 @@ ns_filter_lacks(void)
 int
 ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 {
-	(void)kind;
-	(void)err;
 	*code = NULL;
 	*size = 0;
 	return NP_OK;
@@ -20,25 +18,17 @@ ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 int
 ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err)
 {
-	(void)seal;
-	(void)code;
-	(void)size;
-	(void)err;
 	return NP_OK;
 }
 
 int
 ns_filter_mute(int fd, struct np_err *err)
 {
-	(void)fd;
-	(void)err;
 	return NP_OK;
 }
 
 int
 ns_filter_fix(int fd, struct np_err *err)
 {
-	(void)fd;
-	(void)err;
 	return NP_OK;
 }

@@ -36,7 +36,6 @@ static _Atomic int ends_asked;
 static void
 on_end(int sig)
 {
-	(void)sig;
 	ends_asked++;
 }
 
@@ -52,7 +51,6 @@ static volatile sig_atomic_t reloads_asked;
 static void
 on_reload(int sig)
 {
-	(void)sig;
 	reloads_asked++;
 }
 

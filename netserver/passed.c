@@ -55,7 +55,6 @@ ns_passed_refuse(int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
 #else
-	(void)fd;
 #endif
 }
 

@@ -60,8 +60,6 @@ close_all(unsigned first, unsigned last)
 #ifdef SYS_close_range
 	return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0U);
 #else
-	(void)first;
-	(void)last;
 	return -1;
 #endif
 }

@@ -163,9 +163,6 @@ np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *
 	int n = snprintf(text, sizeof(text), "%s[%ld]: %s\n", program_invocation_short_name,
 			 (long)getpid(), line);
 
-	(void)ctx;
-	(void)level;
-	(void)is_event;
 	/* A pipe that nobody empties must not hold up a daemon and all of its clients. */
 	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
 		(void)!write(STDERR_FILENO, text,
@@ -185,7 +182,5 @@ np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *
 {
 	static const int priority[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
 
-	(void)ctx;
-	(void)is_event;
 	syslog(priority[level], "%s", line);
 }

@@ -124,7 +124,6 @@ np_worker_end(struct np_worker *w)
 enum np_need
 np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	(void)c;
 	if (error == EINTR) {
 		return need;
 	}
@@ -135,8 +134,6 @@ np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 enum np_need
 np_step_hung_up(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)c;
-	(void)n;
 	w->hung_up = true;
 	if (w->run->plan->role == NP_LEAD) {
 		w->error = ECONNRESET;

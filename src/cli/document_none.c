@@ -17,78 +17,50 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 void
 np_document_free(struct np_document *d)
 {
-	(void)d;
 }
 
 void
 np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
 		  const struct np_ends *ends)
 {
-	(void)d;
-	(void)cli;
-	(void)c;
-	(void)ends;
 }
 
 void
 np_document_interim(struct np_document *d, const struct np_interim *i)
 {
-	(void)d;
-	(void)i;
 }
 
 void
 np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		      const struct np_record *record, bool whole)
 {
-	(void)d;
-	(void)out;
-	(void)record;
-	(void)whole;
 }
 
 void
 np_document_result(struct np_document *d, const struct np_look *look,
 		   const struct np_figures *figures)
 {
-	(void)d;
-	(void)look;
-	(void)figures;
 }
 
 void
 np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
 {
-	(void)d;
-	(void)p;
-	(void)k;
 }
 
 void
 np_document_beside(struct np_document *d, const struct np_plan *plan, const struct np_hist *idle,
 		   const struct np_hist *loaded)
 {
-	(void)d;
-	(void)plan;
-	(void)idle;
-	(void)loaded;
 }
 
 void
 np_document_explain(struct np_document *d, const char *text, const struct np_bag *values)
 {
-	(void)d;
-	(void)text;
-	(void)values;
 }
 
 int
 np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
 {
-	(void)d;
-	(void)v;
-	(void)out;
-	(void)err;
 	return NP_OK;
 }
 
@@ -96,33 +68,24 @@ int
 np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,
 		    struct np_err *err)
 {
-	(void)cli;
-	(void)lists;
-	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "--json: this program was built without libjansson");
 }
 
 int
 np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
-	(void)cli;
-	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "--show: this program was built without libjansson");
 }
 
 int
 np_merge(const struct np_cli_output *o, FILE *out, struct np_err *err)
 {
-	(void)o;
-	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "--merge: this program was built without libjansson");
 }
 
 int
 np_saved_read(const char *bytes, size_t size, struct np_saved **s, struct np_err *err)
 {
-	(void)bytes;
-	(void)size;
 	*s = NULL;
 	return np_fail(err, NP_EUNSUP, 0, "this build has no JSON");
 }
@@ -130,23 +93,16 @@ np_saved_read(const char *bytes, size_t size, struct np_saved **s, struct np_err
 void
 np_saved_free(struct np_saved *s)
 {
-	(void)s;
 }
 
 int
 np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *out,
 	       struct np_err *err)
 {
-	(void)s;
-	(void)o;
-	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "this build has no JSON");
 }
 
 void
 np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *wanted, FILE *out)
 {
-	(void)s;
-	(void)wanted;
-	(void)out;
 }

@@ -1017,7 +1017,6 @@ set_help(const struct np_setting *set)
 static int
 set_nothing(const struct np_setting *set)
 {
-	(void)set;
 	return NP_OK;
 }
 

@@ -276,7 +276,6 @@ np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 {
 	struct np_counts c = np_counts_of(run);
 
-	(void)due_ns;
 	interim(ctx, run->plan, &c, see_flows(ctx, run->plan, run, NULL), run->window.started_ns,
 		now_ns);
 }

@@ -183,7 +183,6 @@ by_node(const struct np_addr *far, struct np_addr *near)
 	int fd = socket(AF_TIPC, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool known;
 
-	(void)far;
 	near->len = sizeof(near->sa);
 	known = fd >= 0 && getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
 	if (fd >= 0) {

@@ -6,7 +6,6 @@
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err)
 {
-	(void)place;
 	*out = NULL;
 	return np_fail(err, NP_EUNSUP, 0,
 		       "capture packets: this program was built without libpcap (libpcap-dev)");
@@ -15,27 +14,21 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 int
 np_capture_fd(const struct np_capture *c)
 {
-	(void)c;
 	return -1;
 }
 
 int
 np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err)
 {
-	(void)c;
-	(void)flow;
 	return np_fail(err, NP_EUNSUP, 0, "built without libpcap");
 }
 
 void
 np_capture_stop(struct np_capture *c, struct np_bag *into)
 {
-	(void)c;
-	(void)into;
 }
 
 void
 np_capture_free(struct np_capture *c)
 {
-	(void)c;
 }

@@ -158,9 +158,6 @@ write_filter(char *text, size_t size, const struct np_addr *near, const struct n
 static void
 forget(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
-	(void)ctx;
-	(void)head;
-	(void)bytes;
 }
 
 static int

@@ -360,7 +360,6 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 {
 	struct np_evidence *ev = ctx;
 
-	(void)run;
 	np_witness_begin(&ev->witness, due_ns, now_ns);
 	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
 	np_witness_done(&ev->witness, np_now());

@@ -357,7 +357,6 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct member *m = ctx;
 
-	(void)due_ns;
 	pthread_mutex_lock(&m->party->lock);
 	m->seen = np_counts_of(run);
 	m->looked = true;

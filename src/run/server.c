@@ -281,8 +281,6 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	struct np_counts c = np_counts_of(run);
 	uint64_t now = np_counts_bytes(&c) + c.transactions;
 
-	(void)due_ns;
-	(void)now_ns;
 	if (now != p->seen) {
 		p->leave->moved(p->leave->ctx);
 	}

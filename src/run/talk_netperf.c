@@ -548,9 +548,6 @@ static int
 asked_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 		struct np_err *err)
 {
-	(void)d;
-	(void)frame;
-	(void)p;
 	return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
 		       "request for a socket that many SCTP associations share (SCTP_STREAM and "
 		       "SCTP_RR are served)");

@@ -280,7 +280,6 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 	struct talk t = { NP_PLAN, GRANTED, .reads = true, .far = far };
 	struct np_grant_message m;
 
-	(void)d;
 	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK ||
 	    granted_place(&m, far, err) != NP_OK) {
 		return err->code;
@@ -307,7 +306,6 @@ reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, s
 	struct talk t = { NP_PLAN, REPORTED, .reads = true, .far = far };
 	struct np_result_message m;
 
-	(void)d;
 	if (np_tagged_get(&np_tagged_result, frame, &m, err) != NP_OK) {
 		return err->code;
 	}
@@ -586,7 +584,6 @@ asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, st
 static int
 asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
-	(void)d;
 	return asked_by(&np_tagged_plan, frame, p, err);
 }
 
@@ -622,7 +619,6 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 	struct talk t = { NP_PLAN, GRANTED, .p = all, .end = &all->near, .run = run };
 	struct np_grant_message m;
 
-	(void)d;
 	np_tagged_init(&np_tagged_grant, &m);
 	pass_grant(&t, &m);
 	m.flags = granted_flags(p, run);
@@ -653,7 +649,6 @@ report(const struct np_dialect *d, const struct np_plan *p, const struct np_tall
 	struct talk t = { NP_PLAN, REPORTED, .p = (struct np_plan *)p, .tally = tally };
 	struct np_result_message m;
 
-	(void)d;
 	np_tagged_init(&np_tagged_result, &m);
 	pass_result(&t, &m);
 	snprintf(m.congestion, sizeof(m.congestion), "%s", tally->closing.cong);

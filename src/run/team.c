@@ -37,7 +37,6 @@ struct np_team {
 static void
 on_kick(int sig)
 {
-	(void)sig;
 }
 
 void

@@ -53,7 +53,6 @@ volatile sig_atomic_t time_is_up;
 static void
 on_timer(int sig)
 {
-	(void)sig;
 	time_is_up = 1;
 }
 

@@ -21,8 +21,6 @@
 int
 ppoll(struct pollfd *fds, nfds_t n, const struct timespec *limit, const sigset_t *mask)
 {
-	(void)limit;
-	(void)mask;
 	return poll(fds, n, 0);
 }
 

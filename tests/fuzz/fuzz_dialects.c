@@ -71,7 +71,6 @@ static int
 engines_asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 	      struct np_err *err)
 {
-	(void)d;
 	return np_engines_asked(frame, p, err);
 }
 

@@ -104,8 +104,6 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	char path[] = "/tmp/fuzz_options-XXXXXX";
 
-	(void)argc;
-	(void)argv;
 	must(mkdtemp(path) != NULL);
 	nowhere = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(nowhere >= 0 && rmdir(path) == 0);

@@ -29,7 +29,6 @@ static struct np_eth own_link;
 static void
 sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
-	(void)ctx;
 	must(level <= NP_LOG_DEBUG && strlen(line) < (is_event ? NP_LOG_EVENT : NP_LOG_TEXT));
 }
 
@@ -51,8 +50,6 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct np_err err;
 
-	(void)argc;
-	(void)argv;
 	if (unshare(CLONE_NEWNET) == 0) {
 		must(bring_up_loopback());
 		(void)np_eth_open(&own_link, "lo", &err);

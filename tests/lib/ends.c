@@ -305,7 +305,6 @@ ends_drive(struct ends *e, uint64_t length_ns)
 void
 change_nothing(struct np_plan *p)
 {
-	(void)p;
 }
 
 void

@@ -25,9 +25,6 @@ root_make(void **state)
 static int
 remove_one(const char *path, const struct stat *st, int flag, struct FTW *where)
 {
-	(void)st;
-	(void)flag;
-	(void)where;
 	return remove(path);
 }
 

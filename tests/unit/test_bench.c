@@ -119,7 +119,6 @@ TEST(every_transport_says_whom_it_admits)
 static int
 lacks_a_module(const struct np_transport *t, struct np_err *err)
 {
-	(void)t;
 	return np_fail(err, NP_EUNSUP, 0, "this kernel has no such thing");
 }
 

@@ -31,7 +31,6 @@ assert_close(double have, double want, const char *what)
 static double
 share_TCP(const struct np_way *w, uint32_t size)
 {
-	(void)size;
 	return np_ceiling_tcp(w);
 }
 

@@ -310,7 +310,6 @@ TEST(what_has_begun_must_go_on)
 static void
 on_signal(int sig)
 {
-	(void)sig;
 }
 
 /* Blocked but while waiting, as in our programs. */

@@ -272,7 +272,6 @@ static volatile sig_atomic_t broken_pipes;
 static void
 count_broken_pipe(int sig)
 {
-	(void)sig;
 	broken_pipes++;
 }
 

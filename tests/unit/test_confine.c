@@ -1612,8 +1612,6 @@ is_refused_by_socketcall(int fd, const struct sockaddr_ll *to)
 
 	return syscall(SYS_socketcall, SYS_BIND, args) != 0 && errno == EPERM;
 #else
-	(void)fd;
-	(void)to;
 	return true;
 #endif
 }

@@ -388,7 +388,6 @@ leave_after_request(int fd)
 static void
 leave_at_once(int fd)
 {
-	(void)fd;
 }
 
 static void

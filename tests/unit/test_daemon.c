@@ -22,7 +22,6 @@ static sem_t came;
 static void
 on_end(int sig)
 {
-	(void)sig;
 	received++;
 	sem_post(&came);
 }
@@ -30,7 +29,6 @@ on_end(int sig)
 static void
 on_child(int sig)
 {
-	(void)sig;
 }
 
 /* TERM and CHLD only come where the daemon waits, as its main() has it. */
@@ -342,7 +340,6 @@ TEST(signals_end_a_test)
 static int
 set_up(void **state)
 {
-	(void)state;
 	np_drive_prepare();
 	return sem_init(&came, 0, 0);
 }

@@ -297,7 +297,6 @@ static _Atomic int alarms;
 static void
 on_alarm(int sig)
 {
-	(void)sig;
 	alarms++;
 }
 

@@ -41,7 +41,6 @@ hear(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
 	struct heard *h = ctx;
 
-	(void)level;
 	h->lines++;
 	h->counts += is_event && strstr(line, "event=lines-not-logged") != NULL;
 	snprintf(h->last, sizeof(h->last), "%s", line);

@@ -253,8 +253,6 @@ static struct {
 static int
 put_or_mark(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
-	(void)c;
-	(void)first;
 	if (marked.tries++ == 0) {
 		np_stop_mark(&w->stop);
 		errno = EINTR;
@@ -269,8 +267,6 @@ fetch_three(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct np_batch *b = w->engine_own;
 
-	(void)c;
-	(void)flags;
 	for (int i = 0; i < 3; i++) {
 		b->in[i].bytes = b->in[i].size = w->recv_size;
 		b->in[i].addr_len = 0;

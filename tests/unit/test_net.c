@@ -270,7 +270,6 @@ refuse_all(void *ctx, int fd, const char *congestion, socklen_t len)
 {
 	char *seen = ctx;
 
-	(void)fd;
 	snprintf(seen, 16, "%.*s", (int)len, congestion);
 	errno = ENOENT;
 	return -1;

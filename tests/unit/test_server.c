@@ -126,8 +126,6 @@ TEST(a_cut_request_ends_the_session_with_an_error)
 static int
 no_turn(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
-	(void)wish;
-	(void)control_fd;
 	*(bool *)ctx = true;
 	return np_fail(err, NP_EUNSUP, EBUSY, "no test was asked for");
 }
@@ -135,7 +133,6 @@ no_turn(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 static void
 no_refusal(void *ctx, int error)
 {
-	(void)error;
 	*(bool *)ctx = true;
 }
 

@@ -73,7 +73,6 @@ pass_sockets(const struct taken *t)
 {
 	int fds[3], listener, rc, way = way_to_the_daemon();
 
-	(void)t;
 	for (int i = 0; i < 3; i++) {
 		fds[i] = lingering_socket(LINGER_S, &listener);
 		if (fds[i] < 0) {
@@ -103,14 +102,12 @@ begin_a_test(const struct taken *t)
 static int
 do_nothing(const struct taken *t)
 {
-	(void)t;
 	return 0;
 }
 
 static int
 map_a_stack(const struct taken *t)
 {
-	(void)t;
 	return mmap(NULL, (size_t)MIB << 10, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0) == MAP_FAILED
 		   ? errno
@@ -124,7 +121,6 @@ stretch_its_stack(const struct taken *t)
 	volatile char below[3 * (64 << 10)]; /* three of the largest pages that there are */
 	uintptr_t part = ((uintptr_t)below / page + 1) * page;
 
-	(void)t;
 	below[0] = 1;
 	return mremap((void *)part, page, (size_t)MIB << 10, MREMAP_MAYMOVE) == MAP_FAILED ? errno
 											   : 0;
@@ -136,7 +132,6 @@ rewrite_files(const struct taken *t)
 {
 	int written = 0;
 
-	(void)t;
 	for (int fd = 0; fd < 1024; fd++) {
 		struct stat st;
 
@@ -166,7 +161,6 @@ fork_unsealed(const struct taken *t)
 	const struct ns_seal guess = { .word = { 1, 2 } };
 	pid_t pid = (pid_t)ns_sealed(&guess, SYS_clone, NS_FORK, 0, 0, 0);
 
-	(void)t;
 	if (pid == 0) {
 		_exit(0);
 	}
@@ -178,7 +172,6 @@ confine_further_unsealed(const struct taken *t)
 {
 	const struct ns_seal guess = { .word = { 1, 2 } };
 
-	(void)t;
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS; i++) {
 		if (ns_sealed(&guess, ns_landlock_calls[i], 0, 0, 1, 0) >= 0 || errno != EPERM) {
 			return 1;
@@ -190,7 +183,6 @@ confine_further_unsealed(const struct taken *t)
 static int
 say_who_it_is(const struct taken *t)
 {
-	(void)t;
 	return getpid();
 }
 

@@ -230,8 +230,6 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct looks *l = ctx;
 
-	(void)due_ns;
-	(void)now_ns;
 	l->warming_ns = l->warming_ns != 0 ? l->warming_ns : run->window.started_ns;
 	l->behind |= run->window.started_ns != l->warming_ns;
 }

@@ -34,8 +34,6 @@ keep_log(void *ctx, enum np_log_level level, bool is_event, const char *text)
 	struct daemon *d = ctx;
 	size_t used = strlen(d->log);
 
-	(void)level;
-	(void)is_event;
 	snprintf(d->log + used, sizeof(d->log) - used, "%s\n", text);
 }
 

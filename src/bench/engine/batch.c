@@ -135,7 +135,6 @@ batch_open(struct np_worker *w, struct np_err *err)
 	struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
 	struct batch *b = w->engine_own;
 
-	(void)err;
 	*b = lay_out(w->run->plan, &room);
 	for (uint32_t i = 0; i < b->turns.most_out && out != NULL; i++, out = out->next) {
 		b->turns.out[i].buf = out->buf;

@@ -161,7 +161,6 @@ segment_open(struct np_worker *w, struct np_err *err)
 {
 	struct segment *s = w->engine_own;
 
-	(void)err;
 	lay_out(w, s);
 	memset(s->room, 0xff, sizeof(s->room)); /* so that the loop meets no page fault */
 	s->in.buf = s->room;
@@ -175,7 +174,6 @@ segment_open(struct np_worker *w, struct np_err *err)
 static uint64_t
 segment_bytes(const struct np_plan *p)
 {
-	(void)p;
 	return sizeof(struct segment);
 }
 

@@ -126,7 +126,6 @@ spin_why_not(const struct np_plan *p)
 static uint64_t
 spin_bytes(const struct np_plan *p)
 {
-	(void)p;
 	return sizeof(struct spin);
 }
 

@@ -30,7 +30,6 @@ np_urings_free(void)
 static const char *
 why_not(const struct np_plan *p)
 {
-	(void)p;
 	return NULL;
 }
 

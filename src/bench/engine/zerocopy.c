@@ -394,7 +394,6 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 	struct zerocopy *z = w->engine_own;
 	uint32_t depth = 1;
 
-	(void)err;
 	if (z == NULL) {
 		return NP_OK;
 	}

@@ -223,7 +223,6 @@ connect_opened(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)n;
 	c->number++;
 	if (__builtin_expect(w->recv_size == 0, 0)) { /* it was but a token */
 		return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
@@ -235,8 +234,6 @@ connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	(void)buf;
-	(void)n;
 	if (__builtin_expect(c->transactions == 0, 0)) {
 		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
 	}
@@ -524,10 +521,6 @@ accept_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int err
 NP_LOOP_BODY enum np_need
 accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	(void)w;
-	(void)c;
-	(void)buf;
-	(void)n;
 	return NP_SEND;
 }
 
@@ -535,17 +528,12 @@ accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 static enum np_need
 accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)w;
-	(void)c;
-	(void)n;
 	return NP_CLOSE;
 }
 
 NP_LOOP_BODY enum np_need
 accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)w;
-	(void)n;
 	c->is_void = false;
 	return NP_CLOSE;
 }

@@ -77,7 +77,6 @@ sent_of_many(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)n;
 	c->number++;
 	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
 }
@@ -227,7 +226,6 @@ NP_SYNC_LOOP(request_sync, request_steps)
 static enum np_need
 open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	(void)n;
 	w->sends++;
 	w->in_flight++;
 	np_ids_sent(c->ids, c->since_ns);
@@ -475,7 +473,6 @@ request_nudge(struct np_run *run)
 NP_LOOP_BODY enum np_need
 respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	(void)n;
 	w->to_len = w->from_len;
 	if (w->id.width > 0) {
 		c->number = np_id_read(w->id, buf);
@@ -488,7 +485,6 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	uint64_t done = np_add(&w->count->transactions, 1);
 
-	(void)n;
 	c->transactions++;
 	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }

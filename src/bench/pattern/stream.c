@@ -83,7 +83,6 @@ transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 	uint64_t left = w->budget - np_seen(&w->count->sent);
 	uint64_t messages = left / w->send_size + (left % w->send_size > 0);
 
-	(void)c;
 	return np_paced_row(w, messages);
 }
 

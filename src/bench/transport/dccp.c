@@ -208,7 +208,6 @@ know_service(int fd, struct np_bag *bag)
 static void
 dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
-	(void)run;
 	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
 	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
 	know_int(fd, NP_DCCP_MPS, "message_max", bag);

@@ -66,7 +66,6 @@ know_int(int fd, int option, const char *name, struct np_bag *bag)
 static void
 llc_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
-	(void)run;
 	know_int(fd, LLC_OPT_TX_WIN, "tx_window", bag);
 	know_int(fd, LLC_OPT_RX_WIN, "rx_window", bag);
 	know_int(fd, LLC_OPT_RETRY, "retries_max", bag);
@@ -76,8 +75,6 @@ llc_know(const struct np_run *run, int fd, struct np_bag *bag)
 static void
 llc_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 {
-	(void)stop;
-	(void)until_ns;
 	shutdown(fd, SHUT_RDWR);
 }
 

@@ -67,7 +67,6 @@ await_data(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool has_begun = false;
 
-	(void)err;
 	while (!has_begun && !np_stopped(run->stop)) {
 		if (poll(waits, run->conns, LOOK_MS) <= 0) {
 			continue;

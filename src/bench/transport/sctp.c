@@ -261,7 +261,6 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct known *k = run->end.own;
 
-	(void)fd;
 	if (k == NULL || !k->is_there) {
 		return;
 	}

@@ -488,7 +488,6 @@ tls_know(const struct np_run *run, int fd, struct np_bag *bag)
 	int64_t sent = 0, received = 0;
 	bool known = true;
 
-	(void)fd;
 	for (uint32_t i = 0; i < run->conns; i++) {
 		known = known && read_records(run->conn[i].fd, suite, TLS_TX, &sent) &&
 			read_records(run->conn[i].fd, suite, TLS_RX, &received);

@@ -13,9 +13,6 @@ struct np_tls *
 np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool server,
 	   struct np_err *err)
 {
-	(void)suite;
-	(void)key;
-	(void)server;
 	np_fail(err, NP_EUNSUP, EOPNOTSUPP, "%s", np_tls_lacks());
 	return NULL;
 }
@@ -23,18 +20,12 @@ np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool serv
 void
 np_tls_free(struct np_tls *tls)
 {
-	(void)tls;
 }
 
 int
 np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned patience_ms,
 		 struct np_tls_secrets *secrets, struct np_err *err)
 {
-	(void)tls;
-	(void)fd;
-	(void)stop;
-	(void)patience_ms;
-	(void)secrets;
 	return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "%s", np_tls_lacks());
 }
 
@@ -42,10 +33,5 @@ bool
 np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
 	      uint8_t *out, size_t size)
 {
-	(void)suite;
-	(void)secret;
-	(void)label;
-	(void)out;
-	(void)size;
 	return false;
 }

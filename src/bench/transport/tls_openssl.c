@@ -92,9 +92,6 @@ read_some(BIO *bio, char *buf, int size)
 static long
 control(BIO *bio, int command, long number, void *at)
 {
-	(void)bio;
-	(void)number;
-	(void)at;
 	return command == BIO_CTRL_FLUSH; /* nothing is held back */
 }
 
@@ -124,7 +121,6 @@ static int
 use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	SSL_SESSION **session)
 {
-	(void)hash;
 	*id = identity;
 	*bytes = IDENTITY;
 	*session = session_of(ssl);
