@@ -279,8 +279,11 @@ begin(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->one_port;
-	for (size_t i = 0; i < d->listener_count && d->one_port; i++) {
-		if (ns_datagrams_open(d, i) &&
+	if (d->one_port) {
+		ns_datagrams_open(d);
+	}
+	for (size_t i = 0; i < d->listener_count; i++) {
+		if (d->datagrams[i] > 0 &&
 		    watch(d, d->datagrams[i], TAG_DATAGRAMS + i, EPOLLIN, EPOLL_CTL_ADD) != 0) {
 			return np_fail(err, NP_ESYS, errno, "wait for datagrams");
 		}

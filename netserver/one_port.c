@@ -346,8 +346,9 @@ count_early(int fd, const struct np_addr *from, struct np_handed *h, struct othe
 	for (int i = 0; i < EARLY && receive(fd, &c); i++) {
 		if (np_addr_same_host(&c.from, from) &&
 		    np_addr_port(&c.from) == np_addr_port(from)) {
-			h->early++;
+			h->early += c.size > 0;
 			h->early_bytes += c.size;
+			h->ended = h->ended || c.size == 0;
 		} else if (others->count < OTHERS) {
 			others->at[others->count++] = c;
 		}
@@ -355,39 +356,37 @@ count_early(int fd, const struct np_addr *from, struct np_handed *h, struct othe
 }
 
 /* Its queue and the one of the port have what came before it was connected. */
-static bool
+static void
 hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
 	       struct others *others)
 {
 	bool plain = !s->wish.way.tokens;
 	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
 	int fd = connect_back(d, c);
-	bool handed;
 
 	if (fd < 0) {
-		return false;
+		return;
 	}
 	if (plain) {
 		count_early(at, &c->from, &h, others);
 	}
-	handed = hand(d, s, fd, &h);
+	if (hand(d, s, fd, &h)) {
+		s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)np_addr_port(&c->from);
+	}
 	close(fd);
-	return handed;
 }
 
 /* One came from there before: the session has a socket for it, and answers what comes again. */
 static bool
-is_again(struct ns_session *s, uint32_t port)
+is_again(const struct ns_session *s, uint32_t port)
 {
 	uint32_t count = s->way.recents < NS_RECENT ? s->way.recents : NS_RECENT;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		if (s->way.recent[i] == port) {
-			return true;
-		}
+	while (i < count && s->way.recent[i] != port) {
+		i++;
 	}
-	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
-	return false;
+	return i < count;
 }
 
 /* As many bytes as came, to where they came from. */
@@ -421,7 +420,7 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 	if (word == NP_TOKEN_SHOWN && s == NULL) {
 		say_unknown(d, c);
 	} else if (s != NULL && !is_again(s, np_addr_port(&c->from))) {
-		(void)hand_datagrams(d, s, fd, c, others);
+		hand_datagrams(d, s, fd, c, others);
 	}
 }
 
@@ -503,26 +502,26 @@ delivers(void)
 	return does;
 }
 
-bool
-ns_datagrams_open(struct ns_daemon *d, size_t listener)
+void
+ns_datagrams_open(struct ns_daemon *d)
 {
+	const char *why = delivers() ? NULL : "this system does not deliver datagrams so";
 	struct np_err ignored;
 	struct np_addr at;
-	int only_six;
 
-	if (np_sock_local(d->listeners[listener], &at, &ignored) != NP_OK ||
-	    np_addr_version(&at) == 0) {
-		return false; /* there is no UDP there */
+	for (size_t i = 0; i < d->listener_count && why == NULL; i++) {
+		int only_six = np_sock_int(d->listeners[i], IPPROTO_IPV6, IPV6_V6ONLY);
+
+		if (np_sock_local(d->listeners[i], &at, &ignored) != NP_OK ||
+		    np_addr_version(&at) == 0) {
+			continue; /* there is no UDP there */
+		}
+		d->datagrams[i] = bind_datagrams(&at, only_six > 0);
+		why = d->datagrams[i] < 0 ? strerror(errno) : NULL;
 	}
-	only_six = np_sock_int(d->listeners[listener], IPPROTO_IPV6, IPV6_V6ONLY);
-	d->datagrams[listener] = delivers() ? bind_datagrams(&at, only_six > 0) : -1;
-	d->limits.each.one_port_udp = d->datagrams[listener] >= 0;
-	if (!d->limits.each.one_port_udp) {
+	d->limits.each.one_port_udp = why == NULL;
+	if (why != NULL) {
 		np_log(d->log, NP_LOG_ERROR, "--one-port: tests of UDP have ports of their own: %s",
-		       d->datagrams[listener] < 0 && errno == EADDRINUSE
-			   ? "somebody has the port for UDP"
-			   : "this system does not deliver datagrams so");
-		d->datagrams[listener] = 0;
+		       why);
 	}
-	return d->limits.each.one_port_udp;
 }

@@ -43,10 +43,10 @@ uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, u
 /* ---- Datagrams ---- */
 
 /*
- * Hear datagrams at the port of that listener: d->datagrams. False where that can't be had, and the
- * tests of UDP have ports of their own.
+ * Hear datagrams at the ports of all listeners: d->datagrams. Where one can't be had, the tests of
+ * UDP have ports of their own.
  */
-bool ns_datagrams_open(struct ns_daemon *d, size_t listener);
+void ns_datagrams_open(struct ns_daemon *d);
 
 /* Something has come. */
 void ns_datagrams_hear(struct ns_daemon *d, int fd);

@@ -23,6 +23,7 @@ struct np_handed {
 	int32_t error;
 	/* Datagrams that came before their socket was there, and were thrown away; their bytes. */
 	uint32_t early;
+	bool ended; /* an end mark was among them */
 	uint64_t early_bytes;
 };
 

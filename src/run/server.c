@@ -722,7 +722,8 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 
 /*
  * The control connection's port is the data's, too, unless the client names other places. Where the
- * daemon is to send first it has to be shown a token: nothing else says where to.
+ * daemon is to send datagrams first it has to be shown a token: nothing else says where to. So it
+ * has where many connections say nothing: it would be the daemon's patience that they measure.
  */
 static void
 choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)
@@ -734,7 +735,9 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 			 np_addr_version(here) != np_family_version(p->family);
 
 	if (!(datagrams ? s->limits.one_port_udp : s->limits.one_port) || elsewhere ||
-	    !np_plan_shows_token(p) || (datagrams && !p->tokens && p->role == NP_LEAD)) {
+	    !np_plan_shows_token(p) ||
+	    (!p->tokens && (datagrams ? p->role == NP_LEAD
+				      : p->pattern->transactions && !p->pattern->sized))) {
 		return;
 	}
 	*way = (struct np_way){ .wanted = true,
@@ -742,8 +745,7 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 				.datagrams = datagrams,
 				.many = p->pattern->connection_test,
 				.count = p->flows };
-	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe ||
-				     (p->pattern->transactions && !p->pattern->sized));
+	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);
 }
 
 /* What it takes beside memory. */

@@ -126,9 +126,10 @@ def each_has_one(document: str) -> None:
 
 def suite(report: lib.Report) -> None:
     document = (lib.TOP / "doc" / "protocol.md").read_text()
-    with lib.Daemon() as daemon:
-        for title, steps in exchanges(document).items():
-            report.case(title, partial(play, steps, daemon.port))
+    for args in ([], ["--one-port"]):
+        with lib.Daemon(args=args) as daemon:
+            for title, steps in exchanges(document).items():
+                report.case(" ".join([title, *args]), partial(play, steps, daemon.port))
     report.case("each dialect has one", partial(each_has_one, document))
 
 

@@ -22,11 +22,12 @@ NEAR6, FAR6 = {"c": "fd78:1::1", "r": "fd78:1::2"}, {"s": "fd78:2::1", "t": "fd7
 BOTH_WAYS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "TCP_SENDFILE", "UDP_STREAM -- -R 1", "UDP_RR")
 OURS_ALONE = ("TCP_CC", "UDP_STREAM --flows 3 -- -R 1", "TCP_RR --flows 5", "TCP_MAERTS --flows 4 --threads 2",
               "UDP_RR --flows 4 --engine epoll", "TCP_CRR --flows 3 --threads 2", "TCP_RR --json", "TCP_CRR --rate 200")
-COUNTED = ("TCP_RR", "TCP_CRR", "UDP_RR")
+COUNTED = ("TCP_RR", "TCP_CRR", "UDP_STREAM -- -R 1", "UDP_RR")
 PATIENCE = 60
 MEET_S = 2          # in which all connections have met behind a balancer
 CROWD = 50          # real clients behind one address
-STRANGERS = 400 if lib.QUICK else 1000
+STRANGERS = 400 if lib.QUICK else 10000
+HELD = 500          # of their connections at a time
 TOKEN = 0xd74e5031  # how its message begins
 
 
@@ -252,6 +253,8 @@ def strangers(daemon: lib.Daemon) -> str:
                 except ConnectionResetError:
                     answers[what] = b"reset"
             held.append(conn)
+            if len(held) > HELD:
+                held.pop(0).close()
             if number == STRANGERS // 2:
                 before = memory(daemon.pid)
         honest = lib.run([lib.netperf(), "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "-P", "0"], PATIENCE)

@@ -220,16 +220,6 @@ connect_opened(struct np_worker *w, struct np_conn *c)
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
 
-NP_LOOP_BODY enum np_need
-connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
-{
-	c->number++;
-	if (__builtin_expect(w->recv_size == 0, 0)) { /* it was but a token */
-		return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
-	}
-	return NP_RECV;
-}
-
 /* The leader waits for the follower's close before its own. */
 NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -238,6 +228,14 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+}
+
+NP_LOOP_BODY enum np_need
+connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	c->number++;
+	/* Of cc it was but a token. */
+	return __builtin_expect(w->recv_size > 0, 1) ? NP_RECV : connect_arrived(w, c, NULL, 0);
 }
 
 NP_LOOP_BODY enum np_need
@@ -413,31 +411,20 @@ share_ports(const struct np_worker *w, struct connector *c)
 	c->port = first_port(c);
 }
 
-/* For what is sent and received; cc moves nothing. */
+/* For what is sent, behind as many bytes of a token, and received; cc moves nothing else. */
 static int
-take_rings(struct np_worker *w, int32_t send_size, int32_t recv_size, struct np_err *err)
+take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
+	   struct np_err *err)
 {
-	if (!w->run->plan->pattern->sized) {
-		return NP_OK;
-	}
-	if (np_worker_send_ring(w, send_size, false, err) != NP_OK) {
+	bool sized = w->run->plan->pattern->sized;
+
+	send_size = sized ? send_size : 0;
+	if ((sized || token > 0) &&
+	    np_worker_send_ring(w, token + send_size, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_worker_recv_ring(w, recv_size, false, err);
-}
-
-/* The same with room for a token, where the daemon will name one. */
-static int
-take_rings_for_token(struct np_worker *w, struct np_err *err)
-{
-	const struct np_plan *p = w->run->plan;
-	int32_t request = p->pattern->sized ? p->request : 0;
-
-	if (np_worker_send_ring(w, request + NP_TOKEN_SIZE, false, err) != NP_OK) {
-		return err->code;
-	}
-	w->send_size = (size_t)request;
-	return p->pattern->sized ? np_worker_recv_ring(w, p->response, false, err) : NP_OK;
+	w->send_size = (size_t)send_size;
+	return sized ? np_worker_recv_ring(w, recv_size, false, err) : NP_OK;
 }
 
 static int
@@ -456,10 +443,8 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	np_run_close_conns(run);
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
-	if (!np_plan_shows_token(run->plan)) {
-		return take_rings(w, run->plan->request, run->plan->response, err);
-	}
-	return take_rings_for_token(w, err);
+	return take_rings(w, np_plan_shows_token(run->plan) ? NP_TOKEN_SIZE : 0, run->plan->request,
+			  run->plan->response, err);
 }
 
 static void
@@ -584,7 +569,7 @@ accept_setup(struct np_worker *w, struct np_err *err)
 
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
-	return take_rings(w, run->plan->response, run->plan->request, err);
+	return take_rings(w, 0, run->plan->response, run->plan->request, err);
 }
 
 static const struct np_side connect_side = {

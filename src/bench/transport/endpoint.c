@@ -447,22 +447,30 @@ take_welcome(struct np_run *run, int flags)
 	return -1;
 }
 
-/* A request is answered at once: there are no ids where the far end shows no token. */
+/*
+ * A request is answered at once: there are no ids where the far end shows no token. If no more will
+ * come, a socket that is shut down says so to whoever receives.
+ */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
 {
+	bool answers = run->plan->pattern->transactions;
 	struct np_worker *w = run->worker;
+	uint64_t done;
 
-	if (!run->plan->pattern->transactions) {
-		np_add(&w->count->receives, h->early);
-		np_add(&w->count->received, h->early_bytes);
-		w->conn->received += h->early_bytes;
-		return;
-	}
-	for (uint32_t i = 0; i < h->early; i++) {
+	for (uint32_t i = 0; answers && i < h->early; i++) {
 		(void)!send(fd, w->send_ring.slots->buf, w->send_size, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
-	np_add(&w->count->transactions, h->early);
+	if (answers) {
+		done = np_add(&w->count->transactions, h->early);
+	} else {
+		np_add(&w->count->receives, h->early);
+		done = np_add(&w->count->received, h->early_bytes);
+		w->conn->received += h->early_bytes;
+	}
+	if (h->ended || done >= w->budget) {
+		(void)shutdown(fd, SHUT_RD);
+	}
 }
 
 /* With the run's options; ENOTCONN: there will be none. */
