@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/output.h"
@@ -50,24 +49,11 @@ put_limit(const struct metrics *m, const char *name, const char *help, uint64_t 
 	put(m, name, "gauge", help, n == 0 && !none_at_0 ? (double)INFINITY : (double)n);
 }
 
-/* When it started by the clock on the wall: the same in every scrape, unless that clock is set. */
-static uint64_t
-start_time(const struct ns_stats *s)
-{
-	struct timespec wall;
-	uint64_t now;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	now = np_now();
-	return ((uint64_t)wall.tv_sec * NP_SEC + (uint64_t)wall.tv_nsec -
-		(now > s->started_ns ? now - s->started_ns : 0)) /
-	       NP_SEC;
-}
-
 static void
 put_counters(const struct metrics *m, const struct ns_stats *s)
 {
-	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.", start_time(s));
+	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.",
+		  np_wall_ms(s->started_ns) / 1000);
 	put_counter(m, "connections_total", "Control connections accepted.", s->connections);
 	put_counter(m, "sessions_total", "Sessions begun.", s->sessions);
 	put_counter(m, "sessions_killed_total",

@@ -25,10 +25,5 @@ np_left(uint64_t deadline, struct timespec *out)
 uint64_t
 np_wall_ms(uint64_t then_ns)
 {
-	struct timespec t;
-	uint64_t ns;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	ns = (uint64_t)t.tv_sec * NP_SEC + (uint64_t)t.tv_nsec;
-	return (ns - (np_now() - then_ns)) / NP_MSEC;
+	return (np_clock(CLOCK_REALTIME) - (np_now() - then_ns)) / NP_MSEC;
 }

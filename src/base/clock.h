@@ -11,14 +11,26 @@
 #define NP_MSEC UINT64_C(1000000)
 #define NP_NEVER UINT64_MAX
 
-/* CLOCK_MONOTONIC in ns (clock_gettime(2), through the vDSO: about 20 ns a call). */
+static inline uint64_t
+np_clock_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * NP_SEC + (uint64_t)t->tv_nsec;
+}
+
+/* One of the clocks of clock_gettime(2), in ns (through the vDSO: about 20 ns a call). */
+static inline uint64_t
+np_clock(clockid_t which)
+{
+	struct timespec t;
+
+	clock_gettime(which, &t);
+	return np_clock_ns(&t);
+}
+
 static inline uint64_t
 np_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+	return np_clock(CLOCK_MONOTONIC);
 }
 
 /* The time `ns` from now. */

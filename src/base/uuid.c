@@ -27,11 +27,8 @@ void
 np_uuid_make(char out[NP_UUID_SIZE])
 {
 	const uint64_t bits = random_bits();
-	struct timespec ts;
-	uint64_t time;
+	uint64_t time = GREGORIAN + np_clock(CLOCK_REALTIME) / 100;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	time = GREGORIAN + (uint64_t)ts.tv_sec * (NP_SEC / 100) + (uint64_t)ts.tv_nsec / 100;
 	snprintf(out, NP_UUID_SIZE, "%08x-%04x-1%03x-%04x-%012llx", (unsigned)(time & 0xffffffff),
 		 (unsigned)(time >> 32 & 0xffff), (unsigned)(time >> 48 & 0xfff),
 		 (unsigned)(0x8000 | (bits >> 48 & 0x3fff)),

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
@@ -64,21 +65,6 @@ np_stamps_open(const struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-static int64_t
-ns_of(const struct timespec *t)
-{
-	return (int64_t)t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
-}
-
-static int64_t
-wall(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return ns_of(&t);
-}
-
 /* The kernel's software stamp in a message that it has filled; 0: there is none. */
 static int64_t
 stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
@@ -91,7 +77,7 @@ stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING &&
 		    c->cmsg_len >= CMSG_LEN(sizeof(three))) {
 			memcpy(three, CMSG_DATA(c), sizeof(three));
-			at = ns_of(three);
+			at = (int64_t)np_clock_ns(three);
 		} else if (info != NULL && c->cmsg_len >= CMSG_LEN(sizeof(e)) &&
 			   ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
 			    (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))) {
@@ -215,7 +201,7 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 	s->key = w->run->plan->transport->connected
 		     ? (uint32_t)((s->now.number + 1) * w->send_size - 1)
 		     : s->sent++;
-	s->now.at[NP_STAMP_SEND] = wall();
+	s->now.at[NP_STAMP_SEND] = (int64_t)np_clock(CLOCK_REALTIME);
 	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
 	if (n == (ssize_t)w->send_size) {
 		take_back(s, c->fd); /* while the far end is at work */
@@ -257,7 +243,7 @@ recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, struct np_
 	ssize_t n = recvmsg(c->fd, &h, 0);
 
 	if (n > 0) {
-		into->at[NP_STAMP_RECV] = wall();
+		into->at[NP_STAMP_RECV] = (int64_t)np_clock(CLOCK_REALTIME);
 		into->at[NP_STAMP_CAME] = stamp_in(&h, NULL, NULL);
 	}
 	w->from_len = n >= 0 ? h.msg_namelen : w->from_len;

@@ -313,16 +313,6 @@ np_capture_free(struct np_capture *c)
 /* --- Hearing ----------------------------------------------------------------------------------
  */
 
-/* The clock of the packets. */
-static uint64_t
-clock_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void
 hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
@@ -394,7 +384,7 @@ listen_to(void *ctx)
 	while (n >= 0 && !atomic_load(&c->stop)) {
 		n = read_some(c);
 	}
-	c->end_ns = clock_now();
+	c->end_ns = np_clock(CLOCK_REALTIME);
 	drain(c);
 	return NULL;
 }
@@ -478,7 +468,7 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 	c->before = dropped(c);
 	c->through = let_through(c);
 	c->heard = 0;
-	c->begin_ns = clock_now();
+	c->begin_ns = np_clock(CLOCK_REALTIME);
 	c->end_ns = 0;
 	c->is_behind = false;
 	atomic_store(&c->stop, false);

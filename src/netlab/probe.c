@@ -188,20 +188,11 @@ open_datagrams(struct probe *p, struct np_err *err)
 	return NP_OK;
 }
 
-static uint64_t
-wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Sends one datagram; false when there is no room for it now. */
 static bool
 send_one(const struct probe *p, uint64_t number, size_t size)
 {
-	const struct stamp stamp = { number, wall_clock() };
+	const struct stamp stamp = { number, np_clock(CLOCK_REALTIME) };
 
 	memcpy(p->buf, &stamp, sizeof(stamp));
 	return send(p->sock[FROM], p->buf, size, 0) == (ssize_t)size;
@@ -231,7 +222,7 @@ receive_one(const struct probe *p, struct arrival *a)
 			struct timespec ts;
 
 			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-			a->at = (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+			a->at = np_clock_ns(&ts);
 		}
 	}
 	return (size_t)n;
@@ -450,7 +441,7 @@ rate(struct probe *p, FILE *out, struct np_err *err)
 	if (open_datagrams(p, err) != NP_OK) {
 		return err->code;
 	}
-	w.begin = wall_clock() + p->skip;
+	w.begin = np_clock(CLOCK_REALTIME) + p->skip;
 	next = np_now();
 	end = next + p->time;
 	while (np_now() < end) {

@@ -44,15 +44,6 @@ beyond(uint64_t a, uint64_t b)
  */
 
 static uint64_t
-process_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t
 user_time(void)
 {
 	struct rusage r;
@@ -117,7 +108,8 @@ static void
 judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	      struct np_interval *i)
 {
-	uint64_t used = process_time(), process = used - d->process_ns, kept = 0, waited = 0;
+	uint64_t used = np_clock(CLOCK_PROCESS_CPUTIME_ID), process = used - d->process_ns,
+		 kept = 0, waited = 0;
 
 	d->process_ns = used;
 	look_at_threads(d, w, p);

@@ -736,8 +736,8 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 
 	if (!(datagrams ? s->limits.one_port_udp : s->limits.one_port) || elsewhere ||
 	    !np_plan_shows_token(p) ||
-	    (!p->tokens && (datagrams ? p->role == NP_LEAD
-				      : p->pattern->transactions && !p->pattern->sized))) {
+	    (!p->tokens &&
+	     (datagrams ? p->role == NP_LEAD : p->pattern->transactions && !p->pattern->sized))) {
 		return;
 	}
 	*way = (struct np_way){ .wanted = true,

@@ -235,16 +235,14 @@ static int64_t
 ahead(void)
 {
 	enum { TRIES = 3, CLOSE_NS = 50000 };
-	struct timespec ts;
-	uint64_t before, after;
+	uint64_t before, wall, after;
 
 	for (int i = 0;; i++) {
 		before = np_now();
-		clock_gettime(CLOCK_REALTIME, &ts);
+		wall = np_clock(CLOCK_REALTIME);
 		after = np_now();
 		if (after - before < CLOSE_NS || i == TRIES) {
-			return (int64_t)ts.tv_sec * (int64_t)NP_SEC + ts.tv_nsec -
-			       (int64_t)(before + (after - before) / 2);
+			return (int64_t)(wall - (before + (after - before) / 2));
 		}
 	}
 }

@@ -248,9 +248,14 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	np_hist_record(w->hist, now - c->since_ns);
-	c->since_ns = now;
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
+	if (__builtin_expect(w->open != NULL, 0)) {
+		np_open_answered(w, c, c->since_ns, now);
+		c->since_ns = now;
+		return NP_OPEN; /* the engine begins what is due */
+	}
+	c->since_ns = now;
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
@@ -313,31 +318,6 @@ static const struct np_steps connect_steps = {
 };
 
 NP_SYNC_LOOP(connect_sync, connect_steps)
-
-/* Of an open loop: the engine begins what is due. */
-static enum np_need
-open_closed(struct np_worker *w, struct np_conn *c)
-{
-	uint64_t now = np_now();
-
-	np_hist_record(w->hist, now - c->since_ns);
-	np_open_answered(w, c, c->since_ns, now);
-	c->since_ns = now;
-	c->transactions++;
-	np_add(&w->count->transactions, 1);
-	return NP_OPEN;
-}
-
-static const struct np_steps open_steps = {
-	.first = NP_OPEN,
-	.sent = connect_sent,
-	.arrived = connect_arrived,
-	.ended = np_step_hung_up,
-	.open = connect_next,
-	.opened = connect_opened,
-	.closed = open_closed,
-	.failed = connect_failed,
-};
 
 /* Is its response there, and the connection not closed yet? */
 static bool
@@ -437,7 +417,6 @@ connect_setup(struct np_worker *w, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	w->state = c;
-	w->steps = run->plan->rate > 0 ? &open_steps : w->steps;
 	share_ports(w, c);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close_conns(run);
