@@ -45,7 +45,7 @@ hear(struct ns_daemon *d, const int pair[2], const uint8_t *data, size_t size, u
 		size_t n = data[0] < size - 1 ? data[0] : size - 1;
 
 		if (send(pair[1], data + 1, n, MSG_DONTWAIT) != (ssize_t)n) {
-			break; /* so many pieces take more room than their bytes */
+			break; /* short pieces take more room than their bytes */
 		}
 		data += n + 1;
 		size -= n + 1;
