@@ -58,7 +58,7 @@ def of_point(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.P
     known = plan.known(point)
     plain = {name: known.get(name) for name in ("host", "port", "family", "options")}
     try:
-        place.ready(plan.lab(point), options.family(known))
+        place.ready(plan.lab(point), options.family(known), known)
         return ask(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain}, place)
     except machine.MachineError:
         return {}

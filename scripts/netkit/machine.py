@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from netkit import progress
 
@@ -316,8 +316,8 @@ class Place:
     prefix: "List[str]" = []
     link = ""       # what carries the packets, in netlab's words, once ready() has been called
 
-    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
-        """Sees to it that everything is there for a run. Raises MachineError."""
+    def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
+        """Sees to it that everything is there for a run; known is what its point says. Raises MachineError."""
 
     def leave(self) -> None:
         """Removes what ready() made."""
@@ -332,7 +332,7 @@ class Loopback(Place):
         self._daemons: "Dict[int, Daemon]" = {}
         self.port = free_port("127.0.0.1")
 
-    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+    def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         daemon = self._daemons.get(family)
         if daemon and daemon.alive():
             return
@@ -409,7 +409,7 @@ class LabPlace(Place):
                                + (done.reason or (said[-1] if said else f"status {done.exit}")))
         return done.stdout
 
-    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+    def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         if lab != self._up and not self._change(lab):
             self.leave()
             self._guard = Guard(os.path.abspath(self._netlab), "down", "--name", self.name)

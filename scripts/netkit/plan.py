@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import engines, options, python, units
+from netkit import engines, far, options, python, units
 from netkit.results import Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
@@ -81,7 +81,13 @@ class Plan:
         if self.local or known.get("lab"):
             known["host"] = (LOCAL_ADDRESS if self.local else LAB_ADDRESS)[
                 6 if known.get("family") == 6 else 4]
+        elif known.get("server") and not known.get("host"):
+            known["host"] = far.host(str(known["server"]))
         return {**known, "port": self.port} if self.port else known
+
+    def is_far(self) -> bool:
+        """Does it name ends that are elsewhere?"""
+        return self.has("client") or self.has("server")
 
     def points(self) -> "List[Point]":
         """All points in the given order, the first axis changing the slowest."""
@@ -498,11 +504,15 @@ def check_point(plan: Plan, point: Point) -> None:
         for hook in plan.hooks():
             plan.hook("before", hook, point), plan.hook("after", hook, point)
         check_processes(plan.known(point))
-    except (options.OptionError, PlanError) as fault:
+        far.plain(str(point.get("client") or plan.constants.get("client") or ""))
+    except (options.OptionError, far.EndError, PlanError) as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
     known = {**plan.constants, **point}
     if not plan.known(point).get("host"):
-        raise PlanError("no host: --host NAME, --local, or a lab in the plan")
+        raise PlanError("no host: --host NAME, --local, or a lab in the plan" if not known.get("server") else
+                        f"no host, the address of the server {known['server']}")
+    if plan.is_far() and (plan.local or known.get("lab")):
+        raise PlanError("client and server say where the ends are, as --local and a lab do: one of them")
     if known.get("lab") and known.get("host"):
         raise PlanError("host and lab: a lab has its own far end, take one of them out")
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from netkit import calls, engines, environment, machine, options, progress
+from netkit import calls, engines, environment, far, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key
@@ -210,7 +210,7 @@ class Sweep:
             failed.clear()
             return
         failed.append(re.sub(r"\d+", "N", run.reason()))
-        silent = len(failed) >= SILENT and not self.place.own and machine.silent(
+        silent = len(failed) >= SILENT and not (self.place.own or known.get("client")) and machine.silent(
             host.partition(",")[0], known.get("port") or machine.LAB_PORT)
         if silent:
             self.gone[host] = f"{silent}: nobody listens there"
@@ -224,9 +224,9 @@ class Sweep:
         known = self.plan.known(run.point)
         try:
             run.command = self.plan.command(self.netperf, run.point)
-            self.place.ready(self.plan.lab(run.point), options.family(known))
+            self.place.ready(self.plan.lab(run.point), options.family(known), known)
             if self.place.prefix:
-                run.more["prefix"] = self.place.prefix
+                run.more["prefix"] = far.plain(str(known.get("client") or "")) or self.place.prefix
             if self.place.link:
                 run.more["link"] = self.place.link
             if not self._before(run):
@@ -334,6 +334,7 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
            netserver: "List[str]") -> "Iterator[str]":
     """A run of each point as commands that a shell takes: a line a point, and what has to be done between them."""
     up = False
+    begun: "set[str]" = set()
     firsts = {point_key(task.point): task for task in reversed(tasks)}
     for task, lab, new_lab, before, after in steps(plan, [task for task in tasks if task is firsts[task.key[0]]]):
         if new_lab and up:
@@ -343,8 +344,15 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
             yield machine.shown([netlab, "up", *lab])
             yield machine.shown([netlab, "exec", "server", *netserver])
         yield from before
-        prefix = [netlab, "exec", "client"] if up else []
-        call = machine.shown([*prefix, *plan.command(netperf, task.point)])
+        known = plan.known(task.point)
+        server, client = (str(known.get(name) or "") for name in ("server", "client"))
+        if server and server not in begun:
+            program = "netserver" if server.startswith("ssh:") else netserver[0]
+            yield machine.shown([*far.plain(server), program, *netserver[1:], "-p", str(known.get("port") or machine.LAB_PORT)])
+        begun.add(server)
+        prefix = [netlab, "exec", "client"] if up else far.plain(client)
+        program = "netperf" if client.startswith("ssh:") else netperf
+        call = machine.shown([*prefix, *plan.command(program, task.point)])
         processes = plan.processes(task.point)
         call = call if processes == 1 else " & ".join([call] * processes) + " & wait"
         yield f"{call}  # {' '.join(show_point(task.point).split())}"

@@ -538,6 +538,12 @@ def alive(pid: int) -> bool:
         return False
 
 
+def name_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
 def running_in(place: str) -> "list[int]":
     """The processes that have a folder as their working directory, as all have that a sweep starts."""
     found = []
@@ -1174,6 +1180,89 @@ def results_plan(path: str) -> plans.Plan:
     plan = plans.from_header(results.read(path).header)
     plans.check(plan)
     return plan
+
+
+class Far(Sweeping):
+    """Clients and servers that a plan names. The ssh here does what sshd would, on this machine."""
+    PLAN = "[constants]\nclient = 'ssh:there'\nserver = 'ssh:me@127.0.0.1'\nport = {}\ntest = 'TCP_RR'\nlength = {}\n"
+
+    def setUp(self):
+        super().setUp()
+        self.port, self.place_of_programs = lib.free_port(), Path(self.place, "bin")
+        self.place_of_programs.mkdir()
+        ssh = self.place_of_programs / "ssh"
+        ssh.write_text("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
+        ssh.chmod(0o755)
+        held = mock.patch.dict(os.environ, {"PATH": f"{self.place_of_programs}:/usr/bin:/bin", "TMPDIR": self.place})
+        held.start()
+        self.addCleanup(held.stop)
+
+    def tearDown(self):
+        self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 20), running_in(self.place))
+        self.assertEqual([path.name for path in Path(self.place).glob("tmp.*")], [])
+
+    def there(self):
+        for name, path in (("netperf", lib.netperf()), ("netserver", lib.netserver())):
+            (self.place_of_programs / name).symlink_to(os.path.abspath(path))
+
+    def test_ssh_at_both_ends(self):
+        self.there()
+        self.plan(self.PLAN.format(self.port, "-300") + "evidence = true\n[axes]\nsize = [64, 128]\n")
+        self.sweep("p.toml", "--output", "f")
+        for run in self.runs("f"):
+            self.assertEqual((run["status"], run["prefix"]), ("ok", ["ssh", "there"]), run)
+            self.assertGreater(run["result"]["THROUGHPUT"], 0)
+            self.assertIn("near", run["evidence"])
+        self.assertEqual(json.loads(self.lines("f")[0])["environment"]["server"]["hostname"], os.uname().nodename)
+
+    def test_programs_are_copied(self):
+        self.plan(self.PLAN.format(self.port, "-300"))
+        self.sweep("p.toml", "--copy", "--output", "f")
+        self.assertEqual([run["status"] for run in self.runs("f")], ["ok"])
+
+    def test_a_killed_sweep_ends_them(self):
+        self.there()
+        self.plan(self.PLAN.format(self.port, "60"))
+        for number in (signal.SIGKILL, signal.SIGINT):
+            proc = self.started("p.toml", "--force", "--output", "f", "--copy")
+            self.assertTrue(lib.wait_for(lambda: len([pid for pid in running_in(self.place) if name_of(pid) == "netperf"]), 60))
+            proc.send_signal(number)
+            proc.communicate()
+            self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 20), running_in(self.place))
+
+    def test_what_is_no_end(self):
+        for ends, says in (("client = 'host'", "host: ssh:HOST or netns:NAME"), ("server = 'ssh:-oProxyCommand=x'", "ssh:HOST"),
+                           ("server = 'netns:x'", "no host, the address of the server netns:x"),
+                           ("client = 'ssh:a'\nlab = '--mtu 1500'", "one of them")):
+            self.plan(f"[constants]\n{ends}\n" + ("" if "server" in ends or "lab" in ends else "host = '127.0.0.1'\n"))
+            self.assertIn(says, self.sweep("p.toml", status=2).err)
+
+    def test_nobody_is_there(self):
+        (self.place_of_programs / "ssh").write_text("#!/bin/sh\necho 'ssh: no route' >&2\nexit 255\n")
+        self.plan(self.PLAN.format(self.port, "-300"))
+        self.sweep("p.toml", "--output", "f", status=1)
+        self.assertIn("the netserver at ssh:me@127.0.0.1 has ended: ssh: no route", self.runs("f")[0]["reason"])
+
+    def test_commands_in_words(self):
+        self.plan(self.PLAN.format(self.port, "-300") + "[axes]\nsize = [64, 128]\n")
+        lines = [line for line in self.sweep("p.toml", "--dry-run").out.splitlines() if not line.startswith("#")]
+        self.assertEqual([line.split()[:3] for line in lines],
+                         [["ssh", "me@127.0.0.1", "netserver"], *[["ssh", "there", "netperf"]] * 2])
+
+    @unittest.skipIf(OBSTACLE, OBSTACLE)
+    def test_namespaces(self):
+        ends = [f"far{os.getpid()}{end}" for end in "ab"]
+        for end in ends:
+            lib.must(["ip", "netns", "add", end])
+            self.addCleanup(lib.must, ["ip", "netns", "del", end])
+        lib.must(["ip", "-n", ends[0], "link", "add", "v", "type", "veth", "peer", "name", "v", "netns", ends[1]])
+        for number, end in enumerate(ends):
+            lib.must(["ip", "-n", end, "address", "add", f"10.93.0.{number + 1}/24", "dev", "v"])
+            lib.must(["ip", "-n", end, "link", "set", "v", "up"])
+        self.plan(f"[constants]\nclient = 'netns:{ends[0]}'\nserver = 'netns:{ends[1]}'\nhost = '10.93.0.2'\nlength = -300\n"
+                  "test = 'TCP_RR'\n")
+        self.sweep("p.toml", "--output", "f")
+        self.assertEqual([run["status"] for run in self.runs("f")], ["ok"])
 
 
 @unittest.skipIf(OBSTACLE, OBSTACLE)

@@ -126,7 +126,7 @@ class FarEnd(machine.Place):
         self._ends, self._netserver = ends, netserver
         self._daemon: Any = None
 
-    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+    def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         ends = self._ends
         if self._daemon and self._daemon.alive():
             return
