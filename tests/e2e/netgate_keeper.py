@@ -142,6 +142,8 @@ def refusals() -> str:
                            (("offload v0 nonesuch", "on"), "no such offload"),
                            (("offload v0 tso", "yes"), "on or off"),
                            (("coalesce v0 rx-usecs", "9"), "coalesce v0 rx-usecs=9: "),
+                           (("queue v0 0 rx-usecs", "9"), "queue v0 0 rx-usecs=9: "),
+                           (("queue v0 first rx-usecs", "9"), "not a number of a queue"),
                            (("channels v0 combined", "2"), "it has rx, tx"),
                            (("channels v0 rx", "99"), "channels v0 rx=99: ethtool: "),
                            (("sysctl net.nonesuch", "1"), "cannot stat"),
@@ -191,10 +193,14 @@ def names_of_ethtool() -> str:
     for kind, text, wanted in (
             ("ring", ring, {"rx": "256", "tx": "512", "rx-buf-len": "2048", "tx-push": "off"}),
             ("coalesce", coalesce, {"adaptive-rx": "on", "stats-block-usecs": "0", "rx-usecs": "8",
-                                    "rx-frames-low": "3", "cqe-mode-rx": "off", "cqe-mode-tx": "on"})):
-        with mock.patch.object(keeper, "call", return_value=text):
-            got = keeper.parameters((), kind, "eth0")
-        assert got == wanted, got
+                                    "rx-frames-low": "3", "cqe-mode-rx": "off", "cqe-mode-tx": "on"}),
+            ("queue", f"Queue: 5\n{coalesce.partition(':')[2]}", {"rx-usecs": "8"})):
+        setting = keeper.Setting(kind, ("eth0", *["5"] * (kind == "queue"), next(iter(wanted))))
+        with mock.patch.object(keeper, "call", return_value=text) as asked:
+            got = setting.look()
+        assert {name: got.get(name) for name in wanted} == wanted, got
+    assert asked.call_args[0][1] == ["ethtool", "-Q", "eth0", "queue_mask", "0x20", "--show-coalesce"]
+    assert setting.command("9") == ["ethtool", "-Q", "eth0", "queue_mask", "0x20", "--coalesce", "rx-usecs", "9"]
     return ""
 
 

@@ -55,7 +55,7 @@ SHORT = {"tx-checksumming": "tx", "scatter-gather": "sg", "tcp-segmentation-offl
 FAR_PATH = "env PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C "
 ETHTOOL = {"coalesce": ("-c", "-C"), "ring": ("-g", "-G"), "channels": ("-l", "-L")}
 FORMS = {"mtu": ("DEV",), "offload": ("DEV", "FEATURE"), "sysctl": ("NAME",),
-         **{kind: ("DEV", "NAME") for kind in ETHTOOL}}
+         **{kind: ("DEV", "NAME") for kind in ETHTOOL}, "queue": ("DEV", "QUEUE", "NAME")}
 KNOWN = ", ".join(" ".join((kind, *words)) for kind, words in FORMS.items())
 
 
@@ -125,9 +125,14 @@ def features(prefix: Sequence[str], dev: str) -> "Dict[str, Feature]":
     return found
 
 
-def parameters(prefix: Sequence[str], kind: str, dev: str) -> "Dict[str, str]":
-    """What ethtool -c, -g or -l shows as the present value, by the names that the same in capitals takes."""
-    text = call(prefix, ["ethtool", ETHTOOL[kind][0], dev]).rpartition("Current hardware settings:")[2]
+def one_queue(dev: str, queue: str, *words: str) -> "List[str]":
+    """ethtool's command for the coalescing of a single queue."""
+    return ["ethtool", "-Q", dev, "queue_mask", hex(1 << int(queue)), *words]
+
+
+def parameters(prefix: Sequence[str], command: Sequence[str]) -> "Dict[str, str]":
+    """What ethtool -c, -g, -l or -Q shows as the present value, by the names that it takes to set it."""
+    text = call(prefix, command).rpartition("Current hardware settings:")[2]
     text = re.sub(r"^(Adaptive|CQE mode) +RX: (\S+) +TX: (\S+)", r"\1 RX: \2\n\1 TX: \3", text, flags=re.M)
     found = {}
     for name, value in re.findall(r"^([\w -]+):[ \t]+(\S+)[ \t]*$", text, re.M):
@@ -182,7 +187,10 @@ class Setting:
             return interface(self.prefix, dev)
         if self.kind == "sysctl":
             return " ".join(call(self.prefix, ["sysctl", "-n", dev]).split())
-        return features(self.prefix, dev) if self.kind == "offload" else parameters(self.prefix, self.kind, dev)
+        if self.kind == "offload":
+            return features(self.prefix, dev)
+        return parameters(self.prefix, one_queue(*self.item[:2], "--show-coalesce") if self.kind == "queue" else
+                          ["ethtool", ETHTOOL[self.kind][0], dev])
 
     def value(self, seen: Any) -> Any:
         """What command() takes to make it so again. Of an offload it is what is asked of all offloads of
@@ -193,9 +201,9 @@ class Setting:
             return seen
         if self.kind == "offload":
             return {name: one.requested for name, one in seen.items() if not one.fixed and not one.parts}
-        if self.item[1] not in seen:
+        if self.item[-1] not in seen:
             raise GateError(f"the interface has no such parameter (it has {', '.join(seen) or 'none'})")
-        return seen[self.item[1]]
+        return seen[self.item[-1]]
 
     def check(self, value: str, seen: Any) -> None:
         """Refuses what could not be put back exactly, or would not take."""
@@ -237,6 +245,8 @@ class Setting:
             return ["ip", "link", "set", "dev", dev, "mtu", str(value)]
         if self.kind == "sysctl":
             return ["sysctl", "-q", "-w", f"{dev}={value}"]
+        if self.kind == "queue":
+            return one_queue(*self.item[:2], "--coalesce", self.item[2], str(value))
         if self.kind != "offload":
             return ["ethtool", ETHTOOL[self.kind][1], dev, self.item[1], str(value)]
         if isinstance(value, str):
@@ -277,6 +287,8 @@ def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setti
     if any(word.startswith("-") for word in item) or not re.fullmatch(
             r"\w[\w-]*([./][\w-]+)*" if kind == "sysctl" else r"[^\s/]{1,15}", item[0]):
         raise GateError(f"{name}: not a name of {'a sysctl' if kind == 'sysctl' else 'an interface'}")
+    if kind == "queue" and not re.fullmatch("[0-9]{1,4}", item[1]):
+        raise GateError(f"{name}: not a number of a queue")
     if there and far is None:
         raise GateError(f"{name}: no commands can be run at the far end (REMOTE_TYPE and REMOTE_ARGS say how)")
     setting = Setting(kind, tuple(item), tuple(far or () if there else near))
@@ -383,7 +395,7 @@ class Change:
                 return "its interface is gone, and this is another one"
             seen = one.value(one.look())
             # Whoever has changed an offload since has made it what it was. Coalescing changes by itself.
-            known = seen if self.now is None or one.kind == "coalesce" else self.now
+            known = seen if self.now is None or one.kind in ("coalesce", "queue") else self.now
             if isinstance(seen, str) and seen not in (known, wanted):
                 raise Overruled(f"somebody has set it to {seen} since, which stays")
             if not contains(seen, wanted):
