@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import engines, far, options, python, units
+from netkit import adaptive, engines, far, options, python, units
 from netkit.results import Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
@@ -71,6 +71,7 @@ class Plan:
     order: str = "given"
     seed: Optional[int] = None
     pause: float = 0.0
+    adaptive: "Optional[Tuple[str, float]]" = None  # an axis of which not all values are run, and a percentage
     label: str = ""             # tells this set of runs from others
     local: bool = False         # against a netserver of the sweep's own on loopback,
     port: Optional[int] = None  # which listens here
@@ -107,6 +108,14 @@ class Plan:
         if self.order == "random":
             random.Random(self.seed).shuffle(made)
         return made
+
+    def curves(self) -> "List[List[Point]]":
+        """The points by what they have beside the adaptive axis, in its order."""
+        name = self.adaptive[0] if self.adaptive else ""
+        made: "Dict[str, List[Point]]" = {}
+        for point in self.points():
+            made.setdefault(point_key({**point, name: None}), []).append(point)
+        return list(made.values())
 
     def command(self, netperf: str, point: Point) -> "List[str]":
         return options.command(netperf, self.known(point))
@@ -205,7 +214,8 @@ class Plan:
         """What a resumed sweep has to know beside the header's own members."""
         return {**({"label": self.label} if self.label else {}),
                 "settings": {"least": self.least, "until": self.until and list(self.until),
-                             "pause": self.pause, "local": self.local}}
+                             "pause": self.pause, "local": self.local,
+                             **({"adaptive": list(self.adaptive)} if self.adaptive else {})}}
 
     def difference(self, header: Header) -> str:
         """Where this plan is another than that of a file; empty when they agree."""
@@ -390,6 +400,15 @@ def parse_confidence(text: str) -> "Tuple[float, float]":
     return level, width
 
 
+def parse_adaptive(text: str) -> "Tuple[str, float]":
+    """An axis, and perhaps behind a comma how near its curves are to be, in percent of their span."""
+    found = re.fullmatch(rf"({NAME.pattern})(?:,([0-9.]+))?", text)
+    percent = options.number(found[2]) if found and found[2] else adaptive.TOLERANCE
+    if not found or not isinstance(percent, (int, float)) or not 0 < percent < 100:
+        raise PlanError(f"--adaptive {text}: try size, or size,5 for 5 percent of the curve's span (2)")
+    return found[1], float(percent)
+
+
 def parse_repeat(text: str) -> "Tuple[Optional[int], int]":
     """"10", or "3,10" for at least and at most."""
     found = re.fullmatch(r"(?:([0-9]+),)?([0-9]+)", text)
@@ -410,6 +429,7 @@ def from_header(header: Header) -> Plan:
     plan.least = settings.get("least") or plan.least
     plan.until = tuple(settings["until"]) if settings.get("until") else None
     plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
+    plan.adaptive = tuple(settings["adaptive"]) if settings.get("adaptive") else None
     plan.label = getattr(header, "label", "") or header.more.get("label") or ""
     return plan
 
@@ -477,6 +497,9 @@ def check(plan: Plan) -> None:
         for name in hooks:
             if name != EACH_RUN and not plan.has(name):
                 raise PlanError(f"[{when}] {name}: neither an axis nor a constant, nor {EACH_RUN}")
+    if plan.adaptive and (plan.adaptive[0] not in [axis.name for axis in plan.axes] or plan.order != "given"):
+        raise PlanError(f"--adaptive {plan.adaptive[0]}: no axis of the plan" if plan.order == "given" else
+                        f"--adaptive and order {plan.order}: what was measured decides the order")
     for name, value in plan.constants.items():
         if not isinstance(value, (str, int, float)):
             raise PlanError(f"constant {name}: a number, a text, true or false")

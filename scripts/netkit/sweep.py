@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from netkit import calls, engines, environment, far, machine, options, progress
+from netkit import adaptive, calls, engines, environment, far, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key
@@ -123,7 +123,7 @@ class Sweep:
         """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""
         self._tasks = self.plan.tasks()
         try:
-            for index, task in enumerate(self._tasks):
+            for index, task in enumerate(self._chosen() if self.plan.adaptive else self._tasks):
                 if not self._wanted(task):
                     if task.key not in self.done and task.key not in self._tried:
                         self.progress.add(-1)
@@ -134,6 +134,21 @@ class Sweep:
                 self._one(index, task)
         finally:
             self._leave_all()
+
+    def _chosen(self) -> "Iterator[Task]":
+        """The runs of an adaptive sweep: what was measured so far says which come next."""
+        assert self.plan.adaptive
+        for curve in self.plan.curves():
+            offered: "set[int]" = set()
+            while True:
+                found = {number: values for number, values in enumerate(map(self._values, curve)) if values}
+                known = {number: adaptive.of_runs(values) for number, values in found.items()}
+                number = adaptive.next_value(len(curve), known, offered - known.keys(), self.plan.adaptive[1])
+                if number is None:
+                    break
+                offered.add(number)
+                yield from (Task(curve[number], run) for run in range(1, self.plan.repetitions + 1))
+            self.progress.add(-sum(number not in {*known, *offered} for number in range(len(curve))) * self.plan.repetitions)
 
     def _wanted(self, task: Task) -> bool:
         return (task.key not in self.done and task.key not in self._tried
@@ -194,7 +209,7 @@ class Sweep:
                 self._tell_confidence(run)
         if run.excluded:
             self._excluded.add(point_key(task.point))
-        self._after(run, self._next(index))
+        self._after(run, None if self.plan.adaptive else self._next(index))
         if not run.excluded and not run.ok:
             self.done.pop(task.key, None)
             self.failures += 1
@@ -323,10 +338,12 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
         each = f" x {plan.least} to {plan.repetitions}, until {level:g} % sure of {width:g} %"
     order = f"{plan.order} order" + (f", seed {plan.seed}" if plan.order == "random" else "")
     done = f", {of - len(tasks)} of {of} runs done already" if len(tasks) < of else ""
+    if plan.adaptive:
+        order = f"as many values of {plan.adaptive[0]} as bring lines to {plan.adaptive[1]:g} % of the curve's span"
     yield f"  {points} point{'s' * (points != 1)}{each}, {order}{done}"
     seconds = expected(plan, tasks)
     end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
-    yield (f"  expected to take {'at most ' if plan.until else ''}{show_duration(seconds)}, "
+    yield (f"  expected to take {'at most ' if plan.until or plan.adaptive else ''}{show_duration(seconds)}, "
            f"until {end:%H:%M}")
 
 

@@ -27,7 +27,7 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import (calls, engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
+from netkit import (adaptive, calls, engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
                     sweep, units)
 
 NETSWEEP = str(SCRIPTS / "netsweep")
@@ -236,6 +236,44 @@ class Plans(unittest.TestCase):
     def test_lengths(self):
         for length, wanted in ((10, 10), ("10s", 10), ("1m30s", 90), ("2m", 120), ("1h", 3600), (-500, 10)):
             self.assertEqual(plans.Plan("t", "", constants={"length": length}).run_seconds({}), wanted, length)
+
+
+class Adaptive(unittest.TestCase):
+    """Curves of known shape: how many of their values are measured, and how far lines between those are off."""
+
+    def drawn(self, curve, count, lost=()):
+        known, asked = {}, 0
+        while (number := adaptive.next_value(count, known, lost)) is not None:
+            self.assertNotIn(number, {*known, *lost})
+            known[number], asked = (curve(number), 0.0), asked + 1
+        at, values = sorted(known), [curve(number) for number in range(count)]
+        off = [abs(curve(number) - curve(a) - (curve(b) - curve(a)) * (number - a) / (b - a))
+               for a, b in zip(at, at[1:]) for number in range(a, b)]
+        return asked, 100 * max(off) / ((max(values) - min(values)) or 1)
+
+    def test_a_knee(self):
+        for count, most in ((31, 0.4), (61, 1 / 3), (101, 1 / 5)):
+            shares = []
+            for place in range(2, 2 * count - 4):
+                asked, off = self.drawn(lambda number, at=place / 2: min(number, at), count)
+                self.assertLess(off, 2 * adaptive.TOLERANCE, (count, place))
+                shares.append(asked / count)
+            self.assertLess(max(shares), most)
+            self.assertLess(statistics.fmean(shares), 1 / 3)
+
+    def test_other_curves(self):
+        for curve in (math.exp, lambda number: 1 / (32 - number), lambda number: 100 - abs(number - 11),
+                      lambda number: number > 17):
+            self.assertLess(self.drawn(curve, 31)[1], adaptive.TOLERANCE)
+        self.assertEqual(self.drawn(lambda number: 5.0, 31)[0], adaptive.PARTS + 1)
+
+    def test_noise_is_no_bend(self):
+        self.assertIsNone(adaptive.next_value(31, {6 * part: (100 + part % 2, 2.0) for part in range(6)}))
+        self.assertEqual(adaptive.of_runs([1.0, 3.0]), (2.0, 1.0))
+
+    def test_what_fails_is_not_asked_for_again(self):
+        self.drawn(lambda number: min(number, 13), 31, lost={0, 12, 13, 14})
+        self.assertIsNone(adaptive.next_value(2, {}, lost={0, 1}))
 
 
 class Units(unittest.TestCase):
@@ -1180,6 +1218,31 @@ def results_plan(path: str) -> plans.Plan:
     plan = plans.from_header(results.read(path).header)
     plans.check(plan)
     return plan
+
+
+class Chosen(Sweeping):
+    PLAN = BRIEF + "[axes]\nsize = { from = 1, to = 8192, times = 2 }\n"
+
+    def test_as_many_values_as_needed(self):
+        self.plan(self.PLAN)
+        self.sweep("p.toml", "--local", "--adaptive", "size,40", "--output", "f")
+        sizes = [run["point"]["size"] for run in self.runs("f")]
+        self.assertEqual(sizes[:6], [1, 8, 32, 256, 1024, 8192])
+        self.assertLess(len(sizes), 14)
+        self.sweep("--resume", "--output", "f")
+        self.assertEqual(len(self.runs("f")), len(sizes))
+        self.assertIn("another plan", self.sweep("p.toml", "--local", "--resume", "--output", "f", status=2).err)
+
+    def test_all_fail(self):
+        self.plan(self.PLAN + "[before]\neach_run = 'false'\n")
+        self.sweep("p.toml", "--local", "--adaptive", "size", "--keep-going", "--output", "f", status=1)
+        self.assertEqual(len(self.runs("f")), 14)
+
+    def test_usage(self):
+        self.plan(self.PLAN)
+        for words, says in ((["--adaptive", "sze"], "no axis of the plan"), (["--adaptive", "size,0"], "try size"),
+                            (["--adaptive", "size", "--order", "random"], "decides the order")):
+            self.assertIn(says, self.sweep("p.toml", "--local", *words, status=2).err)
 
 
 class Far(Sweeping):
