@@ -103,7 +103,9 @@ class Ends(machine.Place):
     """The clients and servers that the points of a plan name; those of ssh are the programs in the PATH there, or copies
     of ours."""
 
-    def __init__(self, netperf: str, netserver: str, args: Sequence[str] = (), copies: bool = False) -> None:
+    def __init__(self, netperf: str, netserver: str, args: Sequence[str] = (), copies: bool = False,
+                 known: "Optional[Dict[str, Any]]" = None) -> None:
+        self._known = known or {}       # where there are no points
         self._programs = {"netperf": netperf, "netserver": netserver}
         self._args, self._copies = list(args), copies
         self._daemons: "Dict[str, machine.Process]" = {}
@@ -122,7 +124,7 @@ class Ends(machine.Place):
         return [sys.executable, "-B", __file__, name, program]
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
-        known = known or {}
+        known = known or self._known
         server, port = str(known.get("server") or ""), str(known.get("port") or machine.LAB_PORT)
         self.prefix = self._before(str(known.get("client") or ""), "netperf")
         daemon = self._daemons.get(server)

@@ -547,8 +547,11 @@ class Gates(Folder):
         for args, status, words in (
                 (place, 2, "no --test and no PLAN"), ([*place, "--test", "TCP_MSS"], 2, "--test TCP_MSS: no test"),
                 (["--test", "TCP_RR"], 2, "--host NAME, --local, or a lab"),
-                ([*place, "--test", "TCP_RR", "--local"], 2, "--host and --local: one of them"),
+                ([*place, "--test", "TCP_RR", "--local"], 2, "--local and --host: one of them"),
                 (["--test", "TCP_RR", "--local", "--host-b", "x"], 2, "go with --host, not with --local"),
+                (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--local and --server: one of them"),
+                (["--test", "TCP_RR", "--server", "netns:x"], 2, "--server netns:x: --host NAME is its address"),
+                (["--test", "TCP_RR", "--server", "x"], 2, "x: ssh:HOST or netns:NAME"),
                 ([*place, "--test", "TCP_RR", "--margin", "0"], 2, "--margin: '0' is not a percentage"),
                 ([*place, "--test", "TCP_RR", "--budget", "x"], 2, "--budget: 'x' is not a number of seconds"),
                 ([*place, "--test", "TCP_RR", "--confidence", "100"], 2, "--confidence: '100' is no"),
@@ -581,6 +584,20 @@ class Gates(Folder):
 
 class ForReal(Folder):
     """A slot of our own programs."""
+
+    def test_a_server_elsewhere(self):
+        """It runs as long as the gate; commands for the far end lead there."""
+        ssh, port = Path(self.place, "ssh"), lib.free_port()
+        ssh.write_text("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
+        ssh.chmod(0o755)
+        with mock.patch.dict(os.environ, {"PATH": f"{self.place}:{os.environ['PATH']}", "TMPDIR": self.place}):
+            got = called(["--netperf", lib.netperf(), "--netserver", lib.netserver(), "--test", "TCP_RR", "--server",
+                          "ssh:127.0.0.1", "--copy", "--port", str(port), "--budget", "4", "--before-a",
+                          'echo "to $NETGATE_FAR"', "--after-a", "true", "--output", "f"])
+        self.assertIn(got.rc, (0, 1, 77), got)      # any verdict: it is about noise
+        self.assertIn("to ssh 127.0.0.1", self.text("f"))
+        self.assertTrue(lib.wait_for(lambda: machine.silent("127.0.0.1", port), 20))
+        self.assertEqual(list(Path(self.place).glob("tmp.*")), [])
 
     def test_a_slot_on_loopback(self):
         """Its document is understood; a daemon that was killed is there again for the next one."""

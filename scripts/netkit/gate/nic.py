@@ -167,6 +167,8 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
     place stands in the options from here on."""
     if args.local:
         raise UsageError("nic: --local has no network interface (NETIF names one, or --lab or --host leads to one)")
+    if args.server:
+        raise UsageError("nic: REMOTE_TYPE and REMOTE_ARGS say how the far end is reached, not --server")
     if args.lab is not None:
         place = machine.LabPlace(netlab, args.netserver or machine.netserver_beside(args.netperf))
         return both.of_lab(place, options.words(args.lab, {}))
