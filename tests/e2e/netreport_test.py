@@ -7,6 +7,7 @@ import html.parser
 import json
 import math
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ import lib  # noqa: E402
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import VERSION, ceiling, methods, plots, python, results, tables  # noqa: E402
+from netkit import VERSION, ceiling, mesh, methods, plots, python, results, tables  # noqa: E402
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(SCRIPTS / "netreport")
@@ -752,6 +753,53 @@ class Documents(Place):
 
 
 @unittest.skipIf(NO_SCIPY, NO_SCIPY)
+class Meshes(Place):
+    """Figures of all pairs of hosts, with noise and what was planted."""
+
+    def figures(self, hosts, noise, seed, planted):
+        dice, names = random.Random(seed), [f"h{number}" for number in range(hosts)]
+        return {(a, b): 1000 * math.exp(noise * dice.gauss(0, 1)) * (planted(a, b) if planted else 1.0)
+                for a in names for b in names if a != b}
+
+    def planted(self, a, b):
+        """A host that sends at half its rate, one direction, one pair."""
+        return (0.5 if a == "h2" else 1.0) * (0.6 if (a, b) == ("h0", "h4") else 0.7 if {a, b} == {"h1", "h3"} else 1.0)
+
+    def test_what_is_planted_is_named(self):
+        for seed in range(20):
+            figures = self.figures(6, 0.02, seed, self.planted)
+            self.assertEqual([row[0] for row in mesh.worse(figures, False)],
+                             ["h2, as client", "h0 to h4", "h1 and h3, both ways"])
+            upside_down = {pair: 1 / value for pair, value in figures.items()}
+            self.assertEqual([row[0] for row in mesh.worse(upside_down, True)],
+                             ["h2, as client", "h0 to h4", "h1 and h3, both ways"])
+        what, mine, others = next(mesh.worse(self.figures(6, 0.0, 1, lambda a, b: 0.25 if "h3" in (a, b) else 1.0), False))
+        self.assertEqual((what, round(mine), round(others)), ("h3, as client and server", 250, 1000))
+
+    def test_noise_is_not(self):
+        for hosts in (5, 6, 10):
+            named = sum(any(mesh.worse(self.figures(hosts, 0.1, seed, None), False)) for seed in range(100))
+            self.assertLessEqual(named, 3, hosts)
+
+    def file_of(self, figures):
+        names = sorted({name for pair in figures for name in pair})
+        return self.file([("client", names), ("server", names)], [
+            good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl")
+
+    def test_text(self):
+        path = self.file_of(self.figures(6, 0.02, 1, self.planted))
+        rc, text, err = netreport("--mesh", path)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(text, r"(?m)h2, as client +[45]\d\d[.\d]* +[\d.]+ +-[45]\d$")
+        self.assertNotIn("h4, as", text)
+        self.assertIn("h1 and h3, both ways", netreport("--mesh", path, "--format", "csv")[1])
+        self.assertIn("nothing is worse", netreport("--mesh", self.file_of(self.figures(6, 0.02, 1, None)))[1])
+        self.assertIn("fewer than 5 hosts", netreport("--mesh", self.file_of(self.figures(3, 0.02, 1, None)))[1])
+        self.assertIn("--figure FOO: say", netreport("--mesh", path, "--figure", "FOO")[2])
+        other = self.file([("size", [64, 576])], [good({"size": size}, 1.0) for size in (64, 576)], {}, "other.jsonl")
+        self.assertIn("several clients and servers", netreport("--mesh", other)[2])
+
+
 class Comparisons(Place):
     """Of two sides, by the gate's statistics: those have tests of their own, netgate_past.py."""
 
@@ -822,7 +870,7 @@ class Comparisons(Place):
             rc, text, err = netreport("--compare", *args)
             self.assertEqual((rc, text, err.count("\n")), (1 if "good run" in words else 2, "", 1), (args, err))
             self.assertIn(words, err)
-        self.assertIn("only with --compare", netreport(mon, "--margin", "3")[2])
+        self.assertIn("only with --compare or --mesh", netreport(mon, "--margin", "3")[2])
 
 
 class Endless(unittest.TestCase):
