@@ -487,6 +487,11 @@ def check(plan: Plan) -> None:
             raise PlanError(f"axis {axis.name}: " + ("a value twice" if seen else "no values"))
         if axis.name in plan.constants:
             raise PlanError(f"{axis.name} is an axis and a constant: it can be one of them")
+    ends = {axis.name: axis.values for axis in plan.axes if axis.name in ("client", "server")}
+    for end in ends.get("client", ()) if len(ends) == 2 else ():    # nobody measures a host with itself
+        skip = {"client": end, "server": end}
+        if end in ends["server"] and skip not in plan.skips:
+            plan.skips.append(skip)
     for skip in plan.skips:
         if not isinstance(skip, dict):
             raise PlanError("skip: write [[skip]], then lines such as family = 6")

@@ -1300,6 +1300,15 @@ class Far(Sweeping):
             self.plan(f"[constants]\n{ends}\n" + ("" if "server" in ends or "lab" in ends else "host = '127.0.0.1'\n"))
             self.assertIn(says, self.sweep("p.toml", status=2).err)
 
+    def test_an_end_with_itself(self):
+        """It is left out, also of a sweep that is resumed."""
+        plan = plans.parse("p", "[axes]\nclient = ['ssh:a', 'ssh:b']\nserver = ['ssh:a', 'ssh:b', 'ssh:c']\n")
+        for _ in range(2):
+            plans.check(plan)
+            self.assertEqual([(point["client"], point["server"]) for point in plan.points()],
+                             [("ssh:a", "ssh:b"), ("ssh:a", "ssh:c"), ("ssh:b", "ssh:a"), ("ssh:b", "ssh:c")])
+            plan = plans.from_header(plan.header("", {}))
+
     def test_nobody_is_there(self):
         (self.place_of_programs / "ssh").write_text("#!/bin/sh\necho 'ssh: no route' >&2\nexit 255\n")
         self.plan(self.PLAN.format(self.port, "-300"))
