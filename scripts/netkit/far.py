@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -108,7 +108,7 @@ class Ends(machine.Place):
         self._known = known or {}       # where there are no points
         self._programs = {"netperf": netperf, "netserver": netserver}
         self._args, self._copies = list(args), copies
-        self._daemons: "Dict[str, machine.Process]" = {}
+        self._daemons: "Dict[Tuple[str, str], machine.Process]" = {}     # by the end and the port
         self._kept: "Dict[str, Copies]" = {}
         self.prefix: "List[str]" = []
 
@@ -127,7 +127,7 @@ class Ends(machine.Place):
         known = known or self._known
         server, port = str(known.get("server") or ""), str(known.get("port") or machine.LAB_PORT)
         self.prefix = self._before(str(known.get("client") or ""), "netperf")
-        daemon = self._daemons.get(server)
+        daemon = self._daemons.get((server, port))
         if not server or daemon and not daemon.ended():
             return
         daemon = machine.Process(
@@ -137,7 +137,7 @@ class Ends(machine.Place):
         except BaseException:
             daemon.end()
             raise
-        self._daemons[server] = daemon
+        self._daemons[server, port] = daemon
 
     def _await(self, daemon: machine.Process, server: str, to: "List[str]") -> None:
         """Until the client has an answer."""
