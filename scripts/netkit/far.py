@@ -25,7 +25,7 @@ TRY_S = 5           # and for one try
 
 # At the host: a command, ended when our end of its standard input is closed, in whichever way that comes about. With a
 # document its standard output is followed by a 0 byte and the document, from a file that has no name any more.
-RUN = """exec 3<&0; f=$1; shift
+RUN = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3<&0; f=$1; shift
 if [ "$f" ]; then f=$(mktemp) && exec 8<"$f" 9>"$f" && rm -f "$f" || exit 125; fi
 "$@" </dev/null 3<&- & p=$!
 { cat <&3; kill "$p"; sleep 2; kill -9 "$p"; } >/dev/null 2>&1 8<&- 9>&- & w=$!
@@ -66,8 +66,14 @@ def plain(end: str) -> "List[str]":
     return ["ssh", name] if kind == "ssh" else ["ip", "netns", "exec", name]
 
 
-def at_host(name: str, script: str, *words: str) -> "List[str]":
-    return [*SSH, name, shlex.join(["exec", "sh", "-c", script, "sh", *words])]
+def at_host(ssh: Sequence[str], script: str, *words: str) -> "List[str]":
+    """A script of ours with these words, where that ssh command leads."""
+    return [*ssh, shlex.join(["exec", "sh", "-c", script, "sh", *words])]
+
+
+def through(ssh: Sequence[str], program: str) -> "List[str]":
+    """What goes before a command to run it there, with that program in place of ours: see main()."""
+    return [sys.executable, "-B", __file__, shlex.join(ssh), program]
 
 
 class Copies:
@@ -79,7 +85,7 @@ class Copies:
             for program in programs:
                 tar.add(machine.find(program) or program, os.path.basename(program))
         size = str(len(packed.getvalue()))
-        self._ssh = subprocess.Popen(at_host(name, KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self._ssh = subprocess.Popen(at_host([*SSH, name], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      start_new_session=True, preexec_fn=machine.free_signals)
         assert self._ssh.stdin and self._ssh.stdout
         with contextlib.suppress(BrokenPipeError):
@@ -121,7 +127,7 @@ class Ends(machine.Place):
             if name not in self._kept:
                 self._kept[name] = Copies(name, list(self._programs.values()))
             program = f"{self._kept[name].place}/{os.path.basename(self._programs[program])}"
-        return [sys.executable, "-B", __file__, name, program]
+        return through([*SSH, name], program)
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         known = known or self._known
@@ -163,11 +169,11 @@ class Ends(machine.Place):
         self._daemons, self._kept = {}, {}
 
 
-def main(name: str, program: str, _here: str, *words: str) -> int:
+def main(ssh_words: str, program: str, _here: str, *words: str) -> int:
     """Runs a program there with the words of a command of ours."""
     found = [match for match in map(DOCUMENT.fullmatch, words) if match]
     words = tuple("--json=/dev/fd/9" if DOCUMENT.fullmatch(word) else word for word in words)
-    ssh = subprocess.Popen(at_host(name, RUN, "document" if found else "", program, *words), stdin=subprocess.PIPE,
+    ssh = subprocess.Popen(at_host(shlex.split(ssh_words), RUN, "document" if found else "", program, *words), stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE if found else None)
     if ssh.stdout:
         output, _, document = ssh.stdout.read().partition(b"\0")

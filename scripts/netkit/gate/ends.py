@@ -7,13 +7,11 @@ import os
 import random
 import shlex
 import socket
-import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .. import machine, plan
+from .. import far, machine, plan
 from . import bench, keeper
 from .model import GateError
 
@@ -23,8 +21,6 @@ PORTS = range(20000, 30000)     # of daemons at the far end: below those that ke
 LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
 BEGIN_LIMIT = 30.0              # seconds until a daemon listens
 PASS, FAIL, SKIP = 0, 1, 4      # what a program of theirs ends with
-# The daemon ends when nothing holds the connection's standard input any more.
-FAR_DAEMON = 'exec 3<&0; (cat <&3 > /dev/null 2>&1; kill $$) & exec "$@" < /dev/null 3<&-'
 
 
 class Lacking(GateError):
@@ -80,11 +76,7 @@ class SshDaemon:
     """A netserver at the other end of an ssh connection, and as long as that is there."""
 
     def __init__(self, prefix: Sequence[str], program: str, host: str, port: int) -> None:
-        command = shlex.join(["/bin/sh", "-c", FAR_DAEMON, "sh", program, "-D", "-p", str(port)])
-        self._said = tempfile.TemporaryFile()
-        self._popen = subprocess.Popen(
-            [*prefix, keeper.FAR_PATH + command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=self._said, start_new_session=True, preexec_fn=machine.tie_to_parent)
+        self._process = machine.Process([*far.through(prefix, program), program, "-D", "-p", str(port)])
         try:
             self._await(host, port)
         except BaseException:
@@ -99,24 +91,17 @@ class SshDaemon:
                 if self.alive():    # else it was another one's
                     return
             if not self.alive():
-                self._said.seek(0)
-                lines = self._said.read().decode(errors="replace").strip().splitlines()
-                raise machine.MachineError(f"netserver ended at once: {lines[-1] if lines else 'it said nothing'}")
+                raise machine.MachineError(f"netserver ended at once: {self._process.said() or 'it said nothing'}")
             if time.monotonic() > end:
                 raise machine.MachineError(f"no connection to {host} port {port}, where netserver was started: "
                                            "does a firewall block it?")
             machine.pause(0.1)
 
     def alive(self) -> bool:
-        return self._popen.poll() is None
+        return not self._process.ended()
 
     def stop(self) -> None:
-        if self._popen.stdin:
-            self._popen.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(5)
-        self._popen.kill()
-        self._popen.wait()
+        self._process.end()
 
 
 class FarEnd(machine.Place):
