@@ -351,7 +351,7 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
            netserver: "List[str]") -> "Iterator[str]":
     """A run of each point as commands that a shell takes: a line a point, and what has to be done between them."""
     up = False
-    begun: "set[str]" = set()
+    begun: "set[Tuple[str, str]]" = set()
     firsts = {point_key(task.point): task for task in reversed(tasks)}
     for task, lab, new_lab, before, after in steps(plan, [task for task in tasks if task is firsts[task.key[0]]]):
         if new_lab and up:
@@ -363,10 +363,11 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         yield from before
         known = plan.known(task.point)
         server, client = (str(known.get(name) or "") for name in ("server", "client"))
-        if server and server not in begun:
+        port = str(known.get("port") or machine.LAB_PORT)
+        if server and (server, port) not in begun:
             program = "netserver" if server.startswith("ssh:") else netserver[0]
-            yield machine.shown([*far.plain(server), program, *netserver[1:], "-p", str(known.get("port") or machine.LAB_PORT)])
-        begun.add(server)
+            yield machine.shown([*far.plain(server), program, *netserver[1:], "-p", port])
+        begun.add((server, port))
         prefix = [netlab, "exec", "client"] if up else far.plain(client)
         program = "netperf" if client.startswith("ssh:") else netperf
         call = machine.shown([*prefix, *plan.command(program, task.point)])

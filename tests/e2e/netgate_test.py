@@ -547,10 +547,11 @@ class Gates(Folder):
         for args, status, words in (
                 (place, 2, "no --test and no PLAN"), ([*place, "--test", "TCP_MSS"], 2, "--test TCP_MSS: no test"),
                 (["--test", "TCP_RR"], 2, "--host NAME, --local, or a lab"),
-                ([*place, "--test", "TCP_RR", "--local"], 2, "--local and --host: one of them"),
+                ([*place, "--test", "TCP_RR", "--local"], 2, "--host and --local: one of them"),
                 (["--test", "TCP_RR", "--local", "--host-b", "x"], 2, "go with --host, not with --local"),
-                (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--local and --server: one of them"),
+                (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--server and --local: one of them"),
                 (["--test", "TCP_RR", "--server", "netns:x"], 2, "--server netns:x: --host NAME is its address"),
+                ([*place, "--test", "TCP_RR", "--copy"], 2, "--copy goes with --server ssh:HOST"),
                 (["--test", "TCP_RR", "--server", "x"], 2, "x: ssh:HOST or netns:NAME"),
                 ([*place, "--test", "TCP_RR", "--margin", "0"], 2, "--margin: '0' is not a percentage"),
                 ([*place, "--test", "TCP_RR", "--budget", "x"], 2, "--budget: 'x' is not a number of seconds"),

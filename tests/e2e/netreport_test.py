@@ -795,6 +795,7 @@ class Meshes(Place):
         self.assertIn("h1 and h3, both ways", netreport("--mesh", path, "--format", "csv")[1])
         self.assertIn("nothing is worse", netreport("--mesh", self.file_of(self.figures(6, 0.02, 1, None)))[1])
         self.assertIn("fewer than 5 hosts", netreport("--mesh", self.file_of(self.figures(3, 0.02, 1, None)))[1])
+        self.assertIn("--rows: not together with --mesh", netreport("--mesh", path, "--rows", "client")[2])
         self.assertIn("--figure FOO: say", netreport("--mesh", path, "--figure", "FOO")[2])
         other = self.file([("size", [64, 576])], [good({"size": size}, 1.0) for size in (64, 576)], {}, "other.jsonl")
         self.assertIn("several clients and servers", netreport("--mesh", other)[2])

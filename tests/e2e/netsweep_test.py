@@ -1299,6 +1299,8 @@ class Far(Sweeping):
                            ("client = 'ssh:a'\nlab = '--mtu 1500'", "one of them")):
             self.plan(f"[constants]\n{ends}\n" + ("" if "server" in ends or "lab" in ends else "host = '127.0.0.1'\n"))
             self.assertIn(says, self.sweep("p.toml", status=2).err)
+        self.plan(BRIEF)
+        self.assertIn("no end of this plan is ssh:HOST", self.sweep("p.toml", "--local", "--copy", status=2).err)
 
     def test_an_end_with_itself(self):
         """It is left out, also of a sweep that is resumed."""

@@ -118,8 +118,7 @@ def through_a_router(report: lib.Report, lab: Lab) -> None:
             for test in BOTH_WAYS + (OURS_ALONE if name == "ours" else ()):
                 for host in (FAR["s"], FAR6["s"]):
                     more = ["-F", program] if test == "TCP_SENDFILE" else []
-                    timed = ["0.3"] if name == "ours" else ["1"] if host == FAR["s"] or test not in COUNTED else []
-                    for length in timed + (["-100"] if test in COUNTED else []):
+                    for length in ("0.3" if name == "ours" else "1", *(["-100"] if test in COUNTED else [])):
                         report.case(f"{name}: {test} -l {length} to {host}",
                                     partial(passes, lab, program, daemon.port, test, ["-l", length, *more], host))
         report.case("a ramp has a port of its own", partial(ramp_is_dropped, lab, daemon.port))
