@@ -4,7 +4,7 @@ import contextlib
 import json
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import machine, options
 from netkit.results import Run, is_number
@@ -80,17 +80,34 @@ def has_document(command: "Sequence[str]") -> bool:
     return any(word == "--json" or word.startswith("--json=") for word in command)
 
 
-def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: float,
-            documents: bool) -> "List[Ended]":
-    """Runs a command in several processes side by side, which write documents into files without a name; where the
-    command has one of its own it is left alone. Raises machine.Interrupted."""
-    if not documents or has_document(command):
-        return [Ended(done) for done in machine.run_all([[*prefix, *command]] * processes, limit)]
+class Call(NamedTuple):
+    """A netperf in one process or several, and what goes before it."""
+    command: "List[str]"
+    prefix: "List[str]"
+    processes: int = 1
+
+
+def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
+    """Runs netperfs side by side, which write documents into files without a name; where a command has one of its own
+    it is left alone. What became of each call. Raises machine.Interrupted."""
     with contextlib.ExitStack() as open_files:
-        files = [open_files.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
-        ends = machine.run_all([[*prefix, command[0], WRITE.format(file.fileno()), *command[1:]] for file in files], limit,
-                               fds=[file.fileno() for file in files])
-        return [ended(done, file) for done, file in zip(ends, files)]
+        each: "List[Tuple[List[str], Optional[BinaryIO]]]" = []
+        for command, prefix, processes in asked:
+            for _ in range(processes):
+                file = open_files.enter_context(tempfile.TemporaryFile()) if documents and not has_document(command) else None
+                each.append(([*prefix, command[0], *([WRITE.format(file.fileno())] if file else []), *command[1:]], file))
+        done = machine.run_all([words for words, _ in each], limit, fds=[file.fileno() for _, file in each if file])
+        ends = iter([ended(one, file) if file else Ended(one) for one, (_, file) in zip(done, each)])
+        return [[next(ends) for _ in range(call.processes)] for call in asked]
+
+
+def at(place: machine.Place, command: "List[str]", processes: int = 1) -> Call:
+    """A command where the place has its client."""
+    return Call([command[0], *place.options, *command[1:]], list(place.prefix), processes)
+
+
+def run_one(place: machine.Place, command: "List[str]", limit: float, documents: bool) -> Ended:
+    return run_all([at(place, command)], limit, documents)[0][0]
 
 
 def fail(run: Run, status: Optional[int], reason: str) -> None:

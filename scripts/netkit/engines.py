@@ -59,11 +59,12 @@ class Engines:
     netperf: str
     _told: "Dict[str, Tuple[Optional[Reasons], Optional[Reasons]]]" = field(default_factory=dict)
 
-    def why_not(self, known: "Dict[str, Any]", prefix: "Sequence[str]") -> str:
+    def why_not(self, known: "Dict[str, Any]", place: machine.Place) -> str:
         engine = known.get("engine")
         if engine is None:
             return ""
-        words = [*prefix, *question(self.netperf, known)]
+        netperf, *rest = question(self.netperf, known)
+        words = [*place.prefix, netperf, *place.options, *rest]
         key = json.dumps(words)
         if key not in self._told:
             self._told[key] = self._ask(words)

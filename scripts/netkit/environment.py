@@ -67,7 +67,7 @@ def of_point(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.P
 def ask(netperf: str, known: "Dict[str, Any]", place: machine.Place) -> Ends:
     """By a test of one transaction; known is what leads to the far end."""
     command = options.command(netperf, {**known, "test": "TCP_RR", "length": -1})
-    return told(calls.run_all(command, place.prefix, 1, LIMIT, True))
+    return told([calls.run_one(place, command, LIMIT, True)])
 
 
 def alone(netperf: str, host: str, own: bool) -> Ends:

@@ -5,10 +5,13 @@ import contextlib
 import io
 import os
 import re
+import secrets
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -17,9 +20,10 @@ if __name__ == "__main__":
 
 from netkit import machine  # noqa: E402
 
-END = re.compile(r"(ssh|netns):([^\s/-][^\s/]*)")
+END = re.compile(r"(ssh|netns):([^\s/=-][^\s/=]*)(?:=([^\s/=]+))?")
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10")
 DOCUMENT = re.compile(r"--json=/dev/fd/(\d+)")
+KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client, and for files to be copied
 TRY_S = 5           # and for one try
 
@@ -36,7 +40,7 @@ exit "$s"
 """
 
 # At the host: a folder for a tar file of that many bytes; it is named, and removed when standard input ends.
-KEEP = """d=$(mktemp -d) && head -c "$1" | tar -x -C "$d" -f - && echo "$d" && cat >/dev/null; rm -rf "$d"
+KEEP = """d=$(mktemp -d) && head -c "$1" | tar -xo -C "$d" -f - && echo "$d" && cat >/dev/null; rm -rf "$d"
 """
 
 
@@ -45,24 +49,24 @@ class EndError(Exception):
 
 
 def split(end: str) -> "List[str]":
-    """Kind and name. Raises EndError."""
+    """Kind, name and, where one is given, its address in tests. Raises EndError."""
     found = END.fullmatch(end)
     if not found:
-        raise EndError(f"{end}: ssh:HOST or netns:NAME")
-    return [found[1], found[2]]
+        raise EndError(f"{end}: ssh:HOST or netns:NAME, and =ADDRESS where tests go by another one")
+    return [found[1], found[2], found[3] or ""]
 
 
 def host(end: str) -> str:
     """The address of an end that has it in its name; else empty."""
-    kind, name = split(end)
-    return name.rpartition("@")[2] if kind == "ssh" else ""
+    kind, name, address = split(end)
+    return address or (name.rpartition("@")[2] if kind == "ssh" else "")
 
 
 def plain(end: str) -> "List[str]":
     """What a user would type in front of a command."""
     if not end:
         return []
-    kind, name = split(end)
+    kind, name, _ = split(end)
     return ["ssh", name] if kind == "ssh" else ["ip", "netns", "exec", name]
 
 
@@ -76,80 +80,111 @@ def through(ssh: Sequence[str], program: str) -> "List[str]":
     return [sys.executable, "-B", __file__, shlex.join(ssh), program]
 
 
-class Copies:
-    """Programs at a host, as long as we live."""
+class Kept:
+    """Files at a host, as long as we live, over a connection that others share."""
 
-    def __init__(self, name: str, programs: Sequence[str]) -> None:
+    def __init__(self, ssh: Sequence[str], name: str, files: Sequence[str], control: str) -> None:
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as tar:
-            for program in programs:
-                tar.add(machine.find(program) or program, os.path.basename(program))
+            for file in files:
+                tar.add(file, os.path.basename(file))
         size = str(len(packed.getvalue()))
-        self._ssh = subprocess.Popen(at_host([*SSH, name], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     start_new_session=True, preexec_fn=machine.free_signals)
-        assert self._ssh.stdin and self._ssh.stdout
+        self.ssh = [*ssh, "-S", control, name]
+        self._process = subprocess.Popen(at_host([*ssh, "-M", *self.ssh[len(ssh):]], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, start_new_session=True, preexec_fn=machine.free_signals)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
         with contextlib.suppress(BrokenPipeError):
-            self._ssh.stdin.write(packed.getvalue())
-            self._ssh.stdin.flush()
-        self.place = self._ssh.stdout.readline().decode().strip()
+            self._process.stdin.write(packed.getvalue())
+            self._process.stdin.flush()
+        self.place = self._process.stdout.readline().decode().strip()
         if not self.place:
+            said = self._process.stderr.read().decode(errors="replace").strip()
             self.remove()
-            raise machine.MachineError(f"ssh:{name}: no programs could be copied there")
+            raise machine.MachineError(f"ssh:{name}: {(said.splitlines() or ['no files could be copied there'])[-1]}")
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
 
     def remove(self) -> None:
-        assert self._ssh.stdin
+        assert self._process.stdin
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
-            self._ssh.stdin.close()
-            self._ssh.wait(PATIENCE)
-        self._ssh.kill()
-        self._ssh.wait()
+            self._process.stdin.close()
+            self._process.wait(PATIENCE)
+        self._process.kill()
+        self._process.wait()
 
 
 class Ends(machine.Place):
     """The clients and servers that the points of a plan name; those of ssh are the programs in the PATH there, or copies
-    of ours."""
+    of ours. A key made for us is what a client needs at these servers."""
 
     def __init__(self, netperf: str, netserver: str, args: Sequence[str] = (), copies: bool = False,
-                 known: "Optional[Dict[str, Any]]" = None) -> None:
+                 known: "Optional[Dict[str, Any]]" = None, ssh_config: str = "", keyed: bool = True) -> None:
         self._known = known or {}       # where there are no points
         self._programs = {"netperf": netperf, "netserver": netserver}
         self._args, self._copies = list(args), copies
+        self._keyed = keyed and all(machine.knows(one, "--key-file") for one in self._programs.values() if machine.find(one))
         self._daemons: "Dict[Tuple[str, str], machine.Process]" = {}     # by the end and the port
-        self._kept: "Dict[str, Copies]" = {}
-        self.prefix: "List[str]" = []
+        self._kept: "Dict[str, Kept]" = {}
+        self._home = tempfile.mkdtemp()
+        self._guard = machine.Guard("rm", "-rf", self._home)
+        self._key = f"{self._home}/{KEY}"
+        with open(os.open(self._key, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+        self._ssh = list(SSH)
+        if ssh_config:
+            self._ssh += ["-F", shutil.copy(ssh_config, f"{self._home}/config")]
+        self.prefix, self.options = [], []
 
-    def _before(self, end: str, program: str) -> "List[str]":
-        """What goes before a command of a program of ours, to have it run there."""
-        if not end.startswith("ssh:"):
-            return plain(end)
-        name = split(end)[1]
-        if self._copies:
-            if name not in self._kept:
-                self._kept[name] = Copies(name, list(self._programs.values()))
-            program = f"{self._kept[name].place}/{os.path.basename(self._programs[program])}"
-        return through([*SSH, name], program)
+    def _at(self, name: str) -> Kept:
+        if name in self._kept and self._kept[name].ended():     # the host, or a firewall, has forgotten us
+            self._kept.pop(name).remove()
+        if name not in self._kept:
+            files = [machine.find(program) or program for program in self._programs.values()] if self._copies else []
+            self._kept[name] = Kept(self._ssh, name, [self._key, *files], f"{self._home}/{name}")
+        return self._kept[name]
+
+    def _before(self, end: str, which: str) -> "Tuple[List[str], List[str]]":
+        """What goes before a command of a program of ours, to have it run there, and the options for our key."""
+        before, key = plain(end), self._key
+        if end.startswith("ssh:"):
+            kept = self._at(split(end)[1])
+            before = through(kept.ssh, f"{kept.place}/{os.path.basename(self._programs[which])}" if self._copies else which)
+            key = f"{kept.place}/{KEY}"
+        return before, ["--key-file", key] if self._keyed else []
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         known = known or self._known
         server, port = str(known.get("server") or ""), str(known.get("port") or machine.LAB_PORT)
-        self.prefix = self._before(str(known.get("client") or ""), "netperf")
+        self.prefix, key = self._before(str(known.get("client") or ""), "netperf")
+        self.options = key if server else []
         daemon = self._daemons.get((server, port))
         if not server or daemon and not daemon.ended():
             return
-        daemon = machine.Process(
-            [*self._before(server, "netserver"), self._programs["netserver"], "-D", "-p", port, *self._args])
+        before, key = self._before(server, "netserver")
+        daemon = machine.Process([*before, self._programs["netserver"], "-D", "-p", port, *key, *self._args])
         try:
-            self._await(daemon, server, ["-H", str(known["host"]), "-p", port, f"-{family}"])
+            self._await(daemon, server, [*shlex.split(str(known.get("options") or "")), "-H", str(known["host"]), "-p", port,
+                                         f"-{family}"])
         except BaseException:
             daemon.end()
             raise
         self._daemons[server, port] = daemon
 
+    def unreached(self, end: str) -> str:
+        if not end.startswith("ssh:"):
+            return ""
+        name = split(end)[1]
+        kept = self._kept.get(name)
+        tried = machine.run([*(kept.ssh if kept else [*self._ssh, name]), "true"], PATIENCE)
+        said = tried.stderr.strip().splitlines()
+        return f"{end}: {tried.reason or (said or ['no answer'])[-1]}" if tried.exit != 0 else ""
+
     def _await(self, daemon: machine.Process, server: str, to: "List[str]") -> None:
         """Until the client has an answer."""
         until = time.monotonic() + PATIENCE
         while True:
-            tried = machine.run([*self.prefix, self._programs["netperf"], *to, "-t", "TCP_RR", "-l", "-1"], TRY_S)
+            tried = machine.run([*self.prefix, self._programs["netperf"], *self.options, *to, "-t", "TCP_RR", "-l", "-1"], TRY_S)
             if daemon.ended():
                 said = daemon.said()
                 raise machine.MachineError(f"the netserver at {server} has ended: {said}"
@@ -164,9 +199,11 @@ class Ends(machine.Place):
     def leave(self) -> None:
         for daemon in self._daemons.values():
             daemon.end()
-        for copies in self._kept.values():
-            copies.remove()
+        for kept in self._kept.values():
+            kept.remove()
         self._daemons, self._kept = {}, {}
+        shutil.rmtree(self._home, ignore_errors=True)
+        self._guard.leave()
 
 
 def main(ssh_words: str, program: str, _here: str, *words: str) -> int:

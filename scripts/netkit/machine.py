@@ -314,10 +314,15 @@ class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
     own = False     # is the daemon ours?
     prefix: "List[str]" = []
+    options: "List[str]" = []   # what netperf has to be told beside its command
     link = ""       # what carries the packets, in netlab's words, once ready() has been called
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         """Sees to it that everything is there for a run; known is what its point says. Raises MachineError."""
+
+    def unreached(self, end: str) -> str:
+        """Why this end of a run that failed can't be reached; empty: it can, or nobody knows."""
+        return ""
 
     def leave(self) -> None:
         """Removes what ready() made."""

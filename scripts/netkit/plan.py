@@ -14,11 +14,14 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import adaptive, engines, far, options, python, units
+from netkit import adaptive, engines, far, options, python, rounds, units
 from netkit.results import Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
-ORDERS = ("given", "random", "interleaved")
+TOGETHER = ("rounds", "at-once")     # several runs at the same time: in rounds an end is in one of them
+ORDERS = ("given", "random", "interleaved", *TOGETHER)
+WHERE = ("client", "server", "host")
+HERE = "here"               # the client's name where the plan names none
 EACH_RUN = "each_run"       # in [before] and [after]: at every run
 LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
@@ -71,6 +74,7 @@ class Plan:
     order: str = "given"
     seed: Optional[int] = None
     pause: float = 0.0
+    pairs: "Optional[List[List[str]]]" = None       # of client and server; else all
     adaptive: "Optional[Tuple[str, float]]" = None  # an axis of which not all values are run, and a percentage
     label: str = ""             # tells this set of runs from others
     local: bool = False         # against a netserver of the sweep's own on loopback,
@@ -95,19 +99,39 @@ class Plan:
         names = [axis.name for axis in self.axes]
         made = [dict(zip(names, values))
                 for values in itertools.product(*(axis.values for axis in self.axes))]
-        return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)]
+        pairs = {(pair[0], pair[1]) for pair in self.pairs} if self.pairs else None
+        return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)
+                and not ("client" in point and point["client"] == point.get("server"))    # nobody measures a host with itself
+                and (pairs is None or (point.get("client"), point.get("server")) in pairs)]
 
     def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
         return matches({**self.constants, **point}, skip)
 
     def tasks(self) -> "List[Task]":
         points, runs = self.points(), range(1, self.repetitions + 1)
-        if self.order == "interleaved":
+        if self.order in ("interleaved", *TOGETHER):
             return [Task(point, run) for run in runs for point in points]
         made = [Task(point, run) for point in points for run in runs]
         if self.order == "random":
             random.Random(self.seed).shuffle(made)
         return made
+
+    def ends(self, point: Point) -> "Tuple[str, str]":
+        """The names of both: as the plan has them, or of here and of a host."""
+        known = self.known(point)
+        return str(known.get("client") or HERE), str(known.get("server") or known.get("host"))
+
+    def batches(self, tasks: "List[Task]") -> "List[List[Task]]":
+        """What runs at the same time, in the order of the runs."""
+        if self.order not in TOGETHER:
+            return [[task] for task in tasks]
+        alike: "Dict[Tuple[str, int], List[Task]]" = {}
+        for task in tasks:
+            alike.setdefault((elsewhere(task.point), task.repetition), []).append(task)
+        if self.order == "at-once":
+            return list(alike.values())
+        return [[group[number] for number in one] for group in alike.values()
+                for one in rounds.rounds([self.ends(task.point) for task in group])]
 
     def curves(self) -> "List[List[Point]]":
         """The points by what they have beside the adaptive axis, in its order."""
@@ -128,9 +152,6 @@ class Plan:
         words = options.words(known["lab"], known)
         congestion = known.get("congestion")
         return words if congestion is None or "--congestion" in words else [*words, "--congestion", str(congestion)]
-
-    def host(self, point: Point) -> str:
-        return str(self.known(point).get("host"))
 
     def processes(self, point: Point) -> int:
         """How many netperf a point runs side by side."""
@@ -215,7 +236,8 @@ class Plan:
         return {**({"label": self.label} if self.label else {}),
                 "settings": {"least": self.least, "until": self.until and list(self.until),
                              "pause": self.pause, "local": self.local,
-                             **({"adaptive": list(self.adaptive)} if self.adaptive else {})}}
+                             **({"adaptive": list(self.adaptive)} if self.adaptive else {}),
+                             **({"pairs": self.pairs} if self.pairs else {})}}
 
     def difference(self, header: Header) -> str:
         """Where this plan is another than that of a file; empty when they agree."""
@@ -223,6 +245,11 @@ class Plan:
         return next((f"{name}: {show(old.get(name))} in the file, {show(mine.get(name))} now"
                      for name in {**old, **mine} if old.get(name) != mine.get(name)
                      and (name != "skip" or header.skips is not None)), "")
+
+
+def elsewhere(point: Point) -> str:
+    """What is the same for a point between other ends."""
+    return point_key({name: value for name, value in point.items() if name not in WHERE})
 
 
 def essence(header: Header) -> "Dict[str, Any]":
@@ -430,6 +457,7 @@ def from_header(header: Header) -> Plan:
     plan.until = tuple(settings["until"]) if settings.get("until") else None
     plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
     plan.adaptive = tuple(settings["adaptive"]) if settings.get("adaptive") else None
+    plan.pairs = settings.get("pairs")
     plan.label = getattr(header, "label", "") or header.more.get("label") or ""
     return plan
 
@@ -466,6 +494,16 @@ def override(plan: Plan, setting: str) -> None:
         plan.constants[name] = values[0]
 
 
+def between(plan: Plan, pairs: "List[str]") -> None:
+    """The same plan, for these pairs of a client and a server. Raises PlanError."""
+    plan.pairs = [pair.split(",") for pair in pairs]
+    wrong = [pair for pair, ends in zip(pairs, plan.pairs) if len(ends) != 2]
+    if wrong:
+        raise PlanError(f"--pair {wrong[0]}: try ssh:a,ssh:b")
+    without(plan, "client", "server")
+    plan.axes += [Axis(name, list(dict.fromkeys(pair[i] for pair in plan.pairs))) for i, name in enumerate(("client", "server"))]
+
+
 def without(plan: Plan, *names: str) -> None:
     """The same plan, but for these names."""
     plan.axes = [axis for axis in plan.axes if axis.name not in names]
@@ -487,11 +525,6 @@ def check(plan: Plan) -> None:
             raise PlanError(f"axis {axis.name}: " + ("a value twice" if seen else "no values"))
         if axis.name in plan.constants:
             raise PlanError(f"{axis.name} is an axis and a constant: it can be one of them")
-    ends = {axis.name: axis.values for axis in plan.axes if axis.name in ("client", "server")}
-    for end in ends.get("client", ()) if len(ends) == 2 else ():    # nobody measures a host with itself
-        skip = {"client": end, "server": end}
-        if end in ends["server"] and skip not in plan.skips:
-            plan.skips.append(skip)
     for skip in plan.skips:
         if not isinstance(skip, dict):
             raise PlanError("skip: write [[skip]], then lines such as family = 6")
@@ -509,6 +542,9 @@ def check(plan: Plan) -> None:
         if not isinstance(value, (str, int, float)):
             raise PlanError(f"constant {name}: a number, a text, true or false")
     points = plan.points()
+    for name in plan.hooks() if plan.order in TOGETHER else ():
+        if len({str(plan.state(name, point)) for point in points}) > len({elsewhere(point) for point in points}):
+            raise PlanError(f"order {plan.order}: the commands of {name} are not the same for all that runs together")
     if not points:
         raise PlanError("no points: an axis without values, or everything is skipped")
     for point in points:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from netkit import adaptive, calls, engines, environment, far, machine, options, progress
 from netkit.calls import fail
-from netkit.plan import EACH_RUN, Plan, Point, Task, confident
+from netkit.plan import EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key
 from netkit.units import show_duration, show_point, show_value
 
@@ -50,9 +50,10 @@ def steps(plan: Plan, tasks: "List[Task]") -> "Iterator[Step]":
 
 def expected(plan: Plan, tasks: "List[Task]") -> float:
     """Seconds that these runs will take, the changes of the lab and the commands between included."""
-    return plan.pause * max(0, len(tasks) - 1) + sum(
+    firsts = [max(batch, key=lambda task: plan.run_seconds(task.point)) for batch in plan.batches(tasks)]
+    return plan.pause * max(0, len(firsts) - 1) + sum(
         plan.run_seconds(step.task.point) + RUN_COST + LAB_COST * (step.new_lab and step.lab is not None)
-        + COMMAND_COST * len(step.before + step.after) for step in steps(plan, tasks))
+        + COMMAND_COST * len(step.before + step.after) for step in steps(plan, firsts))
 
 
 # --- progress -----------------------------------------------------------------------------
@@ -60,8 +61,8 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 class Progress(progress.Steps):
     """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
 
-    def begin(self, task: Task) -> None:
-        self.show(named(task))
+    def begin(self, tasks: "List[Task]") -> None:
+        self.show(", ".join(map(named, tasks)))
 
     def end(self, task: Task, run: Run) -> None:
         self._done += 1
@@ -112,9 +113,10 @@ class Sweep:
     runs: int = 0
     _applied: "Dict[str, Applied]" = field(default_factory=dict)
     _tasks: "List[Task]" = field(default_factory=list)
+    _batches: "List[List[Task]]" = field(default_factory=list)
     _tried: "set[Any]" = field(default_factory=set)
     _excluded: "set[str]" = field(default_factory=set)      # points that an end can't do
-    _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # why runs in a row did, by the host
+    _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # why runs in a row did, by the end
 
     def __post_init__(self) -> None:
         self._engines = engines.Engines(self.netperf)
@@ -122,16 +124,17 @@ class Sweep:
     def run(self) -> None:
         """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""
         self._tasks = self.plan.tasks()
+        self._batches = self.plan.batches([task for task in self._tasks if task.key not in self.done])
         try:
-            for index, task in enumerate(self._chosen() if self.plan.adaptive else self._tasks):
-                if not self._wanted(task):
-                    if task.key not in self.done and task.key not in self._tried:
-                        self.progress.add(-1)
+            for index, batch in enumerate(([task] for task in self._chosen()) if self.plan.adaptive else self._batches):
+                wanted = [task for task in batch if self._wanted(task)]
+                self.progress.add(-sum(task not in wanted and task.key not in {*self.done, *self._tried} for task in batch))
+                if not wanted:
                     continue
                 if self.runs and self.plan.pause:
                     machine.pause(self.plan.pause)
                 machine.check()
-                self._one(index, task)
+                self._together(wanted, index)
         finally:
             self._leave_all()
 
@@ -153,12 +156,12 @@ class Sweep:
     def _wanted(self, task: Task) -> bool:
         return (task.key not in self.done and task.key not in self._tried
                 and point_key(task.point) not in self._excluded and not self._satisfied(task.point)
-                and self.plan.host(task.point) not in self.gone)
+                and not self.gone.keys() & self.plan.ends(task.point))
 
-    def untried(self, host: str) -> int:
-        """How many runs are missing since this far end is gone."""
+    def untried(self, end: str) -> int:
+        """How many runs are missing since this end is gone."""
         return sum(task.key not in self.done and task.key not in self._tried
-                   and self.plan.host(task.point) == host for task in self._tasks)
+                   and end in self.plan.ends(task.point) for task in self._tasks)
 
     # --- repetitions until the mean is sure
 
@@ -193,70 +196,97 @@ class Sweep:
 
     def _next(self, index: int) -> Optional[Point]:
         """The point of the run after this one, None at the end."""
-        return next((task.point for task in self._tasks[index + 1:] if self._wanted(task)), None)
+        return next((task.point for batch in self._batches[index + 1:] for task in batch if self._wanted(task)), None)
 
-    def _one(self, index: int, task: Task) -> None:
-        self.progress.begin(task)
-        self.number += 1
-        run = Run(task.point, task.repetition, self.number, started=now(),
-                  more={"label": self.plan.label} if self.plan.label else {})
-        self._measure(run)
-        self._give_up(run)
-        self._tried.add(task.key)
-        if run.ok:
-            self.done[task.key] = run
-            if self.plan.until:
-                self._tell_confidence(run)
-        if run.excluded:
-            self._excluded.add(point_key(task.point))
-        self._after(run, None if self.plan.adaptive else self._next(index))
-        if not run.excluded and not run.ok:
-            self.done.pop(task.key, None)
-            self.failures += 1
-        self.writer.write(run)
-        self.runs += 1
-        self.progress.end(task, run)
+    def _together(self, tasks: "List[Task]", index: int) -> None:
+        """Runs of one batch."""
+        self.progress.begin(tasks)
+        runs = [Run(task.point, task.repetition, self.number + i, started=now(),
+                    more={"label": self.plan.label} if self.plan.label else {}) for i, task in enumerate(tasks, 1)]
+        self.number += len(runs)
+        self._measure(runs)
+        for task, run in zip(tasks, runs):
+            self._give_up(run)
+            self._tried.add(task.key)
+            if run.ok:
+                self.done[task.key] = run
+                if self.plan.until:
+                    self._tell_confidence(run)
+            if run.excluded:
+                self._excluded.add(point_key(task.point))
+        self._after(runs[0], None if self.plan.adaptive else self._next(index))
+        for task, run in zip(tasks, runs):
+            if not run.excluded and not run.ok:
+                self.done.pop(task.key, None)
+                self.failures += 1
+            self.writer.write(run)
+            self.runs += 1
+            self.progress.end(task, run)
 
     def _give_up(self, run: Run) -> None:
-        """A far end at which nobody listens, or whose runs all fail alike, is tried no more."""
-        host, known = self.plan.host(run.point), self.plan.known(run.point)
-        failed = self._failed.setdefault(host, [])
-        if run.ok or run.excluded or self.keep_going:
-            failed.clear()
+        """An end that can't be reached, or whose runs all fail alike, is tried no more."""
+        known, ends = self.plan.known(run.point), self.plan.ends(run.point)
+        if self.keep_going:
             return
-        failed.append(re.sub(r"\d+", "N", run.reason()))
-        silent = len(failed) >= SILENT and not (self.place.own or known.get("client")) and machine.silent(
-            host.partition(",")[0], known.get("port") or machine.LAB_PORT)
-        if silent:
-            self.gone[host] = f"{silent}: nobody listens there"
-        elif len(failed) >= ALIKE and len(set(failed)) == 1 and not any(
-                self.plan.host(good.point) == host for good in self.done.values()):
-            self.gone[host] = f"{host}: {len(failed)} runs failed alike, and none was good: {run.reason()}"
+        for end in ends:
+            failed = self._failed.setdefault(end, [])
+            if run.ok or run.excluded:
+                failed.clear()
+                continue
+            if end in self.gone:
+                continue
+            failed.append(re.sub(r"\d+", "N", run.reason()))
+            dead = self.place.unreached(end)
+            if len(failed) >= SILENT and end == str(known.get("host")) and not (self.place.own or known.get("client")):
+                dead = machine.silent(end.partition(",")[0], known.get("port") or machine.LAB_PORT)
+                dead = f"{dead}: nobody listens there" if dead else ""
+            if dead:
+                self.gone.setdefault(end, dead)
+            elif len(failed) >= ALIKE and len(set(failed)) == 1 and end != HERE and not any(
+                    end in self.plan.ends(good.point) for good in self.done.values()):
+                self.gone.setdefault(end, f"{end}: {len(failed)} runs failed alike, and none was good: {run.reason()}")
 
-    def _measure(self, run: Run) -> None:
-        """Fills in what a run gave, or why it failed."""
+    def _measure(self, runs: "List[Run]") -> None:
+        """Fills in what runs at the same time gave, or why they failed."""
         since = time.monotonic()
-        known = self.plan.known(run.point)
-        try:
-            run.command = self.plan.command(self.netperf, run.point)
-            self.place.ready(self.plan.lab(run.point), options.family(known), known)
-            if self.place.prefix:
-                run.more["prefix"] = far.plain(str(known.get("client") or "")) or self.place.prefix
-            if self.place.link:
-                run.more["link"] = self.place.link
-            if not self._before(run):
-                return fail(run, None, "")
-            why = self._engines.why_not(known, self.place.prefix)
-            if why:
-                return calls.exclude(run, why)
-            since = time.monotonic()
-            run.started = now()
-            ends = calls.run_all(run.command, self.place.prefix, self.plan.processes(run.point),
-                                 self.plan.run_seconds(run.point) + GRACE, self.documents)
-        except machine.MachineError as fault:
-            return fail(run, None, str(fault))
-        finally:
+        asked: "List[Tuple[Run, calls.Call]]" = []
+        good = True
+        for run in runs:
+            known = self.plan.known(run.point)
+            try:
+                run.command = self.plan.command(self.netperf, run.point)
+                self.place.ready(self.plan.lab(run.point), options.family(known), known)
+                if self.place.prefix:
+                    run.more["prefix"] = far.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
+                if self.place.link:
+                    run.more["link"] = self.place.link
+                good = good and (run is not runs[0] or self._before(run))
+                why = self._engines.why_not(known, self.place) if good else ""
+                if why:
+                    calls.exclude(run, why)
+                elif good:
+                    asked.append((run, calls.at(self.place, run.command, self.plan.processes(run.point))))
+                else:
+                    fail(run, None, "" if run.before else f"a command before run {runs[0].number} failed")
+            except machine.MachineError as fault:
+                fail(run, None, str(fault))
             run.seconds = round(time.monotonic() - since, 3)
+        since, began = time.monotonic(), now()
+        try:
+            ended = calls.run_all([call for _, call in asked], GRACE + max(
+                [self.plan.run_seconds(run.point) for run in runs]), self.documents)
+        except machine.MachineError as fault:
+            ended = []
+            for run, _ in asked:
+                fail(run, None, str(fault))
+        for run, _ in asked:
+            run.seconds, run.started = round(time.monotonic() - since, 3), began
+        for (run, _), ends in zip(asked, ended):
+            self._read(run, ends)
+
+    def _read(self, run: Run, ends: "List[calls.Ended]") -> None:
+        """Fills in what one gave."""
+        known = self.plan.known(run.point)
         calls.read(run, known, ends)
         host = known.get("host")
         differs = environment.changed(environment.base(self.header, host), environment.told(ends) or {
@@ -353,7 +383,9 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
     up = False
     begun: "set[Tuple[str, str]]" = set()
     firsts = {point_key(task.point): task for task in reversed(tasks)}
-    for task, lab, new_lab, before, after in steps(plan, [task for task in tasks if task is firsts[task.key[0]]]):
+    batches = plan.batches([task for task in tasks if task is firsts[task.key[0]]])
+    lasts = [batch[-1] for batch in batches]
+    for task, lab, new_lab, before, after in steps(plan, [task for batch in batches for task in batch]):
         if new_lab and up:
             yield machine.shown([netlab, "down"])
         up = lab is not None
@@ -372,7 +404,9 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         program = "netperf" if client.startswith("ssh:") else netperf
         call = machine.shown([*prefix, *plan.command(program, task.point)])
         processes = plan.processes(task.point)
-        call = call if processes == 1 else " & ".join([call] * processes) + " & wait"
+        alone = plan.order not in TOGETHER
+        call = " & ".join([call] * processes) + " &" * (processes > 1 or not alone)
+        call += " wait" * (processes > 1 and alone or not alone and task in lasts)
         yield f"{call}  # {' '.join(show_point(task.point).split())}"
         yield from after
     if up:

@@ -203,7 +203,7 @@ class Bench:
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
         limit = math.ceil(seconds) + self.warm_up + GRACE
-        end = calls.run_all(made.command, self.site.place.prefix, 1, limit, self._documents(point))[0]
+        end = calls.run_one(self.site.place, made.command, limit, self._documents(point))
         read(made, point, end.done, end.document, self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
