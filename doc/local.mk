@@ -2,7 +2,7 @@
 # parse by, which a program of each prints that has to run here, and those of scripts from their
 # parsers. The pages are in the tarball, for builds that can't make them.
 
-EXTRA_DIST += %D%/netgate.1.in %D%/netlab.1.in %D%/netperf.1.in %D%/netreport.1.in %D%/netserver.1.in \
+EXTRA_DIST += %D%/netgate.1.in %D%/netlab.1.in %D%/netmesh.1.in %D%/netperf.1.in %D%/netreport.1.in %D%/netserver.1.in \
 	%D%/netsweep.1.in %D%/netvm.1.in $(page_parts)
 page_parts = %D%/completion.1.in %D%/planted.1.in %D%/progress.1.in
 
@@ -57,14 +57,14 @@ if NP_PAGES
 dist_man1_MANS += %D%/netperf.1 %D%/netserver.1
 endif
 if NP_SCRIPT_PAGES
-dist_man1_MANS += %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
+dist_man1_MANS += %D%/netgate.1 %D%/netlab.1 %D%/netmesh.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
 endif
 
 if NP_COMPLETES
-bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm
-fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish \
+bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netmesh %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm
+fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netmesh.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish \
 	%D%/fish/netvm.fish
-zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm
+zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm
 
 completed = $(top_srcdir)/scripts/mkdoc $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
 	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
@@ -74,16 +74,17 @@ complete = $(mkdoc) $$(basename $(@D)) $(@F) $$by > $@.tmp && mv $@.tmp $@
 
 $(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA): $(completed)
 
-%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm \
-%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish \
-%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm:
+%D%/bash/netgate %D%/bash/netlab %D%/bash/netmesh %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm \
+%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netmesh.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish \
+%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm:
 	$(AM_V_GEN)by=; $(complete)
 
-script_pages = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
+script_pages = %D%/netgate.1 %D%/netlab.1 %D%/netmesh.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
 CLEANFILES += $(script_pages)
 
 %D%/netgate.1: %D%/netgate.1.in
 %D%/netlab.1: %D%/netlab.1.in
+%D%/netmesh.1: %D%/netmesh.1.in
 %D%/netreport.1: %D%/netreport.1.in
 %D%/netsweep.1: %D%/netsweep.1.in
 %D%/netvm.1: %D%/netvm.1.in

@@ -125,6 +125,7 @@ clients_alone = %D%/e2e/clients.py
 client_tests = \
 	%D%/e2e/netsweep_test.py \
 	%D%/e2e/netreport_test.py \
+	%D%/e2e/netmesh_test.py \
 	%D%/e2e/netvm_test.py \
 	%D%/e2e/builds.py \
 	%D%/e2e/interop.py \

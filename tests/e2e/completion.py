@@ -15,7 +15,7 @@ from typing import Dict, List, Set
 import lib
 
 BUILD = lib.BUILD / "doc"
-SCRIPTS = ("netgate", "netlab", "netreport", "netsweep", "netvm")
+SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
 
@@ -133,7 +133,7 @@ def commands_and_options_of_scripts(shell: str) -> None:
 
 
 def values_of_scripts(shell: str) -> None:
-    offers(shell, "netsweep --order ", {"given", "random", "interleaved"})
+    offers(shell, "netsweep --order ", {"given", "random", "interleaved", "rounds", "at-once"})
     offers(shell, "netlab check --progress a", {"auto", "always"})
     offers(shell, "netreport --format l", {"latex"})
     offers(shell, "netgate --format=k", {"ktap"})

@@ -486,7 +486,7 @@ def bash_offers_files() -> None:
 
 # ---- scripts ------------------------------------------------------------------------------------
 
-SCRIPTS = ("netgate", "netlab", "netreport", "netsweep", "netvm")
+SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 
 
 def scripts_tell_the_version() -> None:

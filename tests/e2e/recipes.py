@@ -50,7 +50,7 @@ LAB = f"recipes{os.getpid() % 10000}"
 LAB_PORT, LAB_HOST = 12865, "10.77.0.2"
 PATIENCE = 120
 COMMENT = r"\s+# .*"
-PROGRAMS = ("netlab", "netsweep", "netreport", "netgate")
+PROGRAMS = ("netlab", "netsweep", "netreport", "netgate", "netmesh")
 
 # What would build the programs that are tested here, or measure for minutes.
 NOT_RUN = (

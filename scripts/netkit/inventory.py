@@ -1,0 +1,76 @@
+"""The hosts of an Ansible inventory, and how ssh reaches them."""
+
+import json
+import os
+import shlex
+from typing import Any, Dict, List, Optional, Sequence
+
+from netkit import machine
+
+LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
+# What ssh calls what Ansible's variables say.
+OPTIONS = {"ansible_host": "HostName", "ansible_ssh_host": "HostName", "ansible_port": "Port", "ansible_ssh_port": "Port",
+           "ansible_user": "User", "ansible_ssh_user": "User", "ansible_private_key_file": "IdentityFile",
+           "ansible_ssh_private_key_file": "IdentityFile"}
+WORDS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
+OWN = ("~/.ssh/config", "/etc/ssh/ssh_config")
+ADDRESS = "netmesh_address"     # a variable: the address for tests, where it is not that for ssh
+Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
+
+
+class InventoryError(Exception):
+    """What can't be read, or has no meaning here; one line."""
+
+
+def read(source: str, pattern: Optional[str] = None) -> Hosts:
+    """The hosts that a pattern of Ansible's matches. Raises InventoryError and MachineError."""
+    if "," in source and not pattern:
+        return {name: {} for name in source.split(",") if name}
+    if not machine.find("ansible-inventory"):
+        raise InventoryError("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
+    listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list"))
+    names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts").splitlines()[1:]
+    known = listed.get("_meta", {}).get("hostvars", {})
+    return {name: known.get(name, {}) for name in map(str.strip, names) if name}
+
+
+def answer(*command: str) -> str:
+    done = machine.run(command, LIMIT)
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    if done.exit != 0 or not done.stdout:
+        raise InventoryError(f"{command[0]}: {done.reason or (said or ['no answer'])[-1].strip()}")
+    bad = next((line for line in said if "Unable to parse" in line or "No inventory was parsed" in line), "")
+    if bad:
+        raise InventoryError(bad.strip())
+    return done.stdout
+
+
+def end(name: str, known: "Dict[str, Any]") -> str:
+    """What a plan calls a host."""
+    way = known.get("ansible_connection", "ssh")
+    if way not in ("ssh", "smart"):
+        raise InventoryError(f"{name}: ansible_connection={way}: netmesh goes by ssh alone")
+    address = known.get(ADDRESS) or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")
+    return f"ssh:{name}" + (f"={address}" if address else "")
+
+
+def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:
+    """For ssh -F: what the inventory says, and then what these files do."""
+    lines: "List[str]" = []
+    for name, known in hosts.items():
+        lines.append(f"Host {name}")
+        lines += [f"  {OPTIONS[one]} {value}" for one, value in known.items() if one in OPTIONS]
+        lines += [f"  {option}" for one in WORDS for option in given(name, str(known.get(one) or ""))]
+    return "\n".join([*lines, "Match all", *(f"  Include {os.path.abspath(file) if file[0] != '~' else file}" for file in own), ""])
+
+
+def given(name: str, text: str) -> "List[str]":
+    """The options that a text of ssh's words has."""
+    words = iter(shlex.split(text))
+    made = []
+    for word in words:
+        option = word[2:] or next(words, "")
+        if word[:2] not in ("-o", "-J"):
+            raise InventoryError(f"{name}: {word} of {text!r}: netmesh takes -o and -J")
+        made.append(f"ProxyJump {option}" if word[:2] == "-J" else option.replace("=", " ", 1))
+    return made

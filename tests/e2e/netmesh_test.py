@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
+
+import datetime
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import lib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import inventory, plan as plans, rounds  # noqa: E402
+
+NETMESH = str(lib.TOP / "scripts" / "netmesh")
+OBSTACLE = lib.no_lab()
+NO_ANSIBLE = "" if shutil.which("ansible-inventory") else "no ansible-inventory here: ansible-core"
+# A host is a namespace; one that is in the file "dead" is not reached.
+SSH = """#!/bin/sh
+for last; do name=$here; here=$last; done
+host=${name##*@}
+if grep -qx "$host" dead; then echo "ssh: no route to $host" >&2; exit 255; fi
+exec ip netns exec "$PREFIX$host" sh -c "$last"
+"""
+
+
+def complete(count):
+    return [(a, b) for a in range(count) for b in range(count) if a != b]
+
+
+class Rounds(unittest.TestCase):
+    def fewest(self, pairs):
+        """No plan has fewer: an end has one run in a round, and a round has a run for every two ends."""
+        ends = [end for pair in pairs for end in pair]
+        return max(*map(ends.count, set(ends)), -(-len(pairs) // (len(set(ends)) // 2)))
+
+    def made(self, pairs):
+        found = rounds.rounds([(str(a), str(b)) for a, b in pairs])
+        self.assertEqual(sorted(number for one in found for number in one), list(range(len(pairs))))
+        for one in found:
+            ends = [end for number in one for end in pairs[number]]
+            self.assertEqual(len(ends), len(set(ends)), pairs)
+        return len(found)
+
+    def test_all_pairs(self):
+        for count in (2, 3, 4, 5, 6, 9, 16, 33, 64):
+            pairs = complete(count)
+            random.Random(count).shuffle(pairs)
+            self.assertEqual(self.made(pairs), 2 * (count - 1 + count % 2))
+
+    def test_some_pairs(self):
+        """The fewest rounds, or one more."""
+        for seed in range(400):
+            some = random.Random(seed)
+            pairs = [pair for pair in complete(some.randint(2, 12)) if some.random() < 0.5]
+            if pairs:
+                self.assertLessEqual(self.made(pairs), self.fewest(pairs) + 1, pairs)
+        self.assertEqual(rounds.rounds([]), [])
+
+    def test_of_a_plan(self):
+        """Runs of one test and repetition share a round; what is here is an end, too."""
+        plan = plans.parse("p", "[axes]\ntest = ['TCP_RR', 'UDP_RR']\nclient = ['ssh:a', 'ssh:b', 'ssh:c']\n"
+                           "server = ['ssh:a=1.1.1.1', 'ssh:b', 'ssh:c']\n")
+        plans.between(plan, ["ssh:a,ssh:b", "ssh:b,ssh:a", "ssh:c,ssh:d"])
+        for order, sizes in (("rounds", {1, 2}), ("at-once", {3}), ("interleaved", {1})):
+            plan.order, plan.repetitions = order, 2
+            batches = plan.batches(plan.tasks())
+            self.assertEqual({len(batch) for batch in batches}, sizes)
+            self.assertEqual(sum(map(len, batches)), 12)
+            for batch in batches:
+                self.assertEqual(len({(task.point["test"], task.repetition) for task in batch}), 1)
+        self.assertEqual(plan.ends({}), ("here", "None"))
+
+
+class Inventories(unittest.TestCase):
+    def test_what_ssh_is_told(self):
+        known = {"ansible_host": "192.0.2.7", "ansible_port": 2222, "ansible_user": "me", "ansible_ssh_private_key_file": "~/k",
+                 "ansible_ssh_common_args": "-J bastion -o Compression=yes -oLogLevel=ERROR", "other": 1}
+        self.assertEqual(inventory.ssh_config({"a": known}, ["~/mine"]), "Host a\n  HostName 192.0.2.7\n  Port 2222\n  User me\n"
+                         "  IdentityFile ~/k\n  ProxyJump bastion\n  Compression yes\n  LogLevel ERROR\nMatch all\n  Include ~/mine\n")
+        self.assertEqual([inventory.end("a", known), inventory.end("a", {**known, inventory.ADDRESS: "10.0.0.7"}),
+                          inventory.end("a", {})], ["ssh:a=192.0.2.7", "ssh:a=10.0.0.7", "ssh:a"])
+        for bad, says in (({"ansible_connection": "docker"}, "ansible_connection=docker"), ({"ansible_ssh_extra_args": "-F x"}, "-F of")):
+            with self.assertRaisesRegex(inventory.InventoryError, says):
+                inventory.end("a", bad), inventory.ssh_config({"a": bad})
+
+    @unittest.skipIf(NO_ANSIBLE, NO_ANSIBLE)
+    def test_ansible(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+            file.write("[rack]\na ansible_host=192.0.2.1\nb\n[other]\nc\n[all:vars]\nansible_user=me\n")
+            file.flush()
+            self.assertEqual(inventory.read(file.name, "rack:!b"), {"a": {"ansible_host": "192.0.2.1", "ansible_user": "me"}})
+            self.assertEqual(sorted(inventory.read(file.name)), ["a", "b", "c"])
+        with self.assertRaisesRegex(inventory.InventoryError, "(?i)unable to parse|no inventory"):
+            inventory.read("/nonexistent/x")
+
+
+@unittest.skipIf(OBSTACLE, OBSTACLE)
+class Mesh(unittest.TestCase):
+    HOSTS = ("a", "b", "c", "d")
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place, self.prefix = Path(os.path.realpath(place.name)), f"mesh{os.getpid()}"
+        for name, text in (("ssh", SSH), ("dead", "")):
+            (self.place / name).write_text(text)
+            (self.place / name).chmod(0o755)
+        self.namespace("switch")
+        self.ip("switch", "link", "add", "hub", "type", "bridge")
+        self.ip("switch", "link", "set", "hub", "up")
+        for number, host in enumerate(self.HOSTS, 1):
+            self.namespace(host)
+            self.ip(host, "link", "add", "v", "type", "veth", "peer", "name", f"to{host}", "netns", self.prefix + "switch")
+            self.ip("switch", "link", "set", f"to{host}", "master", "hub", "up")
+            self.ip(host, "address", "add", f"10.94.0.{number}/24", "dev", "v")
+            self.ip(host, "link", "set", "v", "up")
+        (self.place / "p.toml").write_text("[constants]\nlength = 1\ntest = 'UDP_RR'\n")
+        listed = {host: {inventory.ADDRESS: f"10.94.0.{number}"} for number, host in enumerate(self.HOSTS, 1)}
+        for name, text in (("ansible-inventory", json.dumps({"_meta": {"hostvars": listed}})),
+                           ("ansible", "hosts (4):\n" + "".join(f"  {host}\n" for host in self.HOSTS))):
+            (self.place / name).write_text(f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
+            (self.place / name).chmod(0o755)
+
+    def tearDown(self):
+        self.assertTrue(lib.wait_for(lambda: not self.inside(), 20), self.inside())
+        self.assertEqual([path.name for path in self.place.glob("tmp*")], [])
+
+    def namespace(self, name):
+        lib.must(["ip", "netns", "add", self.prefix + name])
+        self.addCleanup(lib.must, ["ip", "netns", "del", self.prefix + name])
+
+    def ip(self, name, *words):
+        lib.must(["ip", "-n", self.prefix + name, *words])
+
+    def inside(self):
+        found = [subprocess.run(["ip", "netns", "pids", self.prefix + host], capture_output=True, text=True, check=True).stdout
+                 for host in self.HOSTS]
+        return " ".join(found).split()
+
+    def begun(self, *words):
+        path = f"{self.place}:{os.environ['PATH']}"
+        return subprocess.Popen([NETMESH, "--inventory", "hosts", "--copy", "--netperf", lib.netperf(), "--netserver", lib.netserver(), *words],
+                                cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "PATH": path, "TMPDIR": str(self.place), "PREFIX": self.prefix})
+
+    def mesh(self, *words, status=0):
+        with self.begun(*words) as proc:
+            out, err = proc.communicate(timeout=120)
+        self.assertEqual(proc.returncode, status, (out, err))
+        return out + err
+
+    def runs(self):
+        lines = (self.place / "o").read_text().splitlines()[1:]
+        return [run for run in map(json.loads, lines) if run["status"] == "ok"]
+
+    def pairs(self):
+        return [(run["point"]["client"][4], run["point"]["server"][4]) for run in self.runs()]
+
+    def test_rounds(self):
+        """An end is in one run at a time, and each netserver answers those who have the key."""
+        proc = self.begun("p.toml", "--output", "o")
+        self.addCleanup(proc.communicate)
+        self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
+        refused = lib.run(["ip", "netns", "exec", self.prefix + "a", lib.netperf(), "-H", "10.94.0.2", "-l", "-1", "-t", "TCP_RR"], 20)
+        self.assertIn("--key-file", refused.err)
+        self.assertEqual(proc.wait(60), 0)
+        self.assertEqual(sorted(self.pairs()), [(a, b) for a in self.HOSTS for b in self.HOSTS if a != b])
+        times = []
+        for run, pair in zip(self.runs(), self.pairs()):
+            begin = datetime.datetime.fromisoformat(run["started"].replace("Z", "+00:00")).timestamp()
+            times.append((begin, begin + run["seconds"], set(pair)))
+        for one in times:
+            self.assertEqual([other for other in times if other is not one and other[2] & one[2]
+                              and other[0] + 0.01 < one[1] and one[0] + 0.01 < other[1]], [])
+        self.assertEqual(len({round(begin, 2) for begin, _, _ in times}), 6)
+
+    def test_at_once(self):
+        self.mesh("p.toml", "--output", "o", "--at-once", "--star", "b")
+        self.assertEqual(sorted(self.pairs()), sorted([(x, "b") for x in "acd"] + [("b", x) for x in "acd"]))
+        self.assertEqual(len({run["started"] for run in self.runs()}), 1)
+
+    def test_a_dead_host(self):
+        """It is named and left out; later what is missing is measured, and nothing else."""
+        (self.place / "dead").write_text("c\n")
+        said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
+        self.assertIn("ssh:c=10.94.0.3: ssh: no route to c; runs not tried: ", said)
+        self.assertIn("--resume --output o --copy", said)
+        self.assertEqual(sorted(self.pairs()), [(a, b) for a in "abd" for b in "abd" if a != b])
+        (self.place / "dead").write_text("")
+        self.mesh("--resume", "--output", "o")
+        self.assertEqual(sorted(self.pairs()), [(a, b) for a in self.HOSTS for b in self.HOSTS if a != b])
+
+    def test_killed(self):
+        for number in (9, 2):
+            with self.begun("p.toml", "--output", "o", "--force", "--set", "length=60") as proc:
+                self.assertTrue(lib.wait_for(lambda: len(self.inside()) > 12, 60), self.inside())
+                time.sleep(0.5)
+                proc.send_signal(number)
+                proc.communicate()
+            self.tearDown()
+
+    def test_wrong_words(self):
+        for words, says in ((["--pairs", "a:b,a"], "--pairs a: try A:B"), (["--star", "x"], "x: no host of the inventory"),
+                            (["--star", "a", "--pairs", "a:b"], "one of them"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
+            self.assertIn(says, self.mesh("p.toml", *words, status=2))
+
+
+if __name__ == "__main__":
+    for reason in filter(None, (OBSTACLE, NO_ANSIBLE)):
+        print(f"SKIP: {reason}", flush=True)
+    lib.unit_main()
