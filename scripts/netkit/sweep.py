@@ -128,7 +128,8 @@ class Sweep:
         try:
             for index, batch in enumerate(([task] for task in self._chosen()) if self.plan.adaptive else self._batches):
                 wanted = [task for task in batch if self._wanted(task)]
-                self.progress.add(-sum(task not in wanted and task.key not in {*self.done, *self._tried} for task in batch))
+                self.progress.add(-sum(task.key not in self.done and task.key not in self._tried for task in batch
+                                       if not self._wanted(task)))
                 if not wanted:
                     continue
                 if self.runs and self.plan.pause:
