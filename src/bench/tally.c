@@ -55,11 +55,20 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 
 /* What the kernel knows of a connection whose socket is open still. */
 static void
-look(int fd, const struct np_transport *t, struct np_flow_result *row)
+look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_flow_result *row)
 {
-	row->cpu = row->napi_id = -1;
+	struct np_addr local, peer = { .len = sizeof(peer.sa) };
+	struct np_err unknown;
+
+	row->cpu = row->napi_id = row->local_port = row->remote_port = -1;
 	np_tcp_look(t->tcp_info ? fd : -1, &row->tcp);
 	if (fd >= 0 && t->ip_protocol != 0) {
+		if (np_sock_local(fd, &local, &unknown) == NP_OK) {
+			row->local_port = np_addr_port(&local);
+		}
+		/* A TCP connection that is closed has no peer any more. */
+		row->remote_port = np_addr_port(
+		    getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) == 0 ? &peer : far);
 		row->cpu = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_CPU);
 		/* 0: the interface has none, or nothing has come in. */
 		row->napi_id = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
@@ -91,7 +100,7 @@ take_flow(const struct np_run *run, const struct np_worker *w, const struct np_c
 	row->received = c->received;
 	row->transactions = c->transactions;
 	row->worker = (uint32_t)(w - run->worker);
-	look(c->fd, run->plan->transport, row);
+	look(c->fd, run->plan->transport, &run->end.peer, row);
 }
 
 /* What a ramp did not bring has no row. */
@@ -101,7 +110,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	struct np_flow_result *row;
 
 	if (t->flows < 2) {
-		look(np_run_lasting_fd(run), run->plan->transport, &t->only);
+		look(np_run_lasting_fd(run), run->plan->transport, &run->end.peer, &t->only);
 		return NP_OK;
 	}
 	t->flow = row = calloc(t->flows, sizeof(*t->flow));

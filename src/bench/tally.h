@@ -20,9 +20,10 @@
 struct np_flow_result {
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
-	struct np_tcp_brief tcp; /* -1: not known */
-	int64_t cpu, napi_id;    /* where its packets came in (socket(7)); -1: not known */
-	uint32_t worker;         /* who drove it, from 0 */
+	struct np_tcp_brief tcp;         /* -1: not known */
+	int64_t cpu, napi_id;            /* where its packets came in (socket(7)); -1: not known */
+	int64_t local_port, remote_port; /* -1: none, or not known */
+	uint32_t worker;                 /* who drove it, from 0 */
 };
 
 /* One worker's share. */

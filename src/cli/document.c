@@ -538,6 +538,8 @@ flows(struct np_document *d, const struct np_tally *t)
 		put(d, o, "rwnd_limited_us", known(f->tcp.rwnd_limited_us));
 		put(d, o, "incoming_cpu", known(f->cpu));
 		put(d, o, "napi_id", known(f->napi_id));
+		put(d, o, "local_port", known(f->local_port));
+		put(d, o, "remote_port", known(f->remote_port));
 		put(d, o, "worker", json_integer(f->worker));
 		d->failed |= json_array_append_new(rows, o) != 0;
 	}

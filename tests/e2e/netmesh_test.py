@@ -2,6 +2,7 @@
 """Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
 
 import datetime
+import importlib.util
 import json
 import os
 import random
@@ -18,11 +19,12 @@ import lib
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import inventory, plan as plans, rounds  # noqa: E402
+from netkit import inventory, paths, plan as plans, rounds  # noqa: E402
 
-NETMESH = str(lib.TOP / "scripts" / "netmesh")
+SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
 NO_ANSIBLE = "" if shutil.which("ansible-inventory") else "no ansible-inventory here: ansible-core"
+NO_BED = "" if shutil.which("nft") and importlib.util.find_spec("scipy") else "no nft, or no scipy: nftables python3-scipy"
 # A host is a namespace; one that is in the file "dead" is not reached.
 SSH = """#!/bin/sh
 for last; do name=$here; here=$last; done
@@ -146,9 +148,10 @@ class Mesh(unittest.TestCase):
                  for host in self.HOSTS]
         return " ".join(found).split()
 
-    def begun(self, *words):
+    def begun(self, *words, program="netmesh"):
         path = f"{self.place}:{os.environ['PATH']}"
-        return subprocess.Popen([NETMESH, "--inventory", "hosts", "--copy", "--netperf", lib.netperf(), "--netserver", lib.netserver(), *words],
+        hosts = ["--inventory", "hosts", "--copy"] if program == "netmesh" else []
+        return subprocess.Popen([str(SCRIPTS / program), *hosts, "--netperf", lib.netperf(), "--netserver", lib.netserver(), *words],
                                 cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "PATH": path, "TMPDIR": str(self.place), "PREFIX": self.prefix})
 
@@ -208,6 +211,39 @@ class Mesh(unittest.TestCase):
                 proc.communicate()
             self.tearDown()
 
+    @unittest.skipIf(NO_BED, NO_BED)
+    def test_a_bad_next_hop(self):
+        """Four links and routes by ports: named are the flows that the kernel sends by the one that loses, and no others."""
+        for host in "ab":
+            lib.must(["ip", "netns", "exec", self.prefix + host, "sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1",
+                      "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0"])
+            self.ip(host, "link", "set", "lo", "up")
+        hops = {"a": [], "b": []}
+        for link in range(4):
+            self.ip("a", "link", "add", f"l{link}", "type", "veth", "peer", "name", f"l{link}", "netns", self.prefix + "b")
+            for number, (host, other) in enumerate(("ab", "ba"), 1):
+                self.ip(host, "address", "add", f"10.95.{link}.{number}/24", "dev", f"l{link}")
+                self.ip(host, "link", "set", f"l{link}", "up")
+                hops[host] += ["nexthop", "via", f"10.95.{link}.{3 - number}"]
+        for number, (host, other) in enumerate(("ab", "ba"), 1):
+            self.ip(host, "address", "add", f"10.96.0.{number}/32", "dev", "lo")
+            self.ip(host, "route", "add", f"10.96.0.{3 - number}/32", "src", f"10.96.0.{number}", *hops[host])
+        lib.must(["ip", "netns", "exec", self.prefix + "b", "nft", "add table t; add chain t i { type filter hook input priority 0; };"
+                  "add rule t i iifname l2 udp dport != 12865 numgen random mod 20 == 0 drop"])
+        (self.place / "p.toml").write_text(f"[constants]\nclient = 'netns:{self.prefix}a'\nserver = 'netns:{self.prefix}b=10.96.0.2'\n"
+                                           "test = 'UDP_RR'\nflows = 64\nlength = 3\nasked_rate = 6400\n")
+        with self.begun("p.toml", "--output", "o", program="netsweep") as proc:
+            said = proc.communicate(timeout=60)
+        self.assertEqual(proc.returncode, 0, said)
+        (run,) = self.runs()
+        found = paths.worse(run["flows"], True)
+        self.assertEqual([one.what for one in found], ["loses (%)"])
+        named = set(found[0].flows)
+        for number, row in enumerate(run["flows"]):
+            way = lib.must(["ip", "-n", self.prefix + "a", "route", "get", "10.96.0.2", "from", "10.96.0.1", "ipproto", "udp", "sport",
+                            str(row["local_port"]), "dport", str(row["remote_port"])])
+            self.assertEqual("dev l2" in way, number in named, (row, way))
+
     def test_wrong_words(self):
         for words, says in ((["--pairs", "a:b,a"], "--pairs a: try A:B"), (["--star", "x"], "x: no host of the inventory"),
                             (["--star", "a", "--pairs", "a:b"], "one of them"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
@@ -215,6 +251,6 @@ class Mesh(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    for reason in filter(None, (OBSTACLE, NO_ANSIBLE)):
+    for reason in filter(None, (OBSTACLE, NO_ANSIBLE, NO_BED)):
         print(f"SKIP: {reason}", flush=True)
     lib.unit_main()

@@ -26,7 +26,7 @@ import lib  # noqa: E402
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import VERSION, ceiling, mesh, methods, plots, python, results, tables  # noqa: E402
+from netkit import VERSION, ceiling, mesh, methods, paths, plots, python, results, tables  # noqa: E402
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(SCRIPTS / "netreport")
@@ -799,6 +799,47 @@ class Meshes(Place):
         self.assertIn("--figure FOO: say", netreport("--mesh", path, "--figure", "FOO")[2])
         other = self.file([("size", [64, 576])], [good({"size": size}, 1.0) for size in (64, 576)], {}, "other.jsonl")
         self.assertIn("several clients and servers", netreport("--mesh", other)[2])
+
+
+@unittest.skipIf(NO_SCIPY, NO_SCIPY)
+class Paths(Place):
+    """Rows of flows, of which every fourth has another path."""
+
+    def rows(self, seed, lost, usual=0.0, sent=2000, late=0):
+        dice = random.Random(seed)
+        return [{"local_port": 40000 + number, "remote_port": 1, "transactions": 2000, "data_segments": sent, "retransmissions": sum(
+            dice.random() < (usual if number % 4 else lost) for _ in range(sent)),
+            "min_rtt_us": dice.randint(100, 110) + (0 if number % 4 else late)} for number in range(64)]
+
+    def test_a_bad_path_is_named(self):
+        bad = [number for number in range(64) if number % 4 == 0]
+        for seed in range(5):
+            (found,) = paths.worse(self.rows(seed, 0.02, 0.001), False)
+            self.assertEqual((found.what, found.flows), ("loses (%)", bad))
+            self.assertTrue(1.7 < float(found.figure) < 2.3 and float(found.others) < 0.2, found)
+            (found,) = paths.worse(self.rows(seed, 0, late=40), False)
+            self.assertEqual((found.what, found.flows), ("lags (us)", bad))
+
+    def test_of_udp(self):
+        rows = [{"transactions": 2000 - (number % 4 == 0) * 25 - number % 2, "retransmissions": None} for number in range(64)]
+        (found,) = paths.worse(rows, True)
+        self.assertEqual((found.flows, found.figure, found.others), ([*range(0, 64, 4)], "1.20", "0.00"))
+        self.assertEqual(paths.worse(rows, False), [])      # a closed loop has no number to do
+
+    def test_loss_of_all_is_not(self):
+        """One in 100 runs may have a name."""
+        for usual in (0.0, 0.001, 0.01):
+            self.assertLessEqual(sum(bool(paths.worse(self.rows(seed, usual, usual, 400), False)) for seed in range(100)), 4, usual)
+
+    def test_text(self):
+        runs = [good({"test": test}, 1.0) for test in ("TCP_RR", "UDP_RR")]
+        runs[0].more["flows"] = self.rows(1, 0.02)
+        path = self.file([("test", ["TCP_RR", "UDP_RR"])], runs, {}, "paths.jsonl")
+        rc, text, err = netreport("--paths", path)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(text, r"(?m)^test=TCP_RR +loses \(%\) +16 of 64 +[12]\.\d\d +0\.00  40000>1 40004>1 ")
+        self.assertIn("test=UDP_RR: fewer than 8 flows", text)
+        self.assertIn("--group: not together with --paths", netreport("--paths", path, "--group", "test")[2])
 
 
 class Comparisons(Place):
