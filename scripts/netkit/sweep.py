@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from netkit import adaptive, calls, engines, environment, far, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
-from netkit.results import Run, Writer, point_key
+from netkit.results import Run, point_key
 from netkit.units import show_duration, show_point, show_value
 
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
@@ -100,7 +100,7 @@ class Sweep:
     plan: Plan
     netperf: str
     place: machine.Place
-    writer: Writer
+    writer: Any                 # a results.Writer, or what has its write()
     progress: Progress
     done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs of the file, by their key
     number: int = 0                                         # of the last run in it

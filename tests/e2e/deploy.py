@@ -1,6 +1,7 @@
 """What deploy/ has: the manifest for Kubernetes agrees with itself, its commands run as it says they do, but for a
 cluster, and nft(8) takes the rules."""
 
+import json
 import os
 import re
 import shutil
@@ -80,8 +81,26 @@ def nft_takes_the_rules() -> None:
     assert got.rc == 0, got.err
 
 
+def the_dashboard_asks_for_what_there_is() -> None:
+    board = json.loads((DEPLOY / "grafana.json").read_text())
+    asked = {name for panel in board["panels"] for target in panel["targets"] for name in re.findall(r"netperf_\w+", target["expr"])}
+    offered = set(re.findall(r'"(netperf_\w+)"', (lib.TOP / "scripts/netkit/watch.py").read_text()))
+    assert {re.sub("_(total|bucket)$", "", name) for name in asked} <= offered, (asked, offered)
+    assert len(asked) == 4, asked
+
+
+def the_unit_is_one() -> None:
+    if not shutil.which("systemd-analyze"):
+        raise lib.Skipped("no systemd-analyze")
+    got = lib.run(["systemd-analyze", "verify", "--man=no", str(DEPLOY / "netmesh.service")], 60)
+    complaints = [line for line in got.err.splitlines() if "netmesh.service" in line and "not executable" not in line
+                  and "/usr/bin/netmesh" not in line]
+    assert not complaints, complaints
+
+
 def suite(report: lib.Report) -> None:
-    for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules):
+    for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
+                 the_dashboard_asks_for_what_there_is, the_unit_is_one):
         report.case(case.__name__.replace("_", " "), partial(case))
 
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 from unittest import mock
 
@@ -28,7 +29,7 @@ SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 from netkit import (adaptive, calls, engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
-                    sweep, units)
+                    sweep, units, watch)
 
 NETSWEEP = str(SCRIPTS / "netsweep")
 PAGE = lib.page("netsweep.1")
@@ -36,6 +37,7 @@ READY = plans.ready(str(SCRIPTS / "plans"))
 OBSTACLE = lib.no_lab()
 NO_RICH = "" if importlib.util.find_spec("rich") else "this Python has no rich: python3-rich"
 NO_SCIPY = "" if importlib.util.find_spec("scipy") else "this Python has no scipy: python3-scipy"
+NO_PROMETHEUS = "" if importlib.util.find_spec("prometheus_client") else "this Python has no prometheus_client: python3-prometheus-client"
 NO_LINE = lib.no_line()
 
 
@@ -1342,6 +1344,64 @@ class Far(Sweeping):
                   "test = 'TCP_RR'\n")
         self.sweep("p.toml", "--output", "f")
         self.assertEqual([run["status"] for run in self.runs("f")], ["ok"])
+
+
+class Every(Sweeping):
+    """A plan that is run for ever."""
+    PLAN = "[constants]\nlength = 1\n[axes]\ntest = ['TCP_RR', 'UDP_RR']\n"
+
+    @unittest.skipIf(NO_PROMETHEUS, NO_PROMETHEUS)
+    def test_prometheus(self):
+        """What it reads is what the runs gave; percentiles within a bucket."""
+        self.plan(self.PLAN.replace("1", "0.3"))
+        os.mkdir(os.path.join(self.place, "h"))
+        port = lib.free_port()
+        proc = self.started("p.toml", "--local", "--every", "2s", "--metrics-listen", f"127.0.0.1:{port}", "--history", "h",
+                            "--metrics-file", "m.prom")
+        self.assertTrue(lib.wait_for(lambda: len(list(Path(self.place, "h").iterdir())) > 2, 60))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            self.assertIn("netperf_latency_seconds_bucket", answer.read().decode())
+        proc.send_signal(signal.SIGTERM)
+        self.assertEqual((proc.wait(20), proc.stderr.read()), (0, ""))
+        text = Path(self.place, "m.prom").read_text()
+        runs = [json.loads(line) for path in sorted(Path(self.place, "h").iterdir()) for line in path.read_text().splitlines()[1:]]
+        runs = [run for run in runs if run["point"]["test"] == "UDP_RR" and run["status"] == "ok"]
+        told = int(float(re.search(r'(?m)^netperf_runs_total{status="ok",test="UDP_RR"} (\S+)$', text)[1]))
+        self.assertTrue(2 <= told <= len(runs), (told, len(runs)))
+        count = float(re.search(r'(?m)^netperf_latency_seconds_count{test="UDP_RR"} (\S+)$', text)[1])
+        self.assertAlmostEqual(count, sum(run["result"]["THROUGHPUT"] * run["result"]["ELAPSED_TIME"] for run in runs[:told]), delta=count / 50)
+        buckets = [(float(le), float(count)) for le, count in re.findall(
+            r'(?m)^netperf_latency_seconds_bucket{le="([0-9.e-]+)",test="UDP_RR"} (\S+)$', text)]
+        medians = [run["result"]["P50_LATENCY"] * 1e-6 for run in runs[:told]]
+        above = next(le for le, below in buckets if 2 * below >= count)
+        self.assertTrue(min(medians) / 1.3 < above < max(medians) * 1.3, (above, medians))
+
+    def test_what_can_not_be(self):
+        self.plan(self.PLAN)
+        for words, says in ((["--every", "20s", "--budget", "1"], "here is in runs for 2 s of each cycle, which is 10 % of the time, not 1 %: "
+                             "--every 3 min 20 s would do"), (["--every", "1s"], "a cycle takes about"), (["--budget", "1"], "only with --every"),
+                            (["--every", "5s", "--output", "o"], "--output: not together with --every"),
+                            (["--every", "9s", "--metrics-listen", "x"], "--metrics-listen x: try 127.0.0.1:9464")):
+            status = 1 if words[-1] == "x" else 2
+            if not (NO_PROMETHEUS and status == 1):
+                self.assertIn(says, self.sweep("p.toml", "--local", *words, status=status).err)
+
+    def test_when(self):
+        begun = []
+        for _ in watch.begins(0.2):
+            begun.append(time.monotonic())
+            if len(begun) == 5:
+                break
+            time.sleep(0.25 if len(begun) == 2 else 0)      # longer than a period: one is left out
+        for place, at in zip((0, 1, 3, 4), (begun[0], begun[1], begun[2], begun[3])):
+            self.assertGreaterEqual(at - begun[0], 0.2 * place - 0.001)
+        for number in range(3):
+            path = Path(self.place, f"p-2026112{number}T000000Z.jsonl")
+            path.touch()
+        Path(self.place, "p-mine.jsonl").touch()
+        with mock.patch.object(watch, "KEPT", 1):
+            watch.prune(self.place, plans.Plan("p", ""))
+        self.assertEqual(sorted(os.listdir(self.place)), ["p-20261122T000000Z.jsonl", "p-mine.jsonl"])
 
 
 @unittest.skipIf(OBSTACLE, OBSTACLE)

@@ -1,0 +1,167 @@
+"""A plan that is run for ever (netsweep --every): when each cycle begins, what Prometheus reads, and the files of its history, which
+netgate --history reads."""
+
+import bisect
+import contextlib
+import datetime
+import glob
+import os
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from netkit import calls, machine, python, results, sweep
+from netkit.plan import Plan
+from netkit.units import show_duration, show_value
+
+JITTER = 0.1        # of the period, so that the cycles of several hosts do not meet for ever
+KEPT = 1000         # files of a history: the newest
+BOUNDS = [round(10.0 ** (exponent / 10), 3) * 1e-6 for exponent in range(71)]   # of buckets: 1 us to 10 s, ten a decade
+Labels = Tuple[str, ...]
+
+
+def share(plan: Plan) -> "Tuple[str, float]":
+    """The end that has most to do in a cycle, and for how many seconds."""
+    busy: "Dict[str, float]" = {}
+    for task in plan.tasks():
+        for end in dict.fromkeys(plan.ends(task.point)):
+            busy[end] = busy.get(end, 0.0) + plan.run_seconds(task.point)
+    return max(busy.items(), key=lambda one: one[1])
+
+
+def check(plan: Plan, period: float, budget: Optional[float]) -> str:
+    """Why this plan can't be run so; empty: it can. The budget is in percent of the time."""
+    end, seconds = share(plan)
+    whole = sweep.expected(plan, plan.tasks())
+    if whole > period:
+        return f"a cycle takes about {show_duration(whole)}"
+    if budget and seconds > period * budget / 100:
+        return (f"{end} is in runs for {seconds:.3g} s of each cycle, which is {100 * seconds / period:.2g} % of the time, not "
+                f"{budget:g} %: --every {show_duration(100 * seconds / budget)} would do, or a shorter length")
+    return ""
+
+
+class Metrics:
+    """Of all cycles so far, by the plan's axes. Another thread may ask."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._names = [axis.name for axis in plan.axes]
+        self._lock = threading.Lock()
+        self._runs: "Dict[Labels, int]" = {}
+        self._seconds: "Dict[Labels, float]" = {}
+        self._last: "Dict[Labels, Tuple[float, str, float]]" = {}       # throughput, its unit, when
+        self._cells: "Dict[Labels, List[int]]" = {}
+        self._sums: "Dict[Labels, float]" = {}
+        self._core = python.need("prometheus_client.core", "python3-prometheus-client", "what Prometheus reads")
+
+    def _labels(self, run: results.Run) -> Labels:
+        return tuple(show_value(run.point[name]) for name in self._names)
+
+    def count(self, run: results.Run) -> None:
+        labels = self._labels(run)
+        with self._lock:
+            self._runs[(*labels, run.status)] = self._runs.get((*labels, run.status), 0) + 1
+            self._seconds[labels] = self._seconds.get(labels, 0.0) + run.seconds
+            value = run.figure("THROUGHPUT")
+            if run.ok and value is not None:
+                self._last[labels] = value, str(run.result.get("THROUGHPUT_UNITS", "")), time.time()
+
+    def take(self, run: results.Run, ends: "List[calls.Ended]") -> None:
+        """The latencies of its transactions."""
+        for told in [end.last.get("latency") for end in ends]:
+            if not isinstance(told, dict) or told.get("unit") != "ns" or not told.get("cells"):
+                continue
+            with self._lock:
+                counts = self._cells.setdefault(self._labels(run), [0] * (len(BOUNDS) + 1))
+                for value, count in told["cells"]:
+                    counts[bisect.bisect_left(BOUNDS, value * 1e-9)] += count
+                self._sums[self._labels(run)] = self._sums.get(self._labels(run), 0.0) + told["sum"] * 1e-9
+
+    def collect(self) -> "Iterator[Any]":
+        """For prometheus_client."""
+        core, names = self._core, self._names
+        with self._lock:
+            runs = core.CounterMetricFamily("netperf_runs", "Runs, by what became of them.", labels=[*names, "status"])
+            seconds = core.CounterMetricFamily("netperf_busy_seconds", "Time that runs took.", labels=names)
+            last = core.GaugeMetricFamily("netperf_throughput", "Of the last good run.", labels=[*names, "unit"])
+            when = core.GaugeMetricFamily("netperf_last_good_run_timestamp_seconds", "When it ended.", labels=names)
+            latency = core.HistogramMetricFamily("netperf_latency_seconds", "Of the transactions of all runs.", labels=names)
+            for labels, count in self._runs.items():
+                runs.add_metric(labels, count)
+            for labels, time_taken in self._seconds.items():
+                seconds.add_metric(labels, time_taken)
+            for labels, (value, unit, at) in self._last.items():
+                last.add_metric((*labels, unit), value)
+                when.add_metric(labels, at)
+            for labels, counts in self._cells.items():
+                below = [sum(counts[:number + 1]) for number in range(len(counts))]
+                bounds = [*(f"{bound:.9g}" for bound in BOUNDS), "+Inf"]
+                latency.add_metric(labels, list(zip(bounds, below)), self._sums[labels])
+        yield from (runs, seconds, last, when, latency)
+
+    def serve(self, address: str) -> None:
+        """At HOST:PORT, or :PORT at all addresses. Raises MachineError."""
+        client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-listen")
+        host, _, port = address.rpartition(":")
+        try:
+            client.start_http_server(int(port), host.strip("[]") or "::", self._registry())
+        except (OSError, ValueError, OverflowError) as fault:
+            raise machine.MachineError(f"--metrics-listen {address}: {getattr(fault, 'strerror', None) or 'try 127.0.0.1:9464'}") from None
+
+    def write(self, path: str) -> None:
+        """A file for node_exporter's textfile collector, replaced as a whole. Raises OSError."""
+        client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-file")
+        client.write_to_textfile(path, self._registry())
+
+    def _registry(self) -> Any:
+        registry = self._core.CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return registry
+
+
+class Log:
+    """What the runs of a cycle are written to."""
+
+    def __init__(self, writer: Optional[results.Writer], metrics: Optional[Metrics]) -> None:
+        self._writer, self._metrics = writer, metrics
+        self.failed: "List[results.Run]" = []
+
+    def write(self, run: results.Run) -> None:
+        if self._writer:
+            self._writer.write(run)
+        if self._metrics:
+            self._metrics.count(run)
+        if not run.ok and not run.excluded:
+            self.failed.append(run)
+
+
+@dataclass
+class Cycle(sweep.Sweep):
+    metrics: Optional[Metrics] = None
+
+    def _read(self, run: results.Run, ends: "List[calls.Ended]") -> None:
+        super()._read(run, ends)
+        if self.metrics:
+            self.metrics.take(run, ends)
+
+
+def path_of(folder: str, plan: Plan) -> str:
+    return os.path.join(folder, f"{plan.name}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}.jsonl")
+
+
+def prune(folder: str, plan: Plan) -> None:
+    files = sorted(glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(plan.name)}-{'[0-9]' * 8}T{'[0-9]' * 6}Z.jsonl")))
+    for path in files[:-KEPT]:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def begins(period: float) -> "Iterator[None]":
+    """The begin of each cycle: one a period, at a random place in its first tenth. What a long cycle has missed is left out."""
+    since, number = time.monotonic(), 0
+    while True:
+        machine.pause(max(0.0, since + (number + random.uniform(0, JITTER) * (number > 0)) * period - time.monotonic()))
+        yield
+        number = max(number + 1, int((time.monotonic() - since) / period) + 1)
