@@ -5,7 +5,9 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import Any, Dict, List
 
 import lib
@@ -89,6 +91,28 @@ def the_dashboard_asks_for_what_there_is() -> None:
     assert len(asked) == 4, asked
 
 
+def the_role_changes_nothing_twice() -> None:
+    """Into a folder, without a service: the second time all is as it was. netserver takes its options."""
+    if not shutil.which("ansible-playbook"):
+        raise lib.Skipped("no ansible-playbook: ansible-core")
+    with tempfile.TemporaryDirectory() as root:
+        os.mkdir(f"{root}/etc")
+        given = {"netserver_root": root, "netserver_started": False, "netserver_key": "0123456789abcdef", "ansible_become": False}
+        play = ["ansible-playbook", "-i", "localhost,", "-c", "local", str(DEPLOY / "ansible" / "netserver.yml"), "-e"]
+        for changed in (3, 0):
+            got = lib.run([*play, json.dumps(given)], 120)
+            assert got.rc == 0 and f"changed={changed} " in got.out and "failed=0" in got.out, got
+        assert os.stat(f"{root}/etc/netserver.key").st_mode & 0o777 == 0o600
+        settings = Path(f"{root}/etc/systemd/system/netserver.service.d/ansible.conf").read_text()
+        words = settings.split("ExecStart=/usr/bin/netserver -D ")[1].split()
+        with lib.Daemon(args=[word.replace("%d/key", f"{root}/etc/netserver.key") for word in words[2:]]) as daemon:
+            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "--key-file", f"{root}/etc/netserver.key", "-l", "-1",
+                           "-t", "TCP_RR"], 20)
+            assert got.rc == 0, got
+        got = lib.run([*play, json.dumps({**given, "netserver_key": "short"})], 120)
+        assert got.rc != 0 and "16 characters or more" in got.out, got
+
+
 def the_unit_is_one() -> None:
     if not shutil.which("systemd-analyze"):
         raise lib.Skipped("no systemd-analyze")
@@ -100,7 +124,8 @@ def the_unit_is_one() -> None:
 
 def suite(report: lib.Report) -> None:
     for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
-                 the_dashboard_asks_for_what_there_is, the_unit_is_one):
+                 the_dashboard_asks_for_what_there_is, the_role_changes_nothing_twice,
+                 the_unit_is_one):
         report.case(case.__name__.replace("_", " "), partial(case))
 
 
