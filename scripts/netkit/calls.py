@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -89,14 +90,17 @@ class Call(NamedTuple):
 
 def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
     """Runs netperfs side by side, which write documents into files without a name; where a command has one of its own
-    it is left alone. What became of each call. Raises machine.Interrupted."""
+    it is left alone. Several calls begin at the same moment. What became of each. Raises machine.Interrupted."""
     with contextlib.ExitStack() as open_files:
+        gate = open_files.enter_context(machine.Gate()) if len(asked) > 1 else None
         each: "List[Tuple[List[str], Optional[BinaryIO]]]" = []
         for command, prefix, processes in asked:
+            if gate and prefix[:1] != [sys.executable]:     # which is far.py, and waits there
+                prefix = ["sh", "-c", machine.Gate.WAIT, "sh", *prefix]
             for _ in range(processes):
                 file = open_files.enter_context(tempfile.TemporaryFile()) if documents and not has_document(command) else None
                 each.append(([*prefix, command[0], *([WRITE.format(file.fileno())] if file else []), *command[1:]], file))
-        done = machine.run_all([words for words, _ in each], limit, fds=[file.fileno() for _, file in each if file])
+        done = machine.run_all([words for words, _ in each], limit, fds=[file.fileno() for _, file in each if file], gate=gate)
         ends = iter([ended(one, file) if file else Ended(one) for one, (_, file) in zip(done, each)])
         return [[next(ends) for _ in range(call.processes)] for call in asked]
 

@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import re
+import resource
 import secrets
 import shlex
 import shutil
@@ -27,9 +28,10 @@ KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client, and for files to be copied
 TRY_S = 5           # and for one try
 
-# At the host: a command, ended when our end of its standard input is closed, in whichever way that comes about. With a
+# At the host: a command that begins with a line of our end of its standard input, and is ended when our end of its standard input is closed, in whichever way that comes about. With a
 # document its standard output is followed by a 0 byte and the document, from a file that has no name any more.
 RUN = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3<&0; f=$1; shift
+echo; read -r go <&3 || exit 143
 if [ "$f" ]; then f=$(mktemp) && exec 8<"$f" 9>"$f" && rm -f "$f" || exit 125; fi
 "$@" </dev/null 3<&- & p=$!
 { cat <&3; kill "$p"; sleep 2; kill -9 "$p"; } >/dev/null 2>&1 8<&- 9>&- & w=$!
@@ -126,6 +128,8 @@ class Ends(machine.Place):
         self._keyed = keyed and all(machine.knows(one, "--key-file") for one in self._programs.values() if machine.find(one))
         self._daemons: "Dict[Tuple[str, str], machine.Process]" = {}     # by the end and the port
         self._kept: "Dict[str, Kept]" = {}
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
         self._home = tempfile.mkdtemp()
         self._guard = machine.Guard("rm", "-rf", self._home)
         self._key = f"{self._home}/{KEY}"
@@ -211,13 +215,21 @@ def main(ssh_words: str, program: str, _here: str, *words: str) -> int:
     found = [match for match in map(DOCUMENT.fullmatch, words) if match]
     words = tuple("--json=/dev/fd/9" if DOCUMENT.fullmatch(word) else word for word in words)
     ssh = subprocess.Popen(at_host(shlex.split(ssh_words), RUN, "document" if found else "", program, *words), stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE if found else None)
-    if ssh.stdout:
+                           stdout=subprocess.PIPE)
+    assert ssh.stdin and ssh.stdout
+    if ssh.stdout.readline():
+        machine.Gate.pass_through()
+        with contextlib.suppress(BrokenPipeError):
+            ssh.stdin.write(b"\n")
+            ssh.stdin.flush()
+    if found:
         output, _, document = ssh.stdout.read().partition(b"\0")
         sys.stdout.buffer.write(output)
-        sys.stdout.buffer.flush()
         with open(int(found[0][1]), "wb", closefd=False) as file:
             file.write(document)
+    else:
+        shutil.copyfileobj(ssh.stdout, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
     return ssh.wait()
 
 

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -147,14 +148,58 @@ class Process:
         return text.splitlines()[-1] if text else ""
 
 
+class Gate:
+    """Has processes begin at the same moment, when all of them are prepared: they say so with a byte, and wait for the end
+    of a pipe. Theirs are the numbers in the environment."""
+    NAME, PATIENCE = "NETKIT_GATE", 15.0
+    WAIT = f'printf . >&"${{{NAME}#*,}}"; read -r _ <&"${{{NAME}%,*}}"; exec "$@"'     # for sh
+
+    def __init__(self) -> None:
+        self._go, self._closed = os.pipe()
+        self._heard, self._said = os.pipe()
+        self.fds = [self._go, self._said]
+
+    def __enter__(self) -> "Gate":
+        os.environ[self.NAME] = f"{self._go},{self._said}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del os.environ[self.NAME]
+        for fd in (self._go, self._heard, self._said):
+            os.close(fd)
+
+    def open(self, running: "Sequence[Process]") -> None:
+        """Those that have ended, or take too long, are not waited for."""
+        ready, end = 0, time.monotonic() + self.PATIENCE
+        poll = select.poll()
+        poll.register(self._heard, select.POLLIN)
+        try:
+            while ready < sum(not process.ended() for process in running) and time.monotonic() < end:
+                if poll.poll(100):
+                    ready += len(os.read(self._heard, 1 << 16))
+                check()
+        finally:
+            os.close(self._closed)
+
+    @classmethod
+    def pass_through(cls) -> None:
+        """In such a process; where there is no gate it goes on."""
+        if cls.NAME in os.environ:
+            go, said = map(int, os.environ[cls.NAME].split(","))
+            os.write(said, b".")
+            os.read(go, 1)
+
+
 def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
-            heed: bool = True, fds: Sequence[int] = ()) -> "List[Done]":
+            heed: bool = True, fds: Sequence[int] = (), gate: Optional[Gate] = None) -> "List[Done]":
     """Runs commands side by side to their ends, or ends them when the time is over or, if signals are
     heeded, when one comes: then it raises Interrupted."""
     running: "List[Process]" = []
     try:
         for command in commands:
-            running.append(Process(command, fds))
+            running.append(Process(command, [*fds, *(gate.fds if gate else [])]))
+        if gate:
+            gate.open(running)
         wait(running, time.monotonic() + limit, ENDS if heed else ())
     except BaseException:
         for process in running:

@@ -187,7 +187,16 @@ class Mesh(unittest.TestCase):
         self.assertEqual(len({round(begin, 2) for begin, _, _ in times}), 6)
 
     def test_at_once(self):
-        self.mesh("p.toml", "--output", "o", "--at-once", "--star", "b")
+        """All begin when the slowest host is there."""
+        begun, slow = self.place / "begun", self.place / "netperf"
+        slow.write_text(f"#!/bin/sh\n[ \"$GATED\" ] && date +%s.%N >>{begun}\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
+        slow.chmod(0o755)
+        ssh = self.place / "ssh"
+        ssh.write_text(ssh.read_text().replace("exec ip", '[ "$host" = c ] && [ "$NETKIT_GATE" ] && sleep 1\nGATED=$NETKIT_GATE exec ip'))
+        self.mesh("p.toml", "--output", "o", "--at-once", "--star", "b", "--netperf", str(slow))
+        times = sorted(map(float, begun.read_text().split()))
+        self.assertEqual(len(times), 6)
+        self.assertLess(times[-1] - times[0], 0.9, times)
         self.assertEqual(sorted(self.pairs()), sorted([(x, "b") for x in "acd"] + [("b", x) for x in "acd"]))
         self.assertEqual(len({run["started"] for run in self.runs()}), 1)
 
