@@ -160,6 +160,7 @@ struct np_cli {
 	double far_rate;   /* of a test each way what the far end sends; 0: the same */
 	bool rate_bits;    /* it was said in bits */
 	double knee_times; /* --rate auto: how often P99 of the lowest rate; 0: there is one rate */
+	bool no_loss;      /* --rate ndr */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 

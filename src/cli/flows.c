@@ -250,6 +250,12 @@ check_rate(const struct np_cli *cli, struct np_err *err)
 			       : cli->clean.seconds > 0 ? "--clean"
 							: "-i and -I");
 	}
+	if (cli->no_loss && (!cli->plan.pattern->offers || np_delivers(cli->plan.transport))) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--rate ndr: %.40s has no datagrams that can be lost "
+			       "(UDP_STREAM has; --rate auto is for others)",
+			       cli->bench.name);
+	}
 	return not_for_this(cli, "--rate", np_plan_no_rate(&cli->plan), err);
 }
 

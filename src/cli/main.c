@@ -490,6 +490,7 @@ run_bench(struct session *s, struct np_err *err)
 	}
 	s->trial.unit = np_cli_unit(cli);
 	s->knee.times = cli->knee_times;
+	s->knee.no_loss = cli->no_loss;
 	s->knee.tell = show_step;
 	s->knee.ctx = s;
 	s->interim.cli = cli;

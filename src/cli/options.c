@@ -858,8 +858,9 @@ set_rate(const struct np_setting *set)
 	size_t first = strcspn(set->arg, ",");
 	bool far_bits;
 
-	if (strncmp(set->arg, "auto", 4) == 0) {
-		return set_rate_auto(cli, set->arg + 4, set->err);
+	cli->no_loss = strcmp(set->arg, "ndr") == 0;
+	if (cli->no_loss || strncmp(set->arg, "auto", 4) == 0) {
+		return set_rate_auto(cli, cli->no_loss ? "" : set->arg + 4, set->err);
 	}
 	cli->knee_times = cli->far_rate = 0;
 	if (set->arg[first] == ',' && read_rate(set->arg + first + 1, strlen(set->arg + first + 1),
@@ -1240,7 +1241,7 @@ const struct np_option np_global_options[] = {
 	      "begin N transactions a second in all, by the clock and whatever is answered: times "
 	      "count from when each was due; a stream sends N bits a second (10M, 2.5gbit; of "
 	      "--both: 10M,2M); "
-	      "auto finds the highest rate"),
+	      "auto finds the highest rate, ndr that of datagrams without loss"),
 	  .set = set_rate, IN(FLOWS) },
 	{ ROW('\0', "arrivals", CUSTOM, "how",
 	      "with --rate: when requests are due, constant (the default), poisson or burst:K"),

@@ -7,8 +7,9 @@
 #include "run/report.h"
 #include "stats/hist.h"
 
-/* Where the search begins, and how near its end is. */
-static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05;
+/* Where the search begins, and how near its end is; without loss as MLRsearch has it. */
+static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05,
+		    NEAR_NO_LOSS = 1.005;
 static const double SENT = 0.999, LOST = 0.001;
 static const double LATE_S = 0.03; /* a wake-up at the end of a stream that is no lack */
 
@@ -31,7 +32,10 @@ np_knee_next(const struct np_knee *k, const struct np_plan *p)
 		return fmin(k->good * EACH, most);
 	}
 	next = round(sqrt(k->good * k->much));
-	return k->much / k->good > NEAR && next > k->good && next < k->much ? next : 0;
+	return k->much / k->good > (k->no_loss ? NEAR_NO_LOSS : NEAR) && next > k->good &&
+		       next < k->much
+		   ? next
+		   : 0;
 }
 
 /* P99 of the newest step that is too long, in ns, by the first one that had enough times to tell.
@@ -55,7 +59,7 @@ np_knee_judge(struct np_knee *k)
 	s->much = NULL;
 	if (s->sent < SENT) {
 		s->much = "less was sent than was due";
-	} else if (s->lost > LOST) {
+	} else if (s->lost > (k->no_loss ? 0 : LOST)) {
 		s->much = "some of it was lost, or never answered";
 	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
 		s->much = "P99 is too long";

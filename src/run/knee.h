@@ -1,7 +1,8 @@
 /*
  * The knee of an open loop (--rate auto): the highest rate at which a test still gets all that it
  * asks for. From a low rate on each step has four times the rate of the one before, until one is
- * too much; then steps halve what is between in proportion, to 5 %.
+ * too much; then steps halve what is between in proportion, to 5 %; or to 0.5 %, if none may be
+ * lost (NDR, with the loss ratio and the width of draft-ietf-bmwg-mlrsearch).
  *
  * A rate is too much if less than 99.9 % of what was due was sent (of a stream, which a wake-up
  * that comes late may end, but for 30 ms), if more than 0.1 % was lost or never answered, or if P99
@@ -36,6 +37,7 @@ struct np_knee_step {
 
 struct np_knee {
 	double times; /* the caller's: how often P99 of the lowest rate; 0: there is no search */
+	bool no_loss; /* of datagrams: none may be lost, and the rate is known to 0.5 % */
 	/* Told of each step. NULL. */
 	void (*tell)(void *ctx, const struct np_plan *p, const struct np_knee_step *s);
 	void *ctx;

@@ -50,6 +50,9 @@ TEST(a_rate_ends_at_its_bounds)
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	k = (struct np_knee){ .times = 10 };
 	assert_true(search(&k, &p, 94e6) > 89e6);
+	k = (struct np_knee){ .times = 10, .no_loss = true };
+	assert_true(search(&k, &p, 94e6) > 0.995 * 94e6);
+	assert_true(k.steps < 20);
 }
 
 /* The lowest rate whose P99 is known sets the limit of the others. */
@@ -76,6 +79,16 @@ TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
 	assert_string_equal(s[2].much, "P99 is too long");
 	assert_non_null(strstr(s[3].much, "lost"));
 	assert_non_null(strstr(s[4].much, "less was sent"));
+	s[1].lost = 0.0001;
+	for (k.steps = 2; k.steps == 2; k.steps++) {
+		np_knee_judge(&k);
+	}
+	assert_null(s[1].much);
+	k = (struct np_knee){ .no_loss = true,
+			      .steps = 1,
+			      .step = { { .sent = 1, .lost = 1e-6 } } };
+	np_knee_judge(&k);
+	assert_non_null(strstr(k.step[0].much, "lost"));
 }
 
 TEST_MAIN()
