@@ -22,7 +22,7 @@ def manifests() -> "Dict[str, Dict[str, Any]]":
         import yaml
     except ImportError:
         raise lib.Skipped("no PyYAML in this Python") from None
-    found = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    found = [one for path in sorted(DEPLOY.glob("kubernetes*.yaml")) for one in yaml.safe_load_all(path.read_text())]
     assert all(set(one) == {"apiVersion", "kind", "metadata", "spec"} for one in found), found
     return {one["kind"]: one for one in found}
 
@@ -40,7 +40,12 @@ def container(kind: str) -> "Dict[str, Any]":
 
 def it_agrees_with_itself() -> None:
     found = manifests()
-    assert set(found) == {"Deployment", "Service", "Job"}, set(found)
+    assert set(found) == {"Deployment", "Service", "Job", "DaemonSet"}, set(found)
+    nodes = found["DaemonSet"]["spec"]
+    assert nodes["selector"]["matchLabels"] == nodes["template"]["metadata"]["labels"], nodes
+    (one,), of_one = nodes["template"]["spec"]["containers"], container("Deployment")
+    assert {(port["hostPort"], port["protocol"]) for port in one["ports"]} == {(PORT, "TCP"), (PORT, "UDP")}, one
+    assert container("DaemonSet")["args"][:4] == of_one["args"] and one["image"] == of_one["image"], one
     template = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert found["Deployment"]["spec"]["selector"]["matchLabels"] == template == found["Service"]["spec"]["selector"]
     offered = {(one["port"], one["protocol"]) for one in found["Service"]["spec"]["ports"]}
@@ -62,7 +67,8 @@ def its_commands_run() -> None:
         raise lib.Skipped("needs root and setpriv, to be a user without rights")
     server, client = container("Deployment")["args"], container("Job")["args"]
     args = server[:server.index("-p")]
-    with lib.Daemon(as_the_manifest_says(lib.netserver())[:-1], args) as daemon:
+    more = [word.replace("10.0.0.0/8", "127.0.0.1") for word in container("DaemonSet")["args"][len(server):]]
+    with lib.Daemon(as_the_manifest_says(lib.netserver())[:-1], [*args, *more]) as daemon:
         words = [{"netserver": "127.0.0.1", str(PORT): str(daemon.port), "10": "0.5"}.get(word, word) for word in client]
         for test in ("TCP_RR", "UDP_RR"):
             got = lib.run([*as_the_manifest_says(lib.netperf()),
