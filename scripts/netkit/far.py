@@ -3,10 +3,12 @@ at a host as if it were here, its document included, until it ends or we do."""
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import resource
 import secrets
+import select
 import shlex
 import shutil
 import subprocess
@@ -21,15 +23,17 @@ if __name__ == "__main__":
 
 from netkit import machine  # noqa: E402
 
-END = re.compile(r"(ssh|netns):([^\s/=-][^\s/=]*)(?:=([^\s/=]+))?")
+END = re.compile(r"(ssh|netns):([^\s/=-][^\s/=]*)(?:=([^\s/=-][^\s/=]*))?")
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10")
 DOCUMENT = re.compile(r"--json=/dev/fd/(\d+)")
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client, and for files to be copied
 TRY_S = 5           # and for one try
+START_S = 30        # and for a connection by ssh, and what goes over it first
 
-# At the host: a command that begins with a line of our end of its standard input, and is ended when our end of its standard input is closed, in whichever way that comes about. With a
-# document its standard output is followed by a 0 byte and the document, from a file that has no name any more.
+# At the host: a command that begins when a line comes on its standard input, which it asks for by an empty line, and is ended
+# when our end of that is closed, in whichever way that comes about. With a document its standard output is followed by a 0
+# byte and the document, from a file that has no name any more.
 RUN = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3<&0; f=$1; shift
 echo; read -r go <&3 || exit 143
 if [ "$f" ]; then f=$(mktemp) && exec 8<"$f" 9>"$f" && rm -f "$f" || exit 125; fi
@@ -56,6 +60,11 @@ def split(end: str) -> "List[str]":
     if not found:
         raise EndError(f"{end}: ssh:HOST or netns:NAME, and =ADDRESS where tests go by another one")
     return [found[1], found[2], found[3] or ""]
+
+
+def named(end: Any) -> str:
+    """The same, without an address for tests."""
+    return str(end).partition("=")[0] if END.fullmatch(str(end)) else str(end)
 
 
 def host(end: str) -> str:
@@ -98,10 +107,13 @@ class Kept:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(packed.getvalue())
             self._process.stdin.flush()
-        self.place = self._process.stdout.readline().decode().strip()
+        until = time.monotonic() + START_S
+        while not select.select([self._process.stdout], [], [], 0.1)[0] and time.monotonic() < until:
+            machine.check()
+        self.place = self._process.stdout.readline().decode().strip() if time.monotonic() < until else ""
         if not self.place:
-            said = self._process.stderr.read().decode(errors="replace").strip()
             self.remove()
+            said = self._process.stderr.read().decode(errors="replace").strip()
             raise machine.MachineError(f"ssh:{name}: {(said.splitlines() or ['no files could be copied there'])[-1]}")
 
     def ended(self) -> bool:
@@ -128,6 +140,7 @@ class Ends(machine.Place):
         self._keyed = keyed and all(machine.knows(one, "--key-file") for one in self._programs.values() if machine.find(one))
         self._daemons: "Dict[Tuple[str, str], machine.Process]" = {}     # by the end and the port
         self._kept: "Dict[str, Kept]" = {}
+        self._numbers = itertools.count()
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
         self._home = tempfile.mkdtemp()
@@ -145,7 +158,7 @@ class Ends(machine.Place):
             self._kept.pop(name).remove()
         if name not in self._kept:
             files = [machine.find(program) or program for program in self._programs.values()] if self._copies else []
-            self._kept[name] = Kept(self._ssh, name, [self._key, *files], f"{self._home}/{name}")
+            self._kept[name] = Kept(self._ssh, name, [self._key, *files], f"{self._home}/{next(self._numbers)}")
         return self._kept[name]
 
     def _before(self, end: str, which: str) -> "Tuple[List[str], List[str]]":
@@ -192,7 +205,7 @@ class Ends(machine.Place):
             if daemon.ended():
                 said = daemon.said()
                 raise machine.MachineError(f"the netserver at {server} has ended: {said}"
-                                           + (" (--copy takes ours there)" if "not found" in said else ""))
+                                           + (" (--copy takes ours there)" if re.search("not found|key-file", said) else ""))
             if tried.exit == 0:
                 return
             if time.monotonic() > until:
@@ -228,7 +241,8 @@ def main(ssh_words: str, program: str, _here: str, *words: str) -> int:
         with open(int(found[0][1]), "wb", closefd=False) as file:
             file.write(document)
     else:
-        shutil.copyfileobj(ssh.stdout, sys.stdout.buffer)
+        for part in iter(lambda: ssh.stdout.read1(), b""):  # type: ignore[union-attr]
+            sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
     return ssh.wait()
 

@@ -152,7 +152,7 @@ class Gate:
     """Has processes begin at the same moment, when all of them are prepared: they say so with a byte, and wait for the end
     of a pipe. Theirs are the numbers in the environment."""
     NAME, PATIENCE = "NETKIT_GATE", 15.0
-    WAIT = f'printf . >&"${{{NAME}#*,}}"; read -r _ <&"${{{NAME}%,*}}"; exec "$@"'     # for sh
+    WAIT = f'printf . >"/dev/fd/${{{NAME}#*,}}"; read -r _ <"/dev/fd/${{{NAME}%,*}}"; exec "$@"'      # for sh
 
     def __init__(self) -> None:
         self._go, self._closed = os.pipe()
@@ -165,7 +165,7 @@ class Gate:
 
     def __exit__(self, *_: object) -> None:
         del os.environ[self.NAME]
-        for fd in (self._go, self._heard, self._said):
+        for fd in {self._go, self._closed, self._heard, self._said} - {-1}:
             os.close(fd)
 
     def open(self, running: "Sequence[Process]") -> None:
@@ -180,6 +180,7 @@ class Gate:
                 check()
         finally:
             os.close(self._closed)
+            self._closed = -1
 
     @classmethod
     def pass_through(cls) -> None:

@@ -101,7 +101,7 @@ class Plan:
                 for values in itertools.product(*(axis.values for axis in self.axes))]
         pairs = {(pair[0], pair[1]) for pair in self.pairs} if self.pairs else None
         return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)
-                and not ("client" in point and point["client"] == point.get("server"))    # nobody measures a host with itself
+                and not ("client" in point and len(set(self.ends(point))) == 1)   # nobody measures a host with itself
                 and (pairs is None or (point.get("client"), point.get("server")) in pairs)]
 
     def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
@@ -119,7 +119,7 @@ class Plan:
     def ends(self, point: Point) -> "Tuple[str, str]":
         """The names of both: as the plan has them, or of here and of a host."""
         known = self.known(point)
-        return str(known.get("client") or HERE), str(known.get("server") or known.get("host"))
+        return far.named(known.get("client") or HERE), far.named(known.get("server") or known.get("host"))
 
     def batches(self, tasks: "List[Task]") -> "List[List[Task]]":
         """What runs at the same time, in the order of the runs."""

@@ -200,11 +200,21 @@ class Mesh(unittest.TestCase):
         self.assertEqual(sorted(self.pairs()), sorted([(x, "b") for x in "acd"] + [("b", x) for x in "acd"]))
         self.assertEqual(len({run["started"] for run in self.runs()}), 1)
 
+    def test_namespaces_at_once(self):
+        """The gate is one for those, too, and an end is the same with its address and without."""
+        a, b = (f"netns:{self.prefix}{host}" for host in "ab")
+        (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n[axes]\nclient = ['{a}', '{b}']\n"
+                                           f"server = ['{a}=10.94.0.1', '{b}=10.94.0.2']\n")
+        with self.begun("p.toml", "--output", "o", "--order", "at-once", program="netsweep") as proc:
+            said = proc.communicate(timeout=60)
+        self.assertEqual((proc.returncode, len(self.runs())), (0, 2), said)
+        self.assertEqual(len({run["started"] for run in self.runs()}), 1)
+
     def test_a_dead_host(self):
         """It is named and left out; later what is missing is measured, and nothing else."""
         (self.place / "dead").write_text("c\n")
         said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
-        self.assertIn("ssh:c=10.94.0.3: ssh: no route to c; runs not tried: ", said)
+        self.assertIn("ssh:c: ssh: no route to c; runs not tried: ", said)
         self.assertIn("--resume --output o --copy", said)
         self.assertEqual(sorted(self.pairs()), [(a, b) for a in "abd" for b in "abd" if a != b])
         (self.place / "dead").write_text("")
