@@ -1,11 +1,14 @@
 """What deploy/ has: the manifest for Kubernetes agrees with itself, its commands run as it says they do, but for a
 cluster, and nft(8) takes the rules."""
 
+import datetime
 import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List
@@ -119,6 +122,52 @@ def the_role_changes_nothing_twice() -> None:
         assert got.rc != 0 and "16 characters or more" in got.out, got
 
 
+def asked(name: str, question: Any, place: str) -> Any:
+    """What the tool of pScheduler answers."""
+    got = subprocess.run([str(DEPLOY / "pscheduler" / "netperf" / name)], input=json.dumps(question), capture_output=True, text=True,
+                         timeout=60, env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}, check=False)
+    assert got.returncode == 0, got
+    return json.loads(got.stdout)
+
+
+def pscheduler_gets_its_answers() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for name, path in (("netperf", lib.netperf()), ("netserver", lib.netserver())):
+            os.symlink(os.path.abspath(path), os.path.join(place, name))
+        assert asked("enumerate", {}, place)["tests"] == ["throughput", "rtt"]
+        assert asked("can-run", {"type": "throughput", "spec": {"schema": 1, "dest": "h", "udp": True}}, place) == {"can-run": True}
+        refused = asked("can-run", {"type": "throughput", "spec": {"dest": "h", "flow-label": 3}}, place)
+        assert not refused["can-run"] and "flow-label" in refused["reasons"][0], refused
+        assert asked("duration", {"type": "throughput", "spec": {"dest": "h", "duration": "PT1M", "omit": "PT2S"}}, place) == {"duration": "PT68S"}
+        port, now = lib.free_port(), datetime.datetime.now(datetime.timezone.utc).isoformat()
+        for test, spec in (("throughput", {"duration": "PT1S", "interval": "PT0.5S", "parallel": 2, "mss": 1000, "congestion": "reno"}),
+                           ("throughput", {"duration": "PT1S", "udp": True, "bandwidth": 10000000}),
+                           ("rtt", {"count": 20, "interval": "PT0.05S", "length": 100})):
+            test_of = {"type": test, "spec": {"schema": 1, "dest": "127.0.0.1", "single-ended-port": port, **spec}}
+            data = [{}, {"port": port}] if test == "throughput" else [{}]
+            question = {"schedule": {"start": now, "duration": "PT9S"}, "test": test_of, "participant-data": data}
+            with ThreadPoolExecutor(2) as pool, lib.Daemon() as daemon:
+                if test == "rtt":       # a netserver is there
+                    assert "port" not in asked("participant-data", {"participant": 0}, place)
+                    first = asked("run", {**question, "participant": 0, "participant-data": [{}, {"port": daemon.port}]}, place)
+                else:
+                    server = pool.submit(asked, "run", {**question, "participant": 1}, place)
+                    first = asked("run", {**question, "participant": 0}, place)
+                    assert server.result()["succeeded"], server.result()
+            result = asked("merged-results", {"results": [first, {}]}, place)
+            assert result["succeeded"] and first["error"] is None, first
+            if test == "rtt":
+                assert result["received"] >= 19 and result["lost"] == 0 and re.fullmatch(r"PT0\.0\d+S", result["mean"]), result
+                continue
+            whole = result["summary"]["summary"]
+            assert whole["throughput-bits"] > 1e6 and 0.9 < whole["end"] < 1.5, whole
+            assert len(result["summary"]["streams"]) == spec.get("parallel", 1) and result["intervals"], result
+            assert whole["throughput-bits"] < 12e6 and whole["sent"] > 0 if "udp" in spec else whole["sent"] is None, whole
+        first = asked("run", {**question, "participant": 0, "participant-data": [{}, {"port": lib.free_port()}]}, place)
+        assert not first["succeeded"] and "Connection refused" in first["error"], first
+        assert not asked("merged-results", {"results": [first]}, place)["succeeded"]
+
+
 def the_unit_is_one() -> None:
     if not shutil.which("systemd-analyze"):
         raise lib.Skipped("no systemd-analyze")
@@ -131,7 +180,7 @@ def the_unit_is_one() -> None:
 def suite(report: lib.Report) -> None:
     for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
                  the_dashboard_asks_for_what_there_is, the_role_changes_nothing_twice,
-                 the_unit_is_one):
+                 pscheduler_gets_its_answers, the_unit_is_one):
         report.case(case.__name__.replace("_", " "), partial(case))
 
 
