@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -105,8 +106,8 @@ class Inventories(unittest.TestCase):
             inventory.read("/nonexistent/x")
 
 
-@unittest.skipIf(OBSTACLE, OBSTACLE)
-class Mesh(unittest.TestCase):
+class Bed(unittest.TestCase):
+    """Hosts that are namespaces, on a switch."""
     HOSTS = ("a", "b", "c", "d")
 
     def setUp(self):
@@ -168,6 +169,9 @@ class Mesh(unittest.TestCase):
     def pairs(self):
         return [(run["point"]["client"][4], run["point"]["server"][4]) for run in self.runs()]
 
+
+@unittest.skipIf(OBSTACLE, OBSTACLE)
+class Mesh(Bed):
     def test_rounds(self):
         """An end is in one run at a time, and each netserver answers those who have the key."""
         proc = self.begun("p.toml", "--output", "o")
@@ -267,6 +271,26 @@ class Mesh(unittest.TestCase):
         for words, says in ((["--pairs", "a:b,a"], "--pairs a: try A:B"), (["--star", "x"], "x: no host of the inventory"),
                             (["--star", "a", "--pairs", "a:b"], "one of them"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
             self.assertIn(says, self.mesh("p.toml", *words, status=2))
+
+
+@unittest.skipIf(OBSTACLE or NO_BED, OBSTACLE or NO_BED)
+class Planted(Bed):
+    HOSTS = ("a", "b", "c", "d", "e")
+
+    def test_who_is_slow(self):
+        """A host that sends at half the rate of the others, and a pair that loses: these are named."""
+        for host in self.HOSTS:
+            lib.must(["ip", "netns", "exec", self.prefix + host, "tc", "qdisc", "add", "dev", "v", "root", "tbf", "rate",
+                      "20mbit" if host == "b" else "40mbit", "burst", "16k", "latency", "30ms"])
+        lib.must(["ip", "netns", "exec", self.prefix + "c", "nft", "add table t; add chain t o { type filter hook output priority 0; };"
+                  "add rule t o ip daddr 10.94.0.4 tcp dport != 12865 tcp sport != 12865 numgen random mod 30 == 0 drop"])
+        self.mesh("--output", "o", "--set", "length=1")
+        self.assertEqual(len(self.runs()), 40)
+        said = lib.must([str(SCRIPTS / "netreport"), "--mesh", str(self.place / "o")])
+        named = {(row.split()[0], re.sub(r"ssh:(\w)=[\d.]+", r"\1", re.split("  +", row)[1])) for row in said.splitlines() if row.startswith("test=")
+                 and "nothing" not in row}
+        self.assertLessEqual({("test=TCP_STREAM", "b, as client"), ("test=TCP_RR", "c and d, both ways")}, named, said)
+        self.assertLessEqual({name for test, name in named if test == "test=TCP_STREAM"}, {"b, as client", "c to d"}, said)
 
 
 if __name__ == "__main__":
