@@ -114,6 +114,13 @@ def plot(flent: Flent, test: Test, place: Path) -> None:
     assert (place / "plot.png").stat().st_size > 5000, "an empty plot"
 
 
+def takes_the_batch_file(flent: Flent) -> None:
+    with tempfile.TemporaryDirectory() as place, lib.Started(
+            [*flent.command, "-B", str(lib.TOP / "deploy" / "flent.batch"), "-b", "ALL", "--batch-dry"], env=flent.env, cwd=place) as started:
+        got = started.finish(60)
+    assert got.rc == 0 and "Would have run 2 tests" in got.out + got.err, got
+
+
 def suite(report: lib.Report) -> None:
     if "--real" in sys.argv:
         place = lib.real_netperf()
@@ -123,6 +130,7 @@ def suite(report: lib.Report) -> None:
         flent = find(bin_dir)
         if not flent.plots():
             report.skip("plots", "no matplotlib")
+        report.case("a batch file", partial(takes_the_batch_file, flent))
         with lib.Daemon(grace=None) as daemon:
             for test in TESTS:
                 report.case(test.name, partial(measure, flent, daemon.port, test))
