@@ -6,6 +6,7 @@ import math
 import statistics
 from typing import Dict, Hashable, Iterator, List, NamedTuple, Tuple, TypeVar, Union
 
+from netkit import far
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_value
 
@@ -90,7 +91,7 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
         found = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
         if found:
-            client, server = (show_value(cell.point[end]) for end in ("client", "server"))
+            client, server = (far.named(show_value(cell.point[end])) for end in ("client", "server"))
             meshes.setdefault(name, {})[client, server] = statistics.median(found)
     rows: "List[List[Union[str, Words]]]" = []
     notes = [f"worse by {margin:g} % and a modified z-score of {SCORE:g} (Iglewicz and Hoaglin), after median polish of logarithms"]
