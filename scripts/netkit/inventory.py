@@ -47,6 +47,9 @@ def answer(*command: str) -> str:
 
 def end(name: str, known: "Dict[str, Any]") -> str:
     """What a plan calls a host."""
+    for one in (*OPTIONS, *WORDS, ADDRESS):
+        if "{{" in str(known.get(one)):
+            raise InventoryError(f"{name}: {one}={known[one]}: a template, which netmesh does not fill in")
     way = known.get("ansible_connection", "ssh")
     if way not in ("ssh", "smart"):
         raise InventoryError(f"{name}: ansible_connection={way}: netmesh goes by ssh alone")

@@ -91,7 +91,8 @@ class Inventories(unittest.TestCase):
                          "  IdentityFile ~/k\n  ProxyJump bastion\n  Compression yes\n  LogLevel ERROR\nMatch all\n  Include ~/mine\n")
         self.assertEqual([inventory.end("a", known), inventory.end("a", {**known, inventory.ADDRESS: "10.0.0.7"}),
                           inventory.end("a", {})], ["ssh:a=192.0.2.7", "ssh:a=10.0.0.7", "ssh:a"])
-        for bad, says in (({"ansible_connection": "docker"}, "ansible_connection=docker"), ({"ansible_ssh_extra_args": "-F x"}, "-F of")):
+        for bad, says in (({"ansible_connection": "docker"}, "ansible_connection=docker"), ({"ansible_ssh_extra_args": "-F x"}, "-F of"),
+                          ({"ansible_host": "{{ ip }}"}, "a template")):
             with self.assertRaisesRegex(inventory.InventoryError, says):
                 inventory.end("a", bad), inventory.ssh_config({"a": bad})
 
@@ -269,8 +270,9 @@ class Mesh(Bed):
 
     def test_wrong_words(self):
         for words, says in ((["--pairs", "a:b,a"], "--pairs a: try A:B"), (["--star", "x"], "x: no host of the inventory"),
-                            (["--star", "a", "--pairs", "a:b"], "one of them"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
-            self.assertIn(says, self.mesh("p.toml", *words, status=2))
+                            (["--star", "a", "--pairs", "a:b"], "one of them"), (["--host", "x"], "the inventory has the hosts"),
+                            ([], "no --inventory FILE"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
+            self.assertIn(says, self.mesh("p.toml", *words, *(["--inventory", ""] if not words else []), status=2))
 
 
 @unittest.skipIf(OBSTACLE or NO_BED, OBSTACLE or NO_BED)
