@@ -371,7 +371,8 @@ def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
         assert knee <= 1.05 * most, (knee, most)
         if not knee:
             continue
-        assert abs(document["final"]["THROUGHPUT"] * 1e6 / knee - 1) < 0.03, document["final"]
+        # Of a step that is fine 0.1 % may lack, and the last 30 ms of its second.
+        assert abs(document["final"]["THROUGHPUT"] * 1e6 / knee - 1) < 0.035, (knee, document["final"])
         if knee >= 0.95 * most:
             return f"{knee / 1e6:.2f} of {most / 1e6:.2f} Mbit/s"
     raise AssertionError((knee, most, document["curve"]))
