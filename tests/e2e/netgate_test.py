@@ -551,7 +551,8 @@ class Gates(Folder):
                 (["--test", "TCP_RR", "--local", "--host-b", "x"], 2, "go with --host, not with --local"),
                 (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--server and --local: one of them"),
                 (["--test", "TCP_RR", "--server", "netns:x"], 2, "--server netns:x: --host NAME is its address"),
-                ([*place, "--test", "TCP_RR", "--copy"], 2, "--copy goes with --server ssh:HOST"),
+                ([*place, "--test", "TCP_RR", "--copy"], 2, "--copy goes with --server ssh:HOST and --client"),
+                (["--test", "TCP_RR", "--local", "--client", "ssh:a"], 2, "--client: not together"),
                 (["--test", "TCP_RR", "--server", "x"], 2, "x: ssh:HOST or netns:NAME"),
                 ([*place, "--test", "TCP_RR", "--margin", "0"], 2, "--margin: '0' is not a percentage"),
                 ([*place, "--test", "TCP_RR", "--budget", "x"], 2, "--budget: 'x' is not a number of seconds"),
@@ -589,14 +590,17 @@ class ForReal(Folder):
     def test_a_server_elsewhere(self):
         """It runs as long as the gate; commands for the far end lead there."""
         ssh, port = Path(self.place, "ssh"), lib.free_port()
-        ssh.write_text("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
+        ssh.write_text(f'#!/bin/sh\nfor last; do name=$here; here=$last; done\necho "$name $last" >>{self.place}/calls\nexec sh -c "$last"\n')
         ssh.chmod(0o755)
         with mock.patch.dict(os.environ, {"PATH": f"{self.place}:{os.environ['PATH']}", "TMPDIR": self.place}):
             got = called(["--netperf", lib.netperf(), "--netserver", lib.netserver(), "--test", "TCP_RR", "--server",
-                          "ssh:127.0.0.1", "--copy", "--port", str(port), "--budget", "4", "--before-a",
-                          'echo "to $NETGATE_FAR"', "--after-a", "true", "--output", "f"])
+                          "ssh:127.0.0.1", "--client", "ssh:near", "--copy", "--port", str(port), "--budget", "4", "--before-a",
+                          'echo "to $NETGATE_FAR by $NETGATE_DEVICE"', "--after-a", "true", "--output", "f"])
         self.assertIn(got.rc, (0, 1, 77), got)      # any verdict: it is about noise
-        self.assertIn("to ssh 127.0.0.1", self.text("f"))
+        self.assertIn("to ssh 127.0.0.1 by lo", self.text("f"))
+        near = [text.partition("\n127.0.0.1 ")[0] for text in self.text("calls").split("near ")[1:]]
+        self.assertTrue(any("--key-file" in text and "TCP_RR" in text for text in near), near)
+        self.assertTrue(any(text.startswith("env ") and "NETGATE_SIDE=A" in text for text in near), near)
         self.assertTrue(lib.wait_for(lambda: machine.silent("127.0.0.1", port), 20))
         self.assertEqual(list(Path(self.place).glob("tmp.*")), [])
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import calls, documents, machine, options
+from netkit import calls, documents, far, machine, options
 from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
@@ -40,6 +40,12 @@ class Site:
     lab: "Optional[List[str]]" = None
     device: str = ""                                    # the near end's interface
     far: "Optional[List[str]]" = None                   # in front of a command for the far end, where one runs
+    client: str = ""                                    # where the near end is, if not here (netkit/far.py)
+
+    @property
+    def near(self) -> "List[str]":
+        """In front of a command for the near end."""
+        return far.plain(self.client) if self.client else list(self.place.prefix)
 
     def family(self, side: Side) -> int:
         """The version of IP that a side goes by."""
@@ -147,7 +153,8 @@ class Bench:
         known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
-        done = machine.run([*self.site.place.prefix, *words], self.command_limit, heed=heed)
+        near = self.site.near
+        done = machine.run([*near, *([shlex.join(words)] if near[:1] == ["ssh"] else words)], self.command_limit, heed=heed)
         output = done.stdout + done.stderr
         if made is not None:
             made.hooks.append({"command": text, "status": done.exit, "output": output})
@@ -159,7 +166,7 @@ class Bench:
         """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
         if settings and self._keeper is None:
             from netkit.gate import keeper
-            self._keeper = keeper.Keeper(self.site.place.prefix, self.site.far)
+            self._keeper = keeper.Keeper(self.site.near, self.site.far)
         self._set = settings
         return self._keeper.set(settings) if settings else {}
 
@@ -211,7 +218,7 @@ class Bench:
 
     def _look(self) -> "Dict[str, Any]":
         """What the machine is set to, for those who ask later what differed."""
-        return differ.look(self.site.place.prefix, self.site.device or None)
+        return differ.look(self.site.near, self.site.device or None)
 
 
 # --- what it gave -------------------------------------------------------------------------
