@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
 
+import contextlib
 import datetime
 import importlib.util
 import json
@@ -20,7 +21,7 @@ import lib
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import inventory, paths, plan as plans, rounds  # noqa: E402
+from netkit import inventory, paths, plan as plans, python, rounds  # noqa: E402
 
 SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
@@ -296,6 +297,8 @@ class Planted(Bed):
 
 
 if __name__ == "__main__":
+    with contextlib.suppress(python.MissingModule):     # perhaps in the distribution's Python
+        python.need("scipy.stats", "")
     for reason in filter(None, (OBSTACLE, NO_ANSIBLE, NO_BED)):
         print(f"SKIP: {reason}", flush=True)
     lib.unit_main()
