@@ -88,7 +88,13 @@ class Terminal:
         except pexpect.TIMEOUT:
             return True
         except pexpect.EOF:
-            return False
+            # Its child is dead, and poll(2) saw nothing: the kernel may hold what was written last, and read(2) waits for that.
+            try:
+                text = os.read(self.child.child_fd, 1 << 16).decode(errors="replace")
+            except OSError:
+                return False
+            if not text:
+                return False
         self.raw += text
         self._stream.feed(text)
         return True
