@@ -138,6 +138,9 @@ def pscheduler_gets_its_answers() -> None:
         assert asked("can-run", {"type": "throughput", "spec": {"schema": 1, "dest": "h", "udp": True}}, place) == {"can-run": True}
         refused = asked("can-run", {"type": "throughput", "spec": {"dest": "h", "flow-label": 3}}, place)
         assert not refused["can-run"] and "flow-label" in refused["reasons"][0], refused
+        for test, more, says in (("throughput", {"udp": True, "reverse": True}, "udp and reverse"), ("rtt", {"interval": "PT2S"}, "interval")):
+            refused = asked("can-run", {"type": test, "spec": {"schema": 1, "dest": "h", **more}}, place)
+            assert not refused["can-run"] and refused["reasons"][0].startswith(says), refused
         assert asked("duration", {"type": "throughput", "spec": {"dest": "h", "duration": "PT1M", "omit": "PT2S"}}, place) == {"duration": "PT68S"}
         port, now = lib.free_port(), datetime.datetime.now(datetime.timezone.utc).isoformat()
         for test, spec in (("throughput", {"duration": "PT1S", "interval": "PT0.5S", "parallel": 2, "mss": 1000, "congestion": "reno"}),
