@@ -1,6 +1,8 @@
 """What netlab, netsweep and netreport share: results, ceilings, tables, plots."""
 
 import argparse
+import importlib.machinery
+import importlib.util
 import os
 import sys
 from typing import Any, Callable, NoReturn, Optional
@@ -38,6 +40,14 @@ def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example:
             raise argparse.ArgumentTypeError(f"{text!r} is not a {what} (try {example})")
         return value
     return found
+
+
+def script(folder: str, name: str) -> Any:
+    """The script of that name as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(folder, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))  # type: ignore[arg-type]
+    loader.exec_module(module)
+    return module
 
 
 def run(main: "Callable[[], int]") -> int:

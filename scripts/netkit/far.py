@@ -2,6 +2,7 @@
 at a host as if it were here, its document included, until it ends or we do."""
 
 import contextlib
+import functools
 import io
 import itertools
 import os
@@ -62,6 +63,7 @@ def split(end: str) -> "List[str]":
     return [found[1], found[2], found[3] or ""]
 
 
+@functools.lru_cache(maxsize=None)      # of each point of a mesh
 def named(end: Any) -> str:
     """The same, without an address for tests."""
     return str(end).partition("=")[0] if END.fullmatch(str(end)) else str(end)
@@ -100,8 +102,9 @@ class Kept:
             for file in files:
                 tar.add(file, os.path.basename(file))
         size = str(len(packed.getvalue()))
-        self.ssh = [*ssh, "-S", control, name]
-        self._process = subprocess.Popen(at_host([*ssh, "-M", *self.ssh[len(ssh):]], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        way = ["-S", control, name]
+        self.ssh = [*ssh, *way]
+        self._process = subprocess.Popen(at_host([*ssh, "-M", *way], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True, preexec_fn=machine.free_signals)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         with contextlib.suppress(BrokenPipeError):

@@ -36,9 +36,9 @@ def lossy(counts: Counts) -> "List[int]":
     good = dict(enumerate(counts))
     while True:
         found = []
+        all_lost, all_sent = (sum(counted) for counted in zip(*good.values()))
         for number, (lost, sent) in good.items():
-            rest = [other for one, other in good.items() if one != number]
-            usual = (1 + sum(lost for lost, _ in rest)) / (1 + sum(sent for _, sent in rest))
+            usual = (1 + all_lost - lost) / (1 + all_sent - sent)       # of the others
             if sent and lost / sent >= max(LEAST, usual) and binom.sf(lost - 1, sent, usual) < ERROR / len(counts):
                 found.append(number)
         if not found or len(found) == len(good):

@@ -127,9 +127,9 @@ class Sweep:
         self._batches = self.plan.batches([task for task in self._tasks if task.key not in self.done])
         try:
             for index, batch in enumerate(([task] for task in self._chosen()) if self.plan.adaptive else self._batches):
-                wanted = [task for task in batch if self._wanted(task)]
-                self.progress.add(-sum(task.key not in self.done and task.key not in self._tried for task in batch
-                                       if not self._wanted(task)))
+                missing = [task for task in batch if task.key not in self.done and task.key not in self._tried]
+                wanted = [task for task in missing if self._wanted(task)]
+                self.progress.add(len(wanted) - len(missing))
                 if not wanted:
                     continue
                 if self.runs and self.plan.pause:
@@ -385,7 +385,7 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
     begun: "set[Tuple[str, str]]" = set()
     firsts = {point_key(task.point): task for task in reversed(tasks)}
     batches = plan.batches([task for task in tasks if task is firsts[task.key[0]]])
-    lasts = [batch[-1] for batch in batches]
+    lasts = {batch[-1].key for batch in batches}
     for task, lab, new_lab, before, after in steps(plan, [task for batch in batches for task in batch]):
         if new_lab and up:
             yield machine.shown([netlab, "down"])
@@ -405,9 +405,9 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         program = "netperf" if client.startswith("ssh:") else netperf
         call = machine.shown([*prefix, *plan.command(program, task.point)])
         processes = plan.processes(task.point)
-        alone = plan.order not in TOGETHER
-        call = " & ".join([call] * processes) + " &" * (processes > 1 or not alone)
-        call += " wait" * (processes > 1 and alone or not alone and task in lasts)
+        call = " & ".join([call] * processes)
+        if processes > 1 or plan.order in TOGETHER:
+            call += " & wait" if task.key in lasts else " &"
         yield f"{call}  # {' '.join(show_point(task.point).split())}"
         yield from after
     if up:

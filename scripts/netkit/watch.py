@@ -5,6 +5,7 @@ import bisect
 import contextlib
 import datetime
 import glob
+import itertools
 import os
 import random
 import threading
@@ -96,9 +97,8 @@ class Metrics:
                 last.add_metric((*labels, unit), value)
                 when.add_metric(labels, at)
             for labels, counts in self._cells.items():
-                below = [sum(counts[:number + 1]) for number in range(len(counts))]
                 bounds = [*(f"{bound:.9g}" for bound in BOUNDS), "+Inf"]
-                latency.add_metric(labels, list(zip(bounds, below)), self._sums[labels])
+                latency.add_metric(labels, list(zip(bounds, itertools.accumulate(counts))), self._sums[labels])
         yield from (runs, seconds, last, when, latency)
 
     def serve(self, address: str) -> None:

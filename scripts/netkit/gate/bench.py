@@ -153,8 +153,8 @@ class Bench:
         known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
-        near = self.site.near
-        done = machine.run([*near, *([shlex.join(words)] if near[:1] == ["ssh"] else words)], self.command_limit, heed=heed)
+        from netkit.gate import keeper
+        done = machine.run(keeper.wrapped(self.site.near, words), self.command_limit, heed=heed)
         output = done.stdout + done.stderr
         if made is not None:
             made.hooks.append({"command": text, "status": done.exit, "output": output})
