@@ -1,5 +1,5 @@
 # What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c);
-# a new end-to-end test is a name in together.py, or in one of the lists below.
+# a new end-to-end test is a name in together.py, or in one of the lists below: `make check` is to take two minutes.
 
 unit_tests = \
 	%D%/unit/test_admit \
@@ -115,6 +115,36 @@ $(unit_objects): CFLAGS += $(unit_cflags)
 
 # One program runs all of them, several at a time, whatever make -j says.
 e2e_tests = %D%/e2e/together.py
+
+# What `make check-more` runs beyond that, some minutes; CI does. The long ones first.
+more_tests = \
+	%D%/e2e/open_loop.py \
+	%D%/e2e/one_port.py \
+	%D%/e2e/attacks.py \
+	%D%/e2e/engine_list.py \
+	%D%/e2e/planted.py \
+	%D%/e2e/flows.py \
+	%D%/e2e/netns.py \
+	%D%/e2e/ramp.py \
+	%D%/e2e/beside.py \
+	%D%/e2e/clean.py \
+	%D%/e2e/limits.py \
+	%D%/e2e/preflight.py \
+	%D%/e2e/scarce.py \
+	%D%/e2e/keys.py \
+	%D%/e2e/sessions.py \
+	%D%/e2e/connections.py \
+	%D%/e2e/stations.py \
+	%D%/e2e/spin.py \
+	%D%/e2e/placement.py \
+	%D%/e2e/kills.py \
+	%D%/e2e/zerocopy.py \
+	%D%/e2e/deploy.py \
+	%D%/e2e/cut.py \
+	%D%/e2e/strangers.py \
+	%D%/e2e/uring.py \
+	%D%/e2e/crowd.py \
+	%D%/e2e/standstill.py
 
 # Its files are in no list: what is in the folder is distributed.
 EXTRA_DIST += %D%/e2e
@@ -285,7 +315,11 @@ run_suites = env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' NP_TEST_AT_O
 run_alone_first = status=0; suites=$$alone; $(run_suites) || status=1; \
 	suites=$$others; at_once=3; $(run_suites) || status=1; exit $$status
 
-.PHONY: check-clients check-explain check-gate check-links check-links-alone check-links-others check-long check-packages check-vm
+.PHONY: check-clients check-explain check-gate check-links check-links-alone check-links-others check-long check-more \
+	check-packages check-vm
+check-more: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@suites='$(more_tests)'; at_once=6; $(run_suites)
+
 check-clients: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@alone='$(clients_alone)'; others='$(client_tests)'; $(run_alone_first)
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Tuple
 
@@ -44,6 +44,11 @@ def script(name: str, *words: str) -> "List[str]":
     return [sys.executable, str(SCRIPTS / name), *words]
 
 
+@lru_cache(None)
+def importable(module: str) -> bool:
+    return any(lib.run([one, "-c", f"import {module}"], SOON).rc == 0 for one in (sys.executable, "/usr/bin/python3"))
+
+
 class Bed:
     def __init__(self, place: Path, port: int) -> None:
         self.place, self.port = place, port
@@ -69,9 +74,10 @@ class Bed:
         if "libpcap" not in lib.run([*netperf, "--wire"], SOON).err:
             self.commands.append(Command("netperf", "--wire", lambda path: [*netperf, f"--wire=pcap:{path}"]))
 
-    def ready(self, command: Command) -> None:
+    @staticmethod
+    def ready(command: Command) -> None:
         for module in command.needs:
-            if all(lib.run([one, "-c", f"import {module}"], SOON).rc != 0 for one in (sys.executable, "/usr/bin/python3")):
+            if not importable(module):
                 raise lib.Skipped(f"no {module}")
 
     def folders(self) -> "Tuple[Path, Path]":
