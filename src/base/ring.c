@@ -19,34 +19,40 @@ fill_pattern(char *buf, size_t size)
 	}
 }
 
+/* The most that malloc(3) adds: a word, up to a multiple of two; whole pages for what it maps. */
+static uint64_t
+with_overhead(uint64_t size)
+{
+	enum { WORDS = 3 * sizeof(size_t), MAPPED = 64 << 10, PAGES = 2 << 12 };
+
+	return size + (size < MAPPED ? WORDS : PAGES);
+}
+
+uint64_t
+np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset)
+{
+	uint64_t each, all;
+
+	if (__builtin_add_overflow(size, alignment, &each) ||
+	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2 ||
+	    __builtin_mul_overflow(with_overhead(each) + sizeof(struct np_slot), width, &all)) {
+		return UINT64_MAX;
+	}
+	return all;
+}
+
 static int
 check_geometry(size_t width, size_t size, size_t alignment, size_t offset, struct np_err *err)
 {
 	if ((alignment & (alignment - 1)) != 0) {
 		return np_fail(err, NP_EUSAGE, 0, "alignment %zu is not a power of two", alignment);
 	}
-	if (width == 0 || size == 0 || alignment > NP_RING_MAX || offset > NP_RING_MAX ||
-	    size > NP_RING_MAX ||
-	    width > NP_RING_MAX / (size + alignment + offset + sizeof(struct np_slot))) {
+	if (width == 0 || size == 0 ||
+	    np_ring_bytes(width, size, alignment, offset) > NP_RING_MAX) {
 		return np_fail(err, NP_EUSAGE, 0, "%zu buffers of %zu bytes take more than %d MiB",
 			       width, size, NP_RING_MAX >> 20);
 	}
 	return NP_OK;
-}
-
-uint64_t
-np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset)
-{
-	uint64_t step, all;
-
-	if (__builtin_add_overflow(size, alignment, &step) ||
-	    __builtin_add_overflow(step, offset, &step) ||
-	    __builtin_add_overflow(step, sizeof(struct np_slot), &step) ||
-	    __builtin_mul_overflow(step, width, &all) ||
-	    __builtin_add_overflow(all, alignment, &all)) {
-		return UINT64_MAX;
-	}
-	return all;
 }
 
 int
@@ -54,27 +60,29 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	     struct np_err *err)
 {
 	size_t align = alignment > 0 ? alignment : 1;
-	size_t step = (size + offset + align - 1) / align * align;
-	uintptr_t base;
 
 	memset(ring, 0, sizeof(*ring));
 	if (check_geometry(width, size, align, offset, err) != NP_OK) {
 		return err->code;
 	}
 	ring->slots = calloc(width, sizeof(*ring->slots));
-	ring->memory = malloc(width * step + align);
-	if (ring->slots == NULL || ring->memory == NULL) {
-		np_ring_free(ring);
+	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
+		struct np_slot *s = &ring->slots[i];
+		char *memory = malloc(size + align + offset);
+
+		if (memory == NULL) {
+			np_ring_free(ring);
+			break;
+		}
+		s->memory = memory;
+		s->buf = memory + (-(uintptr_t)memory & (align - 1)) + offset;
+		s->next = &ring->slots[(i + 1) % width];
+		fill_pattern(s->buf, size);
+		ring->width = i + 1;
+	}
+	if (ring->slots == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "%zu buffers of %zu bytes", width, size);
 	}
-	base = ((uintptr_t)ring->memory + align - 1) / align * align;
-	for (size_t i = 0; i < width; i++) {
-		ring->slots[i].buf =
-		    (char *)ring->memory + (base - (uintptr_t)ring->memory + i * step + offset);
-		ring->slots[i].next = &ring->slots[(i + 1) % width];
-		fill_pattern(ring->slots[i].buf, size);
-	}
-	ring->width = width;
 	ring->size = size;
 	return NP_OK;
 }
@@ -151,7 +159,9 @@ np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_er
 void
 np_ring_free(struct np_ring *ring)
 {
+	for (size_t i = 0; i < ring->width; i++) {
+		free(ring->slots[i].memory);
+	}
 	free(ring->slots);
-	free(ring->memory);
 	memset(ring, 0, sizeof(*ring));
 }

@@ -268,7 +268,7 @@ TEST(nothing_is_left_in_the_kernel)
 	end_hang_up(&e);
 	end_join(&e);
 	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_BORROWED]);
-	assert_non_null(w->send_ring.memory);
+	assert_non_null(w->send_ring.slots);
 	end_free(&e);
 	close(taken);
 	close(silent);
