@@ -19,13 +19,30 @@ fill_pattern(char *buf, size_t size)
 	}
 }
 
-/* The most that malloc(3) adds: a word, up to a multiple of two; whole pages for what it maps. */
+enum { MAPPED_FROM = 128 << 10, MAPPED_AT = 2 * sizeof(size_t), PAGE = 4096 };
+
+/*
+ * Memory of that size, and where it begins. glibc maps large pieces, whose bytes begin behind two
+ * words; but not in a process that has freed some, as a daemon has.
+ */
+static void *
+take(size_t size, char **begin)
+{
+	bool is_mapped = size >= MAPPED_FROM;
+	char *memory = is_mapped ? aligned_alloc(PAGE, (size + MAPPED_AT + PAGE - 1) / PAGE * PAGE)
+				 : malloc(size);
+
+	*begin = is_mapped && memory != NULL ? memory + MAPPED_AT : memory;
+	return memory;
+}
+
+/* The most that this adds: a word, up to a multiple of two; whole pages of large pieces. */
 static uint64_t
 with_overhead(uint64_t size)
 {
-	enum { WORDS = 3 * sizeof(size_t), MAPPED = 64 << 10, PAGES = 2 << 12 };
+	enum { WORDS = 3 * sizeof(size_t), PAGES = 3 * PAGE };
 
-	return size + (size < MAPPED ? WORDS : PAGES);
+	return size + (size < MAPPED_FROM ? WORDS : PAGES);
 }
 
 uint64_t
@@ -68,14 +85,14 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	ring->slots = calloc(width, sizeof(*ring->slots));
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
 		struct np_slot *s = &ring->slots[i];
-		char *memory = malloc(size + align + offset);
+		char *begin;
 
-		if (memory == NULL) {
+		s->memory = take(size + align + offset, &begin);
+		if (s->memory == NULL) {
 			np_ring_free(ring);
 			break;
 		}
-		s->memory = memory;
-		s->buf = memory + (-(uintptr_t)memory & (align - 1)) + offset;
+		s->buf = begin + (-(uintptr_t)begin & (align - 1)) + offset;
 		s->next = &ring->slots[(i + 1) % width];
 		fill_pattern(s->buf, size);
 		ring->width = i + 1;

@@ -2,9 +2,9 @@
  * Rings of message buffers, as netperf's -W, -a and -o ask for them: `width` buffers of one size,
  * each at an aligned address plus an offset, used in turn so that the cache does not flatter.
  *
- * Each has a malloc(3) of its own, as netperf's do, for where a buffer begins decides how fast the
- * kernel copies: to 16 bytes behind a page, where glibc puts what it maps (from 128 KiB on), some
- * processors copy at half the speed.
+ * Each begins where malloc(3) puts netperf's, for that decides how fast the kernel copies: in a
+ * place of its own and, from 128 KiB on, 16 bytes behind a page, to where some processors copy at
+ * half the speed.
  */
 #ifndef NP_BASE_RING_H
 #define NP_BASE_RING_H

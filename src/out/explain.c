@@ -142,6 +142,22 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
+/* Some processors copy slowly to just behind the begin of a page, where glibc puts large buffers.
+ */
+static void
+doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
+{
+	double offset = np_bag_number(f->rx, "flow.receive_offset");
+
+	if (!f->in->transactions && offset > 0 && offset < NP_JUST_BEHIND &&
+	    !(np_bag_number(f->rx, "engine.bytes_truncated") > 0) && f->reader.cpu >= NP_COPIES) {
+		np_explain_add(doubts,
+			       "the receive buffers begin %.0f bytes behind a page, to where some "
+			       "processors copy at half the speed (try %s 64)",
+			       offset, f->in->near_transmits ? "-A" : "-a");
+	}
+}
+
 static void
 doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
@@ -173,6 +189,7 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 		    "each datagram of %.0f bytes was cut to the %.0f bytes of a receive (-M)", sent,
 		    taken);
 	}
+	doubt_copies(f, doubts);
 	if (f->in->disturbed > NP_DISTURBED && f->in->disturbed_by != NULL) {
 		np_explain_add(doubts,
 			       "other activity disturbed the test for %.0f %% of its time (%s s)",

@@ -467,6 +467,12 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	put_counts(run, ev->bag);
 	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
 	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
+	if (run->worker->recv_size > 0 && run->worker->recv_ring.slots != NULL) {
+		np_bag_int(ev->bag,
+			   (int64_t)((uintptr_t)run->worker->recv_ring.slots->buf %
+				     (uintptr_t)sysconf(_SC_PAGESIZE)),
+			   "flow.receive_offset");
+	}
 	put_pacing(&run->worker->load, ev->bag);
 	if (np_plan_messages(p, 1) > 0) {
 		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),

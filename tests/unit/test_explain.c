@@ -357,6 +357,21 @@ TEST(test_tcp)
 	check(tcp_input(), examples, LEN(examples));
 }
 
+TEST(test_copies_to_just_behind_a_page)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	e = explain(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=16");
+	assert_int_equal(e.limit, NP_LIMIT_RECEIVER_CPU);
+	assert_has(e.doubts, "begin 16 bytes behind a page");
+	assert_has(e.doubts, "(try -A 64)");
+	e = explain(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=0");
+	assert_null(strstr(e.doubts, "behind a page"));
+	e = explain(in, TX, RX ASLEEP " flow.receive_offset=16");
+	assert_null(strstr(e.doubts, "behind a page")); /* it has time to copy */
+}
+
 /* netserver transmits, and is a stock one: what the near end knows is the reader's side. */
 TEST(test_reader_alone)
 {
