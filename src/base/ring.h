@@ -2,9 +2,8 @@
  * Rings of message buffers, as netperf's -W, -a and -o ask for them: `width` buffers of one size,
  * each at an aligned address plus an offset, used in turn so that the cache does not flatter.
  *
- * Each begins where malloc(3) puts netperf's, for that decides how fast the kernel copies: in a
- * place of its own and, from 128 KiB on, 16 bytes behind a page, to where some processors copy at
- * half the speed.
+ * They begin where netperf's do, as far as that decides how fast the kernel copies: from 128 KiB on
+ * 16 bytes behind a page, and smaller ones anywhere else.
  */
 #ifndef NP_BASE_RING_H
 #define NP_BASE_RING_H
