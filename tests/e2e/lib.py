@@ -421,11 +421,12 @@ def all_late_since(start: float) -> float:
     return sum(_wakes[0].since(start) if _wakes else [])
 
 
-def listening(port: int) -> bool:
-    """Does anybody listen on that port? It is not tried: a connection may be what ends the wait."""
+def listening(port: int, pid: "int | str" = "self") -> bool:
+    """Does anybody listen on that port, in the network namespace of that process? It is not tried: a connection may
+    be what ends the wait."""
     return any(row.split()[3] == "0A" and row.split()[1].endswith(f":{port:04X}")
-               for table in ("tcp", "tcp6") if os.path.exists(f"/proc/net/{table}")
-               for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+               for table in ("tcp", "tcp6") if os.path.exists(f"/proc/{pid}/net/{table}")
+               for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
                if f":{port:04X} " in row)
 
 
