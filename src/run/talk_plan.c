@@ -246,9 +246,8 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 		return np_fail(err, NP_EPEER, 0, "the daemon names a station by %u bytes",
 			       m->station.count);
 	}
-	if (m->ports.count > 0) {
-		far->port = m->ports.at[0];
-	} else if (m->token == 0) {
+	far->port = m->ports.count > 0 ? m->ports.at[0] : 0;
+	if (far->port == 0 && m->token == 0) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names no tag for the frames");
 	}
 	memcpy(far->mac, m->station.at, sizeof(far->mac));
