@@ -7,6 +7,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/tc_act/tc_mirred.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,82 +19,53 @@ enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 /* --- rates ---------------------------------------------------------------------------------------
  */
 
-static uint64_t
-netem_rate(const struct rtattr *options)
-{
-	const size_t head = RTA_ALIGN(sizeof(struct tc_netem_qopt));
-	const struct rtattr *at[TCA_NETEM_RATE64 + 1];
-	struct tc_netem_rate parms = { .rate = 0 };
-	uint64_t rate = 0;
+/*
+ * Where a queue's attributes have the most bytes a second that it, its class or (fq) each of its
+ * flows may have: behind `head` bytes, 32 bits of it within `parms`, which `wide` overrides. 0:
+ * none.
+ */
+static const struct {
+	const char *kind;
+	size_t head;
+	unsigned parms;
+	size_t place;
+	unsigned wide;
+} shapers[] = {
+	{ "tbf", 0, TCA_TBF_PARMS, offsetof(struct tc_tbf_qopt, rate.rate), TCA_TBF_RATE64 },
+	{ "htb", 0, TCA_HTB_PARMS, offsetof(struct tc_htb_opt, ceil.rate), TCA_HTB_CEIL64 },
+	{ "police", 0, TCA_POLICE_TBF, offsetof(struct tc_police, rate.rate), POLICE_RATE64 },
+	{ "netem", RTA_ALIGN(sizeof(struct tc_netem_qopt)), TCA_NETEM_RATE,
+	  offsetof(struct tc_netem_rate, rate), TCA_NETEM_RATE64 },
+	{ "cake", 0, 0, 0, TCA_CAKE_BASE_RATE64 },
+	{ "fq", 0, TCA_FQ_FLOW_MAX_RATE, 0, 0 },
+};
 
-	if (options == NULL || RTA_PAYLOAD(options) < head) {
+/* In bits a second; 0: no limit. */
+static uint64_t
+rate_of(const char *kind, const struct rtattr *options)
+{
+	const struct rtattr *at[ATTRIBUTES];
+	char parms[128];
+	uint32_t narrow = 0;
+	uint64_t rate;
+	size_t i = 0;
+
+	while (i < sizeof(shapers) / sizeof(shapers[0]) && strcmp(kind, shapers[i].kind) != 0) {
+		i++;
+	}
+	if (i == sizeof(shapers) / sizeof(shapers[0]) || options == NULL ||
+	    RTA_PAYLOAD(options) < shapers[i].head) {
 		return 0;
 	}
-	np_rtnl_sort((const char *)RTA_DATA(options) + head, RTA_PAYLOAD(options) - head, at,
-		     TCA_NETEM_RATE64 + 1);
-	np_rtnl_take(at[TCA_NETEM_RATE], &parms, sizeof(parms));
-	return 8 * (np_rtnl_take(at[TCA_NETEM_RATE64], &rate, sizeof(rate)) ? rate : parms.rate);
-}
-
-static uint64_t
-cake_rate(const struct rtattr *options)
-{
-	const struct rtattr *at[TCA_CAKE_BASE_RATE64 + 1];
-	uint64_t rate = 0;
-
-	np_rtnl_sort_nested(options, at, TCA_CAKE_BASE_RATE64 + 1);
-	np_rtnl_take(at[TCA_CAKE_BASE_RATE64], &rate, sizeof(rate));
-	return 8 * rate;
-}
-
-/* Of each flow. */
-static uint64_t
-fq_rate(const struct rtattr *options)
-{
-	const struct rtattr *at[TCA_FQ_FLOW_MAX_RATE + 1];
-	uint32_t rate = UINT32_MAX;
-
-	np_rtnl_sort_nested(options, at, TCA_FQ_FLOW_MAX_RATE + 1);
-	np_rtnl_take(at[TCA_FQ_FLOW_MAX_RATE], &rate, sizeof(rate));
-	return rate == UINT32_MAX ? 0 : 8 * (uint64_t)rate;
-}
-
-static uint64_t
-police_rate(const struct rtattr *options)
-{
-	const struct rtattr *at[POLICE_RATE64 + 1];
-	struct tc_police parms = { .index = 0 };
-	uint64_t rate = 0;
-
-	np_rtnl_sort_nested(options, at, POLICE_RATE64 + 1);
-	np_rtnl_take(at[TCA_POLICE_TBF], &parms, sizeof(parms));
-	return 8 * (np_rtnl_take(at[POLICE_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
-}
-
-/* 32 bits of it are in the parameters, which a field of its own overrides. */
-static uint64_t
-tbf_rate(const struct rtattr *options)
-{
-	const struct rtattr *at[TCA_TBF_RATE64 + 1];
-	struct tc_tbf_qopt parms = { .limit = 0 };
-	uint64_t rate = 0;
-
-	np_rtnl_sort_nested(options, at, TCA_TBF_RATE64 + 1);
-	np_rtnl_take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
-	return 8 * (np_rtnl_take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
-}
-
-/* The most that a class may have. */
-static uint64_t
-htb_ceiling(const struct rtattr *options)
-{
-	const struct rtattr *at[TCA_HTB_CEIL64 + 1];
-	struct tc_htb_opt parms = { .quantum = 0 };
-	uint64_t rate = 0;
-
-	np_rtnl_sort_nested(options, at, TCA_HTB_CEIL64 + 1);
-	np_rtnl_take(at[TCA_HTB_PARMS], &parms, sizeof(parms));
-	return 8 * (np_rtnl_take(at[TCA_HTB_CEIL64], &rate, sizeof(rate)) ? rate : parms.ceil.rate);
+	np_rtnl_sort((const char *)RTA_DATA(options) + shapers[i].head,
+		     RTA_PAYLOAD(options) - shapers[i].head, at, ATTRIBUTES);
+	if (shapers[i].wide != 0 && np_rtnl_take(at[shapers[i].wide], &rate, sizeof(rate))) {
+		return 8 * rate;
+	}
+	if (shapers[i].parms != 0 && np_rtnl_take(at[shapers[i].parms], parms, sizeof(parms))) {
+		memcpy(&narrow, parms + shapers[i].place, sizeof(narrow));
+	}
+	return narrow == UINT32_MAX ? 0 : 8 * (uint64_t)narrow;
 }
 
 /* The class of what nothing else takes; 0: none. */
@@ -106,25 +78,6 @@ htb_default(const struct rtattr *options)
 	np_rtnl_sort_nested(options, at, TCA_HTB_INIT + 1);
 	np_rtnl_take(at[TCA_HTB_INIT], &init, sizeof(init));
 	return init.defcls;
-}
-
-static const struct {
-	const char *kind;
-	uint64_t (*rate)(const struct rtattr *options); /* bits a second; 0: no limit */
-} shapers[] = {
-	{ "tbf", tbf_rate }, { "netem", netem_rate },   { "cake", cake_rate },
-	{ "fq", fq_rate },   { "police", police_rate },
-};
-
-static uint64_t
-rate_of(const char *kind, const struct rtattr *options)
-{
-	for (size_t i = 0; i < sizeof(shapers) / sizeof(shapers[0]); i++) {
-		if (strcmp(kind, shapers[i].kind) == 0) {
-			return shapers[i].rate(options);
-		}
-	}
-	return 0;
 }
 
 /* --- messages ------------------------------------------------------------------------------------
@@ -213,13 +166,13 @@ note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *
 	if (!is_class && body->tcm_parent == TC_H_ROOT) {
 		tc->root = body->tcm_handle;
 		tc->htb_default = strcmp(kind, "htb") == 0 ? htb_default(at[TCA_OPTIONS]) : 0;
-		tc->root_rate_bps = strcmp(kind, "tbf") == 0 ? tbf_rate(at[TCA_OPTIONS]) : 0;
+		tc->root_rate_bps = strcmp(kind, "tbf") == 0 ? rate_of(kind, at[TCA_OPTIONS]) : 0;
 	}
 	if (!is_class || strcmp(kind, "htb") != 0 ||
 	    TC_H_MAJ(body->tcm_handle) != TC_H_MAJ(tc->root)) {
 		return;
 	}
-	rate = htb_ceiling(at[TCA_OPTIONS]);
+	rate = rate_of(kind, at[TCA_OPTIONS]);
 	if (tc->htb_default != 0 ? TC_H_MIN(body->tcm_handle) == tc->htb_default
 				 : body->tcm_parent == TC_H_ROOT && rate > tc->root_rate_bps) {
 		tc->root_rate_bps = rate;
@@ -250,8 +203,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	} else {
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
-	item->rate_bps =
-	    is_class ? htb_ceiling(at[TCA_OPTIONS]) : rate_of(item->kind, at[TCA_OPTIONS]);
+	item->rate_bps = rate_of(item->kind, at[TCA_OPTIONS]);
 	if (is_spare(tc, item)) {
 		tc->left_out++;
 		return 1;
