@@ -138,6 +138,7 @@ more_tests = \
 	%D%/e2e/spin.py \
 	%D%/e2e/placement.py \
 	%D%/e2e/kills.py \
+	%D%/e2e/unix.py \
 	%D%/e2e/zerocopy.py \
 	%D%/e2e/deploy.py \
 	%D%/e2e/cut.py \
