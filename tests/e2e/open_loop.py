@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import lib
@@ -254,6 +255,22 @@ def a_generator_that_stands_still_is_told(port: int) -> str:
     return f"late by {figures['P99_LATENESS'] / 1e3:.0f} ms and more"
 
 
+def timers_that_are_coarse_are_told(port: int) -> str:
+    """The kernel may put a timer off by as much as its slack, which its owner can be given by root."""
+    with lib.Started(client(port, "TCP_RR", "--strict")) as run:
+        assert run.measuring()
+        for task in os.listdir(f"/proc/{run.pid}/task"):
+            try:
+                Path(f"/proc/{task}/timerslack_ns").write_text("4000000")
+            except OSError as fault:
+                raise lib.Skipped(f"timerslack_ns: {fault}") from fault
+        got = run.finish(PATIENCE)
+    assert got.rc == 1 and "netperf: TCP_RR: the generator limits: " in got.err, got
+    figures = adds_up(json.loads(got.out))
+    assert figures["MAX_LATENESS"] > 1e3, figures
+    return f"late by {figures['P99_LATENESS'] / 1e3:.1f} ms and more"
+
+
 # When datagrams left by lab0, by the kernel's clock: a line for each, with its ports, until standard input is closed.
 CAPTURE = """
 import select, socket, struct, sys
@@ -425,6 +442,7 @@ def suite(report: lib.Report) -> None:
         report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
         report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))
         report.case("a generator that stands still is told", partial(a_generator_that_stands_still_is_told, daemon.port))
+        report.case("timers that are coarse are told", partial(timers_that_are_coarse_are_told, daemon.port))
     report.part("over a link", partial(over_a_link, report))
     report.case("the real netserver", the_real_netserver)
 
