@@ -139,6 +139,9 @@ more_tests = \
 	%D%/e2e/placement.py \
 	%D%/e2e/kills.py \
 	%D%/e2e/unix.py \
+	%D%/e2e/engines.py \
+	%D%/e2e/service.py \
+	%D%/e2e/explain.py \
 	%D%/e2e/zerocopy.py \
 	%D%/e2e/deploy.py \
 	%D%/e2e/cut.py \
