@@ -21,23 +21,21 @@ enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 
 /*
  * Where a queue's attributes have the most bytes a second that it, its class or (fq) each of its
- * flows may have: behind `head` bytes, 32 bits of it within `parms`, which `wide` overrides. 0:
- * none.
+ * flows may have: behind `head` bytes, 32 bits of it at `place` in `parms`, which `wide` overrides.
+ * 0: none.
  */
 static const struct {
 	const char *kind;
-	size_t head;
-	unsigned parms;
-	size_t place;
-	unsigned wide;
+	size_t head, place;
+	unsigned parms, wide;
 } shapers[] = {
-	{ "tbf", 0, TCA_TBF_PARMS, offsetof(struct tc_tbf_qopt, rate.rate), TCA_TBF_RATE64 },
-	{ "htb", 0, TCA_HTB_PARMS, offsetof(struct tc_htb_opt, ceil.rate), TCA_HTB_CEIL64 },
-	{ "police", 0, TCA_POLICE_TBF, offsetof(struct tc_police, rate.rate), POLICE_RATE64 },
-	{ "netem", RTA_ALIGN(sizeof(struct tc_netem_qopt)), TCA_NETEM_RATE,
-	  offsetof(struct tc_netem_rate, rate), TCA_NETEM_RATE64 },
+	{ "tbf", 0, offsetof(struct tc_tbf_qopt, rate.rate), TCA_TBF_PARMS, TCA_TBF_RATE64 },
+	{ "htb", 0, offsetof(struct tc_htb_opt, ceil.rate), TCA_HTB_PARMS, TCA_HTB_CEIL64 },
+	{ "police", 0, offsetof(struct tc_police, rate.rate), TCA_POLICE_TBF, POLICE_RATE64 },
+	{ "netem", RTA_ALIGN(sizeof(struct tc_netem_qopt)), offsetof(struct tc_netem_rate, rate),
+	  TCA_NETEM_RATE, TCA_NETEM_RATE64 },
 	{ "cake", 0, 0, 0, TCA_CAKE_BASE_RATE64 },
-	{ "fq", 0, TCA_FQ_FLOW_MAX_RATE, 0, 0 },
+	{ "fq", 0, 0, TCA_FQ_FLOW_MAX_RATE, 0 },
 };
 
 /* In bits a second; 0: no limit. */
