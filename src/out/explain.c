@@ -142,8 +142,7 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
-/* Some processors copy slowly to just behind the begin of a page, where glibc puts large buffers.
- */
+/* Some processors copy slowly to just behind a page, where glibc puts large buffers. */
 static void
 doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
