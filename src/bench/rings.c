@@ -190,7 +190,8 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 	}
 	*bytes = recv_ring_bytes(plan, terms, plan->near.call.recv_size, rcvbuf, true);
 	if (np_sequence_wanted(plan) &&
-	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
+	    __builtin_add_overflow(*bytes, np_plan_worker_flows(plan) * np_sequence_bytes(plan),
+				   bytes)) {
 		*bytes = UINT64_MAX;
 	}
 	return NP_OK;

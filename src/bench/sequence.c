@@ -9,29 +9,18 @@
 
 #include "bench/bench.h"
 #include "bench/run.h"
+#include "bench/tally.h"
 
-enum {
-	MARK = 0x504c7371, /* "PLsq" */
-	WINDOW = NP_SEQUENCE_WINDOW
-};
+enum { MARK = 0x504c7371 /* "PLsq" */ };
 
 /* Further apart than 13 days are no two datagrams: a stray one must not overflow the sum. */
 static const uint64_t transit_limit = UINT64_C(1) << 50;
 
-/* Are they of use in such a test, where both ends know them? */
-static bool
-is_useful(const struct np_plan *p)
-{
-	const struct np_transport *t = p->transport;
-
-	/* A receiver's account begins with the first datagram, before a warm-up is over. */
-	return p->sequence && p->pattern->sequence && !t->reliable && p->warm_up_ms == 0;
-}
-
 bool
 np_sequence_wanted(const struct np_plan *p)
 {
-	return is_useful(p) && p->flows == 1;
+	/* A receiver's account begins with the first datagram, before a warm-up is over. */
+	return p->sequence && p->pattern->sequence && !p->transport->reliable && p->warm_up_ms == 0;
 }
 
 void
@@ -64,16 +53,43 @@ read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns
 	return mark == htobe32(MARK) && *number >> NP_SEQUENCE_BITS == 0;
 }
 
-struct np_sequence *
-np_sequence_new(struct np_err *err)
+/* All flows together have as much as a single one, but for the least. */
+static uint32_t
+window_of(const struct np_plan *p)
 {
-	struct np_sequence *s = malloc(sizeof(*s));
+	uint32_t window = NP_SEQUENCE_WINDOW;
+
+	while (window > NP_SEQUENCE_LEAST && window * (uint64_t)p->flows > NP_SEQUENCE_WINDOW) {
+		window /= 2;
+	}
+	return window;
+}
+
+uint64_t
+np_sequence_bytes(const struct np_plan *p)
+{
+	return sizeof(struct np_sequence) + window_of(p) / 8 + window_of(p) * sizeof(uint32_t);
+}
+
+struct np_sequence *
+np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
+{
+	uint64_t bytes = conns * np_sequence_bytes(p);
+	struct np_sequence *s = malloc(bytes);
+	uint32_t window = window_of(p);
 
 	if (s == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
 		return NULL;
 	}
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, bytes);
+	for (uint32_t i = 0; i < conns; i++) {
+		s[i].window = window;
+		s[i].came = (uint64_t *)&s[conns] + (size_t)i * window / 64;
+		s[i].skipped_at =
+		    (uint32_t *)((uint64_t *)&s[conns] + (size_t)conns * window / 64) +
+		    (size_t)i * window;
+	}
 	return s;
 }
 
@@ -103,7 +119,7 @@ end_run(struct np_bursts *b)
 static bool
 came(const struct np_sequence *s, uint64_t number)
 {
-	return (s->came[number % WINDOW / 64] >> (number % 64) & 1) != 0;
+	return (s->came[number % s->window / 64] >> (number % 64) & 1) != 0;
 }
 
 /* The numbers of [from, to), all in the window, will not change any more. */
@@ -125,7 +141,7 @@ settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts
 static void
 move_window(struct np_sequence *s, uint64_t next)
 {
-	uint64_t base = next > WINDOW ? next - WINDOW : 0;
+	uint64_t base = next > s->window ? next - s->window : 0;
 	uint64_t left = base < s->next ? base : s->next;
 
 	if (base <= s->base) {
@@ -133,7 +149,7 @@ move_window(struct np_sequence *s, uint64_t next)
 	}
 	settle(s, s->base, left, &s->bursts);
 	for (uint64_t n = s->base; n < left; n++) {
-		s->came[n % WINDOW / 64] &= ~(UINT64_C(1) << (n % 64));
+		s->came[n % s->window / 64] &= ~(UINT64_C(1) << (n % 64));
 	}
 	s->bursts.run += base > s->next ? base - s->next : 0;
 	s->base = base;
@@ -147,7 +163,7 @@ advance(struct np_sequence *s, uint64_t number)
 
 	move_window(s, number + 1);
 	for (skipped = skipped > s->base ? skipped : s->base; skipped < number; skipped++) {
-		s->skipped_at[skipped % WINDOW] = (uint32_t)s->unique;
+		s->skipped_at[skipped % s->window] = (uint32_t)s->unique;
 	}
 	s->next = number + 1;
 }
@@ -164,14 +180,14 @@ count_number(struct np_sequence *s, uint64_t number)
 		return;
 	}
 	if (number < s->next) {
-		uint32_t extent = (uint32_t)s->unique - s->skipped_at[number % WINDOW];
+		uint32_t extent = (uint32_t)s->unique - s->skipped_at[number % s->window];
 
 		s->reordered++;
 		s->extent_max = extent > s->extent_max ? extent : s->extent_max;
 	} else {
 		advance(s, number);
 	}
-	s->came[number % WINDOW / 64] |= UINT64_C(1) << (number % 64);
+	s->came[number % s->window / 64] |= UINT64_C(1) << (number % 64);
 	s->unique++;
 }
 
@@ -271,12 +287,51 @@ put_span(const struct np_sequence *s, struct np_bag *into)
 	}
 }
 
+static void
+add_bursts(struct np_bursts *into, const struct np_bursts *b)
+{
+	into->count += b->count;
+	into->longest = b->longest > into->longest ? b->longest : into->longest;
+	for (size_t i = 0; i < NP_SEQUENCE_LENGTHS; i++) {
+		into->lengths[i] += b->lengths[i];
+	}
+}
+
+void
+np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
+{
+	struct np_bursts bursts = s->bursts;
+
+	settle(s, s->base, s->next, &bursts);
+	add_bursts(&all->bursts, &bursts);
+	if (s->next > 0 && (all->next == 0 || s->first_ns < all->first_ns)) {
+		all->first_ns = s->first_ns;
+		all->first_bytes = s->first_bytes;
+	}
+	all->last_ns = s->last_ns > all->last_ns ? s->last_ns : all->last_ns;
+	if (s->outage.ns > all->outage.ns) {
+		all->outage = s->outage;
+		all->outage.flow = all->flows;
+	}
+	all->unique += s->unique;
+	all->duplicated += s->duplicated;
+	all->reordered += s->reordered;
+	all->late += s->late;
+	all->foreign += s->foreign;
+	all->too_old += s->too_old;
+	all->extent_max = s->extent_max > all->extent_max ? s->extent_max : all->extent_max;
+	all->jitter16 += s->jitter16;
+	all->jitter16_max =
+	    s->jitter16_max > all->jitter16_max ? s->jitter16_max : all->jitter16_max;
+	all->bytes += s->bytes;
+	all->next += s->next;
+	all->flows++;
+}
+
 void
 np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 {
-	struct np_bursts all = s->bursts;
-
-	settle(s, s->base, s->next, &all);
+	np_bag_int(into, s->flows, "udp.flows");
 	np_bag_int(into, (int64_t)(s->unique + s->duplicated + s->too_old), "udp.received");
 	np_bag_int(into, (int64_t)s->unique, "udp.unique");
 	np_bag_int(into, (int64_t)s->next, "udp.span");
@@ -286,45 +341,49 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_int(into, (int64_t)s->too_old, "udp.too_old");
 	np_bag_int(into, (int64_t)s->late, "udp.late");
 	np_bag_int(into, (int64_t)s->foreign, "udp.foreign");
-	np_bag_real(into, (double)s->jitter16 / 16 / 1000, "udp.jitter_us");
+	np_bag_real(into, (double)s->jitter16 / 16 / 1000 / s->flows, "udp.jitter_us");
 	np_bag_real(into, (double)s->jitter16_max / 16 / 1000, "udp.jitter_max_us");
 	np_bag_int(into, NP_SEQUENCE_HEADER, "udp.header_bytes");
 	np_bag_real(into, (double)s->outage.ns / 1e3, "udp.outage_us");
 	np_bag_real(into, (double)s->outage.at_ns / 1e9, "udp.outage_begin_s");
-	put_bursts(&all, into);
+	np_bag_int(into, s->outage.flow, "udp.outage_flow");
+	put_bursts(&s->bursts, into);
 	put_span(s, into);
 }
 
 static void
-put_received(const struct np_sequence *s, struct np_bag *into)
+put_received(const struct np_run *run, struct np_bag *into)
 {
-	if (s == NULL) {
+	struct np_sequence all = { .flows = 0 };
+
+	NP_EACH_WORKER (w, run) {
+		for (uint32_t i = 0; i < w->conns && w->sequence != NULL; i++) {
+			np_sequence_add(&all, &w->sequence[i]);
+		}
+	}
+	if (all.flows == 0) {
 		np_bag_unread(into, "the receives have no room for a number", "udp.received");
-	} else if (s->foreign > 0 && s->next == 0) {
+	} else if (all.foreign > 0 && all.next == 0) {
 		/* Messages too short for it look so, and the receiver does not know their size. */
-		np_bag_int(into, (int64_t)s->foreign, "udp.foreign");
+		np_bag_int(into, (int64_t)all.foreign, "udp.foreign");
 		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
 	} else {
-		np_sequence_tell(s, into);
+		np_sequence_tell(&all, into);
 	}
 }
 
 void
 np_sequence_put(const struct np_run *run, struct np_bag *into)
 {
-	if (run->plan == NULL || !is_useful(run->plan)) {
+	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
 		return;
 	}
-	if (run->plan->flows > 1) {
-		/* A worker has one account: numbers of several flows would mix. */
-		np_bag_unread(into, "only tests of one data connection number their datagrams",
-			      run->plan->role == NP_LEAD ? "udp.sent" : "udp.received");
-	} else if (run->plan->role != NP_LEAD) {
-		put_received(run->worker->sequence, into);
+	if (run->plan->role != NP_LEAD) {
+		put_received(run, into);
 	} else if (run->worker->send_size < NP_SEQUENCE_HEADER) {
 		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
 	} else {
-		np_bag_int(into, (int64_t)np_seen(&run->worker->count->sends), "udp.sent");
+		np_bag_int(into, (int64_t)np_counts_of(run).sends, "udp.sent");
 	}
 }
 
@@ -389,7 +448,8 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 			      "udp.loss_burst_lengths");
 		return;
 	}
-	all.run = (uint64_t)(sent - span);
+	/* Of several flows it is not known how many of each are missing behind its last one. */
+	all.run = np_bag_number(receiver, "udp.flows") > 1 ? 0 : (uint64_t)(sent - span);
 	end_run(&all);
 	put_bursts(&all, receiver);
 }

@@ -23,8 +23,10 @@ enum {
 	/* Bytes: a mark of 4, the number of 8, the sender's CLOCK_MONOTONIC in ns of 8; network
 	 * byte order. */
 	NP_SEQUENCE_HEADER = 20,
-	/* What arrives so far behind the highest number can't be told from a duplicate. */
+	/* What arrives so far behind the highest number can't be told from a duplicate. Several
+	 * flows share it, and have the least each. */
 	NP_SEQUENCE_WINDOW = 1 << 16,
+	NP_SEQUENCE_LEAST = 1 << 10,
 	/* A number is below 2^48: bursts of 1, 2, 3-4, 5-8, ... up to 2^48. */
 	NP_SEQUENCE_BITS = 48,
 	NP_SEQUENCE_LENGTHS = NP_SEQUENCE_BITS + 1
@@ -37,7 +39,7 @@ struct np_bursts {
 	int64_t lengths[NP_SEQUENCE_LENGTHS];
 };
 
-/* A receiver's account. A zeroed one is empty. */
+/* A receiver's account of one flow, or of several: a zeroed one is that of none. */
 struct np_sequence {
 	uint64_t unique, duplicated, reordered, late, foreign;
 	uint64_t too_old;    /* further back than the window: neither unique nor duplicated */
@@ -52,10 +54,14 @@ struct np_sequence {
 	 */
 	struct {
 		uint64_t from, to, ns, at_ns;
+		uint32_t flow;
 	} outage;
+	uint32_t flows;          /* of an account of several */
 	struct np_bursts bursts; /* of numbers below base */
-	uint64_t came[NP_SEQUENCE_WINDOW / 64];
-	uint32_t skipped_at[NP_SEQUENCE_WINDOW]; /* arrivals when a higher number came first */
+	/* Of one: places of the numbers from base on, and what is kept of each. */
+	uint32_t window;
+	uint64_t *came;
+	uint32_t *skipped_at; /* arrivals when a higher number came first */
 };
 
 /* Is such a test's stream one whose datagrams are numbered, if they have the room? */
@@ -64,15 +70,19 @@ bool np_sequence_wanted(const struct np_plan *p);
 /* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns);
 
-/* An empty account, the caller's to free(); touched, so that the loop meets no page fault. */
-struct np_sequence *np_sequence_new(struct np_err *err);
+/* Empty accounts of that many flows, the caller's to free(); touched, so that the loop meets no
+ * page fault. And the bytes of each. */
+struct np_sequence *np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err);
+uint64_t np_sequence_bytes(const struct np_plan *p);
 
 /* Take one datagram of `size` bytes to account; `late`: the receiving loop was over. */
 void np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
 			 bool late);
 
-/* An account as the values udp.* (doc/evidence.md), all but those that only join() knows. */
-void np_sequence_tell(const struct np_sequence *s, struct np_bag *into);
+/* Add the next flow to an account of several. That as the values udp.* (doc/evidence.md), all but
+ * those that only join() knows. */
+void np_sequence_add(struct np_sequence *all, const struct np_sequence *s);
+void np_sequence_tell(const struct np_sequence *all, struct np_bag *into);
 
 /*
  * What the flow's end knows, once its counters are final: a transmitter how many it has sent, a

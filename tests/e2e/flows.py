@@ -245,11 +245,11 @@ def as_many_as_granted(port: int) -> str:
     return line
 
 
-def numbers_are_of_one_flow(port: int) -> str:
-    run = document_of(port, "UDP_STREAM -- -m 1000", "--flows", "2", length="-20000")["iterations"][0]
-    assert "udp.lost" not in run["far"] and "udp.lost" not in run["near"], run
-    assert "one data connection" in run["near"]["unread"]["udp.sent"], run["near"]["unread"]
-    return str(run["far"]["unread"]["udp.received"])
+def each_flow_has_its_numbers(port: int) -> str:
+    far = document_of(port, "UDP_STREAM -- -m 1000", "--flows", "3", "--threads", "2", length="-20000")["iterations"][0]["far"]
+    assert far["udp.flows"] == 3 and far["udp.sent"] == far["udp.unique"] + far["udp.lost"] >= 20, far
+    assert far["udp.duplicated"] == far["udp.foreign"] == 0, far
+    return f"{far['udp.unique']} of {far['udp.sent']}"
 
 
 def each_has_its_turn(port: int) -> str:
@@ -339,7 +339,7 @@ def suite(report: lib.Report) -> None:
         report.case("connected at both ends", partial(each_answers, daemon.port, "UDP_RR -- -N"))
         report.case("many receive", partial(many_receive, daemon.port))
         report.case("as many as granted", partial(as_many_as_granted, daemon.port))
-        report.case("numbers are of one flow", partial(numbers_are_of_one_flow, daemon.port))
+        report.case("each flow has its numbers", partial(each_flow_has_its_numbers, daemon.port))
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ def a_generator_that_stands_still_is_told(port: int) -> str:
 
 
 def timers_that_are_coarse_are_told(port: int) -> str:
-    """The kernel may put a timer off by as much as its slack, which its owner can be given by root."""
+    """The kernel may put a timer off by as much as its slack, up to another that is due; root may set another's."""
     with lib.Started(client(port, "TCP_RR", "--strict")) as run:
         assert run.measuring()
         for task in os.listdir(f"/proc/{run.pid}/task"):
@@ -267,7 +267,7 @@ def timers_that_are_coarse_are_told(port: int) -> str:
         got = run.finish(PATIENCE)
     assert got.rc == 1 and "netperf: TCP_RR: the generator limits: " in got.err, got
     figures = adds_up(json.loads(got.out))
-    assert figures["MAX_LATENESS"] > 1e3, figures
+    assert figures["MAX_LATENESS"] > 100, figures
     return f"late by {figures['P99_LATENESS'] / 1e3:.1f} ms and more"
 
 
@@ -345,11 +345,12 @@ def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, se
     return f"{figures['OUTAGE']:.1f} ms, {truth:.1f} by what was lost"
 
 
-def an_outage_of_a_stream(lab: lib.Lab, port: int) -> str:
+def an_outage_of_a_stream(lab: lib.Lab, port: int, flows: int) -> str:
     """10,000 datagrams a second: 137 ms, by the numbers and times that they bear. A busy machine sends later than asked, and
     then what was due at once: it may have another try."""
     for _ in range(4):
-        with lib.Started([*lab.client, *client(port, "UDP_STREAM", "--", "-m", "125", rate="10M", host=LINKED)]) as run:
+        with lib.Started([*lab.client, *client(port, "UDP_STREAM", "--flows", str(flows), "--", "-m", "125", rate="10M",
+                                               host=LINKED)]) as run:
             assert run.measuring()
             time.sleep(0.5)
             lab.drop(lab.server, "udp length > 8")
@@ -358,7 +359,8 @@ def an_outage_of_a_stream(lab: lib.Lab, port: int) -> str:
             got = run.finish(PATIENCE)
         document = document_of(got)
         figures, far = document["final"], document["iterations"][0]["far"]
-        longest = 1e3 * far["udp.loss_burst_longest"] / 10000
+        assert far["udp.flows"] == flows and far["udp.sent"] - far["udp.unique"] == far["udp.lost"] > 0, far
+        longest = 1e3 * far["udp.loss_burst_longest"] * flows / 10000
         assert 0 < figures["OUTAGE_BEGIN"] < LENGTH, figures
         if figures["OUTAGE"] > 100 and abs(figures["OUTAGE"] / longest - 1) < 0.25:
             return f"{figures['OUTAGE']:.1f} ms, {longest:.1f} by the longest burst"
@@ -402,7 +404,8 @@ def over_a_link(report: lib.Report) -> None:
         for flows, seconds in ((1, 0.137), (3, 0.3)):
             report.case(f"an outage of {seconds} s, {flows} flows",
                         partial(an_outage_is_as_long_as_what_it_lost, lab, daemon.port, flows, seconds))
-        report.case("an outage of a stream", partial(an_outage_of_a_stream, lab, daemon.port))
+        for flows in (1, 3):
+            report.case(f"an outage of a stream, {flows} flows", partial(an_outage_of_a_stream, lab, daemon.port, flows))
     with lib.Lab(f"knee{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
         report.case("the knee is the rate of the link", partial(the_knee_is_the_rate_of_the_link, lab, daemon.port))
 

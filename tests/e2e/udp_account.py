@@ -57,6 +57,8 @@ PLANS = (
          options=("-l", "-20000"), specific=("-m", "20", "-n")),
     Plan("by batches", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
          options=("--engine", "batch", "-l", f"-{COUNT * SIZE}")),
+    Plan("of three flows", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5", burst=0,
+         options=("--flows", "3", "--threads", "2", "-l", f"-{COUNT * SIZE}")),
     Plan("in blocks", drop="numgen inc mod 5 == 3", double="numgen inc mod 7 == 5", burst=10, block=10,
          options=("--engine", "segment", "--batch", "10", "-l", f"-{COUNT * SIZE}")),
     Plan("never asleep", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",

@@ -20,7 +20,8 @@ static struct np_sequence *
 account(void)
 {
 	struct np_err err = { .code = NP_OK };
-	struct np_sequence *s = np_sequence_new(&err);
+	struct np_plan p = { .flows = 1 };
+	struct np_sequence *s = np_sequence_new(&p, 1, &err);
 
 	assert_non_null(s);
 	return s;
@@ -49,6 +50,15 @@ arrive_all(struct np_sequence *s, uint64_t from, uint64_t to)
 	}
 }
 
+static void
+tell(const struct np_sequence *s, struct np_bag *into)
+{
+	struct np_sequence all = { .flows = 0 };
+
+	np_sequence_add(&all, s);
+	np_sequence_tell(&all, into);
+}
+
 /* What the receiver reports when `sent` were sent; frees the account. */
 static struct np_bag *
 told(struct np_sequence *s, int64_t sent)
@@ -56,7 +66,7 @@ told(struct np_sequence *s, int64_t sent)
 	struct np_bag *far = np_bag_new(), *near = np_bag_new();
 
 	np_bag_int(far, sent, "udp.sent");
-	np_sequence_tell(s, near);
+	tell(s, near);
 	np_sequence_join(far, near);
 	np_bag_free(far);
 	free(s);
@@ -315,14 +325,14 @@ TEST(an_outage_is_as_long_as_what_is_missing)
 	send_all(s, 0, 2000, 3370, 10000); /* 137 ms */
 	send_all(s, 10000, 11000, 11500, 12000);
 	arrive_at(s, 12000, 12000 * UINT64_C(100000) + UINT64_C(900000000), UINT64_C(3000000000));
-	np_sequence_tell(s, bag);
+	tell(s, bag);
 	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 137000, 1);
 	assert_float_equal(np_bag_number(bag, "udp.outage_begin_s"), 0.1999, 1e-6);
 	/* What comes late was not missing. */
 	for (uint64_t n = 2000; n < 3370; n++) {
 		arrive_at(s, n, n * 100000, UINT64_C(4000000000));
 	}
-	np_sequence_tell(s, bag);
+	tell(s, bag);
 	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 0, 1e-9);
 	np_bag_free(bag);
 	free(s);
@@ -466,7 +476,7 @@ TEST(what_one_end_cannot_tell_is_not_made_up)
 	struct np_bag_item it;
 
 	arrive_all(s, 0, 10);
-	np_sequence_tell(s, near);
+	tell(s, near);
 	np_sequence_join(NULL, near);
 	assert_true(isnan(np_bag_number(near, "udp.lost")));
 	np_sequence_join(far, near);
@@ -476,6 +486,36 @@ TEST(what_one_end_cannot_tell_is_not_made_up)
 	np_sequence_join(far, near);
 	assert_true(np_bag_find(near, "udp.lost", &it));
 	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	np_bag_free(far);
+	np_bag_free(near);
+	free(s);
+}
+
+TEST(flows_have_an_account_each)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_plan p = { .flows = 3 };
+	struct np_sequence *s = np_sequence_new(&p, 3, &err), all = { .flows = 0 };
+	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+
+	assert_non_null(s);
+	for (uint32_t i = 0; i < 3; i++) {
+		/* The second one lacks 100 in its midst, the third its last 5. */
+		arrive_all(&s[i], 0, 1000);
+		arrive_all(&s[i], i == 1 ? 1100 : 1000, i == 2 ? 3995 : 4000);
+		np_sequence_add(&all, &s[i]);
+	}
+	np_sequence_tell(&all, near);
+	np_bag_int(far, 12000, "udp.sent");
+	np_sequence_join(far, near);
+	assert_number(near, "udp.flows", 3);
+	assert_number(near, "udp.received", 11895);
+	assert_number(near, "udp.reordered", 0);
+	assert_number(near, "udp.lost", 105);
+	assert_number(near, "udp.loss_bursts", 1);
+	assert_number(near, "udp.loss_burst_longest", 100);
+	assert_float_equal(np_bag_number(near, "udp.outage_us"), 100, 1e-6);
+	assert_number(near, "udp.outage_flow", 1);
 	np_bag_free(far);
 	np_bag_free(near);
 	free(s);

@@ -217,8 +217,8 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 
 /*
  * Whole trains, a step each. What lies behind the end of the data is left for the drain, which
- * counts it as late where datagrams are numbered. Else it is counted here: while another connection
- * is drained it would be forgotten.
+ * counts it as late where datagrams of one connection are numbered. Else it is counted here: while
+ * another connection is drained it would be forgotten.
  */
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
@@ -226,7 +226,7 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 	uint64_t now = w->sequence != NULL ? np_now() : 0;
 	bool over = false;
 
-	while (b->next < b->came && (!over || w->sequence == NULL)) {
+	while (b->next < b->came && (!over || w->sequence == NULL || w->conns > 1)) {
 		const struct np_train *m = &b->in[b->next++];
 
 		enum np_need need =

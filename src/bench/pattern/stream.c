@@ -259,11 +259,13 @@ np_stream_nudge(struct np_run *run)
 	}
 }
 
-/* Does what arrives come behind the end mark, or after this end was told to end? */
-static bool
-is_late(const struct np_worker *w)
+/* A numbered datagram came: behind the end mark, or after this end was told to end? */
+static void
+account(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns)
 {
-	return w->hung_up || np_stopped(&w->stop);
+	bool late = (w->conns == 1 && w->hung_up) || np_stopped(&w->stop);
+
+	np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
 }
 
 NP_LOOP_BODY enum np_need
@@ -274,7 +276,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	np_add(&w->count->receives, 1);
 	c->received += n;
 	if (__builtin_expect(w->sequence != NULL, 0)) {
-		np_sequence_arrived(w->sequence, buf, n, np_now(), is_late(w));
+		account(w, c, buf, n, np_now());
 	}
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
 		lap(w, c);
@@ -293,7 +295,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 	for (size_t left = bytes; w->sequence != NULL && left > 0; buf += size) {
 		size_t n = left < size ? left : size;
 
-		np_sequence_arrived(w->sequence, buf, n, now_ns, is_late(w));
+		account(w, c, buf, n, now_ns);
 		left -= n;
 	}
 	return received < w->budget ? NP_RECV : NP_OVER;
@@ -321,7 +323,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 		w->codec |= NP_C_FRAME;
 	}
 	if (np_sequence_wanted(p) && w->recv_size >= NP_SEQUENCE_HEADER) {
-		w->sequence = np_sequence_new(err);
+		w->sequence = np_sequence_new(p, w->conns, err);
 		if (w->sequence == NULL) {
 			return err->code;
 		}
@@ -388,7 +390,7 @@ drain_datagrams(struct np_worker *w)
 			np_add(&w->count->receives, n > 0);
 			last_ns = n > 0 ? np_now() : last_ns;
 			if (n > 0 && w->sequence != NULL) {
-				np_sequence_arrived(w->sequence, buf, (size_t)n, last_ns, true);
+				np_sequence_arrived(&w->sequence[i], buf, (size_t)n, last_ns, true);
 			}
 		}
 	}
