@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/test_fit \
 	%D%/unit/test_knee \
 	%D%/unit/test_one_port \
+	%D%/unit/test_outage \
 	%D%/unit/test_oneway \
 	%D%/unit/test_stations \
 	%D%/unit/test_hist \

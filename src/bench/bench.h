@@ -16,6 +16,7 @@
 
 struct np_bag;
 struct np_conn;
+struct np_acked;
 struct np_run;
 struct np_sockopts;
 struct np_steps;
@@ -159,6 +160,7 @@ struct np_transport {
 	uint32_t
 	    packet_header; /* bytes before a message in its packet of IP; 0: those of TCP, UDP */
 	bool tcp_info;     /* the kernel tells TCP_INFO while the connection lasts */
+	bool (*acked)(int fd, struct np_acked *p); /* np_tcp_acked(); NULL: it is not told */
 	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
 				       * NULL: no module, or every kernel has it */
 	const char *off;     /* what switches it on where it is switched off; NULL: it can't be */

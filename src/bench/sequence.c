@@ -9,7 +9,6 @@
 
 #include "bench/bench.h"
 #include "bench/run.h"
-#include "bench/tally.h"
 
 enum { MARK = 0x504c7371 /* "PLsq" */ };
 
@@ -375,15 +374,20 @@ put_received(const struct np_run *run, struct np_bag *into)
 void
 np_sequence_put(const struct np_run *run, struct np_bag *into)
 {
+	uint64_t sends = 0;
+
 	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
 		return;
+	}
+	NP_EACH_WORKER (w, run) {
+		sends += np_seen(&w->count->sends);
 	}
 	if (run->plan->role != NP_LEAD) {
 		put_received(run, into);
 	} else if (run->worker->send_size < NP_SEQUENCE_HEADER) {
 		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
 	} else {
-		np_bag_int(into, (int64_t)np_counts_of(run).sends, "udp.sent");
+		np_bag_int(into, (int64_t)sends, "udp.sent");
 	}
 }
 

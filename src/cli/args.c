@@ -354,7 +354,7 @@ settle_collecting(struct np_cli *cli)
 	cli->output.latency = cli->output.latency || cli->output.selection.latency;
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
-	if (cli->plan.near.call.offered > 0 && !np_delivers(cli->plan.transport)) {
+	if (cli->rate > 0) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
 	}
 	cli->evidence.caps |=

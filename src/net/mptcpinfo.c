@@ -128,6 +128,26 @@ np_mptcp_look(int fd, struct np_mptcp_brief *b)
 	return true;
 }
 
+bool
+np_mptcp_acked(int fd, struct np_acked *p)
+{
+	struct infos infos;
+	struct info info;
+	size_t len = read_info(fd, &info);
+
+	if (fell_back(len, &info)) {
+		return np_tcp_acked(fd, p);
+	}
+	if (len < offsetof(struct info, rcv_nxt) || !read_infos(fd, &infos)) {
+		return false;
+	}
+	*p = (struct np_acked){ .bytes = info.snd_una, .waits = info.write_seq != info.snd_una };
+	for (uint32_t i = 0; i < infos.head.subflows; i++) {
+		p->again += (int64_t)infos.at[i].tcpi_total_retrans - infos.at[i].tcpi_dsack_dups;
+	}
+	return true;
+}
+
 static void
 put_connection(const struct info *info, size_t len, struct np_bag *into)
 {

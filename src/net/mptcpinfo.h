@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/bag.h"
+#include "net/tcpinfo.h"
 
 struct np_mptcp_brief {
 	bool fell_back;    /* it is plain TCP: the other end, or something between, has no MPTCP */
@@ -19,6 +20,9 @@ struct np_mptcp_brief {
 
 /* Of a connected socket that was asked for as MPTCP. False where the kernel tells nothing. */
 bool np_mptcp_look(int fd, struct np_mptcp_brief *b);
+
+/* np_tcp_acked() of such a socket: of all its subflows together. */
+bool np_mptcp_acked(int fd, struct np_acked *p);
 
 /*
  * The same in full: mptcp.* and mptcp.N.* of each subflow, as doc/evidence.md lists them. Had it

@@ -26,6 +26,20 @@ np_tcp_moved(int fd)
 	return info.tcpi_bytes_acked + info.tcpi_bytes_received;
 }
 
+bool
+np_tcp_acked(int fd, struct np_acked *p)
+{
+	struct tcp_info info;
+
+	if (read_info(fd, &info) < offsetof(struct tcp_info, tcpi_reord_seen)) {
+		return false; /* before Linux 5.4 */
+	}
+	*p = (struct np_acked){ .bytes = info.tcpi_bytes_acked,
+				.again = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
+				.waits = info.tcpi_unacked > 0 };
+	return true;
+}
+
 enum kind { U8, U32, U64 };
 
 /* A field of the kernel's struct: where it stands, and what a bag calls it. */

@@ -17,6 +17,16 @@
  */
 uint64_t np_tcp_moved(int fd);
 
+/* How far a connection has got that keeps what it carries. */
+struct np_acked {
+	uint64_t bytes; /* as far as the far end has acknowledged all before them */
+	int64_t again;  /* segments that were sent again, less those that had come (RFC 2883) */
+	bool waits;     /* for an acknowledgement of what was sent */
+};
+
+/* False, and nothing, where the kernel does not tell it. */
+bool np_tcp_acked(int fd, struct np_acked *p);
+
 /* The values of a sample, in the units of doc/evidence.md, and their names behind "tcp.samples.".
  */
 enum { NP_TCP_SAMPLED = 15 };

@@ -52,7 +52,7 @@ struct np_watch {
 	bool at_once;  /* it looks when the window opens, too */
 };
 
-enum { NP_WATCHES = 3 }; /* those of run/evidence.h, and one more */
+enum { NP_WATCHES = 4 }; /* those of run/evidence.h, and one more */
 
 /* Tells the controllers of a group (run/group.h) of a signal that the program has taken. */
 enum { NP_PASS_SIGNAL = SIGUSR2 };

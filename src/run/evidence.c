@@ -21,6 +21,7 @@
 #include "net/tcpinfo.h"
 #include "run/disturbed.h"
 #include "run/foreign.h"
+#include "run/outage.h"
 #include "run/witness.h"
 #include "run/work.h"
 #include "sys/boot.h"
@@ -45,6 +46,7 @@ struct np_evidence {
 	struct np_cgroup *cgroup; /* plan.cgroup, or its own */
 	struct np_witness witness;
 	struct np_disturbed disturbed;
+	struct np_outages *outages; /* NULL: they are not looked for */
 	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
@@ -177,6 +179,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
 	ev->tcp = run->plan->transport->tcp_info && !run->plan->pattern->connection_test;
+	ev->outages = np_outages_new(run);
 	find_device(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
@@ -365,9 +368,23 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	np_witness_done(&ev->witness, np_now());
 }
 
+/* A np_watch's look(). */
+static void
+see_outages(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+{
+	struct np_evidence *ev = ctx;
+
+	np_outages_look(ev->outages, run, now_ns);
+}
+
 void
 np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES])
 {
+	if (ev != NULL && ev->outages != NULL) {
+		watch[2] = (struct np_watch){ .every_ns = NP_OUTAGE_MS * NP_MSEC,
+					      .look = see_outages,
+					      .ctx = ev };
+	}
 	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
 		return;
 	}
@@ -648,6 +665,8 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		np_cgroup_close(ev->cgroup);
 	}
 	np_stamps_put(run, bag);
+	np_outages_put(ev->outages, bag);
+	free(ev->outages);
 	np_sequence_put(run, bag); /* nothing, unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
 		int fd = connected_like(run);

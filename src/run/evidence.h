@@ -49,10 +49,10 @@ struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, stru
 void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
 
 /*
- * For the controller: watches that take samples, and look who disturbs the test. ev may be NULL:
- * they stay as they are.
+ * For the controller: watches that take samples, look who disturbs the test, and for outages. ev
+ * may be NULL: they stay as they are.
  */
-enum { NP_EVIDENCE_WATCHES = 2 };
+enum { NP_EVIDENCE_WATCHES = 3 };
 void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 
 /*

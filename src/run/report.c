@@ -359,18 +359,27 @@ report_clean(const struct sums *s, struct np_record *r)
 	}
 }
 
-/* Of datagrams, by the numbers that they bear. */
 static void
-report_outage(const struct np_bag *receiver, struct np_record *r)
+report_outage(double ms, double begin_s, struct np_record *r)
 {
-	double us = np_bag_number(receiver, "udp.outage_us");
+	if (ms >= 0) {
+		np_record_real(r, NP_M_OUTAGE, ms);
+	}
+	if (ms > 0) {
+		np_record_real(r, NP_M_OUTAGE_BEGIN, begin_s);
+	}
+}
 
-	if (us >= 0) {
-		np_record_real(r, NP_M_OUTAGE, us / 1e3);
-	}
-	if (us > 0) {
-		np_record_real(r, NP_M_OUTAGE_BEGIN, np_bag_number(receiver, "udp.outage_begin_s"));
-	}
+/* Of datagrams of a stream, whose receiver saw by their numbers, and of what a sender saw. */
+static void
+report_told_outage(const struct sums *s, struct np_record *r)
+{
+	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
+	const struct np_bag *by = sends == numbered ? s->out->far_bag : s->out->near_bag;
+
+	report_outage(np_bag_number(by, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
+		      np_bag_number(by, numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"),
+		      r);
 }
 
 /* Whether an open loop was what was asked for. */
@@ -387,8 +396,8 @@ report_open(const struct sums *s, struct np_record *r)
 		np_record_real(r, NP_M_SENT_RATE,
 			       (double)s->out->tally.count.sends /
 				   np_tally_sending_s(&s->out->tally));
-		report_outage(s->out->far_bag, r);
 	}
+	report_told_outage(s, r);
 	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
 		return;
 	}
@@ -404,10 +413,7 @@ report_open(const struct sums *s, struct np_record *r)
 		np_record_real(r, NP_M_ARRIVALS_P_VALUE, o->fit);
 	}
 	if (np_ids_used(s->p)) {
-		np_record_real(r, NP_M_OUTAGE, (double)o->outage.ns / 1e6);
-	}
-	if (o->outage.ns > 0) {
-		np_record_real(r, NP_M_OUTAGE_BEGIN, (double)o->outage.at_ns / 1e9);
+		report_outage((double)o->outage.ns / 1e6, (double)o->outage.at_ns / 1e9, r);
 	}
 	np_record_text(r, NP_M_GENERATOR_LIMITS, o->limits[0] == '\0' ? "no" : o->limits);
 }

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence
 
@@ -216,6 +217,24 @@ def refused(bed: Bed, port: int, options: Sequence[str], says: str) -> None:
     lib.error_line(ran.got, "netperf", says)
 
 
+def an_outage(bed: Bed, port: int, paths: int) -> str:
+    """One path is down for a second, whose data the other one carries at the latest after some time-outs; or both are."""
+    rules = [f"add rule inet lab pre iifname lab{path} drop" for path in range(paths)]
+    with lib.Started([*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", "MPTCP_STREAM", "-l", "4", "--rate", "10M",
+                      "--json"]) as client:
+        assert client.measuring(), client.said()
+        time.sleep(0.5)
+        lib.must([*bed.server, "nft", "; ".join((
+            "add table inet lab", "add chain inet lab pre { type filter hook prerouting priority -300; }", *rules))])
+        time.sleep(1)
+        lib.must([*bed.server, "nft", "delete table inet lab"])
+        got = client.finish(30)
+    assert got.rc == 0, got.err
+    ms = json.loads(got.out)["final"]["OUTAGE"]
+    assert 850 < ms < 2500 if paths == len(PATHS) else 0 <= ms < 850, ms
+    return f"{ms:.0f} ms"
+
+
 def no_capture(bed: Bed, port: int) -> None:
     ran = run(bed, port, "MPTCP_STREAM", *STREAM, "--wire")
     assert ran.got.rc == 0 and "--wire: a capture sees one path" in ran.got.err, ran.got.err
@@ -352,6 +371,8 @@ def suite(report: lib.Report) -> None:
                              ("batch", "it is for datagrams only"), ("segment", "it is for datagrams only")):
             report.case(f"--engine {engine}",
                         lambda row=(engine, says): refused(bed, port, ("--engine", row[0]), row[1]))
+        for paths in (1, len(PATHS)):
+            report.case(f"an outage of {paths} of {len(PATHS)} paths", lambda paths=paths: an_outage(bed, port, paths))
         report.case("--wire", lambda: no_capture(bed, port))
         report.case("--explain", lambda: explained(bed, port))
         for protocol in (0, PROTOCOL):

@@ -96,6 +96,7 @@ const struct np_transport np_transport_mptcp = {
 	.admit = NP_ADMIT_PEER,
 	.named = true,
 	.ip_protocol = IPPROTO_TCP,
+	.acked = np_mptcp_acked,
 	.no_capture = "a capture sees one path, and MPTCP may use several",
 	.kconfig = "CONFIG_MPTCP",
 	.off = "sysctl -w net.mptcp.enabled=1",

@@ -146,6 +146,7 @@ const struct np_transport np_transport_tcp = {
 	.ramps = true,
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
+	.acked = np_tcp_acked,
 	.service = "tcp",
 	.options = np_tcp_options,
 	.open = np_endpoint_open,

@@ -522,6 +522,7 @@ const struct np_transport np_transport_tls = {
 	.named = true,
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
+	.acked = np_tcp_acked,
 	.module = "tls",
 	.kconfig = "CONFIG_TLS",
 	.encrypts = true,

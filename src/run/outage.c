@@ -1,0 +1,87 @@
+#include "run/outage.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "bench/open.h"
+
+enum {
+	MOST = 64,     /* flows that are looked at, evenly chosen */
+	STOOD_MS = 100 /* since the last look: this end stood still */
+};
+
+struct flow {
+	struct np_acked last;
+	uint64_t moved_ns; /* when it was seen to get on, or to have nothing to wait for */
+};
+
+struct np_outages {
+	struct np_outage longest;
+	uint64_t looked_ns;
+	bool told; /* by the kernel */
+	struct flow flow[MOST];
+};
+
+bool
+np_outages_wanted(const struct np_plan *p)
+{
+	double each = p->pattern->offers ? (double)p->near.call.offered : p->rate;
+
+	return p->transport->acked != NULL && !p->pattern->connection_test && p->role == NP_LEAD &&
+	       p->ramp == 0 && each > 0;
+}
+
+struct np_outages *
+np_outages_new(const struct np_run *run)
+{
+	return np_outages_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
+}
+
+/* One flow. `blind`: this end has not looked for a while. */
+static void
+look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t number,
+     uint64_t now_ns, bool blind)
+{
+	const uint64_t between = NP_OUTAGE_MS * NP_MSEC;
+	struct np_acked seen;
+	uint64_t ns;
+
+	if (!run->plan->transport->acked(run->conn[number].fd, &seen)) {
+		return;
+	}
+	o->told = true;
+	if (f->moved_ns > 0 && !blind && seen.waits && seen.bytes == f->last.bytes) {
+		return;
+	}
+	ns = now_ns - f->moved_ns;
+	if (f->moved_ns > 0 && !blind && seen.bytes != f->last.bytes &&
+	    seen.again > f->last.again && ns > between && ns - between > o->longest.ns) {
+		o->longest = (struct np_outage){ .ns = ns - between,
+						 .at_ns = f->moved_ns - run->window.started_ns,
+						 .flow = number };
+	}
+	f->last = seen;
+	f->moved_ns = now_ns;
+}
+
+void
+np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
+{
+	uint32_t step = (run->conns + MOST - 1) / MOST;
+	bool blind = now_ns - o->looked_ns > STOOD_MS * NP_MSEC;
+
+	o->looked_ns = now_ns;
+	for (uint32_t i = 0; i < run->conns; i += step) {
+		look(o, &o->flow[i / step], run, i, now_ns, blind);
+	}
+}
+
+void
+np_outages_put(const struct np_outages *o, struct np_bag *into)
+{
+	if (o != NULL && o->told) {
+		np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
+		np_bag_real(into, (double)o->longest.at_ns / 1e9, "flow.outage_begin_s");
+		np_bag_int(into, o->longest.flow, "flow.outage_flow");
+	}
+}
