@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import machine, options
-from netkit.results import Run, is_number
+from netkit.results import Run, is_number, within
 
 
 WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
@@ -176,11 +176,13 @@ def interim_flows(document: "Dict[str, Any]", number: int) -> "Dict[str, Any]":
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
     """What is put down of a document: flows where there are several, over time with an interval, evidence where it is
-    asked for or an engine is named, and what disturbed."""
+    asked for or an engine is named, between which times each percentile lies, and what disturbed."""
     flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
     asked = known.get("evidence") is True
     evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}
+    between = within(end.document, "latency", "intervals")
     return {**({"flows": flows} if flows else {}), **({"evidence": evidence} if evidence else {}),
+            **({"intervals": between} if between else {}),
             **(interim_flows(end.document, len(end.iterations)) if flows else {}),
             **disturbed(end.iterations)}
 

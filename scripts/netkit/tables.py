@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from netkit import ceiling
 from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
-                            disturbed_runs, point_key)
+                            disturbed_runs, point_key, within)
 from netkit.units import show_value
 
 # What an axis is best shown as, the best first; an axis of another name stands in between.
@@ -36,6 +36,10 @@ UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "RE
          "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "IDLE_P50_LATENCY": "us",
          "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
+
+
+# What a document calls these percentiles among its `intervals`, and how many transactions it takes to tell each.
+PERCENTILES = {"P50_LATENCY": ("p50", 6), "P90_LATENCY": ("p90", 36), "P99_LATENCY": ("p99", 368)}
 
 
 def unit_of(run: Run) -> str:
@@ -71,6 +75,19 @@ class Cell:
             return ""
         return (f"not sure: \u00b1{told.get('width') or 'unknown'} % of the mean after {len(self.good())} runs, "
                 f"\u00b1{told.get('wanted')} % was wanted")
+
+    def between(self, figure: str) -> "Optional[Tuple[float, float]]":
+        """Of a single run: between which times its percentile lies, 19 times in 20."""
+        good, name = self.good(), PERCENTILES.get(figure, ("", 0))[0]
+        told = within(good[0].more, "intervals", name) if len(good) == 1 else None
+        return (told[0], told[1]) if told else None
+
+    def too_few(self, figure: str) -> str:
+        """That some runs have too few times to tell their percentile, if so."""
+        name, enough = PERCENTILES.get(figure, ("", 0))
+        told = [within(run.more, "intervals") or {} for run in self.good()]
+        some = sum(name in one and not one[name] for one in told)
+        return f"too few transactions for {figure}, which takes {enough}: {some} of {len(told)} runs" if some else ""
 
     def tried(self) -> "List[Run]":
         return [run for run in self.runs if not run.excluded]
@@ -147,9 +164,11 @@ class Sweep:
         most = self.ceiling(cell)
         return [100 * value / most for value in cell.values(figure)] if most else []
 
-    def doubts(self, cell: Cell, ceilings: bool = False) -> "Iterator[str]":
-        """What has to be said of a point's good runs: that they are not sure, were disturbed, or above its ceiling."""
-        yield from filter(None, [cell.unsure(), disturbed_runs(cell.good()), self.beyond(cell) if ceilings else ""])
+    def doubts(self, cell: Cell, ceilings: bool = False, figure: str = "") -> "Iterator[str]":
+        """What has to be said of a point's good runs: that they are not sure, were disturbed, above its ceiling, or too
+        short for a percentile."""
+        yield from filter(None, [cell.unsure(), disturbed_runs(cell.good()), self.beyond(cell) if ceilings else "",
+                                 cell.too_few(figure)])
 
     def beyond(self, cell: Cell) -> str:
         """How a run can be above its ceiling, if one is."""
@@ -259,6 +278,7 @@ class Entry:
     count: int = 0
     mark: str = ""                      # MARK: some of the point's runs failed; DOUBT
     left_out: bool = False              # by the plan
+    between: "Optional[Tuple[float, float]]" = None     # where a percentile of a single run lies
 
 
 @dataclass
@@ -362,7 +382,7 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             said = sweep.describe(point, names)
             if why and not entry.left_out:
                 (gaps if found else missing).append(f"{said}: {why}")
-            doubts = [words for cell in found for words in sweep.doubts(cell, wanted.of_ceiling)]
+            doubts = [words for cell in found for words in sweep.doubts(cell, wanted.of_ceiling, wanted.figure)]
             entry.mark += DOUBT if doubts and entry.value is not None else ""
             gaps += [f"{said}: {words}" for words in doubts]
     if len(missing) > MOST_MISSING:
@@ -410,7 +430,8 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
                                 else f"no {wanted.figure}")
     spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
         values) > 1 else None
-    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else ""), why
+    between = cells[0].between(wanted.figure) if wanted.spread and wanted.statistic == "mean" and len(values) == 1 else None
+    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else "", between=between), why
 
 
 # --- writing them -------------------------------------------------------------------------
@@ -460,6 +481,7 @@ def block(table: Table, digits: int, averages: bool = True) -> Block:
         if entry.value is None:
             return Words(LEFT_OUT, kind="left-out") if entry.left_out else Words(GAP, kind=kind or "gap")
         off = "" if entry.spread is None else f" \u00b1{entry.spread:.{digits}f}"
+        off += "" if entry.between is None else " [" + ", ".join(f"{time:.{digits}f}" for time in entry.between) + "]"
         runs = f" ({entry.count})" if table.counted and entry.count else ""
         return Words(f"{entry.value:.{digits}f}", entry.mark + off + runs, kind)
 

@@ -559,6 +559,18 @@ class Doubts(Place):
         self.assertEqual(err.count("gap: size 64: 1 of 2 runs was disturbed"), 1)
         self.assertIn("gap: size 1472: 102.4 % of its ceiling: what a queue held at the end arrived later", err)
 
+    def test_percentiles(self):
+        """Of one run where they lie; not where it had too few transactions."""
+        runs = [good({"size": size}, 1000.0, 1, THROUGHPUT_UNITS="Trans/s", P99_LATENCY=99) for size in (1, 64)]
+        for run, told in zip(runs, ([98.25, 101.5], None)):
+            run.more["intervals"] = {"p50": [1.0, 2.0], "p99": told}
+        made = self.file([("size", [1, 64], "bytes")], runs, {"test": "TCP_RR"})
+        text = netreport(made, "--no-averages", "--figure", "P99_LATENCY")[1]
+        self.assertRegex(text, r"(?m)^1 +99\.00 \[98\.25, 101\.50\]$")
+        self.assertRegex(text, r"(?m)^64 +99\.00!$")
+        self.assertIn("\nsize 64: too few transactions for P99_LATENCY, which takes 368: 1 of 1 runs\n", text)
+        self.assertNotIn("[", netreport(made, "--no-averages")[1])
+
     @unittest.skipUnless(DRAWS, NO_PLOTS)
     def test_page(self):
         out = self.dir / "p.html"

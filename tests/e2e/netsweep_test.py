@@ -944,7 +944,8 @@ class Loopback(Sweeping):
     def test_disturbances_are_kept(self):
         document = {"iterations": [{"disturbed": {"seconds": 4, "clean_seconds": 3, "share": 0.25,
                                                   "reasons": {"steal": 1}}},
-                                   {"disturbed": {"seconds": 1, "share": 0, "reasons": {}}, "near": {}}]}
+                                   {"disturbed": {"seconds": 1, "share": 0, "reasons": {}}, "near": {}}],
+                    "latency": {"count": 9, "intervals": {"p50": [1.5, 2], "p99": None}}}
         netperf = self.fake("for word; do case $word in --json=*) "
                             f"echo '{json.dumps(document)}' > ${{word#--json=}} ;; esac; done\n"
                             "echo THROUGHPUT=1\n", "--json[=file]  --clean s")
@@ -953,6 +954,7 @@ class Loopback(Sweeping):
         self.assertIn("o.jsonl\n1 of 1 run was disturbed, 20 % of the time: steal 1 s\n", got.out)
         run = self.runs("o.jsonl")[0]
         self.assertEqual(run["disturbed"], {"share": 0.2, "seconds": 5, "reasons": {"steal": 1}})
+        self.assertEqual(run["intervals"], {"p50": [1.5, 2], "p99": None})
         self.assertIn("--clean 3", " ".join(run["command"]))
         self.assertNotIn("-l", run["command"])
         self.assertIn("CLEAN_THROUGHPUT", run["command"][-1])
