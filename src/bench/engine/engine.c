@@ -21,6 +21,9 @@ sync_why_not(const struct np_plan *p)
 	if (p->ramp > 0) {
 		return "it waits for each connection in turn";
 	}
+	if (p->rate > 0) {
+		return "it waits for answers before it sends, and --rate does not";
+	}
 	return p->flows > np_plan_workers(p) ? "it drives one connection for each worker" : NULL;
 }
 
@@ -63,9 +66,6 @@ np_engine_why_not(const struct np_engine *e, const struct np_plan *p)
 {
 	const char *why = e->why_not(p);
 
-	if (why == NULL && p->rate > 0 && e != &np_engine_epoll && e != &np_engine_spin) {
-		return "it waits for answers before it sends (--rate needs epoll or spin)";
-	}
 	return why == NULL && e->lacks != NULL ? e->lacks() : why;
 }
 

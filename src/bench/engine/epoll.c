@@ -236,11 +236,7 @@ put_aside(const struct np_worker *w, struct np_conn *c)
 	if (in_flight(w, c) == 0 || c->is_aside) {
 		return false;
 	}
-	c->is_aside = true;
-	c->aside_part = c->part;
-	c->aside_since_ns = c->since_ns;
-	c->need = NP_RECV;
-	c->part = 0;
+	np_io_put_aside(c, 0);
 	return true;
 }
 

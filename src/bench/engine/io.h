@@ -41,6 +41,17 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 			       answers ? &w->from_len : NULL);
 }
 
+/* The send that is needed waits until the response is there of which `part` bytes have come. */
+static inline void
+np_io_put_aside(struct np_conn *c, size_t part)
+{
+	c->is_aside = true;
+	c->aside_part = c->part;
+	c->aside_since_ns = c->since_ns;
+	c->need = part > 0 ? NP_RECV | NP_PART : NP_RECV;
+	c->part = part;
+}
+
 /* What was needed failed with errno. NP_BLOCKED: the kernel is not ready for it. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 

@@ -19,6 +19,7 @@
 #include "bench/engine/calls.h"
 #include "bench/engine/io.h"
 #include "bench/engine/uring_ring.h"
+#include "bench/open.h"
 #include "bench/run.h"
 
 enum {
@@ -82,18 +83,27 @@ broken(struct uring *u, int error)
 	u->own->is_lost = true;
 }
 
-/* Wait for completions, but no longer than the load holds operations. */
+/* When something is due that no completion tells of: what the load holds, or of an open loop. */
+static uint64_t
+due(const struct uring *u)
+{
+	return u->leaving           ? UINT64_MAX
+	       : u->w->open != NULL ? np_open_wake(u->w)
+	       : u->w->load.holds   ? u->w->load.due_ns
+				    : UINT64_MAX;
+}
+
+/* Wait for completions, but no longer than that. */
 static int
 submit_and_wait(struct uring *u, unsigned wait)
 {
-	const struct np_load *load = &u->w->load;
-	uint64_t now = load->holds ? np_now() : 0,
-		 left = load->due_ns > now ? load->due_ns - now : 0;
+	uint64_t until = due(u), now = until != UINT64_MAX ? np_now() : 0,
+		 left = until > now ? until - now : 0;
 	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
 					  .tv_nsec = (long long)(left % NP_SEC) };
 	struct io_uring_cqe *first;
 
-	if (!load->holds || u->leaving) {
+	if (until == UINT64_MAX) {
 		return io_uring_submit_and_wait(u->ring, wait);
 	}
 	return io_uring_submit_and_wait_timeout(u->ring, &first, wait, &most, NULL);
@@ -220,7 +230,7 @@ wanted(const struct uring *u)
 	const struct np_worker *w = u->w;
 	uint64_t asked = np_seen(&w->count->transactions) + w->in_flight + u->flying;
 
-	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX) {
+	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->open != NULL) {
 		return UINT64_MAX;
 	}
 	return asked < w->budget ? w->budget - asked : 0;
@@ -627,6 +637,39 @@ resume(struct uring *u)
 	}
 }
 
+/* What is due of an open loop. */
+static void
+keep_open(struct uring *u)
+{
+	struct np_conn *c;
+
+	for (int i = 0; i < CHAIN && u->live > 0 && (c = np_open_begin(u->w, &u->next)) != NULL;
+	     i++) {
+		advance(u, c, (uint32_t)(c - u->w->conn));
+	}
+}
+
+/* The engine that waits for the last answers of an open loop is another one: it gets on from here.
+ */
+static void
+hand_over(struct uring *u)
+{
+	for (uint32_t i = 0; i < u->w->conns; i++) {
+		struct np_conn *c = &u->w->conn[i];
+		struct link *k = &u->link[i];
+
+		while (k->came >= u->w->recv_size && c->need != NP_OVER) {
+			(void)take_messages(u, c, k);
+		}
+		if (k->came > 0 && c->need == NP_RECV) {
+			c->need |= NP_PART;
+			c->part = k->came;
+		} else if (k->came > 0 && c->need != NP_OVER) {
+			np_io_put_aside(c, k->came);
+		}
+	}
+}
+
 static int
 uring_run(struct np_worker *w)
 {
@@ -641,12 +684,18 @@ uring_run(struct np_worker *w)
 		if (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns) {
 			resume(u);
 		}
+		if (__builtin_expect(w->open != NULL, 0)) {
+			keep_open(u);
+		}
 		if (np_sampler_is_asked(&w->sampler)) {
 			np_sampler_answer(w);
 		}
 	}
 	np_load_pause(&w->load, np_now());
 	leave(u);
+	if (w->open != NULL && np_told_to_leave(&w->stop)) {
+		hand_over(u);
+	}
 	return -w->error;
 }
 
