@@ -8,6 +8,7 @@ unit_tests = \
 	%D%/unit/test_bag \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
+	%D%/unit/test_beside \
 	%D%/unit/test_ceiling \
 	%D%/unit/test_capture \
 	%D%/unit/test_cgroup \

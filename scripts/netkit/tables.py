@@ -34,7 +34,7 @@ THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
 UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "REMOTE_SD": "us/KB",
          "MEAN_LATENCY": "us", "MIN_LATENCY": "us", "MAX_LATENCY": "us", "P50_LATENCY": "us",
          "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "IDLE_P50_LATENCY": "us",
-         "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
+         "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "LOAD_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
 
 

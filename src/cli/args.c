@@ -358,7 +358,9 @@ settle_collecting(struct np_cli *cli)
 		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
 	}
 	cli->evidence.caps |=
-	    cli->output.selection.evidence || cli->evidence.cycles ? NP_CAP_TEST : 0u;
+	    cli->beside != NULL || cli->output.selection.evidence || cli->evidence.cycles
+		? NP_CAP_TEST
+		: 0u;
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
 		cli->evidence.sample_ms = EXPLAIN_MS;
 	}

@@ -136,6 +136,10 @@ np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out)
 		show_times(out, "alone", b->idle);
 		if (b->died[0] == '\0') {
 			show_times(out, "; under load", b->loaded);
+			if (b->own_us > 0) {
+				fprintf(out, "; over the load's own connections %.0f us",
+					b->own_us);
+			}
 		}
 		fputc('\n', out);
 	}

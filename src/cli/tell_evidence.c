@@ -287,7 +287,8 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 		tell_cycles(out->near_bag, to);
 	}
 	tell_of_datagrams(cli, out, iterations, to);
-	if (out->far_lacks[0] != '\0' && whole) {
+	if (out->far_lacks[0] != '\0' && whole &&
+	    (cli->beside == NULL || (cli->evidence.caps & NP_CAP_HOST) != 0)) {
 		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);
 	}
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "run/gate.h"
 
-enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5 };
+enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5, SAMPLES_LEAST = 3 };
 
 /* The longest times that a figure of responsiveness leaves out. */
 static const double LONGEST = 0.05;
@@ -153,6 +153,47 @@ judge(struct np_beside *b, int rc, const struct np_outcome *out)
 	}
 }
 
+/* ---- The load's own connections ---- */
+
+/* A list of a far end may be anything. Returns how many values it has. */
+static size_t
+list_of(const struct np_bag *bag, const char *name, enum np_bag_kind kind, struct np_bag_item *it)
+{
+	return bag != NULL && np_bag_find(bag, name, it) && it->kind == kind ? it->count : 0;
+}
+
+double
+np_beside_own_us(const struct np_bag *sender)
+{
+	struct np_bag_item t, acked, queued;
+	size_t n = list_of(sender, "tcp.samples.t_s", NP_BAG_REALS, &t);
+	double waited = 0, bytes, seconds;
+
+	if (n < SAMPLES_LEAST ||
+	    list_of(sender, "tcp.samples.bytes_acked", NP_BAG_INTS, &acked) != n ||
+	    list_of(sender, "tcp.samples.queued_out", NP_BAG_INTS, &queued) != n) {
+		return (double)NAN;
+	}
+	for (size_t i = 0; i < n; i++) {
+		waited += (double)queued.ints[i];
+	}
+	bytes = (double)acked.ints[n - 1] - (double)acked.ints[0];
+	seconds = t.reals[n - 1] - t.reals[0];
+	return bytes > 0 && seconds > 0 && waited >= 0 ? 1e6 * waited / (double)n * seconds / bytes
+						       : (double)NAN;
+}
+
+static void
+keep_own(struct np_beside *b, const struct np_plan *p, const struct np_outcome *out)
+{
+	double us = np_beside_own_us(p->role == NP_LEAD ? out->near_bag : out->far_bag);
+
+	if (p->pattern->transactions || p->both) {
+		us = (double)NAN;
+	}
+	b->own_us += (us - b->own_us) / ++b->loads;
+}
+
 /* ---- Both ---- */
 
 /* The probe's window is the load's, but that a load which ends early ends it, too. */
@@ -223,6 +264,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	}
 	pthread_join(b->thread, NULL);
 	judge(b, rc, &r->out);
+	keep_own(b, load->plan, &r->out);
 	if (b->rc != NP_OK && (rc == NP_OK || b->first)) {
 		*err = b->err;
 		rc = np_fail_in(err, "--beside");
@@ -267,6 +309,11 @@ np_beside_report(const struct np_beside *b, struct np_record *r)
 		       (double)np_hist_percentile(b->loaded, 0.99) / 1e3);
 	np_record_real(r, NP_M_LOADED_RPM, np_beside_rpm(b->loaded));
 	np_record_int(r, NP_M_LOADED_UNANSWERED, (int64_t)b->unanswered);
+	if (!isnan(b->own_us)) {
+		np_record_real(r, NP_M_LOAD_LATENCY, b->own_us);
+		np_record_real(r, NP_M_RESPONSIVENESS,
+			       60e6 / ((60e6 / np_beside_rpm(b->loaded) + b->own_us) / 2));
+	}
 }
 
 void

@@ -25,6 +25,8 @@ struct np_beside {
 
 	struct np_hist *idle, *loaded; /* latencies; NULL before the first one */
 	uint64_t unanswered;           /* beside the load: they stand at the top */
+	double own_us; /* the latency over the loads' own connections, their mean; NAN: not known */
+	uint32_t loads;
 	char limits[200]; /* why the probe beside the load was not what was asked for; empty: it was
 			   */
 	char died[160];   /* why the load was none; empty: it was one */
@@ -62,6 +64,13 @@ int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_
  * 0 where one of these was never answered, NAN of an empty histogram.
  */
 double np_beside_rpm(const struct np_hist *h);
+
+/*
+ * How long a byte of a stream took on average from the call that sent it until it was acknowledged,
+ * in us, by the sender's evidence: what waited for that, by the rate at which it was (Little's
+ * law). NAN: that is not known.
+ */
+double np_beside_own_us(const struct np_bag *sender);
 
 /* Its figures, in the record of a load. b NULL: there is no probe. */
 void np_beside_report(const struct np_beside *b, struct np_record *r);

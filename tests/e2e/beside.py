@@ -84,6 +84,20 @@ def what_waits_behind_the_load(lab: lib.Lab, port: int) -> str:
     return f"{final['IDLE_P50_LATENCY']:.0f} us idle, {final['LOADED_P50_LATENCY']:.0f} us loaded"
 
 
+def what_waits_within_the_load(lab: lib.Lab, port: int, test: str, option: str) -> str:
+    """The clock runs until the last byte is acknowledged, which comes as long behind its send as those before it."""
+    for _ in range(3):
+        got = lib.run([*lab.client, *client(port, "-l", "2", "-t", test, "--beside", f"TCP_RR:{RATE}", "--", option, "256K",
+                                            host=LINKED)], PATIENCE)
+        final = figures_of(got, "TCP_RR", 2 * RATE, 2 * RATE)
+        last = 1e6 * (final["ELAPSED_TIME"] - 2) if test == "TCP_STREAM" else final["LOAD_LATENCY"]
+        rpm = 60e6 / ((60e6 / final["LOADED_RPM"] + final["LOAD_LATENCY"]) / 2)
+        assert abs(final["RESPONSIVENESS"] / rpm - 1) < 0.01, final
+        if 60000 < final["LOAD_LATENCY"] < 250000 and 0.7 < final["LOAD_LATENCY"] / last < 1.4:
+            return f"{final['LOAD_LATENCY']:.0f} us, {last:.0f} behind the end"
+    raise AssertionError(final)
+
+
 def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
     """The large packets of the stream get lost for a while; those of the probe do not."""
     with lib.Started([*lab.client, *client(port, "-l", "7", "--beside", f"TCP_RR:{RATE}", "--", "-s", "64K",
@@ -102,6 +116,8 @@ def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
 def over_a_link(report: lib.Report) -> None:
     with lib.Lab(f"beside{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
         report.case("what waits behind the load", partial(what_waits_behind_the_load, lab, daemon.port))
+        for test, option in (("TCP_STREAM", "-s"), ("TCP_MAERTS", "-S")):
+            report.case(f"what waits within the load: {test}", partial(what_waits_within_the_load, lab, daemon.port, test, option))
         report.case("a load that died is none", partial(a_load_that_died_is_none, lab, daemon.port))
 
 
