@@ -354,7 +354,9 @@ settle_collecting(struct np_cli *cli)
 	cli->output.latency = cli->output.latency || cli->output.selection.latency;
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
-	if (cli->rate > 0) {
+	if (cli->plan.near.call.offered > 0 || cli->plan.far.call.offered > 0 ||
+	    (cli->plan.rate > 0 && !cli->plan.pattern->connection_test &&
+	     cli->plan.transport->acked != NULL)) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
 	}
 	cli->evidence.caps |=
