@@ -218,8 +218,8 @@ TEST(what_is_older_than_the_window_is_told_apart)
 
 	arrive_all(s, 1, NP_SEQUENCE_WINDOW);
 	arrive(s, 0); /* just in time */
-	arrive_all(s, NP_SEQUENCE_WINDOW + 1, 2 * NP_SEQUENCE_WINDOW);
-	arrive(s, 2 * NP_SEQUENCE_WINDOW);
+	arrive_all(s, NP_SEQUENCE_WINDOW + 1, UINT64_C(2) * NP_SEQUENCE_WINDOW);
+	arrive(s, UINT64_C(2) * NP_SEQUENCE_WINDOW);
 	arrive(s, NP_SEQUENCE_WINDOW); /* by one too late */
 	b = told(s, 2 * NP_SEQUENCE_WINDOW + 1);
 	assert_number(b, "udp.too_old", 1);
@@ -439,7 +439,7 @@ TEST(random_orders_are_accounted_as_the_model_does)
 		unsigned arrivals[2 * MODEL], sent = 1 + next_random(&seed) % MODEL;
 		unsigned count = draw(arrivals, sent, &seed), used = NP_SEQUENCE_LENGTHS;
 		/* At any place of the window, and across its end. */
-		uint64_t first = next_random(&seed) % (3 * NP_SEQUENCE_WINDOW);
+		uint64_t first = next_random(&seed) % (UINT64_C(3) * NP_SEQUENCE_WINDOW);
 		uint64_t more = round % 20 == 0 ? NP_SEQUENCE_WINDOW + 7 : 0;
 		struct model m = reckon(arrivals, count, sent);
 		struct np_sequence *s = account();
