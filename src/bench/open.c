@@ -53,6 +53,13 @@ np_open_start(struct np_worker *w, uint64_t now_ns)
 	np_open_mark(w);
 }
 
+/* Begun, but not sent, or not all of it: it is not in flight yet. */
+static bool
+is_begun(const struct np_conn *c)
+{
+	return c->ids != NULL && (c->is_aside || (c->need & ~(unsigned)NP_PART) == NP_SEND);
+}
+
 void
 np_open_mark(struct np_worker *w)
 {
@@ -69,6 +76,7 @@ np_open_mark(struct np_worker *w)
 	o->gaps = o->skipped = 0;
 	o->skip = 1;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
+		o->count.before += is_begun(&w->conn[i]);
 		w->conn[i].ids->last_and_1 = w->conn[i].ids->next;
 		w->conn[i].ids->due_ns = w->conn[i].ids->here_ns = w->began_ns;
 	}
@@ -241,6 +249,7 @@ np_open_drains(struct np_worker *w)
 	if (w->open == NULL || w->error != 0) {
 		return false;
 	}
+	w->ended_ns = w->open->left_ns != 0 ? w->open->left_ns : w->ended_ns;
 	w->open->until_ns =
 	    w->ended_ns + (w->patience_ns > 0 && w->patience_ns < most ? w->patience_ns : most);
 	w->goes_on = true;
@@ -252,6 +261,7 @@ np_open_settle(struct np_worker *w)
 {
 	struct np_open *o = w->open;
 	struct np_open_counts *n;
+	uint64_t over;
 
 	if (o == NULL) {
 		return;
@@ -261,7 +271,8 @@ np_open_settle(struct np_worker *w)
 	for (; o->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&o->load.arrivals)) {
 		n->due++;
 	}
-	np_open_lost(w, n->due - np_seen(&w->count->transactions) - np_seen(&w->count->lost));
+	over = np_seen(&w->count->transactions) + np_seen(&w->count->lost);
+	np_open_lost(w, n->due > over ? n->due - over : 0);
 }
 
 void

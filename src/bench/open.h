@@ -35,7 +35,7 @@ struct np_open_counts {
 	uint64_t due;    /* of these all others are parts */
 	uint64_t begun;  /* sent, if only in part */
 	uint64_t late;   /* by more than NP_OPEN_LATE_NS */
-	uint64_t before; /* in flight when the warm-up was over */
+	uint64_t before; /* begun, and not answered, when the warm-up was over */
 	uint64_t held;   /* due when all connections had as many in flight as they can */
 };
 
@@ -56,6 +56,7 @@ struct np_open {
 	uint64_t looked_ns;  /* when it was last asked what is due */
 	uint64_t spin_ns;    /* the last part of a wait, in which the thread does not sleep */
 	bool sleeps;         /* until that part */
+	uint64_t left_ns;    /* when an engine that takes long to leave its loop began to; 0 */
 	uint64_t until_ns;   /* how long answers are waited for; 0: the test is not over */
 	uint32_t last;       /* requests sent behind it */
 	struct np_open_counts count;

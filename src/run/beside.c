@@ -167,7 +167,7 @@ np_beside_own_us(const struct np_bag *sender)
 {
 	struct np_bag_item t, acked, queued;
 	size_t n = list_of(sender, "tcp.samples.t_s", NP_BAG_REALS, &t);
-	double waited = 0, bytes, seconds;
+	double waited = 0, bytes, seconds, us;
 
 	if (n < SAMPLES_LEAST ||
 	    list_of(sender, "tcp.samples.bytes_acked", NP_BAG_INTS, &acked) != n ||
@@ -179,8 +179,8 @@ np_beside_own_us(const struct np_bag *sender)
 	}
 	bytes = (double)acked.ints[n - 1] - (double)acked.ints[0];
 	seconds = t.reals[n - 1] - t.reals[0];
-	return bytes > 0 && seconds > 0 && waited >= 0 ? 1e6 * waited / (double)n * seconds / bytes
-						       : (double)NAN;
+	us = 1e6 * waited / (double)n * seconds / bytes;
+	return bytes > 0 && seconds > 0 && waited >= 0 && isfinite(us) ? us : (double)NAN;
 }
 
 static void

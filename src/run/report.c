@@ -377,6 +377,9 @@ report_told_outage(const struct sums *s, struct np_record *r)
 	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
 	const struct np_bag *by = sends == numbered ? s->out->far_bag : s->out->near_bag;
 
+	if (s->p->rate == 0 && s->p->near.call.offered == 0 && s->p->far.call.offered == 0) {
+		return;
+	}
 	report_outage(np_bag_number(by, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
 		      np_bag_number(by, numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"),
 		      r);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "bench/bench.h"
 #include "bench/sequence.h"
 
 enum { ARRIVALS = 4096 };
@@ -71,7 +72,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct np_err err = { .code = NP_OK };
-	struct np_sequence *s = np_sequence_new(&err);
+	struct np_plan p = { .flows =
+				 size > 0 ? data[0] % 80 + 1u : 1 }; /* by which windows differ */
+	struct np_sequence *s = np_sequence_new(&p, 1, &err), all = { .flows = 0 };
 	struct np_bag *b = np_bag_new();
 	uint64_t number = 0, now = 0;
 	int64_t arrivals = 0;
@@ -87,7 +90,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		datagram[how % 64 == 63 ? 2 : 31] ^= data[i + 1];
 		np_sequence_arrived(s, datagram, room, now, (how & 2) != 0);
 	}
-	np_sequence_tell(s, b);
+	np_sequence_add(&all, s);
+	np_sequence_tell(&all, b);
 	check_sums(b, arrivals);
 	check_join(b, size > 0 ? (int64_t)(step(data[size - 1], data[0]) >> 1) : 0);
 	np_bag_free(b);

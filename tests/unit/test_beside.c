@@ -43,13 +43,21 @@ TEST(what_a_far_end_tells_may_be_anything)
 {
 	static const int64_t queued[] = { 1000, 1500, -5000, 1250, 7 };
 	static const int64_t still[] = { 7, 7, 7 };
-	static const double t_s[] = { 0.1, 0.1, 0.1 };
+	static const double t_s[] = { 0.1, 0.1, 0.1 }, long_s[] = { 0, 1, 1e308 };
+	static const int64_t acked[] = { 0, 1, 1 };
 	struct np_bag *b = np_bag_new();
 
 	judge(queued, SAMPLES, (double)NAN);
 	judge(queued, 2, (double)NAN);
 	judge(queued, 5, (double)NAN);
 	assert_true(isnan(np_beside_own_us(NULL)));
+	assert_true(isnan(np_beside_own_us(b)));
+	np_bag_reals(b, long_s, LEN(long_s), "tcp.samples.t_s");
+	np_bag_ints(b, acked, LEN(acked), "tcp.samples.bytes_acked");
+	np_bag_ints(b, acked, LEN(acked), "tcp.samples.queued_out");
+	assert_true(isnan(np_beside_own_us(b)));
+	np_bag_free(b);
+	b = np_bag_new();
 	assert_true(isnan(np_beside_own_us(b)));
 	np_bag_reals(b, t_s, LEN(t_s), "tcp.samples.t_s");
 	np_bag_ints(b, still, LEN(still), "tcp.samples.bytes_acked");

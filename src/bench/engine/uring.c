@@ -692,9 +692,12 @@ uring_run(struct np_worker *w)
 		}
 	}
 	np_load_pause(&w->load, np_now());
-	leave(u);
 	if (w->open != NULL && np_told_to_leave(&w->stop)) {
+		w->open->left_ns = np_now();
+		leave(u);
 		hand_over(u);
+	} else {
+		leave(u);
 	}
 	return -w->error;
 }
