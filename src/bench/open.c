@@ -234,11 +234,20 @@ np_open_lost(struct np_worker *w, uint64_t n)
 	np_hist_record_never(w->open->sent, n);
 }
 
+/* Of those that have begun, how many are over. */
+static uint64_t
+over(const struct np_worker *w)
+{
+	return np_seen(&w->count->transactions) + np_seen(&w->count->lost);
+}
+
 bool
 np_open_waits(const struct np_worker *w)
 {
-	return (w->in_flight > 0 || has_last(w)) && w->error == 0 && np_now() < w->open->until_ns &&
-	       !np_abandoned(&w->stop);
+	const struct np_open_counts *n = &w->open->count;
+
+	return (n->before + n->begun > over(w) || has_last(w)) && w->error == 0 &&
+	       np_now() < w->open->until_ns && !np_abandoned(&w->stop);
 }
 
 bool
@@ -261,7 +270,6 @@ np_open_settle(struct np_worker *w)
 {
 	struct np_open *o = w->open;
 	struct np_open_counts *n;
-	uint64_t over;
 
 	if (o == NULL) {
 		return;
@@ -271,8 +279,7 @@ np_open_settle(struct np_worker *w)
 	for (; o->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&o->load.arrivals)) {
 		n->due++;
 	}
-	over = np_seen(&w->count->transactions) + np_seen(&w->count->lost);
-	np_open_lost(w, n->due > over ? n->due - over : 0);
+	np_open_lost(w, n->due > over(w) ? n->due - over(w) : 0);
 }
 
 void

@@ -108,6 +108,18 @@ def all_that_is_due_is_counted(port: int, test: str, *args: str) -> str:
     return f"{figures['UNANSWERED_OPERATIONS']} of {due} not answered, {figures['LATE_OPERATIONS']} late"
 
 
+def long_requests_are_waited_for(port: int, engine: str, *args: str) -> str:
+    """Of those that are being sent when the warm-up or the test ends, none is forgotten, or there twice."""
+    for _ in range(4):
+        got = lib.run(client(port, "TCP_RR", "--engine", f"{engine},epoll", *args, "--", "-r", "4000000,1", rate=100, length=1), PATIENCE)
+        if "is not available here" in got.err:
+            raise lib.Skipped(got.err.strip())
+        figures = adds_up(document_of(got))
+        if figures["UNANSWERED_OPERATIONS"] == 0 and abs(figures["DUE_OPERATIONS"] - 101) < 10:
+            return f"{figures['DUE_OPERATIONS']} answered"
+    raise AssertionError(figures)
+
+
 class Freezer(threading.Thread):
     """Stops the daemon's sessions for a while each second, and notes when it really did."""
 
@@ -476,6 +488,10 @@ def suite(report: lib.Report) -> None:
             for args in ("--arrivals poisson", "--arrivals burst:8 --warm-up 0.5", "--threads 2"):
                 report.case(f"all that is due is counted: {test} {args}",
                             partial(all_that_is_due_is_counted, daemon.port, test, *args.split()))
+        for engine in ("epoll", "uring"):
+            for args in ("", "--warm-up 0.5"):
+                report.case(f"long requests are waited for: {engine} {args}",
+                            partial(long_requests_are_waited_for, daemon.port, engine, *args.split()))
         for test in ("TCP_RR", "UDP_RR"):
             report.case(f"a frozen server is in the latencies: {test}",
                         partial(a_frozen_server_is_in_the_latencies, daemon, test))
