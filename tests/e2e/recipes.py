@@ -56,7 +56,7 @@ PROGRAMS = ("netlab", "netsweep", "netreport", "netgate", "netmesh")
 NOT_RUN = (
     (r"\bgit clone\b|scripts/(quickstart|test)\b|autogen\.sh|\bmake\b|\bapt(-get)?\b|\bdpkg\b",
      "CI's jobs build and install"),
-    (r"\bnetgate\b(?!.*--budget [1-9]\b).*--(host|local)\b", "it measures for minutes: netgate_test.py runs it"),
+    (r"\bnetgate\b(?!.*--budget 1?[1-9]\b).*--(host|local)\b", "it measures for minutes: netgate_test.py runs it"),
     (r"\bnetsweep lab-buffers\b(?!.*--set size=)", "it measures for minutes: netsweep_long.py runs it"),
     (r"\bnetreport (?!fig\.)[\w./-]+\.jsonl", "it needs the results of a sweep: netreport_test.py has some"),
     (r"\bnetlab check\b", "it measures for a minute: netlab_long.py runs it"),
