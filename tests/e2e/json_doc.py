@@ -159,7 +159,7 @@ def people_read_one_table(runner: Runner) -> None:
         for line in lines:
             rows.setdefault(line[:16].strip(), line[16:])
         final, granted = document["final"], document["parameters"]["granted"]
-        assert got.rc == 0 and len(lines) <= 18 and max(map(len, lines)) < 80, got
+        assert got.rc == 0 and len(lines) <= 22 and max(map(len, lines)) < 80, got
         assert rows["Test"].startswith(f"{document['test']['name']}, {final['ELAPSED_TIME']:.2f} s"), rows
         assert rows["Local end"].startswith(granted["near"]["address"]), (rows, granted)
         assert rows["Remote end"].startswith(granted["far"]["address"]), (rows, granted)
