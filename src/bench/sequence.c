@@ -73,21 +73,21 @@ np_sequence_bytes(const struct np_plan *p)
 struct np_sequence *
 np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 {
-	uint64_t bytes = conns * np_sequence_bytes(p);
+	uint64_t bytes = conns * np_sequence_bytes(p), *came;
 	struct np_sequence *s = malloc(bytes);
-	uint32_t window = window_of(p);
+	uint32_t window = window_of(p), *skipped_at;
 
 	if (s == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
 		return NULL;
 	}
 	memset(s, 0, bytes);
-	for (uint32_t i = 0; i < conns; i++) {
+	came = (uint64_t *)&s[conns];
+	skipped_at = (uint32_t *)&came[conns * (size_t)window / 64];
+	for (uint32_t i = 0; i < conns; i++, came += window / 64, skipped_at += window) {
 		s[i].window = window;
-		s[i].came = (uint64_t *)&s[conns] + (size_t)i * window / 64;
-		s[i].skipped_at =
-		    (uint32_t *)((uint64_t *)&s[conns] + (size_t)conns * window / 64) +
-		    (size_t)i * window;
+		s[i].came = came;
+		s[i].skipped_at = skipped_at;
 	}
 	return s;
 }
@@ -379,16 +379,18 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
 		return;
 	}
+	if (run->plan->role != NP_LEAD) {
+		put_received(run, into);
+		return;
+	}
+	if (run->worker->send_size < NP_SEQUENCE_HEADER) {
+		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
+		return;
+	}
 	NP_EACH_WORKER (w, run) {
 		sends += np_seen(&w->count->sends);
 	}
-	if (run->plan->role != NP_LEAD) {
-		put_received(run, into);
-	} else if (run->worker->send_size < NP_SEQUENCE_HEADER) {
-		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
-	} else {
-		np_bag_int(into, (int64_t)sends, "udp.sent");
-	}
+	np_bag_int(into, (int64_t)sends, "udp.sent");
 }
 
 static const int64_t most = INT64_C(1) << NP_SEQUENCE_BITS;

@@ -159,7 +159,7 @@ judge(struct np_beside *b, int rc, const struct np_outcome *out)
 static size_t
 list_of(const struct np_bag *bag, const char *name, enum np_bag_kind kind, struct np_bag_item *it)
 {
-	return bag != NULL && np_bag_find(bag, name, it) && it->kind == kind ? it->count : 0;
+	return np_bag_find(bag, name, it) && it->kind == kind ? it->count : 0;
 }
 
 double

@@ -25,10 +25,10 @@ struct np_outages {
 bool
 np_outages_wanted(const struct np_plan *p)
 {
-	double each = p->pattern->offers ? (double)p->near.call.offered : p->rate;
+	bool paced = p->pattern->offers ? p->near.call.offered > 0 : p->rate > 0;
 
 	return p->transport->acked != NULL && !p->pattern->connection_test && p->role == NP_LEAD &&
-	       p->ramp == 0 && each > 0;
+	       p->ramp == 0 && paced;
 }
 
 struct np_outages *

@@ -152,14 +152,15 @@ def stands_alone(runner: Runner) -> None:
 def people_read_one_table(runner: Runner) -> None:
     """What --human prints agrees with the figures; --explain goes into it, and not to standard error."""
     path = runner.place / "human.json"
-    for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 --explain", "-t UDP_STREAM -l 1"):
+    # Where the daemon's buffers begin, which a busy machine may doubt, is none of the table's.
+    for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 -A 64 --explain", "-t UDP_STREAM -l 1"):
         got = lib.run(runner.command(f"{args} --human", f"--json={path}"), timeout=30)
         document = json.loads(path.read_text())
         lines, rows = got.out.splitlines(), {}
         for line in lines:
             rows.setdefault(line[:16].strip(), line[16:])
         final, granted = document["final"], document["parameters"]["granted"]
-        assert got.rc == 0 and len(lines) <= 22 and max(map(len, lines)) < 80, got
+        assert got.rc == 0 and len(lines) <= 18 and max(map(len, lines)) < 80, got
         assert rows["Test"].startswith(f"{document['test']['name']}, {final['ELAPSED_TIME']:.2f} s"), rows
         assert rows["Local end"].startswith(granted["near"]["address"]), (rows, granted)
         assert rows["Remote end"].startswith(granted["far"]["address"]), (rows, granted)
