@@ -37,26 +37,25 @@ np_outages_new(const struct np_run *run)
 	return np_outages_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
 }
 
-/* One flow. `blind`: this end has not looked for a while. */
+/* One flow. `until_ns` is `now_ns`, or earlier where this end has not looked for a while: it
+ * may have got on since. */
 static void
 look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t number,
-     uint64_t now_ns, bool blind)
+     uint64_t now_ns, uint64_t until_ns)
 {
 	const uint64_t between = NP_OUTAGE_MS * NP_MSEC;
 	struct np_acked seen;
-	uint64_t ns;
 
 	if (!run->plan->transport->acked(run->conn[number].fd, &seen)) {
 		return;
 	}
 	o->told = true;
-	if (f->moved_ns > 0 && !blind && seen.waits && seen.bytes == f->last.bytes) {
+	if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
 		return;
 	}
-	ns = now_ns - f->moved_ns;
-	if (f->moved_ns > 0 && !blind && seen.bytes != f->last.bytes &&
-	    seen.again > f->last.again && ns > between && ns - between > o->longest.ns) {
-		o->longest = (struct np_outage){ .ns = ns - between,
+	if (f->moved_ns > 0 && seen.bytes != f->last.bytes && seen.again > f->last.again &&
+	    until_ns > f->moved_ns + between + o->longest.ns) {
+		o->longest = (struct np_outage){ .ns = until_ns - f->moved_ns - between,
 						 .at_ns = f->moved_ns - run->window.started_ns,
 						 .flow = number };
 	}
@@ -68,11 +67,11 @@ void
 np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
 {
 	uint32_t step = (run->conns + MOST - 1) / MOST;
-	bool blind = now_ns - o->looked_ns > STOOD_MS * NP_MSEC;
+	uint64_t until_ns = now_ns - o->looked_ns > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
 
 	o->looked_ns = now_ns;
 	for (uint32_t i = 0; i < run->conns; i += step) {
-		look(o, &o->flow[i / step], run, i, now_ns, blind);
+		look(o, &o->flow[i / step], run, i, now_ns, until_ns);
 	}
 }
 
