@@ -297,20 +297,20 @@ def give_fault(bed: Bed, row: lib.Fault) -> str:
 
 # ---- a daemon that goes away --------------------------------------------------------------------
 
-def session_of(daemon: lib.Daemon) -> int:
-    seen: List[int] = []
-    assert lib.wait_for(lambda: bool(seen.extend(daemon.children()) or seen), 60), \
-        "no session began"
-    return seen[0]
+def session_of(daemon: lib.Daemon, client: lib.Started) -> int:
+    """Once the client measures: before that, a process that is to fork sessions may not have its name yet."""
+    client.measuring()
+    time.sleep(MOMENT)
+    sessions = daemon.children()
+    assert len(sessions) == 1, (sessions, client.said())
+    return sessions[0]
 
 
 def kill_session(bed: Bed, test: str) -> str:
     with lib.Daemon() as daemon:
         cmd = bed.client("-t", test, "-l", "20", port=daemon.port)
         with lib.Started(cmd) as client:
-            session = session_of(daemon)
-            client.measuring()
-            time.sleep(MOMENT)
+            session = session_of(daemon, client)
             os.kill(session, signal.SIGKILL)
             got = client.finish(60)
     assert got.rc, f"status {got.rc}"
@@ -325,9 +325,7 @@ def stop_session(bed: Bed, test: str) -> str:
     with lib.Daemon() as daemon:
         cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
         with lib.Started(cmd) as client:
-            session = session_of(daemon)
-            client.measuring()
-            time.sleep(MOMENT)
+            session = session_of(daemon, client)
             os.kill(session, signal.SIGSTOP)
             got = client.finish(90)
             os.kill(session, signal.SIGCONT)
@@ -344,9 +342,7 @@ def interrupt_hanging(bed: Bed, test: str) -> str:
     with lib.Daemon() as daemon:
         cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
         with lib.Started(cmd) as client:
-            session = session_of(daemon)
-            client.measuring()
-            time.sleep(MOMENT)
+            session = session_of(daemon, client)
             os.kill(session, signal.SIGSTOP)
             time.sleep(5)
             begun = time.monotonic()

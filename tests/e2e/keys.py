@@ -379,8 +379,9 @@ def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
         stranger = connect(daemon.port)
         stranger.sendall((b"\0" * 8 + secret.encode()).ljust(FRAME - 1, b"\0"))
         with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "300",
-                          "-t", "TCP_RR", *lib.PACED, *own]):
-            assert lib.wait_for(lambda: len(daemon.children()) == 1, 60), "not served"
+                          "-t", "TCP_RR", *lib.PACED, *own]) as client:
+            client.measuring()
+            assert len(daemon.children()) == 1, "not served"
             pid = daemon.children()[0]
             found = True
             for _ in range(200):
