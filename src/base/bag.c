@@ -309,6 +309,22 @@ np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item)
 	return true;
 }
 
+size_t
+np_bag_list(const struct np_bag *b, const char *name, int kind, struct np_bag_item *list)
+{
+	bool found = np_bag_find(b, name, list) &&
+		     (list->kind == NP_BAG_REALS || list->kind == NP_BAG_INTS) &&
+		     (kind == 0 || (int)list->kind == kind);
+
+	return found ? list->count : 0;
+}
+
+double
+np_bag_value(const struct np_bag_item *list, size_t i)
+{
+	return list->kind == NP_BAG_REALS ? list->reals[i] : (double)list->ints[i];
+}
+
 double
 np_bag_number(const struct np_bag *b, const char *name)
 {

@@ -77,6 +77,15 @@ size_t np_bag_count(const struct np_bag *b);
 bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
 bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
 
+/*
+ * The list of that name, REALS or INTS, or of either kind (0). Returns how many values it has; 0
+ * when there is no such list. A far end's may be of any length.
+ */
+size_t np_bag_list(const struct np_bag *b, const char *name, int kind, struct np_bag_item *list);
+
+/* The value at place i < count of a list of either kind. */
+double np_bag_value(const struct np_bag_item *list, size_t i);
+
 /* The number of that name, INT or REAL; NAN when there is none. */
 double np_bag_number(const struct np_bag *b, const char *name);
 

@@ -103,9 +103,8 @@ print_sizes(FILE *out, const struct np_bag *const ends[2])
 			char full[NP_BAG_NAME];
 
 			snprintf(full, sizeof(full), "wire.%s.size_counts", ways[i]);
-			v[i] = np_bag_find(ends[i / 2], full, &item) && item.kind == NP_BAG_INTS &&
-				       size < item.count
-				   ? (double)item.ints[size]
+			v[i] = size < np_bag_list(ends[i / 2], full, NP_BAG_INTS, &item)
+				   ? np_bag_value(&item, size)
 				   : (double)NAN;
 		}
 		print_row(out, labels[size], v, 0);

@@ -88,10 +88,7 @@ number_at(const struct np_bag *b, const char *name, size_t i)
 {
 	struct np_bag_item it;
 
-	if (!np_bag_find(b, name, &it) || it.kind != NP_BAG_INTS || i >= it.count) {
-		return (double)NAN;
-	}
-	return (double)it.ints[i];
+	return i < np_bag_list(b, name, NP_BAG_INTS, &it) ? np_bag_value(&it, i) : (double)NAN;
 }
 
 /* --- processors --------------------------------------------------------------------------------

@@ -155,23 +155,16 @@ judge(struct np_beside *b, int rc, const struct np_outcome *out)
 
 /* ---- The load's own connections ---- */
 
-/* A list of a far end may be anything. Returns how many values it has. */
-static size_t
-list_of(const struct np_bag *bag, const char *name, enum np_bag_kind kind, struct np_bag_item *it)
-{
-	return np_bag_find(bag, name, it) && it->kind == kind ? it->count : 0;
-}
-
 double
 np_beside_own_us(const struct np_bag *sender)
 {
 	struct np_bag_item t, acked, queued;
-	size_t n = list_of(sender, "tcp.samples.t_s", NP_BAG_REALS, &t);
+	size_t n = np_bag_list(sender, "tcp.samples.t_s", NP_BAG_REALS, &t);
 	double waited = 0, bytes, seconds, us;
 
 	if (n < SAMPLES_LEAST ||
-	    list_of(sender, "tcp.samples.bytes_acked", NP_BAG_INTS, &acked) != n ||
-	    list_of(sender, "tcp.samples.queued_out", NP_BAG_INTS, &queued) != n) {
+	    np_bag_list(sender, "tcp.samples.bytes_acked", NP_BAG_INTS, &acked) != n ||
+	    np_bag_list(sender, "tcp.samples.queued_out", NP_BAG_INTS, &queued) != n) {
 		return (double)NAN;
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -46,12 +46,12 @@ static const int64_t *
 list_of(const struct np_bag *b, const char *name, struct end *e)
 {
 	struct np_bag_item it;
+	size_t n = np_bag_list(b, name, NP_BAG_INTS, &it);
 
-	if (!np_bag_find(b, name, &it) || it.kind != NP_BAG_INTS || it.count == 0 ||
-	    it.count > NP_DISTURBED_MOST || (e->count != 0 && it.count != e->count)) {
+	if (n == 0 || n > NP_DISTURBED_MOST || (e->count != 0 && n != e->count)) {
 		return NULL;
 	}
-	e->count = it.count;
+	e->count = n;
 	return it.ints;
 }
 

@@ -44,11 +44,14 @@ check_everything(const struct np_bag *b)
 	assert_int_equal(it.i, -7);
 	assert_true(np_bag_number(b, "cpu.3.softirq") == 0.25);
 	assert_string_equal(np_bag_string(b, "host.name"), "Grüße?an?alle");
-	assert_true(np_bag_find(b, "tcp.samples.t_s", &it));
-	assert_int_equal(it.count, 3);
-	assert_true(it.reals[1] == -1e300);
-	assert_true(np_bag_find(b, "tcp.samples.cwnd", &it));
+	assert_int_equal(np_bag_list(b, "tcp.samples.t_s", 0, &it), 3);
+	assert_true(it.reals[1] == -1e300 && np_bag_value(&it, 2) == 3);
+	assert_int_equal(np_bag_list(b, "tcp.samples.t_s", NP_BAG_INTS, &it), 0);
+	assert_int_equal(np_bag_list(b, "tcp.samples.cwnd", NP_BAG_INTS, &it), 3);
 	assert_true(it.ints[1] == INT64_MIN && it.ints[2] == INT64_MAX);
+	assert_true(np_bag_value(&it, 0) == 1);
+	assert_int_equal(np_bag_list(b, "tcp.rtt_us", 0, &it), 0);
+	assert_int_equal(np_bag_list(b, "nobody", 0, &it), 0);
 	assert_true(np_bag_find(b, "wire.size_counts", &it));
 	assert_int_equal(it.count, 0);
 	assert_true(np_bag_find(b, "wire", &it));

@@ -18,30 +18,20 @@ enum {
 static const double look_s = 20e-6; /* between a look and its time stamp, at most, mostly */
 
 /* A list of samples; all of a bag's are of equal length. */
-struct series {
-	struct np_bag_item it;
-};
-
 static bool
-find(const struct np_bag *b, const char *name, size_t count, struct series *out)
+find(const struct np_bag *b, const char *name, size_t count, struct np_bag_item *out)
 {
-	return np_bag_find(b, name, &out->it) &&
-	       (out->it.kind == NP_BAG_INTS || out->it.kind == NP_BAG_REALS) &&
-	       out->it.count >= LEAST && (count == 0 || out->it.count == count);
-}
+	size_t n = np_bag_list(b, name, 0, out);
 
-static double
-at(const struct series *s, size_t i)
-{
-	return s->it.kind == NP_BAG_INTS ? (double)s->it.ints[i] : s->it.reals[i];
+	return n >= LEAST && (count == 0 || n == count);
 }
 
 /* What an end saw, and the time between its clock's zero and the beginning of its window. */
 struct transmitter {
-	struct series t, sent, again, acked;
+	struct np_bag_item t, sent, again, acked;
 };
 struct receiver {
-	struct series t, received;
+	struct np_bag_item t, received;
 	size_t next; /* the first sample that is later than what was asked for last */
 };
 
@@ -52,11 +42,11 @@ has_all(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
 
 	b->next = 0;
 	return !(connections > MOST_CONNS) && find(tx, "tcp.samples.t_s", 0, &a->t) &&
-	       find(tx, "tcp.samples.bytes_sent", a->t.it.count, &a->sent) &&
-	       find(tx, "tcp.samples.retransmitted_bytes", a->t.it.count, &a->again) &&
-	       find(tx, "tcp.samples.bytes_acked", a->t.it.count, &a->acked) &&
+	       find(tx, "tcp.samples.bytes_sent", a->t.count, &a->sent) &&
+	       find(tx, "tcp.samples.retransmitted_bytes", a->t.count, &a->again) &&
+	       find(tx, "tcp.samples.bytes_acked", a->t.count, &a->acked) &&
 	       find(rx, "tcp.samples.t_s", 0, &b->t) &&
-	       find(rx, "tcp.samples.bytes_received", b->t.it.count, &b->received);
+	       find(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
 /* By how much the receiver's window began later; NAN: their clocks can't be compared. */
@@ -89,16 +79,16 @@ received_by(struct receiver *b, double t, double *bytes)
 {
 	double from, to, took;
 
-	while (b->next < b->t.it.count && at(&b->t, b->next) < t) {
+	while (b->next < b->t.count && np_bag_value(&b->t, b->next) < t) {
 		b->next++;
 	}
-	if (b->next == 0 || b->next == b->t.it.count) {
+	if (b->next == 0 || b->next == b->t.count) {
 		return false;
 	}
-	from = at(&b->received, b->next - 1);
-	to = at(&b->received, b->next);
-	took = at(&b->t, b->next) - at(&b->t, b->next - 1);
-	*bytes = from + (to - from) / took * (t - at(&b->t, b->next - 1));
+	from = np_bag_value(&b->received, b->next - 1);
+	to = np_bag_value(&b->received, b->next);
+	took = np_bag_value(&b->t, b->next) - np_bag_value(&b->t, b->next - 1);
+	*bytes = from + (to - from) / took * (t - np_bag_value(&b->t, b->next - 1));
 	return took > 0;
 }
 
@@ -186,12 +176,12 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	if (isnan(later) || !has_all(tx, rx, &a, &b)) {
 		return;
 	}
-	for (size_t i = 0; i < a.t.it.count; i++) {
-		double t = at(&a.t, i);
+	for (size_t i = 0; i < a.t.count; i++) {
+		double t = np_bag_value(&a.t, i);
 
 		if (received_by(&b, t - later, &bytes)) {
-			add_sample(&s, t, at(&a.sent, i) - at(&a.again, i), bytes,
-				   at(&a.acked, i) - syn);
+			add_sample(&s, t, np_bag_value(&a.sent, i) - np_bag_value(&a.again, i),
+				   bytes, np_bag_value(&a.acked, i) - syn);
 		}
 	}
 	conclude(&s, d);

@@ -60,19 +60,6 @@ clamp(double share)
 /* --- samples ----------------------------------------------------------------------------------
  */
 
-static double
-at(const struct np_bag_item *list, size_t i)
-{
-	return list->kind == NP_BAG_REALS ? list->reals[i] : (double)list->ints[i];
-}
-
-static bool
-list_of(const struct np_bag *b, const char *name, struct np_bag_item *list)
-{
-	return np_bag_find(b, name, list) &&
-	       (list->kind == NP_BAG_REALS || list->kind == NP_BAG_INTS) && list->count > 0;
-}
-
 static int
 by_size(const void *a, const void *b)
 {
@@ -97,8 +84,8 @@ greatest(const struct np_bag *b, const char *name)
 	struct np_bag_item list;
 	double most = (double)NAN;
 
-	for (size_t i = 0; list_of(b, name, &list) && i < list.count; i++) {
-		most = fmax(most, at(&list, i));
+	for (size_t i = 0; np_bag_list(b, name, 0, &list) > 0 && i < list.count; i++) {
+		most = fmax(most, np_bag_value(&list, i));
 	}
 	return most;
 }
@@ -110,11 +97,11 @@ median(const struct np_bag *b, const char *name)
 	double values[SAMPLES];
 	size_t count = 0;
 
-	if (!list_of(b, name, &list)) {
+	if (np_bag_list(b, name, 0, &list) == 0) {
 		return (double)NAN;
 	}
 	for (size_t i = 0; i < list.count && count < SAMPLES; i++) {
-		values[count++] = at(&list, i);
+		values[count++] = np_bag_value(&list, i);
 	}
 	return median_of(values, count);
 }
@@ -141,7 +128,7 @@ flight_of(const struct np_bag *b, struct flight *s)
 
 	s->count = SIZE_MAX;
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (!list_of(b, wanted[i].name, wanted[i].list)) {
+		if (np_bag_list(b, wanted[i].name, 0, wanted[i].list) == 0) {
 			return false;
 		}
 		s->count = wanted[i].list->count < s->count ? wanted[i].list->count : s->count;
@@ -165,11 +152,11 @@ look_at_flight(struct np_facts_of_test *f)
 		return;
 	}
 	for (size_t i = 0; i < s.count; i++) {
-		double under_way = at(&s.unacked, i) * mss;
-		bool window_open = under_way + 2 * mss <= at(&s.window, i);
-		bool cwnd_open = at(&s.unacked, i) + 2 <= 0.9 * at(&s.cwnd, i);
-		bool all_gone = at(&s.notsent, i) < 2 * mss;
-		bool full = at(&s.queued, i) >= 0.45 * f->send_buffer;
+		double under_way = np_bag_value(&s.unacked, i) * mss;
+		bool window_open = under_way + 2 * mss <= np_bag_value(&s.window, i);
+		bool cwnd_open = np_bag_value(&s.unacked, i) + 2 <= 0.9 * np_bag_value(&s.cwnd, i);
+		bool all_gone = np_bag_value(&s.notsent, i) < 2 * mss;
+		bool full = np_bag_value(&s.queued, i) >= 0.45 * f->send_buffer;
 
 		cwnd_full += !cwnd_open && window_open;
 		window_full += !window_open && cwnd_open;
@@ -189,11 +176,11 @@ steps_of(const struct np_bag *b, const char *name)
 	struct np_bag_item list;
 	double steps = 0;
 
-	if (!list_of(b, name, &list) || list.count < (size_t)2 * LOOKS) {
+	if (np_bag_list(b, name, 0, &list) == 0 || list.count < (size_t)2 * LOOKS) {
 		return (double)NAN;
 	}
 	for (size_t i = 1; i < list.count; i++) {
-		steps += at(&list, i) > at(&list, i - 1);
+		steps += np_bag_value(&list, i) > np_bag_value(&list, i - 1);
 	}
 	return steps;
 }
@@ -211,14 +198,15 @@ progress_of(const struct np_facts_of_test *f, struct progress *p)
 	bool tcp = !f->in->lossy;
 
 	memset(p, 0, sizeof(*p));
-	if (!list_of(b, tcp ? "tcp.samples.t_s" : "flow.samples.t_s", &p->t) ||
-	    !list_of(b, tcp ? "tcp.samples.bytes_acked" : "flow.samples.bytes", &p->bytes)) {
+	if (np_bag_list(b, tcp ? "tcp.samples.t_s" : "flow.samples.t_s", 0, &p->t) == 0 ||
+	    np_bag_list(b, tcp ? "tcp.samples.bytes_acked" : "flow.samples.bytes", 0, &p->bytes) ==
+		0) {
 		return false;
 	}
 	p->count = p->t.count < p->bytes.count ? p->t.count : p->bytes.count;
 	if (tcp) {
-		if (!list_of(b, "tcp.samples.unacked", &p->unacked) ||
-		    !list_of(b, "tcp.samples.send_window", &p->window)) {
+		if (np_bag_list(b, "tcp.samples.unacked", 0, &p->unacked) == 0 ||
+		    np_bag_list(b, "tcp.samples.send_window", 0, &p->window) == 0) {
 			return false;
 		}
 		p->count = p->unacked.count < p->count ? p->unacked.count : p->count;
@@ -233,7 +221,7 @@ always_sends(const struct np_facts_of_test *f)
 {
 	struct np_bag_item bytes;
 
-	return !f->in->lossy || (list_of(f->tx, "flow.samples.bytes", &bytes) &&
+	return !f->in->lossy || (np_bag_list(f->tx, "flow.samples.bytes", 0, &bytes) > 0 &&
 				 steps_of(f->tx, "flow.samples.bytes") >= (double)bytes.count - 1);
 }
 
@@ -253,9 +241,10 @@ look_at_progress(struct np_facts_of_test *f)
 	}
 	f->still_s = 0;
 	for (size_t i = 1; i < p.count; i++) {
-		bool stands = at(&p.bytes, i) <= at(&p.bytes, i - 1) &&
-			      (f->in->lossy || (at(&p.unacked, i) > 0 && at(&p.window, i) >= mss));
-		double step = at(&p.t, i) - at(&p.t, i - 1);
+		bool stands = np_bag_value(&p.bytes, i) <= np_bag_value(&p.bytes, i - 1) &&
+			      (f->in->lossy || (np_bag_value(&p.unacked, i) > 0 &&
+						np_bag_value(&p.window, i) >= mss));
+		double step = np_bag_value(&p.t, i) - np_bag_value(&p.t, i - 1);
 
 		now = stands ? now + step : 0;
 		if (now > least) {
@@ -263,7 +252,7 @@ look_at_progress(struct np_facts_of_test *f)
 			f->still_s = fmax(f->still_s, now);
 		}
 	}
-	all = at(&p.t, p.count - 1) - at(&p.t, 0);
+	all = np_bag_value(&p.t, p.count - 1) - np_bag_value(&p.t, 0);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
@@ -275,15 +264,17 @@ spread(const struct np_bag *b, bool datagrams)
 	double rates[SAMPLES], middle, off = 0;
 	size_t count = 0;
 
-	if (!list_of(b, datagrams ? "flow.samples.t_s" : "tcp.samples.t_s", &t) ||
-	    !list_of(b, datagrams ? "flow.samples.bytes" : "tcp.samples.bytes", &bytes)) {
+	if (np_bag_list(b, datagrams ? "flow.samples.t_s" : "tcp.samples.t_s", 0, &t) == 0 ||
+	    np_bag_list(b, datagrams ? "flow.samples.bytes" : "tcp.samples.bytes", 0, &bytes) ==
+		0) {
 		return (double)NAN;
 	}
 	for (size_t i = 1; i < t.count && i < bytes.count && count < SAMPLES; i++) {
-		double seconds = at(&t, i) - at(&t, i - 1);
+		double seconds = np_bag_value(&t, i) - np_bag_value(&t, i - 1);
 
 		if (seconds > 0) {
-			rates[count++] = (at(&bytes, i) - at(&bytes, i - 1)) / seconds;
+			rates[count++] =
+			    (np_bag_value(&bytes, i) - np_bag_value(&bytes, i - 1)) / seconds;
 		}
 	}
 	if (count < 4) {
@@ -306,13 +297,13 @@ look_at_queue(struct np_facts_of_test *f)
 	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
 	f->inq = median(f->rx, name);
 	f->inq_waits = f->inq_left = (double)NAN;
-	if (!list_of(f->rx, name, &list) || !(f->receive_buffer > 0)) {
+	if (np_bag_list(f->rx, name, 0, &list) == 0 || !(f->receive_buffer > 0)) {
 		return;
 	}
 	/* The buffer holds payload and what the kernel needs to keep it; a quarter is a lot. */
 	for (size_t i = 0; i < list.count; i++) {
-		waits += at(&list, i) >= 0.25 * f->receive_buffer;
-		left += at(&list, i) > 0;
+		waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
+		left += np_bag_value(&list, i) > 0;
 	}
 	f->inq_left = left / (double)list.count;
 	f->inq_waits = waits / (double)list.count;
@@ -474,11 +465,11 @@ look_at_sends(struct np_facts_of_test *f)
 	struct np_bag_item list;
 	double full = 0;
 
-	if (!list_of(f->tx, "flow.samples.queued_out", &list) || !(f->send_buffer > 0)) {
+	if (np_bag_list(f->tx, "flow.samples.queued_out", 0, &list) == 0 || !(f->send_buffer > 0)) {
 		return;
 	}
 	for (size_t i = 0; i < list.count; i++) {
-		full += at(&list, i) >= 0.3 * f->send_buffer;
+		full += np_bag_value(&list, i) >= 0.3 * f->send_buffer;
 	}
 	f->outq_full = full / (double)list.count;
 	f->app_short = 1 - f->outq_full;
