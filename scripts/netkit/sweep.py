@@ -334,8 +334,8 @@ class Sweep:
                 except machine.Interrupted:
                     good = False
                 if not good:
-                    self.progress.note(f"netsweep: the command after {name} failed: "
-                                       f"{log[-1]['command'] if log else 'interrupted'}")
+                    progress.say("netsweep", f"the command after {name} failed: "
+                                             f"{log[-1]['command'] if log else 'interrupted'}")
 
     def _commands(self, commands: "List[str]", log: "List[Dict[str, Any]]") -> bool:
         for command in commands:

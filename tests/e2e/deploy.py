@@ -181,10 +181,9 @@ def the_unit_is_one() -> None:
 
 
 def suite(report: lib.Report) -> None:
-    for case in (it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
+    report.each((it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
                  the_dashboard_asks_for_what_there_is, the_role_changes_nothing_twice,
-                 pscheduler_gets_its_answers, the_unit_is_one):
-        report.case(case.__name__.replace("_", " "), partial(case))
+                 pscheduler_gets_its_answers, the_unit_is_one))
 
 
 if __name__ == "__main__":

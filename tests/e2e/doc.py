@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, List, Sequence, Set
+from typing import Any, List, Sequence, Set
 
 import lib
 
@@ -603,19 +604,10 @@ def cannot_run(command: Sequence[str]) -> str:
 
 # ---- all ----------------------------------------------------------------------------------------
 
-def check(report: lib.Report, name: str, test: Callable[..., None], *args: Any) -> None:
-    detail = ""
-    try:
-        test(*args)
-    except (AssertionError, RuntimeError, StopIteration, subprocess.SubprocessError) as fault:
-        detail = str(fault) or type(fault).__name__
-    report.check(name, not detail, detail)
-
-
 def suite(report: lib.Report) -> None:
     if not lib.page("netperf.1").exists():
         lib.skip(f"no {BUILD}/netperf.1: built for another machine, or without Python 3.9")
-    for test in (the_page_has_the_global_options, the_page_has_the_test_options,
+    report.each((the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
                  the_page_has_the_groups_of_the_help,
                  the_short_help_names_real_options, figures_are_a_table_for_people,
@@ -623,8 +615,7 @@ def suite(report: lib.Report) -> None:
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, a_dry_run_connects_to_nobody, the_help_says_what_the_build_lacks,
-                 pages_are_made_of_rows, pages_of_scripts_have_all_options):
-        check(report, test.__name__.replace("_", " "), test)
+                 pages_are_made_of_rows, pages_of_scripts_have_all_options))
     if not lib.QUICK:   # texts and scripts are the same, whatever programs are built with
         texts = [no_range_is_said_twice, the_constants_of_explain_are_those_of_the_rules,
                  the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code,
@@ -633,22 +624,20 @@ def suite(report: lib.Report) -> None:
         if shutil.which("bash"):
             texts += [bash_offers_the_options, bash_offers_tests, bash_offers_figures,
                       bash_offers_nothing_where_a_value_is_due, bash_offers_files]
-        for test in texts:
-            check(report, test.__name__.replace("_", " "), test)
+        report.each(texts)
     clients, daemons = examples("netperf.1"), examples("netserver.1")
     report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)
     with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
-        for of_daemon in (the_page_has_the_preflight_rules, the_example_names_the_unit,
-                          confidence_repeats_as_often_as_the_page_says):
-            check(report, of_daemon.__name__.replace("_", " "), of_daemon, daemon)
+        report.each((the_page_has_the_preflight_rules, the_example_names_the_unit,
+                     confidence_repeats_as_often_as_the_page_says), daemon)
         for command in clients:
             name, why = f"example: {' '.join(command)}", cannot_run(command)
             if why:
                 report.skip(name, why)
             else:
-                check(report, name, run_client, command, daemon.port, place)
+                report.case(name, partial(run_client, command, daemon.port, place))
     for command in daemons:
-        check(report, f"example: {' '.join(command)}", run_daemon, command)
+        report.case(f"example: {' '.join(command)}", partial(run_daemon, command))
 
 
 lib.main(suite)

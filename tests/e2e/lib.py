@@ -32,6 +32,7 @@ import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
 
@@ -670,6 +671,11 @@ class Report:
             return True
         except Exception as fault:  # a test that breaks is a test that fails
             return self.check(name, False, f"{type(fault).__name__}: {fault}")
+
+    def each(self, bodies: "Iterable[Callable[..., Optional[str]]]", *args: Any) -> None:
+        """Checks that are called what their functions are."""
+        for body in bodies:
+            self.case(body.__name__.replace("_", " "), partial(body, *args))
 
     def part(self, name: str, body: Callable[[], None]) -> None:
         """Several checks, none of which can run where body raises Skipped before the first."""

@@ -816,19 +816,17 @@ def a_slot_by_way_of_a_namespace() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    for body in (set_and_put_back, what_does_nothing_is_said, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
+    report.each((set_and_put_back, what_does_nothing_is_said, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
                  names_of_ethtool, two_at_a_time, interface_that_went, next_start, next_start_elsewhere,
                  two_gates_one_killed, one_of_several_fails, set_since_by_somebody, sysctls_that_last,
                  owner_that_lives, folder_of_another, variables, what_is_missing, by_ssh, names_of_the_suite,
-                 what_an_interface_lacks, what_is_left_out_is_said):
-        report.case(body.__name__.replace("_", " "), body)
+                 what_an_interface_lacks, what_is_left_out_is_said))
     kills(report, 2)
 
 
 def long(report: lib.Report) -> None:
-    for body in (settings_of_the_suite, as_the_kernel_runs_it, a_gate_that_is_killed,
-                 programs_killed_with_their_watchdogs, a_slot_by_way_of_a_namespace):
-        report.case(body.__name__.replace("_", " "), body)
+    report.each((settings_of_the_suite, as_the_kernel_runs_it, a_gate_that_is_killed,
+                 programs_killed_with_their_watchdogs, a_slot_by_way_of_a_namespace))
     kills(report, 40)
     report.case("sysctls come back", sysctls_come_back)
 

@@ -782,6 +782,18 @@ class Loopback(Sweeping):
             Path(self.place, "unset").unlink()
             self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
 
+    def test_interrupted_and_the_rest_fails(self):
+        """What is owed is tried, and what fails then is named."""
+        plan = self.plan(f"repetitions = 500\n{BRIEF}[axes]\ncard = [1]\nrouter = [1]\n"
+                         "[before]\ncard = ':'\nrouter = ':'\n[after]\ncard = 'touch unset'\nrouter = 'exit 3'\n")
+        proc = self.started(plan, "--local", "--output", "o.jsonl")
+        self.await_runs("o.jsonl", 2)
+        proc.send_signal(signal.SIGINT)
+        _, err = proc.communicate(timeout=30)
+        self.assertEqual(proc.returncode, 130, err)
+        self.assertIn("netsweep: the command after router failed: exit 3\n", err)
+        self.assertTrue(Path(self.place, "unset").exists())
+
     def test_killed_and_resumed(self):
         """At any moment: each run is in the file once when a later sweep is through."""
         plan = self.plan("repetitions = 9\norder = 'random'\n" + SHORT)

@@ -738,9 +738,11 @@ TEST(other_calls_are_refused)
 
 	needs(false, true);
 	for (size_t i = 0; i < LEN(attempts); i++) {
-		struct attempt a = { .try = attempts[i] };
+		struct attempt a = { .try = attempts[i] },
+			       as_root = { .user = "", .try = attempts[i] };
 
 		assert_int_equal(outcome(&a), EPERM);
+		assert_int_equal(outcome(&as_root), EPERM);
 	}
 }
 
