@@ -51,7 +51,7 @@ class Golden:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.facts: Dict[str, str] = {}
+        self.facts: Dict[str, str] = {"exit": "0"}
         self.texts: Dict[str, str] = {"out": "", "err": ""}
         self.files: Dict[str, str] = {}
 
@@ -84,6 +84,7 @@ def load() -> List[Golden]:
             blocks[key] = ""
         elif word == "golden":
             goldens.append(Golden(rest))
+            place, key = goldens[-1].texts, "out"
         elif word == "file":
             place, key = goldens[-1].files, rest
             place[key] = ""
