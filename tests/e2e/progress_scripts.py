@@ -62,11 +62,11 @@ class Terminal:
                 raise AssertionError(f"{pattern!r} did not come: {self.raw[-500:]!r}")
 
     def read(self):
-        """What has come; False at the end."""
+        """What has come; False at the end, or when nothing comes."""
         import pexpect
         try:
             text = self.child.read_nonblocking(4096, PATIENCE)
-        except pexpect.EOF:
+        except (pexpect.EOF, pexpect.TIMEOUT):
             return False
         self.raw += text
         for part in re.split(f"(?={re.escape(ERASE)})", text):
@@ -205,7 +205,7 @@ class Sweep(Showing):
                                                             "o.jsonl")))
             terminal.until("to go")
             terminal.child.sendcontrol("z")
-            terminal.until("Stopped")
+            terminal.until(r"Stopped(.|\n)*[#$] $")      # the shell's prompt: before that it may lose what comes
             self.clean(terminal, [line for line in terminal.lines() if "Stopped" not in line])
             terminal.raw = ""
             terminal.child.sendline("fg")
