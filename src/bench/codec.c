@@ -89,7 +89,7 @@ np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 		return np_stamps_send(w, c, at);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_send(w->run, c->fd, at, size, &w->pktinfo);
+		return np_pktinfo_send(c->fd, at, size, w->from, &w->pktinfo);
 	}
 	if ((w->codec & NP_C_WRITE) != 0 && w->to == NULL) {
 		return np_sys_write(c->fd, at, size);
@@ -164,7 +164,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 	do {
 		w->from_len = sizeof(from->sa);
 		n = (w->codec & NP_C_PKTINFO) != 0
-			? np_pktinfo_recv(w->run, c->fd, at, w->recv_size, &w->pktinfo)
+			? np_pktinfo_recv(c->fd, at, w->recv_size, w->from, &w->pktinfo)
 		    : (w->codec & NP_C_STAMPS) != 0
 			? np_stamps_recv(w, c, at)
 			: np_sys_recvfrom(c->fd, at, w->recv_size, &from->sa, &w->from_len);
@@ -218,7 +218,7 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 		return recv_compared(w, c, at);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_recv(w->run, c->fd, at, size, &w->pktinfo);
+		return np_pktinfo_recv(c->fd, at, size, w->from, &w->pktinfo);
 	}
 	if ((w->codec & NP_C_STAMPS) != 0) {
 		return np_stamps_recv(w, c, at);

@@ -9,7 +9,7 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 import lib
 
@@ -153,9 +153,9 @@ def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) 
     return f"skew {one['skew']['near']['begin_us']:.0f} us"
 
 
-def counted(port: int, test: str, *args: str) -> None:
+def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None:
     """Not one request more than is counted, over however many flows and threads."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", *args, "--", "-k",
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own, "-k",
                    "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"], timeout=PATIENCE)
     assert got.rc == 0, got
     assert {line.split("=")[1] for line in got.out.split()} == {"1003"}, got.out
@@ -306,6 +306,7 @@ def suite(report: lib.Report) -> None:
             report.case(f"counted: {test}", partial(counted, daemon.port, test, "--flows", "10", "--threads", "3"))
             report.case(f"counted: {test}, a thread each",
                         partial(counted, daemon.port, test, "--flows", "4", "--threads", "4"))
+        report.case("counted: UDP_RR -B", partial(counted, daemon.port, "UDP_RR", "--flows", "4", "--threads", "4,4", own=("-B",)))
         report.case("a warm-up does not count: TCP_STREAM --flows 4 --threads 2",
                     partial(a_warm_up_does_not_count, daemon.port, "TCP_STREAM", "--flows", "4", "--threads", "2"))
         report.cases([(f"a warm-up does not count: {test} {' '.join(args)}",

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "bench/run.h"
+#include "bench/plan.h"
+#include "net/sock.h"
 
 void
 np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
@@ -40,12 +41,12 @@ turn_round(struct np_pktinfo *info, struct cmsghdr *c)
 }
 
 ssize_t
-np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
-		.msg_name = &run->end.peer.sa,
-		.msg_namelen = sizeof(run->end.peer.sa),
+		.msg_name = from,
+		.msg_namelen = sizeof(struct sockaddr_storage),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = info->control,
@@ -63,11 +64,11 @@ np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pk
 }
 
 ssize_t
-np_pktinfo_send(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_send(int fd, void *buf, size_t size, struct sockaddr *to, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
-		.msg_name = &run->end.peer.sa,
+		.msg_name = to,
 		.msg_namelen = info->from_len,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,

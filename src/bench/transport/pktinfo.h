@@ -11,13 +11,12 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-struct np_run;
 struct np_plan;
 struct np_sockopts;
 
 /* What came with a datagram, as it has to go out with the answer. */
 struct np_pktinfo {
-	socklen_t from_len; /* of run->end.peer */
+	socklen_t from_len; /* of the address */
 	size_t used;        /* bytes of `control`; 0: the kernel chooses the address */
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
@@ -25,10 +24,10 @@ struct np_pktinfo {
 /* Have the kernel tell the address, if the near end is to answer from it. */
 void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
-/* As recvfrom(2) and sendto(2) with run->end.peer. */
+/* As recvfrom(2), where `from` has room for any address, and sendto(2) back to it. */
 ssize_t
-np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info);
+np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np_pktinfo *info);
 ssize_t
-np_pktinfo_send(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info);
+np_pktinfo_send(int fd, void *buf, size_t size, struct sockaddr *to, struct np_pktinfo *info);
 
 #endif
