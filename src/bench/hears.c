@@ -22,6 +22,15 @@ np_run_compare(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+void
+np_run_compare_none(struct np_run *run)
+{
+	run->end.hears.count = 0;
+	NP_EACH_WORKER (w, run) {
+		w->codec &= ~(unsigned)NP_C_COMPARE;
+	}
+}
+
 bool
 np_run_hears(const struct np_run *run, const struct np_addr *from)
 {

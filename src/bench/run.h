@@ -187,6 +187,7 @@ bool np_run_hung_up(const struct np_run *run);
  * NP_EUNSUP for engines that can't.
  */
 int np_run_compare(struct np_run *run, struct np_err *err);
+void np_run_compare_none(struct np_run *run);
 
 /* Is a datagram of that address one that counts, as far as the kernel does not see to that? */
 bool np_run_hears(const struct np_run *run, const struct np_addr *from);

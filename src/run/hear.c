@@ -103,7 +103,7 @@ np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct 
 int
 np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err)
 {
-	run->end.hears.count = 0;
+	np_run_compare_none(run);
 	if (s->count == 0) {
 		return NP_OK;
 	}

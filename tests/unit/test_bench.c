@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "bench/transport/endpoint.h"
 #include "out/format.h"
+#include "run/hear.h"
 #include "run/talk.h"
 #include "tests/lib/allocs.h"
 #include "tests/lib/check.h"
@@ -467,6 +468,27 @@ TEST(datagrams_may_come_from_a_connected_socket)
 {
 	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, connect_datagrams);
 	run_counted(np_bench_find("UDP_STREAM"), AF_INET, 20 * 512, connect_datagrams);
+}
+
+/* The far end may be any of several before it has said which, and is one behind that. */
+TEST(what_the_kernel_compares_no_loop_does)
+{
+	struct np_stop stop = { 0 };
+	struct np_sources far = { .count = 2 };
+	struct np_plan p;
+	struct np_run run;
+	struct np_err err;
+
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
+	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
+	np_addr_make_loopback(&far.at[0], AF_INET);
+	np_addr_make_any(&far.at[1], AF_INET);
+	assert_int_equal(np_hear_only(&run, &far, 9, &err), NP_OK);
+	assert_true((run.worker->codec & NP_C_COMPARE) != 0);
+	far.count = 1;
+	assert_int_equal(np_hear_only(&run, &far, 9, &err), NP_OK);
+	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.hears.count == 0);
+	np_run_free(&run);
 }
 
 TEST(every_call_of_a_stream_is_timed_when_asked)
