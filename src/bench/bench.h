@@ -303,9 +303,6 @@ const struct np_bench *np_bench_find(const char *name);
 /* Row i of the table, NULL behind the last. */
 const struct np_bench *np_bench_at(size_t i);
 
-/* Is it asked for by an OMNI request, so that options choose its transport and pattern? */
-bool np_bench_is_omni(const struct np_bench *b);
-
 /* Row i of the table of transports, NULL behind the last. */
 const struct np_transport *np_transport_at(size_t i);
 
@@ -319,14 +316,14 @@ np_delivers(const struct np_transport *t)
 	return t->connected && t->reliable;
 }
 
-/* The transport whose name that is in any case, of those for OMNI requests; or NULL. */
-const struct np_transport *np_transport_named(const char *name);
+/* Of its sockets: NP_WS_STREAM and the like, the same on all machines; 0: none of these. */
+uint32_t np_transport_type(const struct np_transport *t);
 
 /*
  * Of all that there are, by their names in any case; or NULL. Where transports share a name the
  * type of socket tells them apart; 0: any. May that pattern be had over that transport?
  */
-const struct np_transport *np_transport_any(const char *name, int socktype);
+const struct np_transport *np_transport_any(const char *name, uint32_t type);
 const struct np_pattern *np_pattern_any(const char *name);
 bool np_pattern_fits(const struct np_pattern *p, const struct np_transport *t);
 

@@ -46,29 +46,19 @@ np_bench_find(const char *name)
 	return NULL;
 }
 
-bool
-np_bench_is_omni(const struct np_bench *b)
-{
-	return b->code == NP_OMNI;
-}
-
 const struct np_transport *
 np_transport_at(size_t i)
 {
 	return i < sizeof(transports) / sizeof(transports[0]) ? transports[i] : NULL;
 }
 
-const struct np_transport *
-np_transport_named(const char *name)
+uint32_t
+np_transport_type(const struct np_transport *t)
 {
-	const struct np_transport *t;
-
-	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		if (t->wire_type != 0 && strcasecmp(t->name, name) == 0) {
-			return t;
-		}
-	}
-	return NULL;
+	return t->socktype == SOCK_STREAM      ? NP_WS_STREAM
+	       : t->socktype == SOCK_DGRAM     ? NP_WS_DGRAM
+	       : t->socktype == SOCK_SEQPACKET ? NP_WS_SEQPACKET
+					       : 0;
 }
 
 const struct np_transport *
@@ -114,12 +104,12 @@ np_pattern_find(uint32_t direction, bool connection_test, int *role)
 }
 
 const struct np_transport *
-np_transport_any(const char *name, int socktype)
+np_transport_any(const char *name, uint32_t type)
 {
 	const struct np_transport *t;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		if (strcasecmp(t->name, name) == 0 && (socktype == 0 || t->socktype == socktype)) {
+		if (strcasecmp(t->name, name) == 0 && (type == 0 || np_transport_type(t) == type)) {
 			return t;
 		}
 	}
@@ -144,8 +134,7 @@ is_omni(const struct np_pattern *p, const struct np_transport *t)
 {
 	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
 		if (omni_patterns[i] == p) {
-			return np_transport_named(t->name) == t &&
-			       !(p->connection_test && !np_delivers(t));
+			return t->wire_type != 0 && !(p->connection_test && !np_delivers(t));
 		}
 	}
 	return false;

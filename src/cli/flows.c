@@ -265,7 +265,7 @@ check_both(const struct np_cli *cli, struct np_err *err)
 	const struct np_plan *p = &cli->plan;
 	bool stream = p->pattern == &np_pattern_stream && np_delivers(p->transport);
 
-	if (!stream || !np_bench_is_omni(&cli->bench)) {
+	if (!stream || cli->bench.code != NP_OMNI) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
 		    "--both: %s is not a stream that either end can send (try TCP_STREAM)",

@@ -44,7 +44,8 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-t: %s sockets are not in OMNI tests (try stream or dgram)", type);
 	}
-	t = protocol != NULL ? np_transport_named(protocol) : NULL;
+	t = protocol != NULL ? np_transport_any(protocol, 0) : NULL;
+	t = t != NULL && t->wire_type != 0 ? t : NULL; /* else OMNI has no number for it */
 	if (t != NULL) {
 		cli->bench.transport = t;
 	} else if (protocol != NULL) {
@@ -134,7 +135,7 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 	int rc = NP_OK;
 
 	cli->bench = *row;
-	if (!np_bench_is_omni(row)) {
+	if (row->code != NP_OMNI) {
 		return check_no_choice(cli, err);
 	}
 	if (choose_transport(cli, err) != NP_OK) {

@@ -76,36 +76,6 @@ wish(int32_t v)
 	return v < 0 ? -1 : v;
 }
 
-/* netperf's numbers, which are the same on all machines, and one that it has not. */
-static const struct {
-	int socktype;
-	uint32_t number;
-} types[] = { { SOCK_STREAM, NP_WS_STREAM },
-	      { SOCK_DGRAM, NP_WS_DGRAM },
-	      { SOCK_SEQPACKET, NP_WS_SEQPACKET } };
-
-static uint32_t
-type_to_wire(int socktype)
-{
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (types[i].socktype == socktype) {
-			return types[i].number;
-		}
-	}
-	return 0;
-}
-
-static int
-type_from_wire(uint32_t number)
-{
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (types[i].number == number) {
-			return types[i].socktype;
-		}
-	}
-	return 0;
-}
-
 /* --- the client's half ------------------------------------------------------------------------ */
 
 static int32_t
@@ -196,7 +166,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	np_tagged_init(by, &m);
 	snprintf(m.pattern, sizeof(m.pattern), "%s", p->pattern->name);
 	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
-	m.socket_type = type_to_wire(p->transport->socktype);
+	m.socket_type = np_transport_type(p->transport);
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
 	ask_rows(p, run, &m);
@@ -324,7 +294,7 @@ asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	np_text_printable(m->transport);
 	np_text_printable(m->pattern);
-	p->transport = np_transport_any(m->transport, type_from_wire(m->socket_type));
+	p->transport = np_transport_any(m->transport, m->socket_type);
 	if (p->transport == NULL) {
 		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "transport '%s', type %u",
 			       m->transport, m->socket_type);
