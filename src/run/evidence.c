@@ -583,9 +583,6 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	}
 	np_thread_put(&busiest->use, into);
 	np_witness_end(&ev->witness, run, busiest, into);
-	if (run->workers > 1) {
-		np_bag_int(into, run->workers, "thread.count");
-	}
 	np_work_put(run, into);
 }
 
