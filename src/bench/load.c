@@ -24,22 +24,6 @@ paced_more(struct np_load *l, uint64_t now_ns)
 }
 
 static uint32_t
-ramp_more(struct np_load *l, uint64_t now_ns)
-{
-	uint64_t place = l->begun * l->of + l->number;
-
-	l->due_ns = l->start_ns + place * NP_SEC / l->rate;
-	if (now_ns < l->due_ns) {
-		return 0;
-	}
-	if (now_ns - l->due_ns > NP_RAMP_LATE_NS) {
-		l->start_ns += now_ns - l->due_ns;
-	}
-	l->begun++;
-	return 1;
-}
-
-static uint32_t
 open_more(struct np_load *l, uint64_t now_ns)
 {
 	l->due_ns = l->arrivals.due_ns;
@@ -48,6 +32,15 @@ open_more(struct np_load *l, uint64_t now_ns)
 	}
 	np_arrivals_next(&l->arrivals);
 	return 1;
+}
+
+static uint32_t
+ramp_more(struct np_load *l, uint64_t now_ns)
+{
+	if (now_ns > l->arrivals.due_ns + NP_RAMP_LATE_NS) {
+		l->arrivals.start_ns += now_ns - l->arrivals.due_ns;
+	}
+	return open_more(l, now_ns);
 }
 
 static uint32_t
@@ -105,28 +98,14 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_
 }
 
 void
-np_load_begin_ramp(struct np_load *l, uint32_t rate, uint32_t number, uint32_t of, uint64_t now_ns)
+np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate, uint32_t how,
+		  uint32_t number, uint32_t of, uint64_t now_ns)
 {
-	*l = (struct np_load){
-		.kind = &np_load_ramp, .rate = rate, .number = number, .of = of, .start_ns = now_ns
-	};
-}
-
-void
-np_load_begin_open(struct np_load *l, double rate, uint32_t how, uint32_t number, uint32_t of,
-		   uint64_t now_ns)
-{
-	*l = (struct np_load){ .kind = &np_load_open };
+	*l = (struct np_load){ .kind = kind };
 	np_arrivals_begin(&l->arrivals, rate, how, number, of, now_ns);
-}
-
-void
-np_load_begin_offered(struct np_load *l, double rate, uint32_t how, uint32_t number, uint32_t of,
-		      uint64_t now_ns)
-{
-	np_load_begin_open(l, rate, how, number, of, now_ns);
-	l->kind = &np_load_offered;
-	sleep_exactly();
+	if (kind == &np_load_offered) {
+		sleep_exactly();
+	}
 }
 
 void

@@ -41,12 +41,7 @@ struct np_load {
 	uint32_t burst; /* operations of an interval */
 	uint64_t interval_ns;
 	uint64_t end_ns; /* of the interval that runs */
-	/* Of a ramp, in which workers take turns: */
-	uint64_t start_ns;   /* when the first place was due, and what has been put off since */
-	uint32_t rate;       /* places a second, of all workers */
-	uint32_t number, of; /* this worker's first place, and how many workers there are */
-	uint64_t begun;      /* places of this worker that have been given */
-	/* Of an open one: */
+	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
 };
 
@@ -88,16 +83,12 @@ const struct np_load_kind *np_load_of(const struct np_end *e);
  */
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
-/* A ramp of `rate` places a second begins, with a worker's number and how many workers there are.
+/*
+ * Operations are due from that time on, `rate` a second of all workers, of which worker `number` of
+ * `of` has its part. The kind is ramp, open or offered; a ramp's places come evenly.
  */
-void
-np_load_begin_ramp(struct np_load *l, uint32_t rate, uint32_t number, uint32_t of, uint64_t now_ns);
-
-/* Operations are due from that time on, of which this worker has its part. */
-void np_load_begin_open(struct np_load *l, double rate, uint32_t how, uint32_t number, uint32_t of,
-			uint64_t now_ns);
-void np_load_begin_offered(struct np_load *l, double rate, uint32_t how, uint32_t number,
-			   uint32_t of, uint64_t now_ns);
+void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
+		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);
 
 /* May an operation begin at that time? It is taken from what is left. False: not before l->due_ns.
  */

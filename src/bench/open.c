@@ -47,8 +47,9 @@ np_open_start(struct np_worker *w, uint64_t now_ns)
 	const struct np_run *run = w->run;
 
 	if (w->open != NULL) {
-		np_load_begin_open(&w->open->load, run->plan->rate, run->plan->arrivals,
-				   (uint32_t)(w - run->worker), run->workers, now_ns);
+		np_load_begin_due(&w->open->load, &np_load_open, run->plan->rate,
+				  run->plan->arrivals, (uint32_t)(w - run->worker), run->workers,
+				  now_ns);
 	}
 	np_open_mark(w);
 }

@@ -36,14 +36,14 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
 	}
 	if (w->ramp != NULL) {
-		np_load_begin_ramp(&w->ramp->load, run->plan->ramp, (uint32_t)(w - run->worker),
-				   run->workers, now_ns);
+		np_load_begin_due(&w->ramp->load, &np_load_ramp, run->plan->ramp, NP_ARRIVE_EVENLY,
+				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
 	np_open_start(w, now_ns);
 	messages = np_plan_messages(run->plan, w->send_size);
 	if (messages > 0) {
-		np_load_begin_offered(&w->load, messages, run->plan->arrivals,
-				      (uint32_t)(w - run->worker), run->workers, now_ns);
+		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
+				  (uint32_t)(w - run->worker), run->workers, now_ns);
 		return;
 	}
 	/* A leader's engine asks before the first operation; a follower's is under way. */

@@ -105,7 +105,7 @@ due_times(uint64_t *due, int count, uint32_t rate, uint32_t how, uint32_t number
 {
 	struct np_load l;
 
-	np_load_begin_open(&l, rate, how, number, of, START);
+	np_load_begin_due(&l, &np_load_open, rate, how, number, of, START);
 	for (int i = 0; i < count; i++) {
 		assert_false(np_load_may(&l, l.arrivals.due_ns - 1));
 		assert_true(np_load_may(&l, l.arrivals.due_ns));
@@ -136,7 +136,7 @@ TEST(a_burst_of_an_open_loop_is_due_at_once)
 	assert_int_equal(due[0], START);
 	struct np_load l;
 
-	np_load_begin_open(&l, 1000, 4, 0, 1, START);
+	np_load_begin_due(&l, &np_load_open, 1000, 4, 0, 1, START);
 	assert_int_equal(begin_all(&l, START), 4);
 	assert_int_equal(begin_all(&l, START + 4 * NP_MSEC - 1), 0);
 	assert_int_equal(begin_all(&l, START + 4 * NP_MSEC), 4);
@@ -154,7 +154,7 @@ TEST(what_an_open_loop_missed_stays_due)
 		struct np_load l;
 
 		due_times(in_time, COUNT, 100, hows[k], 1, 2);
-		np_load_begin_open(&l, 100, hows[k], 1, 2, START);
+		np_load_begin_due(&l, &np_load_open, 100, hows[k], 1, 2, START);
 		for (int i = 0; i < COUNT; i++) {
 			assert_true(np_load_may(&l, START + 60 * NP_SEC) ||
 				    np_load_may(&l, START + 60 * NP_SEC));
@@ -168,7 +168,7 @@ TEST(messages_that_are_due_begin_together)
 {
 	struct np_load l;
 
-	np_load_begin_offered(&l, 2.5, NP_ARRIVE_EVENLY, 0, 1, START);
+	np_load_begin_due(&l, &np_load_offered, 2.5, NP_ARRIVE_EVENLY, 0, 1, START);
 	assert_true(np_load_may(&l, START));
 	assert_int_equal(l.left, 0);
 	assert_false(np_load_may(&l, START + 4 * NP_SEC / 10 - 1));
@@ -187,7 +187,7 @@ TEST(poisson_arrivals_have_gaps_of_every_length)
 	struct np_load l;
 	uint64_t last = START, below = 0, sum = 0;
 
-	np_load_begin_open(&l, RATE, NP_ARRIVE_POISSON, 0, 1, START);
+	np_load_begin_due(&l, &np_load_open, RATE, NP_ARRIVE_POISSON, 0, 1, START);
 	for (int i = 0; i < COUNT; i++) {
 		uint64_t gap = l.arrivals.due_ns - last;
 
@@ -238,7 +238,7 @@ TEST(places_of_a_ramp_are_due_at_exact_times)
 	struct np_load l[2];
 
 	for (uint32_t i = 0; i < 2; i++) {
-		np_load_begin_ramp(&l[i], 3, i, 2, START);
+		np_load_begin_due(&l[i], &np_load_ramp, 3, NP_ARRIVE_EVENLY, i, 2, START);
 	}
 	assert_int_equal(begin_all(&l[0], START), 1);
 	assert_int_equal(l[0].due_ns, START + 2 * NP_SEC / 3);
@@ -253,7 +253,7 @@ TEST(what_a_ramp_has_missed_for_long_is_put_off)
 {
 	struct np_load l;
 
-	np_load_begin_ramp(&l, 200, 0, 1, START);
+	np_load_begin_due(&l, &np_load_ramp, 200, NP_ARRIVE_EVENLY, 0, 1, START);
 	assert_int_equal(begin_all(&l, START), 1);
 	assert_int_equal(begin_all(&l, START + NP_SEC), 1);
 	assert_int_equal(l.due_ns, START + NP_SEC + NP_SEC / 200);

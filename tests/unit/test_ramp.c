@@ -40,7 +40,7 @@ TEST(connections_begin_when_they_are_due)
 	end_aim(&e, &at);
 	w = e.run.worker;
 	np_worker_begin(w, np_now());
-	first = w->ramp->load.start_ns;
+	first = w->ramp->load.arrivals.start_ns;
 	assert_null(np_ramp_begin(w, first - 1));
 	assert_int_equal(np_ramp_due(w), first);
 	assert_ptr_equal(np_ramp_begin(w, first), &w->conn[0]);
