@@ -189,13 +189,6 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	return true;
 }
 
-/* The one request in flight, the last of `requests`, is not waited for any more. */
-static inline void
-np_ids_gave_up_last(struct np_ids *ids, uint64_t requests)
-{
-	ids->given_up[(requests - 1) & ids->given_up_mask] = requests;
-}
-
 /* Give up the requests that were sent at or before that time. Returns how many. */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns);
 

@@ -111,15 +111,6 @@ np_run_has_ended(const struct np_run *run, int fd, int error)
 	return t->has_ended != NULL && t->has_ended(fd, error);
 }
 
-/* Is a send that failed by that errno to be made again? */
-static inline bool
-np_run_sends_again(const struct np_run *run, int fd, int error)
-{
-	const struct np_transport *t = run->plan->transport;
-
-	return t->sends_again != NULL && t->sends_again(fd, error);
-}
-
 /* Does somebody else make this end's data sockets, and hand them over? */
 static inline bool
 np_is_handed(const struct np_run *run)

@@ -461,7 +461,7 @@ set_interim(const struct np_setting *set)
 static int
 set_tls_cipher(const struct np_setting *set)
 {
-	const struct np_tls_suite *suite = np_tls_suite_named(set->arg);
+	const struct np_tls_suite *suite = np_tls_suite_find(set->arg, 0);
 	struct np_cli *cli = set->ctx;
 
 	if (suite == NULL) {

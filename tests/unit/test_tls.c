@@ -44,7 +44,7 @@ TEST(keys_are_those_of_the_standard)
 				       0xc2, 0x6b, 0xb9, 0xf2, 0xac, 0x92, 0xe3, 0x56 };
 	static const uint8_t iv[] = { 0xcf, 0x78, 0x2b, 0x88, 0xdd, 0x83,
 				      0x54, 0x9a, 0xad, 0xf1, 0xe9, 0x84 };
-	const struct np_tls_suite *suite = np_tls_suite_numbered(0x1301);
+	const struct np_tls_suite *suite = np_tls_suite_find(NULL, 0x1301);
 	uint8_t out[64];
 
 	assert_true(np_tls_expand(suite, secret, "key", out, sizeof(key)));
@@ -60,15 +60,15 @@ TEST(suites_have_names_and_numbers)
 	size_t i;
 
 	for (i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
-		assert_ptr_equal(np_tls_suite_named(s->name), s);
-		assert_ptr_equal(np_tls_suite_numbered(s->number), s);
+		assert_ptr_equal(np_tls_suite_find(s->name, 0), s);
+		assert_ptr_equal(np_tls_suite_find(NULL, s->number), s);
 		assert_int_equal(s->number, 0x1301 + i);
 	}
 	assert_int_equal(i, 3);
-	assert_ptr_equal(np_tls_suite_named("AES256-GCM"), np_tls_suite_at(1));
-	assert_ptr_equal(np_tls_suite_numbered(0), np_tls_suite_at(0));
-	assert_null(np_tls_suite_named("rc4"));
-	assert_null(np_tls_suite_numbered(0x1304));
+	assert_ptr_equal(np_tls_suite_find("AES256-GCM", 0), np_tls_suite_at(1));
+	assert_ptr_equal(np_tls_suite_find(NULL, 0), np_tls_suite_at(0));
+	assert_null(np_tls_suite_find("rc4", 0));
+	assert_null(np_tls_suite_find(NULL, 0x1304));
 }
 
 static void *

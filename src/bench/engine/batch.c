@@ -57,18 +57,12 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }
 
-/* No more than a paced end may take now: what it leaves in the socket is not due. */
-static uint32_t
-wanted(const struct np_worker *w, const struct batch *b)
-{
-	return (uint32_t)np_paced_row(w, b->turns.most_in);
-}
-
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct batch *b = w->engine_own;
-	uint32_t most = wanted(w, b);
+	/* What a paced end leaves in the socket is not due. */
+	uint32_t most = (uint32_t)np_paced_row(w, b->turns.most_in);
 	int came;
 
 	for (uint32_t i = 0; i < b->turns.most_in && w->steps->answers; i++) {

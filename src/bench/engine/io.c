@@ -107,6 +107,7 @@ np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, i
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
+	const struct np_transport *t = w->run->plan->transport;
 	enum np_need what;
 	int error = errno;
 
@@ -124,7 +125,7 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
 		return what == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);
 	}
-	if (what == NP_SEND && np_run_sends_again(w->run, c->fd, error)) {
+	if (what == NP_SEND && t->sends_again != NULL && t->sends_again(c->fd, error)) {
 		return need;
 	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, error)

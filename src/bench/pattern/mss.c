@@ -21,16 +21,8 @@ look_loop(struct np_worker *w)
 		   : -errno;
 }
 
-/* The far end may close when it likes: nothing is on its way that could get lost. */
-static void
-look_finish(struct np_worker *w)
-{
-	np_worker_shut(w);
-}
-
 static const struct np_side look = {
-	.sync = look_loop,
-	.finish = look_finish,
+	.sync = look_loop, .finish = np_worker_shut, /* nothing is on its way that could get lost */
 };
 
 const struct np_pattern np_pattern_mss = {

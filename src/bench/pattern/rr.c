@@ -102,7 +102,7 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 		lost = np_ids_give_up(c->ids, sent_until_ns);
 		w->in_flight -= lost;
 	} else if (c->ids != NULL) {
-		np_ids_gave_up_last(c->ids, c->number);
+		c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
 	}
 	c->lost += lost;
 	np_add(&w->count->lost, lost);

@@ -70,25 +70,13 @@ np_tls_suite_at(size_t i)
 }
 
 const struct np_tls_suite *
-np_tls_suite_named(const char *name)
+np_tls_suite_find(const char *name, uint32_t number)
 {
 	const struct np_tls_suite *s;
 
 	for (size_t i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
-		if (strcasecmp(s->name, name) == 0) {
-			break;
-		}
-	}
-	return s;
-}
-
-const struct np_tls_suite *
-np_tls_suite_numbered(uint32_t number)
-{
-	const struct np_tls_suite *s;
-
-	for (size_t i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
-		if (number == 0 || s->number == number) {
+		if (name != NULL ? strcasecmp(s->name, name) == 0
+				 : number == 0 || s->number == number) {
 			break;
 		}
 	}
@@ -252,7 +240,7 @@ encrypts_here(void)
 static const struct np_tls_suite *
 suite_of(const struct np_run *run)
 {
-	const struct np_tls_suite *s = np_tls_suite_numbered(run->plan->tls_suite);
+	const struct np_tls_suite *s = np_tls_suite_find(NULL, run->plan->tls_suite);
 
 	return s != NULL ? s : &suites[0];
 }
@@ -422,7 +410,7 @@ static int
 tls_open(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_tls_suite *suite = np_tls_suite_numbered(p->tls_suite);
+	const struct np_tls_suite *suite = np_tls_suite_find(NULL, p->tls_suite);
 
 	if (np_tls_lacks() != NULL) {
 		return np_fail(err, NP_EUNSUP, 0, "%s", np_tls_lacks());

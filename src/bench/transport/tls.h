@@ -35,9 +35,8 @@ struct np_tls_suite {
 /* Row i of the table, NULL behind the last; the first one is the usual one. */
 const struct np_tls_suite *np_tls_suite_at(size_t i);
 
-/* That of this name in any case; that of this number, 0: the usual one. NULL: there is none. */
-const struct np_tls_suite *np_tls_suite_named(const char *name);
-const struct np_tls_suite *np_tls_suite_numbered(uint32_t number);
+/* That of this name in any case, else of this number, 0: the usual one. NULL: there is none. */
+const struct np_tls_suite *np_tls_suite_find(const char *name, uint32_t number);
 
 /* The traffic secrets of both ends, when the handshake is complete (RFC 8446, 7.1). */
 struct np_tls_secrets {
