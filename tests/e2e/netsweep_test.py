@@ -783,7 +783,7 @@ class Loopback(Sweeping):
             self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
 
     def test_interrupted_and_the_rest_fails(self):
-        """What is owed is tried, and what fails then is named."""
+        """The commands behind the runs are tried, and one that fails then is named."""
         plan = self.plan(f"repetitions = 500\n{BRIEF}[axes]\ncard = [1]\nrouter = [1]\n"
                          "[before]\ncard = ':'\nrouter = ':'\n[after]\ncard = 'touch unset'\nrouter = 'exit 3'\n")
         proc = self.started(plan, "--local", "--output", "o.jsonl")
