@@ -368,8 +368,7 @@ upgrade_as_they_speak(struct np_run *run, struct pollfd *waits, struct np_err *e
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < run->conns; i++) {
-		waits[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
-		left += run->conn[i].fd >= 0;
+		left += waits[i].fd >= 0;
 	}
 	while (left > 0 && !np_stopped(run->stop)) {
 		if (poll(waits, run->conns, UPGRADE_LOOK_MS) <= 0) {
@@ -393,8 +392,6 @@ static int
 upgrade_all(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
-	struct pollfd *waits;
-	int rc;
 
 	if (run->plan->active || run->conns == 1) {
 		for (uint32_t i = 0; i < run->conns; i++) {
@@ -404,13 +401,7 @@ upgrade_all(struct np_run *run, struct np_err *err)
 		}
 		return NP_OK;
 	}
-	waits = calloc(run->conns, sizeof(*waits));
-	if (waits == NULL) {
-		return no_memory(run->plan, err);
-	}
-	rc = upgrade_as_they_speak(run, waits, err);
-	free(waits);
-	return rc;
+	return np_many_wait(run, upgrade_as_they_speak, err);
 }
 
 int

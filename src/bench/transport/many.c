@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 
 #include "base/fds.h"
 #include "bench/engine/syscall.h"
@@ -195,4 +196,25 @@ np_many_meet(struct np_run *run, struct np_err *err)
 		}
 	}
 	return NP_OK;
+}
+
+int
+np_many_wait(struct np_run *run,
+	     int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
+	     struct np_err *err)
+{
+	struct pollfd *waits = calloc(run->conns + 1, sizeof(*waits));
+	int rc;
+
+	if (waits == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory to wait for %u data sockets",
+			       run->conns);
+	}
+	for (uint32_t i = 0; i <= run->conns; i++) {
+		waits[i] = (struct pollfd){ .fd = i < run->conns ? run->conn[i].fd : -1,
+					    .events = POLLIN };
+	}
+	rc = what(run, waits, err);
+	free(waits);
+	return rc;
 }

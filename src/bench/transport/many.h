@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 struct np_run;
+struct pollfd;
 
 /*
  * Behind np_transport.open: the sockets that are not made by accept(2). Where a passive end finds
@@ -32,5 +33,13 @@ int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
 
 /* Until it is connected, or the run is stopped. */
 int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
+
+/*
+ * What waits at all data sockets at a time, with a row of poll(2) for each, and one more behind
+ * them that has no descriptor yet.
+ */
+int np_many_wait(struct np_run *run,
+		 int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
+		 struct np_err *err);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
@@ -227,37 +226,16 @@ show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 
 /* ---- Both ---- */
 
-/* By all data sockets at a time. */
-static int
-by_all(struct np_run *run,
-       int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
-       struct np_err *err)
-{
-	struct pollfd *waits = calloc(run->conns, sizeof(*waits));
-	int rc;
-
-	if (waits == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory to wait for %u data sockets",
-			       run->conns);
-	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		waits[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
-	}
-	rc = what(run, waits, err);
-	free(waits);
-	return rc;
-}
-
 int
 np_handed_greet(struct np_run *run, struct np_err *err)
 {
 	bool waits = run->terms->tokens && run->plan->role == NP_FOLLOW && run->conn->fd >= 0;
 
-	return waits ? by_all(run, await_data, err) : NP_OK;
+	return waits ? np_many_wait(run, await_data, err) : NP_OK;
 }
 
 int
 np_show_token(struct np_run *run, struct np_err *err)
 {
-	return by_all(run, show_by_all, err);
+	return np_many_wait(run, show_by_all, err);
 }

@@ -250,16 +250,5 @@ accept_kept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 int
 np_spread_accept(struct np_run *run, struct np_err *err)
 {
-	struct pollfd *polls = calloc(run->conns + 1, sizeof(*polls));
-	int rc;
-
-	if (polls == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory to accept %u flows", run->conns);
-	}
-	for (uint32_t i = 0; i <= run->conns; i++) {
-		polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
-	}
-	rc = accept_kept(run, polls, err);
-	free(polls);
-	return rc;
+	return np_many_wait(run, accept_kept, err);
 }

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,6 +8,7 @@
 #include "bench/engine/io.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "bench/transport/many.h"
 #include "bench/transport/one_port.h"
 #include "bench/transport/pktinfo.h"
 
@@ -144,9 +144,6 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 	uint32_t left = run->conns;
 	char text[NP_ADDR_TEXT];
 
-	for (uint32_t i = 0; i < run->conns; i++) {
-		first[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
-	}
 	while (left > 0 && !np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
 			if (first[i].fd >= 0 && send_echo(run, first[i].fd, err) != NP_OK) {
@@ -202,13 +199,7 @@ udp_greet(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	if (run->plan->active) {
-		struct pollfd *first = calloc(run->conns, sizeof(*first));
-		int rc = first != NULL ? send_echoes(run, first, err)
-				       : np_fail(err, NP_ESYS, ENOMEM,
-						 "memory to wait for %u flows", run->conns);
-
-		free(first);
-		return rc;
+		return np_many_wait(run, send_echoes, err);
 	}
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (await_echo(run, &run->conn[i], err) != NP_OK) {
