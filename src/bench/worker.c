@@ -294,15 +294,3 @@ np_worker_shut(struct np_worker *w)
 		np_run_shut_one(w->run, &w->stop, fd, reads_no_more(fd) ? 0 : until);
 	}
 }
-
-int
-np_worker_upgrade(struct np_worker *w, int fd)
-{
-	const struct np_transport *t = w->run->plan->transport;
-	struct np_conn conn = { .fd = fd };
-
-	if (t->upgrade == NULL || t->upgrade(w->run, &conn, &w->err) == NP_OK) {
-		return 0;
-	}
-	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
-}

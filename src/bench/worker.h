@@ -259,12 +259,6 @@ int np_worker_part(struct np_worker *w, uint64_t most_s);
 int np_worker_empty(struct np_worker *w);
 
 /*
- * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
- * w->err filled.
- */
-int np_worker_upgrade(struct np_worker *w, int fd);
-
-/*
  * Rings for a side's setup. NP_LEAD/NP_FOLLOW of streams: the size of a call is the end's choice,
  * or what the socket buffer's size gives; rings as wide as netperf makes them.
  */

@@ -47,22 +47,24 @@ struct control {
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
 
+/* Waking a controller's ppoll(), or a worker out of its call, is all that they are for. */
 static void
-on_passed(int sig)
+wake_up(int sig)
 {
-	(void)sig; /* waking a controller's ppoll() is all it is for */
 }
 
 void
 np_drive_prepare(void)
 {
-	struct sigaction sa;
+	const struct sigaction sa = { .sa_handler = wake_up };
+	sigset_t kicks;
 
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_passed;
-	sigemptyset(&sa.sa_mask);
 	sigaction(NP_PASS_SIGNAL, &sa, NULL);
-	np_team_prepare();
+	sigaction(NP_KICK_SIGNAL, &sa, NULL);
+	/* Whoever started the program may have had it blocked. */
+	sigemptyset(&kicks);
+	sigaddset(&kicks, NP_KICK_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -35,27 +35,6 @@ struct np_team {
 };
 
 static void
-on_kick(int sig)
-{
-}
-
-void
-np_team_prepare(void)
-{
-	struct sigaction sa;
-	sigset_t kicks;
-
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_kick;
-	sigemptyset(&sa.sa_mask);
-	sigaction(NP_KICK_SIGNAL, &sa, NULL);
-	/* Whoever started the program may have had it blocked. */
-	sigemptyset(&kicks);
-	sigaddset(&kicks, NP_KICK_SIGNAL);
-	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
-}
-
-static void
 enter(struct member *m, enum np_phase phase)
 {
 	ssize_t n;

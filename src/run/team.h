@@ -59,7 +59,4 @@ void np_team_dismiss(struct np_team *team);
  */
 #define NP_KICK_SIGNAL SIGURG
 
-/* Make it harmless, restarting nothing. */
-void np_team_prepare(void);
-
 #endif

@@ -116,16 +116,16 @@ connect_from(struct np_run *run, struct connector *c, int fd)
 static int
 upgraded(struct np_worker *w, int fd)
 {
-	int rc;
+	struct np_conn conn = { .fd = fd };
 
-	if (w->run->plan->transport->upgrade == NULL || (rc = np_worker_upgrade(w, fd)) == 0) {
+	if (w->run->plan->transport->upgrade(w->run, &conn, &w->err) == NP_OK) {
 		return fd;
 	}
 	np_sys_close(fd);
-	if (rc == -EINTR) {
+	if (w->err.sys == EINTR) {
 		w->err.code = NP_OK; /* the test is over */
 	}
-	return rc;
+	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }
 
 /* The token comes first on each connection: it is the beginning of what is sent. */
@@ -183,7 +183,7 @@ connect_next(struct np_worker *w, int flags)
 		}
 		if (__builtin_expect(connect_from(run, c, fd) == 0, 1) || errno == EINPROGRESS) {
 			c->busy = 0;
-			return upgraded(w, fd);
+			return t->upgrade != NULL ? upgraded(w, fd) : fd;
 		}
 		error = errno;
 		np_sys_close(fd);
@@ -456,8 +456,7 @@ accept_next(struct np_worker *w, int flags)
 	if (fd < 0) {
 		return -errno;
 	}
-	fd = upgraded(w, fd);
-	if (fd >= 0) {
+	if (w->run->plan->transport->upgrade == NULL || (fd = upgraded(w, fd)) >= 0) {
 		return fd;
 	}
 	w->err.code = NP_OK; /* a connection that comes to nothing is no fault of the test */
