@@ -1000,6 +1000,8 @@ TEST(test_spinning)
 	in.per_second = 20000;
 	in.request = in.response = in.in_flight = 1;
 	check(in, turns, LEN(turns));
+	assert_true(explain(in, TX SPINS, RX SPINS).allows == in.per_second);
+	assert_true(explain(in, TX ASLEEP, RX ASLEEP).allows == in.per_second);
 }
 
 /* The rate of one link bounds what goes by one link, and the segments have MPTCP's options. */

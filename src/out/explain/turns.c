@@ -23,22 +23,22 @@ each_us(FACTS)
 void
 np_rule_turns(FACTS, struct np_verdict *v)
 {
-	double each = each_us(f);
+	double each = each_us(f), score = each > 0 ? 0.6 : 0;
 
-	v->allows = np_measured(f);
 	if (f->sender.spins) {
-		np_decide(v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, (double)NAN,
+		np_decide(v, NP_LIMIT_TURNS, score, (double)NAN,
 			  "limited by the round trip: with %u in flight at a time, a transaction "
 			  "takes %s; %s",
 			  (unsigned)f->in->in_flight, np_time_words(each).text,
 			  np_cpu_words(&f->sender, "requesting").text);
-		return;
+	} else {
+		np_decide(v, NP_LIMIT_TURNS, score, f->sender.idle,
+			  "limited by the round trip: with %u in flight at a time, a transaction "
+			  "takes %s, and the requesting process slept %s of the time",
+			  (unsigned)f->in->in_flight, np_time_words(each).text,
+			  np_share_words(f->sender.idle).text);
 	}
-	np_decide(v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, f->sender.idle,
-		  "limited by the round trip: with %u in flight at a time, a transaction takes %s, "
-		  "and the requesting process slept %s of the time",
-		  (unsigned)f->in->in_flight, np_time_words(each).text,
-		  np_share_words(f->sender.idle).text);
+	v->allows = np_measured(f);
 }
 
 /* As often as it is let, or asked. */
