@@ -38,6 +38,8 @@ def ceiling(port: int) -> str:
     assert got.rc == 0 and found, got.err
     got = run(port, "--explain", "--link-rate", "1mbit")
     assert "the data did not go over that link" in got.err, got.err
+    got = run(port, "--explain", "--link-rate", "10gbit", "-t", "TCP_CC")  # 278 bytes each way, none of payload
+    assert "ceiling: 2682403 transactions a second at 10 Gbit/s" in got.err, got.err
     return found[0]
 
 
