@@ -208,8 +208,10 @@ settle_human(struct np_cli *cli, struct np_err *err)
 }
 
 static int
-check_documents(const struct np_cli_output *o, struct np_err *err)
+check_documents(const struct np_cli *cli, struct np_err *err)
 {
+	const struct np_cli_output *o = &cli->output;
+
 	if (o->prometheus && o->show == NULL) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--prometheus: needs a run to print (--show FILE)");
@@ -221,10 +223,11 @@ check_documents(const struct np_cli_output *o, struct np_err *err)
 			? "--merge: no documents are named (netperf --merge A.json B.json)"
 			: "--merge: runs no test and shows no other (leave out --json and --show)");
 	}
-	if (o->show != NULL && o->json) {
+	if ((o->show != NULL || cli->preflight) && o->json) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
-		    "--show: runs no test, so there is nothing for --json to write (choose one)");
+		    "%s: runs no test, so there is nothing for --json to write (choose one)",
+		    o->show != NULL ? "--show" : "--preflight");
 	}
 	return NP_OK;
 }
@@ -300,7 +303,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		rc = settle_clean(cli, err);
 	}
 	if (rc == NP_OK) {
-		rc = check_documents(&cli->output, err);
+		rc = check_documents(cli, err);
 	}
 	if (rc == NP_OK) {
 		rc = settle_human(cli, err);
