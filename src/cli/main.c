@@ -567,22 +567,37 @@ run_test(struct session *s, struct np_err *err)
 	return refuse_test(s, err);
 }
 
-/* What a test would refuse before it begins, or leave out as netperf does. */
+/* What is refused before anything is connected, with or without --dry-run. */
+static int
+settle(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+	enum np_test test = np_cli_test(cli);
+
+	if (test == NP_TEST_UNKNOWN) {
+		return refuse_test(s, err);
+	}
+	if ((test == NP_TEST_BENCH ? np_cli_settle(cli, err) : np_flows_check_none(cli, err)) !=
+		NP_OK ||
+	    np_cli_capture_settle(cli, err) != NP_OK) {
+		return err->code;
+	}
+	return np_cli_beside_new(cli, &s->beside, err);
+}
+
+/* Or what netperf would leave out. There is no document of a test that is not run. */
 static int
 dry_run(struct session *s, struct np_err *err)
 {
-	struct np_cli *cli = &s->cli;
+	int rc = np_document_new(&s->cli, &s->document, err);
 
-	if (np_cli_test(cli) != NP_TEST_BENCH) {
-		return np_cli_test(cli) == NP_TEST_UNKNOWN ? refuse_test(s, err) : NP_OK;
-	}
-	if (np_cli_settle(cli, err) != NP_OK || np_cli_capture_settle(cli, err) != NP_OK ||
-	    np_cli_beside_new(cli, &s->beside, err) != NP_OK) {
-		return err->code;
-	}
-	return cli->notes.len == 0 ? NP_OK
-				   : np_fail(err, NP_EUSAGE, 0,
-					     "--dry-run: the test would not be what was asked for");
+	np_document_free(s->document);
+	s->document = NULL;
+	rc = rc == NP_OK ? settle(s, err) : rc;
+	return rc != NP_OK || s->cli.notes.len == 0
+		   ? rc
+		   : np_fail(err, NP_EUSAGE, 0,
+			     "--dry-run: the test would not be what was asked for");
 }
 
 static int
@@ -653,15 +668,7 @@ run(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	s->out = s->document != NULL && cli->output.json_file == NULL ? NULL : stdout;
-	if (np_cli_test(cli) == NP_TEST_UNKNOWN) {
-		return refuse_test(s, err);
-	}
-	if ((np_cli_test(cli) == NP_TEST_BENCH ? np_cli_settle(cli, err)
-					       : np_flows_check_none(cli, err)) != NP_OK) {
-		return err->code;
-	}
-	if (np_cli_capture_settle(cli, err) != NP_OK ||
-	    np_cli_beside_new(cli, &s->beside, err) != NP_OK) {
+	if (settle(s, err) != NP_OK) {
 		return err->code;
 	}
 	np_aim_control(cli, &s->target);
