@@ -52,6 +52,10 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 	if (np_cli_settle(cli, err) != NP_OK) {
 		return np_fail_in(err, "--beside");
 	}
+	if (cli->knee_times > 0) {
+		return np_fail(err, NP_EUSAGE, 0, "--beside %s: needs one rate (try %s:%d)",
+			       of->beside, p->name, USUAL_RATE);
+	}
 	if (cli->plan.rate == 0) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--beside: %s has no requests and responses (try TCP_RR)", p->name);

@@ -17,6 +17,7 @@ REFUSED = (
     ("--beside WHAT:10", ("--beside", "WHAT")),
     ("--beside TCP_RR:often", ("--beside", "often")),
     ("--beside TCP_RR:0", ("--beside", "1 to 10000000")),
+    ("--beside TCP_RR:auto", ("--beside TCP_RR:auto", "TCP_RR:100")),
     ("--beside STREAM_RR", ("--beside", "STREAM_RR")),
     ("--beside TCP_RR -l -1000000", ("--beside", "-l")),
     ("--beside TCP_RR -N", ("--beside", "-N")),
