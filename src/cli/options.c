@@ -820,6 +820,7 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	}
 	cli->knee_times = (double)n;
 	cli->rate = 1;
+	cli->far_rate = 0;
 	cli->rate_bits = false;
 	return NP_OK;
 }

@@ -33,6 +33,7 @@ REFUSED = (
     ("--rate 100 -t TCP_SENDFILE", ("--rate", "TCP_SENDFILE")),
     ("--rate 1m,2m -t TCP_STREAM", ("--rate", "--both")),
     ("--rate auto -t TCP_MAERTS", ("--rate auto", "far end")),
+    ("--rate 1m,2m --rate auto -t TCP_MAERTS", ("--rate auto", "far end")),
     ("--rate 1m -t TCP_MAERTS --arrivals poisson", ("--rate", "--arrivals")),
     ("--rate auto:1 -t TCP_RR", ("--rate", "auto:1")),
     ("--rate auto -i 3 -t TCP_RR", ("--rate auto", "-i")),
