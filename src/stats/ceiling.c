@@ -281,14 +281,10 @@ static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)
 {
-	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size, full;
-	uint32_t segment = np_ceiling_segment(w), rest;
+	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size;
+	uint32_t segment = np_ceiling_segment(w), rest = (uint32_t)(bytes % segment);
+	uint64_t full = bytes / segment;
 
-	if (segment == 0) {
-		return; /* an MSS that leaves no room for data: nothing is ever carried */
-	}
-	full = bytes / segment;
-	rest = (uint32_t)(bytes % segment);
 	add_part(x, name, full + (rest > 0 ? 1 : 0),
 		 full * np_ceiling_segment_cost(w) +
 		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
@@ -307,13 +303,8 @@ static void
 add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	    bool there)
 {
-	uint32_t fragment = np_ceiling_fragment(w), full, rest;
+	uint32_t fragment = np_ceiling_fragment(w), full = size / fragment, rest = size % fragment;
 
-	if (fragment == 0) {
-		return;
-	}
-	full = size / fragment;
-	rest = size % fragment;
 	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
 		 (uint64_t)(full * chunk_cost(w, fragment, true) +
 			    (rest > 0 ? chunk_cost(w, rest, true) : 0)),
@@ -366,14 +357,16 @@ bool
 np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
 		    struct np_ceiling_exchange *x)
 {
-	bool udp = test == NP_TURNS_UDP_RR;
+	bool udp = test == NP_TURNS_UDP_RR, sctp = test == NP_TURNS_SCTP_RR;
 
 	*x = (struct np_ceiling_exchange){ .parts = 0 };
-	if (udp ? !is_datagram(w, request) || !is_datagram(w, response)
-		: np_ceiling_segment(w) == 0) {
+	/* An MSS may leave no room for data: nothing is ever carried. */
+	if (udp    ? !is_datagram(w, request) || !is_datagram(w, response)
+	    : sctp ? np_ceiling_fragment(w) == 0
+		   : np_ceiling_segment(w) == 0) {
 		return false;
 	}
-	if (test == NP_TURNS_SCTP_RR) {
+	if (sctp) {
 		add_message(x, w, "request", request, true);
 		add_message(x, w, "response", response, false);
 	} else if (udp) {

@@ -197,6 +197,9 @@ TEST(test_messages_share_packets)
 	assert_int_equal(x.part[1].packets, 3);
 	assert_close(np_ceiling_turns(&w, NP_TURNS_SCTP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 180),
 		     "SCTP_RR");
+	w.mss = 12; /* which TCP's options would fill */
+	assert_true(np_ceiling_exchange(&w, NP_TURNS_SCTP_RR, 1, 1, &x));
+	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
 }
 
 TEST(test_worked_examples)
