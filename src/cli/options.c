@@ -71,7 +71,7 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The bits of "name/bits", which is cut off; -1 when there are none. */
+/* The bits of "name/bits", which is cut off; without any *mask stays as it is. */
 static int
 cut_mask(char *name, int32_t *mask, struct np_err *err)
 {
@@ -145,47 +145,30 @@ take_port(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* And as the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
 static int
-set_data_ports(const struct np_setting *set)
+keep_data_ports(const struct np_setting *set)
 {
-	/* And as the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
-	static const struct np_option numbers = {
-		.kind = NP_OPT_BOTH_WORDS,
-		.to = offsetof(struct np_cli, plan.near.sock.port),
-		.to2 = offsetof(struct np_cli, plan.far.sock.port),
-		.set = take_port,
-	}, names = {
+	static const struct np_option names = {
 		.kind = NP_OPT_BOTH_WORDS,
 		.to = offsetof(struct np_cli, data.local_port),
 		.to2 = offsetof(struct np_cli, data.port),
 		.set = take_port_name,
 	};
 
-	if (np_option_set(&numbers, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
-	}
 	return np_option_set(&names, set->arg, set->ctx, set->err);
 }
 
 static int
-set_port_range(const struct np_setting *set)
+check_port_range(const struct np_setting *set)
 {
-	static const struct np_option range = {
-		.kind = NP_OPT_BOTH_WORDS,
-		.to = offsetof(struct np_cli, plan.port_min),
-		.to2 = offsetof(struct np_cli, plan.port_max),
-		.set = take_port,
-	};
-	struct np_cli *cli = set->ctx;
+	const struct np_plan *p = &((const struct np_cli *)set->ctx)->plan;
 
-	if (np_option_set(&range, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	if (cli->plan.port_max > UINT16_MAX) {
+	if (p->port_max > UINT16_MAX) {
 		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%u is not a port (0 to 65535, or a service)", cli->plan.port_max);
+			       "%u is not a port (0 to 65535, or a service)", p->port_max);
 	}
-	if (cli->plan.port_min == 0 || cli->plan.port_max < cli->plan.port_min) {
+	if (p->port_min == 0 || p->port_max < p->port_min) {
 		return np_fail(set->err, NP_EUSAGE, 0,
 			       "%s is not a range of ports (try 10000,20000)", set->arg);
 	}
@@ -208,21 +191,10 @@ take_path(const struct np_setting *set)
 }
 
 static int
-set_fill_files(const struct np_setting *set)
+check_fill_files(const struct np_setting *set)
 {
-	static const struct np_option files = {
-		.kind = NP_OPT_EACH_WORD,
-		.to = offsetof(struct np_cli, plan.near.call.fill_file),
-		.to2 = offsetof(struct np_cli, plan.far.call.fill_file),
-		.set = take_path,
-	};
-	struct np_cli *cli = set->ctx;
-	const char *far;
+	const char *far = ((const struct np_cli *)set->ctx)->plan.far.call.fill_file;
 
-	if (np_option_set(&files, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	far = cli->plan.far.call.fill_file;
 	return far == NULL || strlen(far) < 32
 		   ? NP_OK
 		   : np_fail(set->err, NP_ECONTROL, 0,
@@ -327,21 +299,12 @@ take_cpus(const struct np_setting *set)
 }
 
 static int
-set_cpus(const struct np_setting *set)
+check_cpus(const struct np_setting *set)
 {
-	static const struct np_option places = {
-		.kind = NP_OPT_BOTH_WORDS,
-		.to = offsetof(struct np_cli, plan.near.place),
-		.to2 = offsetof(struct np_cli, plan.far.place),
-		.set = take_cpus,
-	};
-	struct np_cli *cli = set->ctx;
-
-	cli->bound = true;
-	if (strcmp(set->arg, "") == 0 || strcmp(set->arg, ",") == 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "'%s' holds no value", set->arg);
-	}
-	return np_option_set(&places, set->arg, set->ctx, set->err);
+	((struct np_cli *)set->ctx)->bound = true;
+	return strcmp(set->arg, "") != 0 && strcmp(set->arg, ",") != 0
+		   ? NP_OK
+		   : np_fail(set->err, NP_EUSAGE, 0, "'%s' holds no value", set->arg);
 }
 
 static int
@@ -499,25 +462,14 @@ clamp_iterations(int32_t n)
 }
 
 static int
-set_iterations(const struct np_setting *set)
+settle_iterations(const struct np_setting *set)
 {
-	static const struct np_option pair = {
-		.kind = NP_OPT_BOTH,
-		.to = offsetof(struct np_cli, confidence.max),
-		.to2 = offsetof(struct np_cli, confidence.min),
-	};
-	struct np_cli *cli = set->ctx;
+	struct np_cli_confidence *sure = &((struct np_cli *)set->ctx)->confidence;
 
-	if (np_option_set(&pair, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	if (cli->confidence.max < cli->confidence.min) {
-		cli->confidence.max = cli->confidence.min;
-	}
-	cli->confidence.max = clamp_iterations(cli->confidence.max);
-	cli->confidence.min = clamp_iterations(cli->confidence.min);
-	cli->confidence.level = cli->confidence.level != 0 ? cli->confidence.level : 99;
-	cli->confidence.width = cli->confidence.width >= 0 ? cli->confidence.width : 5;
+	sure->max = clamp_iterations(sure->max < sure->min ? sure->min : sure->max);
+	sure->min = clamp_iterations(sure->min);
+	sure->level = sure->level != 0 ? sure->level : 99;
+	sure->width = sure->width >= 0 ? sure->width : 5;
 	return NP_OK;
 }
 
@@ -614,49 +566,25 @@ set_direction(const struct np_setting *set)
 }
 
 /* The sizes of an OMNI test imply its direction. */
-static void
-imply(struct np_cli *cli, const struct np_pair *pair, uint32_t first, uint32_t second)
-{
-	if (!cli->omni.direction_given) {
-		cli->omni.direction |= pair->first != NULL ? first : 0;
-		cli->omni.direction |= pair->second != NULL ? second : 0;
-	}
-}
-
 static int
-set_call_sizes(const struct np_setting *set)
+imply_by_call_sizes(const struct np_setting *set)
 {
-	const struct np_option sizes = { .kind = NP_OPT_EACH,
-					 .to = set->row->to,
-					 .to2 = set->row->to2,
-					 .min = 1,
-					 .max = INT32_MAX };
+	struct np_omni_choice *omni = &((struct np_cli *)set->ctx)->omni;
 	struct np_pair pair;
 
-	if (np_pair_split(set->arg, &pair, set->err) != NP_OK ||
-	    np_option_set(&sizes, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
+	if (np_pair_split(set->arg, &pair, set->err) == NP_OK && !omni->direction_given) {
+		omni->direction |= pair.first != NULL ? NP_WD_TRANSMIT : 0;
+		omni->direction |= pair.second != NULL ? NP_WD_RECEIVE : 0;
 	}
-	imply(set->ctx, &pair, NP_WD_TRANSMIT, NP_WD_RECEIVE);
 	return NP_OK;
 }
 
 static int
-set_message_sizes(const struct np_setting *set)
+imply_by_message_sizes(const struct np_setting *set)
 {
-	const struct np_option sizes = { .kind = NP_OPT_BOTH,
-					 .to = set->row->to,
-					 .to2 = set->row->to2,
-					 .min = 1,
-					 .max = INT32_MAX };
-	struct np_cli *cli = set->ctx;
+	struct np_omni_choice *omni = &((struct np_cli *)set->ctx)->omni;
 
-	if (np_option_set(&sizes, set->arg, set->ctx, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	if (!cli->omni.direction_given) {
-		cli->omni.direction |= NP_WD_BOTH;
-	}
+	omni->direction |= omni->direction_given ? 0 : NP_WD_BOTH;
 	return NP_OK;
 }
 
@@ -1120,17 +1048,18 @@ const struct np_option np_global_options[] = {
 	{ ROW('f', "units", CUSTOM, "letter",
 	      "set the unit of throughput: G M K B (bytes), g m k (bits), x (transactions)"),
 	  .set = set_unit, IN(PRINT), BRIEF("set the unit: G M K B bytes, g m k bits") },
-	{ ROW('F', "fill-file", CUSTOM, "local,remote",
+	{ ROW('F', "fill-file", EACH_WORD, "local,remote",
 	      "fill the send buffers from this file; TCP_SENDFILE sends it"),
-	  .set = set_fill_files, IN(WHAT) },
+	  TAKES(path, plan.near.call.fill_file, plan.far.call.fill_file), .then = check_fill_files,
+	  IN(WHAT) },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(usage), IN(HELP) },
 	{ ROW('H', "host", CUSTOM, "name,family",
 	      "test against the netserver on this host (localhost)"),
 	  TO(target.host), .set = set_name, IN(WHERE),
 	  BRIEF("test against netserver on this host") },
-	{ ROW('i', "iterations", CUSTOM, "max,min",
+	{ ROW('i', "iterations", BOTH, "max,min",
 	      "repeat the test until the confidence of -I is reached (1; with -I 10,3)"),
-	  .set = set_iterations, .numbers = true, IN(SURE) },
+	  TO2(confidence.max, confidence.min), .then = settle_iterations, IN(SURE) },
 	{ ROW('I', "confidence", CUSTOM, "level,width",
 	      "set confidence level, 95 or 99 percent, and full width of its interval (99,5)"),
 	  .set = set_confidence, IN(SURE), BRIEF("repeat until it is that sure (99,5)") },
@@ -1188,10 +1117,11 @@ const struct np_option np_global_options[] = {
 	  TO(plan.keepalive), IN(TUNE) },
 	{ ROW('t', "test", TEXT, "name", "run this test (TCP_STREAM)"), TO(test), IN(WHAT),
 	  BRIEF("run this test (TCP_STREAM)") },
-	{ ROW('T', "cpu", CUSTOM, "local,remote",
+	{ ROW('T', "cpu", BOTH_WORDS, "local,remote",
 	      "bind netperf and netserver to a processor, or their threads to several: 0-3+8, "
 	      "0-6:2"),
-	  .set = set_cpus, .numbers = true, IN(TUNE), BRIEF("bind to processors: 0, or 0-3+8") },
+	  TAKES(cpus, plan.near.place, plan.far.place), .then = check_cpus, .numbers = true,
+	  IN(TUNE), BRIEF("bind to processors: 0, or 0-3+8") },
 	{ ROW('v', "verbosity", COUNT, "n",
 	      "print 0: one figure, 1: the table, 2: also details, 3: only details (1)"),
 	  TO(output.verbosity), IN(PRINT), BRIEF("0: one figure, 1: table, 2: details") },
@@ -1442,13 +1372,12 @@ const struct np_option np_test_options[] = {
 	      "set the local address of the data connection"),
 	  TO2(data.local, plan.near.sock.mask), .set = set_data_name, .scope = IP | SCTP, IN(ENDS),
 	  FOR(NAMED) },
-	{ ROW('m', "send-size", CUSTOM, "local,remote", "send N bytes in a call (socket buffer)"),
-	  TO2(plan.near.call.send_size, plan.far.call.send_size), .set = set_call_sizes,
-	  .numbers = true, IN(SIZES), BRIEF("send N bytes in a call"), FOR(BYTES) },
-	{ ROW('M', "recv-size", CUSTOM, "remote,local",
-	      "receive N bytes in a call (socket buffer)"),
-	  TO2(plan.far.call.recv_size, plan.near.call.recv_size), .set = set_call_sizes,
-	  .numbers = true, IN(SIZES), FOR(BYTES) },
+	{ ROW('m', "send-size", EACH, "local,remote", "send N bytes in a call (socket buffer)"),
+	  TO2(plan.near.call.send_size, plan.far.call.send_size), .then = imply_by_call_sizes,
+	  RANGE(1, INT32_MAX), IN(SIZES), BRIEF("send N bytes in a call"), FOR(BYTES) },
+	{ ROW('M', "recv-size", EACH, "remote,local", "receive N bytes in a call (socket buffer)"),
+	  TO2(plan.far.call.recv_size, plan.near.call.recv_size), .then = imply_by_call_sizes,
+	  RANGE(1, INT32_MAX), IN(SIZES), FOR(BYTES) },
 	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"),
 	  TO(plan.near.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
@@ -1463,21 +1392,23 @@ const struct np_option np_test_options[] = {
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
-	{ ROW('p', NULL, CUSTOM, "min,max",
+	{ ROW('p', NULL, BOTH_WORDS, "min,max",
 	      "use local ports of this range in connection tests (5000,65535)"),
-	  .set = set_port_range, .scope = IP, IN(ENDS), FOR(CONNECTS) },
+	  TAKES(port, plan.port_min, plan.port_max), .then = check_port_range, .scope = IP,
+	  IN(ENDS), FOR(CONNECTS) },
 	{ ROW('p', NULL, CUSTOM, "directory",
 	      "make netperf's socket of DG_RR in this directory (/tmp)"),
 	  NAMES(plan.unix_dir, plan.unix_dir), .scope = UNIX, IN(ENDS), FOR(PATH) },
-	{ ROW('P', NULL, CUSTOM, "local,remote", "set the ports of the data sockets (any)"),
-	  .set = set_data_ports, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
+	{ ROW('P', NULL, BOTH_WORDS, "local,remote", "set the ports of the data sockets (any)"),
+	  TAKES(port, plan.near.sock.port, plan.far.sock.port), .then = keep_data_ports,
+	  .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s",
 	      "set SO_MAX_PACING_RATE of the local data socket"),
 	  TO(plan.pacing), RANGE(0, INT32_MAX), .scope = OMNI, IN(SOCKET), FOR(IP) },
-	{ ROW('r', "sizes", CUSTOM, "request,response",
+	{ ROW('r', "sizes", BOTH, "request,response",
 	      "set the bytes of a request and a response (1,1)"),
-	  TO2(plan.request, plan.response), .set = set_message_sizes, .numbers = true, IN(SIZES),
-	  BRIEF("set the request and response size (1,1)"), FOR(SIZED) },
+	  TO2(plan.request, plan.response), .then = imply_by_message_sizes, RANGE(1, INT32_MAX),
+	  IN(SIZES), BRIEF("set the request and response size (1,1)"), FOR(SIZED) },
 	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
 	  RANGE(0, 1), .scope = IP, IN(ENDS), FOR(IP) },
 	{ ROW('s', NULL, BOTH, "send,recv", "set the local socket buffers (system's)"),

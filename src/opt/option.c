@@ -136,9 +136,6 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	struct np_pair pair;
 	const char *second;
 
-	if (arg == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);
-	}
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
@@ -163,8 +160,8 @@ np_option_set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-int
-np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
+static int
+set_value(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
 	static const bool yes = true;
 
@@ -192,6 +189,15 @@ np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_e
 		break;
 	}
 	return set_word(o, arg, ctx, o->to, err);
+}
+
+int
+np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
+{
+	const struct np_setting set = { .row = o, .arg = arg, .ctx = ctx, .err = err };
+	int rc = set_value(o, arg, ctx, err);
+
+	return rc == NP_OK && o->then != NULL ? o->then(&set) : rc;
 }
 
 /* What getopt_long() wants to know, made from the table. */

@@ -70,6 +70,7 @@ struct np_option {
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
 	int (*set)(const struct np_setting *set);
+	int (*then)(const struct np_setting *set); /* of the whole, once it is set; NULL: nothing */
 	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
 	int group;         /* of the caller's titles, the one that help and manual have it under */
 	const char *brief; /* its line in the short help; NULL: it is not there */
