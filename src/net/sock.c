@@ -12,98 +12,83 @@
 #include <unistd.h>
 
 void
-np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value)
+np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
+		      const void *value, size_t len, const char *shown)
 {
 	if (o->count < NP_SOCKOPTS_MAX) {
 		o->at[o->count].level = level;
 		o->at[o->count].name = name;
 		o->at[o->count].label = label;
-		o->at[o->count].optional = 0;
-		o->at[o->count].wide = false;
-		o->at[o->count].len = sizeof(int);
-		o->at[o->count].v.i = value;
+		o->at[o->count].optional = false;
+		o->at[o->count].len = (socklen_t)len;
+		memcpy(o->at[o->count].value, value, len);
+		snprintf(o->at[o->count].shown, sizeof(o->at[o->count].shown), "%s", shown);
 		o->count++;
 	}
 }
 
 void
+np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value)
+{
+	char shown[24];
+
+	snprintf(shown, sizeof(shown), "%d", value);
+	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), shown);
+}
+
+void
 np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value)
 {
-	size_t at = o->count;
+	char shown[24];
 
-	np_sockopts_add(o, level, name, label, 0);
-	if (o->count > at) {
-		o->at[at].wide = true;
-		o->at[at].v.wide = value;
-		o->at[at].len = sizeof(value);
-	}
+	snprintf(shown, sizeof(shown), "%" PRIu64, value);
+	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), shown);
 }
 
 void
 np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 		     const char *value)
 {
-	size_t at = o->count;
+	char shown[24];
 
-	np_sockopts_add(o, level, name, label, 0);
-	if (o->count > at) {
-		snprintf(o->at[at].v.text, sizeof(o->at[at].v.text), "%s", value);
-		o->at[at].len = (socklen_t)strlen(o->at[at].v.text);
-	}
-}
-
-void
-np_sockopts_add_byte(struct np_sockopts *o, int level, int name, const char *label, uint8_t value)
-{
-	size_t at = o->count;
-
-	np_sockopts_add(o, level, name, label, 0);
-	if (o->count > at) {
-		o->at[at].v.byte = value;
-		o->at[at].len = 1;
-	}
+	snprintf(shown, sizeof(shown), "'%.15s'", value);
+	np_sockopts_add_value(o, level, name, label, value, strnlen(value, 15), shown);
 }
 
 void
 np_sockopts_optional(struct np_sockopts *o)
 {
-	o->at[o->count - 1].optional = 1;
+	o->at[o->count - 1].optional = true;
+}
+
+/* Of a number that other protocols give to options of theirs. */
+static bool
+is_congestion(const struct np_sockopts *o, size_t i)
+{
+	return o->at[i].level == IPPROTO_TCP && o->at[i].name == TCP_CONGESTION;
 }
 
 /* A congestion control's name that is a stranger's is looked at before the kernel hears of it. */
 static int
 set_one(const struct np_sockopts *o, size_t i, int fd)
 {
-	if (o->permit != NULL && o->at[i].level == IPPROTO_TCP && o->at[i].name == TCP_CONGESTION) {
-		return o->permit(o->permit_ctx, fd, o->at[i].v.text, o->at[i].len);
+	if (o->permit != NULL && is_congestion(o, i)) {
+		return o->permit(o->permit_ctx, fd, o->at[i].value, o->at[i].len);
 	}
-	return setsockopt(fd, o->at[i].level, o->at[i].name, &o->at[i].v, o->at[i].len);
+	return setsockopt(fd, o->at[i].level, o->at[i].name, o->at[i].value, o->at[i].len);
 }
 
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
 	for (size_t i = 0; i < o->count; i++) {
-		if (set_one(o, i, fd) == 0 || o->at[i].optional) {
-			continue;
+		if (set_one(o, i, fd) != 0 && !o->at[i].optional) {
+			return np_fail(
+			    err, NP_ESYS, errno, "set %s to %s%s", o->at[i].label, o->at[i].shown,
+			    is_congestion(o, i) && errno == EPERM
+				? ", which net.ipv4.tcp_allowed_congestion_control does not name"
+				: "");
 		}
-		if (o->at[i].len == sizeof(int) && o->at[i].name != TCP_CONGESTION) {
-			return np_fail(err, NP_ESYS, errno, "set %s to %d", o->at[i].label,
-				       o->at[i].v.i);
-		}
-		if (o->at[i].len == 1) {
-			return np_fail(err, NP_ESYS, errno, "set %s to %u", o->at[i].label,
-				       o->at[i].v.byte);
-		}
-		if (o->at[i].wide) {
-			return np_fail(err, NP_ESYS, errno, "set %s to %" PRIu64, o->at[i].label,
-				       o->at[i].v.wide);
-		}
-		return np_fail(err, NP_ESYS, errno, "set %s to '%s'%s", o->at[i].label,
-			       o->at[i].v.text,
-			       o->at[i].name == TCP_CONGESTION && errno == EPERM
-				   ? ", which net.ipv4.tcp_allowed_congestion_control does not name"
-				   : "");
 	}
 	return NP_OK;
 }

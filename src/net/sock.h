@@ -21,15 +21,10 @@ struct np_sockopts {
 	struct {
 		int level, name;
 		const char *label; /* for messages: "SO_SNDBUF" */
-		bool wide;         /* of 64 bits */
-		int optional;      /* a refusal is ignored, as netperf does */
+		char shown[24];    /* the value, for messages */
+		bool optional;     /* a refusal is ignored, as netperf does */
 		socklen_t len;
-		union {
-			int i;
-			uint64_t wide;
-			char text[16];
-			uint8_t byte;
-		} v;
+		_Alignas(uint64_t) char value[16];
 	} at[NP_SOCKOPTS_MAX];
 	size_t count;
 
@@ -41,6 +36,10 @@ struct np_sockopts {
 	void *permit_ctx;
 };
 
+/* Append an option of `len` bytes, 16 at most, whose value messages show so. */
+void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
+			   const void *value, size_t len, const char *shown);
+
 /* Append an option of type int. */
 void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
 
@@ -51,10 +50,6 @@ np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *lab
 /* Append an option whose value is a text of at most 15 characters (TCP_CONGESTION). */
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
-
-/* Append an option of one byte. */
-void
-np_sockopts_add_byte(struct np_sockopts *o, int level, int name, const char *label, uint8_t value);
 
 /* Let the option added last fail silently. */
 void np_sockopts_optional(struct np_sockopts *o);

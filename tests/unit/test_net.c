@@ -265,6 +265,17 @@ TEST(a_refused_option_is_named_with_its_value)
 	assert_has(err.msg, "set TCP_CONGESTION to 'none': ");
 }
 
+/* SCTP_MAXSEG has the number of TCP_CONGESTION. */
+TEST(an_option_of_another_level_is_not_taken_for_a_congestion_control)
+{
+	struct np_sockopts o = { .count = 0 };
+	struct np_err err;
+
+	np_sockopts_add(&o, IPPROTO_SCTP, TCP_CONGESTION, "SCTP_MAXSEG", 100);
+	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
+	assert_has(err.msg, "set SCTP_MAXSEG to 100: ");
+}
+
 static int
 refuse_all(void *ctx, int fd, const char *congestion, socklen_t len)
 {
