@@ -103,9 +103,9 @@ cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 	size_t len = strlen(key);
 
 	for (const char *at = info; at != NULL && *at != '\0';) {
-		const char *colon = at + len + strspn(at + len, " \t");
+		const char *colon = strncmp(at, key, len) == 0 ? at + len : NULL;
 
-		if (strncmp(at, key, len) == 0 && *colon == ':') {
+		if (colon != NULL && *(colon += strspn(colon, " \t")) == ':') {
 			colon += 1 + strspn(colon + 1, " \t");
 			snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
 			return true;
