@@ -406,6 +406,10 @@ class Differs(unittest.TestCase):
                          ["command: none -> -c", "command: -m 1K -> -m 64K -D"])
         self.assertEqual(lines("/old/netperf -l 1", "/new/netperf -l 1"), ["command: /old/netperf -> /new/netperf"])
 
+    def test_counters_that_ends_tell(self):
+        self.assertEqual(differ.sums({"sampler.stopped_s": 0.5, "sampler.samples": 9, "flow.sends": 3}),
+                         {"sampler.stopped_s": 0.5, "flow.sends": 3})
+
     @staticmethod
     def slots(side, number, seed, speed=1.0, lossy=1.0, cpu=0):
         """Slots whose counters follow the time or the bytes, but for what is planted."""

@@ -191,7 +191,7 @@ GAUGES = re.compile(r"tcp\.(min_rtt|rtt|rttvar)_us$|tcp\.(cwnd|ssthresh|mss|path
                     r"receive_space)$|cpu\.|thread\.cpu_share$|sampler\.gap_max_s$|udp\.|"
                     r"moved\.qdisc\.backlog_end$|flow\.(sndbuf|rcvbuf|send_size|receive_size)$|cgroup\.cpu\.quota$")
 COUNTS = re.compile(r"tcp\.|moved\.|thread\.(run_delay_s|switches|user_s|system_s)|work\.|pressure\.|foreign\.|"
-                    r"engine\.|cgroup\.|sampler\.(late|waited)_s$|flow\.(sends|receives|socket_drops|requests_lost)")
+                    r"engine\.|cgroup\.|sampler\.stopped_s$|flow\.(sends|receives|socket_drops|requests_lost)")
 PASSED = re.compile(r"tcp\.(bytes|unacked|notsent|delivery|pacing|timestamps|sack|ecn|window_scal|send_scale|"
                     r"receive_scale|samples|connections)|moved\.seconds$|cpu\.count$|.*\.(idle|iowait)$|work\.threads$|"
                     r".*[Oo]ctets$|cgroup\.cpu\.period_ms$|engine\.(processors|busy_poll_us)$|"
