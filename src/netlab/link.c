@@ -1,5 +1,7 @@
 #include "netlab/link.h"
 
+#include "base/fds.h"
+#include "base/text.h"
 #include "netlab/carry.h"
 #include "netlab/ns.h"
 
@@ -9,7 +11,6 @@
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -145,23 +146,14 @@ struct text {
 	size_t used;
 };
 
-static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->at + t->used, sizeof(t->at) - t->used, fmt, ap);
-	va_end(ap);
-	if (n > 0 && (size_t)n < sizeof(t->at) - t->used) {
-		t->used += (size_t)n;
-	}
-}
+#define ADD(t, ...) ((t)->used = np_text_add((t)->at, sizeof((t)->at), (t)->used, __VA_ARGS__))
 
 static void
 add_member(void *arg, const char *name, uint64_t value)
 {
-	add(arg, "\"%s\": %" PRIu64 ", ", name, value);
+	struct text *t = arg;
+
+	ADD(t, "\"%s\": %" PRIu64 ", ", name, value);
 }
 
 /* The us below which this share of the latenesses is. */
@@ -198,11 +190,11 @@ show_way(struct text *t, const char *name, const struct np_carry *c)
 	for (unsigned us = 0; us <= NP_CARRY_LATE_US; us++) {
 		all += s->late[us];
 	}
-	add(t, "\"%s\": {", name);
+	ADD(t, "\"%s\": {", name);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		add_member(t, counts[i].name, counts[i].value);
 	}
-	add(t,
+	ADD(t,
 	    "\"late_us\": {\"packets\": %" PRIu64 ", \"mean\": %.2f, \"max\": %.2f, \"p50\": %u, "
 	    "\"p90\": %u, \"p99\": %u, \"p99.9\": %u}}",
 	    all, all == 0 ? 0.0 : (double)s->late_sum_ns / (double)all / 1e3,
@@ -214,13 +206,13 @@ show_way(struct text *t, const char *name, const struct np_carry *c)
 static void
 show_all(struct link *l, struct text *t)
 {
-	add(t, "{\"pid\": %d, \"plan\": {", (int)getpid());
+	ADD(t, "{\"pid\": %d, \"plan\": {", (int)getpid());
 	np_line_plan_tell(&l->plan, add_member, t);
-	add(t, "\"ends\": %d}, ", ENDS);
+	ADD(t, "\"ends\": %d}, ", ENDS);
 	show_way(t, "client", l->way[0]);
-	add(t, ", ");
+	ADD(t, ", ");
 	show_way(t, "server", l->way[1]);
-	add(t, "}\n");
+	ADD(t, "}\n");
 }
 
 static int
@@ -261,10 +253,10 @@ obey(struct link *l, char *command, struct text *answer)
 		}
 	} else if (strncmp(command, "set ", 4) == 0) {
 		if (set_all(l, command + 4, &err) != NP_OK) {
-			add(answer, "!%s", err.msg);
+			ADD(answer, "!%s", err.msg);
 		}
 	} else {
-		add(answer, "!%s: no such command", command);
+		ADD(answer, "!%s: no such command", command);
 	}
 }
 
@@ -290,11 +282,16 @@ answer_one(struct link *l)
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
-	n = may_command(fd) ? recv(fd, command, sizeof(command) - 1, 0) : -1;
-	if (n > 0) {
+	n = may_command(fd) ? recv(fd, command, sizeof(command) - 1, MSG_TRUNC) : -1;
+	if (n >= (ssize_t)sizeof(command)) {
+		ADD(&answer, "!a command of %zd bytes is too long", n);
+	} else if (n > 0) {
 		command[n] = '\0';
 		obey(l, command, &answer);
-		send(fd, answer.at, answer.used, MSG_NOSIGNAL);
+	}
+	if (n > 0) {
+		/* With its NUL: no answer is as empty as what a process that ends sends. */
+		send(fd, answer.at, answer.used + 1, MSG_NOSIGNAL);
 	}
 	close(fd);
 }
@@ -314,26 +311,11 @@ static void __attribute__((noreturn)) serve(struct link *l)
 	_exit(0);
 }
 
-static int
-leave_terminal(struct np_err *err)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0 || setsid() < 0 || chdir("/") != 0) {
-		return np_fail(err, NP_ESYS, errno, "go to the background");
-	}
-	for (int fd = 0; fd <= 2; fd++) {
-		dup2(null, fd);
-	}
-	close(null);
-	return NP_OK;
-}
-
 /* The process in the background. It writes a byte to `ready` when all of it runs. */
 static void __attribute__((noreturn)) background(struct link *l, int ready)
 {
 	struct np_err err = { 0 };
-	int rc = leave_terminal(&err);
+	int rc = np_fds_empty() == 0 && setsid() >= 0 && chdir("/") == 0 ? NP_OK : NP_ESYS;
 
 	for (int i = 0; i < ENDS && rc == NP_OK; i++) {
 		rc = np_carry_start(l->way[i], &err);
@@ -450,7 +432,11 @@ np_link_tell(char *const *words, FILE *out, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "tell: a namespace and a command are needed");
 	}
 	for (size_t i = first; words[i] != NULL; i++) {
-		add(&text, "%s%s", i == first ? "" : " ", words[i]);
+		size_t before = text.used;
+
+		if (ADD(&text, "%s%s", i == first ? "" : " ", words[i]) == before) {
+			return np_fail(err, NP_EUSAGE, 0, "tell: the command is empty or too long");
+		}
 	}
 	fd = connect_to(words[0], control, err);
 	if (fd < 0) {
@@ -460,8 +446,9 @@ np_link_tell(char *const *words, FILE *out, struct np_err *err)
 	n = send(fd, text.at, text.used, MSG_NOSIGNAL) < 0 ? -1
 							   : recv(fd, text.at, MESSAGE_MAX - 1, 0);
 	close(fd);
-	if (n < 0) {
-		return np_fail(err, NP_EPEER, errno, "the link's process does not answer");
+	if (n <= 0) {
+		return np_fail(err, NP_EPEER, n < 0 ? errno : 0,
+			       "the link's process does not answer");
 	}
 	text.at[n] = '\0';
 	if (text.at[0] == '!') {

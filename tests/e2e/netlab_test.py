@@ -779,6 +779,25 @@ class Lines(Labs):
         self.assertFalse(self.lives(both[0]["pid"]))
         self.nothing_left()
 
+    def test_what_is_not_obeyed(self):
+        """A command that is too long, and a process that says nothing."""
+        self.netlab("up", *self.LINE, status=0)
+        tell = [os.environ.get("NETLAB_LINK") or netlab.link_program(), "tell", f"/run/netns/netlab-{NAME}-server"]
+        self.assertEqual(lib.run([*tell, "clear"], 10)[:3], (0, "", ""))
+        for count, status in ((100, 1), (1000, 2)):
+            got = lib.run([*tell, "set", *(count * ["delay=5000000"])], 10)
+            self.assertEqual((got.rc, got.out), (status, ""))
+            self.assertIn("too long", got.err)
+        self.assertEqual(self.told()["plan"]["delay"], 0)
+        pid = self.pid()
+        os.kill(pid, signal.SIGSTOP)
+        with subprocess.Popen([*tell, "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
+            time.sleep(0.5)
+            os.kill(pid, signal.SIGKILL)
+            self.assertIn("does not answer", caller.communicate(timeout=10)[1])
+            self.assertEqual(caller.returncode, 1)
+        self.netlab("down", status=0)
+
     def test_down_ends_both_links(self):
         self.netlab("up", "--paths", "2", *self.LINE, "--delay", "5ms", status=0)
         pids = [self.told(*words)["pid"] for words in ((), ("control=netlab-link-1",))]
