@@ -70,8 +70,9 @@ ask(int fd, const struct question *q)
 }
 
 void
-np_rtnl_sort(const void *at, size_t len, const struct rtattr **to, unsigned count)
+np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count)
 {
+	/* Of `int`: what stands behind the last one may be less than its padding. */
 	for (unsigned i = 0; i < count; i++) {
 		to[i] = NULL;
 	}
@@ -123,7 +124,7 @@ answer(int fd, uint16_t type, np_rtnl_hear *hear, void *ctx)
 
 	for (int i = 0; i < ANSWERS; i++) {
 		ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
-		size_t left = n > 0 ? (size_t)n : 0;
+		int left = (int)n;
 
 		if (n < 0 && errno == EINTR) {
 			continue;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Attributes by their number, those below `count`; NULL for what there is not. */
-void np_rtnl_sort(const void *at, size_t len, const struct rtattr **to, unsigned count);
+void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);
 
 /* The same of what is nested in one; all NULL where that is. */
 void np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count);
