@@ -224,8 +224,7 @@ look_at_link(const struct np_meters *m, struct np_meters_seen *out)
 	if (l->device[0] == '\0') {
 		return 0;
 	}
-	/* Files may be those of another network namespace. */
-	rc = l->rtnl < 0 && l->root[0] == '\0' ? l->rtnl : np_link_count(l, &out->link);
+	rc = np_link_count(l, &out->link);
 	out->has_link = rc == 0;
 	return -rc;
 }
