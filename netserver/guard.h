@@ -152,7 +152,8 @@ void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t see
 
 /* What status and metrics tell. Counts since the start, but for the `now` ones. */
 struct ns_stats {
-	uint64_t started_ns; /* np_now() at the start */
+	uint64_t started_ns;   /* np_now() at the start */
+	uint64_t started_at_s; /* and the time then, in seconds since 1970 */
 	uint64_t connections, sessions, tests, tests_failed;
 	uint64_t killed; /* sessions that overran their end, or died of a signal */
 	uint64_t received_bytes, sent_bytes, transactions;

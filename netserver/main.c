@@ -411,6 +411,7 @@ main(int argc, char **argv)
 	d.line_s = args.line;
 	d.owner = getuid();
 	d.stats.started_ns = np_now();
+	d.stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
 	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
 	d.key = args.key.count > 0 ? &args.key : NULL;
 	d.nat = args.nat;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/output.h"
 #include "base/trusted.h"
 #include "netserver/status.h"
@@ -53,7 +52,7 @@ static void
 put_counters(const struct metrics *m, const struct ns_stats *s)
 {
 	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.",
-		  np_wall_ms(s->started_ns) / 1000);
+		  s->started_at_s);
 	put_counter(m, "connections_total", "Control connections accepted.", s->connections);
 	put_counter(m, "sessions_total", "Sessions begun.", s->sessions);
 	put_counter(m, "sessions_killed_total",
