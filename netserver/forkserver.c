@@ -67,9 +67,10 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
 
 	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) ||
 	    !hear(f, &a)) {
+		np_fail(err, NP_ESYS, errno,
+			"no process for a session: that which forks them does not answer");
 		ns_forkserver_end(f);
-		return np_fail(err, NP_ESYS, errno,
-			       "no process for a session: that which forks them does not answer");
+		return err->code;
 	}
 	if (a.error != 0) {
 		return np_fail(err, NP_ESYS, a.error, "no process for a session");

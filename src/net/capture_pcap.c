@@ -248,8 +248,9 @@ open_file(struct np_capture *c, const char *path, struct np_err *err)
 	}
 	file = fdopen(out.fd, "w");
 	if (file == NULL) {
+		np_fail(err, NP_ESYS, errno, "write %s", path);
 		close(out.fd);
-		return np_fail(err, NP_ESYS, errno, "write %s", path);
+		return err->code;
 	}
 	c->file = path;
 	c->dump = pcap_dump_fopen(c->pcap, file);
