@@ -186,7 +186,7 @@ take_shown(struct ns_daemon *d, int fd)
 	static const struct np_handed h = { .error = 0 };
 	static const struct linger reset = { .l_onoff = 1 };
 	uint8_t bytes[NP_TOKEN_SIZE];
-	struct np_token token;
+	struct np_token token = { { 0 } };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
 	struct ns_session *s = shown(d, &token, false);
@@ -207,7 +207,7 @@ enum ns_data
 ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet)
 {
 	static const struct np_handed h = { .error = 0 };
-	uint8_t bytes[NP_TOKEN_SIZE];
+	uint8_t bytes[NP_TOKEN_SIZE] = { 0 };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	struct ns_session *s;
 	int whole = NP_TOKEN_SIZE;
