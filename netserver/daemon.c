@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/front.h"
@@ -402,8 +403,6 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 	ns_front_bury(d);
 	ns_sessions_end(d);
 	renew_metrics(d, true);
-	if (d->epoll >= 0) {
-		close(d->epoll);
-	}
+	np_fds_close(d->epoll);
 	return rc;
 }

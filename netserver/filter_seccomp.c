@@ -2,6 +2,7 @@
  * The list of system calls, as rules for libseccomp. Calls are named by text and looked up at run
  * time: a library, or an architecture, that has never heard of one does without it.
  */
+#include "base/fds.h"
 #include "netserver/filter.h"
 
 #include <dirent.h>
@@ -460,9 +461,7 @@ static int export(scmp_filter_ctx ctx, void **code, size_t *size)
 		rc = *code == NULL ? -ENOMEM : pread(fd, *code, (size_t)end, 0) != end ? -EIO : 0;
 		*size = (size_t)end;
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 	return rc;
 }
 

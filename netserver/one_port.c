@@ -495,9 +495,7 @@ delivers(void)
 		       recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) < 0;
 	}
 	for (int *fd = (int[]){ trial.datagrams[0], one, other, back, -2 }; *fd != -2; fd++) {
-		if (*fd >= 0) {
-			close(*fd);
-		}
+		np_fds_close(*fd);
 	}
 	return does;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "netserver/passed.h"
@@ -262,9 +263,7 @@ ns_status_listen(const char *port, struct np_err *err)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&un, len) != 0 || listen(fd, BACKLOG) != 0) {
 		np_fail(err, NP_ESYS, errno, "the status socket of port %s", port);
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return -1;
 	}
 	ns_passed_refuse(fd);
@@ -327,9 +326,7 @@ connect_to(const char *port, struct np_err *err)
 	    connect(fd, (struct sockaddr *)&un, len) != 0) {
 		np_fail(err, NP_ECONTROL, errno == ECONNREFUSED ? 0 : errno,
 			"no netserver reports its status for port %s here", port);
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return -1;
 	}
 	return fd;

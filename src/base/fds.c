@@ -22,6 +22,14 @@ np_fds_fill(void)
 	}
 }
 
+void
+np_fds_close(int fd)
+{
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
 int
 np_fds_empty(void)
 {

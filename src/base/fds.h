@@ -1,5 +1,5 @@
 /*
- * The descriptors that a program is started with.
+ * Descriptors: those that a program is started with, and what is done to them.
  */
 #ifndef NP_BASE_FDS_H
 #define NP_BASE_FDS_H
@@ -13,6 +13,9 @@
  * written for the user. Reading from them and writing to them fail.
  */
 void np_fds_fill(void);
+
+/* Close one; what is negative is none, and none is closed. */
+void np_fds_close(int fd);
 
 /* Let 0, 1 and 2 be /dev/null, whatever they are. Returns 0, or -1 with errno. */
 int np_fds_empty(void);

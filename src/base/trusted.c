@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "base/text.h"
 
 enum { LINKS = 40 }; /* as many links as the kernel follows */
@@ -134,9 +135,7 @@ fail_at(const struct walk *w, int sys, struct np_err *err)
 static int
 enter(struct walk *w, int dir, struct np_err *err)
 {
-	if (w->dir >= 0) {
-		close(w->dir);
-	}
+	np_fds_close(w->dir);
 	w->dir = dir;
 	if (dir < 0 || fstat(dir, &w->in) != 0) {
 		return fail_at(w, errno, err);
@@ -238,9 +237,7 @@ open_last(const struct walk *w, const char *name, const struct stat *seen, int f
 		   (w->kind == NP_TRUSTED_DIR || check_file(w, &st, err) == NP_OK)) {
 		return fd;
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 	return -1;
 }
 
@@ -325,9 +322,7 @@ walk(struct walk *w, const char *path, struct np_err *err)
 			fail_at(w, w->kind == NP_TRUSTED_DIR ? errno : EISDIR, err);
 		}
 	}
-	if (w->dir >= 0) {
-		close(w->dir);
-	}
+	np_fds_close(w->dir);
 	if (err->code != NP_OK && strstr(err->msg, path) == NULL) {
 		char shown[301];
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
@@ -231,9 +232,7 @@ void
 np_codec_close(struct np_worker *w)
 {
 	for (int i = 0; i < ENDS; i++) {
-		if (w->pipe[i] >= 0) {
-			close(w->pipe[i]);
-			w->pipe[i] = -1;
-		}
+		np_fds_close(w->pipe[i]);
+		w->pipe[i] = -1;
 	}
 }

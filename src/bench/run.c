@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
@@ -323,9 +324,7 @@ void
 np_run_trim(struct np_run *run, uint32_t flows)
 {
 	for (uint32_t i = flows; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0) {
-			close(run->conn[i].fd);
-		}
+		np_fds_close(run->conn[i].fd);
 		free(run->conn[i].ids);
 		run->conn[i] = (struct np_conn){ .fd = -1 };
 	}

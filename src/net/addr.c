@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "base/units.h"
 
 /*
@@ -145,9 +146,7 @@ by_cid(const struct np_addr *far, struct np_addr *near)
 	bool known = here || (fd >= 0 && ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, &own) == 0 &&
 			      own != VMADDR_CID_ANY);
 
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 	np_addr_make(near, AF_VSOCK, (const uint8_t *)&own, 0);
 	if (np_addr_same_host(far, near)) {
 		np_addr_make_loopback(near, AF_VSOCK);
@@ -185,9 +184,7 @@ by_node(const struct np_addr *far, struct np_addr *near)
 
 	near->len = sizeof(near->sa);
 	known = fd >= 0 && getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 	np_addr_set_port(near, 0);
 	return known;
 }

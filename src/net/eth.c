@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 enum {
 	TAG_AT = 20,     /* behind the number and the time */
 	SOURCE_AT = 6,   /* in the Ethernet header */
@@ -259,14 +261,10 @@ np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 void
 np_eth_close(struct np_eth *l)
 {
-	if (l->fd >= 0) {
-		close(l->fd);
-		l->fd = -1;
-	}
-	if (l->llc_fd >= 0) {
-		close(l->llc_fd);
-		l->llc_fd = -1;
-	}
+	np_fds_close(l->fd);
+	l->fd = -1;
+	np_fds_close(l->llc_fd);
+	l->llc_fd = -1;
 }
 
 void

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 enum { WAITING = 8 }; /* connections of strangers, too, for which nobody has time */
 
 void
@@ -59,9 +61,7 @@ np_llc_open(const struct np_eth *l, struct np_err *err)
 	np_llc_aim(l, l->mac, 0, &at);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0) {
 		fail(err, l);
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return -1;
 	}
 	return fd;
@@ -87,8 +87,6 @@ np_llc_forget(int fd)
 	for (int i = 0; i < 2 * WAITING && poll(&p, 1, 0) > 0; i++) {
 		int stranger = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
-		if (stranger >= 0) {
-			close(stranger);
-		}
+		np_fds_close(stranger);
 	}
 }

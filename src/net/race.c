@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/text.h"
 #include "net/sock.h"
 
@@ -96,9 +97,7 @@ begin_one(const struct np_addr *to, const struct np_addrs *local)
 static void
 give_up(struct attempt *a, int sys)
 {
-	if (a->fd >= 0) {
-		close(a->fd);
-	}
+	np_fds_close(a->fd);
 	a->fd = -1;
 	a->sys = sys;
 }

@@ -362,14 +362,10 @@ let_go(struct link *l)
 			np_carry_free(l->way[i]);
 			free(l->way[i]);
 		}
-		if (l->tun[i] >= 0) {
-			close(l->tun[i]);
-		}
+		np_fds_close(l->tun[i]);
 		np_ns_close(&l->ns[i]);
 	}
-	if (l->listener >= 0) {
-		close(l->listener);
-	}
+	np_fds_close(l->listener);
 }
 
 int
@@ -406,9 +402,7 @@ connect_to(const char *path, const char *control, struct np_err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len) != 0) {
 		np_fail(err, NP_EPEER, errno, "the link's process does not answer");
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return -1;
 	}
 	return fd;

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 int
 np_ns_open(struct np_ns *ns, const char *path, struct np_err *err)
 {
@@ -38,8 +40,6 @@ np_ns_there(const struct np_ns *ns)
 void
 np_ns_close(struct np_ns *ns)
 {
-	if (ns->fd >= 0) {
-		close(ns->fd);
-		ns->fd = -1;
-	}
+	np_fds_close(ns->fd);
+	ns->fd = -1;
 }

@@ -1,6 +1,7 @@
 #include "netlab/probe.h"
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "netlab/ns.h"
 
 #include <arpa/inet.h>
@@ -543,9 +544,7 @@ open_tap(const struct probe *p, int end, struct np_err *err)
 	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&ll, sizeof(ll)) != 0) {
 		np_fail(err, NP_ESYS, errno, "read the state of device %s", p->device);
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return -1;
 	}
 	return fd;

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/engine.h"
 #include "bench/tally.h"
 #include "net/sock.h"
@@ -542,5 +543,5 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 		put_unread(d, into);
 	}
 	np_meters_close(&d->meters);
-	np_file_close(d->self_fd);
+	np_fds_close(d->self_fd);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
 #include "bench/stamps.h"
@@ -671,9 +672,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
 		np_route_facts((const struct sockaddr *)&run->end.local.sa,
 			       (const struct sockaddr *)&peer_of(run)->sa, bag);
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 	}
 	free(ev);
 	return bag;

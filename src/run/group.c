@@ -477,9 +477,7 @@ end_party(struct party *p)
 	if (p->gate != p->was.gate) {
 		np_gate_free(p->gate);
 	}
-	if (p->news_fd >= 0) {
-		close(p->news_fd);
-	}
+	np_fds_close(p->news_fd);
 	pthread_mutex_destroy(&p->lock);
 	free(p->member);
 }

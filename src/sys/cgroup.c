@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "sys/file.h"
 #include "sys/meters.h"
 
@@ -300,9 +301,9 @@ note_why_not(struct np_cgroup *c, int fd)
 static void
 close_level(const struct level *l)
 {
-	np_file_close(l->quota_fd);
-	np_file_close(l->period_fd);
-	np_file_close(l->stat_fd);
+	np_fds_close(l->quota_fd);
+	np_fds_close(l->period_fd);
+	np_fds_close(l->stat_fd);
 }
 
 /* The topmost group of all has no quota, and no files for one. */
@@ -416,9 +417,9 @@ np_cgroup_close(struct np_cgroup *c)
 		close_level(&c->level[i]);
 	}
 	for (int i = 0; i < PRESSURES; i++) {
-		np_file_close(c->pressure[i].fd);
+		np_fds_close(c->pressure[i].fd);
 	}
-	np_file_close(c->self_fd);
+	np_fds_close(c->self_fd);
 	free(c);
 }
 

@@ -9,6 +9,7 @@
 #include <linux/net.h> /* SYS_SEND and the like */
 #endif
 
+#include "base/fds.h"
 #include "sys/file.h"
 
 static const char *const names[NP_DOING_KINDS] = { "running", "sending", "receiving",
@@ -272,8 +273,8 @@ np_doing_close(struct np_doing *d)
 	if (!d->is_open) {
 		return;
 	}
-	np_file_close(d->time_fd);
-	np_file_close(d->stat_fd);
-	np_file_close(d->where_fd);
+	np_fds_close(d->time_fd);
+	np_fds_close(d->stat_fd);
+	np_fds_close(d->where_fd);
 	d->is_open = false;
 }

@@ -46,14 +46,6 @@ np_file_open(const char *root, const char *path, ...)
 	return fd;
 }
 
-void
-np_file_close(int fd)
-{
-	if (fd >= 0) {
-		close(fd);
-	}
-}
-
 /* Fill what there is. Returns the bytes, or a negative errno. */
 static long
 read_up_to(int fd, char *out, size_t size)

@@ -27,9 +27,8 @@ int np_file_number(int64_t *out, const char *root, const char *path, ...)
 char *np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A descriptor for np_file_again(), or a negative errno. Of those none is closed. */
+/* A descriptor for np_file_again(), or a negative errno. */
 int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
-void np_file_close(int fd);
 
 /*
  * Of a file that is held open, from its beginning: up to size - 1 bytes, with a NUL behind them.

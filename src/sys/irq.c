@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fds.h"
 #include "sys/file.h"
 
 enum { VECTORS = 1024 };
@@ -116,7 +117,7 @@ np_irq_affinity(const char *root, int number)
 	if (np_file_again(first, sizeof(first), fd) > 0 && first[0] != '\n') {
 		return fd;
 	}
-	np_file_close(fd);
+	np_fds_close(fd);
 	return np_file_open(root, "/proc/irq/%d/smp_affinity_list", number);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fds.h"
 #include "base/text.h"
 #include "sys/file.h"
 #include "sys/rtnl.h"
@@ -59,8 +60,8 @@ np_link_open(struct np_link *l, const char *root, const char *device)
 void
 np_link_close(const struct np_link *l)
 {
-	np_file_close(l->rtnl);
-	np_file_close(l->inet);
+	np_fds_close(l->rtnl);
+	np_fds_close(l->inet);
 }
 
 /* --- its counters ------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/irq.h"
@@ -41,15 +42,15 @@ np_meters_close(struct np_meters *m)
 {
 	np_cpu_free(m->before.cpus);
 	np_cpu_free(m->now.cpus);
-	np_file_close(m->pressure_fd);
+	np_fds_close(m->pressure_fd);
 	np_link_close(&m->link);
 	for (unsigned i = 0; i < m->irqs; i++) {
-		np_file_close(m->irq[i].fd);
+		np_fds_close(m->irq[i].fd);
 	}
 	for (int i = 0; i < NP_METERS_CLOSE && m->cpu[i].cpu >= 0; i++) {
-		np_file_close(m->cpu[i].khz_fd);
-		np_file_close(m->cpu[i].core_fd);
-		np_file_close(m->cpu[i].package_fd);
+		np_fds_close(m->cpu[i].khz_fd);
+		np_fds_close(m->cpu[i].core_fd);
+		np_fds_close(m->cpu[i].package_fd);
 	}
 }
 

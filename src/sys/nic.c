@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/cpulist.h"
+#include "base/fds.h"
 #include "base/text.h"
 #include "sys/ethtool.h"
 #include "sys/file.h"
@@ -334,7 +335,7 @@ add_irq(void *ctx, const struct np_irq *irq)
 		list[strcspn(list, "\n")] = '\0';
 		l->any = np_cpulist_add(l, list) || l->any;
 	}
-	np_file_close(fd);
+	np_fds_close(fd);
 }
 
 static void

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "sys/rtnl.h"
 #include "sys/rtnl_parts.h"
 
@@ -86,7 +87,5 @@ np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np
 	if (rc != 0) {
 		np_bag_unread(into, strerror(-rc), "host.route");
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 }

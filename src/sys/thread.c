@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "sys/file.h"
 
 /* "12345 678 9" */
@@ -48,7 +49,7 @@ look(struct np_thread_use *u)
 	u->voluntary = r.ru_nvcsw;
 	u->involuntary = r.ru_nivcsw;
 	u->run_delay_ns = np_thread_time(fd, &t) ? (int64_t)t.waited_ns : -1;
-	np_file_close(fd);
+	np_fds_close(fd);
 }
 
 void

@@ -2,6 +2,7 @@
  * What is clean of a test: the ends' intervals compared with each other, and the meters that they
  * come from, by prepared files.
  */
+#include "base/fds.h"
 #include "run/clean.h"
 
 #include <errno.h>
@@ -526,7 +527,7 @@ TEST(a_file_that_comes_in_parts_is_read_to_its_end)
 	assert_non_null(all);
 	assert_true(len > (size_t)first && strlen(all) == len);
 	free(all);
-	np_file_close(fd);
+	np_fds_close(fd);
 	assert_int_equal(np_file_again(text, sizeof(text), -1), -EBADF);
 	assert_string_equal(text, "");
 	assert_int_equal(np_file_open("", "/nowhere/at/all"), -ENOENT);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
@@ -439,9 +440,7 @@ accept_some(struct loop *l)
 static void
 end_coming(struct loop *l)
 {
-	if (l->coming_fd >= 0) {
-		close(l->coming_fd);
-	}
+	np_fds_close(l->coming_fd);
 	l->coming_fd = -1;
 	l->coming = 0;
 }
@@ -911,12 +910,8 @@ run(struct np_worker *w)
 	}
 	np_load_pause(&w->load, np_now());
 	end_coming(&l);
-	if (l.timer_fd >= 0) {
-		close(l.timer_fd);
-	}
-	if (l.fd >= 0) {
-		close(l.fd);
-	}
+	np_fds_close(l.timer_fd);
+	np_fds_close(l.fd);
 	return -w->error;
 }
 

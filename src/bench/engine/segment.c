@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "bench/bench.h"
 #include "bench/engine/calls.h"
 #include "bench/run.h"
@@ -201,9 +202,7 @@ segment_lacks(void)
 	} else if (fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) {
 		lacks = "the kernel has no UDP_GRO, or forbids it (Linux 5.0 has it)";
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	np_fds_close(fd);
 	return lacks;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "bench/pattern/stream.h"
 
 static int
@@ -74,10 +75,8 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 static void
 sendfile_release(struct np_worker *w)
 {
-	if (w->file_fd >= 0) {
-		close(w->file_fd);
-		w->file_fd = -1;
-	}
+	np_fds_close(w->file_fd);
+	w->file_fd = -1;
 }
 
 static const struct np_side transmit_file = {

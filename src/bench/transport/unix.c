@@ -87,9 +87,7 @@ sweep(int tmp, const char *name)
 	struct stat st;
 
 	if (dir == NULL) {
-		if (fd >= 0) {
-			close(fd);
-		}
+		np_fds_close(fd);
 		return;
 	}
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
