@@ -48,7 +48,7 @@ ns_wants_capture(const struct ns_caller *c)
 {
 	struct np_hello hello;
 
-	return !np_addr_is_local_only(&c->peer) && greets_for(c, NP_CAP_WIRE, &hello);
+	return !np_family_of(&c->peer)->is_here && greets_for(c, NP_CAP_WIRE, &hello);
 }
 
 bool

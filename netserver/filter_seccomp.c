@@ -583,7 +583,7 @@ forbid_moving_of(scmp_filter_ctx ctx, int fd)
 	socklen_t len = sizeof(family);
 
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
-		       np_family_is_local(family)
+		       np_family(family)->is_here
 		   ? forbid(ctx, moving, COUNT(moving), fd)
 		   : 0;
 }

@@ -290,13 +290,13 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 unsigned
 ns_group_of(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, np_addr_owner(a), seed) % NS_GROUPS;
+	return hash_of(a, np_family_of(a)->owner, seed) % NS_GROUPS;
 }
 
 unsigned
 ns_network_of(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, np_addr_network(a), seed) % NS_GROUPS;
+	return hash_of(a, np_family_of(a)->network, seed) % NS_GROUPS;
 }
 
 static bool
@@ -375,7 +375,7 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 static unsigned
 try_group(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, np_addr_owner(a), seed) % NS_TRY_GROUPS;
+	return hash_of(a, np_family_of(a)->owner, seed) % NS_TRY_GROUPS;
 }
 
 uint64_t
@@ -423,8 +423,8 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	struct usage u = { .all = { 0 } };
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		bool is_near = begin_alike(&s->peer, peer, np_addr_owner(peer));
-		bool is_net = begin_alike(&s->peer, peer, np_addr_network(peer));
+		bool is_near = begin_alike(&s->peer, peer, np_family_of(peer)->owner);
+		bool is_net = begin_alike(&s->peer, peer, np_family_of(peer)->network);
 
 		for (int g = 0; g < NP_GOODS && s != but; g++) {
 			u.all[g] += s->holds[g];
@@ -647,7 +647,7 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->captures;
-		near += s->captures && begin_alike(&s->peer, peer, np_addr_owner(peer));
+		near += s->captures && begin_alike(&s->peer, peer, np_family_of(peer)->owner);
 	}
 	if (near >= NS_CAPTURES_NEAR) {
 		return np_fail(err, NP_EPEER, 0,

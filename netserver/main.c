@@ -133,7 +133,7 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 	if (rc != NP_OK && script) {
 		/* netperf's line, two blanks too: scripts look for it. */
 		fprintf(stderr, "Unable to start netserver with  '%s' port '%s' and family %s\n",
-			shown, a->port, np_family_name(a->family));
+			shown, a->port, np_family(a->family)->name);
 	}
 	if (rc == NP_ECONTROL && script) {
 		return 1; /* a name that is none: the line shows it */
@@ -143,7 +143,7 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 			     err.sys == EADDRINUSE ? " (try another port with -p)" : "");
 	}
 	printf("Starting netserver with host '%s' port '%s' and family %s\n", shown, a->port,
-	       np_family_name(a->family));
+	       np_family(a->family)->name);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "netserver: write to standard output: %s\n", strerror(errno));
 	}

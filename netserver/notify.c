@@ -36,7 +36,7 @@ fault_of(int fd)
 	if (family < 0) {
 		return errno == EBADF ? "is not open" : "is not a socket";
 	}
-	if (np_family_version(family) == 0 || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
+	if (np_family(family)->version == 0 || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
 		return "is not a TCP socket";
 	}
 	return socket_int(fd, SO_ACCEPTCONN) == 1 ? NULL : "does not listen (Accept=no is needed)";

@@ -511,7 +511,7 @@ ns_datagrams_open(struct ns_daemon *d)
 		int only_six = np_sock_int(d->listeners[i], IPPROTO_IPV6, IPV6_V6ONLY);
 
 		if (np_sock_local(d->listeners[i], &at, &ignored) != NP_OK ||
-		    np_addr_version(&at) == 0) {
+		    np_family_of(&at)->version == 0) {
 			continue; /* there is no UDP there */
 		}
 		d->datagrams[i] = bind_datagrams(&at, only_six > 0);

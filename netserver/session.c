@@ -312,7 +312,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	server.caps |= c->linked ? NP_CAP_LINK : 0;
 	near->len = sizeof(near->sa);
 	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
-	    np_addr_is_local_only(near)) {
+	    np_family_of(near)->is_here) {
 		near->len = 0;
 	} else {
 		np_addr_unmap(near);
@@ -481,7 +481,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 	struct np_err err = { .code = NP_OK };
 
 	if (getpeername(fd, (struct sockaddr *)&c.peer.sa, &c.peer.len) == 0 &&
-	    !np_addr_is_local_only(&c.peer)) {
+	    !np_family_of(&c.peer)->is_here) {
 		np_addr_unmap(&c.peer);
 		np_addr_text(&c.peer, c.text);
 	}

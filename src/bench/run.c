@@ -31,14 +31,14 @@ static const struct np_terms no_terms;
 static void
 internet_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->near.sock.tos > 0 && np_family_version(p->family) == 6) {
+	if (p->near.sock.tos > 0 && np_family(p->family)->version == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", p->near.sock.tos);
 		np_sockopts_optional(o);
 	} else if (p->near.sock.tos > 0) {
 		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", p->near.sock.tos);
 		np_sockopts_optional(o);
 	}
-	if (p->no_fragment && np_family_version(p->family) == 4) {
+	if (p->no_fragment && np_family(p->family)->version == 4) {
 		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
 	}
 	if (p->pacing > 0) {

@@ -17,8 +17,8 @@ np_aim_default_host(struct np_cli_target *t)
 {
 	if (!t->host.given) {
 		snprintf(t->host.text, sizeof(t->host.text), "%s",
-			 np_family_version(t->host.family) == 6 ||
-				 np_family_version(t->local.family) == 6
+			 np_family(t->host.family)->version == 6 ||
+				 np_family(t->local.family)->version == 6
 			     ? "::1"
 			     : "localhost");
 	}
@@ -70,7 +70,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 		return cli->target.host.family;
 	}
 	/* Which data of IP may have when control is of another family, the resolver says. */
-	return np_addr_version(&c->used) > 0 ? c->used.sa.ss_family : AF_UNSPEC;
+	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
@@ -205,7 +205,7 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 		if (out->count == most) {
 			return np_fail(err, NP_EUSAGE, 0,
 				       "--also-bind: no more than %zu of %s for each end", most,
-				       np_family_name(family));
+				       np_family(family)->name);
 		}
 		out->at[out->count++] = found.at[0];
 	}
@@ -253,7 +253,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		return np_fail_in(err, "data connection");
 	}
 	family = np_family_or(family, ends->remote.at[0].sa.ss_family);
-	if (t->family == AF_UNSPEC && np_family_version(family) == 0) {
+	if (t->family == AF_UNSPEC && np_family(family)->version == 0) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "data connection: %s is no address for a test over IP (name one: -- "
 			       "-H HOST)",
@@ -273,7 +273,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
 	} else if ((t->admit == NP_ADMIT_PEER && is_elsewhere(cli, c, ends)) ||
-		   (!cli->plan.no_control && np_addr_version(&c->used) == 0)) {
+		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		name_near(cli, ends);
 	}
 	if (cli->data.host.given || has_to_name_far(&cli->plan, &ends->remote.at[0])) {

@@ -14,7 +14,7 @@ np_facts_local(const struct np_cli *cli)
 const char *
 np_facts_any(int family)
 {
-	return np_family_version(family) == 6 ? "::0" : "0.0.0.0";
+	return np_family(family)->version == 6 ? "::0" : "0.0.0.0";
 }
 
 static void

@@ -87,7 +87,7 @@ describe_classic(const struct np_cli *cli, struct np_classic *c)
 void
 np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 {
-	const char *family = np_family_name(cli->plan.family);
+	const char *family = np_family(cli->plan.family)->name;
 	const char *from = ends->local.name;
 	unsigned port = cli->plan.far.sock.port;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];

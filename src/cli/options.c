@@ -46,7 +46,7 @@ parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 	if (none) {
 		NP_NOTE(&cli->notes,
 			"-%c: %.60s is not an address family (4 or 6): %s, as in netperf\n",
-			o->letter, word, np_family_name(family));
+			o->letter, word, np_family(family)->name);
 	}
 	return family;
 }

@@ -22,7 +22,7 @@ unreachable(FILE *out, const struct np_cli_target *t, int resolved)
 	    "establish_control could not establish the control connection from %s port %s "
 	    "address family %s to %s port %s address family %s\n",
 	    t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
-	    np_family_name(t->local.family), t->host.text, t->port, np_family_name(family));
+	    np_family(t->local.family)->name, t->host.text, t->port, np_family(family)->name);
 }
 
 static void
@@ -32,7 +32,7 @@ unresolved(FILE *out, const struct np_cli_target *t, int gai)
 			  "resolve_host: could not resolve host '%s' port '%s' af %s\n"
 			  "\tgetaddrinfo returned %d %s\n"
 			  "Netperf could not resolve %s as a host name\n",
-			  t->host.text, t->port, np_family_name(t->host.family), gai,
+			  t->host.text, t->port, np_family(t->host.family)->name, gai,
 			  gai_strerror(gai), t->host.text);
 }
 

@@ -183,7 +183,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 			   : p->pattern->transactions  ? p->transport->turn_options
 						       : p->transport->stream_options,
 		.family =
-		    p->transport->link ? (int)NP_FRAMES : np_family_version(np_plan_family(p)),
+		    p->transport->link ? (int)NP_FRAMES : np_family(np_plan_family(p))->version,
 		.seconds = np_tally_seconds(&out->tally),
 		.request = message_size(p, p->request),
 		.response = message_size(p, p->response),

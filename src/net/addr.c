@@ -21,37 +21,6 @@
 #include "base/fds.h"
 #include "base/units.h"
 
-/*
- * What there is to know of a family of addresses. Whoever adds one adds a row to `families`; an
- * address of any other family has no host, no port and no bytes, and says so.
- */
-struct family {
-	int family;
-	int version; /* of IP; 0: none */
-	const char *name;
-	const char *prefix; /* of an address, where no other option says the family; NULL: none */
-	socklen_t len;      /* of the socket address */
-	uint32_t any_port;  /* what a socket is bound to that may get any port */
-	size_t at, size;    /* the bytes by which a host is known; 0: there are none */
-	const void *any;    /* these of all addresses of a host */
-	const void *loop;   /* of the loopback */
-	const void *like;   /* what all addresses have beside bytes and port; NULL: nothing */
-	size_t port_at;     /* the port */
-	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
-	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
-	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
-	uint8_t network; /* bytes that all addresses of a network begin with */
-	bool has_edges;  /* the first and the last address of a network are no hosts */
-	bool is_here;    /* such an address is always one of this machine */
-	bool self_named; /* the kernel names each socket, and none is bound */
-	bool is_number;  /* its bytes are a number in the machine's order */
-	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
-	/* An address as a user writes it; NULL: the resolver knows. */
-	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
-	/* Which address of ours `far` would see. Returns false if there is none. May be NULL. */
-	bool (*towards)(const struct np_addr *far, struct np_addr *near);
-};
-
 static void
 ip_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
@@ -193,7 +162,7 @@ static const struct sockaddr_tipc a_node = { .addrtype = TIPC_ADDR_ID };
 static const uint32_t any_cid = VMADDR_CID_ANY, loop_cid = VMADDR_CID_LOCAL;
 static const uint8_t any_ip[16], loop_4[4] = { IN_LOOPBACKNET, 0, 0, 1 }, loop_6[16] = { [15] = 1 };
 
-static const struct family families[] = {
+static const struct np_family families[] = {
 	{ .family = AF_INET,
 	  .name = "AF_INET",
 	  .version = 4,
@@ -282,11 +251,10 @@ static const struct family families[] = {
 	{ .family = AF_UNSPEC, .name = "AF_UNSPEC" },
 };
 
-/* The row; of a family that is none of these one that knows nothing. */
-static const struct family *
-row_of(int family)
+const struct np_family *
+np_family(int family)
 {
-	static const struct family unknown = { .name = "an unknown family" };
+	static const struct np_family unknown = { .name = "an unknown family" };
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		if (families[i].family == family) {
@@ -296,10 +264,10 @@ row_of(int family)
 	return &unknown;
 }
 
-static const struct family *
-row(const struct np_addr *a)
+const struct np_family *
+np_family_of(const struct np_addr *a)
 {
-	return row_of(a->sa.ss_family);
+	return np_family(a->sa.ss_family);
 }
 
 static int
@@ -327,7 +295,7 @@ read_port(const char *service, struct np_addr *a, struct np_err *err)
 	}
 	if (n < 0 || n > np_family_ports(a->sa.ss_family)) {
 		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port of %s", service,
-			       row(a)->name);
+			       np_family_of(a)->name);
 	}
 	np_addr_set_port(a, (uint32_t)n);
 	return NP_OK;
@@ -338,7 +306,7 @@ static int
 read_address(const char *host, const char *service, int family, struct np_addrs *out,
 	     struct np_err *err)
 {
-	const struct family *f = row_of(family);
+	const struct np_family *f = np_family(family);
 
 	out->count = 1;
 	snprintf(out->name, sizeof(out->name), "%s", host != NULL ? host : "");
@@ -370,10 +338,10 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	named = host != NULL ? np_family_prefixed(host) : AF_UNSPEC;
 	if (np_family_or(family, named) != np_family_or(named, family)) {
 		return np_fail(err, NP_EUSAGE, 0, "%.60s is not an address of %s", host,
-			       np_family_name(family));
+			       np_family(family)->name);
 	}
 	family = np_family_or(family, named);
-	if (row_of(family)->parse != NULL) {
+	if (np_family(family)->parse != NULL) {
 		return read_address(host, service, family, out, err);
 	}
 	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
@@ -381,7 +349,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
 			"could not resolve host '%s' service '%s' family %s: %s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
-			np_family_name(family), gai_strerror(rc));
+			np_family(family)->name, gai_strerror(rc));
 		err->sys = rc;
 		return err->code;
 	}
@@ -402,11 +370,11 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 const char *
 np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
-	if (row(a)->host == NULL) {
+	if (np_family_of(a)->host == NULL) {
 		snprintf(buf, NP_ADDR_TEXT, "an address of unknown family %d", a->sa.ss_family);
 		return buf;
 	}
-	row(a)->host(a, buf);
+	np_family_of(a)->host(a, buf);
 	return buf;
 }
 
@@ -415,7 +383,7 @@ np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	size_t n = strlen(np_addr_host(a, buf));
 
-	if (row(a)->port_size > 0) {
+	if (np_family_of(a)->port_size > 0) {
 		snprintf(buf + n, NP_ADDR_TEXT - n, " port %u", np_addr_port(a));
 	}
 	return buf;
@@ -424,7 +392,7 @@ np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 uint32_t
 np_addr_port(const struct np_addr *a)
 {
-	const struct family *f = row(a);
+	const struct np_family *f = np_family_of(a);
 	const char *at = (const char *)&a->sa + f->port_at;
 	uint16_t narrow;
 	uint32_t wide = 0;
@@ -446,7 +414,7 @@ np_addr_port(const struct np_addr *a)
 uint16_t *
 np_addr_port_at(struct np_addr *a)
 {
-	const struct family *f = row(a);
+	const struct np_family *f = np_family_of(a);
 
 	return f->port_size == sizeof(uint16_t) ? (void *)((char *)&a->sa + f->port_at) : NULL;
 }
@@ -454,7 +422,7 @@ np_addr_port_at(struct np_addr *a)
 void
 np_addr_set_port(struct np_addr *a, uint32_t port)
 {
-	const struct family *f = row(a);
+	const struct np_family *f = np_family_of(a);
 	char *at = (char *)&a->sa + f->port_at;
 	uint16_t narrow = htons((uint16_t)port);
 
@@ -472,30 +440,24 @@ np_addr_set_port(struct np_addr *a, uint32_t port)
 size_t
 np_addr_size(const struct np_addr *a)
 {
-	return row(a)->size;
-}
-
-bool
-np_addr_self_named(const struct np_addr *a)
-{
-	return row(a)->self_named;
+	return np_family_of(a)->size;
 }
 
 const uint8_t *
 np_addr_bytes(const struct np_addr *a)
 {
-	return (const uint8_t *)&a->sa + row(a)->at;
+	return (const uint8_t *)&a->sa + np_family_of(a)->at;
 }
 
 void
 np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes)
 {
-	memcpy((uint8_t *)&a->sa + row(a)->at, bytes, row(a)->size);
+	memcpy((uint8_t *)&a->sa + np_family_of(a)->at, bytes, np_family_of(a)->size);
 }
 
 /* Between the order of the machine and that of messages. */
 static void
-turn(const struct family *f, uint8_t *to, const uint8_t *from)
+turn(const struct np_family *f, uint8_t *to, const uint8_t *from)
 {
 	uint32_t number;
 
@@ -510,19 +472,19 @@ turn(const struct family *f, uint8_t *to, const uint8_t *from)
 void
 np_addr_to_wire(const struct np_addr *a, uint8_t *bytes)
 {
-	turn(row(a), bytes, np_addr_bytes(a));
+	turn(np_family_of(a), bytes, np_addr_bytes(a));
 }
 
 void
 np_addr_from_wire(struct np_addr *a, const uint8_t *bytes)
 {
-	turn(row(a), (uint8_t *)&a->sa + row(a)->at, bytes);
+	turn(np_family_of(a), (uint8_t *)&a->sa + np_family_of(a)->at, bytes);
 }
 
 void
 np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port)
 {
-	const struct family *f = row_of(family);
+	const struct np_family *f = np_family(family);
 
 	memset(a, 0, sizeof(*a));
 	if (f->like != NULL) {
@@ -539,13 +501,13 @@ np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port)
 void
 np_addr_make_any(struct np_addr *a, int family)
 {
-	np_addr_make(a, family, row_of(family)->any, 0);
+	np_addr_make(a, family, np_family(family)->any, 0);
 }
 
 bool
 np_addr_is_any(const struct np_addr *a)
 {
-	const struct family *f = row(a);
+	const struct np_family *f = np_family_of(a);
 
 	return f->any != NULL && memcmp(np_addr_bytes(a), f->any, f->size) == 0;
 }
@@ -554,39 +516,9 @@ bool
 np_addr_is_group(const struct np_addr *a)
 {
 	const uint8_t *bytes = np_addr_bytes(a);
-	int version = row(a)->version;
+	int version = np_family_of(a)->version;
 
 	return version == 6 ? bytes[0] == 0xff : version == 4 && bytes[0] >> 4 == 14;
-}
-
-bool
-np_addr_has_edges(const struct np_addr *a)
-{
-	return row(a)->has_edges;
-}
-
-size_t
-np_addr_owner(const struct np_addr *a)
-{
-	return row(a)->owner;
-}
-
-size_t
-np_addr_network(const struct np_addr *a)
-{
-	return row(a)->network;
-}
-
-int
-np_addr_version(const struct np_addr *a)
-{
-	return row(a)->version;
-}
-
-bool
-np_addr_is_local_only(const struct np_addr *a)
-{
-	return row(a)->is_here;
 }
 
 bool
@@ -625,7 +557,7 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 bool
 np_addr_towards(const struct np_addr *far, struct np_addr *near)
 {
-	const struct family *f = row(far);
+	const struct np_family *f = np_family_of(far);
 
 	return f->towards != NULL && f->towards(far, near);
 }
@@ -633,7 +565,7 @@ np_addr_towards(const struct np_addr *far, struct np_addr *near)
 bool
 np_addr_is_loopback(const struct np_addr *a)
 {
-	const struct family *f = row(a);
+	const struct np_family *f = np_family_of(a);
 
 	return f->loop_bits > 0 && memcmp(np_addr_bytes(a), f->loop, f->loop_bits / 8) == 0;
 }
@@ -641,14 +573,15 @@ np_addr_is_loopback(const struct np_addr *a)
 uint32_t
 np_addr_scope(const struct np_addr *a)
 {
-	return row(a)->version == 6 ? ((const struct sockaddr_in6 *)&a->sa)->sin6_scope_id : 0;
+	return np_family_of(a)->version == 6 ? ((const struct sockaddr_in6 *)&a->sa)->sin6_scope_id
+					     : 0;
 }
 
 /* Does the address mean something on one link only? */
 static bool
 is_link_local(const struct np_addr *a)
 {
-	return row(a)->version == 6 &&
+	return np_family_of(a)->version == 6 &&
 	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr);
 }
 
@@ -656,8 +589,8 @@ void
 np_addr_from(struct np_addr *a, const struct sockaddr *sa)
 {
 	memset(a, 0, sizeof(*a));
-	if (sa != NULL && row_of(sa->sa_family)->version > 0) {
-		a->len = row_of(sa->sa_family)->len;
+	if (sa != NULL && np_family(sa->sa_family)->version > 0) {
+		a->len = np_family(sa->sa_family)->len;
 		memcpy(&a->sa, sa, a->len);
 	}
 }
@@ -712,13 +645,13 @@ np_addr_is_here(const struct np_addr *a)
 {
 	char device[NP_ADDR_DEVICE];
 
-	return row(a)->is_here || device_of(a, device) == 0;
+	return np_family_of(a)->is_here || device_of(a, device) == 0;
 }
 
 void
 np_addr_make_loopback(struct np_addr *a, int family)
 {
-	np_addr_make(a, family, row_of(family)->loop, 0);
+	np_addr_make(a, family, np_family(family)->loop, 0);
 }
 
 void
@@ -758,8 +691,8 @@ np_family_prefixed(const char *host)
 uint32_t
 np_family_ports(int family)
 {
-	return row_of(family)->port_size == sizeof(uint32_t) ? row_of(family)->any_port - 1
-							     : UINT16_MAX;
+	return np_family(family)->port_size == sizeof(uint32_t) ? np_family(family)->any_port - 1
+								: UINT16_MAX;
 }
 
 int
@@ -775,26 +708,8 @@ np_port_check(const char *port, const char *host, struct np_err *err)
 	return NP_OK;
 }
 
-const char *
-np_family_name(int family)
-{
-	return row_of(family)->name;
-}
-
-int
-np_family_version(int family)
-{
-	return row_of(family)->version;
-}
-
 int
 np_family_or(int family, int other)
 {
 	return family != AF_UNSPEC ? family : other;
-}
-
-bool
-np_family_is_local(int family)
-{
-	return row_of(family)->is_here;
 }

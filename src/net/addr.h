@@ -19,6 +19,41 @@ struct np_addr {
 
 enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
+/*
+ * What there is to know of a family of addresses. Whoever adds one adds a row in addr.c; a
+ * family without a row has no host, no port and no bytes, and says so.
+ */
+struct np_family {
+	int family;
+	int version;        /* of IP; 0: none */
+	const char *name;   /* "AF_INET", "AF_UNSPEC" ... */
+	const char *prefix; /* of an address, where no other option says the family; NULL: none */
+	socklen_t len;      /* of the socket address */
+	uint32_t any_port;  /* what a socket is bound to that may get any port */
+	size_t at, size;    /* the bytes by which a host is known; 0: there are none */
+	const void *any;    /* these of all addresses of a host */
+	const void *loop;   /* of the loopback */
+	const void *like;   /* what all addresses have beside bytes and port; NULL: nothing */
+	size_t port_at;     /* the port */
+	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
+	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
+	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
+	uint8_t network; /* bytes that all addresses of a network begin with */
+	bool has_edges;  /* the first and the last address of a network are no hosts */
+	bool is_here;    /* such an address never leaves the machine */
+	bool self_named; /* the kernel names each socket, and none is bound */
+	bool is_number;  /* its bytes are a number in the machine's order */
+	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
+	/* An address as a user writes it; NULL: the resolver knows. */
+	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
+	/* Which address of ours `far` would see. Returns false if there is none. May be NULL. */
+	bool (*towards)(const struct np_addr *far, struct np_addr *near);
+};
+
+/* The row; of a family that has none one that knows nothing. */
+const struct np_family *np_family(int family);
+const struct np_family *np_family_of(const struct np_addr *a);
+
 /* What a name resolved to, in the resolver's order. */
 struct np_addrs {
 	struct np_addr at[NP_ADDRS_MAX];
@@ -62,9 +97,6 @@ void np_addr_set_port(struct np_addr *a, uint32_t port);
  */
 uint16_t *np_addr_port_at(struct np_addr *a);
 
-/* Does the kernel name each socket of that family, so that none is bound to an address? */
-bool np_addr_self_named(const struct np_addr *a);
-
 /*
  * The bytes by which a host is known, as they stand in the address: in network order, 4 of AF_INET,
  * 16 of AF_INET6; 0 where a family has none or is not known.
@@ -92,21 +124,6 @@ uint32_t np_addr_scope(const struct np_addr *a);
 
 /* Of a multicast group? */
 bool np_addr_is_group(const struct np_addr *a);
-
-/* Are the first and the last address of a network no hosts, as in IPv4? */
-bool np_addr_has_edges(const struct np_addr *a);
-
-/* How many bytes all addresses of one owner, or of one network, begin with; 0: not known. */
-size_t np_addr_owner(const struct np_addr *a);
-size_t np_addr_network(const struct np_addr *a);
-
-/* Of IP: 4 or 6; 0: of another family. */
-int np_addr_version(const struct np_addr *a);
-int np_family_version(int family);
-
-/* Does its family never leave the machine (the UNIX domain)? */
-bool np_addr_is_local_only(const struct np_addr *a);
-bool np_family_is_local(int family);
 
 /* Do these bytes begin with the same bits? */
 bool np_addr_bits_alike(const uint8_t *a, const uint8_t *b, unsigned bits);
@@ -158,8 +175,5 @@ int np_port_check(const char *port, const char *host, struct np_err *err);
 
 /* The family; the other one where it is AF_UNSPEC. */
 int np_family_or(int family, int other);
-
-/* "AF_INET", "AF_INET6", "AF_UNSPEC" ... */
-const char *np_family_name(int family);
 
 #endif

@@ -113,7 +113,7 @@ understand_link(int type, enum np_ledger_link *link)
 static const char *
 words(const struct np_addr *a)
 {
-	return np_addr_version(a) == 6 ? "ip6" : "ip";
+	return np_family_of(a)->version == 6 ? "ip6" : "ip";
 }
 
 /* As numbers, without the zone of a link-local address, which filters know nothing of. */

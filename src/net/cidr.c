@@ -8,7 +8,7 @@ enum { MAPPED_BITS = 96 }; /* of ::ffff:0:0/96 */
 static unsigned
 width_of(int family)
 {
-	return np_family_version(family) == 6 ? 128 : 32;
+	return np_family(family)->version == 6 ? 128 : 32;
 }
 
 /* "0" to "128": digits only, and neither a sign nor a blank as strtol(3) takes them. */
@@ -45,7 +45,7 @@ unmap(struct np_cidr *c)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
-	if (np_family_version(c->family) == 6 && c->bits >= MAPPED_BITS &&
+	if (np_family(c->family)->version == 6 && c->bits >= MAPPED_BITS &&
 	    memcmp(c->bytes, prefix, sizeof(prefix)) == 0) {
 		memmove(c->bytes, c->bytes + sizeof(prefix), 4);
 		c->family = AF_INET;

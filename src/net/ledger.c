@@ -380,7 +380,7 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 	if (np_addr_port(a) != 0 && port >= 0 && !is_port(f, a, (uint32_t)port)) {
 		return false;
 	}
-	return np_addr_is_any(a) || (np_addr_version(a) == p->version &&
+	return np_addr_is_any(a) || (np_family_of(a)->version == p->version &&
 				     memcmp(np_addr_bytes(a), host, np_addr_size(a)) == 0);
 }
 

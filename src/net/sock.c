@@ -112,7 +112,7 @@ np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *o
 
 	if (fd < 0) {
 		np_fail(err, NP_ESYS, errno, "open a data socket (family %s, type %d, protocol %d)",
-			np_family_name(family), socktype, protocol);
+			np_family(family)->name, socktype, protocol);
 		return -1;
 	}
 	if (np_sockopts_apply(opts, fd, err) != NP_OK ||

@@ -352,7 +352,7 @@ own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64
 {
 	struct np_own own = np_own_of(
 	    (double)packets, (double)bytes, d->run->plan->transport->tcp_info ? NP_TCP_STAMPED : 0,
-	    np_family_version(np_plan_family(d->run->plan)), &d->meters.link);
+	    np_family(np_plan_family(d->run->plan))->version, &d->meters.link);
 
 	return (uint64_t)np_own_counted(&own, (double)counted);
 }

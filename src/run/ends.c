@@ -14,7 +14,7 @@ put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 
 	memset(at, 0, NP_AUTH_ENDS / 2);
 	np_addr_unmap(a);
-	version = np_addr_version(a);
+	version = np_family_of(a)->version;
 	if (version == 0) {
 		return;
 	}

@@ -422,7 +422,7 @@ put_samples(const struct np_evidence *ev)
 static int
 family_of(const struct np_plan *p)
 {
-	return np_family_version(np_plan_family(p));
+	return np_family(np_plan_family(p))->version;
 }
 
 static void

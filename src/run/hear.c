@@ -26,8 +26,8 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 		return;
 	}
 	np_addr_unmap(&real);
-	if (np_addr_version(&real) == 0 ||
-	    np_addr_version(&real) > np_family_version(run->plan->family)) {
+	if (np_family_of(&real)->version == 0 ||
+	    np_family_of(&real)->version > np_family(run->plan->family)->version) {
 		return; /* a socket of IPv6 hears IPv4, too, but no other way round */
 	}
 	if (np_addr_is_group(&real)) {
@@ -58,7 +58,7 @@ add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *d
 	add(s, run, &run->end.local);
 	if (control_fd >= 0 &&
 	    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
-	    !np_addr_is_local_only(&here)) {
+	    !np_family_of(&here)->is_here) {
 		add(s, run, &here);
 	}
 	if (np_addr_towards(data, &here)) {

@@ -393,7 +393,7 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "address of the client");
 	}
-	if (np_addr_is_local_only(far)) {
+	if (np_family_of(far)->is_here) {
 		np_addr_make_loopback(far, family);
 		np_addr_make_loopback(near, family);
 	}
@@ -413,15 +413,15 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	*only = *client;
-	if (np_addr_version(client) != np_family_version(p->family) &&
+	if (np_family_of(client)->version != np_family(p->family)->version &&
 	    np_addr_is_loopback(client)) {
 		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
 	}
-	if (np_addr_version(only) != np_family_version(p->family)) {
+	if (np_family_of(only)->version != np_family(p->family)->version) {
 		np_fail(err, NP_EUNSUP, 0,
 			"datagrams of family %s: the daemon exchanges them only with the address "
 			"of the control connection, %s",
-			np_family_name(p->family), np_addr_host(client, text));
+			np_family(p->family)->name, np_addr_host(client, text));
 		return by_rule(err, EACCES);
 	}
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
@@ -451,10 +451,11 @@ answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_addr_version(&here) != np_family_version(p->family) && np_addr_is_loopback(&here)) {
+	if (np_family_of(&here)->version != np_family(p->family)->version &&
+	    np_addr_is_loopback(&here)) {
 		np_addr_make_loopback(&here, p->family); /* this machine, by its other name */
 	}
-	if (np_addr_version(&here) == np_family_version(p->family)) {
+	if (np_family_of(&here)->version == np_family(p->family)->version) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
@@ -530,9 +531,9 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 		*only = p->far_bind;
 		out->only_bits = p->far_bits;
 		out->also = p->far_also;
-	} else if (np_addr_version(&client) == 0) {
+	} else if (np_family_of(&client)->version == 0) {
 		return only_named(p, only, err);
-	} else if (np_addr_version(&client) == np_family_version(p->family) &&
+	} else if (np_family_of(&client)->version == np_family(p->family)->version &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
 		*only = client;
 	}
@@ -732,7 +733,7 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 	bool datagrams = !p->transport->connected;
 	bool elsewhere = p->near.sock.port != 0 || p->also.count > 0 || p->far_also.count > 0 ||
 			 (p->bind.len != 0 && !np_addr_same_host(&p->bind, here)) ||
-			 np_addr_version(here) != np_family_version(p->family);
+			 np_family_of(here)->version != np_family(p->family)->version;
 
 	if (!(datagrams ? s->limits.one_port_udp : s->limits.one_port) || elsewhere ||
 	    !np_plan_shows_token(p) ||

@@ -31,7 +31,7 @@ extern const struct np_dialect np_plan_dialect;
 static inline uint32_t
 family_to_wire(int family)
 {
-	return np_family_version(family) == 6 ? NP_WF_INET6 : NP_WF_INET;
+	return np_family(family)->version == 6 ? NP_WF_INET6 : NP_WF_INET;
 }
 
 static inline int

@@ -81,7 +81,7 @@ wish(int32_t v)
 static int32_t
 buffer_to_wire(const struct np_plan *p, int32_t size)
 {
-	return np_family_is_local(p->transport->family) ? np_unix_buffer_to_wire(size) : wish(size);
+	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : wish(size);
 }
 
 /* What rows of plan.def say, and where a default of the client's is not the daemon's. */
@@ -402,7 +402,7 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 	np_addr_make_any(out, family);
 	if (count != np_addr_size(out)) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s address of %u bytes in family %s", whose,
-			       count, np_family_name(family));
+			       count, np_family(family)->name);
 	}
 	np_addr_make(out, family, bytes, port);
 	np_addr_from_wire(out, bytes);
@@ -592,7 +592,7 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 	pass_grant(&t, &m);
 	m.flags = granted_flags(p, run);
 	grant_ports(run, &m);
-	if (np_family_is_local(p->transport->family)) {
+	if (np_family(p->transport->family)->is_here) {
 		np_path_to_wire(run, m.path);
 	}
 	if (run->terms->eth != NULL) {

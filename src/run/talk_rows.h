@@ -44,7 +44,7 @@ struct talk {
 static inline int32_t
 buffer(const struct np_plan *p, int32_t size)
 {
-	return np_family_is_local(p->transport->family) ? np_unix_buffer_to_wire(size) : size;
+	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : size;
 }
 
 /* Before OMNI it is 0 that leaves a size to the daemon. */

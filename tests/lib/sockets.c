@@ -46,7 +46,7 @@ bound_socket_of(int family, int socktype, int protocol, struct np_addr *at)
 
 	assert_true(fd >= 0);
 	*at = loopback(family, 0);
-	if (np_family_is_local(family)) {
+	if (np_family(family)->is_here) {
 		at->len = sizeof(at->sa.ss_family); /* the kernel gives it a name (unix(7)) */
 	}
 	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);

@@ -100,7 +100,7 @@ TEST(every_transport_says_whom_it_admits)
 		assert_true(t->connected || t->bounded);
 		/* A filter knows packets of IP alone. */
 		assert_true(t->admit != NP_ADMIT_IP || t->ip_protocol != 0);
-		assert_null(strstr(np_family_name(t->family), "unknown"));
+		assert_null(strstr(np_family(t->family)->name, "unknown"));
 	}
 	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
 		bool listed = false;

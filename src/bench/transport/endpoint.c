@@ -177,7 +177,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 		np_endpoint_say_missing(t, err);
 		return -1;
 	}
-	if ((at != NULL && !np_addr_self_named(at) && np_sock_bind(fd, at, err) != NP_OK) ||
+	if ((at != NULL && !np_family_of(at)->self_named && np_sock_bind(fd, at, err) != NP_OK) ||
 	    choose_peer(run, fd, listens, err) != NP_OK ||
 	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
 		close(fd);
@@ -240,7 +240,7 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 
 			at[i] = (uint8_t)((at[i] & ~bits) | (dice[i] & bits));
 		}
-	} while (np_addr_has_edges(a) && !few && no_host(at, size, mask));
+	} while (np_family_of(a)->has_edges && !few && no_host(at, size, mask));
 	np_addr_set_bytes(a, at);
 }
 
@@ -260,7 +260,7 @@ static void
 mark_packets(struct np_run *run, int fd)
 {
 	const struct np_end *e = &run->plan->near;
-	bool six = np_family_version(run->plan->family) == 6;
+	bool six = np_family(run->plan->family)->version == 6;
 
 	if (e->sock.tos > 0) {
 		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,

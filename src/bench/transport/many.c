@@ -19,7 +19,7 @@ aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
 	*peer = run->end.peer;
 	if (run->conn[number].port != 0) {
 		np_addr_set_port(peer, run->conn[number].port);
-	} else if (!t->connected && np_family_is_local(t->family)) {
+	} else if (!t->connected && np_family(t->family)->is_here) {
 		np_unix_another(&run->end.peer, number, peer);
 	}
 }
@@ -125,7 +125,7 @@ np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 	struct np_addr peer;
 
 	aim(run, number, &peer);
-	if (!np_family_is_local(run->plan->transport->family)) {
+	if (!np_family(run->plan->transport->family)->is_here) {
 		np_sock_unblock(fd);
 	}
 	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {

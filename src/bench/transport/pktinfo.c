@@ -11,7 +11,7 @@ np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
 	if (!p->packet_info || p->active) {
 		return;
 	}
-	if (np_family_version(p->family) == 6) {
+	if (np_family(p->family)->version == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO", 1);
 	} else {
 		np_sockopts_add(o, IPPROTO_IP, IP_PKTINFO, "IP_PKTINFO", 1);

@@ -20,7 +20,7 @@ enum { ECHO_MS = 50 }; /* between two echoes of a token */
 static void
 udp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->ttl >= 0 && np_family_version(p->family) == 6) {
+	if (p->ttl >= 0 && np_family(p->family)->version == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "IPV6_MULTICAST_HOPS",
 				p->ttl);
 	} else if (p->ttl >= 0) {
