@@ -11,8 +11,8 @@
 
 enum { MOST = 65536 }; /* names of a driver: far more than any has */
 
-static int
-call(int fd, const char *device, void *request)
+int
+np_ethtool_ask(int fd, const char *device, void *request)
 {
 	struct ifreq ifr;
 
@@ -34,7 +34,7 @@ count_names(int fd, const char *device, uint32_t kind, size_t *count)
 	memset(&info, 0, sizeof(info));
 	info.head.cmd = ETHTOOL_GSSET_INFO;
 	info.head.sset_mask = UINT64_C(1) << kind;
-	rc = call(fd, device, &info);
+	rc = np_ethtool_ask(fd, device, &info);
 	if (rc != 0) {
 		return rc;
 	}
@@ -59,7 +59,7 @@ np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t
 	strings->cmd = ETHTOOL_GSTRINGS;
 	strings->string_set = kind;
 	strings->len = (uint32_t)*count;
-	rc = call(fd, device, strings);
+	rc = np_ethtool_ask(fd, device, strings);
 	*names = rc == 0 ? malloc(*count * NP_ETHTOOL_NAME) : NULL;
 	if (*names != NULL) {
 		memcpy(*names, strings->data, *count * NP_ETHTOOL_NAME);
@@ -91,57 +91,11 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 	}
 	stats->cmd = ETHTOOL_GSTATS;
 	stats->n_stats = (uint32_t)count;
-	rc = call(fd, device, stats);
+	rc = np_ethtool_ask(fd, device, stats);
 	if (rc == 0) {
 		memcpy(values, stats->data, count * sizeof(*values));
 	}
 	free(stats);
-	return rc;
-}
-
-int
-np_ethtool_driver(int fd, const char *device, struct np_ethtool_driver *out)
-{
-	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
-	int rc = call(fd, device, &info);
-
-	memset(out, 0, sizeof(*out));
-	if (rc == 0) {
-		snprintf(out->name, sizeof(out->name), "%.31s", info.driver);
-		snprintf(out->version, sizeof(out->version), "%.31s", info.version);
-		snprintf(out->firmware, sizeof(out->firmware), "%.31s", info.fw_version);
-		snprintf(out->bus, sizeof(out->bus), "%.31s", info.bus_info);
-	}
-	return rc;
-}
-
-int
-np_ethtool_ring(int fd, const char *device, struct np_ethtool_ring *out)
-{
-	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
-	int rc = call(fd, device, &ring);
-
-	*out = (struct np_ethtool_ring){
-		.rx = ring.rx_pending,
-		.rx_max = ring.rx_max_pending,
-		.tx = ring.tx_pending,
-		.tx_max = ring.tx_max_pending,
-	};
-	return rc;
-}
-
-int
-np_ethtool_coalesce(int fd, const char *device, struct np_ethtool_coalesce *out)
-{
-	struct ethtool_coalesce c = { .cmd = ETHTOOL_GCOALESCE };
-	int rc = call(fd, device, &c);
-
-	*out = (struct np_ethtool_coalesce){
-		.rx_usecs = c.rx_coalesce_usecs,
-		.rx_frames = c.rx_max_coalesced_frames,
-		.tx_usecs = c.tx_coalesce_usecs,
-		.adaptive_rx = c.use_adaptive_rx_coalesce != 0,
-	};
 	return rc;
 }
 
@@ -159,7 +113,7 @@ np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 	*out = (struct np_ethtool_settings){ .speed_mbps = -1, .duplex = DUPLEX_UNKNOWN };
 	memset(&s, 0, sizeof(s));
 	s.head.cmd = ETHTOOL_GLINKSETTINGS;
-	rc = call(fd, device, &s);
+	rc = np_ethtool_ask(fd, device, &s);
 	words = s.head.link_mode_masks_nwords;
 	if (rc != 0 || words >= 0) {
 		return rc != 0 ? rc : -EPROTO;
@@ -167,7 +121,7 @@ np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 	memset(&s, 0, sizeof(s));
 	s.head.cmd = ETHTOOL_GLINKSETTINGS;
 	s.head.link_mode_masks_nwords = (int8_t)-words;
-	rc = call(fd, device, &s);
+	rc = np_ethtool_ask(fd, device, &s);
 	if (rc == 0) {
 		if (s.head.speed != (uint32_t)SPEED_UNKNOWN && s.head.speed != 0) {
 			out->speed_mbps = s.head.speed;
@@ -190,7 +144,7 @@ np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t co
 	}
 	f->cmd = ETHTOOL_GFEATURES;
 	f->size = (uint32_t)blocks;
-	rc = call(fd, device, f);
+	rc = np_ethtool_ask(fd, device, f);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		const struct ethtool_get_features_block *b = &f->features[i / 32];
 		uint32_t bit = UINT32_C(1) << i % 32;

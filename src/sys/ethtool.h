@@ -13,28 +13,15 @@
 
 enum { NP_ETHTOOL_NAME = 32 };
 
+/* The call, for structures of the kernel's that need no room behind them. */
+int np_ethtool_ask(int fd, const char *device, void *request);
+
 /* Names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each NP_ETHTOOL_NAME bytes with a NUL, in
  * *names, to be freed. */
 int np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t *count);
 
 /* The driver's counters, in the order of its names (ETH_SS_STATS), into count places. */
 int np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count);
-
-struct np_ethtool_driver {
-	char name[32], version[32], firmware[32], bus[32];
-};
-int np_ethtool_driver(int fd, const char *device, struct np_ethtool_driver *out);
-
-struct np_ethtool_ring {
-	uint32_t rx, rx_max, tx, tx_max;
-};
-int np_ethtool_ring(int fd, const char *device, struct np_ethtool_ring *out);
-
-struct np_ethtool_coalesce {
-	uint32_t rx_usecs, rx_frames, tx_usecs;
-	bool adaptive_rx;
-};
-int np_ethtool_coalesce(int fd, const char *device, struct np_ethtool_coalesce *out);
 
 struct np_ethtool_settings {
 	int64_t speed_mbps; /* -1: not known */

@@ -222,24 +222,24 @@ offload_facts(const struct np_nic *n, struct np_bag *into)
 static void
 ring_facts(const struct np_nic *n, struct np_bag *into)
 {
-	struct np_ethtool_coalesce c;
-	struct np_ethtool_ring ring;
-	int rc = np_ethtool_ring(n->link.inet, n->link.device, &ring);
+	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
+	struct ethtool_coalesce c = { .cmd = ETHTOOL_GCOALESCE };
+	int rc = np_ethtool_ask(n->link.inet, n->link.device, &ring);
 
 	if (rc == 0) {
-		np_bag_int(into, ring.rx, "host.nic.ring.rx");
-		np_bag_int(into, ring.rx_max, "host.nic.ring.rx_max");
-		np_bag_int(into, ring.tx, "host.nic.ring.tx");
-		np_bag_int(into, ring.tx_max, "host.nic.ring.tx_max");
+		np_bag_int(into, ring.rx_pending, "host.nic.ring.rx");
+		np_bag_int(into, ring.rx_max_pending, "host.nic.ring.rx_max");
+		np_bag_int(into, ring.tx_pending, "host.nic.ring.tx");
+		np_bag_int(into, ring.tx_max_pending, "host.nic.ring.tx_max");
 	} else {
 		np_bag_unread(into, strerror(-rc), "host.nic.ring");
 	}
-	rc = np_ethtool_coalesce(n->link.inet, n->link.device, &c);
+	rc = np_ethtool_ask(n->link.inet, n->link.device, &c);
 	if (rc == 0) {
-		np_bag_int(into, c.rx_usecs, "host.nic.coalesce.rx_usecs");
-		np_bag_int(into, c.rx_frames, "host.nic.coalesce.rx_frames");
-		np_bag_int(into, c.tx_usecs, "host.nic.coalesce.tx_usecs");
-		np_bag_int(into, c.adaptive_rx, "host.nic.coalesce.adaptive_rx");
+		np_bag_int(into, c.rx_coalesce_usecs, "host.nic.coalesce.rx_usecs");
+		np_bag_int(into, c.rx_max_coalesced_frames, "host.nic.coalesce.rx_frames");
+		np_bag_int(into, c.tx_coalesce_usecs, "host.nic.coalesce.tx_usecs");
+		np_bag_int(into, c.use_adaptive_rx_coalesce != 0, "host.nic.coalesce.adaptive_rx");
 	} else {
 		np_bag_unread(into, strerror(-rc), "host.nic.coalesce");
 	}
@@ -276,12 +276,12 @@ speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
 
 /* Rings and speeds are hardware's, or what passes for that in a virtual machine. */
 static bool
-is_hardware(const struct np_ethtool_driver *d)
+is_hardware(const struct ethtool_drvinfo *d)
 {
 	static const char *const soft[] = { "", "N/A", "tun", "tap" };
 
 	for (size_t i = 0; i < sizeof(soft) / sizeof(soft[0]); i++) {
-		if (strcmp(d->bus, soft[i]) == 0) {
+		if (strcmp(d->bus_info, soft[i]) == 0) {
 			return false;
 		}
 	}
@@ -299,25 +299,25 @@ put_known(struct np_bag *into, const char *text, const char *name)
 static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {
-	struct np_ethtool_driver d = { .name = "" };
-	int rc =
-	    n->link.inet < 0 ? n->link.inet : np_ethtool_driver(n->link.inet, n->link.device, &d);
+	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
+	int rc = n->link.inet < 0 ? n->link.inet : np_ethtool_ask(n->link.inet, n->link.device, &d);
 
 	if (rc != 0 && rc != -EOPNOTSUPP) {
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
 		put_unread(into, strerror(-rc), told_by_driver, COUNT(told_by_driver));
 		return;
 	}
-	put_known(into, d.name, "host.nic.driver");
+	d.driver[31] = d.version[31] = d.fw_version[31] = d.bus_info[31] = '\0';
+	put_known(into, d.driver, "host.nic.driver");
 	put_known(into, d.version, "host.nic.driver_version");
-	put_known(into, d.firmware, "host.nic.firmware");
-	put_known(into, d.bus, "host.nic.bus");
+	put_known(into, d.fw_version, "host.nic.firmware");
+	put_known(into, d.bus_info, "host.nic.bus");
 	offload_facts(n, into);
 	if (is_hardware(&d)) {
 		ring_facts(n, into);
 	}
-	if (is_hardware(&d) || makes_speed_up(d.name)) {
-		speed_facts(n, d.name, into);
+	if (is_hardware(&d) || makes_speed_up(d.driver)) {
+		speed_facts(n, d.driver, into);
 	}
 }
 

@@ -1223,10 +1223,10 @@ TEST(what_may_be_read_stays_readable)
 static int
 ask_ethtool(void)
 {
-	struct np_ethtool_driver d;
+	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	return fd < 0 ? errno : -np_ethtool_driver(fd, "lo", &d);
+	return fd < 0 ? errno : -np_ethtool_ask(fd, "lo", &d);
 }
 
 TEST(other_sessions_gather_none)
