@@ -49,15 +49,6 @@ ns_refusal_errno(enum ns_refusal why)
 	return refusals[why].sys;
 }
 
-/* Why it is refused has been said. Returns err->code. */
-static int
-refused(enum ns_refusal is, enum ns_refusal *why, struct np_err *err)
-{
-	*why = is;
-	err->sys = ns_refusal_errno(is);
-	return err->code;
-}
-
 static const struct ns_good goods[NP_GOODS] = {
 	[NP_G_SESSIONS] = { .label = "sessions",
 			    .words = "sessions",
@@ -311,15 +302,13 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	      uint64_t now_ns, struct np_err *err)
 {
 	const uint64_t window = UINT64_C(2) * NS_SHARE * NP_SEC;
-	enum ns_refusal why;
 
 	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_group_of(peer, r->seed)],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
-		np_fail(err, NP_EPEER, 0,
-			"more than a fair share of %d sessions a second from one address "
-			"(netserver --max-rate)",
-			l->rate);
-		return refused(NS_RATE, &why, err);
+		return np_refuse(err, NP_EPEER, ns_refusal_errno(NS_RATE),
+				 "more than a fair share of %d sessions a second from one address "
+				 "(netserver --max-rate)",
+				 l->rate);
 	}
 	return NP_OK;
 }
@@ -493,11 +482,13 @@ no_room(const struct ns_limits *l, const struct usage *u, enum np_good g, uint64
 {
 	bool is_left = wants <= above(l->all[g], u->all[g]);
 
-	np_fail(err, NP_EPEER, 0, "%llu of %llu %s are in use%s (netserver %s)",
-		(unsigned long long)u->all[g], (unsigned long long)l->all[g], goods[g].words,
-		is_left ? ", the rest is for addresses and networks with next to none" : "",
-		goods[g].option);
-	return refused(goods[g].why, why, err);
+	*why = goods[g].why;
+	return np_refuse(
+	    err, NP_EPEER, ns_refusal_errno(goods[g].why),
+	    "%llu of %llu %s are in use%s (netserver %s)", (unsigned long long)u->all[g],
+	    (unsigned long long)l->all[g], goods[g].words,
+	    is_left ? ", the rest is for addresses and networks with next to none" : "",
+	    goods[g].option);
 }
 
 /* Of each good what is wanted, if it is wanted. */
@@ -521,10 +512,11 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	struct usage u = usage_of(sessions, NULL, peer);
 
 	if (l->per_address > 0 && u.near[NP_G_SESSIONS] >= (uint64_t)l->per_address) {
-		np_fail(err, NP_EPEER, 0,
-			"%llu sessions are open from this address (netserver --max-per-address)",
-			(unsigned long long)u.near[NP_G_SESSIONS]);
-		return refused(NS_ADDRESS, why, err);
+		*why = NS_ADDRESS;
+		return np_refuse(
+		    err, NP_EPEER, ns_refusal_errno(NS_ADDRESS),
+		    "%llu sessions are open from this address (netserver --max-per-address)",
+		    (unsigned long long)u.near[NP_G_SESSIONS]);
 	}
 	return all_have_room(l, &u, holds, why, err);
 }
@@ -545,10 +537,10 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 	struct usage u = usage_of(sessions, s, &s->peer);
 
 	if (!may_have(l, wish)) {
-		np_fail(err, NP_EPEER, 0,
-			"a session may have %llu bytes of memory (netserver --max-memory)",
-			(unsigned long long)l->each.bytes);
-		return refused(NS_MEMORY, why, err);
+		*why = NS_MEMORY;
+		return np_refuse(err, NP_EPEER, ns_refusal_errno(NS_MEMORY),
+				 "a session may have %llu bytes of memory (netserver --max-memory)",
+				 (unsigned long long)l->each.bytes);
 	}
 	for (int g = 0; g < NP_GOODS; g++) {
 		uint64_t room = above(room_for(l, &u, (enum np_good)g), s->bare[g]);

@@ -84,9 +84,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 		wish->data_fd = data_fd;
 		return NP_OK;
 	}
-	np_fail(err, NP_EUNSUP, 0, "%s", w.text);
-	err->sys = w.error;
-	return err->code;
+	return np_refuse(err, NP_EUNSUP, w.error, "%s", w.text);
 }
 
 /* It is no matter whether one of these gets lost. */

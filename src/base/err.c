@@ -4,23 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
+static int __attribute__((format(printf, 4, 0)))
+fill(struct np_err *err, enum np_errc code, int sys, const char *fmt, va_list ap)
+{
+	if (err == NULL) {
+		return -1;
+	}
+	err->code = code;
+	err->sys = sys;
+	return vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+}
+
 int
 np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
 
-	if (err == NULL) {
-		return code;
-	}
-	err->code = code;
-	err->sys = sys;
 	va_start(ap, fmt);
-	n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	n = fill(err, code, sys, fmt, ap);
 	va_end(ap);
 	if (sys != 0 && n >= 0 && (size_t)n < sizeof(err->msg)) {
 		snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", strerror(sys));
 	}
+	return code;
+}
+
+int
+np_refuse(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fill(err, code, sys, fmt, ap);
+	va_end(ap);
 	return code;
 }
 
@@ -51,18 +68,5 @@ np_fail_hint(struct np_err *err, const char *hint)
 int
 np_errc_status(enum np_errc code)
 {
-	switch (code) {
-	case NP_OK:
-		return 0;
-	case NP_ECONTROL:
-	case NP_EPLAIN:
-		return 255;
-	case NP_EUSAGE:
-	case NP_ESYS:
-	case NP_EPEER:
-	case NP_ETIME:
-	case NP_EUNSUP:
-		break;
-	}
-	return 1;
+	return code == NP_OK ? 0 : code == NP_ECONTROL || code == NP_EPLAIN ? 255 : 1;
 }

@@ -30,6 +30,10 @@ struct np_err {
 int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same where the text says it all: the errno is kept, its words are not added. */
+int np_refuse(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* Put "where: " in front of the message on its way up, unless it is NP_EPLAIN. Returns err->code.
  */
 int np_fail_in(struct np_err *err, const char *where);

@@ -8,7 +8,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,21 +24,6 @@ enum {
 
 static const uint32_t end_word = 0x504c656e; /* "PLen" */
 
-/* The words say it all: those of the system for the errno would add nothing. */
-static int __attribute__((format(printf, 3, 4)))
-refuse(struct np_err *err, int sys, const char *fmt, ...)
-{
-	char words[sizeof(err->msg)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(words, sizeof(words), fmt, ap);
-	va_end(ap);
-	np_fail(err, NP_EUSAGE, 0, "%s", words);
-	err->sys = sys;
-	return err->code;
-}
-
 /* --- the interface -----------------------------------------------------------------------------
  */
 
@@ -47,13 +31,14 @@ static int
 check_flags(const struct np_eth *l, unsigned flags, struct np_err *err)
 {
 	if ((flags & IFF_UP) == 0) {
-		return refuse(err, ENETDOWN, "interface %s is down (try: ip link set %s up)",
-			      l->device, l->device);
+		return np_refuse(err, NP_EUSAGE, ENETDOWN,
+				 "interface %s is down (try: ip link set %s up)", l->device,
+				 l->device);
 	}
 	if ((flags & IFF_RUNNING) == 0) {
-		return refuse(err, ENETDOWN,
-			      "interface %s has no carrier (is the other end of the cable up?)",
-			      l->device);
+		return np_refuse(err, NP_EUSAGE, ENETDOWN,
+				 "interface %s has no carrier (is the other end of the cable up?)",
+				 l->device);
 	}
 	return NP_OK;
 }
@@ -82,10 +67,10 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 
 	l->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 	if (ll == NULL || (ll->sll_hatype != ARPHRD_ETHER && !l->loopback)) {
-		return refuse(err, EOPNOTSUPP,
-			      "interface %s carries no Ethernet frames (name another with "
-			      "--device)",
-			      l->device);
+		return np_refuse(err, NP_EUSAGE, EOPNOTSUPP,
+				 "interface %s carries no Ethernet frames (name another with "
+				 "--device)",
+				 l->device);
 	}
 	memcpy(l->mac, ll->sll_addr, NP_ETH_MAC);
 	l->index = ll->sll_ifindex;
@@ -94,9 +79,9 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	}
 	l->mtu = np_eth_mtu(l->device);
 	if (l->mtu < NP_ETH_LEAST) {
-		return refuse(err, EINVAL,
-			      "interface %s has an MTU that does not fit an Ethernet frame",
-			      l->device);
+		return np_refuse(err, NP_EUSAGE, EINVAL,
+				 "interface %s has an MTU that does not fit an Ethernet frame",
+				 l->device);
 	}
 	return NP_OK;
 }
@@ -135,9 +120,9 @@ find(struct np_eth *l, struct np_err *err)
 		}
 	}
 	rc = i != NULL ? look(l, i, err)
-		       : refuse(err, ENODEV,
-				"there is no interface %s here (ip link lists the interfaces)",
-				l->device);
+		       : np_refuse(err, NP_EUSAGE, ENODEV,
+				   "there is no interface %s here (ip link lists the interfaces)",
+				   l->device);
 	freeifaddrs(all);
 	return rc;
 }
@@ -231,9 +216,10 @@ open_socket(struct np_eth *l, struct np_err *err)
 
 	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (l->fd < 0 && (errno == EPERM || errno == EACCES)) {
-		return refuse(err, EPERM,
-			      "raw frames need the capability CAP_NET_RAW, which this process does "
-			      "not have (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
+		return np_refuse(
+		    err, NP_EUSAGE, EPERM,
+		    "raw frames need the capability CAP_NET_RAW, which this process does "
+		    "not have (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
 	}
 	if (l->fd < 0 || attach_nothing(l->fd) != 0 ||
 	    bind(l->fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
@@ -248,7 +234,8 @@ np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 	memset(l, 0, sizeof(*l));
 	l->fd = l->llc_fd = -1;
 	if (device[0] == '\0' || strlen(device) >= sizeof(l->device)) {
-		return refuse(err, ENODEV, "'%.40s' is not the name of an interface", device);
+		return np_refuse(err, NP_EUSAGE, ENODEV, "'%.40s' is not the name of an interface",
+				 device);
 	}
 	memcpy(l->device, device, strlen(device));
 	if (find(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
@@ -290,18 +277,20 @@ np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct 
 	static const uint8_t nobody[NP_ETH_MAC];
 
 	if ((mac[0] & 1) != 0) {
-		return refuse(err, EINVAL, "a test sends no frames to a group address");
+		return np_refuse(err, NP_EUSAGE, EINVAL,
+				 "a test sends no frames to a group address");
 	}
 	if (l->loopback != (memcmp(mac, nobody, NP_ETH_MAC) == 0)) {
-		return refuse(err, EINVAL,
-			      "one end is a loopback interface, and the other is not (name both "
-			      "with --device LOCAL,REMOTE)");
+		return np_refuse(err, NP_EUSAGE, EINVAL,
+				 "one end is a loopback interface, and the other is not (name both "
+				 "with --device LOCAL,REMOTE)");
 	}
 	if (!l->loopback && memcmp(mac, l->mac, NP_ETH_MAC) == 0) {
-		return refuse(err, EINVAL,
-			      "both ends are interface %s, which does not receive its own frames "
-			      "(name two with --device LOCAL,REMOTE)",
-			      l->device);
+		return np_refuse(
+		    err, NP_EUSAGE, EINVAL,
+		    "both ends are interface %s, which does not receive its own frames "
+		    "(name two with --device LOCAL,REMOTE)",
+		    l->device);
 	}
 	return NP_OK;
 }
@@ -310,10 +299,11 @@ int
 np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err)
 {
 	if (size > (int64_t)l->mtu) {
-		return refuse(err, EMSGSIZE,
-			      "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a "
-			      "larger MTU)",
-			      letter, (long long)size, l->device, l->mtu, letter, l->mtu);
+		return np_refuse(
+		    err, NP_EUSAGE, EMSGSIZE,
+		    "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a "
+		    "larger MTU)",
+		    letter, (long long)size, l->device, l->mtu, letter, l->mtu);
 	}
 	return NP_OK;
 }

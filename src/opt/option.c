@@ -340,9 +340,8 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	char name[64];
 
 	if (optopt != 0 && optopt < LONG_ONLY) {
-		np_fail(err, NP_EUSAGE, 0, "-%c: no such option (-h lists them)", optopt);
-		err->sys = -optopt;
-		return NP_EUSAGE;
+		return np_refuse(err, NP_EUSAGE, -optopt, "-%c: no such option (-h lists them)",
+				 optopt);
 	}
 	if (optopt >= LONG_ONLY) {
 		return np_fail(err, NP_EUSAGE, 0, "%s: takes no argument", word);

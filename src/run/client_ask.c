@@ -62,9 +62,8 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 	c->remote_error = error;
 	error_text(c, text, sizeof(text));
 	if (text[0] != '\0') {
-		np_fail(err, NP_ECONTROL, 0, "the netserver at %s %s: %s", c->peer, verb, text);
-		err->sys = error;
-		return err->code;
+		return np_refuse(err, NP_ECONTROL, error, "the netserver at %s %s: %s", c->peer,
+				 verb, text);
 	}
 	if (error == NP_E_UNKNOWN_REQUEST) {
 		return np_fail(err, NP_ECONTROL, 0,
@@ -72,10 +71,8 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 			       "older, or was built without it (try a newer netserver there)",
 			       c->peer, error);
 	}
-	np_fail(err, NP_ECONTROL, 0, "the netserver at %s reports error %d, %s", c->peer, error,
-		strerror(error));
-	err->sys = error;
-	return err->code;
+	return np_refuse(err, NP_ECONTROL, error, "the netserver at %s reports error %d, %s",
+			 c->peer, error, strerror(error));
 }
 
 /* As doc/protocol.md writes it. */
@@ -148,10 +145,8 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	} while ((rc == NP_ETIME && until < deadline && np_now() >= until) ||
 		 (rc == NP_ESYS && err->sys == EINTR && np_signalled(&c->signals) == before));
 	if (rc == NP_ESYS && err->sys == EINTR) {
-		np_fail(err, NP_ETIME, 0, "interrupted while waiting for %s from %s", what,
-			c->peer);
-		err->sys = EINTR;
-		return err->code;
+		return np_refuse(err, NP_ETIME, EINTR, "interrupted while waiting for %s from %s",
+				 what, c->peer);
 	}
 	return rc;
 }

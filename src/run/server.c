@@ -126,15 +126,6 @@ refuse(const struct np_server *s, struct np_chan *c, uint32_t code, const struct
 	return why->code;
 }
 
-/* A refusal by our own rules: its text has no use for the system's words for the errno. */
-static int
-by_rule(struct np_err *err, int sys)
-{
-	err->code = NP_EUNSUP;
-	err->sys = sys;
-	return err->code;
-}
-
 /* What the client wants of the tests to come. It may ask again. */
 static int
 serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
@@ -195,8 +186,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	}
 	if (s->collect.caps == 0 ||
 	    (m.about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0)) {
-		np_fail(&why, NP_EUNSUP, 0, "evidence: the greeting did not ask for it");
-		by_rule(&why, EACCES);
+		np_refuse(&why, NP_EUNSUP, EACCES, "evidence: the greeting did not ask for it");
 		return refuse(s, c, NP_EXT_BAG, &why, err);
 	}
 	if (m.about == NP_ABOUT_HOST) {
@@ -308,11 +298,11 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 		return rc;
 	}
 	if (d->cause == NP_BY_LIMIT) {
-		np_fail(err, NP_EUNSUP, 0,
-			"test ended after %llu s: the daemon allows no longer tests (netserver "
-			"--max-length)",
-			(unsigned long long)s->limits.seconds);
-		return by_rule(err, ERANGE);
+		return np_refuse(
+		    err, NP_EUNSUP, ERANGE,
+		    "test ended after %llu s: the daemon allows no longer tests (netserver "
+		    "--max-length)",
+		    (unsigned long long)s->limits.seconds);
 	}
 	if (d->cause == NP_BY_CLOCK &&
 	    run->window.ended_ns > run->window.started_ns + d->length_ns) {
@@ -340,9 +330,8 @@ static int
 check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
 	if (s->eth == NULL) {
-		np_fail(err, NP_EUNSUP, 0, "request for a test of the link layer: %s",
-			s->link_why_not != NULL ? s->link_why_not : "there is none here");
-		return by_rule(err, EACCES);
+		return np_refuse(err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
+				 s->link_why_not != NULL ? s->link_why_not : "there is none here");
 	}
 	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
 		return err->code;
@@ -418,18 +407,18 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
 	}
 	if (np_family_of(only)->version != np_family(p->family)->version) {
-		np_fail(err, NP_EUNSUP, 0,
-			"datagrams of family %s: the daemon exchanges them only with the address "
-			"of the control connection, %s",
-			np_family(p->family)->name, np_addr_host(client, text));
-		return by_rule(err, EACCES);
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams of family %s: the daemon exchanges them only with the address "
+		    "of the control connection, %s",
+		    np_family(p->family)->name, np_addr_host(client, text));
 	}
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
-		np_fail(err, NP_EUNSUP, 0,
-			"datagrams of %s: the daemon exchanges them only with the address of the "
-			"control connection, %s",
-			np_addr_host(&p->far_bind, asked), np_addr_host(client, text));
-		return by_rule(err, EACCES);
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams of %s: the daemon exchanges them only with the address of the "
+		    "control connection, %s",
+		    np_addr_host(&p->far_bind, asked), np_addr_host(client, text));
 	}
 	return NP_OK;
 }
@@ -470,10 +459,9 @@ static int
 only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
 	if (p->far_bind.len == 0) {
-		np_fail(err, NP_EUNSUP, 0,
-			"%s connections from a client that does not name its own address",
-			p->transport->name);
-		return by_rule(err, EACCES);
+		return np_refuse(err, NP_EUNSUP, EACCES,
+				 "%s connections from a client that does not name its own address",
+				 p->transport->name);
 	}
 	*only = p->far_bind;
 	return NP_OK;
@@ -487,12 +475,12 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
-		np_fail(err, NP_EUNSUP, 0,
-			"%s connections from %s: the daemon accepts them only from the address of "
-			"the control connection, %s",
-			p->transport->name, np_addr_host(&p->far_bind, asked),
-			np_addr_host(client, text));
-		return by_rule(err, EACCES);
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "%s connections from %s: the daemon accepts them only from the address of "
+		    "the control connection, %s",
+		    p->transport->name, np_addr_host(&p->far_bind, asked),
+		    np_addr_host(client, text));
 	}
 	*only = *client;
 	return NP_OK;
@@ -551,14 +539,14 @@ check_sending(const struct np_server *s, const struct np_plan *p, struct np_err 
 		return NP_OK;
 	}
 	if (s->limits.want_echo) {
-		np_fail(err, NP_EUNSUP, 0,
-			"datagrams to a client that does not echo a token: the daemon sends none "
-			"(netserver --want-echo)");
-		return by_rule(err, EACCES);
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams to a client that does not echo a token: the daemon sends none "
+		    "(netserver --want-echo)");
 	}
 	if (p->far.sock.port == 0) {
-		np_fail(err, NP_EUNSUP, 0, "datagrams to a client that names no port for them");
-		return by_rule(err, EACCES);
+		return np_refuse(err, NP_EUNSUP, EACCES,
+				 "datagrams to a client that names no port for them");
 	}
 	return NP_OK;
 }
@@ -591,36 +579,34 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	int32_t call = largest_call(p);
 
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
-		np_fail(err, NP_EUNSUP, 0,
-			"test of %u s: the daemon allows %llu (netserver --max-length)",
-			wish->seconds, (unsigned long long)most->seconds);
-		return by_rule(err, ERANGE);
+		return np_refuse(err, NP_EUNSUP, ERANGE,
+				 "test of %u s: the daemon allows %llu (netserver --max-length)",
+				 wish->seconds, (unsigned long long)most->seconds);
 	}
 	if (most->seconds != 0 && wish->seconds == 0 && warm_up_s(p) >= most->seconds) {
-		np_fail(err, NP_EUNSUP, 0,
-			"warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
-			warm_up_s(p), (unsigned long long)most->seconds);
-		return by_rule(err, ERANGE);
+		return np_refuse(
+		    err, NP_EUNSUP, ERANGE,
+		    "warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
+		    warm_up_s(p), (unsigned long long)most->seconds);
 	}
 	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
-		np_fail(err, NP_EUNSUP, 0,
-			"message of %d bytes: the daemon allows %llu (netserver --max-message)",
-			call, (unsigned long long)most->message);
-		return by_rule(err, EMSGSIZE);
+		return np_refuse(
+		    err, NP_EUNSUP, EMSGSIZE,
+		    "message of %d bytes: the daemon allows %llu (netserver --max-message)", call,
+		    (unsigned long long)most->message);
 	}
 	if (most->bytes != 0 && bytes > most->bytes) {
-		np_fail(err, NP_EUNSUP, 0,
-			"test of %llu bytes of buffers: the daemon allows %llu (netserver "
-			"--max-memory)",
-			(unsigned long long)bytes, (unsigned long long)most->bytes);
-		return by_rule(err, ENOMEM);
+		return np_refuse(err, NP_EUNSUP, ENOMEM,
+				 "test of %llu bytes of buffers: the daemon allows %llu (netserver "
+				 "--max-memory)",
+				 (unsigned long long)bytes, (unsigned long long)most->bytes);
 	}
 	if (most->port_max != 0 && first != 0 &&
 	    (first < most->port_min || last > most->port_max)) {
-		np_fail(err, NP_EUNSUP, 0,
-			"data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
-			first < most->port_min ? first : last, most->port_min, most->port_max);
-		return by_rule(err, EACCES);
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
+		    first < most->port_min ? first : last, most->port_min, most->port_max);
 	}
 	return NP_OK;
 }
@@ -659,9 +645,8 @@ check_engine(const struct np_limits *most, const struct np_plan *p, struct np_er
 	if (why == NULL) {
 		return NP_OK;
 	}
-	np_fail(err, NP_EUNSUP, 0, "engine %s at the daemon: %s (try --engine list)", engine->name,
-		why);
-	return by_rule(err, EOPNOTSUPP);
+	return np_refuse(err, NP_EUNSUP, EOPNOTSUPP,
+			 "engine %s at the daemon: %s (try --engine list)", engine->name, why);
 }
 
 static void
@@ -1080,8 +1065,8 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 	struct np_err why;
 
 	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
-		np_fail(&why, NP_EUNSUP, 0, "a test by PLAN: the greeting did not ask for that");
-		by_rule(&why, EACCES);
+		np_refuse(&why, NP_EUNSUP, EACCES,
+			  "a test by PLAN: the greeting did not ask for that");
 		return refuse(s, c, type, &why, err);
 	}
 	switch (type) {

@@ -94,11 +94,10 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
 		}
 	}
-	np_fail(err, NP_ETIME, 0,
-		"no datagram was sent: the client did not echo the token that proves its address "
-		"(does a firewall drop packets to the data port?)");
-	err->sys = ETIMEDOUT;
-	return err->code;
+	return np_refuse(
+	    err, NP_ETIME, ETIMEDOUT,
+	    "no datagram was sent: the client did not echo the token that proves its address "
+	    "(does a firewall drop packets to the data port?)");
 }
 
 static int
