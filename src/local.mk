@@ -67,7 +67,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/nic.c %D%/sys/nic.h \
 	%D%/sys/perf.c %D%/sys/perf.h \
 	%D%/sys/route.c %D%/sys/route.h \
-	%D%/sys/rtnl.c %D%/sys/rtnl.h %D%/sys/rtnl_parts.h \
+	%D%/sys/rtnl.c %D%/sys/rtnl.h \
 	%D%/sys/tc.c %D%/sys/tc.h \
 	%D%/sys/thread.c %D%/sys/thread.h \
 	%D%/bench/arrivals.c %D%/bench/arrivals.h \

@@ -8,7 +8,6 @@
 
 #include "base/fds.h"
 #include "sys/rtnl.h"
-#include "sys/rtnl_parts.h"
 
 static const struct {
 	unsigned metric;

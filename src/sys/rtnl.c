@@ -9,8 +9,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "sys/rtnl_parts.h"
-
 enum {
 	ANSWER = 32 << 10, /* of one datagram; the kernel's largest is 32 KiB */
 	ANSWERS = 64       /* datagrams of one dump: more classes than matter */
@@ -63,12 +61,6 @@ put(struct question *q, unsigned short type, const void *data, size_t len)
 	q->head.nlmsg_len = NLMSG_ALIGN(q->head.nlmsg_len) + (uint32_t)RTA_ALIGN(a->rta_len);
 }
 
-static int
-ask(int fd, const struct question *q)
-{
-	return send(fd, q, q->head.nlmsg_len, 0) == (ssize_t)q->head.nlmsg_len ? 0 : -errno;
-}
-
 void
 np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count)
 {
@@ -112,16 +104,20 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 }
 
 /*
- * Hear the answer, to the end that a dump or NLM_F_ACK brings. Each message goes to `hear`, which
- * returns whether it was of use. Returns 0, or a negative errno; -ENOENT when nothing was of use.
+ * Ask, and hear the answer, to the end that a dump or NLM_F_ACK brings. Each message goes to
+ * `hear`, which returns whether it was of use. Returns 0, or a negative errno; -ENOENT when nothing
+ * was of use.
  */
 static int
-answer(int fd, uint16_t type, np_rtnl_hear *hear, void *ctx)
+answer(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *ctx)
 {
 	static const int lost = -EIO;
 	_Alignas(struct nlmsghdr) char bytes[ANSWER];
 	bool found = false;
 
+	if (send(fd, q, q->head.nlmsg_len, 0) != (ssize_t)q->head.nlmsg_len) {
+		return -errno;
+	}
 	for (int i = 0; i < ANSWERS; i++) {
 		ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
 		int left = (int)n;
@@ -192,7 +188,6 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 {
 	struct question q;
 	size_t len = strlen(device) + 1;
-	int rc;
 
 	memset(out, 0, sizeof(*out));
 	if (len > IF_NAMESIZE) {
@@ -200,8 +195,7 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	}
 	begin(&q, RTM_GETLINK, NLM_F_ACK, sizeof(q.body.link));
 	put(&q, IFLA_IFNAME, device, len);
-	rc = ask(fd, &q);
-	return rc != 0 ? rc : answer(fd, RTM_NEWLINK, hear_link, out);
+	return answer(fd, &q, RTM_NEWLINK, hear_link, out);
 }
 
 /* --- what traffic control and routes are asked by ------------------------------------------------
@@ -211,14 +205,12 @@ int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)
 {
 	struct question q;
-	int rc;
 
 	begin(&q, type, NLM_F_DUMP, sizeof(q.body.tc));
 	q.body.tc.tcm_ifindex = index;
 	q.body.tc.tcm_parent = parent;
-	rc = ask(fd, &q);
 	/* The kernel's numbers: what is got comes as what would be new. */
-	return rc != 0 ? rc : answer(fd, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
+	return answer(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
 }
 
 int
@@ -226,7 +218,6 @@ np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_a
 	      np_rtnl_hear *hear, void *ctx)
 {
 	struct question q;
-	int rc;
 
 	begin(&q, RTM_GETROUTE, NLM_F_ACK, sizeof(q.body.route));
 	q.body.route.rtm_family = (unsigned char)to->family;
@@ -239,6 +230,5 @@ np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_a
 	if (to->zone != 0) {
 		put(&q, RTA_OIF, &to->zone, sizeof(to->zone));
 	}
-	rc = ask(fd, &q);
-	return rc != 0 ? rc : answer(fd, RTM_NEWROUTE, hear, ctx);
+	return answer(fd, &q, RTM_NEWROUTE, hear, ctx);
 }

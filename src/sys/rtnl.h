@@ -6,7 +6,9 @@
 #define NP_SYS_RTNL_H
 
 #include <linux/if_link.h>
+#include <linux/rtnetlink.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct np_rtnl_link {
@@ -29,5 +31,42 @@ int np_rtnl_open(void);
 
 /* The interface of that name: 0, or a negative errno, -ENODEV where there is none. */
 int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
+
+/* --- what questions have in common --------------------------------------------------------------
+ */
+
+/* Attributes by their number, those below `count`; NULL for what there is not. */
+void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);
+
+/* The same of what is nested in one; all NULL where that is. */
+void np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count);
+
+/* Copy what fits, the rest is 0. False without an attribute, and nothing is copied. */
+bool np_rtnl_take(const struct rtattr *a, void *out, size_t size);
+
+/* A text, empty without an attribute. */
+void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
+
+/* Gets each message of an answer; returns whether it was of use. */
+typedef int np_rtnl_hear(void *ctx, const struct nlmsghdr *m);
+
+/*
+ * All of RTM_GETQDISC, RTM_GETTCLASS or RTM_GETTFILTER of an interface, the latter below `parent`;
+ * other interfaces' may be among them. 0, or a negative errno; -ENOENT when nothing was of use.
+ */
+int
+np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx);
+
+/* An address of IP. */
+struct np_rtnl_address {
+	int family;
+	unsigned size; /* 0: none */
+	int zone;      /* the interface that a link-local one is of; 0: it is not */
+	uint8_t bytes[16];
+};
+
+/* The route that a packet from there to there would take. As above. */
+int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
+		  np_rtnl_hear *hear, void *ctx);
 
 #endif

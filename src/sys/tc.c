@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sys/rtnl_parts.h"
+#include "sys/rtnl.h"
 
 /* Numbers of attributes that an older <linux/pkt_cls.h> does not have. */
 enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
