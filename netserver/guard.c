@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/trusted.h"
+#include "base/units.h"
 #include "net/capture.h"
 
 enum { FORGIVE_S = 60 }; /* after the last wrong passphrase or proof of an address */
@@ -432,24 +433,6 @@ reserved(uint64_t limit, enum np_good g)
 	return kept < goods[g].reserve && limit > goods[g].reserve ? goods[g].reserve : kept;
 }
 
-static uint64_t
-above(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static bool
 is_limited(const struct ns_limits *l, enum np_good g)
 {
@@ -464,23 +447,23 @@ static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_good g)
 {
 	uint64_t limit = l->all[g], kept = reserved(limit, g), first = goods[g].first;
-	uint64_t open = above(limit - kept, u->all[g]);
-	uint64_t to_address = above(limit - kept / 2, u->all[g]);
-	uint64_t to_network = above(limit, u->all[g]);
+	uint64_t open = np_beyond(limit - kept, u->all[g]);
+	uint64_t to_address = np_beyond(limit - kept / 2, u->all[g]);
+	uint64_t to_network = np_beyond(limit, u->all[g]);
 
 	if (!is_limited(l, g)) {
 		return UINT64_MAX;
 	}
-	to_address = smaller(to_address, above(first, u->near[g]));
-	to_network = smaller(to_network, above(first, u->net[g]));
-	return larger(open, larger(to_address, to_network));
+	to_address = np_min(to_address, np_beyond(first, u->near[g]));
+	to_network = np_min(to_network, np_beyond(first, u->net[g]));
+	return np_max(open, np_max(to_address, to_network));
 }
 
 static int
 no_room(const struct ns_limits *l, const struct usage *u, enum np_good g, uint64_t wants,
 	enum ns_refusal *why, struct np_err *err)
 {
-	bool is_left = wants <= above(l->all[g], u->all[g]);
+	bool is_left = wants <= np_beyond(l->all[g], u->all[g]);
 
 	*why = goods[g].why;
 	return np_refuse(
@@ -526,7 +509,7 @@ static bool
 may_have(const struct ns_limits *l, const struct np_wish *wish)
 {
 	return l->each.bytes == 0 ||
-	       wish->takes[NP_G_MEMORY] <= above(l->each.bytes, NP_SESSION_BYTES);
+	       wish->takes[NP_G_MEMORY] <= np_beyond(l->each.bytes, NP_SESSION_BYTES);
 }
 
 int
@@ -543,13 +526,13 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 				 (unsigned long long)l->each.bytes);
 	}
 	for (int g = 0; g < NP_GOODS; g++) {
-		uint64_t room = above(room_for(l, &u, (enum np_good)g), s->bare[g]);
+		uint64_t room = np_beyond(room_for(l, &u, (enum np_good)g), s->bare[g]);
 
-		if (wish->takes[g] > room + smaller(wish->spares[g], UINT64_MAX - room)) {
+		if (wish->takes[g] > room + np_min(wish->spares[g], UINT64_MAX - room)) {
 			u.all[g] += s->bare[g];
 			return no_room(l, &u, (enum np_good)g, wish->takes[g], why, err);
 		}
-		wish->takes[g] = smaller(wish->takes[g], room);
+		wish->takes[g] = np_min(wish->takes[g], room);
 	}
 	return NP_OK;
 }
@@ -561,7 +544,7 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 		uint64_t most = l->all[g] - reserved(l->all[g], (enum np_good)g);
 
 		if (is_limited(l, (enum np_good)g) &&
-		    wish->takes[g] - wish->spares[g] > above(most, s->bare[g])) {
+		    wish->takes[g] - wish->spares[g] > np_beyond(most, s->bare[g])) {
 			return false;
 		}
 	}

@@ -6,6 +6,25 @@
 
 #include <stdint.h>
 
+/* The smaller of two numbers, the larger, and by how much one is above another. */
+static inline uint64_t
+np_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t
+np_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t
+np_beyond(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /*
  * "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. Returns 0, or -1 when the text is
  * no such number or does not fit.

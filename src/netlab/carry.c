@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/units.h"
+
 enum { BATCH = 64 }; /* packets taken in before it is looked whether one has to leave */
 
 /* The kernel wakes a thread some microseconds later than it asked for, and later after a long sleep
@@ -43,17 +45,11 @@ np_waking_note(struct np_waking *w, uint64_t late)
 	}
 }
 
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 uint64_t
 np_waking_early(const struct np_waking *w, uint64_t sleep, uint64_t gap)
 {
-	const uint64_t usual = least(EARLY_NS + sleep / EARLY_PART, EARLY_MOST_NS);
-	const uint64_t learnt = least(w->late_ns + LATE_MARGIN_NS, gap / AWAKE_PART);
+	const uint64_t usual = np_min(EARLY_NS + sleep / EARLY_PART, EARLY_MOST_NS);
+	const uint64_t learnt = np_min(w->late_ns + LATE_MARGIN_NS, gap / AWAKE_PART);
 
 	return learnt > usual ? learnt : usual;
 }

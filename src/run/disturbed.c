@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/tally.h"
 #include "net/sock.h"
@@ -27,18 +28,6 @@ static uint32_t
 bit(enum np_reason r)
 {
 	return UINT32_C(1) << r;
-}
-
-static uint64_t
-less(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
-beyond(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
 }
 
 /* --- threads -----------------------------------------------------------------------------------
@@ -95,14 +84,14 @@ static uint64_t
 kept_from(const struct np_disturbed *d, const struct np_witness *w, const struct progress *p,
 	  uint32_t of, uint64_t process)
 {
-	uint64_t own = beyond(process, p->all_ran);
+	uint64_t own = np_beyond(process, p->all_ran);
 
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		bool meets = w->thread[i].cpu == w->thread[of].cpu || p->shares[i] || p->shares[of];
 
 		own += i != of && meets ? p->did[i].ran_ns : 0;
 	}
-	return beyond(p->did[of].waited_ns, own);
+	return np_beyond(p->did[of].waited_ns, own);
 }
 
 static void
@@ -150,9 +139,9 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 		busy += one;
 		busiest = one > busiest ? one : busiest;
 	}
-	stopped = w->late_ns + beyond(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
-	stopped = beyond(stopped, d->self.waited_ns - was.waited_ns);
-	stopped = less(stopped, beyond(length_ns, busiest));
+	stopped = w->late_ns + np_beyond(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
+	stopped = np_beyond(stopped, d->self.waited_ns - was.waited_ns);
+	stopped = np_min(stopped, np_beyond(length_ns, busiest));
 	w->late_ns = w->looking_ns = 0;
 	w->stopped_ns += stopped;
 	return (double)stopped >= NP_D_STOPPED_S * 1e9 ? bit(NP_R_STOPPED) : 0;
@@ -201,7 +190,7 @@ others_of(struct np_disturbed *d, const struct np_witness *w)
 		most = did.user > most ? did.user : most;
 	}
 	most = (uint64_t)((double)most / np_cpu_rate() * 1e9);
-	return beyond(most, own) / 1000;
+	return np_beyond(most, own) / 1000;
 }
 
 /* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
@@ -399,13 +388,13 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
 		return 0;
 	}
-	own_in += beyond(now->waiting, was->waiting);
+	own_in += np_beyond(now->waiting, was->waiting);
 	if (is_loop) { /* which counts all that it carries in both directions */
 		own_out += own_in;
 	}
 	own_out += d->ahead;
-	forgive(d, beyond(own_out, out), beyond(own_in, in), tolerance);
-	d->ahead = less(beyond(beyond(own_out, out), d->owed_out), in_queues);
+	forgive(d, np_beyond(own_out, out), np_beyond(own_in, in), tolerance);
+	d->ahead = np_min(np_beyond(np_beyond(own_out, out), d->owed_out), in_queues);
 	marked = now->knows_out && is_beyond(out, own_out, tolerance);
 	d->owed_out = marked ? out - own_out : 0;
 	if (now->knows_in && !is_loop && is_beyond(in, own_in, tolerance)) {
@@ -480,7 +469,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	to->took_ns = np_now() - to->at_ns; /* with the test's own */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
-		i.work = beyond(work, d->work);
+		i.work = np_beyond(work, d->work);
 		i.stalled_us = from->stalled_us >= 0 && to->stalled_us > from->stalled_us
 				   ? (uint64_t)(to->stalled_us - from->stalled_us)
 				   : 0;
@@ -513,8 +502,8 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 	w->looking_ns = 0; /* a look that took until then may have gone on behind it */
 	np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
 	i.end_us = (win->ended_ns - win->started_ns) / 1000;
-	i.work = beyond(work, d->work);
-	np_intervals_keep(&d->intervals, i, judge_stopped(d, w, &p, beyond(over, d->last_ns)));
+	i.work = np_beyond(work, d->work);
+	np_intervals_keep(&d->intervals, i, judge_stopped(d, w, &p, np_beyond(over, d->last_ns)));
 }
 
 /* --- what goes into the bag --------------------------------------------------------------------

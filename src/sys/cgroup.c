@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/units.h"
 #include "sys/file.h"
 #include "sys/meters.h"
 
@@ -518,12 +519,6 @@ np_cgroup_begin(struct np_cgroup *c)
 	}
 }
 
-static uint64_t
-moved(uint64_t from, uint64_t to)
-{
-	return to > from ? to - from : 0;
-}
-
 static void
 put_moved(const struct granted *most, struct np_bag *into)
 {
@@ -549,9 +544,9 @@ put_quota(const struct np_cgroup *c, struct np_bag *into)
 		read_level(c, &c->level[i], &to);
 		least = from->quota < least.quota ? *from : least;
 		least = to.quota < least.quota ? to : least;
-		to.periods = moved(from->periods, to.periods);
-		to.throttled_periods = moved(from->throttled_periods, to.throttled_periods);
-		to.throttled_ns = moved(from->throttled_ns, to.throttled_ns);
+		to.periods = np_beyond(to.periods, from->periods);
+		to.throttled_periods = np_beyond(to.throttled_periods, from->throttled_periods);
+		to.throttled_ns = np_beyond(to.throttled_ns, from->throttled_ns);
 		if (to.throttled_ns > most.throttled_ns ||
 		    (most.throttled_ns == 0 && to.periods > most.periods)) {
 			most = to;
@@ -580,7 +575,7 @@ np_cgroup_end(struct np_cgroup *c, struct np_bag *into)
 		if (p->why != 0) {
 			np_bag_unread(into, strerror(p->why), "%s", pressures[i].name);
 		} else if (p->fd >= 0) {
-			np_bag_real(into, (double)moved(from, p->us) / 1e6, "%s",
+			np_bag_real(into, (double)np_beyond(p->us, from) / 1e6, "%s",
 				    pressures[i].name);
 		}
 	}
