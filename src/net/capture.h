@@ -26,15 +26,6 @@ struct np_capture_place {
 		    * strangers can't listen to others (SO_LOCK_FILTER of socket(7)) */
 };
 
-/* The flow: addresses with ports; len 0, or port 0: any. */
-struct np_capture_flow {
-	struct np_addr near, far;
-	struct np_ledger_ports ports; /* of several flows, as in np_ledger_flow */
-	int protocol;                 /* IPPROTO_TCP, IPPROTO_UDP */
-	bool connections;             /* there are many of them: no sequence numbers are followed */
-	uint32_t datagram_out, datagram_in; /* as in np_ledger_flow */
-};
-
 /*
  * Open what can be opened before the flow is known, while CAP_NET_RAW is there: the interface that
  * packets between the two hosts go by. NP_EUNSUP when this build has no libpcap, or such an
@@ -49,10 +40,11 @@ int np_capture_fd(const struct np_capture *c);
 
 /*
  * Hear that flow from now on, and keep the ledger. NP_ESYS without memory or a thread; NP_EUNSUP
- * when the flow goes between other hosts than those it was opened for. A capture can be started
+ * when the flow goes between other hosts than those it was opened for. Its link and MTU are looked
+ * up here. A capture can be started
  * again after it was stopped.
  */
-int np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err);
+int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 
 /*
  * Stop after what is in the kernel's buffer has been read, which takes some 50 ms, 100 on

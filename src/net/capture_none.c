@@ -18,7 +18,7 @@ np_capture_fd(const struct np_capture *c)
 }
 
 int
-np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err)
+np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err)
 {
 	return np_fail(err, NP_EUNSUP, 0, "built without libpcap");
 }

@@ -432,20 +432,14 @@ narrow(struct np_capture *c, const struct np_ledger_flow *f, struct np_err *err)
 }
 
 int
-np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err)
+np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err)
 {
-	struct np_ledger_flow f = { .near = flow->near,
-				    .far = flow->far,
-				    .ports = flow->ports,
-				    .protocol = flow->protocol,
-				    .connections = flow->connections,
-				    .datagram_out = flow->datagram_out,
-				    .datagram_in = flow->datagram_in,
-				    .link = c->link,
-				    .mtu = c->mtu };
+	struct np_ledger_flow f = *flow;
 	uint16_t port = flow->far.len != 0 ? np_addr_port(&flow->far) : 0;
 	int rc;
 
+	f.link = c->link;
+	f.mtu = c->mtu;
 	np_addr_unmap(&f.near);
 	np_addr_unmap(&f.far);
 	if (f.protocol == 0) {

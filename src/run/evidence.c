@@ -102,7 +102,7 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 
 /* Without connections the daemon has a socket for each flow. */
 static void
-list_ports(const struct np_run *run, struct np_capture_flow *flow)
+list_ports(const struct np_run *run, struct np_ledger_flow *flow)
 {
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].port != 0) {
@@ -113,7 +113,7 @@ list_ports(const struct np_run *run, struct np_capture_flow *flow)
 
 /* What an end sends in blocks: the size of a message is that of a datagram. */
 static void
-tell_datagrams(const struct np_run *run, struct np_capture_flow *flow)
+tell_datagrams(const struct np_run *run, struct np_ledger_flow *flow)
 {
 	const struct np_plan *p = run->plan;
 	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
@@ -134,9 +134,8 @@ void
 np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
-	struct np_capture_flow flow = { .protocol = p->transport->ip_protocol,
-					.connections =
-					    p->pattern->connection_test || p->flows > 1 };
+	struct np_ledger_flow flow = { .protocol = p->transport->ip_protocol,
+				       .connections = p->pattern->connection_test || p->flows > 1 };
 	struct np_err err = { .code = NP_OK };
 
 	if (ev == NULL || flow.protocol == 0 || p->transport->no_capture != NULL) {

@@ -91,7 +91,7 @@ TEST(a_flow_is_heard_from_start_to_stop)
 	for (int lock = 0; lock < 2; lock++) {
 		struct pair p = make_pair(), other = make_pair();
 		struct np_capture *c = open_capture(&p, lock);
-		const struct np_capture_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
+		const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
 
 		(void)state;
 		for (int i = 0; i < 2; i++) {
@@ -122,7 +122,7 @@ TEST(another_hosts_flow_is_refused)
 {
 	struct pair p = make_pair();
 	struct np_capture *c = open_capture(&p, true);
-	struct np_capture_flow flow = { .protocol = IPPROTO_UDP };
+	struct np_ledger_flow flow = { .protocol = IPPROTO_UDP };
 	struct np_err err;
 
 	np_addr_make(&flow.far, AF_INET, (const uint8_t[]){ 192, 0, 2, 1 }, 9);
