@@ -15,45 +15,38 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/addr.h"
+#include "net/sock.h"
 
 enum { FIRST = 3 }; /* SD_LISTEN_FDS_START */
-
-static int
-socket_int(int fd, int name)
-{
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
-}
 
 /* Why it will not do; NULL if it will. */
 static const char *
 fault_of(int fd)
 {
-	int family = socket_int(fd, SO_DOMAIN);
+	int family = np_sock_int(fd, SOL_SOCKET, SO_DOMAIN);
 
 	if (family < 0) {
 		return errno == EBADF ? "is not open" : "is not a socket";
 	}
-	if (np_family(family)->version == 0 || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
+	if (np_family(family)->version == 0 ||
+	    np_sock_int(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM) {
 		return "is not a TCP socket";
 	}
-	return socket_int(fd, SO_ACCEPTCONN) == 1 ? NULL : "does not listen (Accept=no is needed)";
+	return np_sock_int(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1
+		   ? NULL
+		   : "does not listen (Accept=no is needed)";
 }
 
 static int
 take(int fd, struct np_err *err)
 {
 	const char *fault = fault_of(fd);
-	int flags;
 
 	if (fault != NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: descriptor %d %s", fd, fault);
 	}
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
-	    fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+	np_sock_unblock(fd);
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
 		return np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fd);
 	}
 	return NP_OK;

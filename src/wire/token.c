@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/secret.h"
 #include "wire/wire.h"
 
 /* "\xd7NP1": no code of a request, and no byte that netperf fills its buffers with. */
@@ -62,10 +63,5 @@ np_token_begins(const uint8_t *bytes, size_t n)
 bool
 np_token_is(const struct np_token *a, const struct np_token *b)
 {
-	unsigned differ = 0;
-
-	for (size_t i = 0; i < sizeof(a->at); i++) {
-		differ |= a->at[i] ^ b->at[i];
-	}
-	return differ == 0;
+	return np_secret_equal(a->at, b->at, sizeof(a->at));
 }
