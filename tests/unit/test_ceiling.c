@@ -1,6 +1,6 @@
 /*
- * What links carry at most: the vectors of another program, the worked examples of doc/ceilings.md,
- * and the lines of netperf --ceiling.
+ * What links carry at most: the worked examples of doc/ceilings.md, and the lines of
+ * netperf --ceiling. tests/e2e/ceilings.py asks about many more.
  */
 #include "stats/ceiling.h"
 
@@ -25,91 +25,6 @@ assert_close(double have, double want, const char *what)
 {
 	if (!(fabs(have - want) <= 1e-12 * fabs(want))) {
 		fail_msg("%s: %.17g, wanted %.17g", what, have, want);
-	}
-}
-
-static double
-share_TCP(const struct np_way *w, uint32_t size)
-{
-	return np_ceiling_tcp(w);
-}
-
-static double
-share_UDP(const struct np_way *w, uint32_t size)
-{
-	return np_ceiling_udp(w, size);
-}
-
-TEST(test_vectors)
-{
-	static const struct {
-		const char *what;
-		double (*share)(const struct np_way *w, uint32_t size);
-		uint32_t mtu;
-		int family;
-		bool timestamps, vlan;
-		uint32_t mss, size;
-		double want;
-	} streams[] = {
-#define VECTOR_STREAM(test, mtu, family, stamps, vlan, mss, size, want)                            \
-	{ #test " " #mtu " IPv" #family " " #stamps " " #vlan " " #mss " " #size,                  \
-	  share_##test,                                                                            \
-	  mtu,                                                                                     \
-	  family,                                                                                  \
-	  stamps,                                                                                  \
-	  vlan,                                                                                    \
-	  mss,                                                                                     \
-	  size,                                                                                    \
-	  want },
-#define VECTOR_TURNS(...)
-#include "tests/vectors/ceilings.def"
-#undef VECTOR_STREAM
-#undef VECTOR_TURNS
-	};
-	static const struct {
-		const char *what;
-		enum np_turns test;
-		uint32_t mtu;
-		int family;
-		bool timestamps;
-		uint32_t request, response;
-		double rate, delay;
-		uint32_t in_flight;
-		double want;
-	} turns[] = {
-#define VECTOR_STREAM(...)
-#define VECTOR_TURNS(test, mtu, family, stamps, request, response, rate, delay, flying, want)      \
-	{ #test " " #mtu " IPv" #family " " #stamps " " #request "," #response " " #rate,          \
-	  NP_TURNS_##test,                                                                         \
-	  mtu,                                                                                     \
-	  family,                                                                                  \
-	  stamps,                                                                                  \
-	  request,                                                                                 \
-	  response,                                                                                \
-	  rate,                                                                                    \
-	  delay,                                                                                   \
-	  flying,                                                                                  \
-	  want },
-#include "tests/vectors/ceilings.def"
-#undef VECTOR_STREAM
-#undef VECTOR_TURNS
-	};
-
-	for (size_t i = 0; i < LEN(streams); i++) {
-		struct np_way w = way(streams[i].mtu, streams[i].family, streams[i].timestamps);
-
-		w.framing.header += streams[i].vlan ? 4 : 0;
-		w.mss = streams[i].mss;
-		assert_close(streams[i].share(&w, streams[i].size), streams[i].want,
-			     streams[i].what);
-	}
-	for (size_t i = 0; i < LEN(turns); i++) {
-		struct np_way w = way(turns[i].mtu, turns[i].family, turns[i].timestamps);
-
-		assert_close(np_ceiling_turns(&w, turns[i].test, turns[i].request,
-					      turns[i].response, turns[i].rate, turns[i].delay,
-					      turns[i].in_flight),
-			     turns[i].want, turns[i].what);
 	}
 }
 
@@ -159,7 +74,6 @@ TEST(test_options_of_segments)
 	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
 }
 
-/* Not by the program that made the vectors. */
 /* doc/ceilings.md */
 TEST(test_messages_share_packets)
 {
