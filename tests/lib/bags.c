@@ -1,6 +1,8 @@
 #include "tests/lib/bags.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/lib/check.h"
 
@@ -34,4 +36,55 @@ assert_unread(const struct np_bag *b, const char *name, const char *why)
 	}
 	assert_int_equal(it.kind, NP_BAG_UNREAD);
 	assert_has(it.text, why);
+}
+
+/* Of a sum of products; NAN if the text is none. */
+static double
+computed(const char *text)
+{
+	double sum = 0;
+
+	for (;;) {
+		char *at;
+		double product = strtod(text, &at);
+
+		while (*at == '*') {
+			product *= strtod(at + 1, &at);
+		}
+		sum += product;
+		if (*at != '+' && *at != '-') {
+			return *at == '\0' ? sum : (double)NAN;
+		}
+		text = at + (*at == '+');
+	}
+}
+
+void
+assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,
+	      const char *format, ...)
+{
+	char words[1000], name[100], *rest = words, *word;
+	va_list args;
+
+	va_start(args, format);
+	assert_in_range(vsnprintf(words, sizeof(words), format, args), 1, sizeof(words) - 1);
+	va_end(args);
+	while ((word = strtok_r(rest, " ", &rest)) != NULL) {
+		char *value = strchr(word, '=');
+		struct np_bag_item it;
+		double have, want;
+		bool right;
+
+		assert_non_null(value);
+		*value++ = '\0';
+		snprintf(name, sizeof(name), "%s%s", prefix, word);
+		have = np_bag_number(b, name);
+		want = computed(value);
+		right = strcmp(value, "none") == 0 ? !np_bag_find(b, name, &it)
+						   : fabs(have - want) <= 1e-12 * fabs(want);
+		if (!right) {
+			print_error("%s is %.17g, not %s\n", name, have, value);
+			_fail(file, line);
+		}
+	}
 }

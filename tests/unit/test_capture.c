@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "out/ledger_table.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 enum { COUNT = 100, PAYLOAD = 100 };
@@ -213,12 +214,6 @@ tap_of(int sent, int sent_again, int arrived, int taken_for_it, int doubled)
 	return b;
 }
 
-static bool
-is_value(const struct np_bag *b, const char *name, double expected)
-{
-	return value(b, name) == expected;
-}
-
 /* 1000 out, of which 4 get lost and 20 are doubled; 500 come back, and 2 more behind the end. */
 TEST(two_taps_say_what_happened_between_them)
 {
@@ -234,12 +229,9 @@ TEST(two_taps_say_what_happened_between_them)
 		  "remote to local: 500 segments with data sent, 502 arrived, 2 more than sent "
 		  "(duplicated on the path, or after the end of the sender's capture)\n"));
 	np_ledger_compare(near, far, way);
-	assert_true(is_value(way, "wire.way.out.missing", 4));
-	assert_true(is_value(way, "wire.way.out.doubled", 20));
-	assert_true(is_value(way, "wire.way.out.sent_again", 9));
-	assert_true(is_value(way, "wire.way.out.mistaken", 2));
-	assert_true(is_value(way, "wire.way.in.missing", -2));
-	assert_true(is_value(way, "wire.way.in.mistaken", 0));
+	assert_bag(way, "wire.way.",
+		   "out.missing=4 out.doubled=20 out.sent_again=9 out.mistaken=2 in.missing=-2 "
+		   "in.mistaken=0");
 	free(text);
 	np_bag_free(way);
 	np_bag_free(near);

@@ -68,15 +68,11 @@ TEST_WITH(the_least_quota_counts_and_who_was_held_up_most, root_make, root_remov
 	put_pressures(root, "some avg10=1.50 avg60=0.50 avg300=0.10 total=1750000\n");
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
-	assert_number(b, "cgroup.cpu.quota", 0.25);
-	assert_number(b, "cgroup.cpu.period_ms", 200);
-	assert_number(b, "cgroup.cpu.periods", 30);
-	assert_number(b, "cgroup.cpu.throttled_periods", 25);
-	assert_number(b, "cgroup.cpu.throttled_s", 2.25);
-	assert_number(b, "pressure.cpu.some_s", 0.75);
-	assert_number(b, "pressure.memory.some_s", 0);
-	assert_number(b, "pressure.io.some_s", 0);
-	assert_number(b, "pressure.cgroup.cpu.some_s", 0.6);
+	assert_bag(b, "",
+		   "cgroup.cpu.quota=0.25 cgroup.cpu.period_ms=200 cgroup.cpu.periods=30 "
+		   "cgroup.cpu.throttled_periods=25 cgroup.cpu.throttled_s=2.25 "
+		   "pressure.cpu.some_s=0.75 pressure.memory.some_s=0 pressure.io.some_s=0 "
+		   "pressure.cgroup.cpu.some_s=0.6");
 	np_bag_free(b);
 }
 
@@ -98,9 +94,7 @@ TEST_WITH(a_quota_of_either_end_of_the_test_counts, root_make, root_remove)
 		put_file(root, V2 "/system.slice/cpu.max", when[i][1]);
 		np_cgroup_end(c, b);
 		np_cgroup_close(c);
-		assert_number(b, "cgroup.cpu.quota", 0.2);
-		assert_number(b, "cgroup.cpu.period_ms", 100);
-		assert_number(b, "cgroup.cpu.throttled_s", 0);
+		assert_bag(b, "cgroup.cpu.", "quota=0.2 period_ms=100 throttled_s=0");
 		np_bag_free(b);
 	}
 }
@@ -118,9 +112,7 @@ TEST_WITH(without_a_quota_nothing_is_said, root_make, root_remove)
 	np_cgroup_begin(c);
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
-	assert_none(b, "cgroup.cpu.quota");
-	assert_none(b, "cgroup.cpu.throttled_s");
-	assert_none(b, "cgroup.cpu.periods");
+	assert_bag(b, "cgroup.cpu.", "quota=none throttled_s=none periods=none");
 	np_bag_free(b);
 }
 
@@ -158,11 +150,8 @@ TEST_WITH(version_1_says_the_same, root_make, root_remove)
 		 "nr_periods 30\nnr_throttled 28\nthrottled_time 1500000000\n");
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
-	assert_number(b, "cgroup.cpu.quota", 0.3);
-	assert_number(b, "cgroup.cpu.period_ms", 100);
-	assert_number(b, "cgroup.cpu.periods", 30);
-	assert_number(b, "cgroup.cpu.throttled_periods", 28);
-	assert_number(b, "cgroup.cpu.throttled_s", 1.5);
+	assert_bag(b, "cgroup.cpu.",
+		   "quota=0.3 period_ms=100 periods=30 throttled_periods=28 throttled_s=1.5");
 	assert_none(b, "pressure.cgroup.cpu.some_s"); /* version 2 is not mounted */
 	assert_unread(b, "pressure.cpu.some_s", "No such file");
 	np_bag_free(b);

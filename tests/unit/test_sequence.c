@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -74,16 +75,6 @@ told(struct np_sequence *s, int64_t sent)
 }
 
 static void
-assert_number(const struct np_bag *b, const char *name, double want)
-{
-	double have = np_bag_number(b, name);
-
-	if (!(have == want)) {
-		fail_msg("%s is %.17g, not %.17g", name, have, want);
-	}
-}
-
-static void
 assert_lengths(const struct np_bag *b, const int64_t *want, size_t count)
 {
 	struct np_bag_item it;
@@ -104,15 +95,10 @@ TEST(all_that_was_sent_and_came)
 
 	arrive_all(s, 0, 200000);
 	b = told(s, 200000);
-	assert_number(b, "udp.sent", 200000);
-	assert_number(b, "udp.received", 200000);
-	assert_number(b, "udp.unique", 200000);
-	assert_number(b, "udp.lost", 0);
-	assert_number(b, "udp.duplicated", 0);
-	assert_number(b, "udp.reordered", 0);
-	assert_number(b, "udp.jitter_us", 0);
-	assert_number(b, "udp.loss_bursts", 0);
-	assert_number(b, "udp.header_bytes", NP_SEQUENCE_HEADER);
+	assert_bag(b, "udp.",
+		   "sent=200000 received=200000 unique=200000 lost=0 duplicated=0 reordered=0 "
+		   "jitter_us=0 loss_bursts=0 header_bytes=%d",
+		   NP_SEQUENCE_HEADER);
 	assert_lengths(b, NULL, 0);
 	np_bag_free(b);
 }
@@ -130,10 +116,7 @@ TEST(losses_come_in_bursts)
 	arrive_all(s, 70004, 70010);
 	arrive_all(s, 70015, 200000);
 	b = told(s, 200009);
-	assert_number(b, "udp.lost", 2 + 1 + 3 + 4 + 5 + 9);
-	assert_number(b, "udp.loss_bursts", 6);
-	assert_number(b, "udp.loss_burst_longest", 9);
-	assert_number(b, "udp.reordered", 0);
+	assert_bag(b, "udp.", "lost=2+1+3+4+5+9 loss_bursts=6 loss_burst_longest=9 reordered=0");
 	assert_lengths(b, lengths, LEN(lengths));
 	np_bag_free(b);
 }
@@ -149,10 +132,8 @@ TEST(a_burst_longer_than_the_window_is_one)
 	arrive(s, 11);
 	arrive(s, far);
 	b = told(s, (int64_t)far + 1);
-	assert_number(b, "udp.unique", 12);
-	assert_number(b, "udp.lost", (double)(far + 1 - 12));
-	assert_number(b, "udp.loss_bursts", 2);
-	assert_number(b, "udp.loss_burst_longest", (double)(far - 12));
+	assert_bag(b, "udp.", "unique=12 lost=%.17g loss_bursts=2 loss_burst_longest=%.17g",
+		   (double)(far + 1 - 12), (double)(far - 12));
 	assert_true(np_bag_find(b, "udp.loss_burst_lengths", &it));
 	assert_int_equal(it.count, 41);
 	assert_int_equal(it.ints[0], 1);
@@ -165,10 +146,7 @@ TEST(nothing_came_at_all)
 	static const int64_t lengths[] = { 0, 0, 0, 1 };
 	struct np_bag *b = told(account(), 7);
 
-	assert_number(b, "udp.received", 0);
-	assert_number(b, "udp.lost", 7);
-	assert_number(b, "udp.loss_bursts", 1);
-	assert_number(b, "udp.loss_burst_longest", 7);
+	assert_bag(b, "udp.", "received=0 lost=7 loss_bursts=1 loss_burst_longest=7");
 	assert_lengths(b, lengths, LEN(lengths));
 	np_bag_free(b);
 }
@@ -185,11 +163,7 @@ TEST(duplicates_are_no_arrivals)
 	arrive_all(s, 11, 20);
 	arrive(s, 5);
 	b = told(s, 20);
-	assert_number(b, "udp.received", 23);
-	assert_number(b, "udp.unique", 19);
-	assert_number(b, "udp.duplicated", 4);
-	assert_number(b, "udp.reordered", 0);
-	assert_number(b, "udp.lost", 1);
+	assert_bag(b, "udp.", "received=23 unique=19 duplicated=4 reordered=0 lost=1");
 	np_bag_free(b);
 }
 
@@ -204,10 +178,7 @@ TEST(reordering_is_that_of_the_rfc)
 		arrive(s, order[i]);
 	}
 	b = told(s, 11);
-	assert_number(b, "udp.reordered", 3);
-	assert_number(b, "udp.reorder_extent_max", 6);
-	assert_number(b, "udp.lost", 0);
-	assert_number(b, "udp.loss_bursts", 0);
+	assert_bag(b, "udp.", "reordered=3 reorder_extent_max=6 lost=0 loss_bursts=0");
 	np_bag_free(b);
 }
 
@@ -222,12 +193,9 @@ TEST(what_is_older_than_the_window_is_told_apart)
 	arrive(s, UINT64_C(2) * NP_SEQUENCE_WINDOW);
 	arrive(s, NP_SEQUENCE_WINDOW); /* by one too late */
 	b = told(s, 2 * NP_SEQUENCE_WINDOW + 1);
-	assert_number(b, "udp.too_old", 1);
-	assert_number(b, "udp.reordered", 1);
-	assert_number(b, "udp.reorder_extent_max", NP_SEQUENCE_WINDOW - 1);
-	assert_number(b, "udp.received", 2 * NP_SEQUENCE_WINDOW + 1);
-	assert_number(b, "udp.unique", 2 * NP_SEQUENCE_WINDOW);
-	assert_number(b, "udp.lost", 1);
+	assert_bag(b, "udp.",
+		   "too_old=1 reordered=1 reorder_extent_max=%d received=%d unique=%d lost=1",
+		   NP_SEQUENCE_WINDOW - 1, 2 * NP_SEQUENCE_WINDOW + 1, 2 * NP_SEQUENCE_WINDOW);
 	np_bag_free(b);
 }
 
@@ -244,9 +212,7 @@ TEST(strangers_are_counted_and_change_nothing)
 	np_sequence_mark(datagram, UINT64_C(1) << NP_SEQUENCE_BITS, 0);
 	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
 	b = told(s, 10);
-	assert_number(b, "udp.foreign", 3);
-	assert_number(b, "udp.received", 10);
-	assert_number(b, "udp.lost", 0);
+	assert_bag(b, "udp.", "foreign=3 received=10 lost=0");
 	np_bag_free(b);
 }
 
@@ -281,9 +247,8 @@ TEST(the_span_is_the_receivers_own)
 	arrive_at(s, 9, 0, 8000000);
 	np_sequence_arrived(s, "no number of ours", 17, 9000000, true);
 	b = told(s, 10);
-	assert_number(b, "udp.received_bytes", 4 * 64);
-	assert_number(b, "udp.receive_span_s", 0.003);
-	assert_number(b, "udp.receive_span_bps", 3 * 64 * 8 / 0.003);
+	assert_bag(b, "udp.", "received_bytes=4*64 receive_span_s=0.003 receive_span_bps=%.17g",
+		   3 * 64 * 8 / 0.003);
 	np_bag_free(b);
 }
 
@@ -295,8 +260,7 @@ TEST(one_datagram_has_no_rate)
 
 	arrive_at(s, 0, 0, 5000000);
 	b = told(s, 1);
-	assert_number(b, "udp.received_bytes", 64);
-	assert_number(b, "udp.receive_span_s", 0);
+	assert_bag(b, "udp.", "received_bytes=64 receive_span_s=0");
 	assert_false(np_bag_find(b, "udp.receive_span_bps", &it));
 	np_bag_free(b);
 	b = told(account(), 1);
@@ -452,13 +416,11 @@ TEST(random_orders_are_accounted_as_the_model_does)
 		/* Now and then until all of them have left the window. */
 		arrive_all(s, first + sent, first + sent + more);
 		b = told(s, (int64_t)(first + sent + more));
-		assert_number(b, "udp.unique", (double)(first + m.unique + more));
-		assert_number(b, "udp.duplicated", m.duplicated);
-		assert_number(b, "udp.lost", m.lost);
-		assert_number(b, "udp.reordered", m.reordered);
-		assert_number(b, "udp.reorder_extent_max", m.extent);
-		assert_number(b, "udp.loss_bursts", m.bursts);
-		assert_number(b, "udp.loss_burst_longest", m.longest);
+		assert_bag(b, "udp.",
+			   "unique=%.17g duplicated=%d lost=%d reordered=%d "
+			   "reorder_extent_max=%d loss_bursts=%d loss_burst_longest=%d",
+			   (double)(first + m.unique + more), m.duplicated, m.lost, m.reordered,
+			   m.extent, m.bursts, m.longest);
 		while (used > 0 && m.lengths[used - 1] == 0) {
 			used--;
 		}
@@ -508,12 +470,9 @@ TEST(flows_have_an_account_each)
 	np_sequence_tell(&all, near);
 	np_bag_int(far, 12000, "udp.sent");
 	np_sequence_join(far, near);
-	assert_number(near, "udp.flows", 3);
-	assert_number(near, "udp.received", 11895);
-	assert_number(near, "udp.reordered", 0);
-	assert_number(near, "udp.lost", 105);
-	assert_number(near, "udp.loss_bursts", 1);
-	assert_number(near, "udp.loss_burst_longest", 100);
+	assert_bag(near, "udp.",
+		   "flows=3 received=11895 reordered=0 lost=105 loss_bursts=1 "
+		   "loss_burst_longest=100");
 	assert_float_equal(np_bag_number(near, "udp.outage_us"), 100, 1e-6);
 	assert_number(near, "udp.outage_flow", 1);
 	np_bag_free(far);
@@ -577,12 +536,10 @@ run_numbered(int family, void (*change)(struct np_plan *p))
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
 	assert_number(sender, "udp.sent", FEW);
-	assert_number(receiver, "udp.sent", FEW);
-	assert_number(receiver, "udp.foreign", 0);
+	assert_bag(receiver, "udp.", "sent=%d foreign=0", FEW);
 	assert_number(receiver, "udp.received",
 		      (double)np_seen(&e.server.run.worker->count->receives));
-	assert_number(receiver, "udp.unique", FEW);
-	assert_number(receiver, "udp.lost", 0);
+	assert_bag(receiver, "udp.", "unique=%d lost=0", FEW);
 	np_bag_free(sender);
 	np_bag_free(receiver);
 	ends_free(&e);
@@ -729,12 +686,10 @@ TEST(a_lossy_link_is_accounted_exactly)
 	pthread_join(thread, NULL);
 	put_both(&e, sender, receiver);
 	assert_int_equal(l.swapped, COUNT / 100);
-	assert_number(receiver, "udp.sent", COUNT);
-	assert_number(receiver, "udp.lost", l.lost);
-	assert_number(receiver, "udp.loss_bursts", l.lost);
-	assert_number(receiver, "udp.loss_burst_longest", 1);
-	assert_number(receiver, "udp.duplicated", l.twice);
-	assert_number(receiver, "udp.reordered", l.swapped);
+	assert_bag(receiver, "udp.",
+		   "sent=%d lost=%d loss_bursts=%d loss_burst_longest=1 duplicated=%d "
+		   "reordered=%d",
+		   COUNT, l.lost, l.lost, l.twice, l.swapped);
 	assert_true(np_bag_number(receiver, "udp.reorder_extent_max") == 1);
 	assert_true(np_bag_number(receiver, "udp.jitter_us") > 0);
 	close(l.fd);
@@ -771,9 +726,7 @@ TEST(bursts_that_do_not_add_up_are_not_added_to)
 	struct np_bag *b = claim(true_ones, LEN(true_ones));
 	struct np_bag_item it;
 
-	assert_number(b, "udp.lost", 7);
-	assert_number(b, "udp.loss_bursts", 3);
-	assert_number(b, "udp.loss_burst_longest", 4);
+	assert_bag(b, "udp.", "lost=7 loss_bursts=3 loss_burst_longest=4");
 	assert_lengths(b, joined, LEN(joined));
 	np_bag_free(b);
 	for (size_t i = 0; i <= LEN(false_ones); i++) {

@@ -90,13 +90,9 @@ TEST_WITH(a_thread_is_told_by_its_call, root_make, root_remove)
 	np_doing_put(&d, b);
 	np_doing_close(&d);
 	np_doing_close(&d);
-	assert_number(b, "thread.looks", 8);
-	assert_number(b, "thread.seen_running", 2);
-	assert_number(b, "thread.seen_sending", 2);
-	assert_number(b, "thread.seen_receiving", 1);
-	assert_number(b, "thread.seen_pausing", 1);
-	assert_number(b, "thread.seen_stopped", 1);
-	assert_number(b, "thread.seen_waiting", 1);
+	assert_bag(b, "thread.",
+		   "looks=8 seen_running=2 seen_sending=2 seen_receiving=1 seen_pausing=1 "
+		   "seen_stopped=1 seen_waiting=1");
 	np_bag_free(b);
 }
 
@@ -259,10 +255,7 @@ TEST(times_without_a_look_are_told)
 	run.window.ended_ns = start + 1640 * NP_MSEC;
 	w.stopped_ns = 850 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
-	assert_number(b, "sampler.every_s", 0.1);
-	assert_number(b, "sampler.samples", 2);
-	assert_number(b, "sampler.gap_max_s", 1.15);
-	assert_number(b, "sampler.stopped_s", 0.85);
+	assert_bag(b, "sampler.", "every_s=0.1 samples=2 gap_max_s=1.15 stopped_s=0.85");
 	np_bag_free(b);
 }
 
@@ -317,8 +310,7 @@ TEST(threads_are_not_looked_at_all_the_time)
 	}
 	run.window.ended_ns = start + 70 * NP_MSEC;
 	np_witness_end(&w, &run, &worker, b);
-	assert_number(b, "sampler.samples", 70);
-	assert_number(b, "thread.looks", 10);
+	assert_bag(b, "", "sampler.samples=70 thread.looks=10");
 	assert_number(b, "thread.seen_running", 10); /* it looks at itself */
 	np_bag_free(b);
 }
