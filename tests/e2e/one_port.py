@@ -176,7 +176,7 @@ def never_meets(lab: Lab, port: int, test: str) -> str:
                  f"dnat ip to {FAR['t']}",
                  f"add rule inet lab coming meta nfproto ipv4 tcp dport {port} tcp flags & (syn|ack) == syn update @seen "
                  "{ ip saddr }")
-    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "0.3"), PATIENCE)
+    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "4"), PATIENCE)
     line = lib.error_line(got, "netperf", "another netserver")
     assert got.rc != 0 and "affinity" in line, got
     return line
@@ -184,7 +184,7 @@ def never_meets(lab: Lab, port: int, test: str) -> str:
 
 def behind_a_balancer(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server, ["--one-port"]) as daemon, lib.Daemon(lab.twin, ["--one-port"], daemon.port):
-        for test in ("TCP_RR", "UDP_RR"):
+        for test in ("TCP_RR", "UDP_RR", "TCP_CRR"):
             report.case(f"never meets: {test}", partial(never_meets, lab, daemon.port, test))
         lab.balance(daemon.port)
         for test in (*(test for test in BOTH_WAYS if test != "TCP_SENDFILE"), "TCP_CC", "TCP_RR --flows 16",

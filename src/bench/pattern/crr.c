@@ -295,8 +295,11 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
 	}
-	if (error == ECONNRESET && w->run->end.shows && is_elsewhere(w, c)) {
-		return NP_CLOSE;
+	if (error == ECONNRESET && w->run->end.shows) {
+		if (is_elsewhere(w, c)) {
+			return NP_CLOSE;
+		}
+		np_fail_elsewhere(w->run, &w->err);
 	}
 	if (error == EINTR || !is_first(w, need) || !w->run->plan->retry_connect) {
 		return np_step_failed(w, c, need, error);
