@@ -31,20 +31,13 @@ static const struct np_terms no_terms;
 static void
 internet_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->near.sock.tos > 0 && np_family(p->family)->version == 6) {
-		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", p->near.sock.tos);
-		np_sockopts_optional(o);
-	} else if (p->near.sock.tos > 0) {
-		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", p->near.sock.tos);
-		np_sockopts_optional(o);
-	}
-	if (p->no_fragment && np_family(p->family)->version == 4) {
-		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
-	}
-	if (p->pacing > 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_MAX_PACING_RATE, "SO_MAX_PACING_RATE",
-				(int)p->pacing);
-	}
+	unsigned version = np_family(p->family)->version;
+	int tos = p->near.sock.tos;
+
+	NP_SOCKOPT_OR_NOT(o, tos > 0 && version == 6, IPPROTO_IPV6, IPV6_TCLASS, tos);
+	NP_SOCKOPT_OR_NOT(o, tos > 0 && version != 6, IPPROTO_IP, IP_TOS, tos);
+	NP_SOCKOPT(o, p->no_fragment && version == 4, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
 }
 
 /* Socket options that any transport knows. */
@@ -56,30 +49,17 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	o->permit = terms->permit;
 	o->permit_ctx = terms->permit_ctx;
 	np_endpoint_ask_buffers(p, o);
-	if (p->keepalive) {
-		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
-		np_sockopts_optional(o);
-	}
-	if (p->transport->connected) {
-		/* Two datagram sockets would share the port, and one get the other's requests. */
-		np_sockopts_add(o, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
-	}
-	if (p->no_route) {
-		np_sockopts_add(o, SOL_SOCKET, SO_DONTROUTE, "SO_DONTROUTE", 1);
-	}
-	if (p->debug) {
-		np_sockopts_add(o, SOL_SOCKET, SO_DEBUG, "SO_DEBUG", 1);
-	}
-	if (e->sock.mark >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_MARK, "SO_MARK", e->sock.mark);
-	}
+	NP_SOCKOPT_OR_NOT(o, p->keepalive, SOL_SOCKET, SO_KEEPALIVE, 1);
+	/* Two datagram sockets would share the port, and one get the other's requests. */
+	NP_SOCKOPT(o, p->transport->connected, SOL_SOCKET, SO_REUSEADDR, 1);
+	NP_SOCKOPT(o, p->no_route, SOL_SOCKET, SO_DONTROUTE, 1);
+	NP_SOCKOPT(o, p->debug, SOL_SOCKET, SO_DEBUG, 1);
+	NP_SOCKOPT(o, e->sock.mark >= 0, SOL_SOCKET, SO_MARK, e->sock.mark);
 	if (p->transport->ip_protocol != 0) {
 		internet_options(p, o);
 	}
-	if (e->sock.prio >= 0) { /* last: a type of service sets a priority */
-		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->sock.prio);
-		np_sockopts_optional(o);
-	}
+	/* Last: a type of service sets a priority. */
+	NP_SOCKOPT_OR_NOT(o, e->sock.prio >= 0, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 }
 
 /* Safe on a zeroed one, and twice. */

@@ -56,9 +56,13 @@ np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *lab
 }
 
 void
-np_sockopts_optional(struct np_sockopts *o)
+np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
+		 int value, bool optional)
 {
-	o->at[o->count - 1].optional = true;
+	if (wanted) {
+		np_sockopts_add(o, level, name, label, value);
+		o->at[o->count - 1].optional = optional;
+	}
 }
 
 /* Of a number that other protocols give to options of theirs. */

@@ -51,8 +51,13 @@ np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *lab
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
 
-/* Let the option added last fail silently. */
-void np_sockopts_optional(struct np_sockopts *o);
+/* Append one of type int if it is wanted; one that is optional may be refused in silence. */
+void np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
+		      int value, bool optional);
+#define NP_SOCKOPT(o, wanted, level, name, value)                                                  \
+	np_sockopts_want(o, wanted, level, name, #name, value, false)
+#define NP_SOCKOPT_OR_NOT(o, wanted, level, name, value)                                           \
+	np_sockopts_want(o, wanted, level, name, #name, value, true)
 
 /* Make the calls. NP_ESYS names the option that was refused, and its value. */
 int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);

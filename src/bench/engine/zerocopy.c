@@ -329,9 +329,7 @@ zerocopy_lacks(void)
 static void
 zerocopy_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (borrows(p)) {
-		np_sockopts_add(o, SOL_SOCKET, SO_ZEROCOPY, "SO_ZEROCOPY", 1);
-	}
+	NP_SOCKOPT(o, borrows(p), SOL_SOCKET, SO_ZEROCOPY, 1);
 }
 
 static uint64_t

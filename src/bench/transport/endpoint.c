@@ -81,12 +81,8 @@ np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o)
 		p->transport->set_buffers(p, o);
 		return;
 	}
-	if (e->sock.sndbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sock.sndbuf);
-	}
-	if (e->sock.rcvbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->sock.rcvbuf);
-	}
+	NP_SOCKOPT(o, e->sock.sndbuf >= 0, SOL_SOCKET, SO_SNDBUF, e->sock.sndbuf);
+	NP_SOCKOPT(o, e->sock.rcvbuf >= 0, SOL_SOCKET, SO_RCVBUF, e->sock.rcvbuf);
 }
 
 void

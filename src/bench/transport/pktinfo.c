@@ -8,14 +8,10 @@
 void
 np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (!p->packet_info || p->active) {
-		return;
-	}
-	if (np_family(p->family)->version == 6) {
-		np_sockopts_add(o, IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO", 1);
-	} else {
-		np_sockopts_add(o, IPPROTO_IP, IP_PKTINFO, "IP_PKTINFO", 1);
-	}
+	bool wanted = p->packet_info && !p->active, six = np_family(p->family)->version == 6;
+
+	NP_SOCKOPT(o, wanted && six, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	NP_SOCKOPT(o, wanted && !six, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
 /* The interface is left to the routes; but a link-local address means nothing without its own. */

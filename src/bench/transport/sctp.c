@@ -39,12 +39,8 @@ struct known {
 static void
 sctp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->nodelay) {
-		np_sockopts_add(o, IPPROTO_SCTP, SCTP_NODELAY, "SCTP_NODELAY", 1);
-	}
-	if (p->mss > 0) {
-		np_sockopts_add(o, IPPROTO_SCTP, SCTP_MAXSEG, "SCTP_MAXSEG", p->mss);
-	}
+	NP_SOCKOPT(o, p->nodelay, IPPROTO_SCTP, SCTP_NODELAY, 1);
+	NP_SOCKOPT(o, p->mss > 0, IPPROTO_SCTP, SCTP_MAXSEG, p->mss);
 }
 
 /* They take the port of the first one. */

@@ -22,36 +22,19 @@ speaks_first(const struct np_plan *p)
 void
 np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->nodelay) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
-	}
-	if (p->cork) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_CORK, "TCP_CORK", 1);
-	}
-	if (p->mss > 0) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_MAXSEG, "TCP_MAXSEG", p->mss);
-	}
+	NP_SOCKOPT(o, p->nodelay, IPPROTO_TCP, TCP_NODELAY, 1);
+	NP_SOCKOPT(o, p->cork, IPPROTO_TCP, TCP_CORK, 1);
+	NP_SOCKOPT(o, p->mss > 0, IPPROTO_TCP, TCP_MAXSEG, p->mss);
 	if (p->near.sock.cong[0] != '\0') {
 		np_sockopts_add_text(o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION",
 				     p->near.sock.cong);
 	}
-	if (p->defer_accept && !p->active) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_DEFER_ACCEPT, "TCP_DEFER_ACCEPT", 5);
-	}
+	NP_SOCKOPT(o, p->defer_accept && !p->active, IPPROTO_TCP, TCP_DEFER_ACCEPT, 5);
 	/* The port is then one of the far end's to be chosen by, not one of all that there are. */
-	if (p->active && p->sources > 1) {
-		np_sockopts_add(o, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, "IP_BIND_ADDRESS_NO_PORT",
-				1);
-		np_sockopts_optional(o);
-	}
+	NP_SOCKOPT_OR_NOT(o, p->active && p->sources > 1, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	/* Where net.ipv4.tcp_fastopen does not let it, connections are made the slower way. */
-	if (p->fast_open && !p->active) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN, "TCP_FASTOPEN", NP_BACKLOG);
-		np_sockopts_optional(o);
-	} else if (p->fast_open && speaks_first(p)) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, "TCP_FASTOPEN_CONNECT", 1);
-		np_sockopts_optional(o);
-	}
+	NP_SOCKOPT_OR_NOT(o, p->fast_open && !p->active, IPPROTO_TCP, TCP_FASTOPEN, NP_BACKLOG);
+	NP_SOCKOPT_OR_NOT(o, p->fast_open && speaks_first(p), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
 }
 
 static int

@@ -20,12 +20,10 @@ enum { ECHO_MS = 50 }; /* between two echoes of a token */
 static void
 udp_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->ttl >= 0 && np_family(p->family)->version == 6) {
-		np_sockopts_add(o, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "IPV6_MULTICAST_HOPS",
-				p->ttl);
-	} else if (p->ttl >= 0) {
-		np_sockopts_add(o, IPPROTO_IP, IP_MULTICAST_TTL, "IP_MULTICAST_TTL", p->ttl);
-	}
+	bool six = np_family(p->family)->version == 6;
+
+	NP_SOCKOPT(o, p->ttl >= 0 && six, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, p->ttl);
+	NP_SOCKOPT(o, p->ttl >= 0 && !six, IPPROTO_IP, IP_MULTICAST_TTL, p->ttl);
 	np_pktinfo_options(p, o);
 }
 
