@@ -409,16 +409,20 @@ static const char bare_figure[] = "%(THROUGHPUT)7.2f\n";
 static const char bare_demand[] = "%(demand)6.3f\n";
 static const char lettered_demand[] = "%(demand)6.3f %(method)c\n";
 
+/* What several of them have. */
+#define CONNECTION_TABLE                                                                           \
+	.heads = transaction_heads, .cpu_heads = connection_cpu_heads, .rows = connection_rows,    \
+	.cpu_rows = connection_cpu_rows, .figure = bare_figure, .cpu_figure = bare_demand
+#define REQUEST_TABLE                                                                              \
+	.heads = transaction_heads, .cpu_heads = rr_cpu_heads, .byte_heads = rr_byte_heads,        \
+	.byte_cpu_heads = rr_byte_cpu_heads, .rows = rr_rows, .figure = branded_figure,            \
+	.cpu_figure = branded_demand
+#define SEND_TABLE                                                                                 \
+	.heads = stream_heads, .cpu_heads = send_cpu_heads, .rows = send_row,                      \
+	.cpu_rows = send_cpu_row, .figure = branded_figure, .cpu_figure = branded_demand
+
 static const struct layout layouts[] = {
-	{ .name = "stream",
-	  .heads = stream_heads,
-	  .cpu_heads = send_cpu_heads,
-	  .rows = send_row,
-	  .cpu_rows = send_cpu_row,
-	  .figure = branded_figure,
-	  .cpu_figure = branded_demand,
-	  .details = stream_details,
-	  .histogram = send_times },
+	{ .name = "stream", SEND_TABLE, .details = stream_details, .histogram = send_times },
 	/* With CPU figures the columns are another test's, as in netperf. */
 	{ .name = "maerts",
 	  .heads = stream_heads,
@@ -429,15 +433,7 @@ static const struct layout layouts[] = {
 	  .cpu_figure = branded_demand,
 	  .details = maerts_details,
 	  .histogram = "\n\nHistogram of time spent in recv() call.\n" },
-	{ .name = "sendfile",
-	  .heads = stream_heads,
-	  .cpu_heads = send_cpu_heads,
-	  .rows = send_row,
-	  .cpu_rows = send_cpu_row,
-	  .figure = branded_figure,
-	  .cpu_figure = branded_demand,
-	  .details = sendfile_details,
-	  .histogram = send_times },
+	{ .name = "sendfile", SEND_TABLE, .details = sendfile_details, .histogram = send_times },
 	{ .name = "sctp_stream",
 	  .heads = stream_heads,
 	  .cpu_heads = send_cpu_heads,
@@ -457,43 +453,21 @@ static const struct layout layouts[] = {
 	  .details = CONNECTION_DETAILS("REMOTE_RECV_OFFSET"),
 	  .histogram = round_times },
 	{ .name = "rr",
-	  .heads = transaction_heads,
-	  .cpu_heads = rr_cpu_heads,
-	  .byte_heads = rr_byte_heads,
-	  .byte_cpu_heads = rr_byte_cpu_heads,
-	  .rows = rr_rows,
+	  REQUEST_TABLE,
 	  .cpu_rows = TRANSACTION_CPU_ROWS("  ", " %(brand)s"),
-	  .figure = branded_figure,
-	  .cpu_figure = branded_demand,
 	  .details = rr_details,
 	  .histogram = round_times },
 	{ .name = "udp_rr",
-	  .heads = transaction_heads,
-	  .cpu_heads = rr_cpu_heads,
-	  .byte_heads = rr_byte_heads,
-	  .byte_cpu_heads = rr_byte_cpu_heads,
-	  .rows = rr_rows,
+	  REQUEST_TABLE,
 	  .cpu_rows = TRANSACTION_CPU_ROWS("   ", " %(brand)s"),
-	  .figure = branded_figure,
-	  .cpu_figure = branded_demand,
 	  .remark = remark_lost,
 	  .histogram = "\nHistogram of request/reponse times.\n" },
 	{ .name = "crr",
-	  .heads = transaction_heads,
-	  .cpu_heads = connection_cpu_heads,
-	  .rows = connection_rows,
-	  .cpu_rows = connection_cpu_rows,
-	  .figure = bare_figure,
-	  .cpu_figure = bare_demand,
+	  CONNECTION_TABLE,
 	  .details = "\n" CONNECTION_DETAILS("REMOTE_RECV_ALIGN"),
 	  .histogram = round_times },
 	{ .name = "cc",
-	  .heads = transaction_heads,
-	  .cpu_heads = connection_cpu_heads,
-	  .rows = connection_rows,
-	  .cpu_rows = connection_cpu_rows,
-	  .figure = bare_figure,
-	  .cpu_figure = bare_demand,
+	  CONNECTION_TABLE,
 	  .details = "\n" CONNECTION_DETAILS("REMOTE_RECV_OFFSET"),
 	  .histogram = round_times },
 	/* The lone letter is the near end's, whichever end was asked for. */
@@ -536,12 +510,7 @@ static const struct layout layouts[] = {
 	  .details = unix_stream_details },
 	{ .name = "stream_rr",
 	  .title = "STREAM REQUEST/RESPONSE TEST\n",
-	  .heads = transaction_heads,
-	  .cpu_heads = connection_cpu_heads,
-	  .rows = connection_rows,
-	  .cpu_rows = connection_cpu_rows,
-	  .figure = bare_figure,
-	  .cpu_figure = bare_demand,
+	  CONNECTION_TABLE,
 	  .bare_at_2 = true,
 	  .details = CONNECTION_DETAILS("REMOTE_RECV_ALIGN") },
 	{ .name = "dg_stream",
@@ -566,12 +535,7 @@ static const struct layout layouts[] = {
 	  .bare_at_2 = true },
 	{ .name = "dg_rr",
 	  .title = "DG REQUEST/RESPONSE TEST\n",
-	  .heads = transaction_heads,
-	  .cpu_heads = connection_cpu_heads,
-	  .rows = connection_rows,
-	  .cpu_rows = connection_cpu_rows,
-	  .figure = bare_figure,
-	  .cpu_figure = bare_demand,
+	  CONNECTION_TABLE,
 	  .remark = remark_mean },
 };
 
