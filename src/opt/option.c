@@ -11,27 +11,11 @@
 
 enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
 
+/* Of NEXT and NUMBER getopt(3) is not to know: take_next() takes the word. */
 static bool
 takes_argument(const struct np_option *o)
 {
-	switch (o->kind) {
-	case NP_OPT_COUNT:
-	case NP_OPT_LENGTH:
-	case NP_OPT_TEXT:
-	case NP_OPT_BOTH:
-	case NP_OPT_EACH:
-	case NP_OPT_BOTH_WORDS:
-	case NP_OPT_EACH_WORD:
-	case NP_OPT_CUSTOM:
-		return true;
-	case NP_OPT_FLAG:
-	case NP_OPT_PLAIN:
-	case NP_OPT_NEXT: /* getopt(3) is not to know: the word is taken by take_next() */
-	case NP_OPT_NUMBER:
-	case NP_OPT_MAYBE:
-		break;
-	}
-	return false;
+	return o->kind >= NP_OPT_COUNT && o->kind <= NP_OPT_CUSTOM;
 }
 
 bool
@@ -181,14 +165,9 @@ set_value(const struct np_option *o, const char *arg, void *ctx, struct np_err *
 	case NP_OPT_BOTH_WORDS:
 	case NP_OPT_EACH_WORD:
 		return set_pair(o, arg, ctx, err);
-	case NP_OPT_CUSTOM:
-	case NP_OPT_PLAIN:
-	case NP_OPT_NEXT:
-	case NP_OPT_NUMBER:
-	case NP_OPT_MAYBE:
-		break;
+	default:
+		return set_word(o, arg, ctx, o->to, err);
 	}
-	return set_word(o, arg, ctx, o->to, err);
 }
 
 int

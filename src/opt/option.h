@@ -32,6 +32,7 @@
 #define NP_NEEDS_SODIUM "; not in this build, which lacks libsodium"
 #endif
 
+/* From COUNT to CUSTOM they take an argument. */
 enum np_opt_kind {
 	NP_OPT_FLAG,  /* no argument: bool at `to` becomes true */
 	NP_OPT_COUNT, /* a number with one of the suffixes kKmMgG: int32_t */
