@@ -169,15 +169,15 @@ chosen(int64_t v)
 }
 
 static json_t *
-field_value(const struct field *run, const void *of)
+field_value(const struct field *field, const void *of)
 {
-	const char *at = (const char *)of + run->at;
+	const char *at = (const char *)of + field->at;
 	int32_t i;
 	uint32_t u;
 	bool flag;
 	const char *path;
 
-	switch (run->kind) {
+	switch (field->kind) {
 	case SIGNED:
 		memcpy(&i, at, sizeof(i));
 		return known(i);
@@ -827,30 +827,14 @@ disturbed(struct np_document *d, const struct np_outcome *out, const struct np_r
 	return o;
 }
 
-static const char *
-cause_of(const struct np_outcome *out)
-{
-	switch (out->cause) {
-	case NP_BY_LOOP:
-		return "loop";
-	case NP_BY_CLOCK:
-		return "clock";
-	case NP_BY_SIGNAL:
-		return "signal";
-	case NP_BY_CONTROL:
-		return "control";
-	case NP_BY_LIMIT:
-		return "limit";
-	case NP_BY_SILENCE:
-		break;
-	}
-	return "silence";
-}
-
 void
 np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		      const struct np_record *record, bool whole)
 {
+	static const char *const causes[] = {
+		[NP_BY_LOOP] = "loop",       [NP_BY_CLOCK] = "clock", [NP_BY_SIGNAL] = "signal",
+		[NP_BY_CONTROL] = "control", [NP_BY_LIMIT] = "limit", [NP_BY_SILENCE] = "silence",
+	};
 	const struct np_tally *t = &out->tally;
 	const struct np_bag *near = out->near_bag, *far = out->far_bag;
 	struct np_record r = *record;
@@ -866,7 +850,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	o = json_object();
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
-	put(d, o, "ended_by", json_string(cause_of(out)));
+	put(d, o, "ended_by", json_string(causes[out->cause]));
 	put(d, o, "started", date(np_wall_ms(t->started_ns)));
 	put(d, o, "elapsed", np_json_real(np_tally_seconds(t)));
 	put(d, o, "metrics", np_json_metrics(&r));
@@ -922,31 +906,16 @@ between(bool told, uint64_t low, uint64_t high)
 		    : json_null();
 }
 
-/* Between which times the percentiles lie; null: the times are too few to tell. */
+/* What the times of all iterations come to, with fractions of microseconds; null without times. */
 static json_t *
-intervals(struct np_document *d, const struct np_hist *h)
+latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
 {
 	static const struct {
 		const char *name;
 		double share;
 	} rows[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
-	json_t *o = json_object();
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t low, high;
-		bool told = np_hist_interval(h, rows[i].share, &low, &high);
-
-		put(d, o, rows[i].name, between(told, low, high));
-	}
-	return o;
-}
-
-/* What the times of all iterations come to, with fractions of microseconds; null without times. */
-static json_t *
-latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
-{
 	struct np_hist_summary s;
-	json_t *o;
+	json_t *o, *intervals;
 
 	np_hist_summarise(h, &s);
 	if (s.count == 0) {
@@ -958,13 +927,17 @@ latency(struct np_document *d, const struct np_look *look, const struct np_hist 
 	put(d, o, "count", json_integer((json_int_t)s.count));
 	put(d, o, "min", microseconds((double)s.min));
 	put(d, o, "mean", microseconds(s.mean));
-	put(d, o, "p50", microseconds((double)s.p50));
-	put(d, o, "p90", microseconds((double)s.p90));
-	put(d, o, "p99", microseconds((double)s.p99));
-	put(d, o, "p99.9", microseconds((double)np_hist_percentile(h, 0.999)));
+	intervals = json_object();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t low, high;
+		bool told = np_hist_interval(h, rows[i].share, &low, &high);
+
+		put(d, o, rows[i].name, microseconds((double)np_hist_percentile(h, rows[i].share)));
+		put(d, intervals, rows[i].name, between(told, low, high));
+	}
 	put(d, o, "max", microseconds((double)s.max));
 	put(d, o, "stddev", microseconds(s.stddev));
-	put(d, o, "intervals", intervals(d, h));
+	put(d, o, "intervals", intervals);
 	return o;
 }
 
