@@ -22,6 +22,7 @@ static const double good_rate_bps = 10e9; /* what limits should do where no rate
 struct view {
 	const struct np_bag *host, *peer;
 	double rate_bps, rtt_s; /* 0: not known */
+	const char *needs;      /* of the rule that judges */
 };
 
 struct state {
@@ -239,21 +240,19 @@ lists(const char *list, const char *word)
 	return false;
 }
 
+/* Which of the facts behind that prefix are 0; those that can't be changed are in `fixed`. */
 static bool
-judge_offloads(const struct view *v, struct state *s)
+judge_switches(const struct view *v, const char *prefix, const char *const *names, size_t count,
+	       const char *fixed, struct state *s)
 {
-	static const char *const names[] = {
-		"tso", "gso", "gro", "sg", "rx-checksum", "tx-checksum"
-	};
-	const char *fixed = np_bag_string(v->host, "host.nic.offloads_fixed");
 	char off[STATE] = "", full[NP_BAG_NAME];
 	bool any = false, can_mend = false;
 	size_t len = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
 		double on;
 
-		snprintf(full, sizeof(full), "host.nic.offload.%s", names[i]);
+		snprintf(full, sizeof(full), "%s%s", prefix, names[i]);
 		on = fact(v, full);
 		any = any || !isnan(on);
 		if (on == 0) {
@@ -270,6 +269,17 @@ judge_offloads(const struct view *v, struct state *s)
 			    : len > 0 ? NP_PREFLIGHT_LOOK
 				      : NP_PREFLIGHT_OK,
 			    "%s", len > 0 ? off : "on");
+}
+
+static bool
+judge_offloads(const struct view *v, struct state *s)
+{
+	static const char *const names[] = {
+		"tso", "gso", "gro", "sg", "rx-checksum", "tx-checksum"
+	};
+
+	return judge_switches(v, "host.nic.offload.", names, sizeof(names) / sizeof(names[0]),
+			      np_bag_string(v->host, "host.nic.offloads_fixed"), s);
 }
 
 static bool
@@ -400,22 +410,8 @@ static bool
 judge_tcp_options(const struct view *v, struct state *s)
 {
 	static const char *const names[] = { "window_scaling", "sack", "timestamps" };
-	char off[STATE] = "", full[NP_BAG_NAME];
-	bool any = false;
-	size_t len = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		double on;
-
-		snprintf(full, sizeof(full), "host.tcp.%s", names[i]);
-		on = fact(v, full);
-		any = any || !isnan(on);
-		if (on == 0) {
-			len = np_text_add(off, sizeof(off), len, "%s%s",
-					  len > 0 ? ", " : "off: ", names[i]);
-		}
-	}
-	return any && found(s, ok_unless(len > 0, NP_PREFLIGHT_WARN), "%s", len > 0 ? off : "on");
+	return judge_switches(v, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL, s);
 }
 
 /* Does so much data under way fill bandwidth times delay? bytes is the setting that allows it. */
@@ -442,34 +438,18 @@ judge_memory(const struct view *v, double bytes, double data, bool is_default, s
 
 /* The kernel counts what data lies in, about twice the data itself (tcp(7), tcp_adv_win_scale). */
 static bool
-judge_rmem(const struct view *v, struct state *s)
+judge_tcp_memory(const struct view *v, struct state *s)
 {
-	double bytes = number_at(v->host, "host.tcp.rmem", 2);
-
-	return judge_memory(v, bytes, bytes / 2, true, s);
-}
-
-static bool
-judge_wmem(const struct view *v, struct state *s)
-{
-	double bytes = number_at(v->host, "host.tcp.wmem", 2);
+	double bytes = number_at(v->host, v->needs, 2);
 
 	return judge_memory(v, bytes, bytes / 2, true, s);
 }
 
 /* What is asked for is doubled, up to twice these (socket(7)): so they are data. */
 static bool
-judge_core_rmem(const struct view *v, struct state *s)
+judge_core_memory(const struct view *v, struct state *s)
 {
-	double bytes = fact(v, "host.core.rmem_max");
-
-	return judge_memory(v, bytes, bytes, false, s);
-}
-
-static bool
-judge_core_wmem(const struct view *v, struct state *s)
-{
-	double bytes = fact(v, "host.core.wmem_max");
+	double bytes = fact(v, v->needs);
 
 	return judge_memory(v, bytes, bytes, false, s);
 }
@@ -543,16 +523,17 @@ static const struct rule {
 	{ "tcp-options", "host.tcp.window_scaling", judge_tcp_options,
 	  "windows stay below 64 KiB, or recovery from loss takes longer",
 	  "sysctl -w net.ipv4.tcp_OPTION=1" },
-	{ "tcp-rmem", "host.tcp.rmem", judge_rmem,
+	{ "tcp-rmem", "host.tcp.rmem", judge_tcp_memory,
 	  "the receive window cannot grow to the data in flight",
 	  "sysctl -w net.ipv4.tcp_rmem=\"4096 131072 N\"" },
-	{ "tcp-wmem", "host.tcp.wmem", judge_wmem, "a sender cannot have more than that in flight",
+	{ "tcp-wmem", "host.tcp.wmem", judge_tcp_memory,
+	  "a sender cannot have more than that in flight",
 	  "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 N\"" },
-	{ "rmem-max", "host.core.rmem_max", judge_core_rmem,
+	{ "rmem-max", "host.core.rmem_max", judge_core_memory,
 	  "-s and -S get no larger receive buffers, also for UDP",
 	  "sysctl -w net.core.rmem_max=N" },
-	{ "wmem-max", "host.core.wmem_max", judge_core_wmem, "-s and -S get no larger send buffers",
-	  "sysctl -w net.core.wmem_max=N" },
+	{ "wmem-max", "host.core.wmem_max", judge_core_memory,
+	  "-s and -S get no larger send buffers", "sysctl -w net.core.wmem_max=N" },
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
@@ -627,10 +608,10 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		  const struct np_preflight_path *path,
 		  void (*found_one)(void *ctx, const struct np_preflight_finding *f), void *ctx)
 {
-	const struct view v = { .host = host,
-				.peer = peer,
-				.rate_bps = path != NULL ? path->rate_bps : 0,
-				.rtt_s = path != NULL ? path->rtt_s : 0 };
+	struct view v = { .host = host,
+			  .peer = peer,
+			  .rate_bps = path != NULL ? path->rate_bps : 0,
+			  .rtt_s = path != NULL ? path->rtt_s : 0 };
 	const char *device = np_bag_string(host, "host.nic.name");
 	struct np_bag_item it;
 	char remedy[STATE];
@@ -640,6 +621,7 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		struct np_preflight_finding f = { .name = r->name };
 		struct state s;
 
+		v.needs = r->needs;
 		if (r->judge(&v, &s)) {
 			f.level = s.level;
 			f.state = s.text;
