@@ -163,50 +163,41 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->way.family, most);
 }
 
+/* What one message takes on the wire; not whole bytes where messages share packets. */
+static double
+cost_of(const struct question *q)
+{
+	if (is_sctp(q->bench)) {
+		return q->size / np_ceiling_sctp(&q->way, q->size);
+	}
+	return q->bench->transport->reliable ? (double)np_ceiling_segment_cost(&q->way)
+					     : (double)np_ceiling_datagram_cost(&q->way, q->size);
+}
+
 static bool
 answer_stream(struct question *q, FILE *out)
 {
-	bool udp = !q->bench->transport->reliable;
-	uint64_t payload, wire;
-	double share;
+	bool sctp = is_sctp(q->bench), tcp = q->bench->transport->reliable && !sctp;
+	uint32_t full = sctp ? np_ceiling_fragment(&q->way) : np_ceiling_datagram(&q->way);
+	double wire, share;
 
 	q->way.options = q->bench->transport->stream_options;
-	q->size = q->sized ? q->size : np_ceiling_datagram(&q->way);
+	q->size = q->sized ? q->size : full;
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
 	}
-	payload = udp ? q->size : np_ceiling_segment(&q->way);
-	wire = udp ? np_ceiling_datagram_cost(&q->way, q->size) : np_ceiling_segment_cost(&q->way);
-	if (wire == 0) {
-		return refuse(q, "packets without any bytes on the wire (least, header, rest)");
+	wire = cost_of(q);
+	if (!(wire > 0)) {
+		return refuse(
+		    q, sctp ? "messages without any bytes on the wire (size, least, header, rest)"
+			    : "packets without any bytes on the wire (least, header, rest)");
 	}
-	share = udp ? (double)payload / (double)wire : np_ceiling_tcp(&q->way);
-	fprintf(out, "{\"test\": \"%s\", \"payload\": %llu, \"wire\": %llu, \"share\": %.17g",
-		q->bench->name, (unsigned long long)payload, (unsigned long long)wire, share);
-	if (q->rate_bps > 0) {
-		fprintf(out, ", \"bits_per_s\": %.17g", q->rate_bps * share);
-	}
-	fprintf(out, "}\n");
-	return true;
-}
-
-/* A stream of messages that share packets: what one takes on the wire need not be whole bytes. */
-static bool
-answer_messages(struct question *q, FILE *out)
-{
-	double share;
-
-	q->size = q->sized ? q->size : np_ceiling_fragment(&q->way);
-	if (!check_sizes(q, q->size, 0)) {
-		return false;
-	}
-	share = np_ceiling_sctp(&q->way, q->size);
-	if (!(share > 0) || isinf(share)) {
-		return refuse(q,
-			      "messages without any bytes on the wire (size, least, header, rest)");
-	}
+	q->size = tcp ? np_ceiling_segment(&q->way) : q->size;
+	share = sctp  ? np_ceiling_sctp(&q->way, q->size)
+		: tcp ? np_ceiling_tcp(&q->way)
+		      : q->size / wire;
 	fprintf(out, "{\"test\": \"%s\", \"payload\": %u, \"wire\": %.17g, \"share\": %.17g",
-		q->bench->name, q->size, q->size / share, share);
+		q->bench->name, q->size, wire, share);
 	if (q->rate_bps > 0) {
 		fprintf(out, ", \"bits_per_s\": %.17g", q->rate_bps * share);
 	}
@@ -276,9 +267,6 @@ answer(struct question *q, FILE *out)
 	    (is_sctp(b) && b->pattern->connection_test)) {
 		return refuse(q, "%s: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)",
 			      b->name);
-	}
-	if (!b->pattern->transactions && is_sctp(b)) {
-		return answer_messages(q, out);
 	}
 	return b->pattern->transactions ? answer_transactions(q, out) : answer_stream(q, out);
 }
