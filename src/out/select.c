@@ -219,6 +219,12 @@ append(struct np_selection *sel, const enum np_metric_id *ids)
 	}
 }
 
+/* Of one end. */
+#define CPU_OF(end)                                                                                \
+	NP_M_##end##_CPU_UTIL, NP_M_##end##_CPU_PERCENT_USER, NP_M_##end##_CPU_PERCENT_SYSTEM,     \
+	    NP_M_##end##_CPU_PERCENT_IOWAIT, NP_M_##end##_CPU_PERCENT_IRQ,                         \
+	    NP_M_##end##_CPU_PERCENT_SWINTR, NP_M_##end##_CPU_METHOD
+
 void
 np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *sel)
 {
@@ -235,26 +241,8 @@ np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *se
 	};
 	static const enum np_metric_id result[] = { NP_M_ELAPSED_TIME, NP_M_THROUGHPUT,
 						    NP_M_THROUGHPUT_UNITS, END };
-	static const enum np_metric_id load[] = {
-		NP_M_LOCAL_CPU_UTIL,
-		NP_M_LOCAL_CPU_PERCENT_USER,
-		NP_M_LOCAL_CPU_PERCENT_SYSTEM,
-		NP_M_LOCAL_CPU_PERCENT_IOWAIT,
-		NP_M_LOCAL_CPU_PERCENT_IRQ,
-		NP_M_LOCAL_CPU_PERCENT_SWINTR,
-		NP_M_LOCAL_CPU_METHOD,
-		NP_M_REMOTE_CPU_UTIL,
-		NP_M_REMOTE_CPU_PERCENT_USER,
-		NP_M_REMOTE_CPU_PERCENT_SYSTEM,
-		NP_M_REMOTE_CPU_PERCENT_IOWAIT,
-		NP_M_REMOTE_CPU_PERCENT_IRQ,
-		NP_M_REMOTE_CPU_PERCENT_SWINTR,
-		NP_M_REMOTE_CPU_METHOD,
-		NP_M_LOCAL_SD,
-		NP_M_REMOTE_SD,
-		NP_M_SD_UNITS,
-		END,
-	};
+	static const enum np_metric_id load[] = { CPU_OF(LOCAL),  CPU_OF(REMOTE), NP_M_LOCAL_SD,
+						  NP_M_REMOTE_SD, NP_M_SD_UNITS,  END };
 
 	memset(sel, 0, sizeof(*sel));
 	append(sel, first[kind]);
