@@ -22,22 +22,13 @@ unit_of(enum np_metric_id id, const struct np_record *r)
 	}
 }
 
-/* memcpy() takes no NULL, not even for none. */
+/* all: the labels of this result, and room for one of its own behind them. */
 static void
-copy_labels(struct np_label *to, const struct np_label *labels, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		to[i] = labels[i];
-	}
-}
-
-static void
-put_metric(FILE *out, const struct np_label *labels, size_t count, const struct np_record *r,
+put_metric(FILE *out, struct np_label *all, size_t count, const struct np_record *r,
 	   enum np_metric_id id)
 {
 	const struct np_metric *m = np_metric(id);
 	const char *unit = unit_of(id, r);
-	struct np_label all[NP_LABELS + 1];
 	char name[64] = "netperf_", help[128], per_second[40];
 	size_t at = strlen(name);
 	double value =
@@ -51,37 +42,30 @@ put_metric(FILE *out, const struct np_label *labels, size_t count, const struct 
 	}
 	name[at] = '\0';
 	np_metric_title(id, help, sizeof(help));
-	count = count < NP_LABELS ? count : NP_LABELS;
-	copy_labels(all, labels, count);
-	if (unit != NULL) {
-		snprintf(per_second, sizeof(per_second), "%.32s/s", unit);
-		all[count++] = (struct np_label){ "unit", per_second };
-	}
+	snprintf(per_second, sizeof(per_second), "%.32s/s", unit != NULL ? unit : "");
+	all[count] = (struct np_label){ "unit", unit != NULL ? per_second : NULL };
 	np_prometheus_head(out, name, "gauge", help);
-	np_prometheus_value(out, name, all, count, value);
+	np_prometheus_value(out, name, all, count + 1, value);
 }
 
 static void
-put_times(FILE *out, const struct np_label *labels, size_t count, const struct np_hist *hist)
+put_times(FILE *out, struct np_label *all, size_t count, const struct np_hist *hist)
 {
 	static const char name[] = "netperf_latency_seconds";
 	static const struct {
 		const char *text;
 		double share;
 	} quantiles[] = { { "0.5", 0.5 }, { "0.9", 0.9 }, { "0.99", 0.99 }, { "0.999", 0.999 } };
-	struct np_label all[NP_LABELS + 1];
 
-	count = count < NP_LABELS ? count : NP_LABELS;
-	copy_labels(all, labels, count);
 	np_prometheus_head(out, name, "summary", "Times of transactions, or of calls in streams");
 	for (size_t q = 0; q < sizeof(quantiles) / sizeof(quantiles[0]); q++) {
 		all[count] = (struct np_label){ "quantile", quantiles[q].text };
 		np_prometheus_value(out, name, all, count + 1,
 				    (double)np_hist_percentile(hist, quantiles[q].share) / 1e9);
 	}
-	np_prometheus_value(out, "netperf_latency_seconds_sum", labels, count,
+	np_prometheus_value(out, "netperf_latency_seconds_sum", all, count,
 			    (double)hist->sum / 1e9);
-	np_prometheus_value(out, "netperf_latency_seconds_count", labels, count,
+	np_prometheus_value(out, "netperf_latency_seconds_count", all, count,
 			    (double)np_hist_count(hist));
 }
 
@@ -89,14 +73,20 @@ void
 np_prometheus_print(FILE *out, const struct np_label *labels, size_t count,
 		    const struct np_record *r, const struct np_hist *hist)
 {
+	struct np_label all[NP_LABELS + 1];
+
+	count = count < NP_LABELS ? count : NP_LABELS;
+	for (size_t i = 0; i < count; i++) {
+		all[i] = labels[i];
+	}
 	for (int id = 0; id < NP_METRICS; id = np_metric_next(id)) {
 		enum np_metric_type type = np_metric((enum np_metric_id)id)->type;
 
 		if (type == NP_TYPE_INT || type == NP_TYPE_REAL) {
-			put_metric(out, labels, count, r, (enum np_metric_id)id);
+			put_metric(out, all, count, r, (enum np_metric_id)id);
 		}
 	}
 	if (hist != NULL && np_hist_count(hist) > 0) {
-		put_times(out, labels, count, hist);
+		put_times(out, all, count, hist);
 	}
 }
