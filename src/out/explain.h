@@ -51,6 +51,7 @@ const char *np_limit_name(enum np_limit limit);
 struct np_explain_flow {
 	double rate;               /* bits of payload, or transactions, a second */
 	double segments, again;    /* that this end sent: with data, and sent again */
+	double loss;               /* their share, which nobody has to fill in */
 	double rtt_us, min_rtt_us; /* at the end, and the least */
 	double cwnd;               /* segments, at the end */
 	double held;               /* share of the time that the receiver's window held it up */

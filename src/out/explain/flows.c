@@ -11,6 +11,14 @@
 #define FACTS const struct np_facts_of_test *f
 #define FOUND const struct np_flows_found *w
 
+/* Figures of a flow that slow ones may have, and others not: their places in a row. */
+enum {
+	LOSS = offsetof(struct np_explain_flow, loss),
+	RTT = offsetof(struct np_explain_flow, rtt_us),
+	MIN_RTT = offsetof(struct np_explain_flow, min_rtt_us),
+	HELD = offsetof(struct np_explain_flow, held)
+};
+
 /* More threads, or processors, than that are not told apart. */
 enum { KEYS = 1024 };
 
@@ -34,6 +42,7 @@ static bool
 flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
 {
 	f->in->flows.flow(f->in->flows.of, i, row);
+	row->loss = row->segments > 0 ? row->again / row->segments : (double)NAN;
 	return isfinite(row->rate) && row->rate >= 0;
 }
 
@@ -89,10 +98,17 @@ add_flow(struct np_flow_group *g, const struct np_explain_flow *row, double busy
 	take(&g->busy, busy);
 }
 
+/* The figure of the flow that stands at that place of a row. */
+static double
+figure_at(const struct np_explain_flow *row, size_t figure)
+{
+	return *(const double *)(const void *)((const char *)row + figure);
+}
+
 static bool
 is_slow(FOUND, const struct np_explain_flow *row)
 {
-	return row->rate < w->slower && (w->mark == NULL || w->mark(row) > w->above);
+	return row->rate < w->slower && (w->mark == 0 || figure_at(row, w->mark) > w->above);
 }
 
 static void
@@ -128,40 +144,16 @@ loss_of(const struct np_flow_group *g)
 	return g->segments > 0 ? g->again / g->segments : (double)NAN;
 }
 
-static double
-flow_loss(const struct np_explain_flow *row)
-{
-	return row->segments > 0 ? row->again / row->segments : (double)NAN;
-}
-
-static double
-flow_rtt(const struct np_explain_flow *row)
-{
-	return row->rtt_us;
-}
-
-static double
-flow_min_rtt(const struct np_explain_flow *row)
-{
-	return row->min_rtt_us;
-}
-
-static double
-flow_held(const struct np_explain_flow *row)
-{
-	return row->held;
-}
-
 /* Most of the slow ones lie above that, and most of the others below: no mean of a few does it. */
 static bool
-members(FACTS, FOUND, np_flow_figure *figure, double above)
+members(FACTS, FOUND, size_t figure, double above)
 {
 	uint32_t slow = 0, rest = 0;
 	struct np_explain_flow row;
 
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (flow_at(f, i, &row)) {
-			bool has = figure(&row) > above;
+			bool has = figure_at(&row, figure) > above;
 
 			slow += has && is_slow(w, &row);
 			rest += has && !is_slow(w, &row);
@@ -209,7 +201,7 @@ own_loss(FACTS, FOUND, double *above)
 	*above = sqrt(slow * fmax(rest, slow / 16));
 	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
 	       w->slow.again - expected >= by_chance + w->slow.count && loss_slows(f, w) &&
-	       members(f, w, flow_loss, *above);
+	       members(f, w, LOSS, *above);
 }
 
 /* The longer way explains that much: windows that grow once a round trip make it the square. */
@@ -231,7 +223,7 @@ between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 }
 
 static void
-mark(struct np_flows_found *w, np_flow_figure *figure, double above)
+mark(struct np_flows_found *w, size_t figure, double above)
 {
 	w->mark = figure;
 	w->above = above;
@@ -247,22 +239,22 @@ look_at_own(FACTS, struct np_flows_found *w)
 	double us = between(&slow->rtt_us, &rest->rtt_us);
 
 	w->has.loss = own_loss(f, w, &lost);
-	w->has.rtt = times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
-		     members(f, w, flow_min_rtt, least_us);
+	w->has.rtt =
+	    times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) && members(f, w, MIN_RTT, least_us);
 	w->has.queue = !w->has.rtt && times_rtt(w, &slow->rtt_us, &rest->rtt_us) &&
-		       fills_window(f, w) && members(f, w, flow_rtt, us);
+		       fills_window(f, w) && members(f, w, RTT, us);
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
-		      members(f, w, flow_held, 0.7 * held);
+		      members(f, w, HELD, 0.7 * held);
 	if (w->has.loss) {
-		mark(w, flow_loss, lost);
+		mark(w, LOSS, lost);
 	} else if (w->has.rtt) {
-		mark(w, flow_min_rtt, least_us);
+		mark(w, MIN_RTT, least_us);
 	} else if (w->has.queue) {
-		mark(w, flow_rtt, us);
+		mark(w, RTT, us);
 	} else if (w->has.held) {
-		mark(w, flow_held, 0.7 * held);
+		mark(w, HELD, 0.7 * held);
 	}
-	if (w->mark != NULL) {
+	if (w->mark != 0) {
 		group(f, w);
 	}
 }
@@ -282,21 +274,9 @@ struct table {
 	bool clear;         /* no key has both kinds */
 };
 
-static int64_t
-by_thread(const struct np_explain_flow *row)
-{
-	return row->thread;
-}
-
-static int64_t
-by_cpu(const struct np_explain_flow *row)
-{
-	return row->cpu;
-}
-
 /* False where a flow has no such key, or one that is too great. */
 static bool
-fill(FACTS, FOUND, int64_t (*key_of)(const struct np_explain_flow *row), struct table *t)
+fill(FACTS, FOUND, bool by_cpu, struct table *t)
 {
 	struct np_explain_flow row;
 
@@ -307,7 +287,7 @@ fill(FACTS, FOUND, int64_t (*key_of)(const struct np_explain_flow *row), struct 
 		if (!flow_at(f, i, &row)) {
 			continue;
 		}
-		key = key_of(&row);
+		key = by_cpu ? row.cpu : row.thread;
 		if (key < 0 || key >= KEYS) {
 			return false;
 		}
@@ -400,14 +380,14 @@ look_at_threads(FACTS, struct np_flows_found *w)
 	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
 	struct table t;
 
-	if (fill(f, w, by_thread, &t)) {
+	if (fill(f, w, false, &t)) {
 		w->thread = t.slow_keys == 1 ? t.first_slow : -1;
 		w->has.busy = busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
 		w->has.divided = divided(w, &t);
 		w->has.starved = starved_alone(f, &t);
 		w->has.one = no_chance(w, &t);
 	}
-	if (fill(f, w, by_cpu, &t)) {
+	if (fill(f, w, true, &t)) {
 		w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
 		w->has.cpu = no_chance(w, &t) && w->cpu >= 0;
 	}

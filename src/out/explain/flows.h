@@ -32,14 +32,11 @@ struct np_flow_marks {
 	bool cpu;                         /* packets come in at the same processor */
 };
 
-/* A figure of a flow that slow ones may have, and others not. */
-typedef double np_flow_figure(const struct np_explain_flow *row);
-
 struct np_flows_found {
 	uint32_t count, known; /* flows; those whose rate is known */
 	double least, most, all, jain;
-	double slower;        /* a rate below it is slow */
-	np_flow_figure *mark; /* beyond that, slow ones have this beyond `above`; NULL: all do */
+	double slower; /* a rate below it is slow */
+	size_t mark;   /* place in a row that slow ones have beyond `above`, too; 0: all do */
 	double above;
 	bool apart; /* there are slow ones and others */
 	struct np_flow_group slow, rest;
