@@ -5,23 +5,10 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/tests.h"
 #include "config.h"
 #include "opt/doc.h"
 #include "out/preflight_rules.h"
-
-/* Tests that are no row of the bench table, as they move no data or are put together by options. */
-static const char *const other_tests[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
-
-static const char *
-test_at(size_t i)
-{
-	size_t benches = 0;
-
-	while (np_bench_at(benches) != NULL) {
-		benches++;
-	}
-	return i < benches ? np_bench_at(i)->name : other_tests[i - benches];
-}
 
 /* All but the two that mark begin and end. */
 static const char *
@@ -59,7 +46,7 @@ main(void)
 		{ "test", np_test_options, np_test_options_count, np_test_scopes, NULL },
 	};
 	static const struct np_doc_list lists[] = {
-		{ "tests", test_at },
+		{ "tests", np_cli_test_at },
 		{ "figures", figure_at },
 		{ "rules", np_preflight_rule },
 	};
