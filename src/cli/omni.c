@@ -4,20 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Protocols that netperf knows and no transport here carries. */
-static bool
-is_missing(const char *protocol)
-{
-	static const char *const names[] = { "sdp" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcasecmp(protocol, names[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* What the kernel makes of protocol 0: for a stream TCP, for datagrams UDP. */
 static void
 take_default(struct np_cli *cli, const struct np_transport *base)
@@ -36,7 +22,8 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	const char *protocol = cli->omni.protocol, *type = cli->omni.type;
 	const struct np_transport *t;
 
-	if (protocol != NULL && is_missing(protocol)) {
+	/* netperf knows it, and no transport here carries it. */
+	if (protocol != NULL && strcasecmp(protocol, "sdp") == 0) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-T: %s is not in this version (try tcp, udp or sctp)", protocol);
 	}
