@@ -55,29 +55,20 @@ check_several(const struct np_cli *cli, struct np_err *err)
  * What a kernel lacks only its own end knows. But an engine that could drive one connection, and
  * not several, can do so nowhere.
  */
-static const char *
-far_why_not(const struct np_plan *p)
-{
-	struct np_plan one = *p;
-
-	one.flows = 1;
-	if (p->far.place.engine == NULL || p->far.place.engine->why_not(&one) != NULL) {
-		return NULL;
-	}
-	return p->far.place.engine->why_not(p);
-}
-
 static int
 check_far(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	const char *why = far_why_not(p);
+	const struct np_engine *far = p->far.place.engine;
+	const char *why = far != NULL ? far->why_not(p) : NULL;
+	struct np_plan one = *p;
 
-	if (why == NULL) {
+	one.flows = 1;
+	if (why == NULL || far->why_not(&one) != NULL) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "--engine ,%s: not for %s with --flows %u: %s",
-		       p->far.place.engine->name, cli->bench.name, p->flows, why);
+	return np_fail(err, NP_EUSAGE, 0, "--engine ,%s: not for %s with --flows %u: %s", far->name,
+		       cli->bench.name, p->flows, why);
 }
 
 static int
@@ -194,7 +185,7 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Why such a test can't have what that option asks for; NULL: it can. */
+/* Refuse the option where there is a reason why such a test can't have it; NULL: it can. */
 static int
 not_for_this(const struct np_cli *cli, const char *option, const char *why, struct np_err *err)
 {
