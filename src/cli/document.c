@@ -401,14 +401,6 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 
 enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double *one = a, *other = b;
-
-	return (*one > *other) - (*one < *other);
-}
-
 /* How alike the rates of flows are, and these or, of many, their quartiles. Sorts them. */
 static void
 interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
@@ -422,7 +414,7 @@ interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
 		d->failed |= i->flows <= FLOWS_SHOWN &&
 			     json_array_append_new(rates, np_json_real(i->flow[n])) != 0;
 	}
-	qsort(i->flow, i->flows, sizeof(*i->flow), by_size);
+	qsort(i->flow, i->flows, sizeof(*i->flow), np_by_size);
 	for (uint32_t n = 0; n <= QUARTERS; n++) {
 		uint32_t at = (uint32_t)((uint64_t)(i->flows - 1) * n / QUARTERS);
 

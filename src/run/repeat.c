@@ -199,11 +199,9 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
 		np_record_real(record, figures[i].id,
-			       by_time ? r->by_time[i] / r->elapsed_s
-				       : np_series_mean(series_of(r, i)));
+			       by_time ? r->by_time[i] / r->elapsed_s : series_of(r, i)->mean);
 	}
-	np_record_real(record, NP_M_ELAPSED_TIME,
-		       by_time ? r->elapsed_s : np_series_mean(&r->elapsed));
+	np_record_real(record, NP_M_ELAPSED_TIME, by_time ? r->elapsed_s : r->elapsed.mean);
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	conclude_confidence(r, record);
 	conclude_clean(&r->clean, record);

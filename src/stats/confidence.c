@@ -15,12 +15,6 @@ np_series_add(struct np_series *s, double value)
 }
 
 double
-np_series_mean(const struct np_series *s)
-{
-	return s->mean;
-}
-
-double
 np_series_width(const struct np_series *s, int level)
 {
 	double n = s->count, width;
@@ -63,4 +57,12 @@ double
 np_jain_index(double sum, double squares, double n)
 {
 	return squares > 0 ? fmin(sum * sum / (n * squares), 1) : (double)NAN;
+}
+
+int
+np_by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
 }

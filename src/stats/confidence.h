@@ -12,13 +12,11 @@
  */
 struct np_series {
 	unsigned count;
-	double mean, squares; /* the sum of squares of what the values differ from the mean */
+	double mean, squares; /* 0 without values; the sum of squares of what the values differ from
+				 the mean */
 };
 
 void np_series_add(struct np_series *s, double value);
-
-/* The mean; 0 without values. */
-double np_series_mean(const struct np_series *s);
 
 /*
  * The full width of the confidence interval as a fraction of the mean: 2 t(level, n - 1)
@@ -39,5 +37,8 @@ double np_student_t(int level, unsigned degrees);
  * no rounding exceeds; NAN where all are 0.
  */
 double np_jain_index(double sum, double squares, double n);
+
+/* For qsort() of doubles. */
+int np_by_size(const void *a, const void *b);
 
 #endif

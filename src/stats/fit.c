@@ -3,13 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "stats/confidence.h"
 
 /* How likely a statistic is at most z, of many values. */
 static double
@@ -38,7 +32,7 @@ np_fit_p(double *x, size_t n)
 	if (n < NP_FIT_LEAST) {
 		return (double)NAN;
 	}
-	qsort(x, n, sizeof(*x), by_size);
+	qsort(x, n, sizeof(*x), np_by_size);
 	for (size_t i = 0; i < n; i++) {
 		/* Logarithms of what lies below this one, and above its counterpart. */
 		sum += (double)(2 * i + 1) * (log(fmax(-expm1(-x[i]), least)) - x[n - 1 - i]);

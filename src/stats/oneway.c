@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats/confidence.h"
+
 enum {
 	WINDOWS = 128, /* most of them */
 	EACH = 12,     /* transactions of one, at least */
@@ -31,14 +33,6 @@ struct work {
 	struct knot *knot;
 };
 
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static size_t
 window_of(const struct work *w, size_t i)
 {
@@ -54,7 +48,7 @@ unrest(const struct work *w)
 	for (size_t i = 1; i < w->windows; i++) {
 		d[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
 	}
-	qsort(d, w->windows - 1, sizeof(d[0]), by_value);
+	qsort(d, w->windows - 1, sizeof(d[0]), np_by_size);
 	return d[(w->windows - 1) / 2];
 }
 

@@ -9,6 +9,7 @@
 
 #include "out/explain/constants.h"
 #include "out/explain/delay.h"
+#include "stats/confidence.h"
 
 enum {
 	SAMPLES = 1000,     /* most of a list, doc/evidence.md */
@@ -60,21 +61,13 @@ clamp(double share)
 /* --- samples ----------------------------------------------------------------------------------
  */
 
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double
 median_of(double *values, size_t count)
 {
 	if (count == 0) {
 		return (double)NAN;
 	}
-	qsort(values, count, sizeof(*values), by_size);
+	qsort(values, count, sizeof(*values), np_by_size);
 	return values[count / 2];
 }
 
