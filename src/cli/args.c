@@ -236,32 +236,32 @@ check_documents(const struct np_cli *cli, struct np_err *err)
 static int
 settle_clean(struct np_cli *cli, struct np_err *err)
 {
-	struct np_cli_clean *clean = &cli->clean;
+	struct np_repeat_plan *plan = &cli->confidence;
 	bool said = cli->plan.length != no_length;
 
-	if (clean->seconds == 0) {
+	if (plan->clean_s == 0) {
 		cli->plan.length = said ? cli->plan.length : LENGTH_S;
-		return clean->at_most == 0
+		return plan->at_most_s == 0
 			   ? NP_OK
 			   : np_fail(err, NP_EUSAGE, 0,
 				     "--at-most: limits --clean, which is not given");
 	}
-	if (said && (cli->plan.length != clean->seconds || cli->plan.length_less_ms != 0)) {
+	if (said && (cli->plan.length != plan->clean_s || cli->plan.length_less_ms != 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-l: --clean %d sets the length of the test (leave out -l)",
-			       clean->seconds);
+			       plan->clean_s);
 	}
-	if (cli->confidence.level != 0 || cli->confidence.max > 1) {
+	if (plan->level != 0 || plan->max > 1) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--clean: together with -i or -I (both set the number of "
 			       "iterations: choose one)");
 	}
-	clean->at_most = clean->at_most != 0 ? clean->at_most : CLEAN_TIMES * clean->seconds;
-	if (clean->at_most < clean->seconds) {
+	plan->at_most_s = plan->at_most_s != 0 ? plan->at_most_s : CLEAN_TIMES * plan->clean_s;
+	if (plan->at_most_s < plan->clean_s) {
 		return np_fail(err, NP_EUSAGE, 0, "--at-most %d: is less than --clean %d",
-			       clean->at_most, clean->seconds);
+			       plan->at_most_s, plan->clean_s);
 	}
-	cli->plan.length = clean->seconds;
+	cli->plan.length = plan->clean_s;
 	cli->evidence.caps |= NP_CAP_TEST;
 	return NP_OK;
 }
@@ -626,7 +626,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->near);
 	settle_pacing(&p->far);
 	settle_collecting(cli);
-	if (cli->clean.seconds > 0 && !np_cli_repeats(cli)) {
+	if (cli->confidence.clean_s > 0 && !np_cli_repeats(cli)) {
 		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
 	}
 	if (check_data_ports(p, err) != NP_OK || check_alignments(p, err) != NP_OK ||
@@ -680,15 +680,7 @@ np_cli_repeats(const struct np_cli *cli)
 void
 np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 {
-	const struct np_cli_confidence *sure = &cli->confidence;
-
-	plan->max = (unsigned)sure->max;
-	plan->min = (unsigned)sure->min;
-	plan->level = sure->level;
-	plan->width = sure->width;
-	plan->result_only = sure->result_only;
-	plan->clean_s = cli->clean.seconds;
-	plan->at_most_s = cli->clean.at_most;
+	*plan = cli->confidence;
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
 	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {

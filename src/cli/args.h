@@ -119,21 +119,6 @@ struct np_cli_output {
 	char uuid_made[40];
 };
 
-/* How sure the result is to be. */
-struct np_cli_confidence {
-	int32_t max, min; /* iterations, -i */
-	int32_t level;    /* percent, -I; 0: no confidence is asked for */
-	double width;     /* percent; < 0: not said */
-	bool result_only; /* -r */
-	bool strict;      /* --strict: a test that was not what was asked for has failed */
-};
-
-/* How much undisturbed time there is to be, --clean. */
-struct np_cli_clean {
-	int32_t seconds; /* 0: no matter */
-	int32_t at_most; /* of all iterations, disturbed or not, --at-most; 0: not said */
-};
-
 /* What is to be known beside the result. */
 struct np_cli_evidence {
 	unsigned caps;      /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
@@ -161,14 +146,14 @@ struct np_cli {
 	bool rate_bits;    /* it was said in bits */
 	double knee_times; /* --rate auto: how often P99 of the lowest rate; 0: there is one rate */
 	bool no_loss;      /* --rate ndr */
+	bool strict;       /* --strict: a test that was not what was asked for has failed */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
 	struct np_cli_target target;
 	struct np_cli_data data;
 	struct np_cli_output output;
-	struct np_cli_confidence confidence;
-	struct np_cli_clean clean;
+	struct np_repeat_plan confidence; /* -i, -I, -r, --clean; its width < 0: not said */
 	struct np_cli_evidence evidence;
 
 	int32_t wait_s;

@@ -259,9 +259,9 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	    p->length < 0 && counts ? json_integer(-p->length) : json_null());
 	plan = part(d, test, "iterations");
 	put(d, plan, "max",
-	    json_integer(cli->clean.seconds > 0 ? cli->clean.at_most
-			 : np_cli_repeats(cli)  ? cli->confidence.max
-						: 1));
+	    json_integer(cli->confidence.clean_s > 0 ? cli->confidence.at_most_s
+			 : np_cli_repeats(cli)       ? cli->confidence.max
+						     : 1));
 	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? cli->confidence.min : 1));
 	put(d, plan, "confidence_level",
 	    confident ? json_integer(cli->confidence.level) : json_null());
@@ -269,9 +269,9 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	    confident ? np_json_real(cli->confidence.width) : json_null());
 	put(d, plan, "result_only", json_boolean(cli->confidence.result_only));
 	put(d, plan, "clean_seconds",
-	    cli->clean.seconds > 0 ? json_integer(cli->clean.seconds) : json_null());
+	    cli->confidence.clean_s > 0 ? json_integer(cli->confidence.clean_s) : json_null());
 	put(d, plan, "at_most_seconds",
-	    cli->clean.seconds > 0 ? json_integer(cli->clean.at_most) : json_null());
+	    cli->confidence.clean_s > 0 ? json_integer(cli->confidence.at_most_s) : json_null());
 }
 
 /* How many connections, and what drives them; the far end tells its engine later, if at all. */

@@ -234,12 +234,12 @@ check_rate(const struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "--arrivals: needs a --rate");
 	}
 	if (cli->knee_times > 0 &&
-	    (cli->beside != NULL || cli->confidence.max > 1 || cli->clean.seconds > 0)) {
+	    (cli->beside != NULL || cli->confidence.max > 1 || cli->confidence.clean_s > 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--rate auto: repeats the test by itself (leave out %s)",
-			       cli->beside != NULL      ? "--beside"
-			       : cli->clean.seconds > 0 ? "--clean"
-							: "-i and -I");
+			       cli->beside != NULL           ? "--beside"
+			       : cli->confidence.clean_s > 0 ? "--clean"
+							     : "-i and -I");
 	}
 	if (cli->no_loss && (!cli->plan.pattern->offers || np_delivers(cli->plan.transport))) {
 		return np_fail(err, NP_EUSAGE, 0,

@@ -236,7 +236,7 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 	if (np_addr_port(&last->tally.peer) != 0) {
 		np_addr_text(&last->tally.peer, remote);
 	}
-	if (cli->clean.seconds == 0) { /* else iterations differ in length */
+	if (cli->confidence.clean_s == 0) { /* else iterations differ in length */
 		human.rates = repeat->throughput;
 	}
 	s->look.human = &human;
@@ -403,7 +403,7 @@ measure(struct session *s, struct np_err *err)
 	np_capture_free(s->client.collect.capture);
 	s->client.collect.capture = NULL;
 	s->limited |= s->beside != NULL && s->beside->run.limits[0] != '\0';
-	if (rc == NP_OK && s->limited && cli->confidence.strict) {
+	if (rc == NP_OK && s->limited && cli->strict) {
 		rc = np_fail(err, NP_EUNSUP, 0,
 			     "--strict: what was sent is not what --rate asks for");
 	}

@@ -464,7 +464,7 @@ clamp_iterations(int32_t n)
 static int
 settle_iterations(const struct np_setting *set)
 {
-	struct np_cli_confidence *sure = &((struct np_cli *)set->ctx)->confidence;
+	struct np_repeat_plan *sure = &((struct np_cli *)set->ctx)->confidence;
 
 	sure->max = clamp_iterations(sure->max < sure->min ? sure->min : sure->max);
 	sure->min = clamp_iterations(sure->min);
@@ -1065,11 +1065,11 @@ const struct np_option np_global_options[] = {
 	  .set = set_confidence, IN(SURE), BRIEF("repeat until it is that sure (99,5)") },
 	{ ROW('\0', "clean", COUNT, "s",
 	      "repeat until N seconds were free of disturbances, instead of -l"),
-	  TO(clean.seconds), RANGE(1, 86400), IN(SURE),
+	  TO(confidence.clean_s), RANGE(1, 86400), IN(SURE),
 	  BRIEF("repeat until N seconds were undisturbed") },
 	{ ROW('\0', "at-most", COUNT, "s",
 	      "with --clean: stop after N seconds in all (four times --clean)"),
-	  TO(clean.at_most), RANGE(1, 604800), IN(SURE) },
+	  TO(confidence.at_most_s), RANGE(1, 604800), IN(SURE) },
 	{ ROW('j', NULL, FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
 	  TO(output.latency), IN(PRINT) },
 	{ ROW('\0', "latency", FLAG, NULL,
@@ -1187,7 +1187,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_stations, IN(WHY) },
 	{ ROW('\0', "strict", FLAG, NULL,
 	      "with --rate: fail if the generator limits, and not what it asks"),
-	  TO(confidence.strict), IN(LONG) },
+	  TO(strict), IN(LONG) },
 	{ ROW('\0', "source-range", CUSTOM, "first-last",
 	      "use these local addresses in turn for the data connections of --flows"),
 	  .set = set_source_range, IN(FLOWS) },

@@ -115,10 +115,12 @@ wants_clean(const struct np_repeat *r)
 bool
 np_repeat_more(const struct np_repeat *r)
 {
+	int done = (int)r->done;
+
 	if (r->plan.clean_s > 0) {
 		return wants_clean(r);
 	}
-	return r->done < r->plan.min || (r->done < r->plan.max && !reached(r));
+	return done < r->plan.min || (done < r->plan.max && !reached(r));
 }
 
 bool

@@ -14,10 +14,10 @@
 
 /* What was asked for. */
 struct np_repeat_plan {
-	unsigned max, min; /* iterations */
-	int level;         /* 95 or 99 percent; 0: no confidence is asked for */
-	double width;      /* percent: the whole interval */
-	bool result_only;  /* the CPU figures may be as unsure as they like */
+	int max, min;     /* iterations */
+	int level;        /* 95 or 99 percent; 0: no confidence is asked for */
+	double width;     /* percent: the whole interval */
+	bool result_only; /* the CPU figures may be as unsure as they like */
 	int clean_s,
 	    at_most_s; /* undisturbed seconds there are to be, and all at most; 0: no matter */
 };
