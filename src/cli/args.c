@@ -671,6 +671,19 @@ np_cli_unit(const struct np_cli *cli)
 	return np_unit(letter);
 }
 
+double
+np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
+{
+	double transactions = (double)c->transactions;
+
+	if (p->pattern->transactions) {
+		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
+
+		return bytes ? transactions * ((double)p->request + p->response) : transactions;
+	}
+	return (double)np_counts_bytes(c);
+}
+
 bool
 np_cli_repeats(const struct np_cli *cli)
 {

@@ -199,6 +199,9 @@ bool np_cli_wants_far(const struct np_cli *cli);
 /* The unit of throughput that -f and the test's kind mean. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 
+/* Work done so far in the terms of that unit: transactions, or bytes. */
+double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
+
 /* The option tables, for whoever goes over all rows. */
 extern const struct np_option np_global_options[];
 extern const size_t np_global_options_count;

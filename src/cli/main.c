@@ -159,28 +159,6 @@ show_agreed(void *session, const struct np_run *run)
 	np_progress_resume(s->progress, out);
 }
 
-/* For -D, of one session and of several. */
-static void
-show_interim(void *session, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
-{
-	struct session *s = session;
-
-	np_progress_pause(s->progress, stdout);
-	np_show_interim(&s->interim, run, due_ns, now_ns);
-	np_progress_resume(s->progress, stdout);
-}
-
-static void
-show_interim_sum(void *session, const struct np_plan *whole, const struct np_counts *sum,
-		 uint64_t started_ns, uint64_t now_ns)
-{
-	struct session *s = session;
-
-	np_progress_pause(s->progress, stdout);
-	np_show_interim_sum(&s->interim, whole, sum, started_ns, now_ns);
-	np_progress_resume(s->progress, stdout);
-}
-
 /*
  * Before the request, so that it takes nothing from the far end's time. A daemon does not wait for
  * long for what a connection is about: the test gets another one.
@@ -496,12 +474,13 @@ run_bench(struct session *s, struct np_err *err)
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
+	s->interim.progress = s->progress;
 	if (cli->output.interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) == 0) {
 		np_show_interim_flows(&s->interim);
 		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
-		s->client.watch.look = show_interim;
-		s->client.watch.ctx = s;
-		s->trial.look = show_interim_sum;
+		s->client.watch.look = np_show_interim;
+		s->client.watch.ctx = &s->interim;
+		s->trial.look = np_show_interim_sum;
 	}
 	return measure(s, err);
 }

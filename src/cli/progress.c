@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "cli/progress_text.h"
-#include "cli/show.h"
 
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {
@@ -117,7 +116,7 @@ static double
 rate_of(struct np_shown *s)
 {
 	const struct np_live_view *view = &s->view;
-	double work = np_show_work(s->cli, &s->cli->plan, &view->count);
+	double work = np_cli_work(s->cli, &s->cli->plan, &view->count);
 	const struct look *oldest;
 	uint64_t now = s->at_ns;
 

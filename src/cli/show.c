@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "bench/ids.h"
 #include "cli/document.h"
+#include "cli/progress.h"
 
 /* Of what a rate asks for. */
 static const double REACHED = 0.999;
@@ -164,19 +165,6 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 	show_setting(out, "-Y: type of service at the far end", far->tos, o->far.tos, "");
 }
 
-double
-np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
-{
-	double transactions = (double)c->transactions;
-
-	if (p->pattern->transactions) {
-		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
-
-		return bytes ? transactions * ((double)p->request + p->response) : transactions;
-	}
-	return (double)np_counts_bytes(c);
-}
-
 void
 np_show_interim_flows(struct np_show_interim *s)
 {
@@ -219,7 +207,7 @@ see_flows(struct np_show_interim *s, const struct np_plan *p, const struct np_ru
 						.received = t->flow[i].received,
 						.transactions = t->flow[i].transactions };
 		}
-		s->flow_rate[i] = np_show_work(s->cli, p, &c);
+		s->flow_rate[i] = np_cli_work(s->cli, p, &c);
 	}
 	return flows > 0;
 }
@@ -242,7 +230,7 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	uint64_t started_ns, uint64_t now_ns)
 {
 	const struct np_unit *unit = np_cli_unit(s->cli);
-	double work = np_show_work(s->cli, p, c);
+	double work = np_cli_work(s->cli, p, c);
 	uint64_t then = s->then_ns != 0 ? s->then_ns : started_ns;
 	struct np_interim i = {
 		.number = s->number++,
@@ -265,9 +253,11 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 		i.flow = s->flow_rate;
 		i.flows = s->flows;
 	}
+	np_progress_pause(s->progress, stdout);
 	if (s->out != NULL) {
 		np_interim_print(s->out, s->cli->output.style, &i);
 	}
+	np_progress_resume(s->progress, stdout);
 	np_document_interim(s->doc, &i);
 }
 

@@ -9,6 +9,7 @@
 #include "run/repeat.h"
 
 struct np_document;
+struct np_shown;
 
 /*
  * One line on standard error where a test of several flows takes as many sessions: its far end is
@@ -38,11 +39,12 @@ void np_show_degraded(const struct np_cli *cli, const struct np_tally *t);
  */
 void np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o);
 
-/* What interim results are counted from. Start from a zeroed struct with these three filled in. */
+/* What interim results are counted from. Start from a zeroed struct with these four filled in. */
 struct np_show_interim {
 	const struct np_cli *cli;
 	FILE *out;               /* NULL: they are not printed */
 	struct np_document *doc; /* that they go into, too; NULL: none */
+	struct np_shown *progress;
 	unsigned number;
 	double work;      /* seen so far in this iteration */
 	uint64_t then_ns; /* when; 0: nothing yet */
@@ -63,9 +65,6 @@ void np_show_interim_free(struct np_show_interim *i);
 void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
-
-/* Work done so far in the terms of the unit of np_cli_unit(): transactions, or bytes. */
-double np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
 /* What is left over at the end of an iteration, where netperf prints that. */
 void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);
