@@ -79,17 +79,6 @@ print_keyval(FILE *out, const struct np_selection *sel, const struct np_figures 
 
 /* ---- -o ---- */
 
-/* The head lines up to the first empty one, joined by blanks. */
-static void
-put_title(FILE *out, int id)
-{
-	char text[NP_FIGURE_NAME];
-
-	for (int h = 0; h < 4 && np_figure_head(id, h, text)[0] != '\0'; h++) {
-		fprintf(out, "%s%s", h > 0 ? " " : "", np_figure_head(id, h, text));
-	}
-}
-
 /* An unknown name has an empty cell here, as it has below. */
 static void
 print_csv_heads(FILE *out, const struct np_selection *sel)
@@ -98,10 +87,12 @@ print_csv_heads(FILE *out, const struct np_selection *sel)
 
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
-			fputs(between, out);
+			char title[4 * NP_FIGURE_NAME] = "";
+
 			if (sel->id[g][i] != NP_SELECT_UNKNOWN) {
-				put_title(out, sel->id[g][i]);
+				np_figure_title(sel->id[g][i], title, sizeof(title));
 			}
+			fprintf(out, "%s%s", between, title);
 			between = ",";
 		}
 	}

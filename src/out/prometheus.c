@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "stats/figure.h"
+
 /* The unit of a rate: that of one end's messages is one of bytes, also where transactions count. */
 static const char *
 unit_of(enum np_metric_id id, const struct np_record *r)
@@ -41,7 +43,7 @@ put_metric(FILE *out, struct np_label *all, size_t count, const struct np_record
 		name[at++] = (char)tolower((unsigned char)*c);
 	}
 	name[at] = '\0';
-	np_metric_title(id, help, sizeof(help));
+	np_figure_title(id, help, sizeof(help));
 	snprintf(per_second, sizeof(per_second), "%.32s/s", unit != NULL ? unit : "");
 	all[count] = (struct np_label){ "unit", unit != NULL ? per_second : NULL };
 	np_prometheus_head(out, name, "gauge", help);

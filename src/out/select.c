@@ -99,7 +99,7 @@ find_title(const char *text)
 	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		char title[NAME_SIZE];
 
-		np_metric_title((enum np_metric_id)i, title, sizeof(title));
+		np_figure_title(i, title, sizeof(title));
 		if (strcasecmp(text, title) == 0 ||
 		    strcasecmp(text, np_metric((enum np_metric_id)i)->name) == 0) {
 			return i;

@@ -157,6 +157,19 @@ np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 	return text;
 }
 
+void
+np_figure_title(int id, char *out, size_t size)
+{
+	char text[NP_FIGURE_NAME];
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (int h = 0; h < 4 && used < size && np_figure_head(id, h, text)[0] != '\0'; h++) {
+		used += (size_t)snprintf(out + used, size - used, "%s%s", h > 0 ? " " : "",
+					 np_figure_head(id, h, text));
+	}
+}
+
 enum np_metric_collect
 np_figure_collect(int id)
 {

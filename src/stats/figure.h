@@ -36,6 +36,9 @@ const char *np_figure_name(int id, char text[NP_FIGURE_NAME]);
 /* Line 0 to 3 of its column heads. */
 const char *np_figure_head(int id, int line, char text[NP_FIGURE_NAME]);
 
+/* These up to the first empty one, joined by blanks: the name of a column of -o. */
+void np_figure_title(int id, char *out, size_t size);
+
 /* What has to be collected during the test. */
 enum np_metric_collect np_figure_collect(int id);
 

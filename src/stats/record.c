@@ -102,22 +102,6 @@ np_metric_find(const char *name)
 }
 
 void
-np_metric_title(enum np_metric_id id, char *out, size_t size)
-{
-	const struct np_metric *m = &table[id];
-	size_t used = 0;
-
-	out[0] = '\0';
-	for (size_t h = 0; h < sizeof(m->head) / sizeof(m->head[0]); h++) {
-		if (m->head[h][0] == '\0' || used >= size) {
-			return;
-		}
-		used +=
-		    (size_t)snprintf(out + used, size - used, "%s%s", h > 0 ? " " : "", m->head[h]);
-	}
-}
-
-void
 np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 {
 	assert(table[id].type == NP_TYPE_INT);

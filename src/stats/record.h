@@ -100,9 +100,6 @@ bool np_metric_of_evidence(enum np_metric_id id);
 /* The metric of that name in any case; -1 when there is none. */
 int np_metric_find(const char *name);
 
-/* The head lines up to the first empty one, joined by blanks: the name of a column of -o. */
-void np_metric_title(enum np_metric_id id, char *out, size_t size);
-
 /*
  * Set a value; the metric's type must be the function's. A text is not copied; NULL leaves the
  * metric without a value, "" is a value. A letter may be a NUL byte, as netperf's of a far end that

@@ -185,15 +185,15 @@ TEST(titles_are_the_heads_up_to_the_first_empty_one)
 {
 	char title[80], part[9];
 
-	np_metric_title(NP_M_THROUGHPUT, title, sizeof(title));
+	np_figure_title(NP_M_THROUGHPUT, title, sizeof(title));
 	assert_string_equal(title, "Throughput");
-	np_metric_title(NP_M_LSS_SIZE_END, title, sizeof(title));
+	np_figure_title(NP_M_LSS_SIZE_END, title, sizeof(title));
 	assert_string_equal(title, "Local Send Socket Size Final");
-	np_metric_title(NP_M_P99_LATENCY, title, sizeof(title));
+	np_figure_title(NP_M_P99_LATENCY, title, sizeof(title));
 	assert_string_equal(title, "99th Percentile Latency Microseconds");
-	np_metric_title(NP_M_OUTPUT_NONE, title, sizeof(title));
+	np_figure_title(NP_M_OUTPUT_NONE, title, sizeof(title));
 	assert_string_equal(title, " ");
-	np_metric_title(NP_M_LSS_SIZE_END, part, sizeof(part));
+	np_figure_title(NP_M_LSS_SIZE_END, part, sizeof(part));
 	assert_string_equal(part, "Local Se");
 }
 
