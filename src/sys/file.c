@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 enum { STEP = 16 << 10, MOST = 64 << 20 };
 
 static int __attribute__((format(printf, 3, 0)))
@@ -20,30 +22,18 @@ path_of(char path[PATH_MAX], const char *root, const char *fmt, va_list args)
 	return n < 0 || n >= PATH_MAX - at ? -ENAMETOOLONG : 0;
 }
 
-/* A descriptor, or a negative errno. */
-static int __attribute__((format(printf, 2, 0)))
-open_path(const char *root, const char *fmt, va_list args)
-{
-	char path[PATH_MAX];
-	int rc = path_of(path, root, fmt, args), fd;
-
-	if (rc != 0) {
-		return rc;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd : -errno;
-}
-
 int
 np_file_open(const char *root, const char *path, ...)
 {
+	char full[PATH_MAX];
 	va_list args;
-	int fd;
+	int rc, fd;
 
 	va_start(args, path);
-	fd = open_path(root, path, args);
+	rc = path_of(full, root, path, args);
 	va_end(args);
-	return fd;
+	fd = rc == 0 ? open(full, O_RDONLY | O_CLOEXEC) : rc;
+	return rc == 0 && fd < 0 ? -errno : fd;
 }
 
 /* Fill what there is. Returns the bytes, or a negative errno. */
@@ -69,26 +59,20 @@ read_up_to(int fd, char *out, size_t size)
 	return (long)len;
 }
 
-static long __attribute__((format(printf, 4, 0)))
-read_small(char *out, size_t size, const char *root, const char *fmt, va_list args)
+long
+np_file_read_of(char *out, size_t size, int fd)
 {
-	int fd = open_path(root, fmt, args);
-	long n;
+	long n = fd < 0 ? fd : read_up_to(fd, out, size - 1);
 
-	out[0] = '\0';
-	if (fd < 0) {
-		return fd;
-	}
-	n = read_up_to(fd, out, size - 1);
-	close(fd);
+	np_fds_close(fd);
 	out[n > 0 ? n : 0] = '\0';
 	return n;
 }
 
-static long __attribute__((format(printf, 4, 0)))
-read_line(char *out, size_t size, const char *root, const char *fmt, va_list args)
+long
+np_file_line_of(char *out, size_t size, int fd)
 {
-	long n = read_small(out, size, root, fmt, args);
+	long n = np_file_read_of(out, size, fd);
 	size_t from;
 
 	if (n < 0) {
@@ -104,40 +88,12 @@ read_line(char *out, size_t size, const char *root, const char *fmt, va_list arg
 	return n;
 }
 
-long
-np_file_read(char *out, size_t size, const char *root, const char *path, ...)
-{
-	va_list args;
-	long n;
-
-	va_start(args, path);
-	n = read_small(out, size, root, path, args);
-	va_end(args);
-	return n;
-}
-
-long
-np_file_line(char *out, size_t size, const char *root, const char *path, ...)
-{
-	va_list args;
-	long n;
-
-	va_start(args, path);
-	n = read_line(out, size, root, path, args);
-	va_end(args);
-	return n;
-}
-
 int
-np_file_number(int64_t *out, const char *root, const char *path, ...)
+np_file_number_of(int64_t *out, int fd)
 {
 	char line[64], *end;
-	va_list args;
-	long n;
+	long n = np_file_line_of(line, sizeof(line), fd);
 
-	va_start(args, path);
-	n = read_line(line, sizeof(line), root, path, args);
-	va_end(args);
 	if (n < 0) {
 		return (int)n;
 	}
@@ -181,21 +137,16 @@ read_whole(int fd, size_t *len, int *error)
 }
 
 char *
-np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
+np_file_all_of(size_t *len, int *error, int fd)
 {
-	va_list args;
-	char *text;
-	int fd;
+	char *text = NULL;
 
-	va_start(args, path);
-	fd = open_path(root, path, args);
-	va_end(args);
 	if (fd < 0) {
 		*error = -fd;
-		return NULL;
+	} else {
+		text = read_whole(fd, len, error);
+		close(fd);
 	}
-	text = read_whole(fd, len, error);
-	close(fd);
 	return text;
 }
 

@@ -7,28 +7,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* root, then the path by format. Everything up to size - 1 bytes, with a NUL behind it. Returns the
- * number of bytes, or a negative errno. */
-long np_file_read(char *out, size_t size, const char *root, const char *path, ...)
-    __attribute__((format(printf, 4, 5)));
+/* root, then the path by format. A descriptor, or a negative errno. */
+int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Each takes what np_file_open() returned, and closes it; those without _of are given its
+ * arguments.
+ *
+ * Everything up to size - 1 bytes, with a NUL behind it. Returns the number of bytes, or a negative
+ * errno, and then the text is empty.
+ */
+long np_file_read_of(char *out, size_t size, int fd);
+#define np_file_read(out, size, ...) np_file_read_of(out, size, np_file_open(__VA_ARGS__))
 
 /* The first line, without blanks around it. Returns its length, or a negative errno. */
-long np_file_line(char *out, size_t size, const char *root, const char *path, ...)
-    __attribute__((format(printf, 4, 5)));
+long np_file_line_of(char *out, size_t size, int fd);
+#define np_file_line(out, size, ...) np_file_line_of(out, size, np_file_open(__VA_ARGS__))
 
 /* The first number, decimal and signed. Returns 0, or a negative errno: -EINVAL for none. */
-int np_file_number(int64_t *out, const char *root, const char *path, ...)
-    __attribute__((format(printf, 3, 4)));
+int np_file_number_of(int64_t *out, int fd);
+#define np_file_number(out, ...) np_file_number_of(out, np_file_open(__VA_ARGS__))
 
 /*
  * All of a file, to be freed: NULL with *error when it can't be read or has more than 64 MiB. *len
  * in bytes, without the NUL behind them.
  */
-char *np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* A descriptor for np_file_again(), or a negative errno. */
-int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
+char *np_file_all_of(size_t *len, int *error, int fd);
+#define np_file_all(len, error, ...) np_file_all_of(len, error, np_file_open(__VA_ARGS__))
 
 /*
  * Of a file that is held open, from its beginning: up to size - 1 bytes, with a NUL behind them.
