@@ -387,7 +387,7 @@ say(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uin
 			     t->kind == ASKED ? NULL : &t->token);
 	}
 	if (t->ids) {
-		(t->kind == ASKED ? np_ids_ask_put : np_ids_grant_put)(frame);
+		np_ids_word_put(frame, t->kind != ASKED);
 	}
 }
 
@@ -403,7 +403,7 @@ hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_er
 	np_echo_get(frame, &t->echo);
 	t->tokens = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, &t->token) ==
 		    (t->kind == ASKED ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN);
-	t->ids = t->kind == ASKED ? np_ids_ask_get(frame) : np_ids_grant_get(frame);
+	t->ids = np_ids_word_get(frame, t->kind != ASKED);
 	test->pass[t->kind](t);
 	if (test->read[t->kind] != NULL) {
 		test->read[t->kind](t);

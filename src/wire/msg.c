@@ -1,5 +1,6 @@
 #include "wire/msg.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "wire/wire.h"
@@ -49,24 +50,13 @@ enum { ECHO_AT = 600 };
 #define IDS_GIVES 0x81f0e060U
 
 static void
-echo_layout(struct np_wire *w, uint32_t words[4])
-{
-	static const char *const names[] = { "echo_magic", "echo_kind", "echo_token_hi",
-					     "echo_token_lo" };
-
-	for (size_t i = 0; i < 4; i++) {
-		np_wire_u32(w, names[i], &words[i]);
-	}
-}
-
-static void
 spare_put(uint8_t *bytes, size_t size, uint32_t kind, uint64_t token)
 {
 	uint32_t words[4] = { ECHO_MAGIC, kind, (uint32_t)(token >> 32), (uint32_t)token };
 	struct np_wire w;
 
 	np_wire_write_to(&w, bytes, size);
-	echo_layout(&w, words);
+	words_layout(&w, "echo", words, 4);
 }
 
 /* What stands there, one of the kinds; 0: nothing of ours. */
@@ -77,17 +67,9 @@ spare_get(const uint8_t frame[NP_FRAME_SIZE], uint64_t *token)
 	struct np_wire w;
 
 	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
-	echo_layout(&w, words);
+	words_layout(&w, "echo", words, 4);
 	*token = (uint64_t)words[2] << 32 | words[3];
 	return words[0] == ECHO_MAGIC ? words[1] : 0;
-}
-
-static bool
-spare_is(const uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
-{
-	uint64_t none;
-
-	return spare_get(frame, &none) == kind;
 }
 
 void
@@ -110,27 +92,17 @@ np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
 }
 
 void
-np_ids_ask_put(uint8_t frame[NP_FRAME_SIZE])
+np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants)
 {
-	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, IDS_ASKS, 0);
+	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, grants ? IDS_GIVES : IDS_ASKS, 0);
 }
 
 bool
-np_ids_ask_get(const uint8_t frame[NP_FRAME_SIZE])
+np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants)
 {
-	return spare_is(frame, IDS_ASKS);
-}
+	uint64_t none;
 
-void
-np_ids_grant_put(uint8_t frame[NP_FRAME_SIZE])
-{
-	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, IDS_GIVES, 0);
-}
-
-bool
-np_ids_grant_get(const uint8_t frame[NP_FRAME_SIZE])
-{
-	return spare_is(frame, IDS_GIVES);
+	return spare_get(frame, &none) == (grants ? IDS_GIVES : IDS_ASKS);
 }
 
 void
@@ -194,37 +166,29 @@ np_frame_is_text(const uint8_t *bytes, size_t n)
 	return n >= 4;
 }
 
+/* Bytes of an address; those of IPv4 are one word, in host order as all of them. */
+static size_t
+ip_bytes(uint32_t ipfamily)
+{
+	return ipfamily == NP_WF_INET ? 4 : ipfamily == NP_WF_INET6 ? 16 : 0;
+}
+
 void
 np_ip_to_words(uint32_t ipfamily, const uint8_t *ip, uint32_t words[4])
 {
 	memset(words, 0, 4 * sizeof(words[0]));
-	switch (ipfamily) {
-	case NP_WF_INET:
-		words[0] =
-		    (uint32_t)ip[0] << 24 | (uint32_t)ip[1] << 16 | (uint32_t)ip[2] << 8 | ip[3];
-		break;
-	case NP_WF_INET6:
-		memcpy(words, ip, 16);
-		break;
-	default:
-		break;
+	if (ip_bytes(ipfamily) > 0) {
+		memcpy(words, ip, ip_bytes(ipfamily));
 	}
+	words[0] = ipfamily == NP_WF_INET ? ntohl(words[0]) : words[0];
 }
 
 void
 np_words_to_ip(uint32_t ipfamily, const uint32_t words[4], uint8_t *ip)
 {
-	switch (ipfamily) {
-	case NP_WF_INET:
-		ip[0] = (uint8_t)(words[0] >> 24);
-		ip[1] = (uint8_t)(words[0] >> 16);
-		ip[2] = (uint8_t)(words[0] >> 8);
-		ip[3] = (uint8_t)words[0];
-		break;
-	case NP_WF_INET6:
-		memcpy(ip, words, 16);
-		break;
-	default:
-		break;
+	const uint32_t four = htonl(words[0]);
+
+	if (ip_bytes(ipfamily) > 0) {
+		memcpy(ip, ipfamily == NP_WF_INET ? &four : words, ip_bytes(ipfamily));
 	}
 }

@@ -116,10 +116,8 @@ enum { NP_ECHO_SIZE = 16 };
  * In the same bytes of messages about tests whose datagrams may go astray: a client asks for ids in
  * requests and responses (bench/ids.h), the daemon answers that they will be there.
  */
-void np_ids_ask_put(uint8_t frame[NP_FRAME_SIZE]);
-bool np_ids_ask_get(const uint8_t frame[NP_FRAME_SIZE]);
-void np_ids_grant_put(uint8_t frame[NP_FRAME_SIZE]);
-bool np_ids_grant_get(const uint8_t frame[NP_FRAME_SIZE]);
+void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
+bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
 
 /* Put it into a message that is written already; frames without it are left as they are. */
 void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
