@@ -210,7 +210,7 @@ judge_frequency(struct np_disturbed *d, double seconds)
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, c->cpu, &did);
 		if (c->khz > d->top_khz[i]) {
 			d->top_khz[i] = c->khz;
-		} else if (c->khz > 0 && 1 - share(did.idle, seconds) >= NP_D_SLOW_BUSY &&
+		} else if (c->khz > 0 && 1 - share(did.idle + did.iowait, seconds) >= NP_D_SLOW_BUSY &&
 			   (double)c->khz < NP_D_SLOW * (double)d->top_khz[i]) {
 			marks |= bit(NP_R_FREQUENCY);
 		}

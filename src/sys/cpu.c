@@ -246,66 +246,49 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 	}
 }
 
-/* user holds the guests' time already, and nice that of the nice ones (proc_stat(5)). */
-static struct np_cpu_share
-share_of(const struct cpu *from, const struct cpu *to)
-{
-	double part[STEAL + 1], total = 0;
-
-	for (int i = 0; i <= STEAL; i++) {
-		part[i] = (double)moved(from->ticks[i], to->ticks[i]);
-		total += part[i];
-	}
-	for (int i = 0; i <= STEAL; i++) {
-		part[i] = total > 0 ? part[i] / total : 0;
-	}
-	return (struct np_cpu_share){
-		.id = to->id,
-		.known = total > 0,
-		.user = part[USER] + part[NICE],
-		.system = part[SYSTEM],
-		.softirq = part[SOFTIRQ],
-		.irq = part[IRQ],
-		.iowait = part[IOWAIT],
-		.steal = part[STEAL],
-		.idle = part[IDLE],
-	};
-}
-
-size_t
-np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
-	      struct np_cpu_share *out, size_t room)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < to->count; i++) {
-		const struct cpu *before = find(from, to->cpus[i].id);
-
-		if (before != NULL && count++ < room) {
-			out[count - 1] = share_of(before, &to->cpus[i]);
-		}
-	}
-	return count;
-}
-
 bool
 np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 	     struct np_cpu_ticks *out)
 {
 	const struct cpu *a = find(from, cpu), *b = find(to, cpu);
-	uint64_t ticks[COLUMNS];
+	uint64_t ticks[STEAL + 1];
 
-	*out = (struct np_cpu_ticks){ .user = 0 };
+	*out = (struct np_cpu_ticks){ .id = cpu };
 	if (a == NULL || b == NULL) {
 		return false;
 	}
-	for (int i = 0; i < COLUMNS; i++) {
+	for (int i = 0; i <= STEAL; i++) {
 		ticks[i] = moved(a->ticks[i], b->ticks[i]);
+		out->all += ticks[i];
 	}
-	*out = (struct np_cpu_ticks){ .user = ticks[USER] + ticks[NICE],
-				      .idle = ticks[IDLE] + ticks[IOWAIT],
-				      .steal = ticks[STEAL] };
+	/* user holds the guests' time already, and nice that of the nice ones (proc_stat(5)). */
+	out->user = ticks[USER] + ticks[NICE];
+	out->system = ticks[SYSTEM];
+	out->softirq = ticks[SOFTIRQ];
+	out->irq = ticks[IRQ];
+	out->iowait = ticks[IOWAIT];
+	out->steal = ticks[STEAL];
+	out->idle = ticks[IDLE];
 	return true;
+}
+
+size_t
+np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
+	    void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < to->count; i++) {
+		struct np_cpu_ticks did;
+
+		if (np_cpu_ticks(from, to, to->cpus[i].id, &did)) {
+			count++;
+			if (tell != NULL) {
+				tell(ctx, &did);
+			}
+		}
+	}
+	return count;
 }
 
 double

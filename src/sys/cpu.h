@@ -44,28 +44,19 @@ void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out);
 
-/* One processor's time, in shares of 0 to 1 of it; user includes nice and guests. */
-struct np_cpu_share {
-	int id;
-	bool known; /* false: not a tick has passed, and all else is 0 */
-	double user, system, softirq, irq, iowait, steal, idle;
-};
-
-/*
- * The same by processor, as np_cpu_use() counts them: the first `room` into *out, by rising number.
- * Returns how many there are.
- */
-size_t np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
-		     struct np_cpu_share *out, size_t room);
-
-/* One processor's time in clock ticks; user includes nice, idle includes waiting for I/O. */
+/* One processor's time in clock ticks; user includes nice and guests. */
 struct np_cpu_ticks {
-	uint64_t user, idle, steal;
+	int id;
+	uint64_t user, system, softirq, irq, iowait, steal, idle, all;
 };
 
 /* What it did between two readings, of which either may be NULL. False: it is not in both. */
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
+
+/* The same of all that are in both, by rising number; tell may be NULL. Returns how many. */
+size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
+		   void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx);
 
 /* What the hypervisor gave to others so far: a share of all processors' time. */
 double np_cpu_stolen(const struct np_cpu_times *t);

@@ -447,20 +447,30 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 	}
 }
 
+struct told {
+	struct np_bag *into;
+	bool idle_too;
+};
+
 static void
-put_share(const struct np_cpu_share *c, struct np_bag *into)
+put_cpu(void *ctx, const struct np_cpu_ticks *did)
 {
 	const struct {
 		const char *name;
-		double share;
+		uint64_t ticks;
 	} parts[] = {
-		{ "user", c->user }, { "system", c->system }, { "softirq", c->softirq },
-		{ "irq", c->irq },   { "iowait", c->iowait }, { "steal", c->steal },
-		{ "idle", c->idle },
+		{ "user", did->user }, { "system", did->system }, { "softirq", did->softirq },
+		{ "irq", did->irq },   { "iowait", did->iowait }, { "steal", did->steal },
+		{ "idle", did->idle },
 	};
+	const double all = (double)did->all;
+	const struct told *t = ctx;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		np_bag_real(into, parts[i].share, "cpu.%d.%s", c->id, parts[i].name);
+	if (all > 0 && (t->idle_too || (double)did->idle / all < 0.99)) {
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+			np_bag_real(t->into, (double)parts[i].ticks / all, "cpu.%d.%s", did->id,
+				    parts[i].name);
+		}
 	}
 }
 
@@ -468,27 +478,17 @@ static void
 put_cpus(const struct reading *from, const struct reading *to, struct np_bag *into)
 {
 	int why = from->cpu_why != 0 ? from->cpu_why : to->cpu_why;
-	struct np_cpu_share *shares;
+	struct told told = { .into = into };
 	size_t count;
 
 	if (why != 0) {
 		np_bag_unread(into, strerror(why), "cpu.count");
 		return;
 	}
-	count = np_cpu_shares(from->cpus, to->cpus, NULL, 0);
-	shares = calloc(count + 1, sizeof(*shares));
-	if (shares == NULL) {
-		np_bag_unread(into, strerror(ENOMEM), "cpu.count");
-		return;
-	}
-	np_cpu_shares(from->cpus, to->cpus, shares, count);
+	count = np_cpu_each(from->cpus, to->cpus, NULL, NULL);
+	told.idle_too = count <= MANY_CPUS;
 	np_bag_int(into, (int64_t)count, "cpu.count");
-	for (size_t i = 0; i < count; i++) {
-		if (shares[i].known && (count <= MANY_CPUS || shares[i].idle < 0.99)) {
-			put_share(&shares[i], into);
-		}
-	}
-	free(shares);
+	np_cpu_each(from->cpus, to->cpus, put_cpu, &told);
 }
 
 static void

@@ -133,12 +133,14 @@ TEST(shares_of_evidence_count_guests_once)
 {
 	struct np_cpu_times *a = times(*state, "cpu0 0 0 0 0 0 0 0 0 0 0\n");
 	struct np_cpu_times *b = times(*state, "cpu0 50 20 0 30 0 0 0 0 50 20\n");
-	struct np_cpu_share share;
+	struct np_cpu_ticks did;
 	struct np_cpu_use use;
 
-	assert_int_equal(np_cpu_shares(a, b, &share, 1), 1);
-	assert_near(share.user, 0.7);
-	assert_near(share.idle, 0.3);
+	assert_int_equal(np_cpu_each(a, b, NULL, NULL), 1);
+	assert_true(np_cpu_ticks(a, b, 0, &did));
+	assert_int_equal(did.user, 70);
+	assert_int_equal(did.idle, 30);
+	assert_int_equal(did.all, 100);
 	np_cpu_use(a, b, &use);
 	assert_near(use.util, 100 - 3000.0 / 170);
 	np_cpu_free(a);
