@@ -45,7 +45,7 @@ take(int fd, struct np_err *err)
 	if (fault != NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: descriptor %d %s", fd, fault);
 	}
-	np_sock_unblock(fd);
+	np_sock_block(fd, false);
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
 		return np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fd);
 	}

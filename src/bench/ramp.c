@@ -56,7 +56,7 @@ connect_one(const struct np_run *run, int fd)
 	struct np_addr peer = run->end.peer;
 
 	np_endpoint_spread(&peer, run->plan->far.sock.mask);
-	np_sock_unblock(fd);
+	np_sock_block(fd, false);
 	return np_sys_connect(fd, &peer.sa, peer.len) == 0 ? 0 : errno;
 }
 

@@ -1,5 +1,6 @@
 #include "bench/sampler.h"
 
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,7 +16,8 @@ queued_in(const struct np_plan *p, int fd)
 {
 	bool datagrams = p->transport->ip_protocol != 0 && !np_delivers(p->transport);
 
-	return datagrams ? np_sock_taken(fd) : np_sock_queued(fd, SIOCINQ);
+	return datagrams ? (int)np_sock_memory(fd, SK_MEMINFO_RMEM_ALLOC)
+			 : np_sock_queued(fd, SIOCINQ);
 }
 
 void

@@ -22,11 +22,12 @@ enum { NP_SAMPLER_MOST = 64 };
 
 /* Sums over those connections. */
 struct np_sample {
-	struct np_tcp_sum tcp;         /* TCP_INFO, of those that have it */
-	int64_t queued_in, queued_out; /* bytes not read yet (UDP: np_sock_taken()), not sent yet */
-	uint32_t looked;               /* how many they were */
-	uint64_t at_ns;                /* when they were looked at; 0: they were not */
-	uint64_t bytes, transactions;  /* moved by then, where the worker itself has looked */
+	struct np_tcp_sum tcp; /* TCP_INFO, of those that have it */
+	int64_t queued_in,
+	    queued_out;  /* bytes not read yet (UDP: with what keeps them), not sent yet */
+	uint32_t looked; /* how many they were */
+	uint64_t at_ns;  /* when they were looked at; 0: they were not */
+	uint64_t bytes, transactions; /* moved by then, where the worker itself has looked */
 };
 
 /* Between a worker and its controller. A zeroed one is idle. */

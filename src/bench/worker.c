@@ -1,6 +1,7 @@
 #include "bench/worker.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
@@ -163,7 +164,7 @@ held(const struct np_worker *w)
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
-		sum += np_sock_held(w->conn[i].fd);
+		sum += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
 	}
 	return sum;
 }

@@ -163,48 +163,21 @@ np_sock_queued(int fd, unsigned long which)
  * reader does not look before it goes to sleep. Between two looks of such a reader it would take
  * away what the reader was to see, and the reader sleep until the next datagram comes.
  */
-/* One of the kernel's figures of its memory; 0 where none is told. */
-static uint32_t
-memory_info(int fd, int which)
+uint32_t
+np_sock_memory(int fd, int part)
 {
 	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
 	socklen_t len = sizeof(memory);
 
-	return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 ? memory[which] : 0;
-}
-
-int
-np_sock_taken(int fd)
-{
-	return (int)memory_info(fd, SK_MEMINFO_RMEM_ALLOC);
-}
-
-int
-np_sock_held(int fd)
-{
-	return (int)memory_info(fd, SK_MEMINFO_WMEM_ALLOC);
-}
-
-uint32_t
-np_sock_dropped(int fd)
-{
-	return memory_info(fd, SK_MEMINFO_DROPS);
+	return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 ? memory[part] : 0;
 }
 
 void
-np_sock_unblock(int fd)
+np_sock_block(int fd, bool block)
 {
-	int on = 1;
+	int at_once = !block;
 
-	ioctl(fd, FIONBIO, &on);
-}
-
-void
-np_sock_block(int fd)
-{
-	int off = 0;
-
-	ioctl(fd, FIONBIO, &off);
+	ioctl(fd, FIONBIO, &at_once);
 }
 
 void

@@ -85,21 +85,15 @@ int np_sock_int(int fd, int level, int name);
 int np_sock_queued(int fd, unsigned long which);
 
 /*
- * Bytes of the receive buffer that are taken: payload, and what the kernel needs to keep it; 0
- * where none is told. It may be asked for while another thread waits in recv(2).
+ * One of the kernel's figures of its memory, SK_MEMINFO_* of linux/sock_diag.h; 0 where none is
+ * told. It may be asked for while another thread waits in recv(2). RMEM_ALLOC: bytes of the receive
+ * buffer that are taken, payload and what the kernel needs to keep it. WMEM_ALLOC: of a connection,
+ * what was not sent or is not acknowledged. DROPS: datagrams dropped since it was made.
  */
-int np_sock_taken(int fd);
+uint32_t np_sock_memory(int fd, int part);
 
-/* The same of its send buffer: of a connection, what was not sent or is not acknowledged. */
-int np_sock_held(int fd);
-
-/* How many datagrams it has dropped since it was made, of 32 bits; 0 where none is told. As above.
- */
-uint32_t np_sock_dropped(int fd);
-
-/* Have its calls return at once, or block again. */
-void np_sock_unblock(int fd);
-void np_sock_block(int fd);
+/* Have its calls block, or return at once. */
+void np_sock_block(int fd, bool block);
 
 /*
  * Drop the datagrams that it has received, up to a fixed number: the peer may still be sending.

@@ -1,5 +1,6 @@
 #include "run/disturbed.h"
 
+#include <linux/sock_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +211,8 @@ judge_frequency(struct np_disturbed *d, double seconds)
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, c->cpu, &did);
 		if (c->khz > d->top_khz[i]) {
 			d->top_khz[i] = c->khz;
-		} else if (c->khz > 0 && 1 - share(did.idle + did.iowait, seconds) >= NP_D_SLOW_BUSY &&
+		} else if (c->khz > 0 &&
+			   1 - share(did.idle + did.iowait, seconds) >= NP_D_SLOW_BUSY &&
 			   (double)c->khz < NP_D_SLOW * (double)d->top_khz[i]) {
 			marks |= bit(NP_R_FREQUENCY);
 		}
@@ -317,11 +319,11 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 				(d->meters.link.mtu == 0 || in <= d->meters.link.mtu);
 	}
 	for (uint32_t i = 0; i < run->conns && own->knows_in; i++) {
-		uint32_t dropped = np_sock_dropped(run->conn[i].fd);
+		uint32_t dropped = np_sock_memory(run->conn[i].fd, SK_MEMINFO_DROPS);
 
 		own->in += (uint64_t)dropped * in;
 		own->in_packets += dropped;
-		own->waiting += (uint64_t)np_sock_taken(run->conn[i].fd);
+		own->waiting += np_sock_memory(run->conn[i].fd, SK_MEMINFO_RMEM_ALLOC);
 	}
 }
 

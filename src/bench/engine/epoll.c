@@ -779,7 +779,7 @@ begin_one(struct loop *l, struct np_conn *c)
 	if (c->fd < 0 || c->need == NP_OVER) {
 		return;
 	}
-	np_sock_unblock(c->fd);
+	np_sock_block(c->fd, false);
 	if ((c->need & NP_REST) != 0) {
 		wait_for(l, c, EPOLLONESHOT);
 	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
@@ -836,7 +836,7 @@ begin(struct loop *l)
 	}
 	if (l->begins != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
 	    w->run->end.listen_fd >= 0) {
-		np_sock_unblock(w->run->end.listen_fd);
+		np_sock_block(w->run->end.listen_fd, false);
 	}
 	/* Of those that wait in a line the first one is the last to join. */
 	for (uint32_t i = w->conns; i-- > 0 && w->error == 0;) {

@@ -492,7 +492,7 @@ take_handed(struct np_run *run, int flags)
 	}
 	mark_packets(run, fd);
 	if ((flags & SOCK_NONBLOCK) == 0) {
-		np_sock_block(fd);
+		np_sock_block(fd, true);
 	}
 	if (run->terms->tokens && !run->plan->pattern->connection_test) {
 		np_token_say(fd, NP_TOKEN_TAKEN);

@@ -126,7 +126,7 @@ np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 
 	aim(run, number, &peer);
 	if (!np_family(run->plan->transport->family)->is_here) {
-		np_sock_unblock(fd);
+		np_sock_block(fd, false);
 	}
 	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
 		return no_connection(run, number, errno, err);
@@ -176,7 +176,7 @@ void
 np_many_connected(const struct np_run *run)
 {
 	for (uint32_t i = 1; i < run->conns && run->worker->stop.wake_fd == 0; i++) {
-		np_sock_block(run->conn[i].fd);
+		np_sock_block(run->conn[i].fd, true);
 	}
 }
 

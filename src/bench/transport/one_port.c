@@ -129,7 +129,7 @@ dial_again(struct np_run *run, uint32_t number, struct np_err *err)
 			return err->code;
 		}
 		if (run->worker->stop.wake_fd == 0) {
-			np_sock_block(c->fd);
+			np_sock_block(c->fd, true);
 		}
 	}
 	return show(run, number, err);
