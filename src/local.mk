@@ -53,7 +53,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/mptcpinfo.c %D%/net/mptcpinfo.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
-	%D%/sys/boot.c %D%/sys/boot.h \
 	%D%/sys/cgroup.c %D%/sys/cgroup.h \
 	%D%/sys/cpu.c %D%/sys/cpu.h \
 	%D%/sys/doing.c %D%/sys/doing.h \

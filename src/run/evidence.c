@@ -25,7 +25,6 @@
 #include "run/outage.h"
 #include "run/witness.h"
 #include "run/work.h"
-#include "sys/boot.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/moved.h"
@@ -450,7 +449,7 @@ put_clock(const struct np_evidence *ev, const struct np_run *run)
 	if (boot != NULL) {
 		np_bag_text(ev->bag, boot, "clock.boot");
 	} else {
-		np_boot_put(root_of(&ev->plan), ev->bag);
+		np_host_boot(root_of(&ev->plan), ev->bag);
 	}
 	np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
 }

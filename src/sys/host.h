@@ -21,9 +21,15 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
 
 /*
  * Those of them that a confined process can't read, or not for sure, and that last:
- * host.irqbalance, host.cpu.model, host.hypervisor; and clock.boot (sys/boot.h).
+ * host.irqbalance, host.cpu.model, host.hypervisor; and clock.boot.
  */
 void np_host_lasting(const char *root, struct np_bag *into);
+
+/*
+ * Put clock.boot, the beginning of this start's id and the time namespace: whose CLOCK_MONOTONIC
+ * this process reads. Two ends that read the same one can hold their times against each other.
+ */
+void np_host_boot(const char *root, struct np_bag *into);
 
 /* The local ports that the kernel picks from; false where it does not say. */
 bool np_host_ports(unsigned long *first, unsigned long *last);

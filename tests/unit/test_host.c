@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/cpulist.h"
 #include "sys/affinity.h"
-#include "sys/boot.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -328,7 +327,7 @@ TEST_WITH(a_clock_has_a_name, root_make, root_remove)
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
 
-	np_boot_put(root, b);
+	np_host_boot(root, b);
 	assert_unread(b, "clock.boot", "boot_id: No such file");
 	for (size_t i = 0; i < LEN(rows); i++) {
 		char path[512];
@@ -337,7 +336,7 @@ TEST_WITH(a_clock_has_a_name, root_make, root_remove)
 		snprintf(path, sizeof(path), "%s/proc/self/ns/time", root);
 		unlink(path);
 		put_link(root, "/proc/self/ns/time", rows[i].space);
-		np_boot_put(root, b);
+		np_host_boot(root, b);
 		if (rows[i].want != NULL) {
 			assert_text(b, "clock.boot", rows[i].want);
 		} else {
