@@ -16,6 +16,7 @@
 #include "net/sock.h"
 #include "netserver/front.h"
 #include "netserver/launch.h"
+#include "netserver/notify.h"
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
 #include "netserver/sessions.h"
@@ -177,18 +178,14 @@ reload(struct ns_daemon *d)
 		return;
 	}
 	d->reloads_done = *d->reloads;
-	if (d->reload_begun != NULL) {
-		d->reload_begun();
-	}
+	ns_notify_reloading();
 	if (ns_daemon_read_rules(d, &err) != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "the old rules stay in force: %s", err.msg);
 	} else {
 		np_log(d->log, NP_LOG_INFO, "rules read again: %zu allow, %zu deny",
 		       d->access.allows, d->access.denies);
 	}
-	if (d->reloaded != NULL) {
-		d->reloaded();
-	}
+	ns_notify("READY=1");
 }
 
 static int
@@ -395,9 +392,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 			    ppoll(NULL, 0, &none, d->signals.let_in) < 0 || was_interrupted;
 		}
 	}
-	if (d->ending != NULL) {
-		d->ending();
-	}
+	ns_notify("STOPPING=1");
 	close_listeners(d);
 	ns_front_close(d);
 	ns_front_bury(d);

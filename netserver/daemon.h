@@ -54,8 +54,6 @@ struct ns_daemon {
 	uid_t owner;               /* who started it, and may ask for its status */
 	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
-	/* Words of main()'s: around a reload, and before the sessions are ended. May be NULL. */
-	void (*reload_begun)(void), (*reloaded)(void), (*ending)(void);
 
 	/* How it stands. */
 	struct ns_access access; /* rules, and those of the file */

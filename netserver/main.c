@@ -226,18 +226,6 @@ tell_means(const struct ns_daemon *d)
 	}
 }
 
-static void
-on_reloaded(void)
-{
-	ns_notify("READY=1");
-}
-
-static void
-on_ending(void)
-{
-	ns_notify("STOPPING=1");
-}
-
 /* Its number, whatever it was called, or whoever bound it. */
 static void
 note_port(struct ns_daemon *d)
@@ -324,9 +312,6 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	/* Who looks at the terminal has been told by the line on standard output. */
 	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
 	tell_means(d);
-	d->reload_begun = ns_notify_reloading;
-	d->reloaded = on_reloaded;
-	d->ending = on_ending;
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
 	if (rc != NP_OK) {
