@@ -91,29 +91,34 @@ integer(const struct np_tag_row *r, const void *member)
 	}
 }
 
+/* Bytes of a number; 0: it is none. */
+static size_t
+width(const struct np_tag_row *r)
+{
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+		return 4;
+	case NP_TAG_I64:
+	case NP_TAG_U64:
+	case NP_TAG_F64:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
 static void
 set_number(const struct np_tag_row *r, void *member, int64_t v)
 {
 	uint32_t word = (uint32_t)v;
 	double real = (double)v;
 
-	switch (r->kind) {
-	case NP_TAG_U32:
-	case NP_TAG_I32:
-		memcpy(member, &word, sizeof(word));
-		break;
-	case NP_TAG_I64:
-	case NP_TAG_U64:
-		memcpy(member, &v, sizeof(v));
-		break;
-	case NP_TAG_F64:
-		memcpy(member, &real, sizeof(real));
-		break;
-	case NP_TAG_TEXT:
-	case NP_TAG_BYTES:
-	case NP_TAG_LIST:
-		break;
-	}
+	memcpy(member,
+	       width(r) == 4           ? (const void *)&word
+	       : r->kind == NP_TAG_F64 ? (const void *)&real
+				       : &v,
+	       width(r));
 }
 
 static double
@@ -140,16 +145,10 @@ static size_t
 length_of(const struct np_tag_row *r, const void *member)
 {
 	switch (r->kind) {
-	case NP_TAG_U32:
-	case NP_TAG_I32:
-		return integer(r, member) != r->absent ? 4 : 0;
-	case NP_TAG_I64:
-	case NP_TAG_U64:
-		return integer(r, member) != r->absent ? 8 : 0;
 	case NP_TAG_F64:
 		/* What is no number is not sent, either. */
 		return real_of(member) < (double)r->absent || real_of(member) > (double)r->absent
-			   ? 8
+			   ? width(r)
 			   : 0;
 	case NP_TAG_TEXT:
 		return strnlen(member, r->room - 1);
@@ -157,8 +156,9 @@ length_of(const struct np_tag_row *r, const void *member)
 		return count_of(r, member);
 	case NP_TAG_LIST:
 		return sizeof(uint32_t) * count_of(r, member);
+	default:
+		return integer(r, member) != r->absent ? width(r) : 0;
 	}
-	return 0;
 }
 
 void
@@ -250,21 +250,15 @@ static bool
 fits(const struct np_tag_row *r, size_t length)
 {
 	switch (r->kind) {
-	case NP_TAG_U32:
-	case NP_TAG_I32:
-		return length == 4;
-	case NP_TAG_I64:
-	case NP_TAG_U64:
-	case NP_TAG_F64:
-		return length == 8;
 	case NP_TAG_TEXT:
 		return length < r->room;
 	case NP_TAG_BYTES:
 		return length <= r->room;
 	case NP_TAG_LIST:
 		return length % sizeof(uint32_t) == 0 && length / sizeof(uint32_t) <= r->room;
+	default:
+		return length == width(r);
 	}
-	return false;
 }
 
 static int

@@ -138,31 +138,16 @@ np_wire_f64(struct np_wire *w, const char *field, double *v)
 }
 
 static void
-get_text(struct np_wire *w, const char *field, char *text, size_t size)
+copy_text(struct np_wire *w, const char *field, char *to, const char *from, size_t size)
 {
-	const char *p = (const char *)(w->in + w->at);
-	size_t len = strnlen(p, size);
+	size_t len = strnlen(from, size);
 
 	if (len == size) {
 		note_misfit(w, NP_NO_END, field);
 		len = size - 1;
 	}
-	memcpy(text, p, len);
-	memset(text + len, 0, size - len);
-}
-
-static void
-put_text(struct np_wire *w, const char *field, const char *text, size_t size)
-{
-	uint8_t *p = w->out + w->at;
-	size_t len = strnlen(text, size);
-
-	if (len == size) {
-		note_misfit(w, NP_NO_END, field);
-		len = size - 1;
-	}
-	memcpy(p, text, len);
-	memset(p + len, 0, size - len);
+	memcpy(to, from, len);
+	memset(to + len, 0, size - len);
 }
 
 void
@@ -180,9 +165,9 @@ np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
 		return;
 	}
 	if (reading(w)) {
-		get_text(w, field, text, size);
+		copy_text(w, field, text, (const char *)(w->in + w->at), size);
 	} else {
-		put_text(w, field, text, size);
+		copy_text(w, field, (char *)(w->out + w->at), text, size);
 	}
 	w->at += size;
 }
