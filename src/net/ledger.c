@@ -805,66 +805,55 @@ gap_p99(const struct side *s)
 }
 
 static void
-put_counts(const struct side *s, const char *way, struct np_bag *into)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} rows[] = {
-		{ "packets", s->packets },
-		{ "segments", s->segments },
-		{ "bytes.seen", s->seen_bytes },
-		{ "bytes.link", s->link_bytes },
-		{ "bytes.ip", s->ip_bytes },
-		{ "bytes.transport", s->transport_bytes },
-		{ "bytes.payload", s->payload },
-		{ "data_segments", s->data_segments },
-		{ "super_packets", s->super_packets },
-		{ "super_packet_max", s->super_packet_max },
-		{ "ecn_ce", s->ecn_ce },
-		{ "fragments", s->fragments },
-		{ "fragments_orphaned", s->orphans },
-		{ "bytes.orphaned", s->orphan_bytes },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
-	}
-}
-
-static void
-put_tcp(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+put_counts(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {
 	const struct np_follow_counts *c = &s->follow.count;
+	const bool tcp = l->flow.protocol == IPPROTO_TCP, followed = tcp && !l->flow.connections;
 	const struct {
 		const char *name;
 		uint64_t value;
-		bool followed;
+		bool known;
 	} rows[] = {
-		{ "acks", s->acks, false },
-		{ "syn", s->syn, false },
-		{ "fin", s->fin, false },
-		{ "rst", s->rst, false },
-		{ "ecn_ece", s->ecn_ece, false },
-		{ "zero_window", s->zero_window, false },
-		{ "retransmitted_segments", c->retransmitted_segments, true },
-		{ "retransmitted_bytes", c->retransmitted_bytes, true },
-		{ "reordered", c->reordered, true },
+		{ "packets", s->packets, true },
+		{ "segments", s->segments, true },
+		{ "bytes.seen", s->seen_bytes, true },
+		{ "bytes.link", s->link_bytes, true },
+		{ "bytes.ip", s->ip_bytes, true },
+		{ "bytes.transport", s->transport_bytes, true },
+		{ "bytes.payload", s->payload, true },
+		{ "data_segments", s->data_segments, true },
+		{ "super_packets", s->super_packets, true },
+		{ "super_packet_max", s->super_packet_max, true },
+		{ "ecn_ce", s->ecn_ce, true },
+		{ "fragments", s->fragments, true },
+		{ "fragments_orphaned", s->orphans, true },
+		{ "bytes.orphaned", s->orphan_bytes, true },
+		{ "acks", s->acks, tcp },
+		{ "syn", s->syn, tcp },
+		{ "fin", s->fin, tcp },
+		{ "rst", s->rst, tcp },
+		{ "ecn_ece", s->ecn_ece, tcp },
+		{ "zero_window", s->zero_window, tcp },
+		{ "retransmitted_segments", c->retransmitted_segments, followed },
+		{ "retransmitted_bytes", c->retransmitted_bytes, followed },
+		{ "reordered", c->reordered, followed },
 		/* What goes out twice is sent twice; none of it is there already. */
-		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, true },
-		{ "doubled", c->doubled, true },
+		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, followed },
+		{ "doubled", c->doubled, followed },
 	};
 	uint64_t zero_ns = s->zero_ns;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!rows[i].followed || !l->flow.connections) {
+		if (rows[i].known) {
 			np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
 		}
 	}
 	if (s->zero_since_ns != 0) {
 		zero_ns += l->last_ns - s->zero_since_ns;
 	}
-	np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
+	if (tcp) {
+		np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
+	}
 }
 
 static void
@@ -872,10 +861,7 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 {
 	int64_t sizes[NP_LEDGER_SIZES];
 
-	put_counts(s, way, into);
-	if (l->flow.protocol == IPPROTO_TCP) {
-		put_tcp(l, s, way, into);
-	}
+	put_counts(l, s, way, into);
 	if (s->gaps > 0) {
 		np_bag_real(into, us(s->gap_max_ns), "wire.%s.gap_max_us", way);
 		np_bag_real(into, us(gap_p99(s)), "wire.%s.gap_p99_us", way);

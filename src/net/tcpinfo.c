@@ -40,7 +40,7 @@ np_tcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
-enum kind { U8, U32, U64 };
+enum kind { U32, U64 };
 
 /* A field of the kernel's struct: where it stands, and what a bag calls it. */
 struct field {
@@ -96,12 +96,6 @@ static const struct field fields[] = {
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 _Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
-
-static size_t
-width(const struct field *f)
-{
-	return f->kind == U8 ? 1 : f->kind == U32 ? 4 : 8;
-}
 
 static int64_t
 value_of(const struct tcp_info *info, const struct field *f)
@@ -184,7 +178,7 @@ void
 np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 {
 	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
-		if (fields[n].at + width(&fields[n]) <= s->len) {
+		if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
 			np_bag_int(into, summed(s, n, of), "tcp.%s", fields[n].name);
 		} else {
 			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
