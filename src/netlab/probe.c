@@ -489,18 +489,6 @@ arrives(const struct probe *p, size_t size)
 	return false;
 }
 
-/* Bytes of IP's and UDP's headers. */
-static size_t
-headers_of(const struct sockaddr_storage *target)
-{
-	switch (target->ss_family) {
-	case AF_INET:
-		return 28;
-	default:
-		return 48;
-	}
-}
-
 static int
 mtu(struct probe *p, FILE *out, struct np_err *err)
 {
@@ -509,7 +497,7 @@ mtu(struct probe *p, FILE *out, struct np_err *err)
 	if (open_datagrams(p, err) != NP_OK) {
 		return err->code;
 	}
-	headers = headers_of(&p->target);
+	headers = p->target.ss_family == AF_INET ? 28 : 48; /* of IP and UDP */
 	/* The largest that may leave in one piece; one that no buffer has room for is not tried. */
 	while (high - low > 1) {
 		size_t middle = (low + high) / 2;

@@ -7,23 +7,16 @@
 int
 np_bind_cpu(int cpu, struct np_err *err)
 {
-	cpu_set_t *set;
-	size_t size;
-	int rc;
+	enum { BITS = 8 * sizeof(unsigned long) };
+	struct np_cpus only = { .known = true };
 
-	if (cpu < 0 || cpu >= 65536) {
+	if (cpu < 0 || cpu >= NP_CPULIST_MOST) {
 		return np_fail(err, NP_ESYS, EINVAL, "bind to processor %d", cpu);
 	}
-	set = CPU_ALLOC((size_t)cpu + 1);
-	if (set == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "bind to processor %d", cpu);
-	}
-	size = CPU_ALLOC_SIZE((size_t)cpu + 1);
-	CPU_ZERO_S(size, set);
-	CPU_SET_S((size_t)cpu, size, set);
-	rc = sched_setaffinity(0, size, set) == 0 ? 0 : errno;
-	CPU_FREE(set);
-	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "bind to processor %d", cpu);
+	only.words[cpu / BITS] = 1UL << cpu % BITS;
+	return sched_setaffinity(0, sizeof(only.words), (const cpu_set_t *)only.words) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "bind to processor %d", cpu);
 }
 
 void

@@ -114,6 +114,17 @@ another(struct np_tc *tc)
 	return item;
 }
 
+static const struct np_tc_item *
+find(const struct np_tc *tc, const char *name)
+{
+	for (size_t i = 0; i < tc->count; i++) {
+		if (strcmp(tc->at[i].name, name) == 0) {
+			return &tc->at[i];
+		}
+	}
+	return NULL;
+}
+
 /* What has a name already is shared, and counts once. Kinds may have any letters. */
 static void
 keep(struct np_tc *tc, struct np_tc_item *item)
@@ -121,12 +132,7 @@ keep(struct np_tc *tc, struct np_tc_item *item)
 	for (char *at = item->name; *at != '\0'; at++) {
 		*at = isalnum((unsigned char)*at) || *at == '-' ? *at : '_';
 	}
-	for (size_t i = 0; i < tc->count; i++) {
-		if (strcmp(tc->at[i].name, item->name) == 0) {
-			return;
-		}
-	}
-	tc->count++;
+	tc->count += find(tc, item->name) == NULL;
 }
 
 /* By its handle; what has none, as the queues of mq, by that of its parent. */
@@ -409,17 +415,6 @@ np_tc_root(const struct np_tc *tc)
 
 /* --- what moved ----------------------------------------------------------------------------------
  */
-
-static const struct np_tc_item *
-find(const struct np_tc *tc, const char *name)
-{
-	for (size_t i = 0; i < tc->count; i++) {
-		if (strcmp(tc->at[i].name, name) == 0) {
-			return &tc->at[i];
-		}
-	}
-	return NULL;
-}
 
 /* Of 32 bits, which may have wrapped; what came about meanwhile is new altogether. */
 static uint32_t
