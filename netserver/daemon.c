@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/front.h"
@@ -26,7 +27,6 @@
 enum {
 	BACKLOG = 1024,
 	EVENTS = 256, /* taken from the kernel at once */
-	OTHER_FDS = 64,
 	MANY_EVENTS = 32,
 	FAR_MS = 20,    /* from here on milliseconds do */
 	BUSY = 8,       /* turns until signals are let in, if there is always something */
@@ -211,20 +211,13 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 static void
 want_descriptors(const struct ns_daemon *d)
 {
-	rlim_t wanted = (rlim_t)d->limits.silent + d->limits.all[NP_G_SESSIONS] + OTHER_FDS;
+	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_G_SESSIONS];
 	uint32_t flows = d->limits.each.flows;
-	rlim_t session = OTHER_FDS + NP_THREADS_MAX + (flows != 0 ? flows : (rlim_t)NP_FLOWS_MAX);
-	struct rlimit has;
+	bool endless = d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0;
 
-	wanted = wanted > session ? wanted : session; /* which has its limit from here */
-
-	if (d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0) {
-		wanted = RLIM_INFINITY; /* no limit: whatever the system gives */
-	}
-	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
-		has.rlim_cur = wanted < has.rlim_max ? wanted : has.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &has);
-	}
+	/* A session has its limit from here. */
+	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
+	(void)np_fds_allow(endless ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
 }
 
 /* How many are open below that number. */
