@@ -3,6 +3,7 @@
  * time: a library, or an architecture, that has never heard of one does without it.
  */
 #include "base/fds.h"
+#include "net/sock.h"
 #include "netserver/filter.h"
 
 #include <dirent.h>
@@ -579,11 +580,7 @@ static const char *const moving[] = { "bind", "connect", "listen" };
 static int
 forbid_moving_of(scmp_filter_ctx ctx, int fd)
 {
-	int family = 0;
-	socklen_t len = sizeof(family);
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
-		       np_family(family)->is_here
+	return np_family(np_sock_int(fd, SOL_SOCKET, SO_DOMAIN))->is_here
 		   ? forbid(ctx, moving, COUNT(moving), fd)
 		   : 0;
 }

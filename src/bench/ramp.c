@@ -9,6 +9,7 @@
 #include "bench/engine/io.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "net/sock.h"
 
 bool
 np_ramp_make(struct np_worker *w)
@@ -114,14 +115,10 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 void
 np_ramp_decided(struct np_worker *w, struct np_conn *c)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
+	int error = np_sock_int(c->fd, SOL_SOCKET, SO_ERROR);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
-		error = errno;
-	}
 	if (error != 0) {
-		note_failure(w, c, error);
+		note_failure(w, c, error > 0 ? error : errno);
 		return;
 	}
 	np_hist_record(w->ramp->hist, np_now() - c->since_ns);

@@ -9,6 +9,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/unix.h"
+#include "net/sock.h"
 
 /* Without connections each flow has a socket of its own at the far end, at a port or a path. */
 static void
@@ -141,16 +142,16 @@ int
 np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	struct pollfd p = { .fd = run->conn[number].fd, .events = POLLOUT };
-	int error = 0;
-	socklen_t len = sizeof(error);
+	int error;
 
 	while (!np_stopped(run->stop) && poll(&p, 1, 100) <= 0) {
 	}
 	if (np_stopped(run->stop)) {
 		return no_connection(run, number, EINTR, err);
 	}
-	if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
-		return no_connection(run, number, error != 0 ? error : errno, err);
+	error = np_sock_int(p.fd, SOL_SOCKET, SO_ERROR);
+	if (error != 0) {
+		return no_connection(run, number, error > 0 ? error : errno, err);
 	}
 	return NP_OK;
 }

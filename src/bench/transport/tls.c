@@ -27,6 +27,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/tcp.h"
+#include "net/sock.h"
 #include "sys/file.h"
 
 /* Older C libraries and kernel headers. */
@@ -305,10 +306,7 @@ set_send_limit(int fd, unsigned ms)
 static bool
 tls_sends_again(int fd, int error)
 {
-	int value;
-	socklen_t len = sizeof(value);
-
-	return error == EBADMSG && getsockopt(fd, SOL_SOCKET, SO_ERROR, &value, &len) == 0;
+	return error == EBADMSG && np_sock_int(fd, SOL_SOCKET, SO_ERROR) >= 0;
 }
 
 /*
