@@ -1,6 +1,7 @@
 #include "net/cidr.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAPPED_BITS = 96 }; /* of ::ffff:0:0/96 */
@@ -15,16 +16,12 @@ width_of(int family)
 static int
 parse_bits(const char *text, unsigned *bits)
 {
-	unsigned n = 0;
 	size_t len = strlen(text);
 
 	if (len < 1 || len > 3 || strspn(text, "0123456789") != len) {
 		return -1;
 	}
-	for (const char *c = text; *c != '\0'; c++) {
-		n = 10 * n + (unsigned)(*c - '0');
-	}
-	*bits = n;
+	*bits = (unsigned)strtoul(text, NULL, 10);
 	return 0;
 }
 

@@ -128,7 +128,7 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 }
 
 /* The counter of that name; it mostly stands where it stood before. */
-static const struct counter *
+static struct counter *
 find(const struct list *l, const char *name, size_t guess)
 {
 	if (guess < l->count && strcmp(l->at[guess].name, name) == 0) {
@@ -252,17 +252,17 @@ static void
 take_irq(void *ctx, const struct np_irq *irq)
 {
 	struct list *l = ctx;
+	struct counter *same;
 	char name[NAME];
 
 	snprintf(name, sizeof(name), "%s", irq->name);
 	make_name_good(name);
-	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(l->at[i].name, name) == 0) {
-			l->at[i].value += irq->count;
-			return;
-		}
+	same = find(l, name, 0);
+	if (same != NULL) {
+		same->value += irq->count;
+	} else {
+		add(l, irq->count, "%s", name);
 	}
-	add(l, irq->count, "%s", name);
 }
 
 static void

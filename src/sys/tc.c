@@ -416,13 +416,6 @@ np_tc_root(const struct np_tc *tc)
 /* --- what moved ----------------------------------------------------------------------------------
  */
 
-/* Of 32 bits, which may have wrapped; what came about meanwhile is new altogether. */
-static uint32_t
-moved(uint32_t from, uint32_t to)
-{
-	return to - from;
-}
-
 static void
 put(struct np_bag *into, uint64_t by, const char *name, const char *what)
 {
@@ -441,9 +434,9 @@ difference(const struct np_tc *from, const struct np_tc_item *now)
 	if (before != NULL && before->bytes <= now->bytes && before->packets <= now->packets) {
 		d.bytes -= before->bytes;
 		d.packets -= before->packets;
-		d.drops = moved(before->drops, now->drops);
-		d.overlimits = moved(before->overlimits, now->overlimits);
-		d.requeues = moved(before->requeues, now->requeues);
+		d.drops -= before->drops; /* of 32 bits, as the next two, which may have wrapped */
+		d.overlimits -= before->overlimits;
+		d.requeues -= before->requeues;
 	}
 	return d;
 }
