@@ -80,21 +80,14 @@ value_size(const struct np_bag_item *it)
 }
 
 static void
-put_i64(struct np_wire *w, int64_t v)
-{
-	uint64_t bits = (uint64_t)v;
-
-	np_wire_u64_hilo(w, "integer", &bits);
-}
-
-static void
 put_value(struct np_wire *w, const struct np_bag_item *it)
 {
+	uint64_t bits = (uint64_t)it->i;
 	double real = it->r;
 
 	switch (it->kind) {
 	case NP_BAG_INT:
-		put_i64(w, it->i);
+		np_wire_u64_hilo(w, "integer", &bits);
 		break;
 	case NP_BAG_REAL:
 		np_wire_f64(w, "real", &real);
@@ -104,14 +97,12 @@ put_value(struct np_wire *w, const struct np_bag_item *it)
 		np_wire_bytes(w, "text", (uint8_t *)it->text, strlen(it->text));
 		break;
 	case NP_BAG_REALS:
-		for (size_t i = 0; i < it->count; i++) {
-			real = it->reals[i];
-			np_wire_f64(w, "reals", &real);
-		}
-		break;
 	case NP_BAG_INTS:
 		for (size_t i = 0; i < it->count; i++) {
-			put_i64(w, it->ints[i]);
+			memcpy(&bits,
+			       it->kind == NP_BAG_INTS ? (const void *)&it->ints[i] : &it->reals[i],
+			       sizeof(bits));
+			np_wire_u64_hilo(w, "list", &bits);
 		}
 		break;
 	}
