@@ -62,15 +62,23 @@ struct attempt {
 	int (*try)(void); /* returns 0, or the errno */
 };
 
-/* Returns the exit status, or minus the signal. */
+/* Returns the exit status of a child, or minus the signal. */
+static int
+ended(pid_t pid)
+{
+	int status;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static int
 outcome(const struct attempt *a)
 {
 	struct np_err err = { .code = NP_OK };
 	pid_t pid = fork();
-	int status;
 
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		const char *user = a->user != NULL && a->user[0] == '\0' ? NULL : a->user;
 		bool daemon = a->user == NULL || a->user[0] != '\0';
@@ -82,8 +90,7 @@ outcome(const struct attempt *a)
 		}
 		_exit(a->try());
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	return ended(pid);
 }
 
 static void
@@ -107,10 +114,24 @@ needs_root(void)
 	}
 }
 
+/* An attempt that is one call. */
+#define TRY(name, call)                                                                            \
+	static int name(void)                                                                      \
+	{                                                                                          \
+		return tried(call);                                                                \
+	}
 static int
 tried(long rc)
 {
 	return rc < 0 ? errno : 0;
+}
+
+static long
+mapped(int protection, int flags)
+{
+	void *p = mmap(NULL, 4096, protection, flags | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? -1 : 0;
 }
 
 /* ---- The daemon ---- */
@@ -145,13 +166,12 @@ look_for_no_way_back(void)
 static int
 daemon_outcome(const char *user, int (*look)(void), char *msg, size_t size)
 {
-	int told[2], status;
+	int told[2];
 	pid_t pid;
 	ssize_t n;
 
 	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct np_err err;
 
@@ -165,8 +185,7 @@ daemon_outcome(const char *user, int (*look)(void), char *msg, size_t size)
 	n = read(told[0], msg, size - 1);
 	msg[n > 0 ? n : 0] = '\0';
 	close(told[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	return ended(pid);
 }
 
 TEST(a_daemon_of_roots_becomes_somebody_for_good)
@@ -346,35 +365,19 @@ TEST(root_of_a_namespace_without_nobody_stays)
 	if (pid == 0) {
 		_exit(in_a_user_namespace());
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77) {
+	status = ended(pid);
+	if (status == 77) {
 		printf("SKIP: no user namespaces\n");
 		skip();
 	}
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(status, 0);
 }
 
 /* ---- What a session can't do: files ---- */
 
-static int
-open_passwd(void)
-{
-	return tried(open("/etc/passwd", O_RDONLY | O_CLOEXEC));
-}
-
-static int
-list_root(void)
-{
-	return tried(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-static int
-make_a_file(void)
-{
-	return tried(
-	    open("/tmp/netperf-test-confine", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-}
+TRY(open_passwd, open("/etc/passwd", O_RDONLY | O_CLOEXEC))
+TRY(list_root, open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+TRY(make_a_file, open("/tmp/netperf-test-confine", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
 
 static int
 make_a_directory(void)
@@ -455,17 +458,8 @@ read_inside(void)
 	return fd < 0 ? errno : read(fd, text, sizeof(text)) == 4 ? 0 : EIO;
 }
 
-static int
-read_outside(void)
-{
-	return tried(open(here.outside, O_RDONLY | O_CLOEXEC));
-}
-
-static int
-write_inside(void)
-{
-	return tried(openat(here.fd, "inside", O_WRONLY | O_CLOEXEC));
-}
+TRY(read_outside, open(here.outside, O_RDONLY | O_CLOEXEC))
+TRY(write_inside, openat(here.fd, "inside", O_WRONLY | O_CLOEXEC))
 
 static int
 climb_out(void)
@@ -505,47 +499,13 @@ run_a_program(void)
 	return tried(execve("/bin/true", args, args));
 }
 
-static int
-trace_itself(void)
-{
-	return tried(ptrace(PTRACE_TRACEME, 0, NULL, NULL));
-}
-
-static int
-become_root(void)
-{
-	return tried(setuid(0));
-}
-
-static int
-look_into_the_parent(void)
-{
-	return tried(syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0));
-}
-
-static int
-mount_something(void)
-{
-	return tried(syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, NULL));
-}
-
-static int
-make_a_user_namespace(void)
-{
-	return tried(unshare(CLONE_NEWUSER));
-}
-
-static int
-make_a_network_namespace(void)
-{
-	return tried(unshare(CLONE_NEWNET | CLONE_FILES));
-}
-
-static int
-load_a_program_into_the_kernel(void)
-{
-	return tried(syscall(SYS_bpf, 0, NULL, 0));
-}
+TRY(trace_itself, ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+TRY(become_root, setuid(0))
+TRY(look_into_the_parent, syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0))
+TRY(mount_something, syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, NULL))
+TRY(make_a_user_namespace, unshare(CLONE_NEWUSER))
+TRY(make_a_network_namespace, unshare(CLONE_NEWNET | CLONE_FILES))
+TRY(load_a_program_into_the_kernel, syscall(SYS_bpf, 0, NULL, 0))
 
 static int
 make_a_uring(void)
@@ -557,11 +517,7 @@ make_a_uring(void)
 #endif
 }
 
-static int
-set_the_clock(void)
-{
-	return tried(syscall(SYS_clock_settime, CLOCK_REALTIME, NULL));
-}
+TRY(set_the_clock, syscall(SYS_clock_settime, CLOCK_REALTIME, NULL))
 
 TEST(what_is_no_accident_ends_the_session)
 {
@@ -584,29 +540,10 @@ TEST(what_is_no_accident_ends_the_session)
 	}
 }
 
-static int
-open_packets(void)
-{
-	return tried(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
-}
-
-static int
-open_raw(void)
-{
-	return tried(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
-}
-
-static int
-open_netlink(void)
-{
-	return tried(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0));
-}
-
-static int
-open_unix(void)
-{
-	return tried(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
+TRY(open_packets, socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0))
+TRY(open_raw, socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP))
+TRY(open_netlink, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0))
+TRY(open_unix, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
 
 static int
 make_a_process(void)
@@ -619,32 +556,14 @@ make_a_process(void)
 	return tried(pid);
 }
 
-static int
-signal_the_parent(void)
-{
-	return tried(kill(getppid(), 0));
-}
-
-static int
-signal_the_parent_as_a_thread(void)
-{
-	return tried(syscall(SYS_tgkill, getppid(), getppid(), SIGTERM));
-}
+TRY(signal_the_parent, kill(getppid(), 0))
+TRY(signal_the_parent_as_a_thread, syscall(SYS_tgkill, getppid(), getppid(), SIGTERM))
 
 /* Which is ignored wherever it is not handled; landlock keeps it from others where it can. */
-static int
-kick_the_parent(void)
-{
-	return tried(syscall(SYS_tgkill, getppid(), getppid(), NP_KICK_SIGNAL));
-}
+TRY(kick_the_parent, syscall(SYS_tgkill, getppid(), getppid(), NP_KICK_SIGNAL))
 
-static int
-map_code(void)
-{
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? errno : 0;
-}
+TRY(map_code, mapped(PROT_READ | PROT_EXEC, MAP_PRIVATE))
+TRY(map_uncounted_memory, mapped(PROT_READ | PROT_WRITE, MAP_SHARED))
 
 static int
 make_code(void)
@@ -654,23 +573,8 @@ make_code(void)
 	return p == MAP_FAILED ? 0 : tried(mprotect(p, 4096, PROT_READ | PROT_EXEC));
 }
 
-static int
-map_uncounted_memory(void)
-{
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? errno : 0;
-}
-
 /* Pages of such a mapping count as stack, wherever it is. */
-static int
-map_a_stack(void)
-{
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
-
-	return p == MAP_FAILED ? errno : 0;
-}
+TRY(map_a_stack, mapped(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_GROWSDOWN))
 
 /* Whoever closes such a socket last waits; it is whom it was passed to. */
 static int
@@ -682,17 +586,8 @@ linger(void)
 	return fd < 0 ? ENOSYS : tried(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
 }
 
-static int
-change_what_others_write_by(void)
-{
-	return tried(fcntl(2, F_SETFL, O_RDWR | O_NONBLOCK));
-}
-
-static int
-make_a_file_in_memory(void)
-{
-	return tried(memfd_create("x", MFD_CLOEXEC));
-}
+TRY(change_what_others_write_by, fcntl(2, F_SETFL, O_RDWR | O_NONBLOCK))
+TRY(make_a_file_in_memory, memfd_create("x", MFD_CLOEXEC))
 
 static int
 raise_a_limit(void)
@@ -710,11 +605,7 @@ fake_input(void)
 	return tried(ioctl(0, TIOCSTI, &c));
 }
 
-static int
-make_an_empty_file(void)
-{
-	return tried(open("/tmp/netperf-test-confine", O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
-}
+TRY(make_an_empty_file, open("/tmp/netperf-test-confine", O_RDONLY | O_CREAT | O_CLOEXEC, 0600))
 
 TEST(other_calls_are_refused)
 {
@@ -1027,11 +918,7 @@ udp6(void)
 	return send_to_itself(AF_INET6, SOCK_DGRAM);
 }
 
-static int
-open_null(void)
-{
-	return tried(open("/dev/null", O_WRONLY | O_CLOEXEC));
-}
+TRY(open_null, open("/dev/null", O_WRONLY | O_CLOEXEC))
 
 TEST(tests_find_what_they_need)
 {
@@ -1140,17 +1027,8 @@ gather_facts(void)
 											      : 2;
 }
 
-static int
-read_own_delay(void)
-{
-	return tried(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
-}
-
-static int
-read_counters(void)
-{
-	return tried(open("/proc/net/snmp", O_RDONLY | O_CLOEXEC));
-}
+TRY(read_own_delay, open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC))
+TRY(read_counters, open("/proc/net/snmp", O_RDONLY | O_CLOEXEC))
 
 TEST(evidence_is_gathered_where_that_was_asked_for)
 {
@@ -1182,7 +1060,7 @@ TEST(what_may_be_read_stays_readable)
 {
 	static int (*const attempts[])(void) = { read_processors, read_counters, read_own_delay };
 	struct ns_sandbox box = { .evidence = true };
-	int there[2], back[2], status;
+	int there[2], back[2];
 	char word = 0;
 	pid_t pid;
 
@@ -1190,7 +1068,6 @@ TEST(what_may_be_read_stays_readable)
 	needs(true, false);
 	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct np_err err;
 		int rc = ns_confine_session(&box, &err) == NP_OK ? 0 : NOT_CONFINED;
@@ -1212,8 +1089,7 @@ TEST(what_may_be_read_stays_readable)
 		close(fd);
 	}
 	assert_int_equal(write(there[1], &word, 1), 1);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(ended(pid), 0);
 	for (int i = 0; i < 2; i++) {
 		close(there[i]);
 		close(back[i]);
@@ -1315,11 +1191,7 @@ take_the_link_down(void)
 	return tried(ioctl(fd, SIOCSIFFLAGS, &ifr));
 }
 
-static int
-open_another_netlink(void)
-{
-	return tried(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
-}
+TRY(open_another_netlink, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC))
 
 /* By the one call for all that some architectures have, whose arguments no filter sees. */
 static int
@@ -1334,29 +1206,10 @@ open_another_netlink_by_socketcall(void)
 #endif
 }
 
-static int
-set_a_sysctl(void)
-{
-	return tried(open("/proc/sys/net/ipv4/tcp_sack", O_WRONLY | O_CLOEXEC));
-}
-
-static int
-read_own_words(void)
-{
-	return tried(open("/proc/self/environ", O_RDONLY | O_CLOEXEC));
-}
-
-static int
-list_processes(void)
-{
-	return tried(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-static int
-read_another_process(void)
-{
-	return tried(open("/proc/1/comm", O_RDONLY | O_CLOEXEC));
-}
+TRY(set_a_sysctl, open("/proc/sys/net/ipv4/tcp_sack", O_WRONLY | O_CLOEXEC))
+TRY(read_own_words, open("/proc/self/environ", O_RDONLY | O_CLOEXEC))
+TRY(list_processes, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+TRY(read_another_process, open("/proc/1/comm", O_RDONLY | O_CLOEXEC))
 
 static int
 set_any_option(void)
@@ -1479,12 +1332,11 @@ TEST(the_kernel_hears_of_no_congestion_control_that_is_not_loaded)
 		pid_t pid = fork();
 		int status;
 
-		assert_true(pid >= 0);
 		if (pid == 0) {
 			_exit(try_congestion(users[i]));
 		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		status = ended(pid);
+		if (status == 77) {
 			printf("SKIP: no list of congestion controls, or no seccomp\n");
 			skip();
 		}
@@ -1584,14 +1436,11 @@ TEST(a_session_that_captures_hears_and_does_not_send)
 	needs(false, true);
 	for (size_t i = 0; i < 2 * LEN(users); i++) {
 		pid_t pid = fork();
-		int status;
 
-		assert_true(pid >= 0);
 		if (pid == 0) {
 			_exit(try_capture(users[i / 2], i % 2 == 0));
 		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		assert_int_equal(ended(pid), 0);
 	}
 }
 
@@ -1665,18 +1514,15 @@ try_frames(void)
 
 TEST(a_session_with_frames_stays_on_its_interface)
 {
-	int status;
 	pid_t pid;
 
 	needs_root();
 	needs(false, true);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		_exit(try_frames());
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(ended(pid), 0);
 }
 
 TEST_MAIN()
