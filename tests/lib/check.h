@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -63,6 +65,28 @@ void add_test(unsigned line, struct CMUnitTest test);
 		return all_tests(NULL, NULL);                                                      \
 	}
 int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* The text that a statement writes to the FILE it calls `out`; to be freed. */
+#define WRITTEN(out, statement)                                                                    \
+	__extension__({                                                                            \
+		char *written_ = NULL;                                                             \
+		size_t size_;                                                                      \
+		FILE *out = open_memstream(&written_, &size_);                                     \
+                                                                                                   \
+		assert_non_null(out);                                                              \
+		statement;                                                                         \
+		fclose(out);                                                                       \
+		written_;                                                                          \
+	})
+
+/* Writes this and nothing else. */
+#define assert_writes(out, statement, want)                                                        \
+	do {                                                                                       \
+		char *text_ = WRITTEN(out, statement);                                             \
+                                                                                                   \
+		assert_string_equal(text_, want);                                                  \
+		free(text_);                                                                       \
+	} while (0)
 
 /* Fails with both texts unless `part` stands in `text`. */
 #define assert_has(text, part)                                                                     \

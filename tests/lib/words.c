@@ -103,12 +103,8 @@ static void
 assert_printed(const struct np_option *table, size_t count)
 {
 	const struct np_help help = { .rows = table, .count = count };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = WRITTEN(out, np_help_print(out, &help));
 
-	np_help_print(out, &help);
-	fclose(out);
 	join_lines(text);
 	for (size_t i = 0; i < count; i++) {
 		if (strstr(text, table[i].help) == NULL) {

@@ -98,13 +98,7 @@ TEST(every_option_has_a_group)
 static char *
 told_by(void (*print)(FILE *out))
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	print(out);
-	fclose(out);
-	return text;
+	return WRITTEN(out, print(out));
 }
 
 static void
@@ -155,12 +149,8 @@ TEST(the_usage_text_names_every_test)
 static char *
 test_help(const char *line)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = WRITTEN(out, np_help_test(parsed(line), out));
 
-	np_help_test(parsed(line), out);
-	fclose(out);
 	assert_fits(text, 100);
 	return text;
 }

@@ -142,14 +142,7 @@ TEST(another_hosts_flow_is_refused)
 static char *__attribute__((noinline))
 printed(const struct np_bag *near, const struct np_bag *far, const char *lacks)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	assert_non_null(f);
-	np_ledger_print(f, near, far, lacks);
-	fclose(f);
-	return text;
+	return WRITTEN(f, np_ledger_print(f, near, far, lacks));
 }
 
 TEST(both_ends_stand_side_by_side)

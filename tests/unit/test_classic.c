@@ -235,15 +235,7 @@ fill(struct np_record *r, const struct golden *g)
 static void
 assert_prints(const struct np_classic *c, const struct np_record *r, const char *want)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	np_classic_print(out, c, r);
-	fclose(out);
-	assert_string_equal(text, want);
-	free(text);
+	assert_writes(out, np_classic_print(out, c, r), want);
 }
 
 TEST(tables_are_netperfs_at_every_verbosity)

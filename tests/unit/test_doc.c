@@ -62,14 +62,7 @@ static const struct np_doc doc = { "thing 1.2", tables, LEN(tables), lists, LEN(
 static char *
 printed(const struct np_doc *d)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	assert_int_equal(np_doc_print(d, out), 0);
-	fclose(out);
-	return text;
+	return WRITTEN(out, assert_int_equal(np_doc_print(d, out), 0));
 }
 
 TEST(tables_and_lists_are_lines_of_columns)

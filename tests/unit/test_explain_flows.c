@@ -523,13 +523,8 @@ TEST(printed)
 	struct plant p = lossy();
 	struct np_explanation e = explain(&p);
 	struct np_bag *values = np_bag_new();
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = WRITTEN(out, np_explain_put(&e, false, values); np_explain_print(out, values));
 
-	np_explain_put(&e, false, values);
-	np_explain_print(out, values);
-	fclose(out);
 	assert_has(text, "\nflows: own: 3 of 16 flows sent");
 	free(text);
 	np_bag_free(values);

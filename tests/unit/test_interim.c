@@ -66,15 +66,7 @@ TEST(small_rates_and_milliseconds_are_padded)
 static void
 assert_histogram(const struct np_hist *h, const char *want)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	np_histogram_print(out, h);
-	fclose(out);
-	assert_string_equal(text, want);
-	free(text);
+	assert_writes(out, np_histogram_print(out, h), want);
 }
 
 static void

@@ -36,14 +36,8 @@ static char *
 printed(enum np_style style, const struct np_selection *sel, bool headers,
 	const struct np_record *r)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	np_omni_print(out, style, sel, headers, &(struct np_figures){ .record = r });
-	fclose(out);
-	return text;
+	return WRITTEN(
+	    out, np_omni_print(out, style, sel, headers, &(struct np_figures){ .record = r }));
 }
 
 static void

@@ -421,14 +421,7 @@ helps(const struct np_option *rows, const char *const *groups, const char *want)
 	const struct np_help help = { .rows = rows,
 				      .count = groups == NULL ? 2 : 3,
 				      .groups = groups };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	np_help_print(out, &help);
-	fclose(out);
-	assert_string_equal(text, want);
-	free(text);
+	assert_writes(out, np_help_print(out, &help), want);
 }
 
 TEST(the_usage_text_has_what_is_there)
@@ -466,18 +459,12 @@ TEST(the_usage_text_has_groups_in_their_order)
 TEST(the_short_text_has_a_line_each)
 {
 	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	np_help_brief(out, &help, NULL);
-	np_help_brief(out, &help, "All");
-	fclose(out);
-	assert_string_equal(text, "First            -n [a-word-that-is-long] as well\n"
-				  "Last             -a                      short\n"
-				  "All              -a                      short\n"
-				  "                 -n [a-word-that-is-long] as well\n");
-	free(text);
+	assert_writes(out, np_help_brief(out, &help, NULL);
+		      np_help_brief(out, &help, "All"),
+		      "First            -n [a-word-that-is-long] as well\n"
+		      "Last             -a                      short\n"
+		      "All              -a                      short\n"
+		      "                 -n [a-word-that-is-long] as well\n");
 }
 
 TEST(every_option_has_a_group)

@@ -12,14 +12,7 @@ static char *
 printed(const struct np_label *labels, size_t count, const struct np_record *r,
 	const struct np_hist *hist)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	np_prometheus_print(out, labels, count, r, hist);
-	fclose(out);
-	return text;
+	return WRITTEN(out, np_prometheus_print(out, labels, count, r, hist));
 }
 
 TEST(known_numbers_are_gauges)

@@ -276,15 +276,7 @@ TEST(the_receiver_tells_of_its_datagrams)
 static void
 assert_lines(const struct np_datagrams *d, const char *want)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	assert_non_null(to);
-	np_datagrams_print(to, d);
-	fclose(to);
-	assert_string_equal(text, want);
-	free(text);
+	assert_writes(to, np_datagrams_print(to, d), want);
 }
 
 #define SPAN                                                                                       \

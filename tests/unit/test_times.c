@@ -9,15 +9,7 @@
 static void
 assert_table(const struct np_hist *h, bool headers, const char *want)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	np_times_print(out, h, headers);
-	fclose(out);
-	assert_string_equal(text, want);
-	free(text);
+	assert_writes(out, np_times_print(out, h, headers), want);
 }
 
 #define HEADS "    Count  Min/us Mean/us  P50/us  P90/us  P99/us P99.9/us   Max/us Stddev/us\n"
