@@ -13,24 +13,30 @@
 #include "tests/lib/check.h"
 
 /*
- * A bag of words "name=value": a number, a list of ten times the same, "[number]", or a text,
- * ":text". Later ones replace earlier ones.
+ * A bag of words "name=value": a number, a list of ten, or a text, ":text". A list that ends before
+ * goes on as its last number, "[number]", or rises by a step, "[number+step]". Later words replace
+ * earlier ones.
  */
 static struct np_bag *
 bag(const char *words)
 {
 	struct np_bag *b = np_bag_new();
-	char name[96], value[64];
+	char name[96], value[160];
 	int used;
 
 	assert_non_null(b);
-	while (sscanf(words, " %95[^= ]=%63s%n", name, value, &used) == 2) {
-		double v = strtod(value + (value[0] == '['), NULL);
-		double list[10] = { v, v, v, v, v, v, v, v, v, v };
+	while (sscanf(words, " %95[^= ]=%159s%n", name, value, &used) == 2) {
+		double list[10], v = strtod(value, NULL), step = 0;
+		char *at = value;
 
 		if (value[0] == ':') {
 			np_bag_text(b, value + 1, "%s", name);
 		} else if (value[0] == '[') {
+			for (size_t i = 0; i < LEN(list); i++) {
+				list[i] = v =
+				    *at == '[' || *at == ',' ? strtod(at + 1, &at) : v + step;
+				step = *at == '+' ? strtod(at + 1, &at) : step;
+			}
 			np_bag_reals(b, list, LEN(list), "%s", name);
 		} else {
 			np_bag_real(b, v, "%s", name);
@@ -452,33 +458,21 @@ TEST(test_link)
 /* A queue of one's own that holds packets back, at a steady rate. */
 TEST(test_shaper_without_a_rate)
 {
-	double t[10], bytes[10];
-	struct np_explain_input in = tcp_input();
-	struct np_bag *tx = bag(TX ASLEEP " moved.qdisc.overlimits=30000"), *rx = bag(RX);
-	struct np_explanation e;
+#define HELD TX ASLEEP " moved.qdisc.overlimits=30000"
+#define CAME RX " tcp.samples.t_s=[0+0.1] tcp.samples.bytes="
+	struct np_explanation e = explain(
+	    tcp_input(), HELD,
+	    CAME "[0,1448100,2896000,4344100,5792000,7240100,8688000,10136100,11584000,13032100]");
 
-	for (int i = 0; i < 10; i++) {
-		t[i] = 0.1 * i;
-		bytes[i] = 1.448e6 * i + 100 * (i % 2);
-	}
-	np_bag_reals(rx, t, LEN(t), "tcp.samples.t_s");
-	np_bag_reals(rx, bytes, LEN(bytes), "tcp.samples.bytes");
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_LINK);
 	assert_has(e.sentence,
 		   "held packets back 3000 times a second, and the rate of 115.8 Mbit/s");
 	assert_has(e.doubts, "--link-rate");
 	/* At a rate that jumps it is something else. */
-	for (int i = 0; i < 10; i++) {
-		bytes[i] = 1.448e6 * (i + i % 2 * 0.6);
-	}
-	np_bag_reals(rx, bytes, LEN(bytes), "tcp.samples.bytes");
-	np_explain(&in, &e);
+	e = explain(
+	    tcp_input(), HELD,
+	    CAME "[0,2316800,2896000,5212800,5792000,8108800,8688000,11004800,11584000,13900800]");
 	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
-	np_bag_free(tx);
-	np_bag_free(rx);
 }
 
 #define UDP_TX                                                                                     \
@@ -783,113 +777,70 @@ TEST(test_ways)
 	assert_has(e.ceiling_text, "other traffic 38 %");
 }
 
-/* Ten samples with a rise of each list by a step. */
-static void
-put_rising(struct np_bag *b, const char *name, double first, double step)
-{
-	double list[10];
-
-	for (size_t i = 0; i < LEN(list); i++) {
-		list[i] = first + step * (double)i;
-	}
-	np_bag_reals(b, list, LEN(list), "%s", name);
-}
-
 /* Both ends' samples on one clock: 1,000,000 bytes a step of 100 ms. */
 TEST(test_direction)
 {
-	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"
-					  " clock.boot=:x clock.begin_s=5");
-	struct np_bag *rx = bag(RX " clock.boot=:x clock.begin_s=5 tcp.samples.queued_in=[0]");
-	struct np_explain_input in = tcp_input();
-	struct np_explanation e;
+#define CLOCK " clock.boot=:x clock.begin_s=5 tcp.samples.t_s=[0.1+0.1]"
+#define SENDS                                                                                      \
+	TX ASLEEP CLOCK " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"                    \
+			" tcp.samples.bytes_sent=[1.21e6+1e6] tcp.samples.bytes_acked=[1e6+1e6]"   \
+			" tcp.samples.retransmitted_bytes=[0]"
+	static const struct example examples[] = {
+		{ "acknowledgements wait", SENDS,
+		  RX CLOCK " tcp.samples.queued_in=[0] tcp.samples.bytes_received=[1.2e6+1e6]",
+		  NP_LIMIT_ACK_PATH, "they take 20 ms back, and the data only 1 ms there" },
+		{ "data wait", SENDS,
+		  RX CLOCK " tcp.samples.queued_in=[0] tcp.samples.bytes_received=[1.01e6+1e6]",
+		  NP_LIMIT_PATH, NULL },
+	};
 
-	for (int i = 0; i < 2; i++) {
-		put_rising(i == 0 ? tx : rx, "tcp.samples.t_s", 0.1, 0.1);
-	}
-	put_rising(tx, "tcp.samples.bytes_sent", 1.21e6, 1e6);
-	put_rising(tx, "tcp.samples.retransmitted_bytes", 0, 0);
-	put_rising(tx, "tcp.samples.bytes_acked", 1e6, 1e6);
-	put_rising(rx, "tcp.samples.bytes_received", 1.2e6, 1e6);
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_ACK_PATH);
-	assert_has(e.sentence, "they take 20 ms back, and the data only 1 ms there");
-	put_rising(rx, "tcp.samples.bytes_received", 1.01e6, 1e6);
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_PATH);
-	np_bag_free(tx);
-	np_bag_free(rx);
+	check(tcp_input(), examples, LEN(examples));
 }
 
 /* Nothing is acknowledged from the third sample to the seventh. */
 TEST(test_outage)
 {
-	static const double acked[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
-	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[60]"), *rx = bag(RX);
-	struct np_explain_input in = tcp_input();
-	struct np_explanation e;
+#define SILENT                                                                                     \
+	TX ASLEEP " tcp.samples.unacked=[60] tcp.samples.t_s=[0.1+0.1]"                            \
+		  " tcp.samples.bytes_acked=[1,2,3,3,3,3,3,4,5,6]"
+	struct np_explanation e = explain(tcp_input(), SILENT, RX);
 
-	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
-	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
 	assert_has(e.sentence, "nothing got through for 44 % of the time, once for 400 ms");
 	assert_has(e.doubts, "it is not known whether data or acknowledgements were lost");
 	/* With a window that is shut it is the reader. */
-	np_bag_reals(tx, (const double[10]){ 0 }, 10, "tcp.samples.send_window");
-	np_explain(&in, &e);
+	e = explain(tcp_input(), SILENT " tcp.samples.send_window=[0]", RX);
 	assert_int_not_equal(e.limit, NP_LIMIT_OUTAGE);
-	np_bag_free(tx);
-	np_bag_free(rx);
 }
 
 /* Datagrams that stay away for a while, though they were sent all the time; or were not. */
 TEST(test_outage_of_datagrams)
 {
-	static const double came[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
-	struct np_bag *tx = bag(UDP_TX), *rx = bag(LOSSY_RX);
-	struct np_explain_input in = udp_input();
-	struct np_explanation e;
+#define AWAY " flow.samples.bytes=[1,2,3,3,3,3,3,4,5,6]"
+	static const struct example examples[] = {
+		{ "sent all the time", UDP_TX " flow.samples.bytes=[1+1]",
+		  LOSSY_RX AWAY " flow.samples.t_s=[0.1+0.1]", NP_LIMIT_OUTAGE, NULL },
+		{ "not sent", UDP_TX AWAY, LOSSY_RX AWAY " flow.samples.t_s=[0.1+0.1]",
+		  NP_LIMIT_LOSS, NULL },
+	};
 
-	put_rising(tx, "flow.samples.bytes", 1, 1);
-	put_rising(rx, "flow.samples.t_s", 0.1, 0.1);
-	np_bag_reals(rx, came, LEN(came), "flow.samples.bytes");
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
-	np_bag_reals(tx, came, LEN(came), "flow.samples.bytes");
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_LOSS);
-	np_bag_free(tx);
-	np_bag_free(rx);
+	check(udp_input(), examples, LEN(examples));
 }
 
 /* A window that grew too far once, and what the formula of loss can't be. */
 TEST(test_loss_at_once)
 {
-	static const double again[] = { 0, 0, 600, 600, 600, 600, 600, 600, 600, 600 };
-	struct np_bag *tx = bag(TX ASLEEP " tcp.retransmitted_segments=600"
-					  " tcp.sndbuf_limited_us=9e6"),
-		      *rx = bag(RX);
-	struct np_explain_input in = tcp_input();
+#define AGAIN TX ASLEEP " tcp.retransmitted_segments=600 tcp.sndbuf_limited_us=9e6"
+	static const struct example examples[] = {
+		{ "lost at some time", AGAIN, RX, NP_LIMIT_LOSS, NULL },
+		{ "lost at once", AGAIN " tcp.samples.retransmitted_segments=[0,0,600]", RX,
+		  NP_LIMIT_SEND_BUFFER, NULL },
+	};
 	struct np_explanation e;
 
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_LOSS);
-	np_bag_reals(tx, again, LEN(again), "tcp.samples.retransmitted_segments");
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_SEND_BUFFER);
-	np_bag_free(tx);
-	np_bag_free(rx);
+	check(tcp_input(), examples, LEN(examples));
 	/* 1.4 Mbit/s is what 1 % of loss would allow at 500 ms. */
-	e = explain(in,
+	e = explain(tcp_input(),
 		    TX ASLEEP " tcp.retransmitted_segments=1000 tcp.min_rtt_us=500000"
 			      " tcp.sndbuf_limited_us=9e6",
 		    RX);
@@ -1201,57 +1152,35 @@ TEST(test_figures_of_many)
 
 TEST(test_a_little_loss)
 {
-	static const double again[] = { 0, 50, 50, 50, 50, 50, 50, 50, 50, 50 };
-	static const double more[] = { 0, 5, 10, 15, 20, 25, 30, 35, 40, 50 };
-	struct np_bag *tx = bag(TX " tcp.data_segments_out=860000 tcp.retransmitted_segments=50"
-				   " tcp.min_rtt_us=10000 tcp.samples.rtt_us=[12000]"
-				   " tcp.samples.cwnd=[100] tcp.samples.unacked=[99]"),
-		      *rx = bag(RX);
+#define FEW                                                                                        \
+	TX " tcp.data_segments_out=860000 tcp.retransmitted_segments=50 tcp.min_rtt_us=10000"      \
+	   " tcp.samples.rtt_us=[12000] tcp.samples.cwnd=[100] tcp.samples.unacked=[99]"           \
+	   " tcp.samples.retransmitted_segments="
+#define BY_AND_BY FEW "[0,5,10,15,20,25,30,35,40,50]"
 	struct np_explain_input in = tcp_input();
-	struct np_explanation e;
 
-	in.near = tx;
-	in.far = rx;
 	in.throughput_bps = 200e6;
-	np_bag_reals(tx, more, LEN(more), "tcp.samples.retransmitted_segments");
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_LOSS);
+	assert_int_equal(explain(in, BY_AND_BY, RX).limit, NP_LIMIT_LOSS);
+	/* A window that grew too far once. */
+	assert_int_equal(explain(in, FEW "[0,50]", RX).limit, NP_LIMIT_CWND);
 	/* It would have allowed 200 Mbit/s: what carries five times as much it does not limit. */
 	in.throughput_bps = 1e9;
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_CWND);
-	/* A window that grew too far once. */
-	in.throughput_bps = 200e6;
-	np_bag_reals(tx, again, LEN(again), "tcp.samples.retransmitted_segments");
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_CWND);
-	np_bag_free(tx);
-	np_bag_free(rx);
+	assert_int_equal(explain(in, BY_AND_BY, RX).limit, NP_LIMIT_CWND);
 }
 
 /* By satellite a window goes, and is acknowledged 600 ms later, all at once. */
 TEST(test_long_round_trips)
 {
-	static const double acked[] = { 1, 2, 2, 2, 2, 2, 3, 3, 3, 3 };
-	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[100] tcp.min_rtt_us=600000"
-					  " tcp.samples.rtt_us=[610000]"),
-		      *rx = bag(RX);
-	struct np_explain_input in = tcp_input();
-	struct np_explanation e;
+#define SATELLITE                                                                                  \
+	TX ASLEEP " tcp.samples.unacked=[100] tcp.min_rtt_us=600000 tcp.samples.rtt_us=[610000]"   \
+		  " tcp.samples.bytes_acked=[1,2,2,2,2,2,3] tcp.samples.t_s="
+	static const struct example examples[] = {
+		{ "at once", SATELLITE "[0.1+0.1]", RX, NP_LIMIT_CWND, NULL },
+		{ "for longer than that it is an outage", SATELLITE "[0.1+0.4]", RX,
+		  NP_LIMIT_OUTAGE, "44 % of the time, once for 1.6 s" },
+	};
 
-	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
-	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
-	in.near = tx;
-	in.far = rx;
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_CWND);
-	/* For longer than that it is an outage. */
-	put_rising(tx, "tcp.samples.t_s", 0.1, 0.4);
-	np_explain(&in, &e);
-	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
-	assert_has(e.sentence, "44 % of the time, once for 1.6 s");
-	np_bag_free(tx);
-	np_bag_free(rx);
+	check(tcp_input(), examples, LEN(examples));
 }
 
 /* Machines may have one name, and containers of one machine several. */
