@@ -102,6 +102,18 @@ part(struct daemon *d, struct np_client *c)
 	close(d->listener);
 }
 
+/* Or the test fails. */
+static void
+runs(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+     const struct np_addr *peer, struct np_outcome *out)
+{
+	struct np_err err;
+
+	if (np_client_run(c, p, terms, peer, out, &err) != NP_OK) {
+		fail_msg("%s: %s", p->bench->name, err.msg);
+	}
+}
+
 /* ---- Whole conversations ---- */
 
 static int64_t
@@ -143,14 +155,11 @@ run_one(struct np_client *c, const struct np_bench *b, int family)
 	struct np_addr peer;
 	struct np_plan p;
 	struct np_terms terms;
-	struct np_err err;
 
 	client_params(&p, b, family, -count_for(b));
 	terms = terms_for(&p);
 	peer = peer_of(&p);
-	if (np_client_run(c, &p, &terms, &peer, &out, &err) != NP_OK) {
-		fail_msg("%s: %s", b->name, err.msg);
-	}
+	runs(c, &p, &terms, &peer, &out);
 	check_outcome(b, &out);
 	np_report(&out, np_unit('m'), &record);
 	assert_true(b->pattern->probe || np_record_get_real(&record, NP_M_THROUGHPUT) > 0);
@@ -160,30 +169,8 @@ run_one(struct np_client *c, const struct np_bench *b, int family)
 	np_outcome_free(&out);
 }
 
-TEST(every_bench_runs_over_both_families)
-{
-	static const int families[] = { AF_INET, AF_INET6 };
-	const struct np_bench *b;
-
-	for (size_t f = 0; f < LEN(families); f++) {
-		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
-			struct np_client c;
-			struct daemon d;
-
-			if (!can_run(b)) {
-				continue;
-			}
-			meet(&d, &c, families[f], NULL);
-			run_one(&c, b, families[f]);
-			part(&d, &c);
-			/* After a connection test the client may have hung up first. */
-			assert_true(d.rc == NP_OK || b->pattern->connection_test);
-		}
-	}
-}
-
-/* What a plan can say is all that netperf's messages can. */
-TEST(every_bench_runs_by_plan)
+static void
+run_every_bench(bool by_plan)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	const struct np_bench *b;
@@ -197,13 +184,25 @@ TEST(every_bench_runs_by_plan)
 			if (!can_run(b)) {
 				continue;
 			}
-			row.code = NP_PLAN;
+			row.code = by_plan ? NP_PLAN : b->code;
 			meet(&d, &c, families[f], NULL);
 			run_one(&c, &row, families[f]);
 			part(&d, &c);
+			/* After a connection test the client may have hung up first. */
 			assert_true(d.rc == NP_OK || b->pattern->connection_test);
 		}
 	}
+}
+
+TEST(every_bench_runs_over_both_families)
+{
+	run_every_bench(false);
+}
+
+/* What a plan can say is all that netperf's messages can. */
+TEST(every_bench_runs_by_plan)
+{
+	run_every_bench(true);
 }
 
 TEST(a_plan_may_name_what_drives_the_daemons_end)
@@ -218,14 +217,11 @@ TEST(a_plan_may_name_what_drives_the_daemons_end)
 		const struct np_bench *b = np_bench_find(names[i]);
 		struct np_outcome out;
 		struct np_plan p;
-		struct np_err err = { .code = NP_OK };
 
 		client_params(&p, b, AF_INET, -count_for(b));
 		p.far.place.engine = np_engine_find("sync");
 		p.ids = !p.transport->connected;
-		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
-			fail_msg("%s: %s", names[i], err.msg);
-		}
+		runs(&c, &p, NULL, &peer, &out);
 		check_outcome(b, &out);
 		assert_string_equal(out.far.engine, "sync");
 		assert_int_equal(out.far.flows, 1);
@@ -325,17 +321,27 @@ say_error(int fd)
 	answer_omni(fd, EMSGSIZE, 0);
 }
 
+/* What a script says: a head and a port, or a text; set before its daemon starts. */
+static struct given {
+	uint32_t code;
+	int32_t word;
+	uint32_t port, ports, flows;
+	const char *text;
+} given;
+
 static void
-say_unknown(int fd)
+answer_as_given(int fd)
 {
 	take_request(fd);
-	answer_omni(fd, NP_E_UNKNOWN_REQUEST, 0);
+	answer_by(fd, given.code, given.word, given.port);
+	take_request(fd);
 }
 
-/* Answers with an errno and a reason, before it has read anything if told so. */
+/* Answers with an errno and a reason, before it has read anything. */
 static void
-say_why(int fd, const char *text, bool listens)
+turn_away(int fd)
 {
+	const char *text = given.text;
 	struct np_head head = { .code = NP_OMNI + 1, .word = EMSGSIZE };
 	struct np_why why = { .magic = NP_WHY_MAGIC };
 	uint8_t frame[NP_FRAME_SIZE];
@@ -345,38 +351,14 @@ say_why(int fd, const char *text, bool listens)
 	if (strlen(text) >= sizeof(why.text)) {
 		memset(frame + 12, 'x', sizeof(frame) - 12); /* no end at all */
 	}
-	if (listens) {
-		take_request(fd);
-	}
 	put_bytes(fd, frame, sizeof(frame));
 }
 
 static void
-say_reason(int fd)
+say_why(int fd)
 {
-	say_why(fd, "message of 9 bytes: the daemon allows 8 (netserver --max-message)", true);
-}
-
-static void
-say_nasty_reason(int fd)
-{
-	say_why(fd, "a\n\033[2J\377b", true);
-}
-
-static void
-say_endless_reason(int fd)
-{
-	char text[300];
-
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	say_why(fd, text, true);
-}
-
-static void
-turn_away(int fd)
-{
-	say_why(fd, "10 sessions are all there may be", false);
+	take_request(fd);
+	turn_away(fd);
 }
 
 static void
@@ -413,14 +395,6 @@ say_page(int fd)
 }
 
 static void
-grant_port_0(int fd)
-{
-	take_request(fd);
-	answer_omni(fd, 0, 0);
-	take_request(fd);
-}
-
-static void
 grant_closed_port(int fd)
 {
 	struct np_addr at;
@@ -451,11 +425,11 @@ die_in_the_test(int fd)
 	close(listener);
 }
 
-/* Takes a stream to its end, and sends results of that code. */
+/* Takes a stream to its end, and sends results with that head. */
 static void
-end_with(int fd, uint32_t code, int32_t word)
+end_as_given(int fd)
 {
-	struct np_head head = { .code = code, .word = word };
+	struct np_head head = { .code = given.code, .word = given.word };
 	struct np_omni_results m = { .bytes_received = 1234 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_addr at;
@@ -473,15 +447,13 @@ end_with(int fd, uint32_t code, int32_t word)
 	take_request(fd);
 }
 
-static void
-fail_in_the_results(int fd)
-{
-	end_with(fd, NP_OMNI + 2, EIO);
-}
+#define TELLS(head, body) ((struct given){ .code = (head), .word = (body) })
+#define SAYS(words) ((struct given){ .text = (words) })
 
 /* The client fails as it should, in the words it should, and waits for no time-out before. */
 static void
-assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const char *words)
+assert_fails(void (*script)(int fd), struct given says, int64_t length, enum np_errc code,
+	     const char *words)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
@@ -491,6 +463,7 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 	struct np_err err = { .code = NP_OK };
 	uint64_t begun;
 
+	given = says;
 	meet(&d, &c, AF_INET, script);
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, length);
 	begun = np_now();
@@ -506,9 +479,11 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 
 TEST(a_daemon_that_refuses_is_quoted)
 {
-	assert_fails(say_error, 1, NP_ECONTROL, "error 90, Message too long");
-	assert_fails(say_unknown, 1, NP_ECONTROL, "does not know this test (error 998)");
-	assert_fails(fail_in_the_results, -1000, NP_ECONTROL, "error 5, Input/output error");
+	assert_fails(say_error, TELLS(0, 0), 1, NP_ECONTROL, "error 90, Message too long");
+	assert_fails(answer_as_given, TELLS(NP_OMNI + 1, NP_E_UNKNOWN_REQUEST), 1, NP_ECONTROL,
+		     "does not know this test (error 998)");
+	assert_fails(end_as_given, TELLS(NP_OMNI + 2, EIO), -1000, NP_ECONTROL,
+		     "error 5, Input/output error");
 }
 
 /* A file of the client's counters that is a pipe: its first reader waits for somebody to write. */
@@ -562,76 +537,37 @@ TEST_WITH(collecting_begins_before_the_request, root_make, root_remove)
 
 /* ---- Answers to something else ---- */
 
-static void
-answer_with_results(int fd)
-{
-	take_request(fd);
-	answer_by(fd, NP_OMNI + 2, 0, 4711);
-	take_request(fd);
-}
-
-static void
-answer_with_an_echo(int fd)
-{
-	take_request(fd);
-	answer_by(fd, NP_OMNI, 0, 4711);
-	take_request(fd);
-}
-
-static void
-end_with_a_greeting(int fd)
-{
-	end_with(fd, NP_EXT_WELCOME, 0);
-}
-
-static void
-end_with_another_test(int fd)
-{
-	end_with(fd, NP_TCP_STREAM + 2, 0);
-}
-
 TEST(an_answer_to_something_else_is_an_error)
 {
 	assert_fails(
-	    answer_with_results, 1, NP_EPEER,
+	    answer_as_given, TELLS(NP_OMNI + 2, 0), 1, NP_EPEER,
 	    "sent a message of code 99 instead of the response to the test's request, code 98");
-	assert_fails(answer_with_an_echo, 1, NP_EPEER, "of code 97 instead of");
-	assert_fails(end_with_a_greeting, -1000, NP_EPEER,
+	assert_fails(answer_as_given, TELLS(NP_OMNI, 0), 1, NP_EPEER, "of code 97 instead of");
+	assert_fails(end_as_given, TELLS(NP_EXT_WELCOME, 0), -1000, NP_EPEER,
 		     "of code 0x504c0011 instead of the test's results, code 99");
-	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 instead of");
+	assert_fails(end_as_given, TELLS(NP_TCP_STREAM + 2, 0), -1000, NP_EPEER,
+		     "of code 12 instead of");
 }
 
 /* A GRANT with that many ports, for that many flows. */
 static void
-grant_wrongly(int fd, uint32_t ports, uint32_t flows)
+grant_wrongly(int fd)
 {
 	struct np_grant_message m;
 	uint8_t message[NP_MESSAGE_MAX];
 
 	free(next_message(fd));
 	np_tagged_init(&np_tagged_grant, &m);
-	for (m.ports.count = 0; m.ports.count < ports; m.ports.count++) {
+	for (m.ports.count = 0; m.ports.count < given.ports; m.ports.count++) {
 		m.ports.at[m.ports.count] = 4711;
 	}
-	m.flows = flows;
+	m.flows = given.flows;
 	assert_true(put_bytes(fd, message, np_tagged_put(&np_tagged_grant, &m, message)));
-}
-
-static void
-grant_more_flows(int fd)
-{
-	grant_wrongly(fd, 1, 5);
-}
-
-static void
-grant_fewer_ports(int fd)
-{
-	grant_wrongly(fd, 3, 4);
 }
 
 /* A plan of four flows, which such a grant ends. */
 static void
-assert_grant_fails(void (*grant)(int fd), const char *bench, const char *says)
+assert_grant_fails(uint32_t ports, uint32_t flows, const char *bench, const char *says)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
@@ -640,7 +576,8 @@ assert_grant_fails(void (*grant)(int fd), const char *bench, const char *says)
 	struct np_plan p;
 	struct np_err err = { .code = NP_OK };
 
-	meet(&d, &c, AF_INET, grant);
+	given = (struct given){ .ports = ports, .flows = flows };
+	meet(&d, &c, AF_INET, grant_wrongly);
 	c.granted.caps = NP_CAP_PLAN;
 	c.chan.most = np_answer_most;
 	client_params(&p, np_bench_find(bench), AF_INET, -1000);
@@ -653,21 +590,12 @@ assert_grant_fails(void (*grant)(int fd), const char *bench, const char *says)
 
 TEST(a_grant_of_more_flows_is_an_error)
 {
-	assert_grant_fails(grant_more_flows, "TCP_STREAM",
-			   "waits for 5 data connections, not for 4");
+	assert_grant_fails(1, 5, "TCP_STREAM", "waits for 5 data connections, not for 4");
 }
 
 TEST(a_grant_of_fewer_ports_than_flows_is_an_error)
 {
-	assert_grant_fails(grant_fewer_ports, "UDP_RR", "names 3 ports for 4 data connections");
-}
-
-static void
-calibrate_wrongly(int fd)
-{
-	take_request(fd);
-	answer_by(fd, NP_SYSINFO_RESPONSE, 0, 0);
-	take_request(fd);
+	assert_grant_fails(3, 4, "UDP_RR", "names 3 ports for 4 data connections");
 }
 
 /* A RESULT, where a bag is due. */
@@ -703,7 +631,8 @@ TEST(a_calibration_and_evidence_have_codes_of_their_own)
 	struct np_client c;
 	struct daemon d;
 
-	meet(&d, &c, AF_INET, calibrate_wrongly);
+	given = TELLS(NP_SYSINFO_RESPONSE, 0);
+	meet(&d, &c, AF_INET, answer_as_given);
 	assert_int_equal(np_client_calibrate(&c, &rate, &err), NP_EPEER);
 	assert_has(err.msg, "of code 601 instead of the calibration, code 5");
 	part(&d, &c);
@@ -723,44 +652,22 @@ TEST(a_calibration_and_evidence_have_codes_of_their_own)
 	part(&d, &c);
 }
 
-/* The code of the response with its bytes reversed: netperf's daemons on little-endian machines. */
-static void
-end_as_netperf_does(int fd)
-{
-	end_with(fd, (NP_OMNI + 1U) << 24, 0);
-}
-
-/* The same code on a big-endian machine. */
-static void
-end_as_big_endian_netperf_does(int fd)
-{
-	end_with(fd, NP_OMNI + 1, 0);
-}
-
-static void
-end_as_ours_does(int fd)
-{
-	end_with(fd, NP_OMNI + 2, 0);
-}
-
 TEST(results_bear_any_code_that_real_daemons_give_them)
 {
-	void (*const scripts[])(int fd) = { end_as_netperf_does, end_as_big_endian_netperf_does,
-					    end_as_ours_does };
+	/* netperf's daemons on little-endian machines reverse the bytes of the response's code. */
+	static const uint32_t codes[] = { (NP_OMNI + 1U) << 24, NP_OMNI + 1, NP_OMNI + 2 };
 
-	for (size_t i = 0; i < LEN(scripts); i++) {
+	for (size_t i = 0; i < LEN(codes); i++) {
 		struct np_addr peer = loopback(AF_INET, 0);
 		struct np_outcome out;
 		struct np_client c;
 		struct daemon d;
 		struct np_plan p;
-		struct np_err err = { .code = NP_OK };
 
-		meet(&d, &c, AF_INET, scripts[i]);
+		given = TELLS(codes[i], 0);
+		meet(&d, &c, AF_INET, end_as_given);
 		client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
-		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
-			fail_msg("%s", err.msg);
-		}
+		runs(&c, &p, NULL, &peer, &out);
 		assert_int_equal(out.far.received, 1234);
 		np_outcome_free(&out);
 		part(&d, &c);
@@ -769,34 +676,44 @@ TEST(results_bear_any_code_that_real_daemons_give_them)
 
 TEST(a_daemon_that_says_why_is_quoted_with_care)
 {
-	char most[220] = " refuses: ";
+	char most[220] = " refuses: ", endless[300];
 
-	assert_fails(say_reason, 1, NP_ECONTROL,
+	assert_fails(say_why,
+		     SAYS("message of 9 bytes: the daemon allows 8 (netserver --max-message)"), 1,
+		     NP_ECONTROL,
 		     " refuses: message of 9 bytes: the daemon allows 8 (netserver --max-message)");
-	assert_fails(say_nasty_reason, 1, NP_ECONTROL, " refuses: a??[2J?b");
-	assert_fails(turn_away, 1, NP_ECONTROL, " refuses: 10 sessions are all there may be");
+	assert_fails(say_why, SAYS("a\n\033[2J\377b"), 1, NP_ECONTROL, " refuses: a??[2J?b");
+	assert_fails(turn_away, SAYS("10 sessions are all there may be"), 1, NP_ECONTROL,
+		     " refuses: 10 sessions are all there may be");
+	memset(endless, 'x', sizeof(endless) - 1);
+	endless[sizeof(endless) - 1] = '\0';
 	memset(most + strlen(most), 'x', sizeof(((struct np_why *)0)->text) - 1);
-	assert_fails(say_endless_reason, 1, NP_ECONTROL, most);
+	assert_fails(say_why, SAYS(endless), 1, NP_ECONTROL, most);
 }
 
 TEST(a_daemon_that_leaves_is_noticed)
 {
-	assert_fails(leave_after_request, 1, NP_EPEER, "closed by the peer while waiting for");
+	assert_fails(leave_after_request, TELLS(0, 0), 1, NP_EPEER,
+		     "closed by the peer while waiting for");
 	/* What the kernel says first is a race. */
-	assert_fails(leave_at_once, 1, NP_EPEER, "control connection to 127.0.0.1 port");
-	assert_fails(die_in_the_test, 10, NP_EPEER, "lost the control connection to 127.0.0.1");
+	assert_fails(leave_at_once, TELLS(0, 0), 1, NP_EPEER,
+		     "control connection to 127.0.0.1 port");
+	assert_fails(die_in_the_test, TELLS(0, 0), 10, NP_EPEER,
+		     "lost the control connection to 127.0.0.1");
 }
 
 TEST(another_service_is_told_from_a_daemon)
 {
-	assert_fails(say_banner, 1, NP_EPEER, "(\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\")");
-	assert_fails(say_page, 1, NP_EPEER, "is not a netserver");
+	assert_fails(say_banner, TELLS(0, 0), 1, NP_EPEER,
+		     "(\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\")");
+	assert_fails(say_page, TELLS(0, 0), 1, NP_EPEER, "is not a netserver");
 }
 
 TEST(a_port_that_leads_nowhere_is_an_error)
 {
-	assert_fails(grant_port_0, 1, NP_EPEER, "names port 0 for the data connection");
-	assert_fails(grant_closed_port, 1, NP_ESYS, "Connection refused");
+	assert_fails(answer_as_given, TELLS(NP_OMNI + 1, 0), 1, NP_EPEER,
+		     "names port 0 for the data connection");
+	assert_fails(grant_closed_port, TELLS(0, 0), 1, NP_ESYS, "Connection refused");
 }
 
 static void
@@ -993,7 +910,6 @@ static void
 run_among_strangers(int family, int protocol, const char *bench, void (*script)(int fd))
 {
 	struct np_addr peer = loopback(family, 0);
-	struct np_err err = { .code = NP_OK };
 	struct np_outcome out;
 	struct np_client c;
 	struct daemon d;
@@ -1005,9 +921,7 @@ run_among_strangers(int family, int protocol, const char *bench, void (*script)(
 		p.role = NP_FOLLOW;
 	}
 	meet(&d, &c, family, script);
-	if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	runs(&c, &p, NULL, &peer, &out);
 	assert_only_ours(&out);
 	np_outcome_free(&out);
 	part(&d, &c);
@@ -1067,7 +981,6 @@ be_service(void *unused)
 TEST(our_daemon_answers_from_the_address_that_was_asked)
 {
 	static const uint8_t three[4] = { 127, 0, 0, 3 };
-	struct np_err err = { .code = NP_OK };
 	struct np_addr at;
 	struct np_outcome out;
 	struct np_client c;
@@ -1079,9 +992,7 @@ TEST(our_daemon_answers_from_the_address_that_was_asked)
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
 	p.ids = true;
 	p.near.sock.connected = true;
-	if (np_client_run(&c, &p, NULL, &at, &out, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	runs(&c, &p, NULL, &at, &out);
 	assert_only_ours(&out);
 	np_outcome_free(&out);
 	part(&d, &c);
@@ -1097,7 +1008,6 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 	static const uint8_t three[4] = { 127, 0, 0, 3 }, nine[4] = { 127, 0, 0, 9 };
 
 	for (size_t i = 0; i < LEN(engines); i++) {
-		struct np_err err = { .code = NP_OK };
 		struct np_addr peer, stranger;
 		struct np_outcome out;
 		struct np_client c;
@@ -1115,9 +1025,7 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 		p.near.place.engine = np_engine_find(engines[i]);
 		np_addr_make(&peer, AF_INET, three, 0);
 		meet(&d, &c, AF_INET, answer_among_strangers);
-		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
-			fail_msg("%s: %s", engines[i], err.msg);
-		}
+		runs(&c, &p, NULL, &peer, &out);
 		assert_only_ours(&out);
 		np_outcome_free(&out);
 		part(&d, &c);
@@ -1153,7 +1061,6 @@ TEST(what_icmp_says_hides_no_response)
 {
 	for (scene.silence_ms = 70; scene.silence_ms < 250; scene.silence_ms += 50) {
 		struct np_addr peer = loopback(AF_INET, 0);
-		struct np_err err = { .code = NP_OK };
 		struct np_outcome out;
 		struct np_client c;
 		struct daemon d;
@@ -1162,9 +1069,7 @@ TEST(what_icmp_says_hides_no_response)
 		set_scene(AF_INET, IPPROTO_UDP);
 		datagram_params(&p, "UDP_RR");
 		meet(&d, &c, AF_INET, answer_twice_and_go);
-		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
-			fail_msg("%s", err.msg);
-		}
+		runs(&c, &p, NULL, &peer, &out);
 		assert_int_equal(out.tally.count.transactions, OURS);
 		assert_int_equal(out.tally.count.surplus, OURS);
 		np_outcome_free(&out);
@@ -1176,7 +1081,6 @@ TEST(what_icmp_says_hides_no_response)
 /* -N: the far end is what the user named. */
 TEST(nor_are_they_beside_a_service)
 {
-	struct np_err err = { .code = NP_OK };
 	struct np_client c = { .owed = 0 };
 	struct np_outcome out;
 	struct np_plan p;
@@ -1187,9 +1091,7 @@ TEST(nor_are_they_beside_a_service)
 	p.no_control = true;
 	p.timeout_ms = 300;
 	assert_int_equal(pthread_create(&thread, NULL, be_service, NULL), 0);
-	if (np_client_run(&c, &p, NULL, &scene.at, &out, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	runs(&c, &p, NULL, &scene.at, &out);
 	send_datagrams(scene.others[0], &scene.at, 0, 1);
 	pthread_join(thread, NULL);
 	/* That no stranger answered the first one shows in its being given up. */
