@@ -55,96 +55,67 @@ pass(struct bed *b, uint64_t ms, bool goes)
 }
 
 static void
-judge(struct bed *b, double ms, double begin_s)
+judge(struct bed *b, const char *what, double ms, double begin_s)
 {
 	struct np_bag *bag = np_bag_new();
 
 	np_outages_put(b->o, bag);
-	assert_true(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3);
-	assert_true(fabs(np_bag_number(bag, "flow.outage_begin_s") - begin_s) < 1e-6);
+	if (!(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3) ||
+	    !(fabs(np_bag_number(bag, "flow.outage_begin_s") - begin_s) < 1e-6)) {
+		fail_msg("%s: %g us from %g s on", what, np_bag_number(bag, "flow.outage_us"),
+			 np_bag_number(bag, "flow.outage_begin_s"));
+	}
 	assert_true(np_bag_number(bag, "flow.outage_flow") == 0);
 	np_bag_free(bag);
 	free(b->o);
 }
 
-TEST(what_was_sent_again_was_lost)
+TEST(an_outage_ends_with_what_was_sent_again)
 {
-	struct bed b;
+	/* For N ms it goes on (+), or not (-), or nobody looks (?); A: some is sent again; w: it
+	 * has nothing to wait for; W: it has. */
+	static const struct {
+		const char *what, *passes;
+		double ms, begin_s;
+	} rows[] = {
+		{ "what was sent again was lost", "+100 -30 A +100 -20 A +100", 30, 0.098 },
+		{ "who does not read loses nothing", "+100 -30 +100", 0, 0 },
+		{ "nothing to wait for", "+100 w -50 W -10 A +10", 10, 0.148 },
+		/* It may have got on meanwhile, just behind the last look. */
+		{ "this end stood still", "+100 -20 ?200 A +100", 18, 0.098 },
+		{ "this end stood still within one", "+100 -20 ?200 A -10 +100", 230, 0.098 },
+		{ "not over", "+100 A -100", 0, 0 },
+	};
 
-	begin(&b);
-	pass(&b, 100, true);
-	pass(&b, 30, false);
-	now_of[0].again++;
-	pass(&b, 100, true);
-	pass(&b, 20, false);
-	now_of[0].again++;
-	pass(&b, 100, true);
-	judge(&b, 30, 0.098);
-}
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct bed b;
 
-TEST(who_does_not_read_loses_nothing)
-{
-	struct bed b;
+		begin(&b);
+		for (const char *at = rows[i].passes; *at != '\0';
+		     at += strcspn(at + 1, " +-?AwW") + 1) {
+			uint64_t ms = strtoul(at + 1, NULL, 10);
 
-	begin(&b);
-	pass(&b, 100, true);
-	pass(&b, 30, false);
-	pass(&b, 100, true);
-	judge(&b, 0, 0);
-}
-
-TEST(without_anything_to_wait_for_there_is_none)
-{
-	struct bed b;
-
-	begin(&b);
-	pass(&b, 100, true);
-	now_of[0].waits = false;
-	pass(&b, 50, false);
-	now_of[0].waits = true;
-	pass(&b, 10, false);
-	now_of[0].again++;
-	pass(&b, 10, true);
-	judge(&b, 10, 0.148);
-}
-
-/* It may have got on meanwhile, just behind the last look. */
-TEST(this_end_stood_still)
-{
-	struct bed b;
-
-	begin(&b);
-	pass(&b, 100, true);
-	pass(&b, 20, false);
-	b.ms += 200;
-	now_of[0].again++;
-	pass(&b, 100, true);
-	judge(&b, 18, 0.098);
-}
-
-TEST(this_end_stood_still_within_one)
-{
-	struct bed b;
-
-	begin(&b);
-	pass(&b, 100, true);
-	pass(&b, 20, false);
-	b.ms += 200;
-	now_of[0].again++;
-	pass(&b, 10, false);
-	pass(&b, 100, true);
-	judge(&b, 230, 0.098);
-}
-
-TEST(one_that_is_not_over_is_none)
-{
-	struct bed b;
-
-	begin(&b);
-	pass(&b, 100, true);
-	now_of[0].again++;
-	pass(&b, 100, false);
-	judge(&b, 0, 0);
+			switch (*at) {
+			case '+':
+			case '-':
+				pass(&b, ms, *at == '+');
+				break;
+			case '?':
+				b.ms += ms;
+				break;
+			case 'A':
+				now_of[0].again++;
+				break;
+			case 'w':
+			case 'W':
+				now_of[0].waits = *at == 'W';
+				break;
+			default:
+				break;
+			}
+		}
+		judge(&b, rows[i].what, rows[i].ms, rows[i].begin_s);
+	}
 }
 
 TEST(who_looks_for_them)
