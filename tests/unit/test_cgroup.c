@@ -49,6 +49,23 @@ put_service(const char *root)
 	put_pressures(root, "some avg10=1.50 avg60=0.50 avg300=0.10 total=1000000\n");
 }
 
+/* The bag of a test during which a file changes, if one is named. */
+static struct np_bag *
+looked(const char *root, const char *path, const char *text)
+{
+	struct np_bag *b = np_bag_new();
+	struct np_cgroup *c = np_cgroup_open(root, NULL);
+
+	assert_non_null(c);
+	np_cgroup_begin(c);
+	if (path != NULL) {
+		put_file(root, path, text);
+	}
+	np_cgroup_end(c, b);
+	np_cgroup_close(c);
+	return b;
+}
+
 TEST_WITH(the_least_quota_counts_and_who_was_held_up_most, root_make, root_remove)
 {
 	const char *root = *state;
@@ -84,16 +101,11 @@ TEST_WITH(a_quota_of_either_end_of_the_test_counts, root_make, root_remove)
 	const char *root = *state;
 
 	for (size_t i = 0; i < LEN(when); i++) {
-		struct np_bag *b = np_bag_new();
-		struct np_cgroup *c;
+		struct np_bag *b;
 
 		put_service(root);
 		put_file(root, V2 "/system.slice/cpu.max", when[i][0]);
-		c = np_cgroup_open(root, NULL);
-		np_cgroup_begin(c);
-		put_file(root, V2 "/system.slice/cpu.max", when[i][1]);
-		np_cgroup_end(c, b);
-		np_cgroup_close(c);
+		b = looked(root, V2 "/system.slice/cpu.max", when[i][1]);
 		assert_bag(b, "cgroup.cpu.", "quota=0.2 period_ms=100 throttled_s=0");
 		np_bag_free(b);
 	}
@@ -102,16 +114,12 @@ TEST_WITH(a_quota_of_either_end_of_the_test_counts, root_make, root_remove)
 TEST_WITH(without_a_quota_nothing_is_said, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c;
+	struct np_bag *b;
 
 	put_service(root);
 	put_file(root, V2 "/system.slice/cpu.max", "max 100000\n");
 	put_file(root, V2 "/system.slice/netserver.service/cpu.max", "junk\n");
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, NULL, NULL);
 	assert_bag(b, "cgroup.cpu.", "quota=none throttled_s=none periods=none");
 	np_bag_free(b);
 }
@@ -140,16 +148,11 @@ put_v1(const char *root, const char *group, const char *mounted, const char *fil
 TEST_WITH(version_1_says_the_same, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c;
+	struct np_bag *b;
 
 	put_v1(root, "/jobs/a", "/", "/jobs/a");
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	put_file(root, V1 "/jobs/a/cpu.stat",
-		 "nr_periods 30\nnr_throttled 28\nthrottled_time 1500000000\n");
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, V1 "/jobs/a/cpu.stat",
+		   "nr_periods 30\nnr_throttled 28\nthrottled_time 1500000000\n");
 	assert_bag(b, "cgroup.cpu.",
 		   "quota=0.3 period_ms=100 periods=30 throttled_periods=28 throttled_s=1.5");
 	assert_none(b, "pressure.cgroup.cpu.some_s"); /* version 2 is not mounted */
@@ -161,23 +164,15 @@ TEST_WITH(version_1_says_the_same, root_make, root_remove)
 TEST_WITH(a_mount_may_begin_at_a_group, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c;
+	struct np_bag *b;
 
 	put_v1(root, "/docker/1f/job", "/docker/1f", "/job");
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, NULL, NULL);
 	assert_number(b, "cgroup.cpu.quota", 0.3);
 	np_bag_free(b);
 
-	b = np_bag_new();
 	put_v1(root, "/docker/1fa", "/docker/1f", "/job"); /* which is another one */
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, NULL, NULL);
 	assert_unread(b, "cgroup.cpu.quota", "not mounted here");
 	np_bag_free(b);
 }
@@ -213,15 +208,10 @@ TEST_WITH(what_is_not_mounted_here_is_looked_for_above, root_make, root_remove)
 TEST_WITH(another_group_meanwhile_is_no_number, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c;
+	struct np_bag *b;
 
 	put_service(root);
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	put_file(root, "/proc/self/cgroup", "0::/user.slice\n");
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, "/proc/self/cgroup", "0::/user.slice\n");
 	assert_unread(b, "cgroup.cpu.quota", "moved to another control group");
 	assert_none(b, "cgroup.cpu.throttled_s");
 	np_bag_free(b);
@@ -231,17 +221,13 @@ TEST_WITH(another_group_meanwhile_is_no_number, root_make, root_remove)
 TEST_WITH(a_group_that_can_t_be_opened_is_named, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c;
+	struct np_bag *b;
 
 	put_file(root, "/proc/self/cgroup", "0::/job/a\n");
 	put_file(root, "/proc/self/mountinfo", NOISE MOUNT_V2);
 	put_file(root, V2 "/cpu.stat", "usage_usec 5\n");
 	put_file(root, V2 "/job", "no directory\n");
-	c = np_cgroup_open(root, NULL);
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
+	b = looked(root, NULL, NULL);
 	assert_unread(b, "cgroup.cpu.quota", "Not a directory");
 	np_bag_free(b);
 }
@@ -249,12 +235,8 @@ TEST_WITH(a_group_that_can_t_be_opened_is_named, root_make, root_remove)
 TEST_WITH(nothing_to_read_is_named, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c = np_cgroup_open(root, NULL);
+	struct np_bag *b = looked(root, NULL, NULL);
 
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
 	assert_unread(b, "cgroup.cpu.quota", "not known");
 	assert_unread(b, "pressure.cpu.some_s", "No such file");
 	assert_unread(b, "pressure.memory.some_s", "No such file");
@@ -283,19 +265,14 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 
 	for (size_t i = 0; i < LEN(junk) * LEN(junk); i++) {
 		const char *one = junk[i % LEN(junk)], *other = junk[i / LEN(junk)];
-		struct np_bag *b = np_bag_new();
-		struct np_cgroup *c;
+		struct np_bag *b;
 
 		put_service(root);
 		put_file(root, i % 2 == 0 ? "/proc/self/cgroup" : V2 "/system.slice/cpu.max", one);
 		put_file(root, "/proc/self/mountinfo", i % 3 == 0 ? other : MOUNT_V2);
 		put_file(root, "/proc/self/status", other);
 		put_pressures(root, other);
-		c = np_cgroup_open(root, NULL);
-		np_cgroup_begin(c);
-		put_file(root, V2 "/system.slice/cpu.stat", other);
-		np_cgroup_end(c, b);
-		np_cgroup_close(c);
+		b = looked(root, V2 "/system.slice/cpu.stat", other);
 		assert_int_equal(np_bag_left_out(b), 0);
 		np_bag_free(b);
 	}
@@ -304,13 +281,9 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 /* Whatever this machine has: times are none of the future, and what is missing is named. */
 TEST(the_machine_itself)
 {
-	struct np_bag *b = np_bag_new();
-	struct np_cgroup *c = np_cgroup_open("", NULL);
+	struct np_bag *b = looked("", NULL, NULL);
 	struct np_bag_item it;
 
-	np_cgroup_begin(c);
-	np_cgroup_end(c, b);
-	np_cgroup_close(c);
 	assert_true(np_bag_find(b, "pressure.cpu.some_s", &it));
 	assert_true(it.kind == NP_BAG_UNREAD || (it.r >= 0 && it.r < 3600));
 	if (np_bag_find(b, "cgroup.cpu.quota", &it)) {
