@@ -72,6 +72,19 @@ put_link(const char *root, const char *path, const char *to)
 }
 
 void
+temp_file(char path[32], const char *text, size_t n, mode_t mode)
+{
+	int fd;
+
+	strcpy(path, "/tmp/np-test-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, n), n);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+void
 send_over_loopback(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,

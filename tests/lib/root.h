@@ -4,6 +4,8 @@
 #ifndef NP_TESTS_ROOT_H
 #define NP_TESTS_ROOT_H
 
+#include <sys/types.h>
+
 /* cmocka's setup and teardown: *state is the folder's path. */
 int root_make(void **state);
 int root_remove(void **state);
@@ -11,6 +13,9 @@ int root_remove(void **state);
 /* A file with that text, or a symbolic link, with the folders above it. */
 void put_file(const char *root, const char *path, const char *text);
 void put_link(const char *root, const char *path, const char *to);
+
+/* A file of its own below /tmp; unlink() it. */
+void temp_file(char path[32], const char *text, size_t n, mode_t mode);
 
 /* One datagram to this machine itself. */
 void send_over_loopback(void);

@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "wire/wire.h"
 
 #ifdef HAVE_SODIUM
@@ -260,20 +261,14 @@ TEST(a_body_is_a_version_and_32_bytes)
 static void
 make_key(char path[32], size_t n, const char *more, mode_t mode)
 {
-	FILE *out;
-	int fd;
+	char text[4096];
 
-	strcpy(path, "/tmp/np-test-XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(fchmod(fd, mode), 0);
-	out = fdopen(fd, "w");
-	assert_non_null(out);
+	assert_true(n + strlen(more) < sizeof(text));
 	for (size_t i = 0; i < n; i++) {
-		putc('a' + (int)(i % 26), out);
+		text[i] = (char)('a' + i % 26);
 	}
-	fputs(more, out);
-	fclose(out);
+	strcpy(text + n, more);
+	temp_file(path, text, strlen(text), mode);
 }
 
 TEST(keys_are_lines_of_16_to_512_characters)

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 
 /* ---- Errors ---- */
 
@@ -518,25 +519,13 @@ TEST(a_ring_has_limits)
 }
 
 /* A file with that text; its name is in path. */
-static void
-write_file(char path[32], const char *text)
-{
-	int fd;
-
-	strcpy(path, "/tmp/np-test-XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-}
-
 TEST(a_file_fills_the_buffers_one_after_another)
 {
 	struct np_ring ring;
 	struct np_err err;
 	char path[32];
 
-	write_file(path, "0123456");
+	temp_file(path, "0123456", strlen("0123456"), 0600);
 	assert_int_equal(np_ring_make(&ring, 3, 5, 8, 0, &err), NP_OK);
 	assert_int_equal(np_ring_fill(&ring, path, &err), NP_OK);
 	assert_memory_equal(ring.slots[0].buf, "01234", 5);
@@ -546,7 +535,7 @@ TEST(a_file_fills_the_buffers_one_after_another)
 	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, path);
-	write_file(path, "");
+	temp_file(path, "", strlen(""), 0600);
 	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
 	assert_has(err.msg, "is empty");
 	unlink(path);

@@ -13,6 +13,7 @@
 #include "netserver/args.h"
 #include "run/evidence.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 
 static struct np_addr
 address(const char *text)
@@ -105,12 +106,10 @@ TEST(there_is_an_end_to_rules)
 static int
 read_text(struct ns_access *a, const char *text, struct np_err *err)
 {
-	char path[] = "/tmp/test_guard.XXXXXX";
-	int fd = mkstemp(path), rc;
+	char path[32];
+	int rc;
 
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
-	close(fd);
+	temp_file(path, text, strlen(text), 0600);
 	rc = ns_access_read(a, path, err);
 	unlink(path);
 	return rc;

@@ -12,6 +12,7 @@
 #include "opt/help.h"
 #include "opt/tidy.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "tests/lib/words.h"
 
 /* What the small table fills. */
@@ -519,19 +520,6 @@ TEST(limits_of_memory_have_no_small_end)
 	assert_has(err.msg, "-1 is not a number of bytes");
 }
 
-static void
-write_passphrase(char path[32], const char *text, mode_t mode)
-{
-	int fd;
-
-	strcpy(path, "/tmp/np-test-XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	assert_int_equal(fchmod(fd, mode), 0);
-	close(fd);
-}
-
 TEST(a_passphrase_may_come_from_a_file)
 {
 	static const struct {
@@ -550,7 +538,7 @@ TEST(a_passphrase_may_come_from_a_file)
 		struct np_err err = { .code = NP_OK };
 		struct ns_args a;
 
-		write_passphrase(path, rows[i].text, rows[i].mode);
+		temp_file(path, rows[i].text, strlen(rows[i].text), rows[i].mode);
 		snprintf(line, sizeof(line), "--passphrase-file %s", path);
 		if (rows[i].says == NULL) {
 			assert_int_equal(parse_daemon(line, &a, &err), NP_OK);

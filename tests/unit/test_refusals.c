@@ -12,6 +12,7 @@
 #include "base/ring.h"
 #include "run/talk.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
@@ -116,28 +117,15 @@ struct place {
 };
 
 static void
-make_file(const struct place *p, const char *name, const char *text)
-{
-	char path[80];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", p->name, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-}
-
-static void
 make_place(struct place *p)
 {
 	strcpy(p->name, "/tmp/np-test-XXXXXX");
 	assert_non_null(mkdtemp(p->name));
 	snprintf(p->below, sizeof(p->below), "%s/fill", p->name);
 	assert_int_equal(mkdir(p->below, 0700), 0);
-	make_file(p, "secret", "secret");
-	make_file(p, "fill/data", "plum");
-	make_file(p, "fill/empty", "");
+	put_file(p->name, "/secret", "secret");
+	put_file(p->name, "/fill/data", "plum");
+	put_file(p->name, "/fill/empty", "");
 	p->fd = open(p->below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(p->fd > 0);
 	assert_int_equal(symlinkat("../secret", p->fd, "link"), 0);

@@ -9,19 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-
-static void
-make_file(char path[32], const char *text, size_t n, mode_t mode)
-{
-	int fd;
-
-	strcpy(path, "/tmp/np-test-XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, n), n);
-	assert_int_equal(fchmod(fd, mode), 0);
-	close(fd);
-}
+#include "tests/lib/root.h"
 
 TEST(the_first_line_is_read)
 {
@@ -49,7 +37,7 @@ TEST(the_first_line_is_read)
 		size_t count = 99;
 
 		memset(line, '#', sizeof(line));
-		make_file(path, rows[i].text, rows[i].n, 0600);
+		temp_file(path, rows[i].text, rows[i].n, 0600);
 		assert_int_equal(np_secret_read(path, line, sizeof(line), &count, &err), NP_OK);
 		assert_int_equal(count, rows[i].count);
 		assert_memory_equal(line, rows[i].line, count);
@@ -76,7 +64,7 @@ TEST(a_file_that_others_may_touch_is_refused)
 	static const mode_t right[] = { 0600, 0400, 0700 };
 	char path[32];
 
-	make_file(path, "sesame", 6, 0600);
+	temp_file(path, "sesame", 6, 0600);
 	for (size_t i = 0; i < LEN(wrong); i++) {
 		assert_int_equal(chmod(path, wrong[i]), 0);
 		assert_refused(path, NP_EUSAGE, "chmod 600");
@@ -112,7 +100,7 @@ TEST(the_file_of_another_user_is_refused)
 	char path[32];
 	bool mine;
 
-	make_file(path, "sesame", 6, 0600);
+	temp_file(path, "sesame", 6, 0600);
 	mine = chown(path, geteuid() + 1, (gid_t)-1) != 0;
 	if (!mine) {
 		assert_refused(path, NP_EUSAGE, "another user");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 
 static struct np_selection
 selected(const char *word)
@@ -145,25 +146,13 @@ TEST(all_is_every_figure_in_netperfs_groups)
 /* ---- Files ---- */
 
 static void
-make_file(char *path, const char *text, size_t size)
-{
-	int fd;
-
-	strcpy(path, "/tmp/np-select-XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, size), size);
-	close(fd);
-}
-
-static void
 assert_file_selects(const char *text, const char *want)
 {
 	struct np_selection sel;
 	struct np_err err = { .code = NP_OK };
 	char path[32];
 
-	make_file(path, text, strlen(text));
+	temp_file(path, text, strlen(text), 0600);
 	assert_int_equal(np_selection_parse(path, &sel, &err), NP_OK);
 	unlink(path);
 	assert_selection(&sel, want);
@@ -216,7 +205,7 @@ TEST(names_in_files_have_up_to_79_characters)
 	assert_file_selects(text, "OUTPUT_NONE;;;");
 	strcpy(text, "PROTOCOL\n");
 	memset(text + 9, 'x', 80);
-	make_file(path, text, 89);
+	temp_file(path, text, 89, 0600);
 	assert_refused(path, NP_EPLAIN, "starting column 2 on line 81 is too long");
 	unlink(path);
 }
@@ -240,7 +229,7 @@ TEST(too_many_of_a_group_are_refused)
 	assert_int_equal(selected(list).count[0], NP_SELECT_MAX);
 	strcat(list, "UUID,");
 	assert_refused(list, NP_EUSAGE, "more than 512 output selectors in group 1");
-	make_file(path, list, strlen(list));
+	temp_file(path, list, strlen(list), 0600);
 	assert_refused(path, NP_EUSAGE, "more than 512 output selectors in group 1");
 	unlink(path);
 	free(list);
