@@ -70,14 +70,6 @@ def processes() -> Dict[int, str]:
     return found
 
 
-def alive(pid: int) -> bool:
-    """Is there such a process, and not only its memory?"""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 class Row(NamedTuple):
     """A socket in /proc/net."""
     table: str
@@ -148,7 +140,7 @@ def places_left() -> List[str]:
             fresh = place.stat().st_mtime >= _begun - 1
         except OSError:
             continue
-        if name and fresh and not alive(int(name[1])):
+        if name and fresh and not lib.alive(int(name[1])):
             found.append(str(place))
     return found
 

@@ -72,7 +72,7 @@ def crowd(count: int, seconds: int) -> str:
         since = time.monotonic()
         os.close(gate), os.close(waiting)
         most_bytes = most_sessions = 0
-        while time.monotonic() < since + patience and any(alone.alive(c.pid) for c in clients):
+        while time.monotonic() < since + patience and any(lib.alive(c.pid) for c in clients):
             most_bytes = max(most_bytes, memory(daemon))
             most_sessions = max(most_sessions, len(alone.children(daemon.pid)))
             time.sleep(0.2)
@@ -105,7 +105,7 @@ def start_up() -> str:
         since, own = time.monotonic(), lib.waited(os.getpid())
         with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as daemon:
             while not listens(port):
-                assert alone.alive(daemon.pid), f"{daemon.finish(0)}"
+                assert lib.alive(daemon.pid), f"{daemon.finish(0)}"
                 assert time.monotonic() < since + 60, "not listening after 60 s"
                 time.sleep(0.002)
             late = lib.waited(daemon.pid) + lib.waited(os.getpid()) - own
@@ -136,7 +136,7 @@ def end_all(number: int) -> str:
         daemon.signal(number)
         got = daemon.finish(60)
         took = time.monotonic() - since
-        stay = [pid for pid in sessions if alone.alive(pid)]
+        stay = [pid for pid in sessions if lib.alive(pid)]
         assert got.rc == 0, f"status {got.rc} after {took:.1f} s: {got.err}"
         assert not stay, f"{len(stay)} sessions are there after {took:.1f} s"
         assert took <= END_S * PATIENCE + lib.SLACK, f"{took:.1f} s"

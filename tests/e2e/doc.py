@@ -2,19 +2,16 @@
 programs' own help names, formatters have no complaint about them, and their examples run.
 """
 
-import importlib.machinery
-import importlib.util
 import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, List, Sequence, Set
+from typing import List, Sequence, Set
 
 import lib
 
@@ -198,20 +195,9 @@ def the_protocols_tables_are_the_codes() -> None:
         assert made == page.read_text(), f"doc/{name} is not what the tables in src/wire say: make protocol-tables"
 
 
-def generator() -> Any:
-    """scripts/mkdoc, as a module."""
-    sys.dont_write_bytecode = True
-    loader = importlib.machinery.SourceFileLoader("mkdoc", str(lib.TOP / "scripts" / "mkdoc"))
-    spec = importlib.util.spec_from_loader("mkdoc", loader)
-    assert spec
-    made = importlib.util.module_from_spec(spec)
-    loader.exec_module(made)
-    return made
-
-
 def pages_are_made_of_rows() -> None:
     """Of small tables each line is known: under scopes, under groups, and what roff would take for a command."""
-    made = generator()
+    made = lib.script("mkdoc")
     with tempfile.TemporaryDirectory() as place:
         rows = Path(place, "rows")
         rows.write_text("#!/bin/sh\nprintf '%b' '" + r"""package\tthing 1.2\ntable\tpart\nscope\todd tests\nscope\teven tests\n"""
@@ -248,7 +234,7 @@ def pages_are_made_of_rows() -> None:
 
 def pages_of_scripts_have_all_options() -> None:
     """Each with its help, or with what is written below it; one that is left out is named."""
-    made = generator()
+    made = lib.script("mkdoc")
     known = {name: made.Argument(name, "", "N", made.Values() if name != "--off" else None, False, "what it is")
              for name in ("--one", "--two", "--off")}
     with tempfile.TemporaryDirectory() as place:

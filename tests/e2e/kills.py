@@ -127,9 +127,9 @@ def check_client(kill: Kill, got: lib.Result, killed: float, measured: bool) -> 
 def gone(pids: List[int]) -> str:
     """These processes end in time."""
     since = time.monotonic()
-    lib.wait_for(lambda: not any(map(alone.alive, pids)), alone.LATE_S * PATIENCE)
+    lib.wait_for(lambda: not any(map(lib.alive, pids)), alone.LATE_S * PATIENCE)
     took = time.monotonic() - since
-    stay = [pid for pid in pids if alone.alive(pid)]
+    stay = [pid for pid in pids if lib.alive(pid)]
     assert not stay, f"{stay} still there after {took:.1f} s"
     return f"{took:.2f} s"
 

@@ -18,11 +18,15 @@ argument --long (lib.LONG) it does what `make check` has no time for.
 """
 
 import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import os
 import pty
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -274,6 +278,36 @@ def must(cmd: Sequence[str], timeout: float = 60) -> str:
     return got.out
 
 
+def script(name: str) -> Any:
+    """scripts/NAME as a module."""
+    sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+    loader = importlib.machinery.SourceFileLoader(name, str(TOP / "scripts" / name))
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec
+    sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look
+    loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
+    """What a script's main() does with these arguments, within this process."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main(list(args))
+        except SystemExit as end:
+            status = end.code
+    return Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)  # type: ignore[attr-defined]
+
+
+def installed(place: "str | Path", name: str) -> str:
+    """scripts/NAME and its modules, as they are below a prefix; the script's path."""
+    shutil.copytree(TOP / "scripts/netkit", Path(place, "share/plumbline/netkit"),
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    Path(place, "bin").mkdir()
+    return shutil.copy(TOP / "scripts" / name, Path(place, "bin"))
+
+
 class Lab:
     """A link of netlab's, with these options, for the length of a block. client and server are what to put in front of a
     command so that it runs at that end, as `netlab exec` does, which takes a quarter of a second to start."""
@@ -355,6 +389,14 @@ def children(pid: int) -> "list[int]":
         if int(ppid) == pid and not forks_sessions(int(entry.parent.name)):
             found.append(int(entry.parent.name))
     return found
+
+
+def alive(pid: int) -> bool:
+    """Is there such a process, and not only its memory?"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:

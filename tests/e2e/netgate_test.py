@@ -3,9 +3,8 @@
 figures up, so that nothing depends on the machine."""
 
 import contextlib
-import importlib.machinery
+import functools
 import importlib.util
-import io
 import json
 import os
 import re
@@ -39,26 +38,7 @@ n=0; [ ! -e n ] || read -r n < n; n=$((n + 1)); echo $n > n; echo "$*" >> calls
 HELP = "  --json[=file]   write it\n  --warm-up s   first\n"
 
 
-def script():
-    """scripts/netgate as a module."""
-    loader = importlib.machinery.SourceFileLoader("netgate", NETGATE)
-    made = importlib.util.module_from_spec(importlib.util.spec_from_loader("netgate", loader))
-    loader.exec_module(made)
-    return made
-
-
-def called(args) -> lib.Result:
-    """What its main() does with these arguments."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = MAIN(args)
-        except SystemExit as fault:
-            status = fault.code
-    return lib.Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)
-
-
-MAIN = script().main
+called = functools.partial(lib.called, lib.script("netgate").main)
 
 
 class Folder(unittest.TestCase):
@@ -376,7 +356,7 @@ class Gates(Folder):
 
     def gate(self, *args, status=0):
         """In this process, as every start of Python takes longer than the slots of such a gate."""
-        got = called(self.command(*args)[1:])
+        got = called(*self.command(*args)[1:])
         self.assertEqual(got.rc, status, got)
         return got
 
@@ -519,12 +499,12 @@ class Gates(Folder):
         self.fake(STEADY)
         self.gate("--test", "TCP_RR", "--no-learn", "--output", "o.jsonl")
         for more, status in (([], 77), (["--strict"], 1)):
-            got = called(["--history", self.place, *more])
+            got = called("--history", self.place, *more)
             self.assertEqual((got.rc, got.err), (status, ""))
             self.assertRegex(got.out, r"(?m)^tcp_rr +THROUGHPUT +1 .*Mbit/s.*too few sessions")
         for more, words in ((["--test", "TCP_RR"], "no --test beside it"), (["--format", "ktap"], "not as ktap"),
                             (["--since", "x"], "--since x: neither"), (["--baseline-side", "C"], "invalid choice")):
-            got = called(["--history", self.place, *more])
+            got = called("--history", self.place, *more)
             self.assertEqual((got.rc, got.err.count("\n")), (1 if "--since" in more else 2, 1), got)
             self.assertIn(words, got.err)
 
@@ -570,7 +550,7 @@ class Gates(Folder):
                 ([*place, "--test", "TCP_RR", "--criteria", "no"], 1, "no: No such file"),
                 (["--test", "TCP_RR", *place, "--host", "127.0.0.1", "--port", "1"], 1,
                  "no netserver at 127.0.0.1 port 1: Connection refused")):
-            got = called(args)
+            got = called(*args)
             self.assertEqual((got.rc, got.out, got.err.count("\n")), (status, "", 1), (args, got))
             self.assertTrue(got.err.startswith("netgate: "), got.err)
             self.assertIn(words, got.err)
@@ -593,9 +573,9 @@ class ForReal(Folder):
         ssh.write_text(f'#!/bin/sh\nfor last; do name=$here; here=$last; done\necho "$name $last" >>{self.place}/calls\nexec sh -c "$last"\n')
         ssh.chmod(0o755)
         with mock.patch.dict(os.environ, {"PATH": f"{self.place}:{os.environ['PATH']}", "TMPDIR": self.place}):
-            got = called(["--netperf", lib.netperf(), "--netserver", lib.netserver(), "--test", "TCP_RR", "--server",
-                          "ssh:127.0.0.1", "--client", "ssh:near", "--copy", "--port", str(port), "--budget", "4", "--before-a",
-                          'echo "to $NETGATE_FAR by $NETGATE_DEVICE"', "--after-a", "true", "--output", "f"])
+            got = called("--netperf", lib.netperf(), "--netserver", lib.netserver(), "--test", "TCP_RR", "--server",
+                         "ssh:127.0.0.1", "--client", "ssh:near", "--copy", "--port", str(port), "--budget", "4", "--before-a",
+                         'echo "to $NETGATE_FAR by $NETGATE_DEVICE"', "--after-a", "true", "--output", "f")
         self.assertIn(got.rc, (0, 1, 77), got)      # any verdict: it is about noise
         self.assertIn("to ssh 127.0.0.1 by lo", self.text("f"))
         near = [text.partition("\n127.0.0.1 ")[0] for text in self.text("calls").split("near ")[1:]]
@@ -625,11 +605,7 @@ class ForReal(Folder):
 class Installed(unittest.TestCase):
     def test_from_where_it_is_installed(self):
         with tempfile.TemporaryDirectory() as place:
-            shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),
-                            ignore=shutil.ignore_patterns("__pycache__"))
-            Path(place, "bin").mkdir()
-            shutil.copy(NETGATE, Path(place, "bin"))
-            got = lib.run([f"{place}/bin/netgate", "--version"], 30)
+            got = lib.run([lib.installed(place, "netgate"), "--version"], 30)
             self.assertEqual((got.rc, got.err), (0, ""), got)
 
 

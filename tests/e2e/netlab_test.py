@@ -2,9 +2,6 @@
 """Tests of scripts/netlab: its arithmetic, and as root the labs it builds and removes."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
-import io
 import json
 import os
 import re
@@ -21,7 +18,6 @@ from unittest import mock
 
 import lib
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 NAME = f"t{os.getpid()}"
 ATTEMPTS = 5                # at what a busy machine may spoil
 OBSTACLE = lib.no_lab()
@@ -29,29 +25,9 @@ NO_LINE = lib.no_line()
 PAGE = lib.page("netlab.1")
 
 
-def load_netlab():
-    loader = importlib.machinery.SourceFileLoader("netlab", lib.NETLAB)
-    spec = importlib.util.spec_from_loader("netlab", loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["netlab"] = module  # where dataclasses look
-    loader.exec_module(module)
-    return module
-
-
 os.environ.setdefault("NETPERF", lib.netperf())    # which netlab asks for ceilings
-netlab = load_netlab()
+netlab = lib.script("netlab")
 labcheck = netlab.labcheck
-
-
-def refusal(*args: str) -> "tuple[int, str]":
-    """Status and words of a netlab run within this process."""
-    err = io.StringIO()
-    with contextlib.redirect_stderr(err):
-        try:
-            status = netlab.main(list(args))
-        except SystemExit as end:
-            status = end.code
-    return status, err.getvalue()
 
 
 @contextlib.contextmanager
@@ -329,7 +305,7 @@ class Refusals(unittest.TestCase):
                 where = "os.geteuid" if target == "geteuid" else "shutil.which"
                 stack.enter_context(mock.patch(where, return_value=value))
             stack.enter_context(mock.patch.dict(os.environ))
-            got, said = refusal(*args)
+            got, _, said, _ = lib.called(netlab.main, *args)
         self.assertEqual(got, status, said)
         self.assertEqual(said.count("\n"), 1, said)
         self.assertTrue(said.startswith("netlab: "), said)
@@ -694,14 +670,8 @@ class Labs(unittest.TestCase):
         got = self.netlab("down", status=0)
         self.assertLess(got.seconds, 8)
         self.assertEqual(stubborn.wait(5), -signal.SIGKILL)
-        self.assertFalse(self.lives(orphan))
+        self.assertFalse(lib.alive(orphan))
         self.nothing_left()
-
-    def lives(self, pid):
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except FileNotFoundError:
-            return False
 
     def test_two_labs_at_a_time(self):
         self.netlab("up", status=0)
@@ -752,7 +722,7 @@ class Lines(Labs):
         self.assertIn("--jitter", self.netlab("set", "--jitter", "21ms", status=2).err)
         pid = self.pid()
         self.netlab("down", status=0)
-        self.assertFalse(self.lives(pid))
+        self.assertFalse(lib.alive(pid))
 
     def test_two_paths_with_a_delay(self):
         """Two processes: both are changed, both are asked for counts, both are ended."""
@@ -776,7 +746,7 @@ class Lines(Labs):
             ["ip", "-n", f"netlab-{NAME}-client", "link", "show", "lab1"], 10).out, 5))
         self.assertIn(f"not whole: netlab down --name {NAME}", self.netlab("status", status=1).err)
         self.netlab("down", status=0)
-        self.assertFalse(self.lives(both[0]["pid"]))
+        self.assertFalse(lib.alive(both[0]["pid"]))
         self.nothing_left()
 
     def test_what_is_not_obeyed(self):
@@ -803,7 +773,7 @@ class Lines(Labs):
         pids = [self.told(*words)["pid"] for words in ((), ("control=netlab-link-1",))]
         self.assertNotEqual(pids[0], pids[1])
         self.netlab("down", status=0)
-        self.assertEqual([pid for pid in pids if self.lives(pid)], [])
+        self.assertEqual([pid for pid in pids if lib.alive(pid)], [])
 
     def train(self, count, *words):
         got = lib.run([netlab.link_program(), "probe", f"from=/run/netns/netlab-{NAME}-client",
@@ -902,7 +872,7 @@ class Lines(Labs):
         self.netlab("up", *self.LINE, "--delay", "1ms", status=0)
         pid = self.pid()
         lib.run(["ip", "netns", "delete", f"netlab-{NAME}-client"], 10)
-        self.assertTrue(lib.wait_for(lambda: not self.lives(pid), 10))
+        self.assertTrue(lib.wait_for(lambda: not lib.alive(pid), 10))
 
     def test_kill_of_up(self):
         self.kill_up(*self.LINE)

@@ -1687,17 +1687,12 @@ class Surroundings(Place):
 
     def test_installed(self):
         """The script in bin finds its modules in share, also through a link."""
-        bin_dir, share = self.dir / "usr" / "bin", self.dir / "usr" / "share" / "plumbline"
-        bin_dir.mkdir(parents=True)
-        shutil.copy(NETREPORT, bin_dir)
-        shutil.copytree(SCRIPTS / "netkit", share / "netkit",
-                        ignore=shutil.ignore_patterns("__pycache__"))
-        link = self.dir / "link"
-        link.symlink_to(bin_dir / "netreport")
-        for path in (bin_dir / "netreport", link):
+        script, share, link = lib.installed(self.dir / "usr", "netreport"), self.dir / "usr/share", self.dir / "link"
+        link.symlink_to(script)
+        for path in (script, link):
             got = lib.run([sys.executable, str(path), "--ceiling"], timeout=30)
             self.assertEqual((got.rc, got.err), (0, ""))
-        self.assertFalse((share / "netkit" / "__pycache__").exists())
+        self.assertFalse((share / "plumbline/netkit/__pycache__").exists())
         shutil.rmtree(share)
         got = lib.run([sys.executable, str(link), "--ceiling"], timeout=30)
         self.assertEqual((got.rc, got.err.count("\n")), (1, 1))

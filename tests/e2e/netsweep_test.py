@@ -542,7 +542,7 @@ class Processes(unittest.TestCase):
             self.assertIsNone(done.exit)
             self.assertIn("did not end within", done.reason)
             # It has been killed; on a busy machine it takes a while to be gone.
-            self.assertTrue(lib.wait_for(lambda: not alive(int(mark.read_text())), 5))
+            self.assertTrue(lib.wait_for(lambda: not lib.alive(int(mark.read_text())), 5))
 
     def test_signals_are_not_passed_on_blocked(self):
         script = ("from netkit import machine; machine.hold_signals(); "
@@ -576,13 +576,6 @@ class Page(unittest.TestCase):
             self.assertRegex(self.text, rf"(?m)^\.B {name}$", name)
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def name_of(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
@@ -594,7 +587,7 @@ def running_in(place: str) -> "list[int]":
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f"/proc/{pid}/cwd") == place and alive(int(pid)):
+            if os.readlink(f"/proc/{pid}/cwd") == place and lib.alive(int(pid)):
                 found.append(int(pid))
         except OSError:
             continue
@@ -1224,13 +1217,9 @@ class Loopback(Sweeping):
         self.assertEqual((run["command"][0], run["result"]["THROUGHPUT"]), (f"{self.place}/build/src/netperf", 7))
 
     def test_from_where_it_is_installed(self):
-        place = Path(self.place, "usr")
-        shutil.copytree(SCRIPTS / "netkit", place / "share/plumbline/netkit",
-                        ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(SCRIPTS / "plans", place / "share/plumbline/plans")
-        (place / "bin").mkdir()
-        shutil.copy(NETSWEEP, place / "bin")
-        got = lib.run([str(place / "bin/netsweep"), "--list"], 30)
+        script = lib.installed(f"{self.place}/usr", "netsweep")
+        shutil.copytree(SCRIPTS / "plans", f"{self.place}/usr/share/plumbline/plans")
+        got = lib.run([script, "--list"], 30)
         self.assertEqual((got.rc, len(got.out.splitlines())), (0, len(READY)), got)
 
 

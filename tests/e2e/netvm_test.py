@@ -2,10 +2,7 @@
 the end of a guest come back. The last part needs qemu and a kernel (scripts/install-needed vm).
 """
 
-import contextlib
 import hashlib
-import importlib.machinery
-import importlib.util
 import io
 import lzma
 import os
@@ -22,22 +19,12 @@ from unittest import mock
 
 import lib
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 NETVM = str(lib.TOP / "scripts" / "netvm")
 PAGE = lib.page("netvm.1")
 os.environ["NETPERF"] = lib.netperf()
 
 
-def load_netvm():
-    loader = importlib.machinery.SourceFileLoader("netvm", NETVM)
-    spec = importlib.util.spec_from_loader("netvm", loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["netvm"] = module
-    loader.exec_module(module)
-    return module
-
-
-netvm = load_netvm()
+netvm = lib.script("netvm")
 modules, image, suite, guest = netvm.modules, netvm.image, netvm.suite, netvm.guest
 
 
@@ -53,17 +40,6 @@ def obstacle() -> str:
 
 
 OBSTACLE = obstacle()
-
-
-def refusal(*args: str) -> "tuple[int, str]":
-    """Status and words of a netvm run within this process."""
-    err = io.StringIO()
-    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
-        try:
-            status = netvm.main(list(args))
-        except SystemExit as end:
-            status = end.code
-    return status, err.getvalue()
 
 
 class Page(unittest.TestCase):
@@ -84,9 +60,9 @@ class Refusals(unittest.TestCase):
             for path in (kernel, Path(place, "lib/modules/1.2/kernel/net/one.ko"), Path(place, "odd")):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(b"\0depends=\0")
-            got = refusal(*[word.replace("PLACE", place) for word in args])
-        self.assertEqual(got[0], status, got)
-        self.assertRegex(got[1], f"^netvm: .*{words}.*\n$")
+            got = lib.called(netvm.main, *[word.replace("PLACE", place) for word in args])
+        self.assertEqual(got.rc, status, got)
+        self.assertRegex(got.err, f"^netvm: .*{words}.*\n$")
 
     def test_wrong_words(self):
         for args, words in (
@@ -115,13 +91,13 @@ class Refusals(unittest.TestCase):
 
     def test_neither_qemu_nor_kernel(self):
         with mock.patch.object(guest.shutil, "which", return_value=None):
-            status, said = refusal("run", "true")
+            status, _, said, _ = lib.called(netvm.main, "run", "true")
         self.assertEqual(status, 1)
         self.assertRegex(said, "^netvm: no program qemu-system-.*: scripts/install-needed vm gets .*\n$")
         with mock.patch.object(guest.shutil, "which", return_value="/bin/true"), mock.patch.object(
                 modules.glob, "glob", return_value=[]), mock.patch.dict(os.environ):
             os.environ.pop("NETVM_KERNEL", None)
-            status, said = refusal("run", "true")
+            status, _, said, _ = lib.called(netvm.main, "run", "true")
         self.assertEqual(status, 1)
         self.assertRegex(said, "^netvm: no kernel to boot in .*: scripts/install-needed vm gets .*\n$")
 
@@ -290,14 +266,7 @@ class Guests(unittest.TestCase):
                 qemu = lib.children(process.pid)
                 process.send_signal(number)
                 self.assertEqual(process.wait(60), status)
-                self.assertTrue(lib.wait_for(lambda: not any(alive(pid) for pid in qemu), 60))
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+                self.assertTrue(lib.wait_for(lambda: not any(lib.alive(pid) for pid in qemu), 60))
 
 
 if __name__ == "__main__":

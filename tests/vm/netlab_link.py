@@ -2,9 +2,6 @@
 # netvm: clock counted
 """netlab-link beside the kernel's netem: both are asked for the same link, and measured by the same probe."""
 
-import importlib.machinery
-import importlib.util
-import sys
 from functools import partial
 from typing import Any
 
@@ -18,17 +15,8 @@ LINKS = (
 )
 
 
-def load_netlab():
-    loader = importlib.machinery.SourceFileLoader("netlab", lib.NETLAB)
-    spec = importlib.util.spec_from_loader("netlab", loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["netlab"] = module
-    loader.exec_module(module)
-    return module
-
-
 def suite(report: lib.Report) -> None:
-    netlab = load_netlab()
+    netlab = lib.script("netlab")
     from netkit import labcheck
     for words, options in LINKS:
         for emulator in ("netem", "link"):
