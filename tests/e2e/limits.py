@@ -57,12 +57,7 @@ def must_refuse(got: lib.Result, *words: str) -> str:
 def ask(conn: socket.socket, frame: bytes = CALIBRATE) -> Tuple[int, str]:
     """Sends a message; the answer's error word, and the words behind it."""
     conn.sendall(frame)
-    got = b""
-    while len(got) < FRAME:
-        more = conn.recv(FRAME - len(got))
-        if not more:
-            raise ConnectionError(f"closed after {len(got)} bytes")
-        got += more
+    got = ours.take(conn, FRAME)
     word, magic = struct.unpack("!4xiI", got[:12])
     return word, got[12:212].split(b"\0")[0].decode() if magic == WHY else ""
 

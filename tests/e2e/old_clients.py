@@ -12,6 +12,7 @@ from typing import Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lib  # noqa: E402
+import ours  # noqa: E402
 
 SIZE = 256
 LATE = 1.5  # seconds that a busy machine may make of one second; a time-out of the daemon's is longer
@@ -48,11 +49,7 @@ class Control:
 
     def hear(self) -> "tuple[int, int, bytes]":
         """One message, and not a byte more: its two words and what follows them."""
-        message = b""
-        while len(message) < self.size:
-            part = self.sock.recv(self.size - len(message))
-            assert part, f"closed after {len(message)} bytes of a message"
-            message += part
+        message = ours.take(self.sock, self.size)
         self.sock.settimeout(0.05)
         try:
             assert not self.sock.recv(1), "more than one message"

@@ -1,13 +1,36 @@
-"""The messages that ends of Plumbline exchange: doc/protocol.md."""
+"""The messages that ends of Plumbline exchange: doc/protocol.md. And those of netperf's that were recorded."""
 
+import re
 import socket
 import struct
-from typing import NamedTuple, Tuple
+from pathlib import Path
+from typing import Iterator, NamedTuple, Tuple
 
 FRAME = 656         # bytes of netperf's messages, of which are the greetings
 HELLO, WELCOME = 0x504c0010, 0x504c0011
 PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = range(0x504c0030, 0x504c0037)
 FIGURES, FACTS, PLANS = 1, 2, 32    # capabilities
+
+
+class Vector(NamedTuple):
+    """A recorded message."""
+    kind: str
+    label: str
+    frame: bytes
+
+
+def vectors() -> "Iterator[Vector]":
+    """What tests/vectors has."""
+    text = Path(__file__).resolve().parents[1].joinpath("vectors", "frames.def").read_text()
+    for kind, label, rows in re.findall(r'NP_VECTOR\((\w+), "([^"]*)",\n((?:\t"[^"]*"\n?)+),', text):
+        message, at = bytearray(FRAME), 0
+        for part in " ".join(re.findall(r'"([^"]*)"', rows)).split():
+            if len(part) == 3:
+                at = int(part)
+            else:
+                message[at:at + len(part) // 2] = bytes.fromhex(part)
+                at += len(part) // 2
+        yield Vector(kind, label, bytes(message))
 
 
 def word(value: int) -> bytes:

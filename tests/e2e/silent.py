@@ -2,7 +2,6 @@
 from who has something to say, and are shown the door.
 """
 
-import re
 import select
 import socket
 import struct
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Callable, List, Tuple
 
 import lib
+import ours
 
 PEERS = 200
 FIRST_S = 5.0    # for the first whole message
@@ -24,22 +24,8 @@ FRAME = 656
 DEBUG_OFF = struct.pack("!Ii", 2, -1).ljust(FRAME, b"\0")
 
 
-def omni() -> bytes:
-    """The first OMNI request recorded of TCP_RR."""
-    text = (lib.TOP / "tests" / "vectors" / "frames.def").read_text()
-    rows = re.search(r'NP_VECTOR\(OMNI_REQUEST, "tcp_rr, [^"]*",\n((?:\t"[^"]*"\n?)+),', text)
-    assert rows, "no OMNI request of TCP_RR in tests/vectors"
-    message, at = bytearray(FRAME), 0
-    for word in " ".join(re.findall(r'"([^"]*)"', rows[1])).split():
-        if len(word) == 3:
-            at = int(word)
-        else:
-            message[at:at + 4] = bytes.fromhex(word)
-            at += 4
-    return bytes(message)
-
-
-REQUESTS = {"DEBUG_OFF": (DEBUG_OFF, 3), "OMNI": (omni(), 98)}
+OMNI = next(one.frame for one in ours.vectors() if one.kind == "OMNI_REQUEST" and one.label.startswith("tcp_rr, "))
+REQUESTS = {"DEBUG_OFF": (DEBUG_OFF, 3), "OMNI": (OMNI, 98)}
 
 
 def first_answer(port: int, request: bytes, code: int) -> float:
@@ -47,11 +33,7 @@ def first_answer(port: int, request: bytes, code: int) -> float:
     start = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), 60) as conn:
         conn.sendall(request)
-        answer = b""
-        while len(answer) < FRAME:
-            part = conn.recv(FRAME - len(answer))
-            assert part, f"closed after {len(answer)} bytes of an answer"
-            answer += part
+        answer = ours.take(conn, FRAME)
         seconds = time.monotonic() - start
     got, error = struct.unpack("!Ii", answer[:8])
     assert (got, error) == (code, 0), f"answer {got}, error {error}"

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import lib
+import ours
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 5.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
@@ -53,7 +54,6 @@ OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
 ABSURD = (0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x7ffffffe, 0x80000001, 0x10000, 0xffff,
           0x00100000, 0x10000001, 0x40000000, 0x7f800000, 0xff800000, 0x7fc00001)
 
-VECTOR = re.compile(r'NP_VECTOR\((\w+_REQUEST), "[^"]*",\n((?:\t"[^"]*"\n?)+),')
 
 BANNERS = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: torture\r\n\r\n",
@@ -85,18 +85,10 @@ def frame(*values: int, size: int = FRAME) -> bytes:
 def recorded() -> List[bytes]:
     """One real request of each code, and several of OMNI."""
     found: Dict[Tuple[bytes, ...], bytes] = {}
-    text = (lib.TOP / "tests" / "vectors" / "frames.def").read_text()
-    for _kind, rows in VECTOR.findall(text):
-        message, at = bytearray(FRAME), 0
-        for word in " ".join(re.findall(r'"([^"]*)"', rows)).split():
-            if len(word) == 3:
-                at = int(word)
-            else:
-                message[at:at + 4] = bytes.fromhex(word)
-                at += 4
+    for _, _, message in (one for one in ours.vectors() if one.kind.endswith("_REQUEST")):
         # Of OMNI: one for each transport and direction.
-        key = (bytes(message[:4]), bytes(message[96:108]) if message[3] == OMNI else b"")
-        found.setdefault(key, bytes(message))
+        key = (message[:4], message[96:108] if message[3] == OMNI else b"")
+        found.setdefault(key, message)
     return list(found.values())
 
 
