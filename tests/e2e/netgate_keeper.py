@@ -643,10 +643,10 @@ def what_is_missing() -> str:
 
 def a_slot(there: ends.Ends, version: int) -> str:
     """One slot of the suite's, by these ends. What they started is gone afterwards."""
-    measure = bench.Bench(there.site(), lib.netperf())
+    measure = bench.Bench(there, lib.netperf())
     try:
         there.ready()
-        assert there.device == "v0" and there.far_device == "v1" and there.remote[6] == "2001:db8::2"
+        assert there.device == "v0" and there.far_device == "v1" and there.hosts[6] == "2001:db8::2"
         point, = nic.points(there, nic.Chosen(only=(f"tcp_rr.v{version}.mtu1500",)))
         slot = measure.slot(point, "A", 1)
         assert not slot.failed and slot.figures["THROUGHPUT"] > 0, slot.failed

@@ -115,10 +115,11 @@ class FarEnd(machine.Place):
         ends = self._ends
         if self._daemon and self._daemon.alive():
             return
+        port = ends.port or machine.LAB_PORT
         if ends.over_ssh:
-            self._daemon = SshDaemon(ends.far or (), self._netserver, next(iter(ends.remote.values())), ends.port)
+            self._daemon = SshDaemon(ends.far or (), self._netserver, next(iter(ends.hosts.values())), port)
         else:
-            self._daemon = machine.Daemon(ends.far or (), self._netserver, [], ends.port)
+            self._daemon = machine.Daemon(ends.far or (), self._netserver, [], port)
 
     def leave(self) -> None:
         if self._daemon:
@@ -129,28 +130,17 @@ class FarEnd(machine.Place):
 # --- the ends -----------------------------------------------------------------------------
 
 @dataclass
-class Ends:
+class Ends(bench.Site):
     """What a suite for an interface has to know of them."""
-    place: machine.Place
-    device: str                             # here
-    remote: "Dict[int, str]"                # addresses of the far end, by version of IP
-    near: "List[str]"                       # in front of a command that is to run here
-    far: "Optional[List[str]]" = None       # and there; None: none can
-    far_device: str = ""                    # whose addresses those are
-    port: int = machine.LAB_PORT
-    lab: "Optional[List[str]]" = None       # options of netlab up
+    far_device: str = ""                    # whose addresses the far end's are
 
     @property
     def over_ssh(self) -> bool:
         return bool(self.far) and os.path.basename(self.far[0]) == "ssh"
 
-    def site(self) -> bench.Site:
-        """The same for what measures slots."""
-        return bench.Site(self.place, self.remote, self.port, self.lab, self.device, self.far)
-
     def ready(self) -> None:
         """Has everything up. Raises MachineError."""
-        self.place.ready(self.lab, min(self.remote))
+        self.place.ready(self.lab, min(self.hosts))
 
 
 def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, netlab: str,
@@ -170,7 +160,7 @@ def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, net
     if known["REMOTE_TYPE"] == "ssh":
         far = ["ssh", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *args]
     far[0] = machine.find(far[0]) or far[0]
-    ends = Ends(machine.Place(), known["NETIF"], remote, [], far, port=port or random.choice(PORTS))
+    ends = Ends(machine.Place(), remote, port or random.choice(PORTS), device=known["NETIF"], far=far)
     check_near(ends, local)
     try:
         ends.far_device = device_of(far, remote)
@@ -181,10 +171,8 @@ def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, net
 
 
 def of_lab(place: machine.LabPlace, words: Sequence[str]) -> Ends:
-    """A lab's ends. Commands go by ip, since netlab exec takes long to begin."""
-    near, far = (["ip", "netns", "exec", f"netlab-{place.name}-{end}"] for end in ("client", "server"))
-    place.prefix = near
-    return Ends(place, "lab0", dict(plan.LAB_ADDRESS), near, far, "lab0", lab=list(words))
+    site = bench.lab(place, list(words), dict(plan.LAB_ADDRESS))
+    return Ends(**{**vars(site), "port": machine.LAB_PORT, "far_device": site.device})
 
 
 def check_near(ends: Ends, local: "Dict[int, str]") -> None:
@@ -199,7 +187,7 @@ def check_near(ends: Ends, local: "Dict[int, str]") -> None:
         if address not in own:
             raise GateError(f"LOCAL_V{version}={address} is not an address of {ends.device} (it has "
                             f"{', '.join(map(str, own)) or 'none'})")
-        to = ends.remote[version]
+        to = ends.hosts[version]
         by = device_towards(ends.near, to)
         if by != ends.device:
             raise GateError(f"packets to REMOTE_V{version}={to} leave by {by}, not by NETIF={ends.device} (routes "

@@ -109,7 +109,7 @@ def suite(ends: Ends, chosen: Chosen) -> Suite:
         for family in (4, 6):
             for mtu, size in by_mtu:
                 for way in turned:
-                    add(made, chosen, test, (family, mtu), (size, way), family in ends.remote)
+                    add(made, chosen, test, (family, mtu), (size, way), family in ends.hosts)
     if not made.points:
         what = f"of {len(made.skipped)} each lacks something" if made.skipped else "--only matches none"
         raise UsageError(f"nic: no point is left: {what} (--list shows them)")
@@ -179,7 +179,7 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
     if there.lab is not None:
         args.lab = shlex.join(there.lab)
     else:
-        args.host, args.port = next(iter(there.remote.values())), there.port
+        args.host, args.port = next(iter(there.hosts.values())), there.port
     return there
 
 
@@ -191,7 +191,7 @@ def of_host(host: str, port: int) -> Ends:
         raise UsageError(f"--host {host}: {fault.strerror}") from None
     remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
     first = next(iter(remote.values()))
-    return Ends(machine.Place(), both.device_towards([], first), dict(sorted(remote.items())), [], port=port)
+    return Ends(machine.Place(), dict(sorted(remote.items())), port, device=both.device_towards([], first))
 
 
 def chosen(args: Namespace) -> Chosen:
