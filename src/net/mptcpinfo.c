@@ -180,10 +180,9 @@ put_address(const struct sockaddr_storage *sa, uint32_t number, const char *whos
 	    struct np_bag *into)
 {
 	char text[NP_ADDR_TEXT];
-	struct np_addr a = { .sa = *sa,
-			     .len = sa->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							      : sizeof(struct sockaddr_in) };
+	struct np_addr a;
 
+	np_addr_from(&a, (const struct sockaddr *)sa);
 	np_bag_text(into, np_addr_text(&a, text), "mptcp.%u.%s", number, whose);
 }
 

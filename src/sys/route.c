@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/fds.h"
 #include "sys/rtnl.h"

@@ -128,8 +128,8 @@ answer(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void
 		if (n <= 0) {
 			return n < 0 ? -errno : lost;
 		}
-		for (const struct nlmsghdr *m = (const void *)bytes; NLMSG_OK(m, left);
-		     m = NLMSG_NEXT(m, left)) {
+		for (const struct nlmsghdr *m = (const void *)bytes;
+		     left > 0 && NLMSG_OK(m, (unsigned)left); m = NLMSG_NEXT(m, left)) {
 			if (m->nlmsg_type == NLMSG_ERROR) {
 				const struct nlmsgerr *e = NLMSG_DATA(m);
 

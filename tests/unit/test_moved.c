@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sys/link.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -339,6 +340,15 @@ TEST(a_shaper_is_counted)
 		skip();
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Without rtnetlink nobody knows whose interface the files of this machine tell of. */
+TEST(files_of_this_machine_are_no_counters_without_rtnetlink)
+{
+	const struct np_link l = { .root = "", .device = "lo", .rtnl = -EACCES, .inet = -1 };
+	struct rtnl_link_stats64 stats;
+
+	assert_int_equal(np_link_count(&l, &stats), -EACCES);
 }
 
 TEST_MAIN()

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
@@ -472,6 +473,22 @@ TEST(damaged_messages_do_no_harm)
 	}
 	assert_true(tc->count >= 1);
 	free(tc);
+}
+
+/* The padding that the last attribute does not have is more than what is left. */
+TEST(nothing_is_read_behind_an_attribute_of_an_odd_length)
+{
+	struct {
+		struct rtattr one;
+		char byte[4];
+		struct rtattr behind;
+	} m = { .one = { .rta_len = RTA_LENGTH(1), .rta_type = 1 },
+		.behind = { .rta_len = RTA_LENGTH(0), .rta_type = 2 } };
+	const struct rtattr *at[3];
+
+	np_rtnl_sort(&m, m.one.rta_len, at, 3);
+	assert_ptr_equal(at[1], &m.one);
+	assert_null(at[2]);
 }
 
 TEST_MAIN()
