@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "out/look.h"
 
 enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048, NUMBER_TEXT = 32 };
 
@@ -54,10 +55,10 @@ per_second(double v, char text[NUMBER_TEXT])
 }
 
 static const char *
-rate(const struct np_human *h, double v, char text[NUMBER_TEXT])
+rate(const struct np_look *l, double v, char text[NUMBER_TEXT])
 {
-	return h->transactions ? per_second(v, text)
-			       : si(v * h->unit->divisor * 8, 4, "bit/s", text);
+	return l->transactions ? per_second(v, text)
+			       : si(v * l->classic.unit->divisor * 8, 4, "bit/s", text);
 }
 
 static const char *
@@ -89,9 +90,9 @@ is_text(const char *text)
 
 /* Streams each way. */
 static bool
-both_ways(const struct np_human *h, const struct np_figures *f)
+both_ways(const struct np_look *l, const struct np_figures *f)
 {
-	return !h->transactions && !known(f, NP_M_TRANSACTION_RATE) &&
+	return !l->transactions && !known(f, NP_M_TRANSACTION_RATE) &&
 	       real(f, NP_M_LOCAL_SEND_THROUGHPUT) > 0 && real(f, NP_M_LOCAL_RECV_THROUGHPUT) > 0;
 }
 
@@ -121,13 +122,14 @@ put_row(FILE *out, const char *label, struct row *row)
 }
 
 static void
-test_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	const char *engine = np_record_get_text(f->record, NP_M_LOCAL_ENGINE);
 
-	ADD(row, "%s, %.2f s", is_text(h->test) ? h->test : "a test", real(f, NP_M_ELAPSED_TIME));
-	if (h->rates.count > 1) {
-		ADD(row, " in each of %u iterations", h->rates.count);
+	ADD(row, "%s, %.2f s", is_text(l->human->test) ? l->human->test : "a test",
+	    real(f, NP_M_ELAPSED_TIME));
+	if (l->human->rates.count > 1) {
+		ADD(row, " in each of %u iterations", l->human->rates.count);
 	}
 	if (is_text(engine) && strcmp(engine, "sync") != 0) {
 		ADD(row, ", engine %s", engine);
@@ -149,10 +151,11 @@ end_row(const char *address, const char *name, const char *does, struct row *row
 }
 
 static void
-end_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
+end_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
+	const struct np_human *h = l->human;
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
-	bool both = h->transactions || both_ways(h, f) || strchr(way, '|') != NULL;
+	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
 	bool sends = !both && strcasecmp(way, "Send") == 0;
 	bool receives = !both && !sends && is_text(way);
 	struct row local = { .len = 0 }, remote = { .len = 0 };
@@ -165,7 +168,7 @@ end_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
 
 /* Of what level netperf's own figures are; 95 percent where none was asked for. */
 static void
-throughput_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+throughput_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	char text[NUMBER_TEXT];
 	double mean = real(f, NP_M_THROUGHPUT), out = real(f, NP_M_LOCAL_SEND_THROUGHPUT);
@@ -174,22 +177,22 @@ throughput_row(const struct np_human *h, const struct np_figures *f, struct row 
 			? (int)np_record_get_int(f->record, NP_M_CONFIDENCE_LEVEL)
 			: 95;
 
-	ADD(row, "%s", rate(h, mean, text));
-	width = np_series_width(&h->rates, level);
-	if (h->rates.count > 1 && isfinite(width)) {
-		ADD(row, " +- %s", rate(h, mean * width / 2, text));
+	ADD(row, "%s", rate(l, mean, text));
+	width = np_series_width(&l->human->rates, level);
+	if (l->human->rates.count > 1 && isfinite(width)) {
+		ADD(row, " +- %s", rate(l, mean * width / 2, text));
 		ADD(row, 50 * width < 99.5 ? " (%.2g %%)" : " (%.0f %%)", 50 * width);
 		ADD(row, " at %d %% confidence", level);
 	}
-	ADD(row, "%s", h->missed ? ", less sure than was asked for" : "");
-	if (both_ways(h, f)) {
-		ADD(row, "; %s sent", rate(h, out, text));
-		ADD(row, ", %s received", rate(h, in, text));
+	ADD(row, "%s", l->missed ? ", less sure than was asked for" : "");
+	if (both_ways(l, f)) {
+		ADD(row, "; %s sent", rate(l, out, text));
+		ADD(row, ", %s received", rate(l, in, text));
 	}
 }
 
 static void
-flows_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
 	char text[NUMBER_TEXT];
@@ -198,8 +201,8 @@ flows_row(const struct np_human *h, const struct np_figures *f, struct row *row)
 		return;
 	}
 	ADD(row, "%" PRId64, flows);
-	ADD(row, ", least %s", rate(h, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
-	ADD(row, ", most %s", rate(h, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
+	ADD(row, ", least %s", rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
+	ADD(row, ", most %s", rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
 	ADD(row, ", Jain's index %.3f", real(f, NP_M_JAIN_INDEX));
 	ADD(row, ", threads %" PRId64 " local", np_record_get_int(f->record, NP_M_THREADS));
 	if (known(f, NP_M_REMOTE_THREADS)) {
@@ -302,7 +305,7 @@ beside_row(const struct np_figures *f, struct row *row)
 }
 
 static void
-latency_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
+latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	static const struct {
 		const char *name;
@@ -321,7 +324,8 @@ latency_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
 		ADD(&extremes, "mean %s, ", seconds(s.mean, text));
 	}
 	ADD(&extremes, "max %s", seconds((double)s.max, text));
-	ADD(&extremes, " of %" PRIu64 " times (%s)", s.count, is_text(h->timed) ? h->timed : "");
+	ADD(&extremes, " of %" PRIu64 " times (%s)", s.count,
+	    is_text(l->histogram_of) ? l->histogram_of : "");
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
 		uint64_t low, high;
@@ -361,7 +365,7 @@ retransmissions_row(const struct np_figures *f, struct row *row)
 }
 
 static void
-clean_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	char text[NUMBER_TEXT];
 	double share = real(f, NP_M_DISTURBED_SHARE);
@@ -372,7 +376,7 @@ clean_row(const struct np_human *h, const struct np_figures *f, struct row *row)
 	ADD(row, "%.1f %% of the time", 100 * (1 - share));
 	/* Less than an interval says nothing of a rate. */
 	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {
-		ADD(row, ", with %s", rate(h, real(f, NP_M_CLEAN_THROUGHPUT), text));
+		ADD(row, ", with %s", rate(l, real(f, NP_M_CLEAN_THROUGHPUT), text));
 	}
 	if (share > 0 && known(f, NP_M_DISTURBED_REASONS)) {
 		ADD(row, " (disturbed, in seconds: %s)",
@@ -402,36 +406,36 @@ put_limits(FILE *out, const struct np_bag *limits)
 }
 
 void
-np_human_print(FILE *out, const struct np_human *h, const struct np_figures *f)
+np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
 	struct row flows = { .len = 0 }, open = { .len = 0 }, beside = { .len = 0 },
 		   cpu = { .len = 0 }, again = { .len = 0 }, clean = { .len = 0 };
 
-	test_row(h, f, &test);
+	test_row(l, f, &test);
 	put_row(out, "Test", &test);
-	end_rows(out, h, f);
-	if (h->segment) {
+	end_rows(out, l, f);
+	if (strcmp(l->classic.layout, "mss") == 0) {
 		segment_row(f, &throughput);
 		put_row(out, "Segment size", &throughput);
 	} else {
-		throughput_row(h, f, &throughput);
-		put_row(out, h->transactions ? "Transactions" : "Throughput", &throughput);
+		throughput_row(l, f, &throughput);
+		put_row(out, l->transactions ? "Transactions" : "Throughput", &throughput);
 	}
-	flows_row(h, f, &flows);
+	flows_row(l, f, &flows);
 	put_row(out, "Flows", &flows);
 	open_row(f, &open);
 	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &open);
 	loss_row(f, &loss);
 	put_row(out, "Loss", &loss);
-	latency_rows(out, h, f);
+	latency_rows(out, l, f);
 	beside_row(f, &beside);
 	put_row(out, "Beside", &beside);
 	cpu_row(f, &cpu);
 	put_row(out, "Processors", &cpu);
 	retransmissions_row(f, &again);
 	put_row(out, "Retransmitted", &again);
-	clean_row(h, f, &clean);
+	clean_row(l, f, &clean);
 	put_row(out, "Undisturbed", &clean);
-	put_limits(out, h->limits);
+	put_limits(out, l->human->limits);
 }

@@ -1,7 +1,5 @@
 #include "out/look.h"
 
-#include <string.h>
-
 /* netperf shows figures that it was not asked to collect as it shows unknown ones. */
 static void
 hide(const struct np_look *l, struct np_record *r)
@@ -42,23 +40,6 @@ print_classic(FILE *out, const struct np_look *l, const struct np_figures *f)
 	np_classic_print(out, &classic, r);
 }
 
-static void
-print_human(FILE *out, const struct np_look *l, const struct np_figures *f)
-{
-	struct np_human human = { .test = NULL };
-
-	if (l->human != NULL) {
-		human = *l->human;
-	}
-	human.timed = l->histogram_of;
-	human.transactions = l->transactions;
-	human.segment = strcmp(l->classic.layout, "mss") == 0;
-	human.unit = l->classic.unit;
-	human.missed = l->missed;
-	human.limits = l->limits ? human.limits : NULL;
-	np_human_print(out, &human, f);
-}
-
 void
 np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
@@ -67,7 +48,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 
 	hide(l, &shown);
 	if (l->style == NP_STYLE_HUMAN) {
-		print_human(out, l, f);
+		np_human_print(out, l, f);
 		return;
 	}
 	figures.record = &shown;

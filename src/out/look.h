@@ -18,7 +18,7 @@ struct np_look {
 	bool missed;                  /* the confidence that was asked for was not reached */
 	bool transactions;            /* the throughput counts them, whatever the unit */
 	bool limits;                  /* --human: show what limited the test */
-	const struct np_human *human; /* what --human needs beside; not in documents */
+	const struct np_human *human; /* what NP_STYLE_HUMAN needs beside; not in documents */
 	bool latency, congestion;     /* asked for; if not, such figures are known and not shown */
 };
 

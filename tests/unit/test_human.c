@@ -1,30 +1,33 @@
 /*
  * The table of --human.
  */
-#include "out/human.h"
+#include "out/look.h"
 
 #include <stdlib.h>
 
 #include "out/explain.h"
 #include "tests/lib/check.h"
 
+/* Of a human h, in the unit of that letter. */
+#define LOOK(letter) .human = &h, .classic = { .layout = "", .unit = np_unit(letter) }
+
 static char *
-printed(const struct np_human *h, const struct np_figures *f)
+printed(const struct np_look *l, const struct np_figures *f)
 {
 	enum { ROOM = 8192 };
 	char *text = calloc(1, ROOM);
 	FILE *out = fmemopen(text, ROOM, "w");
 
 	assert_non_null(out);
-	np_human_print(out, h, f);
+	np_human_print(out, l, f);
 	fclose(out);
 	return text;
 }
 
 static void
-assert_human(const struct np_human *h, const struct np_figures *f, const char *want)
+assert_human(const struct np_look *l, const struct np_figures *f, const char *want)
 {
-	char *text = printed(h, f);
+	char *text = printed(l, f);
 
 	assert_string_equal(text, want);
 	free(text);
@@ -79,9 +82,8 @@ TEST(a_stream_has_its_interval_and_its_limit)
 	struct np_human h = { .test = "TCP_STREAM",
 			      .host = "far.example",
 			      .local = "192.0.2.1 port 4711",
-			      .remote = "192.0.2.2 port 815",
-			      .unit = np_unit('m'),
-			      .missed = true };
+			      .remote = "192.0.2.2 port 815" };
+	const struct np_look l = { LOOK('m'), .missed = true };
 	struct np_bag *limits = np_bag_new();
 	struct np_record r;
 	const struct np_figures f = { .record = &r };
@@ -95,7 +97,7 @@ TEST(a_stream_has_its_interval_and_its_limit)
 	np_bag_text(limits, "of 16 bytes", "explain.calls");
 	np_bag_text(limits, "9.414 Gbit/s", "explain.ceiling");
 	h.limits = limits;
-	assert_human(&h, &f, want);
+	assert_human(&l, &f, want);
 	np_bag_free(limits);
 }
 
@@ -109,11 +111,9 @@ TEST(transactions_have_their_latencies)
 	    "Latency         min 1.00 us, mean 500 us, max 1.00 ms of 1000 times\n"
 	    "                (request/response)\n"
 	    "                P50 500 us, P90 900 us, P99 990 us, P99.9 not known (too few)\n";
-	const struct np_human h = { .test = "UDP_RR",
-				    .host = "far.example",
-				    .timed = "request/response",
-				    .transactions = true,
-				    .unit = np_unit('x') };
+	const struct np_human h = { .test = "UDP_RR", .host = "far.example" };
+	const struct np_look l = { LOOK('x'), .transactions = true,
+				   .histogram_of = "request/response" };
 	struct np_hist *hist = np_hist_new();
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r, .latency = hist };
@@ -131,14 +131,15 @@ TEST(transactions_have_their_latencies)
 	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1003);
 	np_record_int(&r, NP_M_LOCAL_TRANSPORT_RETRANS, -1);
 	np_record_real(&r, NP_M_LOCAL_CPU_UTIL, -1);
-	assert_human(&h, &f, want);
+	assert_human(&l, &f, want);
 	free(hist);
 }
 
 /* By what was sent and arrived where the datagrams have no numbers. */
 TEST(lost_datagrams_are_told)
 {
-	struct np_human h = { .test = "UDP_STREAM", .unit = np_unit('m') };
+	struct np_human h = { .test = "UDP_STREAM" };
+	const struct np_look l = { LOOK('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 	char *text;
@@ -146,16 +147,16 @@ TEST(lost_datagrams_are_told)
 	np_record_text(&r, NP_M_PROTOCOL, "UDP");
 	np_record_text(&r, NP_M_DIRECTION, "Send");
 	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1000);
-	text = printed(&h, &f);
+	text = printed(&l, &f);
 	assert_null(strstr(text, "Loss"));
 	free(text);
 	np_record_int(&r, NP_M_REMOTE_RECV_CALLS, 900);
-	text = printed(&h, &f);
+	text = printed(&l, &f);
 	assert_non_null(strstr(text, "Loss            100 of 1000 datagrams (10 %)\n"));
 	free(text);
 	np_record_int(&r, NP_M_LOST_DATAGRAMS, 90);
 	np_record_int(&r, NP_M_UNIQUE_DATAGRAMS, 910);
-	text = printed(&h, &f);
+	text = printed(&l, &f);
 	assert_non_null(strstr(text, "Loss            90 of 1000 datagrams (9 %)\n"));
 	free(text);
 }
@@ -163,7 +164,8 @@ TEST(lost_datagrams_are_told)
 /* Two figures that differ so much tell nothing, but do so in plain digits. */
 TEST(a_wide_interval_has_plain_digits)
 {
-	struct np_human h = { .test = "TCP_STREAM", .unit = np_unit('m') };
+	struct np_human h = { .test = "TCP_STREAM" };
+	const struct np_look l = { LOOK('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 	char *text;
@@ -171,24 +173,22 @@ TEST(a_wide_interval_has_plain_digits)
 	np_record_real(&r, NP_M_THROUGHPUT, 100);
 	np_series_add(&h.rates, 50);
 	np_series_add(&h.rates, 150);
-	text = printed(&h, &f);
+	text = printed(&l, &f);
 	assert_non_null(strstr(text, "(635 %) at 95 % confidence\n"));
 	free(text);
 }
 
 TEST(connections_are_neither_sent_nor_received)
 {
-	const struct np_human h = { .test = "TCP_CC",
-				    .local = "192.0.2.1 port 1",
-				    .transactions = true,
-				    .unit = np_unit('x') };
+	const struct np_human h = { .test = "TCP_CC", .local = "192.0.2.1 port 1" };
+	const struct np_look l = { LOOK('x'), .transactions = true };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 
 	np_record_text(&r, NP_M_DIRECTION, "Receive");
 	np_record_real(&r, NP_M_ELAPSED_TIME, 1);
 	np_record_real(&r, NP_M_THROUGHPUT, 2000);
-	assert_human(&h, &f,
+	assert_human(&l, &f,
 		     "Test            TCP_CC, 1.00 s\n"
 		     "Local end       192.0.2.1 port 1\n"
 		     "Transactions    2000/s\n");
@@ -196,14 +196,16 @@ TEST(connections_are_neither_sent_nor_received)
 
 TEST(a_segment_size_takes_the_place_of_a_rate)
 {
-	const struct np_human h = { .test = "TCP_MSS", .segment = true, .unit = np_unit('m') };
+	const struct np_human h = { .test = "TCP_MSS" };
+	const struct np_look l = { .human = &h,
+				   .classic = { .layout = "mss", .unit = np_unit('m') } };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 
 	np_record_real(&r, NP_M_ELAPSED_TIME, 0);
 	np_record_real(&r, NP_M_THROUGHPUT, 0);
 	np_record_int(&r, NP_M_TRANSPORT_MSS, 1448);
-	assert_human(&h, &f,
+	assert_human(&l, &f,
 		     "Test            TCP_MSS, 0.00 s\n"
 		     "Segment size    1448 bytes\n");
 }
@@ -212,13 +214,14 @@ TEST(a_segment_size_takes_the_place_of_a_rate)
 TEST(texts_of_others_stay_in_their_lines)
 {
 	static char longest[5000];
-	struct np_human h = { .test = longest, .host = "a\nb\033[2J", .unit = np_unit('m') };
+	struct np_human h = { .test = longest, .host = "a\nb\033[2J" };
+	const struct np_look l = { LOOK('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 	char *text;
 
 	memset(longest, 'x', sizeof(longest) - 1);
-	text = printed(&h, &f);
+	text = printed(&l, &f);
 	assert_non_null(strstr(text, "Remote end      a?b?[2J\n"));
 	assert_null(strchr(text, '\033'));
 	free(text);
@@ -244,13 +247,14 @@ TEST(units_are_those_of_si)
 	};
 
 	for (size_t i = 0; i < LEN(units); i++) {
-		struct np_human h = { .test = "TCP_STREAM", .unit = np_unit(units[i].letter) };
+		struct np_human h = { .test = "TCP_STREAM" };
+		const struct np_look l = { LOOK(units[i].letter) };
 		struct np_record r = { .value[0].known = false };
 		const struct np_figures f = { .record = &r };
 		char *text;
 
 		np_record_real(&r, NP_M_THROUGHPUT, units[i].v);
-		text = printed(&h, &f);
+		text = printed(&l, &f);
 		assert_non_null(strstr(text, units[i].want));
 		free(text);
 	}
