@@ -81,7 +81,7 @@ assert_bag_at(const char *file, int line, const struct np_bag *b, const char *pr
 		have = np_bag_number(b, name);
 		want = computed(value);
 		right = strcmp(value, "none") == 0 ? !np_bag_find(b, name, &it)
-						   : fabs(have - want) <= 1e-12 * fabs(want);
+						   : fabs(have - want) <= 1e-13 * fabs(want);
 		if (!right) {
 			print_error("%s is %.17g, not %s\n", name, have, value);
 			_fail(file, line);
