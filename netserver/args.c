@@ -50,8 +50,8 @@ set_host(const struct np_setting *set)
 		return set->err->code;
 	}
 	if (pair.first != NULL && np_text_copy(a->host, sizeof(a->host), pair.first) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters",
-			       sizeof(a->host) - 1);
+		return np_usage(set->err, "a name of more than %zu characters",
+				sizeof(a->host) - 1);
 	}
 	if (pair.second != NULL) {
 		a->family = strchr(pair.second, '6') != NULL      ? AF_INET6
@@ -71,8 +71,8 @@ set_port(const struct np_setting *set)
 
 	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
 	    np_text_copy(a->port, sizeof(a->port), set->arg) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is not a port (0 to 65535, or a service)", set->arg);
+		return np_usage(set->err, "%.40s is not a port (0 to 65535, or a service)",
+				set->arg);
 	}
 	a->bound = true;
 	return NP_OK;
@@ -85,8 +85,8 @@ set_passphrase(const struct np_setting *set)
 
 	if (set->arg[0] == '\0' ||
 	    np_text_copy(a->passphrase, sizeof(a->passphrase), set->arg) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "a passphrase has 1 to %zu characters",
-			       sizeof(a->passphrase) - 1);
+		return np_usage(set->err, "a passphrase has 1 to %zu characters",
+				sizeof(a->passphrase) - 1);
 	}
 	return NP_OK;
 }
@@ -131,8 +131,7 @@ set_bytes(const struct np_setting *set)
 	int64_t n;
 
 	if (np_parse_count(set->arg, &n) != 0 || n < 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a number of bytes (try 64M)",
-			       set->arg);
+		return np_usage(set->err, "%.40s is not a number of bytes (try 64M)", set->arg);
 	}
 	*bytes = (uint64_t)n;
 	return NP_OK;
@@ -166,8 +165,8 @@ set_data_ports(const struct np_setting *set)
 	if (np_text_copy(text, sizeof(text), set->arg) != 0 || (dash = strchr(text, '-')) == NULL ||
 	    (*dash = '\0', np_parse_int(text, &first)) != 0 || np_parse_int(dash + 1, &last) != 0 ||
 	    first < 1 || first > last || last > 65535) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "'%.40s' is not a range of ports (try 20000-20999)", set->arg);
+		return np_usage(set->err, "'%.40s' is not a range of ports (try 20000-20999)",
+				set->arg);
 	}
 	a->limits.each.port_min = (uint32_t)first;
 	a->limits.each.port_max = (uint32_t)last;
@@ -224,16 +223,15 @@ set_engines(const struct np_setting *set)
 	char text[128], *rest = NULL, *name;
 
 	if (np_text_copy(text, sizeof(text), set->arg) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "a list of more than %zu characters",
-			       sizeof(text) - 1);
+		return np_usage(set->err, "a list of more than %zu characters", sizeof(text) - 1);
 	}
 	a->limits.each.engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
 	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
 		uint32_t bit = bit_of(name);
 
 		if (bit == 0) {
-			return np_fail(set->err, NP_EUSAGE, 0,
-				       "there is no engine '%.40s' (netperf --engine list)", name);
+			return np_usage(set->err,
+					"there is no engine '%.40s' (netperf --engine list)", name);
 		}
 		a->limits.each.engines |= bit;
 	}
@@ -395,13 +393,13 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	}
 	a->limits.each.spin = (uint32_t)a->limits.all[NP_G_SPIN];
 	if (a->one_port && a->no_fork) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--one-port: together with -f, by which one client is served at a "
-			       "time (leave one out)");
+		return np_usage(err,
+				"--one-port: together with -f, by which one client is served at a "
+				"time (leave one out)");
 	}
 	if (a->key.count > 0 && a->passphrase[0] != '\0') {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--key-file: together with -Z or --passphrase-file (choose one)");
+		return np_usage(err,
+				"--key-file: together with -Z or --passphrase-file (choose one)");
 	}
 	return np_port_check(a->port, a->host, err) == NP_OK ? NP_OK : np_fail_in(err, "-p");
 }

@@ -80,7 +80,7 @@ find_group(const char *text, struct who *w, struct np_err *err)
 	if (g != NULL) {
 		w->gid = g->gr_gid;
 	} else if (!parse_id(text, &w->gid)) {
-		return np_fail(err, NP_EUSAGE, 0, "there is no group %.60s", text);
+		return np_usage(err, "there is no group %.60s", text);
 	}
 	return NP_OK;
 }
@@ -96,18 +96,17 @@ find_user(const char *text, struct who *w, struct np_err *err)
 
 	memset(w, 0, sizeof(*w));
 	if (len == 0 || len >= (int)sizeof(name)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.60s names no user", text);
+		return np_usage(err, "%.60s names no user", text);
 	}
 	snprintf(name, sizeof(name), "%.*s", len, text);
 	p = getpwnam(name);
 	if (p == NULL && parse_id(name, &w->uid)) {
 		p = getpwuid(w->uid);
 		if (p == NULL && colon == NULL) {
-			return np_fail(err, NP_EUSAGE, 0, "user %s has no group (try %s:GROUP)",
-				       name, name);
+			return np_usage(err, "user %s has no group (try %s:GROUP)", name, name);
 		}
 	} else if (p == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "there is no user %s", name);
+		return np_usage(err, "there is no user %s", name);
 	}
 	if (p != NULL) {
 		snprintf(w->name, sizeof(w->name), "%s", p->pw_name);
@@ -208,7 +207,7 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 	} else if (find_user(user, w, err) != NP_OK) {
 		return err->code;
 	} else if (geteuid() != 0 && w->uid != geteuid()) {
-		return np_fail(err, NP_EUSAGE, 0, "only root can become user %.60s", user);
+		return np_usage(err, "only root can become user %.60s", user);
 	}
 	if (geteuid() != 0 || (w->uid == 0 && !w->own_group)) {
 		return NP_OK;

@@ -146,7 +146,7 @@ ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *
 		char text[64];
 
 		if (*count == NS_RULES) {
-			return np_fail(err, NP_EUSAGE, 0, "more than %d address ranges", NS_RULES);
+			return np_usage(err, "more than %d address ranges", NS_RULES);
 		}
 		snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : sizeof(text)),
 			 list);
@@ -171,11 +171,11 @@ add_line(struct ns_access *a, char *line, struct np_err *err)
 		return NP_OK;
 	}
 	if (strcmp(verb, "allow") != 0 && strcmp(verb, "deny") != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is neither allow nor deny", verb);
+		return np_usage(err, "'%.40s' is neither allow nor deny", verb);
 	}
 	list = strtok_r(NULL, blanks, &rest);
 	if (list == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%s whom?", verb);
+		return np_usage(err, "%s whom?", verb);
 	}
 	for (; list != NULL; list = strtok_r(NULL, blanks, &rest)) {
 		if (ns_access_add(a, verb[0] == 'a', list, err) != NP_OK) {
@@ -207,7 +207,7 @@ ns_access_read(struct ns_access *a, const char *path, struct np_err *err)
 		number++;
 		line[strcspn(line, "#")] = '\0';
 		rc = whole ? add_line(&grown, line, err)
-			   : np_fail(err, NP_EUSAGE, 0, "more than %zu bytes", sizeof(line) - 2);
+			   : np_usage(err, "more than %zu bytes", sizeof(line) - 2);
 	}
 	if (rc == NP_OK && ferror(f)) {
 		rc = np_fail(err, NP_ESYS, errno, "read %s", path);

@@ -152,7 +152,7 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 		}
 	}
 	if ((*name)[0] == '\0') {
-		np_fail(err, NP_EUSAGE, 0, "'%.300s' is not a name of a file", path);
+		np_usage(err, "'%.300s' is not a name of a file", path);
 		return -1;
 	}
 	return np_trusted_open(dir, NP_TRUSTED_DIR, err);

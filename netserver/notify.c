@@ -43,7 +43,7 @@ take(int fd, struct np_err *err)
 	const char *fault = fault_of(fd);
 
 	if (fault != NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: descriptor %d %s", fd, fault);
+		return np_usage(err, "LISTEN_FDS: descriptor %d %s", fd, fault);
 	}
 	np_sock_block(fd, false);
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
@@ -77,8 +77,7 @@ ns_notify_sockets(int *fds, size_t max, struct np_err *err)
 		return 0;
 	}
 	if ((uint64_t)count > max) {
-		np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: %" PRId64 " sockets, more than %zu", count,
-			max);
+		np_usage(err, "LISTEN_FDS: %" PRId64 " sockets, more than %zu", count, max);
 		return -1;
 	}
 	for (int i = 0; i < (int)count; i++) {

@@ -30,6 +30,9 @@ struct np_err {
 int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same of a fault of the user's, who has asked for what there is not. */
+#define np_usage(err, ...) np_fail(err, NP_EUSAGE, 0, __VA_ARGS__)
+
 /* The same where the text says it all: the errno is kept, its words are not added. */
 int np_refuse(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -66,12 +66,12 @@ static int
 check_geometry(size_t width, size_t size, size_t alignment, size_t offset, struct np_err *err)
 {
 	if ((alignment & (alignment - 1)) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "alignment %zu is not a power of two", alignment);
+		return np_usage(err, "alignment %zu is not a power of two", alignment);
 	}
 	if (width == 0 || size == 0 ||
 	    np_ring_bytes(width, size, alignment, offset) > NP_RING_MAX) {
-		return np_fail(err, NP_EUSAGE, 0, "%zu buffers of %zu bytes take more than %d MiB",
-			       width, size, NP_RING_MAX >> 20);
+		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
+				NP_RING_MAX >> 20);
 	}
 	return NP_OK;
 }

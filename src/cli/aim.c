@@ -203,9 +203,8 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 		}
 		most = NP_PLAN_ALSO / np_addr_size(&found.at[0]);
 		if (out->count == most) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "--also-bind: no more than %zu of %s for each end", most,
-				       np_family(family)->name);
+			return np_usage(err, "--also-bind: no more than %zu of %s for each end",
+					most, np_family(family)->name);
 		}
 		out->at[out->count++] = found.at[0];
 	}
@@ -254,10 +253,11 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	family = np_family_or(family, ends->remote.at[0].sa.ss_family);
 	if (t->family == AF_UNSPEC && np_family(family)->version == 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "data connection: %s is no address for a test over IP (name one: -- "
-			       "-H HOST)",
-			       remote);
+		return np_usage(
+		    err,
+		    "data connection: %s is no address for a test over IP (name one: -- "
+		    "-H HOST)",
+		    remote);
 	}
 	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &ends->local,
 		       err) != NP_OK) {

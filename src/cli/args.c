@@ -193,13 +193,12 @@ settle_human(struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	if (o->style != NP_STYLE_CLASSIC || o->prometheus) {
-		return np_fail(err, NP_EUSAGE, 0, "--human: together with %s (choose one of them)",
-			       o->prometheus ? "--prometheus" : "-k, -o or -O");
+		return np_usage(err, "--human: together with %s (choose one of them)",
+				o->prometheus ? "--prometheus" : "-k, -o or -O");
 	}
 	if (o->json && o->json_file == NULL) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "--human: --json prints the document in its place (try --json=FILE)");
+		return np_usage(
+		    err, "--human: --json prints the document in its place (try --json=FILE)");
 	}
 	o->style = NP_STYLE_HUMAN;
 	o->limits = cli->evidence.explain;
@@ -213,20 +212,18 @@ check_documents(const struct np_cli *cli, struct np_err *err)
 	const struct np_cli_output *o = &cli->output;
 
 	if (o->prometheus && o->show == NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--prometheus: needs a run to print (--show FILE)");
+		return np_usage(err, "--prometheus: needs a run to print (--show FILE)");
 	}
 	if (o->merge && (o->file_count == 0 || o->show != NULL || o->json)) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    o->file_count == 0
 			? "--merge: no documents are named (netperf --merge A.json B.json)"
 			: "--merge: runs no test and shows no other (leave out --json and --show)");
 	}
 	if ((o->show != NULL || cli->preflight) && o->json) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "%s: runs no test, so there is nothing for --json to write (choose one)",
+		return np_usage(
+		    err, "%s: runs no test, so there is nothing for --json to write (choose one)",
 		    o->show != NULL ? "--show" : "--preflight");
 	}
 	return NP_OK;
@@ -243,23 +240,20 @@ settle_clean(struct np_cli *cli, struct np_err *err)
 		cli->plan.length = said ? cli->plan.length : LENGTH_S;
 		return plan->at_most_s == 0
 			   ? NP_OK
-			   : np_fail(err, NP_EUSAGE, 0,
-				     "--at-most: limits --clean, which is not given");
+			   : np_usage(err, "--at-most: limits --clean, which is not given");
 	}
 	if (said && (cli->plan.length != plan->clean_s || cli->plan.length_less_ms != 0)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-l: --clean %d sets the length of the test (leave out -l)",
-			       plan->clean_s);
+		return np_usage(err, "-l: --clean %d sets the length of the test (leave out -l)",
+				plan->clean_s);
 	}
 	if (plan->level != 0 || plan->max > 1) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--clean: together with -i or -I (both set the number of "
-			       "iterations: choose one)");
+		return np_usage(err, "--clean: together with -i or -I (both set the number of "
+				     "iterations: choose one)");
 	}
 	plan->at_most_s = plan->at_most_s != 0 ? plan->at_most_s : CLEAN_TIMES * plan->clean_s;
 	if (plan->at_most_s < plan->clean_s) {
-		return np_fail(err, NP_EUSAGE, 0, "--at-most %d: is less than --clean %d",
-			       plan->at_most_s, plan->clean_s);
+		return np_usage(err, "--at-most %d: is less than --clean %d", plan->at_most_s,
+				plan->clean_s);
 	}
 	cli->plan.length = plan->clean_s;
 	cli->evidence.caps |= NP_CAP_TEST;
@@ -290,8 +284,8 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	rc = parse_words(cli, argc, argv, &(const struct np_word_list){ argc, words }, err);
 	if (rc == NP_OK && cli->target.passphrase != NULL && cli->target.key.count > 0) {
-		rc = np_fail(err, NP_EUSAGE, 0,
-			     "--key-file: together with -Z or --passphrase-file (choose one)");
+		rc =
+		    np_usage(err, "--key-file: together with -Z or --passphrase-file (choose one)");
 	}
 	if (rc == NP_OK) {
 		rc = check_control_ports(&cli->target, err);
@@ -334,9 +328,8 @@ check_alignments(const struct np_plan *p, struct np_err *err)
 
 	for (int i = 0; i < 2; i++) {
 		if ((near[i] & (near[i] - 1)) != 0 || (far[i] & (far[i] - 1)) != 0) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "-%c: an alignment must be a power of two (try 4096)",
-				       (near[i] & (near[i] - 1)) != 0 ? 'a' : 'A');
+			return np_usage(err, "-%c: an alignment must be a power of two (try 4096)",
+					(near[i] & (near[i] - 1)) != 0 ? 'a' : 'A');
 		}
 	}
 	return NP_OK;
@@ -383,12 +376,11 @@ check_places(const struct np_plan *p, struct np_err *err)
 		return NP_OK;
 	}
 	if (left.count == 0 || !np_cpu_turns_text(&left, text, sizeof(text))) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-T: processor %d is not available at this end (leave it out)",
-			       missing);
+		return np_usage(err, "-T: processor %d is not available at this end (leave it out)",
+				missing);
 	}
-	return np_fail(err, NP_EUSAGE, 0, "-T: processor %d is not available at this end (%s is)",
-		       missing, text);
+	return np_usage(err, "-T: processor %d is not available at this end (%s is)", missing,
+			text);
 }
 
 static bool
@@ -406,9 +398,9 @@ check_batch(const struct np_cli *cli, struct np_err *err)
 	    carries_several(&p->far)) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "--batch: needs an engine that carries several datagrams in a call (try "
-		       "--engine batch)");
+	return np_usage(err,
+			"--batch: needs an engine that carries several datagrams in a call (try "
+			"--engine batch)");
 }
 
 static int
@@ -417,9 +409,8 @@ check_cipher(const struct np_cli *cli, struct np_err *err)
 	if (cli->plan.tls_suite == 0 || cli->plan.transport->encrypts) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "--tls-cipher: %s does not encrypt (try TLS_STREAM or TLS_RR)",
-		       cli->bench.name);
+	return np_usage(err, "--tls-cipher: %s does not encrypt (try TLS_STREAM or TLS_RR)",
+			cli->bench.name);
 }
 
 /* Bytes of a datagram and of a call are said in the place of messages and how many a call. */
@@ -435,26 +426,26 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	if (p->pattern->sized) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "--segment-size: not for %s, whose messages are requests and responses (-- -r)",
 		    cli->bench.name);
 	}
 	if (sender->place.engine != &np_engine_segment) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "--segment-size: the sending end uses another engine (try --engine segment)");
 	}
 	if (call > 0 && (uint32_t)call < size) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size %u: is more than the %d bytes of a call (-- -m)",
-			       size, call);
+		return np_usage(err,
+				"--segment-size %u: is more than the %d bytes of a call (-- -m)",
+				size, call);
 	}
 	if (call > 0 && (uint32_t)call / size > most) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size %u: a call of %d bytes (-- -m) is more than %u "
-			       "datagrams (try -- -m %u)",
-			       size, call, most, most * size);
+		return np_usage(err,
+				"--segment-size %u: a call of %d bytes (-- -m) is more than %u "
+				"datagrams (try -- -m %u)",
+				size, call, most, most * size);
 	}
 	p->batch = call > 0 ? (uint32_t)call / size : p->batch;
 	sender->call.send_size = (int32_t)size;
@@ -470,21 +461,18 @@ check_dccp(const struct np_cli *cli, struct np_err *err)
 	bool is_dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
 
 	if (p->service != 0 && !is_dccp) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--service-code: %s is no test of DCCP (try -t DCCP_STREAM)",
-			       cli->bench.name);
+		return np_usage(err, "--service-code: %s is no test of DCCP (try -t DCCP_STREAM)",
+				cli->bench.name);
 	}
 	for (int i = 0; i < 2; i++) {
 		const char *name = ends[i]->sock.cong;
 
 		if (np_dccp_ccid(name) > 0 && !is_dccp) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "--ccid: %s is no test of DCCP (try -t DCCP_STREAM)",
-				       cli->bench.name);
+			return np_usage(err, "--ccid: %s is no test of DCCP (try -t DCCP_STREAM)",
+					cli->bench.name);
 		}
 		if (name[0] != '\0' && np_dccp_ccid(name) == 0 && is_dccp) {
-			return np_fail(err, NP_EUSAGE, 0, "-K: DCCP has no '%s' (try --ccid 2)",
-				       name);
+			return np_usage(err, "-K: DCCP has no '%s' (try --ccid 2)", name);
 		}
 	}
 	return NP_OK;
@@ -497,9 +485,8 @@ check_data_ports(const struct np_plan *p, struct np_err *err)
 	uint32_t near = p->near.sock.port, far = p->far.sock.port;
 
 	if (near > most || far > most) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "test option -P: %u is not a port (0 to %u, or a service)",
-			       near > most ? near : far, most);
+		return np_usage(err, "test option -P: %u is not a port (0 to %u, or a service)",
+				near > most ? near : far, most);
 	}
 	return NP_OK;
 }
@@ -512,10 +499,10 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	int32_t size = p->near.call.send_size;
 
 	if (!p->pattern->transactions && size <= 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-- -N: how many bytes %d messages are, only their size tells (add "
-			       "-m)",
-			       cli->messages);
+		return np_usage(err,
+				"-- -N: how many bytes %d messages are, only their size tells (add "
+				"-m)",
+				cli->messages);
 	}
 	p->length = -(int64_t)cli->messages * (p->pattern->transactions ? 1 : size);
 	return NP_OK;
@@ -536,13 +523,13 @@ settle_sctp(struct np_cli *cli, struct np_err *err)
 	bool also = cli->also[0][0] != '\0' || cli->also[1][0] != '\0';
 
 	if (also && !cli->bench.transport->several_paths) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-- --also-bind: %s has one path (try SCTP_STREAM, or -- -T sctp)",
-			       cli->bench.transport->name);
+		return np_usage(err,
+				"-- --also-bind: %s has one path (try SCTP_STREAM, or -- -T sctp)",
+				cli->bench.transport->name);
 	}
 	if (also && (cli->plan.no_control || cli->plan.both)) {
-		return np_fail(err, NP_EUSAGE, 0, "-- --also-bind: not with %s",
-			       cli->plan.both ? "--both" : "-N");
+		return np_usage(err, "-- --also-bind: not with %s",
+				cli->plan.both ? "--both" : "-N");
 	}
 	if ((cli->bench.flags & NP_B_MANY) != 0 && cli->associations > 0) {
 		cli->plan.flows = cli->associations;
@@ -557,10 +544,10 @@ settle_rate(struct np_cli *cli, struct np_err *err)
 	struct np_plan *p = &cli->plan;
 
 	if (cli->far_rate > 0 && !p->both) {
-		return np_fail(err, NP_EUSAGE, 0, "--rate: two rates are for --both");
+		return np_usage(err, "--rate: two rates are for --both");
 	}
 	if (cli->knee_times > 0 && (p->both || p->role != NP_LEAD)) {
-		return np_fail(err, NP_EUSAGE, 0, "--rate auto: not for what the far end sends");
+		return np_usage(err, "--rate auto: not for what the far end sends");
 	}
 	if (p->pattern->offers) {
 		double far = cli->far_rate > 0 ? cli->far_rate : cli->rate;
@@ -570,10 +557,11 @@ settle_rate(struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	if (cli->rate_bits || cli->rate > NP_RATE_MAX) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--rate: of %s it is the operations a second, 1 to %d (streams have "
-			       "one in bits)",
-			       cli->bench.name, NP_RATE_MAX);
+		return np_usage(
+		    err,
+		    "--rate: of %s it is the operations a second, 1 to %d (streams have "
+		    "one in bits)",
+		    cli->bench.name, NP_RATE_MAX);
 	}
 	p->rate = (uint32_t)cli->rate;
 	return NP_OK;
@@ -627,7 +615,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->far);
 	settle_collecting(cli);
 	if (cli->confidence.clean_s > 0 && !np_cli_repeats(cli)) {
-		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
+		return np_usage(err, "--clean: %s runs only once", bench->name);
 	}
 	if (check_data_ports(p, err) != NP_OK || check_alignments(p, err) != NP_OK ||
 	    check_batch(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||

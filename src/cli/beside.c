@@ -12,12 +12,10 @@ static int
 check_load(const struct np_cli *of, struct np_err *err)
 {
 	if (of->plan.no_control) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--beside: it needs a netserver, which -N leaves out");
+		return np_usage(err, "--beside: it needs a netserver, which -N leaves out");
 	}
 	if (of->plan.length <= 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--beside: it needs a test by time (-l with seconds)");
+		return np_usage(err, "--beside: it needs a test by time (-l with seconds)");
 	}
 	return NP_OK;
 }
@@ -42,8 +40,8 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 		return np_fail_in(err, "--beside");
 	}
 	if (np_bench_find(p->name) == NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--beside: %s is not a test of this netperf (try TCP_RR)", p->name);
+		return np_usage(err, "--beside: %s is not a test of this netperf (try TCP_RR)",
+				p->name);
 	}
 	cli->target = of->target;
 	cli->target.local_port[0] = '\0'; /* which is the load's */
@@ -53,17 +51,16 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 		return np_fail_in(err, "--beside");
 	}
 	if (cli->knee_times > 0) {
-		return np_fail(err, NP_EUSAGE, 0, "--beside %s: needs one rate (try %s:%d)",
-			       of->beside, p->name, USUAL_RATE);
+		return np_usage(err, "--beside %s: needs one rate (try %s:%d)", of->beside, p->name,
+				USUAL_RATE);
 	}
 	if (cli->plan.rate == 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--beside: %s has no requests and responses (try TCP_RR)", p->name);
+		return np_usage(err, "--beside: %s has no requests and responses (try TCP_RR)",
+				p->name);
 	}
 	return cli->bench.transport->named
 		   ? NP_OK
-		   : np_fail(err, NP_EUSAGE, 0, "--beside: %s goes by no network (try TCP_RR)",
-			     p->name);
+		   : np_usage(err, "--beside: %s goes by no network (try TCP_RR)", p->name);
 }
 
 int

@@ -98,8 +98,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 		return NP_OK;
 	}
 	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
-		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to write",
-			       cli->test);
+		return np_usage(err, "--json: %s measures nothing to write", cli->test);
 	}
 	if (cli->output.json_file != NULL &&
 	    np_output_check(cli->output.json_file, NP_OUTPUT_REPLACE, err) != NP_OK) {

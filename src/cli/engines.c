@@ -138,8 +138,7 @@ np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err)
 	int rc;
 
 	if (np_cli_test(cli) != NP_TEST_BENCH) {
-		return np_fail(err, NP_EUSAGE, 0, "--engine list: %s has no data connection",
-			       cli->test);
+		return np_usage(err, "--engine list: %s has no data connection", cli->test);
 	}
 	if (np_cli_settle(cli, err) != NP_OK) {
 		return err->code;

@@ -39,9 +39,8 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 	struct np_plan *p = &cli->plan;
 
 	if (p->no_control) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "-N: %s needs a control connection, which gives the address to send to",
+		return np_usage(
+		    err, "-N: %s needs a control connection, which gives the address to send to",
 		    cli->bench.name);
 	}
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {

@@ -21,32 +21,31 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	const struct np_plan *p = &cli->plan;
 
 	if (!np_plan_several(p) && (p->bench->code == NP_PLAN || p->pattern->probe)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
-			       "TCP_RR, TCP_CRR, TCP_CC or UDP_RR)",
-			       cli->bench.name);
+		return np_usage(err,
+				"--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
+				"TCP_RR, TCP_CRR, TCP_CC or UDP_RR)",
+				cli->bench.name);
 	}
 	if (!np_plan_several(p) && p->far.place.engine != NULL) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "--engine ,%s: each flow of %s is a session with one connection (leave it out)",
 		    p->far.place.engine->name, cli->bench.name);
 	}
 	if (p->no_control) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows: needs a control connection, which -N leaves out");
+		return np_usage(err, "--flows: needs a control connection, which -N leaves out");
 	}
 	if (p->pattern->connection_test && p->flows > p->port_max - p->port_min) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows: each of %u connections at a time needs a local port (a "
-			       "wider range than -- -p %u,%u)",
-			       p->flows, p->port_min, p->port_max);
+		return np_usage(err,
+				"--flows: each of %u connections at a time needs a local port (a "
+				"wider range than -- -p %u,%u)",
+				p->flows, p->port_min, p->port_max);
 	}
 	if (p->near.sock.port != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows: %u data connections cannot all come from port %u (leave "
-			       "the local port out: -- -P ,PORT)",
-			       p->flows, p->near.sock.port);
+		return np_usage(err,
+				"--flows: %u data connections cannot all come from port %u (leave "
+				"the local port out: -- -P ,PORT)",
+				p->flows, p->near.sock.port);
 	}
 	return NP_OK;
 }
@@ -67,8 +66,8 @@ check_far(const struct np_cli *cli, struct np_err *err)
 	if (why == NULL || far->why_not(&one) != NULL) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "--engine ,%s: not for %s with --flows %u: %s", far->name,
-		       cli->bench.name, p->flows, why);
+	return np_usage(err, "--engine ,%s: not for %s with --flows %u: %s", far->name,
+			cli->bench.name, p->flows, why);
 }
 
 static int
@@ -81,8 +80,8 @@ check_threads(const struct np_cli *cli, struct np_err *err)
 	if (threads <= p->flows) {
 		return NP_OK;
 	}
-	return np_fail(
-	    err, NP_EUSAGE, 0,
+	return np_usage(
+	    err,
 	    "--threads %s%u: is more than the %u data connection%s to drive (a larger --flows)",
 	    far ? "," : "", threads, p->flows, p->flows > 1 ? "s" : "");
 }
@@ -105,7 +104,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	if (option == NULL || np_cli_test(cli) == NP_TEST_UNKNOWN) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
+	return np_usage(err, "%s: %s has no data connection", option, cli->test);
 }
 
 /* The kernel picks the local ports of a connection from few of them: one is of one connection. */
@@ -120,11 +119,12 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	    p->flows <= (last - first + 1) * (p->sources > 0 ? p->sources : 1)) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "--flows %u: an address has only %lu local ports (a smaller --flows, a "
-		       "--source-range of more addresses, or a wider net.ipv4.ip_local_port_range, "
-		       "now %lu to %lu, by sysctl -w)",
-		       p->flows, last - first + 1, first, last);
+	return np_usage(
+	    err,
+	    "--flows %u: an address has only %lu local ports (a smaller --flows, a "
+	    "--source-range of more addresses, or a wider net.ipv4.ip_local_port_range, "
+	    "now %lu to %lu, by sysctl -w)",
+	    p->flows, last - first + 1, first, last);
 }
 
 /* Each has to be an address that sockets of this machine can have. */
@@ -156,25 +156,24 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 	struct np_addr at;
 
 	if (p->flows < 2) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--source-range: one data connection has one address (give their "
-			       "number with --flows, or the address with -- -L)");
+		return np_usage(err,
+				"--source-range: one data connection has one address (give their "
+				"number with --flows, or the address with -- -L)");
 	}
 	if (p->transport != &np_transport_tcp || p->pattern->connection_test || p->no_control) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--source-range: not for this %s (try TCP_STREAM, TCP_MAERTS or "
-			       "TCP_RR)",
-			       cli->bench.name);
+		return np_usage(err,
+				"--source-range: not for this %s (try TCP_STREAM, TCP_MAERTS or "
+				"TCP_RR)",
+				cli->bench.name);
 	}
 	if (strcmp(cli->data.local.text, np_addr_host(&cli->source, text)) != 0) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "--source-range: -- -L also names a local address (leave one of them out)");
 	}
 	if (cli->evidence.wire) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "--source-range: --wire captures one address (leave one of them out)");
+		return np_usage(
+		    err, "--source-range: --wire captures one address (leave one of them out)");
 	}
 	for (uint32_t i = 0; i < p->sources; i++) {
 		np_range_at(&cli->source, i, &at);
@@ -190,8 +189,7 @@ static int
 not_for_this(const struct np_cli *cli, const char *option, const char *why, struct np_err *err)
 {
 	return why == NULL ? NP_OK
-			   : np_fail(err, NP_EUSAGE, 0, "%s: not for this %s: %s", option,
-				     cli->bench.name, why);
+			   : np_usage(err, "%s: not for this %s: %s", option, cli->bench.name, why);
 }
 
 /* Connections that come about while others are driven. */
@@ -204,24 +202,23 @@ check_ramp(const struct np_cli *cli, struct np_err *err)
 		return err->code;
 	}
 	if (p->flows < 2) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "--ramp: one data connection is not a ramp (give their number with --flows)");
 	}
 	if (p->both) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: --both has several sessions, which begin to measure "
-			       "together (leave one of them out)");
+		return np_usage(err, "--ramp: --both has several sessions, which begin to measure "
+				     "together (leave one of them out)");
 	}
 	if (p->spread) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: --spread makes its connections before the test begins "
-			       "(leave one of them out)");
+		return np_usage(err,
+				"--ramp: --spread makes its connections before the test begins "
+				"(leave one of them out)");
 	}
 	if (p->fast_open) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: with -- -F a connection begins with its first data, and "
-			       "cannot be timed (leave one of them out)");
+		return np_usage(err,
+				"--ramp: with -- -F a connection begins with its first data, and "
+				"cannot be timed (leave one of them out)");
 	}
 	return NP_OK;
 }
@@ -231,21 +228,20 @@ static int
 check_rate(const struct np_cli *cli, struct np_err *err)
 {
 	if (cli->rate <= 0) {
-		return np_fail(err, NP_EUSAGE, 0, "--arrivals: needs a --rate");
+		return np_usage(err, "--arrivals: needs a --rate");
 	}
 	if (cli->knee_times > 0 &&
 	    (cli->beside != NULL || cli->confidence.max > 1 || cli->confidence.clean_s > 0)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--rate auto: repeats the test by itself (leave out %s)",
-			       cli->beside != NULL           ? "--beside"
-			       : cli->confidence.clean_s > 0 ? "--clean"
-							     : "-i and -I");
+		return np_usage(err, "--rate auto: repeats the test by itself (leave out %s)",
+				cli->beside != NULL           ? "--beside"
+				: cli->confidence.clean_s > 0 ? "--clean"
+							      : "-i and -I");
 	}
 	if (cli->no_loss && (!cli->plan.pattern->offers || np_delivers(cli->plan.transport))) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--rate ndr: %.40s has no datagrams that can be lost "
-			       "(UDP_STREAM has; --rate auto is for others)",
-			       cli->bench.name);
+		return np_usage(err,
+				"--rate ndr: %.40s has no datagrams that can be lost "
+				"(UDP_STREAM has; --rate auto is for others)",
+				cli->bench.name);
 	}
 	return not_for_this(cli, "--rate", np_plan_no_rate(&cli->plan), err);
 }
@@ -257,14 +253,12 @@ check_both(const struct np_cli *cli, struct np_err *err)
 	bool stream = p->pattern == &np_pattern_stream && np_delivers(p->transport);
 
 	if (!stream || cli->bench.code != NP_OMNI) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "--both: %s is not a stream that either end can send (try TCP_STREAM)",
+		return np_usage(
+		    err, "--both: %s is not a stream that either end can send (try TCP_STREAM)",
 		    cli->bench.name);
 	}
 	if (p->no_control) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--both: needs a control connection, which -N leaves out");
+		return np_usage(err, "--both: needs a control connection, which -N leaves out");
 	}
 	return NP_OK;
 }
@@ -275,23 +269,22 @@ check_spread(const struct np_cli *cli, struct np_err *err)
 	const struct np_plan *p = &cli->plan;
 
 	if (p->flows < 2) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: one data connection uses one queue (try --flows 8)");
+		return np_usage(err,
+				"--spread: one data connection uses one queue (try --flows 8)");
 	}
 	if (p->fast_open) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: not with TCP Fast Open, which connects with the first "
-			       "data (leave out -- -F)");
+		return np_usage(err,
+				"--spread: not with TCP Fast Open, which connects with the first "
+				"data (leave out -- -F)");
 	}
 	if (p->both) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: needs a single session (leave out --both)");
+		return np_usage(err, "--spread: needs a single session (leave out --both)");
 	}
 	if (!np_plan_spreads(p)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: %s has no lasting IP connections to make again (try "
-			       "TCP_STREAM, TCP_MAERTS or TCP_RR)",
-			       cli->bench.name);
+		return np_usage(err,
+				"--spread: %s has no lasting IP connections to make again (try "
+				"TCP_STREAM, TCP_MAERTS or TCP_RR)",
+				cli->bench.name);
 	}
 	return NP_OK;
 }
@@ -303,9 +296,8 @@ check_warm_up(const struct np_plan *p, struct np_err *err)
 	if (p->warm_up_ms == 0 || p->length >= 0 || p->pattern->transactions) {
 		return NP_OK;
 	}
-	return np_fail(
-	    err, NP_EUSAGE, 0,
-	    "--warm-up: not for a stream that ends by a count, -l %lld (use a time, -l S)",
+	return np_usage(
+	    err, "--warm-up: not for a stream that ends by a count, -l %lld (use a time, -l S)",
 	    (long long)p->length);
 }
 
@@ -313,16 +305,16 @@ int
 np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
 {
 	if (sessions > 1 && cli->plan.spread) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: not with the %u sessions that this netserver needs "
-			       "(leave it out, or use Plumbline's netserver)",
-			       sessions);
+		return np_usage(err,
+				"--spread: not with the %u sessions that this netserver needs "
+				"(leave it out, or use Plumbline's netserver)",
+				sessions);
 	}
 	if (sessions > (cli->plan.both ? 2 : 1) && cli->rate > 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--rate: not with the %u sessions that this netserver needs (leave "
-			       "--flows out, or use Plumbline's netserver)",
-			       sessions);
+		return np_usage(err,
+				"--rate: not with the %u sessions that this netserver needs (leave "
+				"--flows out, or use Plumbline's netserver)",
+				sessions);
 	}
 	return NP_OK;
 }
@@ -362,16 +354,15 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		return check_far(cli, err);
 	}
 	if (p->near.place.engine == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "--flows %u: needs the engine %s: %s", p->flows,
-			       engine->name, why);
+		return np_usage(err, "--flows %u: needs the engine %s: %s", p->flows, engine->name,
+				why);
 	}
 	if (engine->why_not(p) == NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--engine %s: is not available here: %s (try --engine list)",
-			       engine->name, why);
+		return np_usage(err, "--engine %s: is not available here: %s (try --engine list)",
+				engine->name, why);
 	}
-	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",
-		       engine->name, cli->bench.name, p->flows, why);
+	return np_usage(err, "--engine %s: not for %s with --flows %u: %s", engine->name,
+			cli->bench.name, p->flows, why);
 }
 
 void

@@ -519,9 +519,8 @@ refuse_test(const struct session *s, struct np_err *err)
 	char like[NP_NEAREST_TEXT];
 
 	np_phrases_unknown_test(s->out, &s->cli);
-	return np_fail(err, NP_EUSAGE, 0,
-		       "-t: %s is not a test of this netperf%s (--help lists them)", s->cli.test,
-		       np_stray_test(s->cli.test, like));
+	return np_usage(err, "-t: %s is not a test of this netperf%s (--help lists them)",
+			s->cli.test, np_stray_test(s->cli.test, like));
 }
 
 static int
@@ -575,8 +574,7 @@ dry_run(struct session *s, struct np_err *err)
 	rc = rc == NP_OK ? settle(s, err) : rc;
 	return rc != NP_OK || s->cli.notes.len == 0
 		   ? rc
-		   : np_fail(err, NP_EUSAGE, 0,
-			     "--dry-run: the test would not be what was asked for");
+		   : np_usage(err, "--dry-run: the test would not be what was asked for");
 }
 
 static int

@@ -29,10 +29,10 @@ static int
 check_same(const struct whole *all, const struct np_saved_part *p, struct np_err *err)
 {
 	if (strcmp(all->first.test, p->test) != 0 || strcmp(all->first.unit, p->unit) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "it is a %s in %s, and the first one a %s in %s (merge runs of one "
-			       "test)",
-			       p->test, p->unit, all->first.test, all->first.unit);
+		return np_usage(err,
+				"it is a %s in %s, and the first one a %s in %s (merge runs of one "
+				"test)",
+				p->test, p->unit, all->first.test, all->first.unit);
 	}
 	return NP_OK;
 }

@@ -29,10 +29,10 @@ check_transports(struct np_err *err)
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		if (t->admit == NP_ADMIT_UNSAID) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "the transport %s does not say whom its listener admits: "
-				       "give it .admit (doc/architecture.md, \"A transport\")",
-				       t->name);
+			return np_usage(err,
+					"the transport %s does not say whom its listener admits: "
+					"give it .admit (doc/architecture.md, \"A transport\")",
+					t->name);
 		}
 	}
 	return NP_OK;

@@ -24,12 +24,12 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 
 	/* netperf knows it, and no transport here carries it. */
 	if (protocol != NULL && strcasecmp(protocol, "sdp") == 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-T: %s is not in this version (try tcp, udp or sctp)", protocol);
+		return np_usage(err, "-T: %s is not in this version (try tcp, udp or sctp)",
+				protocol);
 	}
 	if (type != NULL && strstr(type, "seqpacket") != NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-t: %s sockets are not in OMNI tests (try stream or dgram)", type);
+		return np_usage(err, "-t: %s sockets are not in OMNI tests (try stream or dgram)",
+				type);
 	}
 	t = protocol != NULL ? np_transport_any(protocol, 0) : NULL;
 	t = t != NULL && t->wire_type != 0 ? t : NULL; /* else OMNI has no number for it */
@@ -40,8 +40,8 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	}
 	if (type != NULL && strstr(type, "dgram") != NULL && cli->bench.transport->connected) {
 		if (protocol != NULL && t != NULL) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "-t: %s does not send datagrams (try -T udp)", protocol);
+			return np_usage(err, "-t: %s does not send datagrams (try -T udp)",
+					protocol);
 		}
 		take_default(cli, &np_transport_udp);
 	}
@@ -68,8 +68,7 @@ choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
 	}
 	b->pattern = np_pattern_find(mirrored(direction), cli->omni.connections, &far_role);
 	if (b->pattern == NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-c: connections need requests and responses (try -d rr)");
+		return np_usage(err, "-c: connections need requests and responses (try -d rr)");
 	}
 	b->near_role = far_role == NP_LEAD ? NP_FOLLOW : NP_LEAD;
 	return NP_OK;
@@ -110,8 +109,8 @@ check_no_choice(const struct np_cli *cli, struct np_err *err)
 	if (o->protocol == NULL && o->type == NULL && !o->connections && !o->direction_given) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: the test %s leaves no choice (try -t OMNI)", option,
-		       cli->bench.name);
+	return np_usage(err, "%s: the test %s leaves no choice (try -t OMNI)", option,
+			cli->bench.name);
 }
 
 int
@@ -145,10 +144,9 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 	}
 	if (rc == NP_OK && cli->bench.pattern->connection_test &&
 	    !np_delivers(cli->bench.transport)) {
-		return np_fail(err, NP_EUSAGE, 0, "-c: %s %s (try -T tcp)",
-			       cli->bench.transport->name,
-			       cli->bench.transport->connected ? "may lose a transaction"
-							       : "has no connections");
+		return np_usage(err, "-c: %s %s (try -T tcp)", cli->bench.transport->name,
+				cli->bench.transport->connected ? "may lose a transaction"
+								: "has no connections");
 	}
 	return rc;
 }

@@ -61,8 +61,8 @@ set_name(const struct np_setting *set)
 		return set->err->code;
 	}
 	if (pair.first != NULL && np_text_copy(name->text, sizeof(name->text), pair.first) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters",
-			       sizeof(name->text) - 1);
+		return np_usage(set->err, "a name of more than %zu characters",
+				sizeof(name->text) - 1);
 	}
 	name->given = name->given || pair.first != NULL;
 	if (pair.second != NULL) {
@@ -82,8 +82,7 @@ cut_mask(char *name, int32_t *mask, struct np_err *err)
 		return NP_OK;
 	}
 	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a number of address bits (try /24)",
-			       slash + 1);
+		return np_usage(err, "%s is not a number of address bits (try /24)", slash + 1);
 	}
 	*slash = '\0';
 	*mask = (int32_t)bits;
@@ -114,8 +113,8 @@ take_port_name(const struct np_setting *set)
 
 	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
 	    np_text_copy(set->to, NP_PORT_TEXT, set->arg) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is not a port (0 to 65535, or a service)", set->arg);
+		return np_usage(set->err, "%.40s is not a port (0 to 65535, or a service)",
+				set->arg);
 	}
 	return NP_OK;
 }
@@ -138,8 +137,8 @@ take_port(const struct np_setting *set)
 	}
 	s = getservbyname(set->arg, NULL);
 	if (s == NULL) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s is neither a port number nor a known service", set->arg);
+		return np_usage(set->err, "%s is neither a port number nor a known service",
+				set->arg);
 	}
 	*port = ntohs((uint16_t)s->s_port);
 	return NP_OK;
@@ -165,12 +164,11 @@ check_port_range(const struct np_setting *set)
 	const struct np_plan *p = &((const struct np_cli *)set->ctx)->plan;
 
 	if (p->port_max > UINT16_MAX) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%u is not a port (0 to 65535, or a service)", p->port_max);
+		return np_usage(set->err, "%u is not a port (0 to 65535, or a service)",
+				p->port_max);
 	}
 	if (p->port_min == 0 || p->port_max < p->port_min) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s is not a range of ports (try 10000,20000)", set->arg);
+		return np_usage(set->err, "%s is not a range of ports (try 10000,20000)", set->arg);
 	}
 	return NP_OK;
 }
@@ -247,8 +245,7 @@ set_ccid(const struct np_setting *set)
 	int64_t n;
 
 	if (np_parse_int(set->arg, &n) != 0 || n < 1 || n > NP_CCID_MOST) {
-		return np_fail(set->err, NP_EUSAGE, 0, "'%.40s' is not a CCID (try 2 or 3)",
-			       set->arg);
+		return np_usage(set->err, "'%.40s' is not a CCID (try 2 or 3)", set->arg);
 	}
 	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), NP_CCID_NAME "%d", (int)n);
 	memcpy(p->far.sock.cong, p->near.sock.cong, sizeof(p->far.sock.cong));
@@ -261,8 +258,7 @@ set_service(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (!np_dccp_service(set->arg, &cli->plan.service)) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "'%.40s' is not a service code (try SC:test)", set->arg);
+		return np_usage(set->err, "'%.40s' is not a service code (try SC:test)", set->arg);
 	}
 	return NP_OK;
 }
@@ -287,13 +283,13 @@ take_cpus(const struct np_setting *set)
 	place->cpu = -1;
 	why = np_cpu_turns_parse(&place->turns, set->arg);
 	if (why != NULL) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is %s", set->arg, why);
+		return np_usage(set->err, "%.40s is %s", set->arg, why);
 	}
 	if (!np_cpu_turns_text(&place->turns, again, sizeof(again))) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is longer than %zu characters (ranges are shorter: 0-7, "
-			       "0-14:2)",
-			       set->arg, sizeof(again) - 1);
+		return np_usage(set->err,
+				"%.40s is longer than %zu characters (ranges are shorter: 0-7, "
+				"0-14:2)",
+				set->arg, sizeof(again) - 1);
 	}
 	return NP_OK;
 }
@@ -304,7 +300,7 @@ check_cpus(const struct np_setting *set)
 	((struct np_cli *)set->ctx)->bound = true;
 	return strcmp(set->arg, "") != 0 && strcmp(set->arg, ",") != 0
 		   ? NP_OK
-		   : np_fail(set->err, NP_EUSAGE, 0, "'%s' holds no value", set->arg);
+		   : np_usage(set->err, "'%s' holds no value", set->arg);
 }
 
 static int
@@ -314,8 +310,7 @@ set_timeout(const struct np_setting *set)
 	int64_t n;
 
 	if (np_parse_int(set->arg, &n) != 0 || n < 1 || n > 3600) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s is not a time-out (1 to 3600 seconds)",
-			       set->arg);
+		return np_usage(set->err, "%s is not a time-out (1 to 3600 seconds)", set->arg);
 	}
 	cli->plan.timeout_ms = (uint32_t)n * 1000;
 	return NP_OK;
@@ -349,8 +344,7 @@ take_burst(const struct np_setting *set)
 	int64_t n;
 
 	if (np_parse_count(set->arg, &n) != 0 || n < 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s is not a number of operations (try 16)",
-			       set->arg);
+		return np_usage(set->err, "%s is not a number of operations (try 16)", set->arg);
 	}
 	*burst = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 	return NP_OK;
@@ -371,8 +365,7 @@ take_interval(const struct np_setting *set)
 		unit = 1e6;
 	}
 	if (end == set->arg || !(n >= 0 && n * unit <= 3.6e9)) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s is not an interval (try 10ms or 500us)",
-			       set->arg);
+		return np_usage(set->err, "%s is not an interval (try 10ms or 500us)", set->arg);
 	}
 	*interval_us = (uint32_t)(n * unit);
 	return NP_OK;
@@ -412,8 +405,8 @@ set_interim(const struct np_setting *set)
 	if (pair.first != NULL) {
 		s = strtod(pair.first, &end);
 		if (end == pair.first || !(s > -86400 && s < 86400)) {
-			return np_fail(set->err, NP_EUSAGE, 0,
-				       "%s is not a number of seconds (try 0.5)", pair.first);
+			return np_usage(set->err, "%s is not a number of seconds (try 0.5)",
+					pair.first);
 		}
 	}
 	s = s < 0 ? -s : s;
@@ -428,9 +421,9 @@ set_tls_cipher(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (suite == NULL) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s: unknown (try aes128-gcm, aes256-gcm or chacha20-poly1305)",
-			       set->arg);
+		return np_usage(set->err,
+				"%s: unknown (try aes128-gcm, aes256-gcm or chacha20-poly1305)",
+				set->arg);
 	}
 	cli->plan.tls_suite = suite->number;
 	return NP_OK;
@@ -452,7 +445,7 @@ set_progress(const struct np_setting *set)
 			return NP_OK;
 		}
 	}
-	return np_fail(set->err, NP_EUSAGE, 0, "%s: unknown (try always, never or auto)", set->arg);
+	return np_usage(set->err, "%s: unknown (try always, never or auto)", set->arg);
 }
 
 static int32_t
@@ -509,8 +502,7 @@ set_confidence(const struct np_setting *set)
 	if (width != NULL) {
 		cli->confidence.width = strtod(width, &end);
 		if (end == width || !(cli->confidence.width >= 0)) {
-			return np_fail(set->err, NP_EUSAGE, 0,
-				       "%s is not a width in percent (try 5)", width);
+			return np_usage(set->err, "%s is not a width in percent (try 5)", width);
 		}
 	}
 	cli->confidence.level = (int32_t)level;
@@ -604,8 +596,7 @@ set_uuid(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (strlen(set->arg) > 37) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s: an identifier of more than 37 characters", set->arg);
+		return np_usage(set->err, "%s: an identifier of more than 37 characters", set->arg);
 	}
 	cli->output.uuid = set->arg;
 	return NP_OK;
@@ -620,8 +611,7 @@ set_mss(const struct np_setting *set)
 	long n = strtol(set->arg, &end, 10);
 
 	if (end == set->arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s is not a segment size (1 to 65535 bytes)", set->arg);
+		return np_usage(set->err, "%s is not a segment size (1 to 65535 bytes)", set->arg);
 	}
 	cli->plan.mss = (int32_t)n;
 	return NP_OK;
@@ -652,8 +642,8 @@ set_passphrase_file(const struct np_setting *set)
 	set_passphrase(&line);
 	np_secret_wipe(text, sizeof(text));
 	if (count == 0 || count > most) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s: a passphrase has 1 to %zu characters",
-			       set->arg, most);
+		return np_usage(set->err, "%s: a passphrase has 1 to %zu characters", set->arg,
+				most);
 	}
 	return NP_OK;
 }
@@ -673,8 +663,7 @@ take_engine(const struct np_setting *set)
 	const struct np_engine *found = np_engine_find(set->arg), **engine = set->to;
 
 	if (found == NULL) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not an engine (try --engine list)",
-			       set->arg);
+		return np_usage(set->err, "%.40s is not an engine (try --engine list)", set->arg);
 	}
 	*engine = found;
 	return NP_OK;
@@ -706,8 +695,8 @@ set_warm_up(const struct np_setting *set)
 	double s = strtod(set->arg, &end);
 
 	if (end == set->arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a time to warm up (0 to %d s)",
-			       set->arg, NP_WARM_UP_MAX / 1000);
+		return np_usage(set->err, "%.40s is not a time to warm up (0 to %d s)", set->arg,
+				NP_WARM_UP_MAX / 1000);
 	}
 	cli->plan.warm_up_ms = (uint32_t)(s * 1000 + 0.5);
 	return NP_OK;
@@ -725,9 +714,8 @@ set_ramp(const struct np_setting *set)
 	if ((set->arg[length] != '\0' && strcmp(set->arg + length, "/s") != 0) ||
 	    length >= sizeof(number) || np_parse_count(number, &n) != 0 || n < 1 ||
 	    n > NP_RAMP_MAX) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is not a number of connections a second (1 to %d)", set->arg,
-			       NP_RAMP_MAX);
+		return np_usage(set->err, "%.40s is not a number of connections a second (1 to %d)",
+				set->arg, NP_RAMP_MAX);
 	}
 	cli->plan.ramp = (uint32_t)n;
 	return NP_OK;
@@ -740,8 +728,8 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 
 	if (*times != '\0' &&
 	    (*times != ':' || np_parse_int(times + 1, &n) != 0 || n < 2 || n > 1000000)) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
+		return np_usage(
+		    err,
 		    "auto%.40s: the knee is found by auto or auto:N, where P99 is N times "
 		    "(2 to 1000000) that of the lowest rate",
 		    times);
@@ -769,12 +757,11 @@ read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_e
 		return NP_OK;
 	}
 	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.*s is not a rate (try 2000, 10M, 2.5gbit)",
-			       length < 40 ? (int)length : 40, word);
+		return np_usage(err, "%.*s is not a rate (try 2000, 10M, 2.5gbit)",
+				length < 40 ? (int)length : 40, word);
 	}
 	if (n < 1) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is out of range (1 to %d)", text,
-			       NP_RATE_MAX);
+		return np_usage(err, "%s is out of range (1 to %d)", text, NP_RATE_MAX);
 	}
 	*rate = (double)n;
 	return NP_OK;
@@ -813,9 +800,9 @@ set_arrivals(const struct np_setting *set)
 		   n >= 2 && n <= NP_ARRIVE_BURST_MAX) {
 		cli->plan.arrivals = (uint32_t)n;
 	} else {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s: arrivals are constant, poisson or burst:K (2 to %d)",
-			       set->arg, NP_ARRIVE_BURST_MAX);
+		return np_usage(set->err,
+				"%.40s: arrivals are constant, poisson or burst:K (2 to %d)",
+				set->arg, NP_ARRIVE_BURST_MAX);
 	}
 	return NP_OK;
 }
@@ -843,7 +830,7 @@ set_json(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (set->arg != NULL && *set->arg == '\0') {
-		return np_fail(set->err, NP_EUSAGE, 0, "the file has no name");
+		return np_usage(set->err, "the file has no name");
 	}
 	cli->output.json = true;
 	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
@@ -870,8 +857,7 @@ set_stations(const struct np_setting *set)
 
 	if (set->arg != NULL &&
 	    (set->arg[0] < '1' || set->arg[0] > '9' || *end != '\0' || n > INT32_MAX)) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s: one transaction in how many? (try 100)",
-			       set->arg);
+		return np_usage(set->err, "%s: one transaction in how many? (try 100)", set->arg);
 	}
 	cli->plan.stations = (uint32_t)n;
 	cli->evidence.caps |= NP_CAP_TEST;
@@ -884,8 +870,8 @@ set_link_rate(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (np_parse_rate(set->arg, &cli->evidence.link_rate) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s is not a rate of a link (try 100mbit, 2.5gbit)", set->arg);
+		return np_usage(set->err, "%s is not a rate of a link (try 100mbit, 2.5gbit)",
+				set->arg);
 	}
 	return NP_OK;
 }
@@ -898,13 +884,13 @@ set_wire(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (set->arg != NULL && strncmp(set->arg, file, sizeof(file) - 1) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%s: nothing that can be written (try pcap:FILE)", set->arg);
+		return np_usage(set->err, "%s: nothing that can be written (try pcap:FILE)",
+				set->arg);
 	}
 	cli->evidence.wire_file = set->arg != NULL ? set->arg + sizeof(file) - 1 : NULL;
 	if (set->arg != NULL &&
 	    (cli->evidence.wire_file[0] == '\0' || strcmp(cli->evidence.wire_file, "-") == 0)) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%s: needs the name of a file", set->arg);
+		return np_usage(set->err, "%s: needs the name of a file", set->arg);
 	}
 	cli->evidence.wire = true;
 	cli->evidence.caps |= NP_CAP_WIRE | NP_CAP_TEST;
@@ -935,8 +921,7 @@ set_help(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (set->arg != NULL && strcmp(set->arg, "all") != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "%.40s is not a help text (try --help=all)",
-			       set->arg);
+		return np_usage(set->err, "%.40s is not a help text (try --help=all)", set->arg);
 	}
 	cli->help = true;
 	cli->help_all = set->arg != NULL;
@@ -958,15 +943,13 @@ set_associations(const struct np_setting *set)
 	int64_t n;
 
 	if (np_parse_count(set->arg, &n) != 0 || n > NP_FLOWS_MAX) {
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is not a number of associations (2 to %d)", set->arg,
-			       NP_FLOWS_MAX);
+		return np_usage(set->err, "%.40s is not a number of associations (2 to %d)",
+				set->arg, NP_FLOWS_MAX);
 	}
 	if (n < 2) {
 		printf("Number of SCTP associations must be >= 1\n");
-		return np_fail(set->err, NP_EUSAGE, 0,
-			       "%.40s is not a number of associations (2 to %d)", set->arg,
-			       NP_FLOWS_MAX);
+		return np_usage(set->err, "%.40s is not a number of associations (2 to %d)",
+				set->arg, NP_FLOWS_MAX);
 	}
 	cli->associations = (uint32_t)n;
 	return NP_OK;

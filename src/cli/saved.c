@@ -38,7 +38,7 @@ read_times(struct np_saved *s, struct np_err *err)
 	size_t i;
 
 	if (!json_is_array(iterations)) {
-		return np_fail(err, NP_EUSAGE, 0, "there are no iterations");
+		return np_usage(err, "there are no iterations");
 	}
 	s->hist = np_hist_new();
 	s->connect = np_hist_new();
@@ -111,7 +111,7 @@ read_text(const json_t *o, const char *name, const char **to, struct np_err *err
 
 	*to = json_string_value(v);
 	if (*to == NULL && !json_is_null(v)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a text", name);
+		return np_usage(err, "%s is not a text", name);
 	}
 	return NP_OK;
 }
@@ -130,7 +130,7 @@ read_result(struct np_saved *s, struct np_err *err)
 		return err->code;
 	}
 	if (result == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "result is not a text");
+		return np_usage(err, "result is not a text");
 	}
 	s->complete = strcmp(result, "complete") == 0;
 	s->concluded = !json_is_null(final);
@@ -162,13 +162,13 @@ check_schema(const json_t *root, struct np_err *err)
 	}
 	if (strspn(number, "0123456789") != strlen(number) || np_parse_count(number, &n) != 0 ||
 	    n < 1) {
-		return np_fail(err, NP_EUSAGE, 0, "it is not a document of a run by --json");
+		return np_usage(err, "it is not a document of a run by --json");
 	}
 	if (n > NP_JSON_NUMBER) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "it is a document of number %.20s, and this netperf reads 1 to %d "
-			       "(a newer netperf is needed)",
-			       number, NP_JSON_NUMBER);
+		return np_usage(err,
+				"it is a document of number %.20s, and this netperf reads 1 to %d "
+				"(a newer netperf is needed)",
+				number, NP_JSON_NUMBER);
 	}
 	return NP_OK;
 }
@@ -180,8 +180,8 @@ read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err 
 
 	s->root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &fault);
 	if (s->root == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "line %d, column %d: %s", fault.line,
-			       fault.column, fault.text);
+		return np_usage(err, "line %d, column %d: %s", fault.line, fault.column,
+				fault.text);
 	}
 	if (clean_texts(s->root, false) != 0) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
@@ -470,7 +470,7 @@ np_saved_part(const struct np_saved *s, struct np_saved_part *p, struct np_err *
 		json_number_value(json_object_get(last, "elapsed"));
 	p->seconds = end_s - p->begin_s;
 	if (p->test == NULL || p->unit == NULL || !isfinite(p->seconds)) {
-		return np_fail(err, NP_EUSAGE, 0, "it does not say what ran, or when");
+		return np_usage(err, "it does not say what ran, or when");
 	}
 	return NP_OK;
 }
@@ -502,7 +502,7 @@ slurp(FILE *in, size_t *size, struct np_err *err)
 			return bytes;
 		}
 		if (room >= FILE_MOST) {
-			np_fail(err, NP_EUSAGE, 0, "it is too long for a document");
+			np_usage(err, "it is too long for a document");
 			break;
 		}
 		room *= 2;
@@ -522,7 +522,7 @@ np_saved_open(const char *path, struct np_saved **s, struct np_err *err)
 
 	*s = NULL;
 	if (path[0] == '\0') {
-		return np_fail(err, NP_EUSAGE, 0, "the file has no name");
+		return np_usage(err, "the file has no name");
 	}
 	in = standard ? stdin : fopen(path, "re");
 	if (in == NULL) {

@@ -119,10 +119,10 @@ np_stray_letter(struct np_err *err)
 		if (np_test_options[i].letter != '\0' && np_test_options[i].letter == -err->sys) {
 			int letter = -err->sys;
 
-			np_fail(err, NP_EUSAGE, 0,
-				"-%c: no such option before --, but one of a test (-- -%c; -h "
-				"lists them)",
-				letter, letter);
+			np_usage(err,
+				 "-%c: no such option before --, but one of a test (-- -%c; -h "
+				 "lists them)",
+				 letter, letter);
 			err->sys = -letter;
 			return;
 		}

@@ -97,8 +97,8 @@ read_cid(struct np_addr *a, const char *text, struct np_err *err)
 
 	if (strcmp(text, "any") != 0 &&
 	    (np_parse_int(text, &n) != 0 || n < 0 || n >= VMADDR_CID_ANY)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.40s' is not a CID (vsock(7)), which is a number or any", text);
+		return np_usage(err, "'%.40s' is not a CID (vsock(7)), which is a number or any",
+				text);
 	}
 	cid = (uint32_t)n;
 	np_addr_make(a, AF_VSOCK, (const uint8_t *)&cid, 0);
@@ -137,8 +137,8 @@ read_node(struct np_addr *a, const char *text, struct np_err *err)
 	size_t digits = strspn(text, "0123456789abcdefABCDEF");
 
 	if (digits == 0 || digits > 2 * sizeof(node) || text[digits] != '\0') {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.40s' is no TIPC node, a hexadecimal number (0: this one)", text);
+		return np_usage(err, "'%.40s' is no TIPC node, a hexadecimal number (0: this one)",
+				text);
 	}
 	np_addr_make(a, AF_TIPC, (const uint8_t *)&node, 0);
 	return NP_OK;
@@ -294,8 +294,7 @@ read_port(const char *service, struct np_addr *a, struct np_err *err)
 		n = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
 	}
 	if (n < 0 || n > np_family_ports(a->sa.ss_family)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port of %s", service,
-			       np_family_of(a)->name);
+		return np_usage(err, "%.40s is not a port of %s", service, np_family_of(a)->name);
 	}
 	np_addr_set_port(a, (uint32_t)n);
 	return NP_OK;
@@ -337,8 +336,8 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	memset(out, 0, sizeof(*out));
 	named = host != NULL ? np_family_prefixed(host) : AF_UNSPEC;
 	if (np_family_or(family, named) != np_family_or(named, family)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.60s is not an address of %s", host,
-			       np_family(family)->name);
+		return np_usage(err, "%.60s is not an address of %s", host,
+				np_family(family)->name);
 	}
 	family = np_family_or(family, named);
 	if (np_family(family)->parse != NULL) {
@@ -544,9 +543,8 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 
 	memset(a, 0, sizeof(*a));
 	if (n == 0 || n >= sizeof(un->sun_path)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.120s' is not a path for a socket (1 to %zu bytes)", path,
-			       sizeof(un->sun_path) - 1);
+		return np_usage(err, "'%.120s' is not a path for a socket (1 to %zu bytes)", path,
+				sizeof(un->sun_path) - 1);
 	}
 	un->sun_family = AF_UNIX;
 	memcpy(un->sun_path, path, n + 1);
@@ -702,8 +700,7 @@ np_port_check(const char *port, const char *host, struct np_err *err)
 	int64_t n;
 
 	if (np_parse_int(port, &n) == 0 && (n < 0 || n > most)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to %u, or a service)",
-			       port, most);
+		return np_usage(err, "%.40s is not a port (0 to %u, or a service)", port, most);
 	}
 	return NP_OK;
 }

@@ -93,13 +93,12 @@ np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 	read.family = read_literal(text, n, read.bytes);
 	read.bits = width_of(read.family);
 	if (read.family == AF_UNSPEC || (slash != NULL && parse_bits(slash + 1, &read.bits) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)",
-			       text);
+		return np_usage(
+		    err, "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)", text);
 	}
 	if (read.bits > width_of(read.family)) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.60s': an address has %u bits", text,
-			       width_of(read.family));
+		return np_usage(err, "'%.60s': an address has %u bits", text,
+				width_of(read.family));
 	}
 	clear_host_part(&read);
 	unmap(&read);
@@ -152,19 +151,17 @@ np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct 
 
 	if (dash == NULL || parse_end(first, text, (size_t)(dash - text)) != 0 ||
 	    parse_end(&last, dash + 1, strlen(dash + 1)) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.90s' is not a range of addresses (192.0.2.10-192.0.2.19, "
-			       "2001:db8::10-2001:db8::19)",
-			       text);
+		return np_usage(err,
+				"'%.90s' is not a range of addresses (192.0.2.10-192.0.2.19, "
+				"2001:db8::10-2001:db8::19)",
+				text);
 	}
 	if (!np_addr_same_family(first, &last) ||
 	    memcmp(np_addr_bytes(first), np_addr_bytes(&last), np_addr_size(first) - 1) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.90s': the two are not in the same /24 (IPv6: /120)", text);
+		return np_usage(err, "'%.90s': the two are not in the same /24 (IPv6: /120)", text);
 	}
 	if (*last_byte(first) > *last_byte(&last)) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.90s': the second address is below the first",
-			       text);
+		return np_usage(err, "'%.90s': the second address is below the first", text);
 	}
 	*count = (uint32_t)(*last_byte(&last) - *last_byte(first)) + 1;
 	return NP_OK;

@@ -54,23 +54,22 @@ np_line_plan_word(struct np_line_plan *plan, const char *word, struct np_err *er
 		errno = 0;
 		value = strtoull(is + 1, &end, 10);
 		if (is[1] < '0' || is[1] > '9' || *end != '\0' || errno != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "%s: not a number", word);
+			return np_usage(err, "%s: not a number", word);
 		}
 		if (value > members[i].most) {
-			return np_fail(err, NP_EUSAGE, 0, "%s: above %" PRIu64, word,
-				       members[i].most);
+			return np_usage(err, "%s: above %" PRIu64, word, members[i].most);
 		}
 		memcpy((char *)plan + members[i].where, &(uint64_t){ value }, sizeof(uint64_t));
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: a line has no such setting", word);
+	return np_usage(err, "%s: a line has no such setting", word);
 }
 
 int
 np_line_plan_check(const struct np_line_plan *plan, struct np_err *err)
 {
 	if (plan->jitter_ns > plan->delay_ns) {
-		return np_fail(err, NP_EUSAGE, 0, "the jitter is larger than the delay");
+		return np_usage(err, "the jitter is larger than the delay");
 	}
 	return NP_OK;
 }

@@ -59,7 +59,7 @@ read_words(struct link *l, char *const *words, const char **paths, struct np_err
 		}
 	}
 	if (paths[0] == NULL || paths[1] == NULL || l->device[0] == '\0') {
-		return np_fail(err, NP_EUSAGE, 0, "one=PATH, two=PATH and device=NAME are needed");
+		return np_usage(err, "one=PATH, two=PATH and device=NAME are needed");
 	}
 	return np_line_plan_check(&l->plan, err);
 }
@@ -423,13 +423,13 @@ np_link_tell(char *const *words, FILE *out, struct np_err *err)
 		first = 2;
 	}
 	if (words[0] == NULL || words[first] == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "tell: a namespace and a command are needed");
+		return np_usage(err, "tell: a namespace and a command are needed");
 	}
 	for (size_t i = first; words[i] != NULL; i++) {
 		size_t before = text.used;
 
 		if (ADD(&text, "%s%s", i == first ? "" : " ", words[i]) == before) {
-			return np_fail(err, NP_EUSAGE, 0, "tell: the command is empty or too long");
+			return np_usage(err, "tell: the command is empty or too long");
 		}
 	}
 	fd = connect_to(words[0], control, err);

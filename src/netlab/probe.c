@@ -81,7 +81,7 @@ read_number(struct probe *p, const char *word, struct np_err *err)
 		*numbers[i].where = value;
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: a probe has no such setting", word);
+	return np_usage(err, "%s: a probe has no such setting", word);
 }
 
 static int
@@ -115,7 +115,7 @@ read_words(struct probe *p, char *const *words, struct np_err *err)
 	}
 	for (size_t i = 0; i < 5; i++) {
 		if (*texts[i].where == NULL) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is missing", texts[i].name);
+			return np_usage(err, "%s is missing", texts[i].name);
 		}
 	}
 	if (p->size < LEAST_SIZE) {
@@ -141,7 +141,7 @@ make_address(const char *text, struct sockaddr_storage *ss, socklen_t *len, stru
 		*len = sizeof(*in6);
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: no address", text);
+	return np_usage(err, "%s: no address", text);
 }
 
 /* A socket of an end, bound to its address at any port. Packets are not to be cut. */
@@ -594,7 +594,7 @@ tcp(struct probe *p, FILE *out, struct np_err *err)
 	int tap[2];
 
 	if (p->device == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "device= is missing");
+		return np_usage(err, "device= is missing");
 	}
 	tap[FROM] = open_tap(p, FROM, err);
 	tap[TO] = tap[FROM] < 0 ? -1 : open_tap(p, TO, err);
@@ -652,7 +652,7 @@ np_probe(char *const *words, FILE *out, struct np_err *err)
 		return np_fail(err, NP_ESYS, ESRCH, "the process that wants to know");
 	}
 	p.buf = calloc(1, SIZE_MAX_UDP);
-	rc = np_fail(err, NP_EUSAGE, 0, "kind=%s: train, rate, mtu or tcp", p.kind);
+	rc = np_usage(err, "kind=%s: train, rate, mtu or tcp", p.kind);
 	for (size_t i = 0; p.buf != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(p.kind, kinds[i].name) == 0) {
 			err->code = NP_OK;

@@ -31,8 +31,8 @@ np_pair_split(const char *arg, struct np_pair *out, struct np_err *err)
 
 	memset(out, 0, sizeof(*out));
 	if (np_text_copy(out->text, sizeof(out->text), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.20s...: longer than %zu characters", arg,
-			       sizeof(out->text) - 1);
+		return np_usage(err, "%.20s...: longer than %zu characters", arg,
+				sizeof(out->text) - 1);
 	}
 	comma = strchr(out->text, ',');
 	out->comma = comma != NULL;
@@ -52,8 +52,8 @@ check_range(const struct np_option *o, int64_t v, const char *text, int64_t low,
 	int64_t max = o->min != 0 || o->max != 0 ? o->max : high;
 
 	if (v < min || v > max) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is out of range (%lld to %lld)", text,
-			       (long long)min, (long long)max);
+		return np_usage(err, "%s is out of range (%lld to %lld)", text, (long long)min,
+				(long long)max);
 	}
 	return NP_OK;
 }
@@ -65,7 +65,7 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 	int32_t v32;
 
 	if (np_parse_count(text, &v) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a number (try 64 or 64K)", text);
+		return np_usage(err, "%s is not a number (try 64 or 64K)", text);
 	}
 	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
 		return err->code;
@@ -82,12 +82,11 @@ set_length(const struct np_option *o, const char *text, void *ctx, struct np_err
 	int64_t v;
 
 	if (np_parse_length(text, &v, &less_ms) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s is not a length (try 10, 1m30s%s or -1000000)", text,
-			       o->to2 != 0 ? ", 500ms" : "");
+		return np_usage(err, "%s is not a length (try 10, 1m30s%s or -1000000)", text,
+				o->to2 != 0 ? ", 500ms" : "");
 	}
 	if (less_ms != 0 && o->to2 == 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a number of whole seconds", text);
+		return np_usage(err, "%s is not a number of whole seconds", text);
 	}
 	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
 		return err->code;
@@ -125,7 +124,7 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	}
 	second = both && !pair.comma ? pair.first : pair.second;
 	if (!words && pair.first == NULL && second == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "'%s' holds no value", arg);
+		return np_usage(err, "'%s' holds no value", arg);
 	}
 	if (pair.first != NULL && set(o, pair.first, ctx, o->to, err) != NP_OK) {
 		return err->code;
@@ -139,7 +138,7 @@ np_option_set_name(const struct np_setting *set)
 	size_t most = (size_t)set->row->max;
 
 	if (np_text_copy(set->to, most + 1, set->arg) != 0) {
-		return np_fail(set->err, NP_EUSAGE, 0, "a name of more than %zu characters", most);
+		return np_usage(set->err, "a name of more than %zu characters", most);
 	}
 	return NP_OK;
 }
@@ -323,15 +322,15 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 				 optopt);
 	}
 	if (optopt >= LONG_ONLY) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: takes no argument", word);
+		return np_usage(err, "%s: takes no argument", word);
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
 	n.word = name;
 	for (size_t i = 0; g->names[i].name != NULL; i++) {
 		np_nearest_look(&n, g->names[i].name);
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: no such option%s%s (-h lists them)", word,
-		       n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
+	return np_usage(err, "%s: no such option%s%s (-h lists them)", word,
+			n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
 }
 
 /* An unknown letter where such are skipped? Then it is noted. */
@@ -388,7 +387,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			return unknown(&g, argv, err);
 		}
 		if (c == ':') {
-			np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);
+			np_usage(err, "needs an argument (%s)", o->arg);
 			return blame(o, optopt, err);
 		}
 		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg

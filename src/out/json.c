@@ -155,15 +155,14 @@ np_json_read_metrics(const json_t *o, struct np_record *r, struct np_err *err)
 	json_t *v;
 
 	if (!json_is_object(o)) {
-		return np_fail(err, NP_EUSAGE, 0, "there are no metrics");
+		return np_usage(err, "there are no metrics");
 	}
 	json_object_foreach((json_t *)o, name, v)
 	{
 		int id = find_metric(name);
 
 		if (id >= 0 && read_metric(v, (enum np_metric_id)id, r) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "the metric %.40s has another type",
-				       name);
+			return np_usage(err, "the metric %.40s has another type", name);
 		}
 	}
 	return NP_OK;
@@ -249,7 +248,7 @@ np_json_read_oddities(const json_t *o, struct np_record *r, struct np_err *err)
 	json_t *v;
 
 	if (!json_is_object(o)) {
-		return np_fail(err, NP_EUSAGE, 0, "there is no list of what null figures show");
+		return np_usage(err, "there is no list of what null figures show");
 	}
 	json_object_foreach((json_t *)o, name, v)
 	{
@@ -257,8 +256,7 @@ np_json_read_oddities(const json_t *o, struct np_record *r, struct np_err *err)
 		int id = find_metric(name);
 
 		if (word == NULL || (id >= 0 && read_odd(word, (enum np_metric_id)id, r) != 0)) {
-			return np_fail(err, NP_EUSAGE, 0, "%.40s: a null figure can't show this",
-				       name);
+			return np_usage(err, "%.40s: a null figure can't show this", name);
 		}
 		if (id >= 0) {
 			const enum np_metric_id ids[] = { (enum np_metric_id)id, NP_M_OUTPUT_END };
@@ -347,13 +345,12 @@ np_json_read_hist(const json_t *o, struct np_hist *h, struct np_err *err)
 	if (!json_is_array(cells) || min < 0 || max < min || sum < 0 ||
 	    natural(o, "half_bits") != NP_HIST_HALF_BITS ||
 	    natural(o, "top_bits") != NP_HIST_TOP_BITS) {
-		return np_fail(err, NP_EUSAGE, 0, "a histogram is incomplete, or of another kind");
+		return np_usage(err, "a histogram is incomplete, or of another kind");
 	}
 	json_array_foreach((json_t *)cells, i, pair)
 	{
 		if (read_cell(pair, h, &total) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "cell %zu of a histogram is not valid",
-				       i);
+			return np_usage(err, "cell %zu of a histogram is not valid", i);
 		}
 	}
 	h->sum += (uint64_t)sum;
@@ -495,13 +492,12 @@ np_json_read_bag(const json_t *o, struct np_bag *b, struct np_err *err)
 	json_t *v;
 
 	if (!json_is_object(o)) {
-		return np_fail(err, NP_EUSAGE, 0, "evidence is not an object");
+		return np_usage(err, "evidence is not an object");
 	}
 	json_object_foreach((json_t *)o, name, v)
 	{
 		if (read_bag_value(v, name, b) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "the evidence %.40s is not a valid value",
-				       name);
+			return np_usage(err, "the evidence %.40s is not a valid value", name);
 		}
 	}
 	return NP_OK;
@@ -622,8 +618,8 @@ read_flags(const json_t *o, struct np_look *l, struct np_err *err)
 			continue;
 		}
 		if (!json_is_boolean(v)) {
-			return np_fail(err, NP_EUSAGE, 0, "display: %s is neither true nor false",
-				       flags[i].name);
+			return np_usage(err, "display: %s is neither true nor false",
+					flags[i].name);
 		}
 		*flags[i].to = json_is_true(v);
 	}
@@ -663,7 +659,7 @@ np_json_read_look(const json_t *o, struct np_look *l, struct np_err *err)
 	    l->histogram_of == NULL || !json_is_integer(verbosity) ||
 	    (l->classic.brand == NULL && !json_is_null(brand)) ||
 	    read_selection(json_object_get(o, "figures"), &l->list) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "display: does not say how to show the result");
+		return np_usage(err, "display: does not say how to show the result");
 	}
 	l->transactions = l->classic.unit->letter == 'x'; /* older documents do not say */
 	return read_flags(o, l, err);

@@ -12,9 +12,8 @@ static int
 add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 {
 	if (sel->count[group] == NP_SELECT_MAX) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "more than %d output selectors in group %zu: name fewer",
-			       NP_SELECT_MAX, group + 1);
+		return np_usage(err, "more than %d output selectors in group %zu: name fewer",
+				NP_SELECT_MAX, group + 1);
 	}
 	sel->id[group][sel->count[group]++] = id;
 	return NP_OK;

@@ -149,9 +149,8 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 	if (t->out->far.path[0] != '\0') {
 		/* A daemon elsewhere would name whatever socket of this machine it likes. */
 		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
-			return np_fail(
-			    err, NP_EUSAGE, 0,
-			    "%s is another machine, and this test runs within one machine",
+			return np_usage(
+			    err, "%s is another machine, and this test runs within one machine",
 			    c->peer);
 		}
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);

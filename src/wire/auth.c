@@ -78,10 +78,10 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 	}
 	np_secret_wipe(line, sizeof(line));
 	if (key->count == 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: a key, the first line of its file, has %d to %d characters "
-			       "(try openssl rand -hex 32)",
-			       path, NP_AUTH_KEY_MIN, NP_AUTH_KEY_MAX);
+		return np_usage(err,
+				"%s: a key, the first line of its file, has %d to %d characters "
+				"(try openssl rand -hex 32)",
+				path, NP_AUTH_KEY_MIN, NP_AUTH_KEY_MAX);
 	}
 	return NP_OK;
 }

@@ -53,9 +53,9 @@ open_file(struct np_worker *w, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
 	}
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s is not a file of at least one message of %zu bytes (see -m)",
-			       path, w->send_size);
+		return np_usage(err,
+				"%s is not a file of at least one message of %zu bytes (see -m)",
+				path, w->send_size);
 	}
 	w->file_last = st.st_size - (off_t)w->send_size;
 	return NP_OK;

@@ -49,9 +49,8 @@ tcp_connect(struct np_run *run, struct np_err *err)
 	}
 	if (strcmp(np_addr_text(&local, here), np_addr_text(&run->end.peer, text)) == 0) {
 		/* With one host and one port for both ends TCP finds the caller at once. */
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "the data connection from %s connected to itself (try two ports with -P)",
+		return np_usage(
+		    err, "the data connection from %s connected to itself (try two ports with -P)",
 		    here);
 	}
 	return NP_OK;

@@ -187,8 +187,7 @@ bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 	size_t dir_len = strlen(where) + 1 + (size_t)prefix_of(getpid(), prefix) + RANDOM;
 
 	if (dir_len + sizeof("/s") > sizeof(path)) {
-		return np_fail(err, NP_EUSAGE, 0, "-p: '%s' is too long for the path of a socket",
-			       where);
+		return np_usage(err, "-p: '%s' is too long for the path of a socket", where);
 	}
 	snprintf(path, sizeof(path), "%s/%sXXXXXX", where, prefix);
 	if (mkdtemp(path) == NULL) {
@@ -274,9 +273,8 @@ name_another(const struct np_run *run, int fd, uint32_t number, struct np_err *e
 	struct np_addr at;
 
 	if (!np_unix_another(&run->end.local, number, &at)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-p: '%s' is too long for the paths of %u sockets",
-			       run->plan->unix_dir, run->plan->flows);
+		return np_usage(err, "-p: '%s' is too long for the paths of %u sockets",
+				run->plan->unix_dir, run->plan->flows);
 	}
 	if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 ||
 	    chmod(path_in(&at), 0666) != 0) {
