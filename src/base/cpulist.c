@@ -19,17 +19,14 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	return cpu < NP_CPULIST_MOST && (l->bits[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
-/* A number of at most four digits; NULL: there is none. */
+/* A number of at most four digits; NULL: there is none, and it is 0. */
 static const char *
 take_number(const char *text, unsigned *n)
 {
 	size_t digits = strspn(text, "0123456789");
 
-	if (digits == 0 || digits > 4) {
-		return NULL;
-	}
-	*n = (unsigned)strtoul(text, NULL, 10);
-	return text + digits;
+	*n = digits > 0 && digits <= 4 ? (unsigned)strtoul(text, NULL, 10) : 0;
+	return digits > 0 && digits <= 4 ? text + digits : NULL;
 }
 
 /* "3", "0-3" or "0-6:2"; NULL: none of these. */
