@@ -251,7 +251,7 @@ np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int
 	     struct np_cpu_ticks *out)
 {
 	const struct cpu *a = find(from, cpu), *b = find(to, cpu);
-	uint64_t ticks[STEAL + 1];
+	uint64_t ticks[STEAL + 1] = { 0 };
 
 	*out = (struct np_cpu_ticks){ .id = cpu };
 	if (a == NULL || b == NULL) {
