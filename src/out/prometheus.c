@@ -48,6 +48,7 @@ put_metric(FILE *out, struct np_label *all, size_t count, const struct np_record
 	all[count] = (struct np_label){ "unit", unit != NULL ? per_second : NULL };
 	np_prometheus_head(out, name, "gauge", help);
 	np_prometheus_value(out, name, all, count + 1, value);
+	all[count] = (struct np_label){ NULL, NULL };
 }
 
 static void

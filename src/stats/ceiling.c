@@ -281,10 +281,14 @@ static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)
 {
-	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size;
-	uint32_t segment = np_ceiling_segment(w), rest = (uint32_t)(bytes % segment);
-	uint64_t full = bytes / segment;
+	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size, full;
+	uint32_t segment = np_ceiling_segment(w), rest;
 
+	if (segment == 0) {
+		return; /* an MSS that leaves no room for data: nothing is ever carried */
+	}
+	full = bytes / segment;
+	rest = (uint32_t)(bytes % segment);
 	add_part(x, name, full + (rest > 0 ? 1 : 0),
 		 full * np_ceiling_segment_cost(w) +
 		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
@@ -303,8 +307,13 @@ static void
 add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	    bool there)
 {
-	uint32_t fragment = np_ceiling_fragment(w), full = size / fragment, rest = size % fragment;
+	uint32_t fragment = np_ceiling_fragment(w), full, rest;
 
+	if (fragment == 0) {
+		return;
+	}
+	full = size / fragment;
+	rest = size % fragment;
 	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
 		 (uint64_t)(full * chunk_cost(w, fragment, true) +
 			    (rest > 0 ? chunk_cost(w, rest, true) : 0)),
