@@ -120,7 +120,8 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	const char *second;
 
 	/* Of an argument getopt(3) sees to that it is there, which an analyzer does not know. */
-	if (np_pair_split(arg != NULL ? arg : "", &pair, err) != NP_OK) {
+	arg = arg != NULL ? arg : "";
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
 	second = both && !pair.comma ? pair.first : pair.second;

@@ -292,16 +292,18 @@ is_elsewhere(struct np_worker *w, struct np_conn *c)
 static enum np_need
 connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
+	bool elsewhere = error == ECONNRESET && w->run->end.shows;
+
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
 	}
-	if (error == ECONNRESET && w->run->end.shows) {
-		if (is_elsewhere(w, c)) {
-			return NP_CLOSE;
-		}
-		np_fail_elsewhere(w->run, &w->err);
+	if (elsewhere && is_elsewhere(w, c)) {
+		return NP_CLOSE;
 	}
 	if (error == EINTR || !is_first(w, need) || !w->run->plan->retry_connect) {
+		if (elsewhere) {
+			np_fail_elsewhere(w->run, &w->err);
+		}
 		return np_step_failed(w, c, need, error);
 	}
 	wait_to_retry();
