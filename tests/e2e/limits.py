@@ -495,6 +495,14 @@ def the_usual_engines() -> None:
             must_serve(daemon.port, "TCP_RR", "-l", "-10", *args)
 
 
+def by_other_groups(body: "Callable[[], str]") -> str:
+    """Each daemon puts addresses into 256 groups of its own: in 1 of 256 daemons two of them share one, and its limits."""
+    try:
+        return body()
+    except AssertionError:
+        return body()
+
+
 def cases() -> Iterator[Case]:
     yield "--max-sessions", partial(sessions, "--max-sessions", 87)
     yield "--max-per-address", partial(sessions, "--max-per-address", 122)
@@ -521,8 +529,8 @@ def cases() -> Iterator[Case]:
                                   ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
                                   ["TCP_STREAM", "-l", "1"], "max-memory")
     yield "--max-total-memory", shared_memory
-    yield "tests that move nothing", attacks.still_ones
-    yield "tests that move nothing and have ports", attacks.still_ports
+    yield "tests that move nothing", partial(by_other_groups, attacks.still_ones)
+    yield "tests that move nothing and have ports", partial(by_other_groups, attacks.still_ports)
     yield "--max-threads", partial(too_much, ["--max-threads", "3"],
                                    ["TCP_RR", "-l", "-10", "--flows", "4", "--threads", "4"],
                                    ["TCP_RR", "-l", "-10", "--flows", "3", "--threads", "3"], "max-threads")
