@@ -499,7 +499,9 @@ def by_other_groups(body: "Callable[[], str]") -> str:
     """Each daemon puts addresses into 256 groups of its own: in 1 of 256 daemons two of them share one, and its limits."""
     try:
         return body()
-    except AssertionError:
+    except AssertionError as fault:
+        if "still tests stay" not in str(fault):
+            raise
         return body()
 
 

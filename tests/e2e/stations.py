@@ -37,7 +37,7 @@ def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
     for end in ("near", "far"):
         asked = found[end]["asked"]
         assert asked > 0 and min(found[end].values()) >= asked - lost, found[end]
-    assert found["matched"] > 0 and found["kept"] - lost <= found["matched"] <= found["kept"], (found["matched"], found["kept"])
+    assert 0 < found["kept"] - lost <= found["matched"] <= found["kept"], (found["matched"], found["kept"])
     whole = found["round_trip"]
     assert sum(part["sum"] for part in found["stations"].values()) == whole["sum"], found
     assert whole["count"] == found["matched"], whole
@@ -92,7 +92,7 @@ def what_waits_in_the_queue(lab: lib.Lab, port: int) -> str:
         stream.measuring(1)
         got = lib.run([*lab.client, *client(port, "-t", "UDP_RR", "-l", "1.5", "--stations=1", host=LINKED)], PATIENCE)
         stream.finish(PATIENCE)
-    parts = stations_of(got, lost=50)["stations"]
+    parts = stations_of(got, lost=2)["stations"]   # each takes a second of the 1.5
     queued, wire = median(parts["near_queue"]), median(parts["wire"])
     assert queued > 2000 and queued > 3 * wire and queued > 3 * median(parts["far_queue"]), (queued, wire)
     return f"queue {queued:.0f} us, wire {wire:.0f} us"
