@@ -231,6 +231,7 @@ EXTRA_DIST += \
 	%D%/vectors \
 	%D%/lib/run-e2e \
 	%D%/lib/skip \
+	%D%/lib/timed \
 	%D%/unit/without-cmocka
 
 # Programs without a _SOURCES or _LDADD of their own: the unit tests and the fuzz targets. fuzz_main
@@ -308,6 +309,7 @@ AM_TESTS_ENVIRONMENT = \
 	export NETPERF NETSERVER top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
 
 TEST_EXTENSIONS = .py
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/timed
 if HAVE_PYTHON
 PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/run-e2e $(PYTHON)
 else
@@ -332,7 +334,7 @@ check-clients: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@files=`sed -n 's/^# netvm: with //p' $(top_srcdir)/tests/vm/*`; \
 		test -z "$$files" || $(MAKE) $(AM_MAKEFLAGS) $$files
-	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir)
+	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir) $$NP_ONLY
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@alone='$(links_alone)'; others='$(link_tests)'; $(run_alone_first)

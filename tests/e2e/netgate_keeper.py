@@ -291,7 +291,7 @@ def kills(report: lib.Report, deaths: int) -> None:
     seed = int(os.environ.get("NP_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
     draw, before = random.Random(seed), machine_now()
     for number in range(deaths):
-        report.case(f"kill -9, {number + 1} of {deaths}, seed {seed}", partial(killed, number, before, draw))
+        report.case(f"kill -9, {number + 1} of {deaths}, NP_TEST_SEED={seed}", partial(killed, number, before, draw))
 
 
 def journal_of(change: keeper.Change, *states: str) -> Path:

@@ -3,7 +3,7 @@ the programs. None of them minds what else the machine does. Any of them can be 
 
 NP_TEST_E2E names those that are to run in their place. Files that are named as arguments, with their own
 arguments behind colons, do so, too. NP_TEST_AT_ONCE says how many at a time; of a single one the
-output comes as it is written.
+output comes as it is written. NP_ONLY and NP_FAILURES: see scripts/check.
 """
 
 import os
@@ -20,6 +20,7 @@ SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_
           "wire_short", "fraction", "interim", "datagrams", "torture", "tree", "explain_flows", "exchanges", "programs",
           "version", "ceilings")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
+FAILURES = os.environ.get("NP_FAILURES", "")
 SKIPPED = 77  # automake's status
 
 
@@ -36,10 +37,11 @@ def run(suite: str) -> Done:
     name, *args = suite.split(":")
     command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), *args]
     since = time.monotonic()
-    if AT_ONCE == 1:
+    shown = AT_ONCE == 1 and not FAILURES
+    if shown:
         print(f"== {suite}", flush=True)
     with tempfile.TemporaryFile("w+", errors="replace") as log:
-        child = subprocess.Popen(command, stdout=None if AT_ONCE == 1 else log, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(command, stdout=None if shown else log, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)
@@ -47,9 +49,16 @@ def run(suite: str) -> Done:
 
 
 def chosen() -> List[str]:
-    if sys.argv[1:]:
-        return [Path(name).name.replace(".py", "") for name in sys.argv[1:]]
-    return os.environ.get("NP_TEST_E2E", "").split() or list(SUITES)
+    named = [Path(name).name.replace(".py", "") for name in sys.argv[1:]]
+    suites = named or os.environ.get("NP_TEST_E2E", "").split() or list(SUITES)
+    only = os.environ.get("NP_ONLY", "").split()
+    return [suite for suite in suites if not only or suite in only]
+
+
+def keep(done: Done) -> None:
+    """What a suite that failed has said, for .ci/run."""
+    if FAILURES:
+        Path(FAILURES, done.suite).write_text(f"{done.text}status {done.status}\n")
 
 
 def main() -> int:
@@ -61,6 +70,7 @@ def main() -> int:
                   f"{done.text}", flush=True)
             if done.status not in (0, SKIPPED):
                 failed.append(done.suite)
+                keep(done)
     if failed:
         print(f"failed: {' '.join(failed)}", flush=True)
     return 1 if failed else 0

@@ -108,6 +108,7 @@ class Runner:
         self.results: "List[str]" = []
         self.guests: "Set[Guest]" = set()
         self.faults: "List[VmError]" = []
+        self.failures: "Dict[str, str]" = {}    # what tests that failed have said
 
     def run(self, at_once: int) -> None:
         workers = [threading.Thread(target=self.work) for _ in range(min(at_once, len(self.left)))]
@@ -126,6 +127,10 @@ class Runner:
             raise
         if self.faults:
             raise self.faults[0]
+        if os.environ.get("NP_FAILURES"):   # for .ci/run
+            for name, text in self.failures.items():
+                with open(os.path.join(os.environ["NP_FAILURES"], name), "w", encoding="utf-8") as file:
+                    file.write(text)
 
     def next(self, counted: "Optional[bool]" = None) -> "Optional[Test]":
         """The next test, for a guest with that clock."""
@@ -170,6 +175,8 @@ class Runner:
         finally:
             text = said.decode("utf-8", "replace")
             self.results.append(result)
+            if result == "FAIL":
+                self.failures[test.name] = f"{text}{why}\n"
             self.say(f"== {test.name}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}"
                      f"{result:<4} {test.name}{': ' if why else ''}{why} ({time.monotonic() - start:.1f} s)\n")
 
