@@ -705,9 +705,13 @@ class Report:
             print(f"SKIP {name}  {reason}", flush=True)
 
     def case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
-        """Runs one check: body returns a detail to show, or raises to say what is wrong, or Skipped."""
+        """Runs one check: body returns a detail to show, or raises to say what is wrong, or Skipped. What takes a second
+        or more says so."""
+        since = time.monotonic()
         try:
-            return self.check(name, True, body() or "")
+            detail = body() or ""
+            took = time.monotonic() - since
+            return self.check(name, True, f"{detail}  [{took:.1f} s]" if took >= 1 else detail)
         except Skipped as why:
             self.skip(name, str(why))
             return True
