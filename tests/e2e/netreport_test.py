@@ -2,6 +2,7 @@
 """Tests of scripts/netreport and of what it shares with the other scripts: results, ceilings, tables
 in every format to the letter, plots by their SVG, the page by what it refers to."""
 
+import contextlib
 import csv
 import html.parser
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from unittest import mock
@@ -42,12 +44,22 @@ NO_SCIPY = "" if any(python.has(one, "scipy.special") for one in {sys.executable
 NO_PLOTS = "no matplotlib or jinja2: apt-get install python3-matplotlib python3-jinja2"
 
 
+REPORT = lib.script("netreport")
+
+
 def netreport(*args, env=None):
-    """Status, output and errors of a netreport. A slow machine would add lines of progress to the errors:
-    progress_scripts.py is about those."""
-    done = subprocess.run([sys.executable, NETREPORT, "--progress", "never", *map(str, args)],
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
-                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+    """Status, output and errors of a netreport, in this process, or with an environment in one of its own. A slow machine
+    would add lines of progress to the errors: progress_scripts.py is about those."""
+    words = ["--progress", "never", *map(str, args)]
+    if env is None:
+        ceiling.MISSED.clear()
+        with warnings.catch_warnings():     # unittest shows those that a script's users don't see
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            got = lib.called(REPORT.main, *words)
+        return got.rc, got.out, got.err
+    done = subprocess.run([sys.executable, NETREPORT, *words], capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -155,11 +167,11 @@ class Ceilings(Place):
         for name, words in (("/nonesuch", "no netperf beside this script"), ("/bin/true", "/bin/true has no")):
             with mock.patch.dict(os.environ, {"NETPERF": name}):
                 for args in (["--ceiling"], [path, "--of-ceiling"]):
-                    rc, out, err = netreport(*args)
+                    rc, out, err = netreport(*args, env={})
                     self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (args, err))
                     self.assertIn(words, err)
                     self.assertIn("in NETPERF", err)
-                rc, out, err = netreport(path)
+                rc, out, err = netreport(path, env={})
                 self.assertEqual((rc, err), (0, ""))
                 self.assertIn("40.0", out)
         self.assertEqual(os.environ["NETPERF"], real)
@@ -1713,6 +1725,9 @@ class Surroundings(Place):
 
 
 def main() -> None:
+    for module in ("matplotlib", "pandas"):     # perhaps in the distribution's Python
+        with contextlib.suppress(python.MissingModule):
+            python.need(module, "")
     if not DRAWS:
         print(f"SKIP: plots and pages: {NO_PLOTS}", flush=True)
     lib.unit_main()
