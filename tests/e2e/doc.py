@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import List, Sequence, Set
@@ -592,7 +593,30 @@ def cannot_run(command: Sequence[str]) -> str:
     return ""
 
 
+def client_examples(report: lib.Report, commands: Sequence[List[str]]) -> None:
+    with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
+        report.each((the_page_has_the_preflight_rules, the_example_names_the_unit,
+                     confidence_repeats_as_often_as_the_page_says), daemon)
+        for command in commands:
+            name, why = f"example: {' '.join(command)}", cannot_run(command)
+            if why:
+                report.skip(name, why)
+            else:
+                report.case(name, partial(run_client, command, daemon.port, place))
+
+
 # ---- all ----------------------------------------------------------------------------------------
+
+def texts(report: lib.Report) -> None:
+    """They are the same, whatever programs are built with."""
+    report.each((no_range_is_said_twice, the_constants_of_explain_are_those_of_the_rules,
+                 the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code,
+                 formatters_have_no_complaint, scripts_tell_the_version, a_reader_may_have_enough,
+                 resuming_repeats_a_command))
+    if shutil.which("bash"):
+        report.each((bash_offers_the_options, bash_offers_tests, bash_offers_figures,
+                     bash_offers_nothing_where_a_value_is_due, bash_offers_files))
+
 
 def suite(report: lib.Report) -> None:
     if not lib.page("netperf.1").exists():
@@ -606,28 +630,15 @@ def suite(report: lib.Report) -> None:
                  what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, a_dry_run_connects_to_nobody, the_help_says_what_the_build_lacks,
                  pages_are_made_of_rows, pages_of_scripts_have_all_options))
-    if not lib.QUICK:   # texts and scripts are the same, whatever programs are built with
-        texts = [no_range_is_said_twice, the_constants_of_explain_are_those_of_the_rules,
-                 the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code,
-                 formatters_have_no_complaint, scripts_tell_the_version, a_reader_may_have_enough,
-                 resuming_repeats_a_command]
-        if shutil.which("bash"):
-            texts += [bash_offers_the_options, bash_offers_tests, bash_offers_figures,
-                      bash_offers_nothing_where_a_value_is_due, bash_offers_files]
-        report.each(texts)
     clients, daemons = examples("netperf.1"), examples("netserver.1")
     report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)
-    with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
-        report.each((the_page_has_the_preflight_rules, the_example_names_the_unit,
-                     confidence_repeats_as_often_as_the_page_says), daemon)
-        for command in clients:
-            name, why = f"example: {' '.join(command)}", cannot_run(command)
-            if why:
-                report.skip(name, why)
-            else:
-                report.case(name, partial(run_client, command, daemon.port, place))
-    for command in daemons:
-        report.case(f"example: {' '.join(command)}", partial(run_daemon, command))
+    with ThreadPoolExecutor() as pool:  # most of it is waiting for tests of a second
+        parts = [pool.submit(client_examples, report, clients)]
+        parts += [] if lib.QUICK else [pool.submit(texts, report)]
+        parts += [pool.submit(report.case, f"example: {' '.join(command)}", partial(run_daemon, command))
+                  for command in daemons]
+        for part in parts:
+            part.result()
 
 
 lib.main(suite)
