@@ -19,9 +19,10 @@ PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", Tr
             ("ethtool", False), ("taskset", False), ("setpriv", False))
 # Of the scripts, those that work in a guest.
 SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
-# Of Python's library, what takes room and serves nobody in a guest.
-LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distutils|turtledemo|config-.*|dist-packages"
-                      r"|site-packages|.*\.opt-[12]\.pyc|turtle\.py)")
+# Of Python's library, what takes room and no guest needs. Some modules bring libraries: those of Tk, of databases.
+LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distutils|turtledemo|sqlite3|config-.*|dist-packages"
+                      r"|site-packages|.*\.opt-[12]\.pyc|turtle\.(py|.*\.pyc)"
+                      r"|(_tkinter|_dbm|_gdbm|_sqlite3|nis|_codecs_(cn|hk|iso2022|jp|kr|tw))\..*\.so)")
 # What Python says of its own places.
 WHERE = """import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "platstdlib"))]))"""
