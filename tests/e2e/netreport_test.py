@@ -1673,6 +1673,13 @@ class Page(Place):
 
 
 class Surroundings(Place):
+    @unittest.skipUnless(DRAWS and python.has(python.SYSTEM_PYTHON, "matplotlib"), NO_PLOTS)
+    def test_another_python(self):
+        """One without the modules, such as pyenv's, starts the script again under the distribution's."""
+        other, plot = shutil.copy(python.SYSTEM_PYTHON, self.dir), self.dir / "p.svg"
+        got = lib.run([str(other), "-S", NETREPORT, "--progress", "never", self.lab(), "--plot", str(plot)], timeout=60)
+        self.assertEqual((got.rc, got.err, plot.exists()), (0, "", True))
+
     def test_without_matplotlib(self):
         """Neither Python has it, or it is broken: one line that says which, and nothing is written."""
         fake = self.dir / "matplotlib.py"
