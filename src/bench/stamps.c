@@ -386,6 +386,8 @@ np_stamps_get(const struct np_bag *b, struct np_stamps *into)
 		into->came[i] = (uint64_t)counts.ints[1 + i];
 	}
 	into->count = rows.count / ROW;
-	memcpy(into->kept, rows.ints, rows.count * sizeof(rows.ints[0]));
+	if (rows.count > 0) { /* else there is no list to copy from */
+		memcpy(into->kept, rows.ints, rows.count * sizeof(rows.ints[0]));
+	}
 	return true;
 }

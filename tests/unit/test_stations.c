@@ -143,6 +143,26 @@ gets(const int64_t *rows, size_t numbers)
 	return told;
 }
 
+/* A far end whose kernel stamped nothing sends an empty list. */
+TEST(a_far_end_without_stamps_joins_nothing)
+{
+	struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
+	struct np_bag *bag = np_bag_new();
+	struct np_stations *s;
+
+	fill(near, far);
+	far->stamps.count = 0;
+	np_stamps_put(&far->run, bag);
+	s = np_stations_join(&near->run, bag);
+	assert_non_null(s);
+	assert_int_equal(s->joined, 0);
+	assert_false(s->told);
+	np_stations_free(s);
+	np_bag_free(bag);
+	free(near);
+	free(far);
+}
+
 TEST(lists_that_do_not_fit_are_not_believed)
 {
 	enum { ROW = 1 + NP_STAMPS };
