@@ -28,9 +28,9 @@ fault_of(int fd)
 	if (family < 0) {
 		return errno == EBADF ? "is not open" : "is not a socket";
 	}
-	if (np_family(family)->version == 0 ||
+	if ((np_family(family)->version == 0 && family != AF_VSOCK) ||
 	    np_sock_int(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM) {
-		return "is not a TCP socket";
+		return "is not a TCP or VSOCK stream socket";
 	}
 	return np_sock_int(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1
 		   ? NULL

@@ -10,10 +10,10 @@
 #include "base/err.h"
 
 /*
- * Listening TCP sockets that were handed down, descriptors 3 and up by LISTEN_FDS if LISTEN_PID is
- * this process, made close-on-exec and non-blocking. To be called before anything is opened, forked
- * or closed (np_fds_drop() takes how far to go). Unsets the variables. Returns how many, 0 for
- * none; -1 with NP_EUSAGE when there are more than max, or one is no listening TCP socket.
+ * Listening sockets of TCP or VSOCK that were handed down, descriptors 3 and up by LISTEN_FDS if
+ * LISTEN_PID is this process, made close-on-exec and non-blocking. To be called before anything is
+ * opened, forked or closed (np_fds_drop() takes how far to go). Unsets the variables. Returns how
+ * many, 0 for none; -1 with NP_EUSAGE when there are more than max, or one is no such socket.
  */
 int ns_notify_sockets(int *fds, size_t max, struct np_err *err);
 

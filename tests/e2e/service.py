@@ -199,7 +199,7 @@ def useless_sockets() -> None:
     with managed() as manager, listener() as s, \
             socket.create_connection(s.getsockname()) as conn, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        for bad, says in ((conn, "Accept=no"), (udp, "not a TCP socket")):
+        for bad, says in ((conn, "Accept=no"), (udp, "not a TCP or VSOCK stream socket")):
             with manager.start([s, bad], "-D") as daemon:
                 got = daemon.finish(SOON)
             assert got.rc == 1, f"status {got.rc}"

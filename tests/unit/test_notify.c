@@ -9,9 +9,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
 #include "base/clock.h"
 #include "base/fds.h"
@@ -122,6 +126,26 @@ TEST(listening_sockets_are_taken)
 	close(second);
 }
 
+TEST(a_vsock_socket_is_taken)
+{
+	const struct sockaddr_vm any = { .svm_family = AF_VSOCK,
+					 .svm_cid = VMADDR_CID_ANY,
+					 .svm_port = VMADDR_PORT_ANY };
+	int fd = socket(AF_VSOCK, SOCK_STREAM, 0);
+	struct handed one = { .fds = "1", .at = { fd } };
+	struct started s;
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&any, sizeof(any)) != 0) {
+		print_message("SKIP: no VSOCK here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(listen(fd, 1), 0);
+	s = start_with(&one);
+	assert_int_equal(s.count, 1);
+	assert_true((s.flags[0] & O_NONBLOCK) != 0);
+	close(fd);
+}
+
 TEST(sockets_of_another_process_are_not_ours)
 {
 	struct np_addr at;
@@ -156,8 +180,8 @@ TEST(what_can_not_be_served_is_named)
 		const char *says;
 	} bad[] = {
 		{ { .fds = "1", .at = { client } }, "descriptor 3 does not listen" },
-		{ { .fds = "2", .at = { tcp, udp } }, "descriptor 4 is not a TCP socket" },
-		{ { .fds = "1", .at = { local } }, "descriptor 3 is not a TCP socket" },
+		{ { .fds = "2", .at = { tcp, udp } }, "descriptor 4 is not a TCP or VSOCK" },
+		{ { .fds = "1", .at = { local } }, "descriptor 3 is not a TCP or VSOCK" },
 		{ { .fds = "3", .at = { tcp, tcp, file } }, "descriptor 5 is not a socket" },
 		{ { .fds = "2", .at = { tcp } }, "descriptor 4 is not open" },
 		{ { .fds = "5", .at = { tcp, tcp, tcp, tcp } }, "5 sockets, more than 4" },

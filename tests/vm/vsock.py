@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import socket
+import sys
 from typing import Any, Iterator
 
 import lib
@@ -113,6 +114,17 @@ def without_ip() -> None:
         assert got.rc == 0, got
 
 
+def a_service_manager_hands_it_down() -> None:
+    port = 23630
+    with socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) as listener:
+        listener.bind((socket.VMADDR_CID_ANY, port))
+        listener.listen()
+        start = (f"import os, sys; os.dup2({listener.fileno()}, 3); os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); "
+                 "os.execv(sys.argv[1], sys.argv[1:])")
+        with lib.Started([sys.executable, "-c", start, lib.netserver(), "-D"], pass_fds=[listener.fileno()]):
+            run(port, "-t", "VSOCK_RR", "-l", "-20")
+
+
 def suite(report: lib.Report) -> None:
     port = 23600
     with daemon(port, "--spin", "4"):
@@ -127,7 +139,7 @@ def suite(report: lib.Report) -> None:
         for body in (the_buffers_are_read_back, a_message_may_be_too_long, a_strangers_cid_is_not_admitted,
                      an_ip_test_needs_a_host_of_ip):
             report.case(body.__name__.replace("_", " "), lambda b=body: b(port))
-    for alone in (rules_are_for_cids, a_wide_port_is_one, without_ip):
+    for alone in (rules_are_for_cids, a_wide_port_is_one, without_ip, a_service_manager_hands_it_down):
         report.case(alone.__name__.replace("_", " "), alone)
     got = lib.run([os.path.join(BIN, "test_transport")], timeout=120)
     report.check("the unit test in the guest", got.rc == 0 and "VSOCK does not reach" not in got.out + got.err, got.err)
