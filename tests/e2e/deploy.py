@@ -147,16 +147,19 @@ def pscheduler_gets_its_answers() -> None:
                            ("throughput", {"duration": "PT1S", "udp": True, "bandwidth": 10000000}),
                            ("rtt", {"count": 20, "interval": "PT0.05S", "length": 100})):
             test_of = {"type": test, "spec": {"schema": 1, "dest": "127.0.0.1", "single-ended-port": port, **spec}}
-            data = [{}, {"port": port}] if test == "throughput" else [{}]
+            near = asked("participant-data", {"participant": 0, "test": test_of}, place)
+            assert near == ({"addresses": ["127.0.0.1"]} if test == "throughput" else {}), near
+            data = [near, {"port": port}] if test == "throughput" else [{}]
             question = {"schedule": {"start": now, "duration": "PT9S"}, "test": test_of, "participant-data": data}
             with ThreadPoolExecutor(2) as pool, lib.Daemon() as daemon:
                 if test == "rtt":       # a netserver is there
-                    assert "port" not in asked("participant-data", {"participant": 0}, place)
                     first = asked("run", {**question, "participant": 0, "participant-data": [{}, {"port": daemon.port}]}, place)
                 else:
                     server = pool.submit(asked, "run", {**question, "participant": 1}, place)
                     first = asked("run", {**question, "participant": 0}, place)
-                    assert server.result()["succeeded"], server.result()
+                    stranger = lib.run([lib.netperf(), "-H", "127.0.0.1", "-L", "127.0.0.2", "-p", str(port), "-t", "TCP_RR", "-l", "-1"], 60)
+                    assert stranger.rc != 0, stranger
+                    assert server.result()["succeeded"] and "--allow 127.0.0.1" in server.result()["diags"], server.result()
             result = asked("merged-results", {"results": [first, {}]}, place)
             assert result["succeeded"] and first["error"] is None, first
             if test == "rtt":
@@ -166,6 +169,8 @@ def pscheduler_gets_its_answers() -> None:
             assert whole["throughput-bits"] > 1e6 and 0.9 < whole["end"] < 1.5, whole
             assert len(result["summary"]["streams"]) == spec.get("parallel", 1) and result["intervals"], result
             assert whole["throughput-bits"] < 12e6 and whole["sent"] > 0 if "udp" in spec else whole["sent"] is None, whole
+        unknown = asked("run", {**question, "participant": 1, "participant-data": [{}, {"port": port}]}, place)
+        assert unknown["error"] == "the source's address is not known", unknown
         first = asked("run", {**question, "participant": 0, "participant-data": [{}, {"port": lib.free_port()}]}, place)
         assert not first["succeeded"] and "Connection refused" in first["error"], first
         assert not asked("merged-results", {"results": [first]}, place)["succeeded"]
