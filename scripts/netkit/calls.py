@@ -38,7 +38,7 @@ class NewerDocument(Exception):
 def document(file: "BinaryIO") -> "Dict[str, Any]":
     """What a netperf wrote into a file; empty where that is none. Raises NewerDocument."""
     found: Any = None
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         file.seek(0)
         found = json.load(file)
     if not isinstance(found, dict):

@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import secrets
-import select
 import shlex
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Dict, List, Optional, Sequence, Tuple
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -31,6 +30,7 @@ KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client, and for files to be copied
 TRY_S = 5           # and for one try
 START_S = 30        # and for a connection by ssh, and what goes over it first
+PLACE_MOST = 1 << 16    # bytes of an answer that is a path
 
 # At the host: a command that begins when a line comes on its standard input, which it asks for by an empty line, and is ended
 # when our end of that is closed, in whichever way that comes about. With a document its standard output is followed by a 0
@@ -101,23 +101,29 @@ class Kept:
         with tarfile.open(fileobj=packed, mode="w") as tar:
             for file in files:
                 tar.add(file, os.path.basename(file))
-        size = str(len(packed.getvalue()))
+        data, self.place = packed.getvalue(), ""
         way = ["-S", control, name]
         self.ssh = [*ssh, *way]
-        self._process = subprocess.Popen(at_host([*ssh, "-M", *way], KEEP, size), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self._process = subprocess.Popen(at_host([*ssh, "-M", *way], KEEP, str(len(data))), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True, preexec_fn=machine.free_signals)
-        assert self._process.stdin and self._process.stdout and self._process.stderr
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(packed.getvalue())
-            self._process.stdin.flush()
-        until = time.monotonic() + START_S
-        while not select.select([self._process.stdout], [], [], 0.1)[0] and time.monotonic() < until:
-            machine.check()
-        self.place = self._process.stdout.readline().decode().strip() if time.monotonic() < until else ""
-        if not self.place:
-            self.remove()
-            said = self._process.stderr.read().decode(errors="replace").strip()
-            raise machine.MachineError(f"ssh:{name}: {(said.splitlines() or ['no files could be copied there'])[-1]}")
+        try:
+            self.place = self._answer(data)
+        except machine.MachineError as fault:
+            raise machine.MachineError(f"ssh:{name}: {fault}") from None
+        finally:
+            if not self.place:
+                self.remove()
+
+    def _answer(self, data: bytes) -> str:
+        """Where they are now."""
+        said = {False: b"", True: b""}
+        for is_complaint, piece in machine.pieces(self._process, START_S, data, PLACE_MOST, heed=True):
+            said[is_complaint] += piece
+            line, newline, _ = said[False].decode(errors="replace").partition("\n")
+            if newline and line.strip():
+                return line.strip()
+        lines = said[True].decode(errors="replace").strip().splitlines()
+        raise machine.MachineError((lines or ["no files could be copied there"])[-1])
 
     def ended(self) -> bool:
         return self._process.poll() is not None
@@ -129,6 +135,9 @@ class Kept:
             self._process.wait(PATIENCE)
         self._process.kill()
         self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe:
+                pipe.close()
 
 
 class Ends(machine.Place):
@@ -196,7 +205,7 @@ class Ends(machine.Place):
             return ""
         name = split(end)[1]
         kept = self._kept.get(name)
-        tried = machine.run([*(kept.ssh if kept else [*self._ssh, name]), "true"], PATIENCE)
+        tried = machine.ask([*(kept.ssh if kept else [*self._ssh, name]), "true"], PATIENCE, preexec_fn=machine.tie_to_parent)
         said = tried.stderr.strip().splitlines()
         return f"{end}: {tried.reason or (said or ['no answer'])[-1]}" if tried.exit != 0 else ""
 
@@ -231,23 +240,41 @@ def main(ssh_words: str, program: str, _here: str, *words: str) -> int:
     found = [match for match in map(DOCUMENT.fullmatch, words) if match]
     words = tuple("--json=/dev/fd/9" if DOCUMENT.fullmatch(word) else word for word in words)
     ssh = subprocess.Popen(at_host(shlex.split(ssh_words), RUN, "document" if found else "", program, *words), stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE)
-    assert ssh.stdin and ssh.stdout
-    if ssh.stdout.readline():
-        machine.Gate.pass_through()
-        with contextlib.suppress(BrokenPipeError):
-            ssh.stdin.write(b"\n")
-            ssh.stdin.flush()
-    if found:
-        output, _, document = ssh.stdout.read().partition(b"\0")
-        sys.stdout.buffer.write(output)
-        with open(int(found[0][1]), "wb", closefd=False) as file:
-            file.write(document)
-    else:
-        for part in iter(lambda: ssh.stdout.read1(), b""):  # type: ignore[union-attr]
-            sys.stdout.buffer.write(part)
-    sys.stdout.buffer.flush()
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(int(found[0][1]), "wb", closefd=False) if found else contextlib.nullcontext() as document:
+        try:
+            relay(ssh, document)
+        except machine.MachineError as fault:
+            ssh.kill()
+            print(f"ssh:{shlex.split(ssh_words)[-1]}: {fault}", file=sys.stderr)
     return ssh.wait()
+
+
+def relay(ssh: "subprocess.Popen[bytes]", document: "Optional[BinaryIO]") -> None:
+    """What it prints is ours: the first line is its question, and behind a 0 byte comes the document. It may take as long as
+    our caller lets it."""
+    assert ssh.stdin
+    out: "Optional[BinaryIO]" = None
+    for is_complaint, piece in machine.pieces(ssh):
+        if is_complaint:
+            sys.stderr.buffer.write(piece)
+            sys.stderr.flush()
+            continue
+        if not out:
+            _, newline, piece = piece.partition(b"\n")
+            if not newline:
+                continue
+            out = sys.stdout.buffer
+            machine.Gate.pass_through()
+            with contextlib.suppress(BrokenPipeError):
+                ssh.stdin.write(b"\n")
+                ssh.stdin.flush()
+        parts = piece.split(b"\0", 1) if document and out is not document else [piece]
+        out.write(parts[0])
+        if document and len(parts) == 2:
+            out = document
+            out.write(parts[1])
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

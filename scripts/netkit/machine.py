@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import select
+import selectors
 import shlex
 import shutil
 import signal
@@ -14,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import progress
 
@@ -26,6 +27,8 @@ LAB_PORT = 12865
 LAB_CHANGES = ("--rate", "--mtu", "--delay", "--jitter", "--loss", "--reorder", "--duplicate",
                "--congestion")      # what netlab set takes
 IPV6_LEAST_MTU = 1280
+ANSWER_MOST = 32 << 20      # bytes that a program elsewhere may print, its document included: one of 100,000 flows
+COMPLAINT_MOST = 1 << 20    # bytes of its standard error that are kept: the rest is read and dropped
 LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where a netserver listens
 
 
@@ -146,6 +149,64 @@ class Process:
         """The last line it has written to standard error so far."""
         text = os.pread(self._err.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else ""
+
+
+def pieces(process: "subprocess.Popen[bytes]", limit: Optional[float] = None, data: bytes = b"", most: int = ANSWER_MOST,
+           heed: bool = False) -> "Iterator[Tuple[bool, bytes]]":
+    """What a process prints to its pipes, as it comes, and whether it is a complaint, until it has closed both; data goes to its
+    standard input meanwhile. For what another host has in its hands: raises MachineError when the time is over or it prints
+    more than that, and Interrupted if signals are heeded."""
+    assert process.stdout and process.stderr
+    end, left, rest = time.monotonic() + (limit or 0), {False: most, True: COMPLAINT_MOST}, memoryview(data)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, False)
+        selector.register(process.stderr, selectors.EVENT_READ, True)
+        if data and process.stdin:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            if limit is not None and time.monotonic() >= end:
+                raise MachineError(f"no answer within {limit:g} s")
+            if heed:
+                check()
+            for key, events in selector.select(0.1 if heed else None if limit is None else max(0.0, end - time.monotonic())):
+                if events & selectors.EVENT_WRITE:
+                    try:
+                        rest = rest[os.write(key.fd, rest[:1 << 16]):]
+                    except BrokenPipeError:
+                        rest = rest[:0]
+                    if not rest:
+                        selector.unregister(key.fileobj)
+                    continue
+                piece = os.read(key.fd, 1 << 16)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                left[key.data] -= len(piece)
+                if left[False] < 0:
+                    raise MachineError(f"more than {most >> 10} KiB came, which is the most that is read")
+                if piece and left[key.data] >= 0:
+                    yield key.data, piece
+
+
+def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any) -> Done:
+    """Runs a command at another host, with options of Popen's: its time and what is read of it have limits. Raises OSError."""
+    since, said, reason = time.monotonic(), {False: bytearray(), True: bytearray()}, ""
+    with tempfile.TemporaryFile() as given:
+        given.write(data)
+        given.seek(0)
+        process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **options)
+    with process:
+        try:
+            for is_complaint, piece in pieces(process, limit):
+                said[is_complaint] += piece
+            process.wait(max(0.1, since + limit - time.monotonic()))
+        except (MachineError, subprocess.TimeoutExpired) as fault:
+            reason = str(fault) if isinstance(fault, MachineError) else f"no end within {limit:g} s"
+        finally:
+            if process.poll() is None:
+                process.kill()
+    texts = [said[which].decode("utf-8", "replace") for which in (False, True)]
+    return Done(None if reason else process.returncode, texts[0], texts[1], round(time.monotonic() - since, 3), reason)
 
 
 class Gate:

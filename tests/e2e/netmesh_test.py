@@ -15,13 +15,14 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import lib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import inventory, paths, plan as plans, python, rounds  # noqa: E402
+from netkit import far, inventory, machine, paths, plan as plans, python, rounds  # noqa: E402
 
 SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
@@ -34,6 +35,12 @@ host=${name##*@}
 if grep -qx "$host" dead; then echo "ssh: no route to $host" >&2; exit 255; fi
 exec ip netns exec "$PREFIX$host" sh -c "$last"
 """
+
+
+# Runs a command; the last line on standard error has the most memory in KiB that it used, and its status.
+MEASURED = """import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], close_fds=False).returncode
+print(f"\\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss} {status}", file=sys.stderr)"""
 
 
 def complete(count):
@@ -172,6 +179,61 @@ class Bed(unittest.TestCase):
         return [(run["point"]["client"][4], run["point"]["server"][4]) for run in self.runs()]
 
 
+class LyingHosts(unittest.TestCase):
+    """What a host may send has a length and a deadline."""
+    ENDLESS = "exec tr '\\0' x </dev/zero"
+
+    def ssh(self, script):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        path = Path(place.name, "ssh")
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return [str(path)]
+
+    def test_where_files_are_kept(self):
+        """The host is left after START_S at the latest, whatever it does with what we send."""
+        for script, says in ((self.ENDLESS, "more than 64 KiB came"), ("printf x; exec sleep 600", "no answer within 2 s"),
+                             ("exec sleep 600", "no answer within 2 s"), (f"{self.ENDLESS} >&2", "no answer within 2 s"),
+                             ("exec >&-; echo no route >&2", "no route")):
+            with mock.patch.object(far, "START_S", 2), mock.patch.object(far, "PATIENCE", 1), self.subTest(script):
+                with self.assertRaisesRegex(machine.MachineError, f"ssh:host: {says}"):
+                    far.Kept(self.ssh(script), "host", [lib.netperf()], "/nonexistent")
+
+    def relayed(self, script, *words):
+        with tempfile.TemporaryFile() as document:
+            fd = document.fileno()
+            command = [*far.through([*self.ssh(script), "host"], "netperf"), "netperf", *(word.format(fd) for word in words)]
+            got = subprocess.run([sys.executable, "-c", MEASURED, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                                 pass_fds=[fd], check=False)
+            document.seek(0)
+            size, last = map(int, got.stderr.splitlines().pop().split())
+            return last, got.stdout, b"\n".join(got.stderr.splitlines()[:-1]).strip(), document.read(), size
+
+    def test_what_a_program_there_prints(self):
+        status, out, err, document, _ = self.relayed("echo; read -r go; printf 'out\\0{}'; echo bad >&2; exit 3", "--json=/dev/fd/{}")
+        self.assertEqual((status, out, err, document), (3, b"out", b"bad", b"{}"))
+        for before in ("", "echo; read -r go; ", "echo; read -r go; printf '\\0'; "):
+            status, out, err, document, size = self.relayed(before + self.ENDLESS, "--json=/dev/fd/{}")
+            self.assertNotEqual(status, 0)
+            self.assertRegex(err.decode(), "^ssh:host: more than 32768 KiB came")
+            self.assertLessEqual(max(len(out), len(document)), machine.ANSWER_MOST)
+            self.assertLess(size, 100 << 10, before)       # KiB of memory
+
+    def test_complaints(self):
+        """Those beyond the first MiB are dropped, and nothing else is."""
+        status, out, err, _, _ = self.relayed("echo; read -r go; head -c 5000000 /dev/zero >&2; echo out")
+        self.assertEqual((status, out), (0, b"out\n"))
+        self.assertLessEqual(len(err), machine.COMPLAINT_MOST)
+
+    def test_a_command_there(self):
+        self.assertIn("more than 32768 KiB", machine.ask(self.ssh(self.ENDLESS), 60).reason)
+        self.assertEqual("no answer within 1 s", machine.ask(self.ssh(f"printf x; {self.ENDLESS} >&2"), 1).reason)
+        self.assertEqual("no end within 1 s", machine.ask(self.ssh("exec >&- 2>&-; exec sleep 600"), 1).reason)
+        done = machine.ask(self.ssh("cat; echo e >&2; exit 4"), 60, b"given")
+        self.assertEqual((done.exit, done.stdout, done.stderr, done.reason), (4, "given", "e\n", ""))
+
+
 @unittest.skipIf(OBSTACLE, OBSTACLE)
 class Mesh(Bed):
     def test_rounds(self):
@@ -226,6 +288,14 @@ class Mesh(Bed):
         (self.place / "dead").write_text("")
         self.mesh("--resume", "--output", "o")
         self.assertEqual(sorted(self.pairs()), [(a, b) for a in self.HOSTS for b in self.HOSTS if a != b])
+
+    def test_a_lying_host(self):
+        """It sends without an end, whatever runs there: it is named, the others are measured, and no memory is used up."""
+        ssh = self.place / "ssh"
+        ssh.write_text(ssh.read_text().replace("exec ip", f'[ "$host" = c ] && {LyingHosts.ENDLESS}\nexec ip'))
+        said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
+        self.assertRegex(said, "ssh:c: .*more than [0-9]+ KiB came")
+        self.assertEqual(sorted(self.pairs()), [(a, b) for a in "abd" for b in "abd" if a != b])
 
     def test_killed(self):
         for number in (9, 2):

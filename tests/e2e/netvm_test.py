@@ -9,11 +9,14 @@ import lzma
 import os
 import re
 import shutil
+import selectors
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -109,6 +112,28 @@ class Refusals(unittest.TestCase):
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["tcg"])
         with mock.patch.object(guest.os, "access", return_value=True):
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
+
+
+class LyingGuests(unittest.TestCase):
+    """A frame has a length, and one that goes on sending gets no more time."""
+
+    def setUp(self):
+        self.guest = guest.Guest(mock.Mock())
+        self.guest.port, self.there = socket.socketpair()
+        self.guest.selector = selectors.DefaultSelector()
+        self.guest.selector.register(self.guest.port, selectors.EVENT_READ, self.guest.got)
+        for one in (self.guest.port, self.there, self.guest.selector):
+            self.addCleanup(one.close)
+
+    def test_a_long_frame(self):
+        self.there.send(b"O" + struct.pack("!I", 0xffffffff))
+        with self.assertRaisesRegex(netvm.VmError, "a frame of 4294967295 bytes"):
+            self.guest.frame(time.monotonic() + 60)
+
+    def test_frames_without_an_end(self):
+        self.there.send(bytes(1000))
+        with self.assertRaises(guest.Late):
+            self.guest.frame(time.monotonic() - 1)
 
 
 class Modules(unittest.TestCase):

@@ -8,7 +8,6 @@ import math
 import re
 import shlex
 import statistics
-import subprocess
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -72,13 +71,13 @@ def look(prefix: "Sequence[str]", dev: "Optional[str]") -> "Dict[str, str]":
     a namespace, or over ssh. What could not be read at all is told as "unread"."""
     script = f"dev={shlex.quote(dev or '')}\n{SCRIPT}"
     try:    # the script by standard input: ssh would have it quoted twice
-        done = subprocess.run([*prefix, "sh"], input=script, capture_output=True, encoding="utf-8",
-                              errors="replace", timeout=30, start_new_session=True, check=False,
-                              preexec_fn=machine.free_signals)
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        return {"unread": f"{machine.shown([*prefix, 'sh'])}: {getattr(fault, 'strerror', '') or 'no answer'}"}
+        done = machine.ask([*prefix, "sh"], 30, script.encode(), preexec_fn=machine.free_signals)
+    except OSError as fault:
+        return {"unread": f"{machine.shown([*prefix, 'sh'])}: {fault.strerror}"}
+    if done.reason:
+        return {"unread": f"{machine.shown([*prefix, 'sh'])}: {done.reason}"}
     found = dict(read(done.stdout))
-    return found or {"unread": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+    return found or {"unread": (done.stderr.strip().splitlines() or [f"status {done.exit}"])[-1]}
 
 
 def read(text: str) -> Found:

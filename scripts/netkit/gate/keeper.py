@@ -16,7 +16,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -71,17 +70,13 @@ def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
 def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ()) -> str:
     """What a command prints. Raises GateError with the last line of its complaint."""
     try:
-        done = subprocess.run(
-            wrapped(prefix, command), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=COMMAND_LIMIT, check=False, env={**os.environ, "LC_ALL": "C"}, start_new_session=True,
-            pass_fds=fds, preexec_fn=machine.tie_to_parent)
+        done = machine.ask(wrapped(prefix, command), COMMAND_LIMIT, env={**os.environ, "LC_ALL": "C"}, pass_fds=fds,
+                           preexec_fn=machine.tie_to_parent)
     except OSError as fault:
         raise GateError(f"{(*prefix, *command)[0]}: {fault.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise GateError(f"{command[0]}: no end after {COMMAND_LIMIT:g} s") from None
-    if done.returncode:
+    if done.exit != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise GateError(f"{command[0]}: {said[-1] if said else f'status {done.returncode}'}")
+        raise GateError(f"{command[0]}: {done.reason or (said[-1] if said else f'status {done.exit}')}")
     return done.stdout
 
 

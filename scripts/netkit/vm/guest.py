@@ -25,6 +25,7 @@ PANIC = "BUG: |Oops: |Kernel panic|sysrq: "   # the first of what a kernel says 
 CONSOLE_BYTES = 1 << 18
 PR_SET_PDEATHSIG = 1
 FRAME = 5               # bytes of a frame's head
+FRAME_MOST = 1 << 20    # and of what is in it
 ACCEL = {"tcg": ["-accel", "tcg,thread=multi"],
          # A nanosecond for each instruction; what a sleeping guest waits for comes at once.
          "counted": ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]}
@@ -176,9 +177,9 @@ class Guest:
     # --- what comes from it
 
     def receive(self, end: float) -> None:
-        """Waits for something until then, and notes it. Late when nothing came."""
+        """Waits for something until then, and notes it. Late when nothing came, or it is later."""
         events = self.selector.select(max(0.0, end - time.monotonic()))
-        if not events:
+        if not events or time.monotonic() > end:
             raise Late("")
         for key, _ in events:
             data = os.read(key.fd, 1 << 16)
@@ -194,6 +195,8 @@ class Guest:
         while True:
             if len(self.got) >= FRAME:
                 size, = struct.unpack("!I", self.got[1:FRAME])
+                if size > FRAME_MOST:
+                    raise VmError(f"the guest sent a frame of {size} bytes, more than {FRAME_MOST}")
                 if len(self.got) >= FRAME + size:
                     kind, data = bytes(self.got[:1]), bytes(self.got[FRAME:FRAME + size])
                     del self.got[:FRAME + size]
