@@ -110,8 +110,13 @@ class Refusals(unittest.TestCase):
             with self.assertRaisesRegex(netvm.VmError, "--accel kvm: this user cannot open /dev/kvm"):
                 guest.Guest(mock.Mock(), accel="kvm").accelerators()
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["tcg"])
-        with mock.patch.object(guest.os, "access", return_value=True):
+        with mock.patch.object(guest.os, "access", return_value=True), tempfile.TemporaryDirectory() as place, \
+                mock.patch.dict(os.environ, {"XDG_CACHE_HOME": place}):
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
+            guest.note_kvm_hung()
+            self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["tcg"])
+            with mock.patch.object(guest, "boot", return_value=b"another\n"):
+                self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
 
 
 class LyingGuests(unittest.TestCase):

@@ -1,5 +1,6 @@
 """A guest: qemu, what it prints on its console, and the port by which jobs go in and answers come back."""
 
+import contextlib
 import ctypes
 import json
 import lzma
@@ -15,7 +16,8 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from netkit.vm import VmError
+from netkit import files
+from netkit.vm import VmError, modules
 from netkit.vm.image import Image
 from netkit.vm.modules import INSTALL
 
@@ -82,6 +84,29 @@ class Late(VmError):
     status = 124
 
 
+def kvm_note() -> str:
+    """The file that says of which boot of this machine KVM has hung in."""
+    return os.path.join(modules.cache(), "kvm-hung")
+
+
+def boot() -> bytes:
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        return file.read()
+
+
+def kvm_hung() -> bool:
+    """Since this machine has booted: it is not waited for again."""
+    with contextlib.suppress(OSError), open(kvm_note(), "rb") as file:
+        return file.read() == boot()
+    return False
+
+
+def note_kvm_hung() -> None:
+    with contextlib.suppress(OSError):
+        os.makedirs(modules.cache(), exist_ok=True)
+        files.write(kvm_note(), boot())
+
+
 class Guest:
     """One virtual machine. In a with statement, after which it is gone."""
 
@@ -124,7 +149,7 @@ class Guest:
         usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
         if self.accel == "kvm" and not usable:
             raise VmError("--accel kvm: this user cannot open /dev/kvm")
-        return [self.accel] if self.accel != "auto" else ["kvm", "tcg"] if usable else ["tcg"]
+        return [self.accel] if self.accel != "auto" else ["kvm", "tcg"] if usable and not kvm_hung() else ["tcg"]
 
     def launch(self) -> None:
         """Starts qemu with the first of what is left to try."""
@@ -227,7 +252,9 @@ class Guest:
             try:
                 self.frame(min(self.end, begin + KVM_STARTS))
                 break
-            except VmError:
+            except VmError as fault:
+                if isinstance(fault, Late) and time.monotonic() < self.end:
+                    note_kvm_hung()
                 self.stop()
                 del self.kinds[0]
                 self.launch()
