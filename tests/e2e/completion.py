@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Dict, List, Set
 
@@ -18,6 +19,7 @@ BUILD = lib.BUILD / "doc"
 SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
+DUMP = tempfile.TemporaryDirectory()    # where zsh keeps what it found in a thousand files of functions
 
 # Completes $NP_LINE when the prompt is there, and writes down whatever the completion adds.
 ZSH = r"""
@@ -25,7 +27,7 @@ PROMPT= RPROMPT=
 fpath=($NP_FUNCTIONS $fpath)
 zstyle ':completion:*' verbose no
 autoload -Uz compinit
-compinit -D -u
+compinit -u -d $NP_DUMP
 compadd() {
 	local -a found
 	if (( ! ${argv[(I)-(O|A|D)*]} )); then
@@ -75,7 +77,7 @@ def in_zsh(program: str, line: str, place: str) -> Set[str]:
             subprocess.run(["zsh", "-i"], stdin=far, stdout=far, stderr=far, cwd=place, timeout=PATIENCE,
                            check=False, start_new_session=True, env={
                                **os.environ, "ZDOTDIR": own, "NP_FUNCTIONS": str(BUILD / "zsh"), "NP_LINE": line,
-                               "NP_OUT": str(out), "TERM": "xterm", "HOME": own})
+                               "NP_OUT": str(out), "NP_DUMP": f"{DUMP.name}/dump", "TERM": "xterm", "HOME": own})
             os.set_blocking(near, False)
             said = os.read(near, 1 << 16).decode(errors="replace")
         finally:
@@ -101,7 +103,7 @@ def help_of(command: List[str]) -> str:
     return got.out
 
 
-
+@lru_cache(None)
 def script_options(script: str, *command: str) -> Set[str]:
     """All that the help of a script lists."""
     text = help_of([sys.executable, str(lib.TOP / "scripts" / script), *command, "--help"])
