@@ -292,11 +292,14 @@ def script(name: str) -> Any:
 def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
     """What a script's main() does with these arguments, within this process."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = main(list(args))
         except SystemExit as end:
             status = end.code
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)    # some scripts hold signals
     return Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)  # type: ignore[attr-defined]
 
 

@@ -2,22 +2,23 @@
 every user may create files. Nothing of it is written to or through, and one line names it and says what to try; the
 links of a user in his own directory are followed. netserver's files are in service.py."""
 
+import contextlib
+import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Callable, List, NamedTuple, Tuple
+from typing import Callable, NamedTuple, Tuple
 
 import lib
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-from netkit import files  # noqa: E402
+from netkit import files, python  # noqa: E402
 STRANGER = 65534        # of lib.as_nobody()
 SOON = 60.0
-AT_ONCE = 4
 UNTOUCHED = "untouched\n"
 LINK, OTHERS = f"symbolic link that another user ({STRANGER}) owns", f"belongs to another user ({STRANGER})"
 
@@ -36,48 +37,45 @@ PLANTS = (
 class Command(NamedTuple):
     program: str
     name: str
-    words: "Callable[[str], List[str]]"     # by the path of the file
+    run: "Callable[[str], lib.Result]"      # by the path of the file
     needs: "Tuple[str, ...]" = ()           # modules of Python
 
 
-def script(name: str, *words: str) -> "List[str]":
-    return [sys.executable, str(SCRIPTS / name), *words]
-
-
-@lru_cache(None)
-def importable(module: str) -> bool:
-    return any(lib.run([one, "-c", f"import {module}"], SOON).rc == 0 for one in (sys.executable, "/usr/bin/python3"))
+def script(name: str, *words: str) -> "Callable[..., lib.Result]":
+    """A script with these words, within this process: most of a call would be the start of Python and of its modules."""
+    return partial(lib.called, lib.script(name).main, *words)
 
 
 class Bed:
     def __init__(self, place: Path, port: int) -> None:
         self.place, self.port = place, port
-        (place / "plan.toml").write_text('[constants]\nlength = 1\n[axes]\ntest = ["TCP_RR"]\n')
+        (place / "plan.toml").write_text('[constants]\nlength = -10\n[axes]\ntest = ["TCP_RR"]\n')
         self.results = place / "results.jsonl"
         programs = ["--netperf", lib.netperf(), "--netserver", lib.netserver(), "--local"]
         netperf = [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-10"]
         sweep = script("netsweep", *programs, str(place / "plan.toml"))
-        gate = script("netgate", *programs, "--test", "TCP_RR", "--slot", "1", "--budget", "2", "--no-learn")
+        paced = " ".join(lib.PACED)
+        gate = script("netgate", *programs, "--test", "TCP_RR", f"--a={paced}", f"--b={paced}", "--slot", "1", "--budget", "2",
+                      "--no-learn")
         report = script("netreport", str(self.results))
-        got = lib.run([*sweep, "--output", str(self.results)], SOON)
+        got = sweep("--output", str(self.results))
         assert got.rc == 0, got
         self.commands = [
-            Command("netperf", "--json", lambda path: [*netperf, f"--json={path}"]),
-            Command("netsweep", "--output", lambda path: [*sweep, "--force", "--output", path]),
-            Command("netsweep", "--resume", lambda path: [*sweep, "--resume", "--output", path]),
-            Command("netgate", "--output", lambda path: [*gate, "--force", "--output", path], ("numpy", "scipy")),
-            Command("netgate", "--write-criteria", lambda path: [*gate, "--dry-run", "--write-criteria", path],
-                    ("numpy", "scipy")),
-            Command("netreport", "--tidy", lambda path: [*report, "--tidy", path]),
-            Command("netreport", "--plot", lambda path: [*report, "--plot", path], ("matplotlib",)),
+            Command("netperf", "--json", lambda path: lib.run([*netperf, f"--json={path}"], SOON)),
+            Command("netsweep", "--output", lambda path: sweep("--force", "--output", path)),
+            Command("netsweep", "--resume", lambda path: sweep("--resume", "--output", path)),
+            Command("netgate", "--output", lambda path: gate("--force", "--output", path), ("numpy", "scipy")),
+            Command("netgate", "--write-criteria", lambda path: gate("--dry-run", "--write-criteria", path), ("numpy", "scipy")),
+            Command("netreport", "--tidy", lambda path: report("--tidy", path)),
+            Command("netreport", "--plot", lambda path: report("--plot", path), ("matplotlib",)),
         ]
         if "libpcap" not in lib.run([*netperf, "--wire"], SOON).err:
-            self.commands.append(Command("netperf", "--wire", lambda path: [*netperf, f"--wire=pcap:{path}"]))
+            self.commands.append(Command("netperf", "--wire", lambda path: lib.run([*netperf, f"--wire=pcap:{path}"], SOON)))
 
     @staticmethod
     def ready(command: Command) -> None:
         for module in command.needs:
-            if not importable(module):
+            if not importlib.util.find_spec(module):
                 raise lib.Skipped(f"no {module}")
 
     def folders(self) -> "Tuple[Path, Path]":
@@ -105,7 +103,7 @@ def attack(bed: Bed, command: Command) -> str:
         inode = target.stat().st_ino
         subprocess.run([*lib.as_nobody(), "sh", "-ec", plant, "sh", str(ours), file], cwd=everyones, check=True)
         before = sorted(everyones.rglob("*"))
-        got = lib.run(command.words(str(path)), SOON)
+        got = command.run(str(path))
         assert got.rc not in (0, None), f"{name}: status {got.rc}: {got.err}"
         lines = [line for line in got.err.splitlines() if "another user" in line]
         assert len(lines) == 1 and lines[0].startswith(f"{command.program}: "), f"{name}: {got.err}"
@@ -130,7 +128,7 @@ def own_links(bed: Bed, command: Command, owner: int) -> None:
     link.symlink_to(target)
     for one in (ours, link):
         os.chown(one, owner, -1, follow_symlinks=False)
-    got = lib.run(command.words(str(link)), SOON)
+    got = command.run(str(link))
     assert got.rc == 0 or (command.program == "netgate" and got.rc is not None), got
     assert link.is_symlink() and target.stat().st_size > len(UNTOUCHED), got
     assert not target.read_bytes().startswith(UNTOUCHED.encode()), got
@@ -175,7 +173,7 @@ def another_home(place: Path) -> None:
         (bin_ / name).write_text(f"#!/bin/sh\ntouch {place}/booted\n")
         (bin_ / name).chmod(0o755)
     got = lib.run(["env", "-u", "XDG_CACHE_HOME", "-u", "NETVM_KERNEL", f"HOME={home}",
-                   f"PATH={bin_}:{os.environ['PATH']}", *script("netvm", "run", "--", "true")], SOON)
+                   f"PATH={bin_}:{os.environ['PATH']}", sys.executable, str(SCRIPTS / "netvm"), "run", "--", "true"], SOON)
     assert got.rc == 1 and not (place / "booted").exists(), got
     lib.error_line(got, "netvm", str(home), OTHERS, "(try ")
 
@@ -187,15 +185,17 @@ def suite(report: lib.Report) -> None:
         place = Path(name)
         place.chmod(0o755)
         bed = Bed(place, daemon.port)
-        todo = [("netvm in another user's home", partial(another_home, place)),
-                ("a folder of one's own", partial(own_folder, bed))]
+        report.case("netvm in another user's home", partial(another_home, place))
+        report.case("a folder of one's own", partial(own_folder, bed))
         for one in bed.commands:
             shown = f"{one.program} {one.name}"
-            todo.append((f"{shown}: planted", partial(attack, bed, one)))
-            todo += [(f"{shown}: a link of {who}", partial(own_links, bed, one, owner))
-                     for who, owner in (("root's", 0), ("the directory's owner", STRANGER))]
-        report.cases(todo, AT_ONCE)
+            report.case(f"{shown}: planted", partial(attack, bed, one))
+            for who, owner in (("root's", 0), ("the directory's owner", STRANGER)):
+                report.case(f"{shown}: a link of {who}", partial(own_links, bed, one, owner))
 
 
 if __name__ == "__main__":
+    for name in ("scipy", "matplotlib"):    # perhaps in the distribution's Python
+        with contextlib.suppress(python.MissingModule):
+            python.need(name, "")
     lib.main(suite)
