@@ -25,6 +25,7 @@ HOST is replaced by where a daemon of ours listens: on loopback, or at the lab's
 with netserver starts another one, for the rest of its block. What takes time is shortened by shortened().
 """
 
+import inspect
 import os
 import re
 import shlex
@@ -155,9 +156,19 @@ def shortened(words: List[str], port: str) -> List[str]:
     return ["-p", port, *mine, *behind]
 
 
-def be_netperf(words: List[str]) -> None:
-    """This program in the place of netperf, in the PATH of a command."""
-    os.execv(lib.netperf(), ["netperf", *shortened(words, os.environ["RECIPES_PORT"])])
+# In the place of netperf, in the PATH of a command: started often, so it imports next to nothing.
+AS_NETPERF = f"""#!{sys.executable} -ISB
+from __future__ import annotations
+import os
+import sys
+
+NO_TEST = {NO_TEST!r}
+
+
+{inspect.getsource(shortened)}
+
+os.execv({lib.netperf()!r}, ["netperf", *shortened(sys.argv[1:], os.environ["RECIPES_PORT"])])
+"""
 
 
 def write(path: Path, text: str) -> None:
@@ -169,9 +180,7 @@ def make_programs(place: Path) -> None:
     """What the commands find in their PATH, and as scripts/NAME in their directory."""
     (place / "bin").mkdir()
     (place / "scripts").symlink_to("bin")
-    this = f"{shlex.quote(sys.executable)} {shlex.quote(os.path.abspath(__file__))}"
-    write(place / "bin/netperf", f"#!/bin/sh\nNETPERF={shlex.quote(lib.netperf())} exec {this} "
-                                 "--as-netperf \"$@\"\n")
+    write(place / "bin/netperf", AS_NETPERF)
     write(place / "bin/netserver", f"#!/bin/sh\nexec {shlex.quote(lib.netserver())} \"$@\"\n")
     for name in PROGRAMS:
         write(place / "bin" / name, f"#!/bin/sh\nexec {shlex.quote(str(lib.TOP / 'scripts' / name))} \"$@\"\n")
@@ -363,6 +372,4 @@ def suite(report: lib.Report) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--as-netperf"]:
-        be_netperf(sys.argv[2:])
     lib.main(suite)
