@@ -24,8 +24,9 @@ PATIENCE = 60.0 + lib.SLACK
 ERASE = progress.ERASE
 ROWS, COLUMNS = 40, 100
 BRIEF = "[constants]\ntest = 'TCP_RR'\nlength = -300\n[axes]\nsize = [64, 128, 256]\n"
-SECONDS = "[constants]\ntest = 'TCP_RR'\nlength = 3\n[axes]\nsize = [64, 128]\n"
-LONG = "[constants]\ntest = 'TCP_RR'\n[axes]\nlength = [1, 600]\n"     # the second run ends when it is interrupted
+PACE = " ".join(lib.PACED)
+SECONDS = f"[constants]\ntest = 'TCP_RR'\nlength = 3\noptions = '{PACE}'\n[axes]\nsize = [64, 128]\n"
+LONG = f"[constants]\ntest = 'TCP_RR'\noptions = '{PACE}'\n[axes]\nlength = [1, 600]\n"  # the second run ends when it is interrupted
 LAB = f"progress{os.getpid()}"
 NO_LAB = lib.no_lab()
 
@@ -112,8 +113,8 @@ class Showing(unittest.TestCase):
         return self.command("netsweep", self.plan(BRIEF), "--local", "--output", "o.jsonl", "--force", *words)
 
     def gate(self, *words):
-        return self.command("netgate", "--local", "--test", "TCP_RR", "--slot", "1", "--no-learn", "--a", "-- -r 1",
-                            "--b", "-- -r 1", "--seed", "1", *words)
+        return self.command("netgate", "--local", "--test", "TCP_RR", "--slot", "1", "--no-learn", f"--a={PACE} -- -r 1",
+                            f"--b={PACE} -- -r 1", "--seed", "1", *words)
 
     def clean(self, terminal, lines):
         """Of the line that was drawn nothing is left, and it never took a second one."""
