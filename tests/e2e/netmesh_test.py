@@ -28,6 +28,7 @@ SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
 NO_ANSIBLE = "" if shutil.which("ansible-inventory") else "no ansible-inventory here: ansible-core"
 NO_BED = "" if shutil.which("nft") and importlib.util.find_spec("scipy") else "no nft, or no scipy: nftables python3-scipy"
+PACED = f"options = '{' '.join(lib.PACED)}'\n"
 # A host is a namespace; one that is in the file "dead" is not reached.
 SSH = """#!/bin/sh
 for last; do name=$here; here=$last; done
@@ -135,7 +136,7 @@ class Bed(unittest.TestCase):
             self.ip("switch", "link", "set", f"to{host}", "master", "hub", "up")
             self.ip(host, "address", "add", f"10.94.0.{number}/24", "dev", "v")
             self.ip(host, "link", "set", "v", "up")
-        (self.place / "p.toml").write_text("[constants]\nlength = 1\ntest = 'UDP_RR'\n")
+        (self.place / "p.toml").write_text(f"[constants]\nlength = 1\ntest = 'UDP_RR'\n{PACED}")
         listed = {host: {inventory.ADDRESS: f"10.94.0.{number}"} for number, host in enumerate(self.HOSTS, 1)}
         for name, text in (("ansible-inventory", json.dumps({"_meta": {"hostvars": listed}})),
                            ("ansible", "hosts (4):\n" + "".join(f"  {host}\n" for host in self.HOSTS))):
@@ -271,7 +272,7 @@ class Mesh(Bed):
     def test_namespaces_at_once(self):
         """The gate is one for those, too, and an end is the same with its address and without."""
         a, b = (f"netns:{self.prefix}{host}" for host in "ab")
-        (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n[axes]\nclient = ['{a}', '{b}']\n"
+        (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n{PACED}[axes]\nclient = ['{a}', '{b}']\n"
                                            f"server = ['{a}=10.94.0.1', '{b}=10.94.0.2']\n")
         with self.begun("p.toml", "--output", "o", "--order", "at-once", program="netsweep") as proc:
             said = proc.communicate(timeout=60)
