@@ -767,9 +767,9 @@ class Report:
         return 1 if self.failed else 77 if self.skipped and not self.passed else 0
 
 
-def unit_main() -> NoReturn:
+def unit_main(**options: Any) -> NoReturn:
     """Runs the cases of unittest that a program has."""
-    result = unittest.main(exit=False, verbosity=2).result
+    result = unittest.main(exit=False, verbosity=2, **options).result
     sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 
 
