@@ -53,14 +53,14 @@ def step(place: Path, env: "dict[str, str]", *command: str) -> None:
 
 
 def settings(tree: Path) -> str:
-    """What configure has decided, without what clients say themselves: the prefix and CFLAGS."""
+    """What configure decided, without what the client sets itself: the prefix and CFLAGS."""
     made = (tree / "Makefile").read_text()
     return re.sub(r"(?m)^(prefix|CFLAGS) = .*\n", "", made) + (tree / "config.h").read_text()
 
 
 def build(tree: Path, how: Build, before: str) -> str:
-    """configure, make, make install, as they do behind autogen.sh; before is what configure has decided for the client
-    before, whose objects make finds: other options must change nothing."""
+    """configure, make, make install, as clients do after autogen.sh. before is what configure decided for the previous
+    client: other options must change nothing, so make reuses its objects."""
     env = {**ENV, "CFLAGS": how.cflags} if how.cflags else ENV
     with tempfile.TemporaryDirectory() as name:
         step(tree, env, "sh", "configure", f"--prefix={name}/usr", *how.options.split())
