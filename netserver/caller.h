@@ -26,7 +26,6 @@ struct ns_caller {
 	struct ns_admit admit;
 	bool has_asked;    /* a whole message came: it is no data connection */
 	bool proxied;      /* its proxy has yet to say whose it is */
-	bool denied;       /* by address: to be told so when it has spoken */
 	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */
 	uint64_t held_ns;  /* when its secret may be looked at; 0: nothing is held back */
 	struct ns_place place;

@@ -146,7 +146,13 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 	np_addr_unmap(&c->peer);
 	np_addr_text(&c->peer, c->text);
 	c->place = ns_place_of(&c->peer, d->rates.seed);
-	c->denied = !ns_access_lets(&d->access, &c->peer);
+}
+
+/* By the rules as they are now: they may have changed since it came. */
+static bool
+is_denied(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return !ns_access_lets(&d->access, &c->peer);
 }
 
 /*
@@ -287,8 +293,8 @@ queue(struct ns_daemon *d, struct ns_caller *c)
 	struct np_err err = { .code = NP_OK };
 	uint64_t now = np_now();
 
-	if (c->denied) {
-		refuse(d, c, NS_DENIED, "this address is not allowed (netserver --allow, --deny)");
+	if (is_denied(d, c)) {
+		refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
 	} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &err) != NP_OK) {
 		refuse(d, c, NS_RATE, err.msg);
 	} else {
@@ -321,6 +327,10 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	uint64_t takes[NP_GOODS];
 	enum ns_refusal why;
 
+	if (is_denied(d, c)) {
+		refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
+		return;
+	}
 	ns_session_takes(d, c, takes);
 	if (ns_guard_session(&d->limits, d->sessions, &c->peer, takes, &why, &err) != NP_OK) {
 		if (ns_sessions_make_room(d, &c->peer, why)) {
@@ -392,7 +402,7 @@ hold_back(struct ns_daemon *d, struct ns_caller *c)
 {
 	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, d->rates.seed, now);
 
-	if (c->denied || when <= now || !ns_admit_tries(&c->admit, c->chan.in)) {
+	if (is_denied(d, c) || when <= now || !ns_admit_tries(&c->admit, c->chan.in)) {
 		return false;
 	}
 	if (c->held_ns == 0) {
@@ -423,7 +433,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		return false;
 	}
 	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
-	if (got == NS_ADMIT_IN || c->denied) {
+	if (got == NS_ADMIT_IN || is_denied(d, c)) {
 		queue(d, c);
 		return false;
 	}

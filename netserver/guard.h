@@ -91,7 +91,9 @@ int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_e
  */
 int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
+/* Asked for each session and each test: rules that change hold from then on. */
 bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
+#define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
 /* One in each interval, and in a burst as many as a window has room for, which is one at least. */
 struct ns_bucket {

@@ -251,6 +251,10 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	enum ns_refusal why;
 	int data_fd = 0;
 
+	if (!ns_access_lets(&d->access, &s->peer)) {
+		turn_down(d, s, NS_DENIED, NS_DENIED_WORDS);
+		return;
+	}
 	if (ns_guard_test(&d->limits, d->sessions, s, &granted, &why, &err) != NP_OK) {
 		if (!waits_for_room(d, s, why)) {
 			turn_down(d, s, why, err.msg);

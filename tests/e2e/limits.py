@@ -413,6 +413,31 @@ def read_again() -> None:
             must_serve(daemon.port)
 
 
+def revoked() -> None:
+    """Rules hold at each grant: for who is admitted already, or waits for a turn. What runs goes on."""
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        rules = Path(place, "rules")
+        Path(place).chmod(0o755)
+        rules.write_text("")
+        daemon = stack.enter_context(lib.Daemon(args=["--access-file", str(rules), "--exclusive"]))
+        runs, waits, idle, silent = (calling(daemon.port, stack) for _ in range(4))
+        assert ask(idle) == (0, "") and ask(runs, STREAM_5S)[0] == 0
+        waits.sendall(STREAM_5S)
+        assert lib.wait_for(lambda: len(daemon.children()) == 3, 20 * PATIENCE)
+        rules.write_text("deny 127.0.0.1\n")
+        os.kill(daemon.pid, signal.SIGHUP)
+        assert lib.wait_for(lambda: "0 allow, 1 deny" in daemon.log(), 20 * PATIENCE), daemon.log()
+        runs.settimeout(0.5)
+        with suppress(socket.timeout):
+            raise AssertionError(f"what runs is ended: {runs.recv(1)!r}")
+        runs.close()
+        for conn, frame in ((waits, b""), (idle, STREAM_5S), (silent, CALIBRATE)):
+            word, words = ask(conn, frame)
+            assert word == errno.EACCES and "--deny" in words, f"{word}: {words!r}"
+        shown = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
+        assert re.search(r"3 denied", shown), shown
+
+
 WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
     (("--allow", "10.0.0.0/33"), ("--allow", "10.0.0.0/33")),
     (("--allow", ""), ("--allow", "not an address")),
@@ -553,6 +578,7 @@ def cases() -> Iterator[Case]:
     yield "a noisy stranger", noisy
     yield "noisy sessions", noisy_sessions
     yield "--access-file", read_again
+    yield "--access-file, in a session", revoked
     yield "a protocol that the kernel lacks", missing_protocol
     yield "--data-ports", data_ports
     for args, words in WRONG:
