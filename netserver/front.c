@@ -400,7 +400,7 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 static bool
 hold_back(struct ns_daemon *d, struct ns_caller *c)
 {
-	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, d->rates.seed, now);
+	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, now);
 
 	if (is_denied(d, c) || when <= now || !ns_admit_tries(&c->admit, c->chan.in)) {
 		return false;
@@ -438,7 +438,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		return false;
 	}
 	if (ns_admit_was_wrong(&c->admit)) {
-		ns_guard_wrong(&d->tries, &c->peer, d->rates.seed, np_now());
+		ns_guard_wrong(&d->tries, &c->peer, np_now());
 	}
 	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
 	if (has_reply) {
@@ -547,7 +547,7 @@ static void
 give_up(struct ns_daemon *d, struct ns_caller *c)
 {
 	static const char words[] =
-	    "too many wrong attempts came from this address, try again later";
+	    "too many wrong attempts came from this address, or its network, try again later";
 
 	if (d->key != NULL) {
 		refuse(d, c, NS_TRIES, words);

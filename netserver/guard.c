@@ -10,8 +10,6 @@
 #include "base/units.h"
 #include "net/capture.h"
 
-enum { FORGIVE_S = 60 }; /* after the last wrong passphrase or proof of an address */
-
 static const struct {
 	const char *name;
 	int sys;
@@ -362,39 +360,81 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 	return net_a != net_b ? net_a < net_b : r->turn_near[a.near] < r->turn_near[b.near];
 }
 
-static unsigned
-try_group(const struct np_addr *a, uint32_t seed)
+/* How the wrong ones of an address and of a network are counted. */
+static const struct {
+	uint64_t each_ns, window_ns;
+} paces[NS_TRY_KINDS] = {
+	[NS_TRY_NEAR] = { NS_TRY_MS * NP_MSEC, NS_TRY_BURST *NS_TRY_MS *NP_MSEC },
+	[NS_TRY_NET] = { NS_TRY_NET_MS * NP_MSEC, NS_TRY_NET_BURST *NS_TRY_NET_MS *NP_MSEC },
+};
+
+static struct ns_try
+try_key(const struct np_addr *a, int kind)
 {
-	return hash_of(a, np_family_of(a)->owner, seed) % NS_TRY_GROUPS;
+	const struct np_family *f = np_family_of(a);
+	struct ns_try key = { .family = (sa_family_t)f->family };
+
+	memcpy(key.bytes, np_addr_bytes(a), kind == NS_TRY_NEAR ? f->owner : f->network);
+	return key;
+}
+
+/* Rows are compared in full: no stranger is delayed for what another one does. NS_TRY_ROWS: none.
+ */
+static size_t
+find_try(const struct ns_try *rows, const struct ns_try *key)
+{
+	size_t i = 0;
+
+	while (i < NS_TRY_ROWS && (rows[i].family != key->family ||
+				   memcmp(rows[i].bytes, key->bytes, sizeof(key->bytes)) != 0)) {
+		i++;
+	}
+	return i;
+}
+
+/* The row that forgets least by being used for another one. */
+static size_t
+least_try(const struct ns_try *rows)
+{
+	size_t least = 0;
+
+	for (size_t i = 1; i < NS_TRY_ROWS; i++) {
+		least = rows[i].wrong.due_ns < rows[least].wrong.due_ns ? i : least;
+	}
+	return least;
 }
 
 uint64_t
-ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns)
+ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 {
-	uint64_t until = t->near[try_group(peer, seed)].until_ns;
+	uint64_t when = now_ns;
 
-	return until > now_ns ? until : now_ns;
+	for (int kind = 0; kind < NS_TRY_KINDS; kind++) {
+		struct ns_try key = try_key(peer, kind);
+		size_t at = find_try(t->of[kind], &key);
+
+		if (at < NS_TRY_ROWS) {
+			when =
+			    np_max(when, ns_bucket_when(&t->of[kind][at].wrong, paces[kind].each_ns,
+							paces[kind].window_ns, now_ns));
+		}
+	}
+	return when;
 }
 
 void
-ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns)
+ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 {
-	unsigned at = try_group(peer, seed);
-	uint64_t pause = NS_PAUSE_MS * NP_MSEC;
+	for (int kind = 0; kind < NS_TRY_KINDS; kind++) {
+		struct ns_try *rows = t->of[kind], key = try_key(peer, kind);
+		size_t at = find_try(rows, &key);
 
-	if (now_ns > t->near[at].until_ns + FORGIVE_S * NP_SEC) {
-		t->near[at].wrong = 0;
+		if (at == NS_TRY_ROWS) {
+			at = least_try(rows);
+			rows[at] = key;
+		}
+		ns_bucket_take(&rows[at].wrong, paces[kind].each_ns, paces[kind].window_ns, now_ns);
 	}
-	t->near[at].wrong++;
-	if (t->near[at].wrong < NS_TRIES_FREE) {
-		pause = 0;
-	}
-	for (uint32_t i = NS_TRIES_FREE; i < t->near[at].wrong && pause < NS_PAUSE_MAX_MS * NP_MSEC;
-	     i++) {
-		pause *= 2;
-	}
-	t->near[at].until_ns =
-	    now_ns + (pause < NS_PAUSE_MAX_MS * NP_MSEC ? pause : NS_PAUSE_MAX_MS * NP_MSEC);
 }
 
 /* ---- What is shared ---- */

@@ -134,23 +134,32 @@ struct ns_rates {
 };
 
 /*
- * Wrong passphrases and proofs by groups of addresses: some are free, then each one costs a pause
- * that grows. A minute without one and all is forgiven.
+ * Wrong passphrases and proofs, by address (an IPv6 /64 being one) and by network: some may be
+ * looked at at once, and then one in each interval. Where all rows are in use, the one goes that
+ * would be free first.
  */
-enum { NS_TRY_GROUPS = 1024, NS_TRIES_FREE = 3, NS_PAUSE_MS = 100, NS_PAUSE_MAX_MS = 2000 };
+enum {
+	NS_TRY_ROWS = 1024,
+	NS_TRY_MS = 2000, /* of an address */
+	NS_TRY_BURST = 3,
+	NS_TRY_NET_MS = 250, /* of a network: eight addresses' */
+	NS_TRY_NET_BURST = 32
+};
+enum { NS_TRY_NEAR, NS_TRY_NET, NS_TRY_KINDS };
+struct ns_try {
+	uint8_t bytes[8]; /* that the addresses begin with */
+	sa_family_t family;
+	struct ns_bucket wrong;
+};
 struct ns_tries {
-	struct {
-		uint64_t until_ns; /* no other one is looked at before */
-		uint32_t wrong;
-	} near[NS_TRY_GROUPS];
+	struct ns_try of[NS_TRY_KINDS][NS_TRY_ROWS];
 };
 
 /* When a secret from that address may be looked at: now_ns, or later. */
-uint64_t
-ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns);
+uint64_t ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
 /* It was a wrong one. */
-void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns);
+void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
 /* What status and metrics tell. Counts since the start, but for the `now` ones. */
 struct ns_stats {

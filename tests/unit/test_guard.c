@@ -830,39 +830,92 @@ tried(struct ns_tries *t, const char *from, uint64_t begin_s, uint64_t end_s)
 	uint64_t now = begin_s * NP_SEC;
 	unsigned n = 0;
 
-	while ((now = ns_guard_try(t, &peer, 4711, now)) < end_s * NP_SEC) {
-		ns_guard_wrong(t, &peer, 4711, now);
+	while ((now = ns_guard_try(t, &peer, now)) < end_s * NP_SEC) {
+		ns_guard_wrong(t, &peer, now);
 		assert_true(++n < 100000);
 	}
 	return n;
 }
 
-TEST(wrong_secrets_cost_a_pause_that_grows)
+TEST(wrong_secrets_of_an_address_are_few)
 {
 	static struct ns_tries t;
-	struct np_addr peer = address("192.0.2.1"), other = address("198.51.100.1");
+	struct np_addr neighbour = address("192.0.2.2"), other = address("2001:db8:1::1");
+
+	/* An hour. Neighbours do not notice one address. */
+	assert_in_range(tried(&t, "192.0.2.1", 1000, 4600), 1800, 1800 + NS_TRY_BURST);
+	assert_int_equal(ns_guard_try(&t, &neighbour, 4600 * NP_SEC), 4600 * NP_SEC);
+	/* Who has one address of IPv6 has a /64. */
+	assert_in_range(tried(&t, "2001:db8::1", 2000, 5600), 1800, 1800 + NS_TRY_BURST);
+	assert_int_equal(tried(&t, "2001:db8::2", 5599, 5600), 0);
+	assert_int_equal(ns_guard_try(&t, &other, 5600 * NP_SEC), 5600 * NP_SEC);
+	/* After a while without one all are free again. */
+	assert_int_equal(tried(&t, "2001:db8::2", 5610, 5611), NS_TRY_BURST);
+}
+
+/* All /64s of a site in turn, each until it is to wait: in so many seconds. */
+static unsigned
+tried_by_site(struct ns_tries *t, unsigned site, uint64_t begin_s, uint64_t end_s)
+{
+	unsigned n = 0, waits = 0;
+	uint64_t now = begin_s * NP_SEC;
+
+	for (unsigned host = 0; now < end_s * NP_SEC; host = (host + 1) % 3000) {
+		char text[64];
+		struct np_addr peer;
+		uint64_t when;
+
+		snprintf(text, sizeof(text), "2001:db8:%x:%x::1", site, host);
+		peer = address(text);
+		when = ns_guard_try(t, &peer, now);
+		if (when <= now) {
+			ns_guard_wrong(t, &peer, now);
+			n++;
+			waits = 0;
+		} else if (++waits == 100) { /* it is not this address alone that waits */
+			now += NS_TRY_NET_MS * NP_MSEC / 10;
+			waits = 0;
+		}
+	}
+	return n;
+}
+
+TEST(wrong_secrets_of_a_network_are_few_and_no_stranger_pays)
+{
+	static struct ns_tries t;
+	unsigned most = NS_TRY_NET_BURST + 60 * 1000 / NS_TRY_NET_MS, strangers = 0;
+
+	assert_in_range(tried_by_site(&t, 1, 1000, 1060), most / 2, most);
+	for (unsigned i = 0; i < 5000; i++) { /* there are more than rows */
+		char text[64];
+		struct np_addr peer;
+
+		snprintf(text, sizeof(text), "2001:db8:%x::1", 2 + i);
+		peer = address(text);
+		strangers += ns_guard_try(&t, &peer, 1060 * NP_SEC) == 1060 * NP_SEC;
+	}
+	assert_int_equal(strangers, 5000);
+}
+
+TEST(who_has_more_networks_than_rows_is_forgotten_first)
+{
+	static struct ns_tries t;
+	struct np_addr greedy = address("192.0.2.1");
 	const uint64_t now = 1000 * NP_SEC;
-	uint64_t pause = 0;
 
-	for (int i = 0; i < NS_TRIES_FREE; i++) {
-		assert_int_equal(ns_guard_try(&t, &peer, 4711, now), now);
-		ns_guard_wrong(&t, &peer, 4711, now);
+	for (int i = 0; i < NS_TRY_BURST; i++) {
+		ns_guard_wrong(&t, &greedy, now);
 	}
-	for (uint64_t at = now; pause < NS_PAUSE_MAX_MS * NP_MSEC;) {
-		uint64_t next = ns_guard_try(&t, &peer, 4711, at);
+	for (unsigned i = 0; i < 4 * NS_TRY_ROWS; i++) {
+		char text[64];
+		struct np_addr peer;
 
-		assert_true(next - at > pause);
-		pause = next - at;
-		at = next;
-		ns_guard_wrong(&t, &peer, 4711, at);
+		snprintf(text, sizeof(text), "2001:db8:%x::1", i);
+		peer = address(text);
+		assert_int_equal(ns_guard_try(&t, &peer, now), now);
+		ns_guard_wrong(&t, &peer, now);
 	}
-	assert_int_equal(pause, NS_PAUSE_MAX_MS * NP_MSEC);
-	assert_int_equal(ns_guard_try(&t, &other, 4711, now), now);
-	/* An hour of one address, which is a network of IPv6: others of it share the pause. */
-	assert_in_range(tried(&t, "2001:db8::1", 2000, 5600), 1790, 1820);
-	assert_int_equal(tried(&t, "2001:db8::2", 5600, 5601), 0);
-	/* After a minute without one all is forgiven. */
-	assert_int_equal(tried(&t, "2001:db8::2", 5700, 5701), NS_TRIES_FREE + 3);
+	assert_true(ns_guard_try(&t, &greedy, now) > now);
 }
 
 TEST(every_refusal_has_a_name_and_an_error)
