@@ -79,6 +79,7 @@ struct ns_daemon {
 	struct ns_rates rates;
 	struct ns_tries tries;
 	struct ns_bucket filters; /* of system calls, one session's own: how fast they begin */
+	uint64_t shared_ns;       /* until when tests of several addresses share the processors */
 	uint64_t freed; /* how often a session gave something back that another one may want */
 	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
 	struct ns_stats stats;

@@ -578,6 +578,44 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 }
 
 bool
+ns_one_owner(const struct np_addr *a, const struct np_addr *b)
+{
+	return np_addr_same_family(a, b) &&
+	       memcmp(np_addr_bytes(a), np_addr_bytes(b), np_family_of(a)->owner) == 0;
+}
+
+bool
+ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer)
+{
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		if (s->holds[NP_G_THREADS] > 0 && !ns_one_owner(&s->peer, peer)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int
+ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus)
+{
+	uint64_t all = 0, own = 0;
+	int nice = NS_NICE;
+
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		all += s->holds[NP_G_THREADS];
+		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_G_THREADS] : 0;
+	}
+	if (all <= cpus) {
+		return 0;
+	}
+	/* Each step takes a fifth of a weight (sched(7)). In thousandths. */
+	for (own *= 1000; own > cpus * UINT64_C(1000) && nice < NS_NICE_MOST; nice++) {
+		own = own * 4 / 5;
+	}
+	return nice;
+}
+
+bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
 {
 	for (int g = 0; g < NP_GOODS; g++) {

@@ -212,6 +212,7 @@ struct ns_session {
 	uint64_t bare[NP_GOODS];  /* of that, what it holds without a test */
 	struct np_wish wish;      /* of the test that runs or waits */
 	uint64_t tests;           /* ended */
+	int nice;                 /* of its threads; it only rises */
 	bool told;                /* SIGTERM was sent */
 	bool yields;              /* to others that wait for room */
 	bool captures;            /* its packets, by a buffer of the kernel's */
@@ -253,6 +254,20 @@ int ns_guard_session(const struct ns_limits *l, const struct ns_session *session
 int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
 		  struct np_err *err);
+
+/* Are they one address, an IPv6 /64 being one? */
+bool ns_one_owner(const struct np_addr *a, const struct np_addr *b);
+
+/* Does another address than that have a test now? */
+bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
+
+/*
+ * The nice value of an address's threads beside those of others: 0 while all tests have no more
+ * threads than there are processors; else NS_NICE, and so much more that the address's have no more
+ * weight together than one a processor.
+ */
+enum { NS_NICE = 5, NS_NICE_MOST = 19 };
+int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
 
 /* Could it have that if nobody else held anything? */
 bool

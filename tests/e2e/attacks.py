@@ -455,6 +455,53 @@ def served_burst() -> str:
     return measure(once)
 
 
+# ---- processors ----------------------------------------------------------------------------------
+
+def threads_of(pid: int) -> "List[Tuple[int, float]]":
+    """Their nice values, and the processor time that they took."""
+    found = []
+    for stat in Path("/proc", str(pid), "task").glob("*/stat"):
+        with suppress(OSError):
+            words = stat.read_text().rpartition(")")[2].split()
+            found.append((int(words[16]), (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")))
+    return found
+
+
+def flood(port: int, stack: ExitStack, flows: int) -> None:
+    """Datagrams from the daemon that nobody reads, a thread for each flow."""
+    conn = stack.enter_context(calling(port, GREEDY))
+    got = ask(conn, plan("stream", "UDP", flows, flows, "", DAY_S, ours.number(4, 1), ours.number(19, 0x800)))
+    assert got.error == 0, got
+    token = dict(ours.fields(got.body))[5]
+    for to in ours.ports_of(got):
+        data = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        data.bind((GREEDY, 0))
+        data.sendto(struct.pack("!II", 0x504C4543, 0x81F0E05E) + token, ("127.0.0.1", to))
+
+
+def processors() -> str:
+    """Alone, its threads are as they began. Beside others they have less weight than what begins, together a share."""
+    sessions, flows = 14 if lib.LONG else 3, min(64, max(8, os.cpu_count() or 8))
+    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+        for _ in range(sessions):
+            flood(daemon.port, stack, flows)
+        greedy = daemon.children()
+        base = os.getpriority(os.PRIO_PROCESS, daemon.pid)
+
+        def nices() -> "List[int]":
+            return [nice for pid in greedy for nice, _ in threads_of(pid)]
+
+        assert lib.wait_for(lambda: len(nices()) == sessions * (flows + 1), 20), nices()
+        assert set(nices()) == {base}, "its own tests are no others"
+        start(daemon.port, GREEDY)
+        assert set(nices()) == {base}, "its own starts are no others"
+        start(daemon.port, HONEST)
+        least = min(19, base + 6)
+        assert min(nices()) >= least, f"{nices()}, and the daemon has {base}"
+        words = measure(partial(starts, daemon.port, over, HONEST_STARTS))
+        return f"{len(nices())} threads with nice {min(nices())}; {words}"
+
+
 # ---- wrong secrets -------------------------------------------------------------------------------
 
 def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
@@ -533,6 +580,7 @@ def suite(report: lib.Report) -> None:
         *((fill.name, partial(fills, fill)) for fill in FILLS),
         ("idle tests that spin sleep", idle_ones_sleep),
         ("sessions that take all filters", filters),
+        ("tests that take all processors", processors),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
         (f"{BURST} requests and resets", burst),

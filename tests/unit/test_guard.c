@@ -820,6 +820,35 @@ TEST(only_the_still_make_room)
 	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
 }
 
+/* ---- Processors ---- */
+
+TEST(an_address_has_its_share_of_the_processors)
+{
+	struct ns_session s[4] = { 0 };
+	const struct np_addr honest = address("203.0.113.1"), greedy = address("192.0.2.1");
+
+	for (int i = 0; i < 4; i++) {
+		s[i].next = i < 3 ? &s[i + 1] : NULL;
+		s[i].peer = i < 3 ? greedy : honest;
+	}
+	s[0].holds[NP_G_THREADS] = 2;
+	assert_false(ns_guard_shared(s, &greedy)); /* a session without a test is no matter */
+	assert_true(ns_guard_shared(s, &honest));
+	s[3].holds[NP_G_THREADS] = 2;
+	assert_true(ns_guard_shared(s, &greedy));
+	/* As long as there is a processor for each thread nothing is changed. */
+	assert_int_equal(ns_guard_nice(s, &greedy, 4), 0);
+	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE);
+	assert_int_equal(ns_guard_nice(s, &honest, 2), NS_NICE);
+	/* Twice as many threads, in all its sessions, are four steps of a fifth each. */
+	s[1].holds[NP_G_THREADS] = 2;
+	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE + 4);
+	assert_int_equal(ns_guard_nice(s, &honest, 2), NS_NICE);
+	s[2].holds[NP_G_THREADS] = 1000;
+	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE_MOST);
+	assert_int_equal(ns_guard_nice(s, &greedy, 1000), NS_NICE + 1);
+}
+
 /* ---- Wrong secrets ---- */
 
 /* How many can be tried from there by then, each as soon as it may be. */
