@@ -495,17 +495,21 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 	uint64_t work = work_of(d->run);
 	struct np_interval i = { .cpus = d->cpus };
 	struct progress p;
+	uint32_t marks = 0;
 
 	if (d->looks == 0 || win->started_ns == 0 ||
 	    win->ended_ns < d->last_ns + TAIL_US * (uint64_t)1000) {
 		return;
 	}
 	look_at_threads(d, w, &p);
-	w->looking_ns = 0; /* a look that took until then may have gone on behind it */
-	np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
 	i.end_us = (win->ended_ns - win->started_ns) / 1000;
 	i.work = np_beyond(work, d->work);
-	np_intervals_keep(&d->intervals, i, judge_stopped(d, w, &p, np_beyond(over, d->last_ns)));
+	w->looking_ns = 0; /* a look that took until then may have gone on behind it */
+	if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
+		np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
+		marks = judge_stopped(d, w, &p, np_beyond(over, d->last_ns));
+	} /* else a daemon looks less often: nothing moves */
+	np_intervals_keep(&d->intervals, i, marks);
 }
 
 /* --- what goes into the bag --------------------------------------------------------------------

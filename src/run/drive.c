@@ -6,13 +6,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "net/tcpinfo.h"
 #include "run/gate.h"
 #include "run/live.h"
 #include "run/team.h"
 
 enum {
-	SLACK_S = 60,   /* the longest that a daemon's side goes on after its time */
+	SLACK_S = 60, /* the longest that a daemon's side goes on after its time */
+	IDLE_S = 10,  /* without data: then watches rest, or when nothing has come for FIRST_S */
+	FIRST_S = 1,
+	RESTS = 50, /* so much less often they look, but REST_S apart at most */
+	REST_S = 1,
 	LAST_WORD_S = 1 /* for a client's loop to end by itself once the daemon has spoken */
 };
 
@@ -26,6 +31,11 @@ struct patience {
 struct looking {
 	uint64_t due_ns; /* 0: its times have not begun */
 	uint32_t seed;
+};
+
+/* Since when nothing has moved, for the watches of a daemon's side. */
+struct still {
+	uint64_t did, moved, since_ns; /* activity and progress then */
 };
 
 /* The controller's own state beside what the caller gave. */
@@ -42,6 +52,7 @@ struct control {
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
 	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
 	struct looking looking[NP_WATCHES];
+	struct still still;
 	struct np_cpu_times *cpu; /* when the window opened; NULL: not measured */
 };
 
@@ -425,10 +436,35 @@ until_next(const struct np_watch *w, struct looking *l)
 	return w->every_ns - w->every_ns / 4 + w->every_ns / 2 * (l->seed >> 16) / 65536;
 }
 
+/* A daemon's test that moves nothing shall cost others nothing. One long message may be on its way.
+ */
+static bool
+is_idle(struct control *c, uint64_t now)
+{
+	struct still *s = &c->still;
+	uint64_t did = activity(c->d->run), moved;
+
+	if (did != s->did || s->since_ns == 0) {
+		s->did = did;
+		s->since_ns = now;
+	}
+	if (c->d->run->plan->active || now - s->since_ns < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC) {
+		return false;
+	}
+	moved = progress(c->d->run);
+	if (moved != s->moved) {
+		s->moved = moved;
+		s->since_ns = now;
+		return false;
+	}
+	return true;
+}
+
 /* Let a watch look when that is due. Looks that were missed are not made up for. */
 static uint64_t
-keep_watch(const struct np_run *run, const struct np_watch *w, struct looking *l)
+keep_watch(struct control *c, const struct np_watch *w, struct looking *l)
 {
+	const struct np_run *run = c->d->run;
 	uint64_t now = np_now(), start = run->window.started_ns;
 
 	if (l->due_ns == 0) {
@@ -444,6 +480,11 @@ keep_watch(const struct np_run *run, const struct np_watch *w, struct looking *l
 		l->due_ns = w->jitters ? now + until_next(w, l)
 				       : start + ((now - start) / w->every_ns + 1) * w->every_ns;
 	}
+	if (is_idle(c, now)) {
+		uint64_t rest = np_min(RESTS * w->every_ns, REST_S * NP_SEC);
+
+		l->due_ns = np_max(l->due_ns, now + rest);
+	}
 	return l->due_ns;
 }
 
@@ -455,7 +496,7 @@ keep_watches(struct control *c, enum np_phase phase)
 
 	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
 		if (c->d->watch[i].every_ns != 0 && (c->warm || c->d->watch[i].warms_up)) {
-			next = sooner(next, keep_watch(run, &c->d->watch[i], &c->looking[i]));
+			next = sooner(next, keep_watch(c, &c->d->watch[i], &c->looking[i]));
 		}
 	}
 	return next;

@@ -37,6 +37,8 @@ enum {
  */
 enum { QUESTIONS = 64, QUESTION_MS = 10 };
 
+enum { SAMPLE_MS = 10 }; /* the least between two samples: each takes some 10 us of a processor */
+
 static int
 answer(struct np_chan *c, const uint8_t *message, struct np_err *err)
 {
@@ -138,10 +140,11 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 		return refuse(s, c, NP_EXT_WELCOME, &why, err);
 	}
 	granted.caps = asked.caps & s->caps;
-	granted.every_ms = asked.every_ms;
+	granted.every_ms =
+	    asked.every_ms != 0 && asked.every_ms < SAMPLE_MS ? SAMPLE_MS : asked.every_ms;
 	snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
 	s->collect.caps = granted.caps & NP_CAPS_EVIDENCE;
-	s->collect.every_ms = asked.every_ms;
+	s->collect.every_ms = granted.every_ms;
 	s->collect.capture_why_not =
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
 	np_hello_put(frame, NP_EXT_WELCOME, &granted);

@@ -502,6 +502,29 @@ def processors() -> str:
         return f"{len(nices())} threads with nice {min(nices())}; {words}"
 
 
+def sampled_ones_sleep() -> str:
+    """Tests that move nothing, and ask for samples each millisecond: a daemon has a least time, and looks ever less."""
+    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+        for _ in range(MANY):
+            conn = stack.enter_context(calling(daemon.port, GREEDY))
+            conn.sendall(ours.frame(ours.HELLO, -1, ours.number(1, 1) + ours.number(2, ours.PLANS | 1) + ours.number(3, 1)))
+            welcome = dict(ours.fields(ours.receive(conn).body))
+            assert welcome[2] == ours.word(ours.PLANS | 1) and welcome[3] == ours.word(10), welcome
+            conn.sendall(plan("rr", "TCP"))
+            data = stack.enter_context(socket.socket())
+            data.bind((GREEDY, 0))
+            data.connect(("127.0.0.1", ours.ports_of(ours.receive(conn))[0]))
+
+        def took() -> float:
+            before = sum(lib.cpu_seconds(pid) for pid in daemon.children())
+            time.sleep(5)
+            return sum(lib.cpu_seconds(pid) for pid in daemon.children()) - before
+
+        used: "List[float]" = []
+        assert lib.wait_for(lambda: used.append(took()) or used[-1] < 0.25 * PATIENCE, 60), used
+        return f"{MANY} tests took {used[-1]:.2f} s of a processor in 5 s"
+
+
 # ---- wrong secrets -------------------------------------------------------------------------------
 
 def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
@@ -581,6 +604,7 @@ def suite(report: lib.Report) -> None:
         ("idle tests that spin sleep", idle_ones_sleep),
         ("sessions that take all filters", filters),
         ("tests that take all processors", processors),
+        ("idle tests that ask for samples sleep", sampled_ones_sleep),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
         (f"{BURST} requests and resets", burst),

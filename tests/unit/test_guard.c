@@ -882,7 +882,7 @@ TEST(wrong_secrets_of_an_address_are_few)
 	assert_int_equal(tried(&t, "2001:db8::2", 5610, 5611), NS_TRY_BURST);
 }
 
-/* All /64s of a site in turn, each until it is to wait: in so many seconds. */
+/* All /64s of a site in turn, each until it has to wait. */
 static unsigned
 tried_by_site(struct ns_tries *t, unsigned site, uint64_t begin_s, uint64_t end_s)
 {
