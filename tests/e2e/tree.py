@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Dict, List, Sequence, Set, Tuple
 
 import lib
 
@@ -180,6 +180,42 @@ def wrong_calls_are_refused() -> None:
         assert not Path(out).exists(), out
 
 
+def named_tests(cell: str) -> "List[Tuple[str, str]]":
+    """Of a cell "attacks.py `a`, `b`; test_guard `c`": file and test."""
+    return [(name, test) for name, tests in re.findall(r"(\w+\.py|test_\w+)((?:,? `[^`]+`)+)", cell)
+            for test in re.findall(r"`([^`]+)`", tests)]
+
+
+def is_there(name: str, test: str) -> bool:
+    path = Path(__file__).parent / name if name.endswith(".py") else lib.TOP / f"tests/unit/{name}.c"
+    literal = f'"{test}"' if name.endswith(".py") else f"TEST({test})"
+    return path.exists() and literal in path.read_text()
+
+
+def shared_lacks(text: str, goods: "Sequence[str]") -> "List[str]":
+    """What is wrong with the tables of doc/security.md that begin with "shared": a row without a test, a good without a row."""
+    tables = re.findall(r"^\| shared.*the test that fills it \|\n\|[-|: ]+\|\n((?:\|.*\n)+)", text, re.M)
+    rows = [line for table in tables for line in table.splitlines()]
+    bad = [f"no test: {row}" for row in rows if not named_tests(row.split("|")[-2])]
+    bad += [f"{name} has no {test}" for row in rows for name, test in named_tests(row.split("|")[-2]) if not is_there(name, test)]
+    return bad + [f"no row: {option}" for option in goods if sum(f"`{option}`" in row for row in rows) != 1]
+
+
+def shared_things_have_tests() -> str:
+    """Each good of netserver/guard.c is a row, and each row names a test that is there."""
+    table = re.search(r"^static const struct ns_good goods.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
+    assert table
+    goods = re.findall(r'\.option = "(.*?)"', table[0])
+    assert len(goods) == len(re.findall(r"\[NP_G_\w+\] =", table[0])) > 5, goods
+    text = (DOC / "security.md").read_text()
+    assert not shared_lacks(text, goods), shared_lacks(text, goods)
+    # What it is to find.
+    assert shared_lacks(text, [*goods, "--max-of-another"]) == ["no row: --max-of-another"]
+    assert len(shared_lacks(text.replace("attacks.py `tests that take all threads`", ""), goods)) == 1
+    assert len(shared_lacks(text.replace("`tests that take all threads`", "`another`"), goods)) == 1
+    return f"{len(goods)} goods"
+
+
 def suite(report: lib.Report) -> None:
     for path in TEXTS:
         report.case(f"links of {path.name}", partial(links, path))
@@ -190,6 +226,7 @@ def suite(report: lib.Report) -> None:
         report.skip("targets", f"no make, or no {BUILD}/Makefile")
     report.case("suites run", suites_run)
     report.case("pages are installed", pages_are_installed)
+    report.case("shared things have tests", shared_things_have_tests)
     report.case("words are found", words_are_found)
     if shutil.which(COMPILER) and shutil.which("nm"):
         report.case("circles are found", circles_are_found)
