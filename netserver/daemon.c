@@ -20,6 +20,7 @@
 #include "netserver/notify.h"
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
+#include "netserver/processors.h"
 #include "netserver/sessions.h"
 #include "netserver/status.h"
 #include "wire/plan.h"
@@ -278,6 +279,9 @@ begin(struct ns_daemon *d, struct np_err *err)
 		    watch(d, d->datagrams[i], TAG_DATAGRAMS + i, EPOLLIN, EPOLL_CTL_ADD) != 0) {
 			return np_fail(err, NP_ESYS, errno, "wait for datagrams");
 		}
+	}
+	if (!d->no_fork) {
+		ns_processors_prompt(0, true);
 	}
 	ns_launch_prepare(d);
 	return NP_OK;

@@ -21,6 +21,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \
 	%D%/passed.c %D%/passed.h \
+	%D%/processors.c %D%/processors.h \
 	%D%/relay.c %D%/relay.h \
 	%D%/seal.c %D%/seal.h \
 	%D%/session.c %D%/session.h \

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,9 +18,9 @@
 #include "netserver/launch.h"
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
+#include "netserver/processors.h"
 #include "netserver/relay.h"
 #include "netserver/word.h"
-#include "sys/affinity.h"
 
 enum {
 	/* Beside a test's length: for the client to come with its data connection, which it may put
@@ -124,35 +123,6 @@ set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_GOOD
 	d->freed += frees;
 }
 
-/*
- * Beside tests of other addresses, threads have less weight than the daemon and what begins, and an
- * address has its share of the processors. Where an address is alone its threads are left as they
- * are: no weight can be raised again, so that a session keeps a lower one to its end.
- */
-static void
-share_processors(struct ns_daemon *d, const struct np_addr *peer)
-{
-	uint32_t cpus = np_cpus_usable();
-	int own = ns_guard_nice(d->sessions, peer, cpus), base = getpriority(PRIO_PROCESS, 0);
-	uint64_t now = np_now();
-
-	if (ns_guard_shared(d->sessions, peer)) {
-		d->shared_ns = now + SHARED_S * NP_SEC;
-	}
-	for (struct ns_session *s = d->sessions; s != NULL && now < d->shared_ns; s = s->next) {
-		bool is_own = ns_one_owner(&s->peer, peer);
-		int nice;
-
-		if (s->holds[NP_G_THREADS] == 0 || (!is_own && s->nice > 0)) {
-			continue; /* of others only what began when they were alone */
-		}
-		nice = is_own ? own : ns_guard_nice(d->sessions, &s->peer, cpus);
-		if (nice > s->nice && setpriority(PRIO_PGRP, (id_t)s->pid, base + nice) == 0) {
-			s->nice = nice; /* of all its threads */
-		}
-	}
-}
-
 int
 ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -165,6 +135,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "no descriptors for a session");
 	}
 	s->kind = NS_SESSION;
+	ns_processors_share(d, &c->peer);
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->bare);
 	s->captures =
@@ -195,7 +166,6 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	d->stats.sessions++;
 	set_holds(d, s, NULL);
 	refill(d, &s->peer);
-	share_processors(d, &s->peer);
 	return NP_OK;
 }
 
@@ -308,7 +278,8 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	leave_line(d, s);
 	s->short_ns = 0;
 	set_holds(d, s, s->wish.takes);
-	share_processors(d, &s->peer);
+	ns_processors_prompt(s->pid, false);
+	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
 	d->turn_ns[ns_group_of(&s->peer, d->rates.seed)] = s->test_ns;
 	/* The session has looked at the length, but what if it is not itself any more? */

@@ -1,0 +1,60 @@
+#include "netserver/processors.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sys/affinity.h"
+
+enum {
+	SHARED_S = 60,   /* after it was seen that addresses share the processors */
+	TURN_NS = 100000 /* the shortest that there is */
+};
+
+/* struct sched_attr of sched_setattr(2), which not every libc has. */
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+void
+ns_processors_prompt(pid_t pid, bool prompt)
+{
+	struct attributes a;
+
+	memset(&a, 0, sizeof(a));
+	if (syscall(SYS_sched_getattr, pid, &a, sizeof(a), 0) == 0 && a.policy == SCHED_OTHER) {
+		a.runtime_ns = prompt ? TURN_NS : 0;
+		(void)syscall(SYS_sched_setattr, pid, &a, 0);
+	}
+}
+
+void
+ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
+{
+	uint32_t cpus = np_cpus_usable();
+	int own = ns_guard_nice(d->sessions, peer, cpus), base = getpriority(PRIO_PROCESS, 0);
+	uint64_t now = np_now();
+
+	if (ns_guard_shared(d->sessions, peer)) {
+		d->shared_ns = now + SHARED_S * NP_SEC;
+	}
+	for (struct ns_session *s = d->sessions; s != NULL && now < d->shared_ns; s = s->next) {
+		bool is_own = ns_one_owner(&s->peer, peer);
+		int nice;
+
+		if (s->holds[NP_G_THREADS] == 0 || (!is_own && s->nice > 0)) {
+			continue; /* of others only what began when they were alone */
+		}
+		nice = is_own ? own : ns_guard_nice(d->sessions, &s->peer, cpus);
+		if (nice > s->nice && setpriority(PRIO_PGRP, (id_t)s->pid, base + nice) == 0) {
+			s->nice = nice; /* of all its threads */
+		}
+	}
+}
