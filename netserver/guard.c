@@ -605,8 +605,8 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 		all += s->holds[NP_G_THREADS];
 		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_G_THREADS] : 0;
 	}
-	if (all <= cpus) {
-		return 0;
+	if (all <= cpus || cpus == 0) {
+		return 0; /* or it is not known how many there are */
 	}
 	/* Each step takes a fifth of a weight (sched(7)). In thousandths. */
 	for (own *= 1000; own > cpus * UINT64_C(1000) && nice < NS_NICE_MOST; nice++) {

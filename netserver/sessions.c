@@ -155,7 +155,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		free(s);
 		return rc;
 	}
-	setpgid(s->pid, s->pid); /* a group of its own: setpriority(2) then finds all its threads */
+	(void)setpgid(s->pid, s->pid); /* setpriority(2) finds all threads of a group */
 	s->fd = pair[0];
 	s->peer = c->peer;
 	s->began_ns = np_now();
