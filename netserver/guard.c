@@ -362,10 +362,10 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 
 /* How the wrong ones of an address and of a network are counted. */
 static const struct {
-	uint64_t each_ns, window_ns;
+	uint64_t each_ns, burst;
 } paces[NS_TRY_KINDS] = {
-	[NS_TRY_NEAR] = { NS_TRY_MS * NP_MSEC, NS_TRY_BURST *NS_TRY_MS *NP_MSEC },
-	[NS_TRY_NET] = { NS_TRY_NET_MS * NP_MSEC, NS_TRY_NET_BURST *NS_TRY_NET_MS *NP_MSEC },
+	[NS_TRY_NEAR] = { NS_TRY_MS * NP_MSEC, NS_TRY_BURST },
+	[NS_TRY_NET] = { NS_TRY_NET_MS * NP_MSEC, NS_TRY_NET_BURST },
 };
 
 static struct ns_try
@@ -414,9 +414,9 @@ ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_
 		size_t at = find_try(t->of[kind], &key);
 
 		if (at < NS_TRY_ROWS) {
-			when =
-			    np_max(when, ns_bucket_when(&t->of[kind][at].wrong, paces[kind].each_ns,
-							paces[kind].window_ns, now_ns));
+			when = np_max(
+			    when, ns_bucket_when(&t->of[kind][at].wrong, paces[kind].each_ns,
+						 paces[kind].burst * paces[kind].each_ns, now_ns));
 		}
 	}
 	return when;
@@ -433,7 +433,8 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 			at = least_try(rows);
 			rows[at] = key;
 		}
-		ns_bucket_take(&rows[at].wrong, paces[kind].each_ns, paces[kind].window_ns, now_ns);
+		ns_bucket_take(&rows[at].wrong, paces[kind].each_ns,
+			       paces[kind].burst * paces[kind].each_ns, now_ns);
 	}
 }
 
