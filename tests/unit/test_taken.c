@@ -589,7 +589,8 @@ TEST_WITH(a_fork_server_that_dies_is_replaced, set_up, tear_down)
 	start(p, true);
 	fd = take_over(p);
 	server = fork_server_of(p, attempt(fd, 'i'));
-	assert_serves(p); /* the daemon has heard of the first session by then, and does not refuse it */
+	assert_serves(
+	    p); /* the daemon has heard of the first session by then, and does not refuse it */
 	assert_int_equal(kill(server, SIGKILL), 0);
 	assert_serves(p);
 	close(take_over(p));
