@@ -134,6 +134,9 @@ view_of(const struct ns_daemon *d)
 		.limits = &d->limits,
 		.sessions = d->sessions,
 		.port = d->port,
+		.lines_lost = d->log_out != NULL ? d->log_out->lost : 0,
+		.lines_left_out = d->lines.all + d->lines.left_out + d->session_lines.all +
+				  d->session_lines.left_out,
 		.now_ns = np_now(),
 	};
 }
@@ -164,6 +167,7 @@ renew_metrics(struct ns_daemon *d, bool now)
 			np_log(d->log, NP_LOG_ERROR, "--metrics-file: %s", err.msg);
 		}
 		d->metrics_failed = err.code != NP_OK; /* once is enough */
+		d->stats.metrics_lost += d->metrics_failed;
 	}
 	return d->metrics_ns;
 }

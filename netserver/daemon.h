@@ -28,6 +28,8 @@ struct ns_caller;
 struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
+	/* Where it goes, which counts what is lost; NULL: nobody counts. */
+	const struct np_log_out *log_out;
 	char port[12];                  /* for status; empty: nobody asks */
 	bool one_port;                  /* data come to the same port */
 	bool no_fork;                   /* serve in this process, one client after another */

@@ -169,6 +169,7 @@ struct ns_stats {
 	uint64_t killed; /* sessions that overran their end, or died of a signal */
 	uint64_t received_bytes, sent_bytes, transactions;
 	uint64_t refused[NS_REFUSALS];
+	uint64_t metrics_lost; /* files that could not be written (--metrics-file) */
 	uint64_t waiting_now, silent_now;
 	uint64_t held[NP_GOODS]; /* by all sessions now */
 };

@@ -22,6 +22,7 @@ ns_lines_tell(struct ns_lines *l, const struct np_log *log, const char *kind)
 		np_event_begin(&e, kind);
 		np_event_number(&e, "lines", l->left_out);
 		np_log_event(log, NP_LOG_INFO, &e, NULL);
+		l->all += l->left_out;
 		l->left_out = 0;
 	}
 }

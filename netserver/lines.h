@@ -17,6 +17,7 @@ enum { NS_LINES = 100 }; /* a second, twice as many in one go */
 struct ns_lines {
 	struct ns_bucket bucket;
 	uint64_t left_out; /* lines since the last one that was written */
+	uint64_t all;      /* that were left out before */
 };
 
 /* May one more be written at that time? If not, it counts. */

@@ -305,7 +305,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		if (rc != 0) {
 			return rc > 0 ? 0 : fault("go to the background: %s", strerror(errno));
 		}
-		np_log_open_syslog("netserver");
+		np_log_open_syslog(d->log->ctx);
 		d->log->sink = np_log_to_syslog;
 	}
 	take_signals(d, &let_in);
@@ -330,7 +330,7 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	int rc;
 
 	d->log->sink = np_log_to_syslog;
-	np_log_open_syslog("netserver");
+	np_log_open_syslog(d->log->ctx);
 	rc = open_files(d, a);
 	find_cgroups(d);
 	if (rc != 0 || (rc = go_unprivileged(a)) != 0) {
@@ -367,8 +367,9 @@ int
 main(int argc, char **argv)
 {
 	struct ns_args args;
-	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr };
-	struct ns_daemon d = { .log = &log };
+	struct np_log_out out = { .fd = -1 };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
+	struct ns_daemon d = { .log = &log, .log_out = &out };
 	struct np_err err = { .code = NP_OK };
 
 	np_fds_fill();

@@ -49,8 +49,10 @@ put_limit(const struct metrics *m, const char *name, const char *help, uint64_t 
 }
 
 static void
-put_counters(const struct metrics *m, const struct ns_stats *s)
+put_counters(const struct metrics *m, const struct ns_view *v)
 {
+	const struct ns_stats *s = v->stats;
+
 	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.",
 		  s->started_at_s);
 	put_counter(m, "connections_total", "Control connections accepted.", s->connections);
@@ -63,6 +65,12 @@ put_counters(const struct metrics *m, const struct ns_stats *s)
 	put_counter(m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
 	put_counter(m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
 	put_counter(m, "transactions_total", "Transactions of tests.", s->transactions);
+	put_counter(m, "log_lines_lost_total", "Lines of the log for which there was no room.",
+		    v->lines_lost);
+	put_counter(m, "log_lines_left_out_total",
+		    "Lines of the log that clients caused beyond the limit.", v->lines_left_out);
+	put_counter(m, "metrics_lost_total", "Times that this file could not be written.",
+		    s->metrics_lost);
 }
 
 /* All reasons, also those at 0: a rate needs the series before the first refusal. */
@@ -123,7 +131,7 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 {
 	const struct metrics m = { .out = out, .port = v->port };
 
-	put_counters(&m, v->stats);
+	put_counters(&m, v);
 	put_refusals(&m, v->stats);
 	put_gauge(&m, "waiting_sessions", "Sessions that wait for their turn now.",
 		  v->stats->waiting_now);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -110,7 +109,6 @@ manager_at(const char *name, struct sockaddr_un *un)
 void
 ns_notify(const char *state)
 {
-	const struct timeval patience = { .tv_sec = 1 };
 	/* Stays set: the daemon says more than one thing. */
 	const char *name = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un un;
@@ -120,8 +118,8 @@ ns_notify(const char *state)
 	if (fd < 0) {
 		return;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&un, len);
+	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&un,
+		      len);
 	close(fd);
 }
 

@@ -127,8 +127,9 @@ put_limits(struct out *o, const struct ns_limits *l)
 }
 
 static void
-put_totals(struct out *o, const struct ns_stats *s)
+put_totals(struct out *o, const struct ns_view *v)
 {
+	const struct ns_stats *s = v->stats;
 	char a[SHORT], b[SHORT];
 	bool any = false;
 
@@ -138,6 +139,11 @@ put_totals(struct out *o, const struct ns_stats *s)
 	PUT(o, "tests        %" PRIu64 ", %" PRIu64 " of them failed\n", s->tests, s->tests_failed);
 	PUT(o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
 	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
+	PUT(o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n", v->lines_lost,
+	    v->lines_left_out);
+	if (s->metrics_lost > 0) {
+		PUT(o, "metrics      %" PRIu64 " files not written\n", s->metrics_lost);
+	}
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		if (s->refused[i] > 0) {
 			PUT(o, "refused      %" PRIu64 " %s\n", s->refused[i],
@@ -222,7 +228,7 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 	text[0] = '\0';
 	put_head(&o, v);
 	put_limits(&o, v->limits);
-	put_totals(&o, v->stats);
+	put_totals(&o, v);
 	put_sessions(&o, v);
 	return o.len;
 }

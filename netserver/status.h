@@ -18,7 +18,8 @@ struct ns_view {
 	const struct ns_limits *limits;
 	const struct ns_session *sessions; /* a list */
 	const char *port;
-	uint64_t now_ns; /* np_now() */
+	uint64_t lines_lost, lines_left_out; /* of the log: found no room, were too many */
+	uint64_t now_ns;                     /* np_now() */
 };
 
 enum { NS_STATUS_MAX = 64 << 10 };

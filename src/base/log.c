@@ -6,10 +6,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "base/text.h"
+
+#ifndef RWF_NOWAIT /* older C libraries */
+#define RWF_NOWAIT 8
+#endif
 
 enum { VALUE = 128 }; /* bytes of an event's value as written */
 
@@ -155,32 +166,130 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 /* ---- Sinks ---- */
 
+enum { LINE = NP_LOG_EVENT + 80 };
+
+/* Write a line, which out->lost may have to be told in front of. */
+static void
+deliver(struct np_log_out *out, const char *line,
+	bool (*put)(struct np_log_out *out, int priority, const char *line), int priority)
+{
+	struct np_event e;
+
+	if (out->lost > out->noted) {
+		uint64_t lost = out->lost;
+
+		np_event_begin(&e, "lines-lost");
+		np_event_number(&e, "lines", lost - out->noted);
+		out->noted = put(out, LOG_INFO, e.line) ? lost : out->noted;
+	}
+	out->lost += !put(out, priority, line);
+}
+
+/*
+ * A pipe says that it has no room (Linux 6.4; before, poll(2) says so, which is right as long as
+ * nobody else writes to it), and so does a socket. A file waits for no reader.
+ */
+static ssize_t
+write_now(int fd, const char *text, size_t size)
+{
+	const struct iovec part = { .iov_base = (char *)text, .iov_len = size };
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	ssize_t n = send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	struct stat st;
+
+	if (n >= 0 || errno != ENOTSOCK) {
+		return n;
+	}
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		n = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) {
+			return n;
+		}
+		if (poll(&p, 1, 0) != 1 || (p.revents & POLLOUT) == 0) {
+			return -1;
+		}
+	}
+	return write(fd, text, size);
+}
+
+static bool
+put_on_stderr(struct np_log_out *out, int priority, const char *line)
+{
+	char text[LINE];
+	int n = snprintf(text, sizeof(text), "%s[%ld]: %s\n", program_invocation_short_name,
+			 (long)getpid(), line);
+	size_t size = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text);
+
+	return write_now(STDERR_FILENO, text, size) == (ssize_t)size;
+}
+
+static const int priorities[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
+
 void
 np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
-	char text[NP_LOG_EVENT + 80];
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	int n = snprintf(text, sizeof(text), "%s[%ld]: %s\n", program_invocation_short_name,
-			 (long)getpid(), line);
+	struct np_log_out none = { .fd = -1 };
 
-	/* A pipe that nobody empties must not hold up a daemon and all of its clients. */
-	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
-		(void)!write(STDERR_FILENO, text,
-			     (size_t)n < sizeof(text) ? (size_t)n : sizeof(text));
-	}
+	deliver(ctx != NULL ? ctx : &none, line, put_on_stderr, priorities[level]);
 }
 
 void
-np_log_open_syslog(const char *ident)
+np_log_open_syslog(struct np_log_out *out)
 {
-	closelog();
-	openlog(ident, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	static const struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = _PATH_LOG };
+	static const int types[] = { SOCK_DGRAM, SOCK_STREAM }; /* some daemons have this one */
+
+	np_fds_close(out->fd);
+	out->fd = -1;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && out->fd < 0; i++) {
+		out->fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (out->fd >= 0 &&
+		    connect(out->fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
+			np_fds_close(out->fd);
+			out->fd = -1;
+		}
+	}
+}
+
+static bool
+is_stream(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
+}
+
+/* As RFC 3164 has it. Its NUL ends a line of a stream. A part of one ends the stream, too. */
+static bool
+put_in_syslog(struct np_log_out *out, int priority, const char *line)
+{
+	time_t now = time(NULL);
+	char text[LINE], date[32];
+	struct tm tm;
+	size_t size;
+
+	strftime(date, sizeof(date), "%h %e %T", localtime_r(&now, &tm));
+	size = (size_t)snprintf(text, sizeof(text), "<%d>%s %s[%ld]: %s", LOG_DAEMON | priority,
+				date, program_invocation_short_name, (long)getpid(), line);
+	size = size < sizeof(text) ? size : sizeof(text) - 1;
+	for (int i = 0; i <= 1; i++) {
+		size_t whole = size + is_stream(out->fd);
+		ssize_t n = send(out->fd, text, whole, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n == (ssize_t)whole) {
+			return true;
+		}
+		if (n < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
+			return false;
+		}
+		np_log_open_syslog(out); /* who reads it may be another one now */
+	}
+	return false;
 }
 
 void
 np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
-	static const int priority[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
-
-	syslog(priority[level], "%s", line);
+	deliver(ctx, line, put_in_syslog, priorities[level]);
 }

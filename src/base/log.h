@@ -54,16 +54,26 @@ void np_log_event(const struct np_log *log, enum np_log_level level, const struc
 size_t
 np_logfmt(char *text, size_t size, size_t len, const char *key, const char *value, size_t max);
 
-/* A sink: "<program>[pid]: line" on stderr, but for what a full pipe would have to wait for. */
+/*
+ * Where lines go, the context of the sinks below. They wait for no reader: a line that finds no
+ * room is lost and counted, and the next one that finds some tells how many were.
+ */
+struct np_log_out {
+	int fd;         /* of syslog's socket; -1: not connected */
+	uint64_t lost;  /* lines, in all */
+	uint64_t noted; /* of them, those that a line has told of */
+};
+
+/* A sink: "<program>[pid]: line" on standard error. Without a context nothing is counted. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /*
- * Connect to syslog(3), facility daemon. A process that closed what it inherited has to do that
- * anew: else libc goes on writing to the number that its socket had, whatever that is now.
+ * Connect to /dev/log. A process that closed what it inherited has to do that anew, or it would go
+ * on writing to the number that the socket had, whatever that is now.
  */
-void np_log_open_syslog(const char *ident);
+void np_log_open_syslog(struct np_log_out *out);
 
-/* A sink: syslog(3), as np_log_open_syslog() has opened it. */
+/* A sink: to syslog, facility daemon. libc's syslog(3) waits for a reader. */
 void np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 #endif

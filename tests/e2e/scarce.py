@@ -3,6 +3,7 @@ stands still. It says so once, goes on, and serves who comes when there is room 
 """
 
 import os
+import re
 import signal
 import socket
 import tempfile
@@ -175,6 +176,14 @@ def full_output(to: Optional[str]) -> None:
         must_serve(daemon.port)
 
 
+def counted(port: int, pattern: str) -> int:
+    """A number of the daemon's status."""
+    status = lib.run([lib.netserver(), "-p", str(port), "--status"], 60).out
+    found = re.search(pattern, status)
+    assert found, status
+    return int(found[1])
+
+
 def unread_output() -> None:
     """Nobody reads what it says: that is no reason to wait."""
     reader, writer = os.pipe()
@@ -188,6 +197,7 @@ def unread_output() -> None:
         with Mute(f"/proc/{os.getpid()}/fd/{writer}", ["-v", "2"]) as daemon:
             for _ in range(5):
                 must_serve(daemon.port)
+            assert counted(daemon.port, r"log +(\d+) lines lost") >= 5
     finally:
         os.close(reader), os.close(writer)
 
@@ -218,6 +228,7 @@ def full_metrics() -> str:
             assert lib.wait_for(lambda: lines(daemon, "No space left") > 0, 6 * METRICS_S)
             time.sleep(METRICS_S + 1)  # once more in vain
             assert lines(daemon, "No space left") == 1, daemon.log()
+            assert counted(daemon.port, r"metrics +(\d+) files not written") >= 1
             must_serve(daemon.port)
             (inside / "rest").unlink()
             assert (inside / "file").stat().st_size > 0, "what was there is lost"

@@ -4,6 +4,7 @@ nowhere else. Runs in namespaces of its own, where /dev/log is this test's.
 """
 
 import os
+import re
 import signal
 import socket
 import struct
@@ -62,6 +63,30 @@ def in_vain() -> bytes:
             return data.recv(4096)
 
 
+def unread(log: socket.socket) -> str:
+    """Nobody reads the log: clients are served, and afterwards a line says how many lines were lost."""
+    subprocess.run([lib.netserver(), "-p", str(PORT), "-L", "127.0.0.1", "-v", "2"], check=True,
+                   stdout=subprocess.DEVNULL)
+    pid = int(lines(log, awaited="netserver[").split("netserver[")[1].split("]")[0])
+    command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(PORT), "-t", "TCP_RR", "-l", "-10", "-P", "0"]
+    try:
+        for _ in range(10):     # a test is three lines or more; 11 fill the socket
+            got = lib.run(command, 60)
+            assert got.rc == 0, got.err
+        status = lib.run([lib.netserver(), "-p", str(PORT), "--status"], 60).out
+        counted = int(re.findall(r"^log +(\d+) lines lost", status, re.M)[0])
+        assert counted > 5, status
+        lines(log)
+        assert lib.run(command, 60).rc == 0
+        said = lines(log, awaited="event=lines-lost")
+        assert int(re.findall(r"event=lines-lost lines=(\d+)", said)[0]) >= counted, (counted, said)
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        assert lib.wait_for(lambda: not Path(f"/proc/{pid}").exists(), 60)
+        lines(log)
+    return f"{counted} lines lost"
+
+
 def suite(report: lib.Report) -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     with own_devices() as log, tempfile.TemporaryDirectory() as place:
@@ -86,6 +111,7 @@ def suite(report: lib.Report) -> None:
             report.check(f"{name}: the daemon ends", gone)
             report.check(f"{name}: the client gets no log line", came == b"", repr(came))
             report.check(f"{name}: syslog gets it", "allows no longer tests" in said, said)
+        report.case("nobody reads", lambda: unread(log))
 
 
 if os.environ.get("NP_TEST_OWN_DEVICES") != "1":

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -115,6 +116,63 @@ TEST(lines_above_the_level_are_dropped)
 	np_log(&log, NP_LOG_ERROR, "nobody listens");
 	np_log(NULL, NP_LOG_ERROR, "nobody listens");
 	assert_int_equal(lines, 4);
+}
+
+/* Standard error is that now; returns what it was. */
+static int
+redirect_stderr(int to)
+{
+	int before = dup(STDERR_FILENO);
+
+	assert_true(before > 2 && dup2(to, STDERR_FILENO) == STDERR_FILENO);
+	return before;
+}
+
+/* As much as goes into it, by its non-blocking end. */
+static void
+fill_up(int fd)
+{
+	static const char bytes[512];
+	int flags = fcntl(fd, F_GETFL);
+
+	assert_int_equal(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0) {
+	}
+	assert_int_equal(fcntl(fd, F_SETFL, flags), 0);
+}
+
+/* A pipe and a socket that nobody reads. */
+TEST(a_line_that_finds_no_room_is_lost_and_counted)
+{
+	for (int is_socket = 0; is_socket <= 1; is_socket++) {
+		struct np_log_out out = { .fd = -1 };
+		char text[1 << 17];
+		int ends[2], before;
+		ssize_t n;
+
+		assert_int_equal(is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends),
+				 0);
+		fill_up(ends[1]);
+		before = redirect_stderr(ends[1]);
+		np_log_to_stderr(&out, NP_LOG_INFO, false, "the first");
+		np_log_to_stderr(&out, NP_LOG_INFO, false, "the second");
+		assert_int_equal(out.lost, 2);
+		do {
+			n = recv(ends[0], text, sizeof(text), MSG_DONTWAIT);
+			n = n < 0 && errno == ENOTSOCK ? read(ends[0], text, sizeof(text)) : n;
+		} while (is_socket && n > 0);
+		np_log_to_stderr(&out, NP_LOG_INFO, false, "the third");
+		assert_true(dup2(before, STDERR_FILENO) == STDERR_FILENO);
+		close(before);
+		n = read(ends[0], text, sizeof(text) - 1);
+		assert_true(n > 0);
+		text[n] = '\0';
+		assert_non_null(strstr(text, "]: event=lines-lost lines=2\n"));
+		assert_non_null(strstr(text, "]: the third\n"));
+		assert_int_equal(out.lost, 2);
+		close(ends[0]);
+		close(ends[1]);
+	}
 }
 
 static void

@@ -60,6 +60,7 @@ set_up(void **state)
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		d->stats.refused[i] = (uint64_t)(100 + i);
 	}
+	d->stats.metrics_lost = 14;
 	d->limits = (struct ns_limits){
 		.all = { 500, 512000000, 301, 302, 303, 304, 305 },
 		.per_address = 111,
@@ -77,6 +78,8 @@ set_up(void **state)
 	d->view = (struct ns_view){ .stats = &d->stats,
 				    .limits = &d->limits,
 				    .port = "12865",
+				    .lines_lost = 12,
+				    .lines_left_out = 13,
 				    .now_ns = now + 3661 * NP_SEC };
 	*state = d;
 	return 0;
@@ -149,6 +152,8 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		" 902 sessions, 65 of them killed\n",
 		" 803, 74 of them failed\n",
 		" 18.0 EB received, 999 bytes sent, 606 transactions\n",
+		"log          12 lines lost, 13 left out\n",
+		"metrics      14 files not written\n",
 		" 100 denied\n",
 		" 116 max-flows\n",
 		" 119 other\n",
@@ -380,6 +385,9 @@ TEST_WITH(metrics_have_all_numbers, set_up, tear_down)
 		{ "received_bytes_total", 18e18 },
 		{ "sent_bytes_total", 999 },
 		{ "transactions_total", 606 },
+		{ "log_lines_lost_total", 12 },
+		{ "log_lines_left_out_total", 13 },
+		{ "metrics_lost_total", 14 },
 		{ "active_sessions", 57 },
 		{ "waiting_sessions", 48 },
 		{ "silent_connections", 39 },
