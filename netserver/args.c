@@ -2,11 +2,13 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bench/bench.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/uring.h"
 #include "opt/help.h"
@@ -238,6 +240,29 @@ set_engines(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* Bits of ns_args.transports. */
+static int
+set_transports(const struct np_setting *set)
+{
+	struct ns_args *a = set->ctx;
+	char text[128], *rest = NULL, *name;
+	const struct np_transport *t;
+
+	if (np_text_copy(text, sizeof(text), set->arg) != 0) {
+		return np_usage(set->err, "a list of more than %zu characters", sizeof(text) - 1);
+	}
+	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		if (np_transport_any(name, 0) == NULL) {
+			return np_usage(set->err, "'%.40s' is no transport (try sctp,dccp,tls)",
+					name);
+		}
+		for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+			a->transports |= strcasecmp(t->name, name) == 0 ? UINT32_C(1) << i : 0;
+		}
+	}
+	return NP_OK;
+}
+
 #define ARG(member) offsetof(struct ns_args, member)
 #define ROW NP_OPT_ROW
 #define TO(member) .to = ARG(member)
@@ -352,6 +377,9 @@ const struct np_option ns_options[] = {
 	{ ROW('\0', "engines", CUSTOM, "name,...",
 	      "serve tests by these engines only, and by sync and epoll (all)"),
 	  .set = set_engines, IN(WHO) },
+	{ ROW('\0', "transports", CUSTOM, "name,...",
+	      "load these at the start and serve them, too (those that the kernel has)"),
+	  .set = set_transports, IN(WHO) },
 	{ ROW('\0', "uring", COUNT, "n",
 	      "give each session N rings for the engine uring, one for each thread (0)"),
 	  TO(uring), RANGE(0, NP_URINGS_MAX), IN(LIMITS) },

@@ -36,7 +36,8 @@ struct ns_args {
 	const char *access_file, *user, *metrics_file;
 	bool no_sandbox;
 	bool allow_raw;
-	int32_t uring; /* rings of a session */
+	int32_t uring;       /* rings of a session */
+	uint32_t transports; /* to load at the start: row i of the table is bit i */
 	bool no_evidence;
 	bool no_status;
 	bool status; /* --status: ask a daemon that runs */

@@ -426,13 +426,6 @@ limit_resources(uint32_t flows, uint32_t rings, uint64_t bytes, struct np_err *e
 	return bytes == 0 || NS_SANITIZED ? NP_OK : limit_memory(bytes, err);
 }
 
-static unsigned
-filter_kind(const struct ns_sandbox *s)
-{
-	return (s->unix_tests ? NS_FILTER_UNIX : 0U) | (s->evidence ? NS_FILTER_EVIDENCE : 0U) |
-	       (s->urings > 0 ? NS_FILTER_URING : 0U);
-}
-
 /* Limits and capabilities. */
 static int
 give_up(const struct ns_sandbox *s, struct np_err *err)
@@ -480,7 +473,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	}
 	if (!NS_SANITIZED) {
 		/* Before the limits: what it takes is no part of what was granted. */
-		rc = ns_filter_make(filter_kind(s), &filter, &size, err);
+		rc = ns_filter_make(s, &filter, &size, err);
 	}
 	rc = rc == NP_OK ? give_up(s, err) : rc;
 	if (rc == NP_OK) {

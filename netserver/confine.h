@@ -29,6 +29,8 @@
 #define NS_SANITIZED 0
 #endif
 
+struct np_limits;
+
 /*
  * The whole daemon, once its listeners and files are open: become `user` ("name", "name:group",
  * numbers; NULL: nobody) if started as root, with no groups of root's and no way back; "root" stays
@@ -58,7 +60,8 @@ struct ns_sandbox {
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
-	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
+	const struct np_limits *limits; /* which transports and engines it has; NULL: all */
+	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };
 
 /*

@@ -16,10 +16,10 @@
 const char *ns_filter_lacks(void);
 
 /*
- * The filter as a program for the kernel, to be freed; *size in bytes, 0 where it is lacking. kind:
- * NS_FILTER_* bits. Takes a millisecond or two. NP_ESYS when it can't be made.
+ * The filter as a program for the kernel, to be freed; *size in bytes, 0 where it is lacking. Takes
+ * a millisecond or two. NP_ESYS when it can't be made.
  */
-int ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err);
+int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err);
 
 /* clone(2) by which a process with the seal forks a child of its parent's: flags. */
 #define NS_FORK (CLONE_PARENT | SIGCHLD)

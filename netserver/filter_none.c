@@ -8,7 +8,7 @@ ns_filter_lacks(void)
 }
 
 int
-ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
+ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err)
 {
 	*code = NULL;
 	*size = 0;

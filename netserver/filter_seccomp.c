@@ -37,10 +37,13 @@
 
 #include "base/secret.h"
 #include "bench/bench.h"
+#include "bench/engine/engine.h"
+#include "bench/lacks.h"
 #include "bench/transport/dccp.h"
 #include "net/addr.h"
 #include "netserver/confine.h"
 #include "netserver/landlock.h"
+#include "run/server.h"
 #include "run/team.h"
 
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
@@ -48,6 +51,7 @@
 #endif
 /* <linux/io_uring.h>, which may be older than they are. */
 enum { RING_FILES = 2, RING_FILES_OFF = 3, RING_BUFFERS = 22, RING_BUFFERS_OFF = 23 };
+#define TYPE 0xfU            /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
 enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list them */
 
 #ifndef UDP_SEGMENT /* older C libraries */
@@ -142,28 +146,33 @@ struct test {
 struct rule {
 	const char *name;
 	unsigned tests;
-	struct test test[2];
+	struct test test[3];
 };
 
 #define ALL UINT32_MAX
-#define ONE(name, arg, mask, value)                                                                \
+#define TEST(arg, mask, value)                                                                     \
+	{                                                                                          \
+		arg, mask, value                                                                   \
+	}
+#define ONE(name, ...)                                                                             \
 	{                                                                                          \
 		name, 1,                                                                           \
 		{                                                                                  \
-			{ arg, mask, value },                                                      \
-			{                                                                          \
-				0, 0, 0                                                            \
-			}                                                                          \
+			TEST(__VA_ARGS__)                                                          \
 		}                                                                                  \
 	}
-#define TWO(name, arg1, mask1, value1, arg2, mask2, value2)                                        \
+#define TWO(name, arg1, mask1, value1, ...)                                                        \
 	{                                                                                          \
 		name, 2,                                                                           \
 		{                                                                                  \
-			{ arg1, mask1, value1 },                                                   \
-			{                                                                          \
-				arg2, mask2, value2                                                \
-			}                                                                          \
+			TEST(arg1, mask1, value1), TEST(__VA_ARGS__)                               \
+		}                                                                                  \
+	}
+#define THREE(name, arg1, mask1, value1, arg2, mask2, value2, ...)                                 \
+	{                                                                                          \
+		name, 3,                                                                           \
+		{                                                                                  \
+			TEST(arg1, mask1, value1), TEST(arg2, mask2, value2), TEST(__VA_ARGS__)    \
 		}                                                                                  \
 	}
 #define OPTION(level, name) TWO("setsockopt", 1, ALL, (level), 2, ALL, (name))
@@ -189,24 +198,18 @@ enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 #define OPENED (O_ACCMODE | MAKES)
 
 static const struct rule allowed_if[] = {
-	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
+	/* What any test sets. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
 	 * SO_LINGER has whoever closes a socket last wait: the daemon, if it was passed one. */
-	OPTION(SOL_SOCKET, SO_ATTACH_FILTER), /* of frames, by their tag (net/eth.c) */
-	OPTION(SOL_SOCKET, SO_BUSY_POLL),
 	OPTION(SOL_SOCKET, SO_DEBUG),
 	OPTION(SOL_SOCKET, SO_DONTROUTE),
 	OPTION(SOL_SOCKET, SO_KEEPALIVE),
 	OPTION(SOL_SOCKET, SO_MAX_PACING_RATE),
-	OPTION(SOL_SOCKET, SO_PREFER_BUSY_POLL),
 	OPTION(SOL_SOCKET, SO_PRIORITY),
 	OPTION(SOL_SOCKET, SO_RCVBUF),
 	OPTION(SOL_SOCKET, SO_REUSEADDR),
 	OPTION(SOL_SOCKET, SO_SNDBUF),
 	OPTION(SOL_SOCKET, SO_SNDTIMEO),
-	OPTION(SOL_SOCKET, SO_ZEROCOPY),
 	OPTION(SOL_SOCKET, SO_TIMESTAMPING),
-	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE),
-	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE),
 	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
 	OPTION(IPPROTO_IP, IP_MULTICAST_TTL),
 	OPTION(IPPROTO_IP, IP_PKTINFO),
@@ -216,9 +219,6 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_IPV6, IPV6_RECVPKTINFO),
 	OPTION(IPPROTO_IPV6, IPV6_TCLASS),
 	OPTION(IPPROTO_IPV6, IPV6_V6ONLY),
-	OPTION(IPPROTO_SCTP, SCTP_MAXSEG),
-	OPTION(IPPROTO_SCTP, SCTP_NODELAY),
-	OPTION(IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD),
 	OPTION(IPPROTO_TCP, TCP_CONGESTION),
 	OPTION(IPPROTO_TCP, TCP_CORK),
 	OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT),
@@ -229,15 +229,7 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_KEEPINTVL),
 	OPTION(IPPROTO_TCP, TCP_MAXSEG),
 	OPTION(IPPROTO_TCP, TCP_NODELAY),
-	OPTION(IPPROTO_TCP, TCP_ULP),
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
-	OPTION(SOL_TLS, TLS_TX),
-	OPTION(SOL_TLS, TLS_RX),
-	OPTION(IPPROTO_UDP, UDP_GRO),
-	OPTION(IPPROTO_UDP, UDP_SEGMENT),
-	OPTION(NP_SOL_DCCP, NP_DCCP_SERVICE),
-	OPTION(NP_SOL_DCCP, NP_DCCP_CCID),
-	OPTION(NP_SOL_DCCP, NP_DCCP_TXQLEN),
 	ONE("open", 1, OPENED, O_RDONLY),
 	ONE("open", 1, OPENED, O_WRONLY),
 	ONE("openat", 2, OPENED, O_RDONLY),
@@ -277,7 +269,7 @@ static const struct rule allowed_if[] = {
  * such a session has given up.
  */
 static const struct rule allowed_evidence_if[] = {
-	TWO("socket", 0, ALL, AF_NETLINK, 2, ALL, NETLINK_ROUTE),
+	THREE("socket", 0, ALL, AF_NETLINK, 1, TYPE, SOCK_RAW, 2, ALL, NETLINK_ROUTE),
 	ONE("ioctl", 1, ALL, SIOCETHTOOL),
 	ONE("ioctl", 1, ALL, SIOCINQ),
 };
@@ -290,6 +282,40 @@ static const struct rule allowed_uring_if[] = {
 	ONE("io_uring_register", 1, ALL, RING_BUFFERS_OFF),
 };
 
+/* Where the transport is served. */
+static const struct rule allowed_dccp_if[] = {
+	OPTION(NP_SOL_DCCP, NP_DCCP_SERVICE),
+	OPTION(NP_SOL_DCCP, NP_DCCP_CCID),
+	OPTION(NP_SOL_DCCP, NP_DCCP_TXQLEN),
+};
+static const struct rule allowed_sctp_if[] = {
+	OPTION(IPPROTO_SCTP, SCTP_MAXSEG),
+	OPTION(IPPROTO_SCTP, SCTP_NODELAY),
+	OPTION(IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD),
+};
+static const struct rule allowed_tls_if[] = {
+	OPTION(IPPROTO_TCP, TCP_ULP),
+	OPTION(SOL_TLS, TLS_TX),
+	OPTION(SOL_TLS, TLS_RX),
+};
+static const struct rule allowed_vsock_if[] = {
+	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE),
+	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE),
+};
+
+/* Where the engine is. */
+static const struct rule allowed_segment_if[] = {
+	OPTION(IPPROTO_UDP, UDP_GRO),
+	OPTION(IPPROTO_UDP, UDP_SEGMENT),
+};
+static const struct rule allowed_spin_if[] = {
+	OPTION(SOL_SOCKET, SO_BUSY_POLL),
+	OPTION(SOL_SOCKET, SO_PREFER_BUSY_POLL),
+};
+static const struct rule allowed_zerocopy_if[] = {
+	OPTION(SOL_SOCKET, SO_ZEROCOPY),
+};
+
 static const struct rule deadly_if[] = {
 	ONE("unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER),
 	ONE("unshare", 0, CLONE_NEWNS, CLONE_NEWNS),
@@ -297,11 +323,13 @@ static const struct rule deadly_if[] = {
 	ONE("unshare", 0, CLONE_NEWPID, CLONE_NEWPID),
 };
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
 /* Returns 0 or a negative errno, libseccomp's way. */
 static int
 add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 {
-	struct scmp_arg_cmp cmp[2];
+	struct scmp_arg_cmp cmp[COUNT(r->test)];
 	int call = seccomp_syscall_resolve_name(r->name), rc;
 
 	if (call == __NR_SCMP_ERROR) {
@@ -317,8 +345,6 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	/* Calls that this architecture does not have, or only by ways that can't be told apart. */
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A call by its number, as libseccomp may not have heard of it, with the words of a seal. */
 static int
@@ -343,33 +369,68 @@ add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 }
 
 static int
-add_socket(scmp_filter_ctx ctx, int family, int type)
+add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 {
-	const struct rule r = TWO("socket", 0, ALL, (uint32_t)family, 1, 0xf, (uint32_t)type);
+	const struct rule r = THREE("socket", 0, ALL, (uint32_t)family, 1, TYPE, (uint32_t)type, 2,
+				    ALL, (uint32_t)protocol);
 	int rc = add(ctx, SCMP_ACT_ALLOW, &r);
 
 	return rc == -EEXIST ? 0 : rc; /* another transport has the same */
 }
 
-/* The sockets of all transports, but for those that the daemon opens. */
+static bool
+serves(const struct ns_sandbox *s, const struct np_transport *t, int family)
+{
+	return s->limits == NULL || !np_lacks(s->limits->lacks, t, family);
+}
+
+/* The sockets of a transport, as tests make them. */
 static int
-add_transports(scmp_filter_ctx ctx, bool is_here)
+add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_transport *t)
+{
+	static const int of_ip[] = { AF_INET, AF_INET6 };
+	int rc = 0;
+
+	if (t->link || (t->admit == NP_ADMIT_HERE && !s->unix_tests)) {
+		return 0; /* the daemon opens it; or nobody does */
+	}
+	if (t->family > 0) {
+		return serves(s, t, t->family)
+			   ? add_socket(ctx, t->family, t->socktype, t->protocol)
+			   : 0;
+	}
+	for (size_t i = 0; i < COUNT(of_ip) && rc == 0; i++) {
+		if (serves(s, t, of_ip[i])) {
+			rc = add_socket(ctx, of_ip[i], t->socktype, t->protocol);
+		}
+		/* What asks about interfaces and routes names no protocol. */
+		if (rc == 0 && t == &np_transport_udp && serves(s, t, of_ip[i])) {
+			rc = add_socket(ctx, of_ip[i], t->socktype, 0);
+		}
+	}
+	return rc;
+}
+
+static int
+add_transports(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	const struct np_transport *t;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
-		if (t->link || (t->admit == NP_ADMIT_HERE && !is_here)) {
-			continue;
-		}
-		if (t->family > 0) {
-			rc = add_socket(ctx, t->family, t->socktype);
-			continue;
-		}
-		rc = add_socket(ctx, AF_INET, t->socktype);
-		rc = rc != 0 ? rc : add_socket(ctx, AF_INET6, t->socktype);
+		rc = add_transport(ctx, s, t);
 	}
 	return rc;
+}
+
+/* The filter of this socket's frames follows the test (net/eth.c). No other socket has one. */
+static int
+add_link(scmp_filter_ctx ctx, const struct ns_sandbox *s)
+{
+	const struct rule r = THREE("setsockopt", 0, ALL, (uint32_t)s->link_fd, 1, ALL, SOL_SOCKET,
+				    2, ALL, SO_ATTACH_FILTER);
+
+	return s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &r) : 0;
 }
 
 #define NAMES(list) .names = (list), .name_count = COUNT(list)
@@ -378,6 +439,8 @@ add_transports(scmp_filter_ctx ctx, bool is_here)
 /* Which calls are in the filters of a kind, (kind & of) == has. */
 static const struct list {
 	unsigned of, has;
+	const struct np_transport *transport; /* only where it is served; NULL */
+	const struct np_engine *engine;       /* the same */
 	uint32_t action;
 	const char *const *names;
 	size_t name_count;
@@ -404,6 +467,13 @@ static const struct list {
 	  .action = SCMP_ACT_KILL_PROCESS,
 	  NAMES(deadly_without_rings) },
 	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(deadly), RULES(deadly_if) },
+	{ .transport = &np_transport_dccp, .action = SCMP_ACT_ALLOW, RULES(allowed_dccp_if) },
+	{ .transport = &np_transport_sctp, .action = SCMP_ACT_ALLOW, RULES(allowed_sctp_if) },
+	{ .transport = &np_transport_tls, .action = SCMP_ACT_ALLOW, RULES(allowed_tls_if) },
+	{ .transport = &np_transport_vsock, .action = SCMP_ACT_ALLOW, RULES(allowed_vsock_if) },
+	{ .engine = &np_engine_segment, .action = SCMP_ACT_ALLOW, RULES(allowed_segment_if) },
+	{ .engine = &np_engine_spin, .action = SCMP_ACT_ALLOW, RULES(allowed_spin_if) },
+	{ .engine = &np_engine_zerocopy, .action = SCMP_ACT_ALLOW, RULES(allowed_zerocopy_if) },
 };
 
 static int
@@ -422,17 +492,33 @@ add_list(scmp_filter_ctx ctx, const struct list *l)
 	return rc;
 }
 
+static bool
+is_wanted(const struct list *l, const struct ns_sandbox *s)
+{
+	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
+			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
+			(s->urings > 0 ? NS_FILTER_URING : 0U);
+	const struct np_limits *most = s->limits;
+
+	return (kind & l->of) == l->has &&
+	       (l->transport == NULL || serves(s, l->transport, AF_INET) ||
+		serves(s, l->transport, AF_INET6)) &&
+	       (l->engine == NULL || most == NULL ||
+		(np_limits_serve(most, l->engine) && (!l->engine->spins || most->spin > 0)));
+}
+
 static int
-add_all(scmp_filter_ctx ctx, unsigned kind)
+add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
 	int rc = 0;
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
-		rc = (kind & lists[i].of) == lists[i].has ? add_list(ctx, &lists[i]) : 0;
+		rc = is_wanted(&lists[i], s) ? add_list(ctx, &lists[i]) : 0;
 	}
-	rc = rc != 0 ? rc : add_transports(ctx, (kind & NS_FILTER_UNIX) != 0);
+	rc = rc != 0 ? rc : add_transports(ctx, s);
+	rc = rc != 0 ? rc : add_link(ctx, s);
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
 		rc = add_sealed(ctx, ns_landlock_calls[i], false);
@@ -467,7 +553,7 @@ static int export(scmp_filter_ctx ctx, void **code, size_t *size)
 }
 
 int
-ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
+ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err)
 {
 	scmp_filter_ctx ctx;
 	int rc;
@@ -481,7 +567,7 @@ ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 	if (ctx == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
 	}
-	rc = add_all(ctx, kind);
+	rc = add_all(ctx, s);
 	if (rc == 0) {
 		rc = export(ctx, code, size);
 	}

@@ -18,7 +18,9 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/trusted.h"
+#include "bench/bench.h"
 #include "bench/engine/uring.h"
+#include "bench/lacks.h"
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/args.h"
@@ -199,6 +201,25 @@ take_sockets(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
+/* What the kernel has now is served. For clients it loads nothing more. */
+static int
+find_transports(struct ns_daemon *d, const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+	const struct np_transport *t;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		bool is_named = (a->transports >> i & 1) != 0;
+
+		if ((is_named || (t == &np_transport_eth && d->allow_raw)) &&
+		    np_lacks_load(t, &err) != NP_OK && is_named) {
+			return fault("--transports %s: %s", t->name, err.msg);
+		}
+	}
+	d->limits.each.lacks = np_lacks_now("");
+	return 0;
+}
+
 static int
 go_unprivileged(const struct ns_args *a)
 {
@@ -292,6 +313,9 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return rc;
 	}
 	open_status(d, a);
+	if ((rc = find_transports(d, a)) != 0) {
+		return rc;
+	}
 	find_cgroups(d);
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
 		np_cgroup_forget(&d->cgroups); /* who looks for leaks at the end needs some, too */
@@ -331,9 +355,11 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
-	rc = open_files(d, a);
+	if ((rc = open_files(d, a)) != 0 || (rc = find_transports(d, a)) != 0) {
+		return rc;
+	}
 	find_cgroups(d);
-	if (rc != 0 || (rc = go_unprivileged(a)) != 0) {
+	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}
 	tell_means(d);

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/secret.h"
+#include "bench/bench.h"
 #include "bench/engine/uring.h"
+#include "bench/lacks.h"
 #include "net/capture.h"
 #include "net/llc.h"
 #include "net/sock.h"
@@ -215,6 +217,7 @@ sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
 		.fill_dir = d->fill_dir,
 		.unix_tests = is_here,
 		.evidence = evidence,
+		.limits = &d->limits.each,
 		.bytes = d->limits.each.bytes,
 		.flows = d->limits.each.flows,
 	};
@@ -236,6 +239,8 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	};
 
 	raw.link = ns_wants_link(c, raw.device, &raw.connects);
+	raw.connects =
+	    raw.connects && !np_lacks(d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
 	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}

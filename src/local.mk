@@ -76,6 +76,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/hears.c \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def %D%/bench/transports.def \
+	%D%/bench/lacks.c %D%/bench/lacks.h \
 	%D%/bench/load.c %D%/bench/load.h \
 	%D%/bench/open.c %D%/bench/open.h \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
+#include "bench/lacks.h"
 #include "config.h"
 #include "net/capture.h"
 #include "net/llc.h"
@@ -353,6 +354,10 @@ check_link(const struct np_server *s, const struct np_plan *p, struct np_err *er
 static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
+	if (np_lacks(s->limits.lacks, p->transport, np_plan_family(p))) {
+		/* A socket of it might have the kernel load a module for a stranger. */
+		return np_lacks_tell(s->limits.lacks, p->transport, err);
+	}
 	if (p->transport->link && check_link(s, p, err) != NP_OK) {
 		return err->code;
 	}
@@ -614,8 +619,8 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	return NP_OK;
 }
 
-static bool
-is_served(const struct np_limits *most, const struct np_engine *e)
+bool
+np_limits_serve(const struct np_limits *most, const struct np_engine *e)
 {
 	size_t i = 0;
 
@@ -629,7 +634,7 @@ is_served(const struct np_limits *most, const struct np_engine *e)
 static const char *
 why_no_engine(const struct np_limits *most, const struct np_engine *e, const struct np_plan *p)
 {
-	if (!is_served(most, e)) {
+	if (!np_limits_serve(most, e)) {
 		return "netserver --engines does not name it";
 	}
 	if (e->spins && most->spin == 0) {

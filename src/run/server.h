@@ -14,6 +14,8 @@
 #include "wire/chan.h"
 #include "wire/ext.h"
 
+struct np_engine;
+
 /* What a session takes beside a test's buffers: its process, the counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
 
@@ -32,11 +34,15 @@ struct np_limits {
 	uint32_t flows;              /* data connections of a test */
 	uint32_t spin;               /* threads of a test that never sleep; 0: none */
 	uint32_t engines;            /* a bit for each that there may be, as np_engine_at() */
+	uint64_t lacks;              /* transports that are not served, bits as np_lacks_bit() */
 	uint32_t idle_s;             /* between two requests */
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
 	bool one_port, one_port_udp; /* data come to the port of the control connection */
 	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
 };
+
+/* May an engine drive tests? */
+bool np_limits_serve(const struct np_limits *most, const struct np_engine *e);
 
 /* What all sessions share, and who grants tests counts (netserver/guard.h). */
 enum np_good {

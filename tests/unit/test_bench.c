@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/lacks.h"
 #include "bench/transport/endpoint.h"
 #include "out/format.h"
 #include "run/hear.h"
@@ -16,6 +17,7 @@
 #include "tests/lib/allocs.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/root.h"
 #include "tests/lib/sockets.h"
 
 static const int families[] = { AF_INET, AF_INET6 };
@@ -153,6 +155,38 @@ TEST(every_transport_can_be_asked_for)
 			assert_true(strlen(err.msg) > 10);
 		}
 	}
+}
+
+static bool
+lacks(uint64_t all, const char *name, int family)
+{
+	return np_lacks(all, np_transport_any(name, 0), family);
+}
+
+TEST_WITH(what_the_kernel_has_is_read_and_not_tried, root_make, root_remove)
+{
+	const char *root = *state;
+	uint64_t all = np_lacks_now(root);
+
+	/* No list at all. */
+	assert_false(lacks(all, "TCP", AF_INET) || lacks(all, "UDP", AF_INET6));
+	assert_false(lacks(all, "UNIX", AF_UNIX));
+	assert_true(lacks(all, "SCTP", AF_INET) && lacks(all, "MPTCP", AF_INET) &&
+		    lacks(all, "TLS", AF_INET) && lacks(all, "VSOCK", AF_VSOCK));
+
+	put_file(root, "/proc/net/protocols",
+		 "protocol  size sockets  memory\nDCCP      1\nSCTPv6    1\nSCTP      1\n"
+		 "UDP-Lite  1\nTIPC      1\nUDP       1\nTCP       1\n");
+	put_file(root, "/proc/sys/net/ipv4/tcp_available_ulp", "espintcp mptcp tls\n");
+	all = np_lacks_now(root);
+	assert_false(lacks(all, "TCP", AF_INET) || lacks(all, "TLS", AF_INET) ||
+		     lacks(all, "SCTP", AF_INET6) || lacks(all, "DCCP", AF_INET) ||
+		     lacks(all, "TIPC", AF_TIPC) || lacks(all, "UDPLite", AF_INET));
+	assert_true(lacks(all, "TCP", AF_INET6) && lacks(all, "TLS", AF_INET6) &&
+		    lacks(all, "DCCP", AF_INET6) && lacks(all, "UDPLite", AF_INET6) &&
+		    lacks(all, "MPTCP", AF_INET) && lacks(all, "DLCO", AF_UNSPEC));
+	put_file(root, "/proc/sys/net/ipv4/tcp_available_ulp", "mptcp mtls\n");
+	assert_true(lacks(np_lacks_now(root), "TLS", AF_INET));
 }
 
 TEST(an_omni_request_finds_the_pattern_it_came_from)

@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/ethtool.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/net.h>
@@ -19,6 +20,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,9 +40,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
+#include "bench/lacks.h"
 #include "net/eth.h"
 #include "net/sock.h"
 #include "run/drive.h"
+#include "run/server.h"
 #include "run/team.h"
 #include "sys/affinity.h"
 #include "sys/cpu.h"
@@ -50,6 +55,16 @@
 #include "tests/lib/check.h"
 #include "tests/lib/deadly.h"
 #include "tests/lib/sockets.h"
+
+#ifndef IPPROTO_L2TP
+#define IPPROTO_L2TP 115
+#endif
+#ifndef TCP_ULP
+#define TCP_ULP 31
+#endif
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
 
 enum { MIB = 1 << 20 };
 
@@ -544,6 +559,21 @@ TRY(open_packets, socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0))
 TRY(open_raw, socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP))
 TRY(open_netlink, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0))
 TRY(open_unix, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
+TRY(open_l2tp, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_L2TP))
+TRY(open_icmp, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP))
+TRY(open_another_of_unix, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 7))
+
+/* Of a program of BPF that the kernel would make, and free at its end. One is tried. */
+static int
+attach_a_filter(void)
+{
+	struct sock_filter all[] = { { .code = BPF_RET | BPF_K, .k = UINT32_MAX } };
+	struct sock_fprog prog = { .len = 1, .filter = all };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+
+	return fd < 0 ? ENOSYS
+		      : tried(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)));
+}
 
 static int
 make_a_process(void)
@@ -581,7 +611,7 @@ static int
 linger(void)
 {
 	const struct linger l = { .l_onoff = 1, .l_linger = 60 };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 
 	return fd < 0 ? ENOSYS : tried(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
 }
@@ -613,6 +643,10 @@ TEST(other_calls_are_refused)
 						 open_raw,
 						 open_netlink,
 						 open_unix,
+						 open_l2tp,
+						 open_icmp,
+						 open_another_of_unix,
+						 attach_a_filter,
 						 make_a_process,
 						 signal_the_parent,
 						 signal_the_parent_as_a_thread,
@@ -634,6 +668,52 @@ TEST(other_calls_are_refused)
 
 		assert_int_equal(outcome(&a), EPERM);
 		assert_int_equal(outcome(&as_root), EPERM);
+	}
+}
+
+/* An option of a socket of UDP, which is 1. */
+static int
+set(int level, int name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP), on = 1;
+
+	return fd < 0 ? ENOSYS : tried(setsockopt(fd, level, name, &on, sizeof(on)));
+}
+
+TRY(open_sctp, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP))
+TRY(open_udplite, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE))
+TRY(open_udp6, socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP))
+TRY(open_vsock, socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0))
+
+static int
+set_ulp(void)
+{
+	return set(IPPROTO_TCP, TCP_ULP);
+}
+
+static int
+set_segment(void)
+{
+	return set(IPPROTO_UDP, UDP_SEGMENT);
+}
+
+/* Its transports and engines say what a session may ask of the kernel. */
+TEST(what_only_some_tests_need_others_have_not)
+{
+	static int (*const attempts[])(void) = { open_sctp,  open_udplite, open_udp6,
+						 open_vsock, set_ulp,      set_segment };
+	const struct np_limits none = { .lacks = UINT64_MAX & ~np_lacks_bit(2, false), /* UDP */
+					.engines = 1 };                                /* sync */
+	const struct np_limits all = { .lacks = 0 };
+
+	needs(false, true);
+	assert_ptr_equal(np_transport_at(2), &np_transport_udp);
+	for (size_t i = 0; i < LEN(attempts); i++) {
+		struct attempt a = { .try = attempts[i], .box.limits = &none };
+
+		assert_int_equal(outcome(&a), EPERM);
+		a.box.limits = &all;
+		assert_int_not_equal(outcome(&a), EPERM);
 	}
 }
 
@@ -781,7 +861,7 @@ open_what_flows_take(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int events = epoll_create1(EPOLL_CLOEXEC), stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), on = 1;
 
 	if (fd < 0 || ioctl(fd, FIONBIO, &on) != 0) {
 		return errno;
@@ -871,7 +951,8 @@ static int
 send_to_itself(int family, int socktype)
 {
 	struct np_addr at = loopback(family, 0);
-	int listener = socket(family, socktype | SOCK_CLOEXEC, 0), client, server = listener;
+	int protocol = socktype == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
+	int listener = socket(family, socktype | SOCK_CLOEXEC, protocol), client, server = listener;
 	pthread_t thread;
 	void *sent = NULL;
 	char word[8];
@@ -883,7 +964,7 @@ send_to_itself(int family, int socktype)
 	    (socktype == SOCK_STREAM && listen(listener, 1) != 0)) {
 		return errno;
 	}
-	client = socket(family, socktype | SOCK_CLOEXEC, 0);
+	client = socket(family, socktype | SOCK_CLOEXEC, protocol);
 	if (client < 0 || connect(client, (struct sockaddr *)&at.sa, at.len) != 0) {
 		return errno;
 	}
@@ -1506,6 +1587,9 @@ try_frames(void)
 	}
 	if (!is_refused_by_socketcall(l.fd, &other)) {
 		return 6;
+	}
+	if (attach_a_filter() != EPERM) {
+		return 8; /* by any other socket */
 	}
 	return bind(l.fd, (const struct sockaddr *)&other, sizeof(other)) != 0 && errno == EPERM
 		   ? 0

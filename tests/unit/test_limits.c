@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "bench/lacks.h"
 #include "bench/run.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
@@ -338,6 +339,35 @@ TEST(engines_are_the_operators_choice)
 	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver --engines does not name it");
 	snprintf(m.engine, sizeof(m.engine), "sync");
 	assert_string_equal(expect_plan(&limits, &m).engine, "sync");
+}
+
+/* A socket of one that the kernel lacks would have it load a module. */
+TEST(transports_that_were_not_there_are_refused)
+{
+	struct np_limits limits = { .lacks = 0 };
+	struct np_plan_message m = five_by_plan();
+
+	for (size_t i = 0; np_transport_at(i) != NULL; i++) {
+		if (np_transport_at(i) == &np_transport_udplite) {
+			limits.lacks = np_lacks_bit(i, false);
+		}
+	}
+	expect_plan(&limits, &m);
+	snprintf(m.transport, sizeof(m.transport), "UDPLite");
+	expect_no_plan(&limits, &m, EPROTONOSUPPORT,
+		       "UDPLite: the daemon's kernel did not have it when netserver started (try "
+		       "--transports UDPLite there)");
+}
+
+TEST(ipv6_that_was_not_there_is_refused)
+{
+	struct np_limits limits = { .lacks = np_lacks_bit(0, true) }; /* of TCP */
+	struct np_plan_message m = five_by_plan();
+
+	expect_plan(&limits, &m);
+	m.family = NP_WF_INET6;
+	expect_no_plan(&limits, &m, EAFNOSUPPORT,
+		       "TCP by IPv6: the daemon's kernel did not have it");
 }
 
 /* A daemon that waits for connections to be kept says so. */

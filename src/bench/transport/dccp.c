@@ -223,6 +223,7 @@ const struct np_transport np_transport_dccp = {
 	.socktype = NP_SOCK_DCCP,
 	.protocol = NP_IPPROTO_DCCP,
 	.wire_type = NP_WS_DCCP,
+	.listed = { "DCCP", "DCCPv6" },
 	.connected = true,
 	.bounded = true,
 	.admit = NP_ADMIT_IP,

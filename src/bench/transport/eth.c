@@ -112,6 +112,7 @@ const struct np_transport np_transport_eth = {
 	.name = "DLCL",
 	.family = AF_PACKET,
 	.socktype = SOCK_DGRAM,
+	.listed = { "PACKET" },
 	.bounded = true,
 	.admit = NP_ADMIT_TAG,
 	.pin = NP_PIN_NEVER,

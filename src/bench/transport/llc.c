@@ -82,6 +82,7 @@ const struct np_transport np_transport_llc = {
 	.name = "DLCO",
 	.family = AF_LLC,
 	.socktype = SOCK_STREAM,
+	.listed = { "LLC" },
 	.reliable = true,
 	.connected = true,
 	.shut_drops = true,

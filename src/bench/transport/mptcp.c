@@ -90,6 +90,7 @@ const struct np_transport np_transport_mptcp = {
 	.socktype = SOCK_STREAM,
 	.protocol = PROTOCOL,
 	.wire_type = NP_WS_STREAM,
+	.listed = { "MPTCP", "MPTCPv6" },
 	.ours = true, /* netserver 2.7 tries for ever to make a socket of protocol 262 */
 	.reliable = true,
 	.connected = true,

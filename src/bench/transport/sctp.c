@@ -302,6 +302,7 @@ const struct np_transport np_transport_sctp = {
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_SCTP,
 	.wire_type = NP_WS_STREAM,
+	.listed = { "SCTP", "SCTPv6" },
 	.reliable = true,
 	.connected = true,
 	.closes_whole = true,

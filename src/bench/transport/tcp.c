@@ -119,6 +119,7 @@ const struct np_transport np_transport_tcp = {
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
 	.wire_type = NP_WS_STREAM,
+	.listed = { "TCP", "TCPv6" },
 	.reliable = true,
 	.connected = true,
 	.admit = NP_ADMIT_IP,

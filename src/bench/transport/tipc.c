@@ -11,6 +11,7 @@ const struct np_transport np_transport_tipc = {
 	.name = "TIPC",
 	.family = AF_TIPC,
 	.socktype = SOCK_STREAM,
+	.listed = { "TIPC" },
 	.reliable = true,
 	.connected = true,
 	.admit = NP_ADMIT_PEER,

@@ -502,6 +502,7 @@ const struct np_transport np_transport_tls = {
 	.name = "TLS",
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
+	.listed = { "TCP", "TCPv6" },
 	.reliable = true,
 	.connected = true,
 	.admit = NP_ADMIT_IP,

@@ -1,0 +1,117 @@
+#include "bench/lacks.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fds.h"
+#include "bench/bench.h"
+#include "bench/transport/endpoint.h"
+#include "net/addr.h"
+#include "net/sock.h"
+#include "sys/file.h"
+
+enum { LIST = 16 << 10 }; /* bytes of /proc/net/protocols, in which a line has about 110 */
+
+/* Lines that begin with a name. Where the kernel shows no list it has at least these. */
+static const char least[] = "TCP \nTCPv6 \nUDP \nUDPv6 \n";
+
+static bool
+begins_a_line(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = list; (at = strstr(at, name)) != NULL; at += len) {
+		if ((at == list || at[-1] == '\n') && at[len] == ' ') {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_encrypted_by(const char *root, const char *module)
+{
+	char line[256], *rest = NULL;
+
+	if (np_file_line(line, sizeof(line), root, "/proc/sys/net/ipv4/tcp_available_ulp") <= 0) {
+		return false;
+	}
+	for (char *word = strtok_r(line, " ", &rest); word != NULL;
+	     word = strtok_r(NULL, " ", &rest)) {
+		if (strcmp(word, module) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t
+np_lacks_now(const char *root)
+{
+	const struct np_transport *t;
+	char list[LIST];
+	uint64_t lacks = 0;
+
+	if (np_file_read(list, sizeof(list), root, "/proc/net/protocols") <= 0 ||
+	    !begins_a_line(list, "TCP")) {
+		memcpy(list, least, sizeof(least));
+	}
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		bool encrypts = !t->encrypts || is_encrypted_by(root, t->module);
+
+		for (int six = 0; six <= 1; six++) {
+			if (!encrypts ||
+			    (t->listed[six] != NULL && !begins_a_line(list, t->listed[six]))) {
+				lacks |= np_lacks_bit(i, six != 0);
+			}
+		}
+	}
+	return lacks;
+}
+
+bool
+np_lacks(uint64_t lacks, const struct np_transport *t, int family)
+{
+	size_t i = 0;
+
+	while (np_transport_at(i) != t) {
+		i++;
+	}
+	return (lacks & np_lacks_bit(i, t->family == 0 && np_family(family)->version == 6)) != 0;
+}
+
+int
+np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err)
+{
+	static const char when[] = "the daemon's kernel did not have it when netserver started";
+
+	if (t->listed[1] != NULL && !np_lacks(lacks, t, AF_INET)) {
+		return np_refuse(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name, when);
+	}
+	return np_refuse(
+	    err, NP_EUNSUP, EPROTONOSUPPORT, "%s: %s (try --transports %s there%s%s%s%s%s%s)",
+	    t->name, when, t->name, t->module != NULL ? "; its module is " : "",
+	    t->module != NULL ? t->module : "", t->kconfig != NULL ? "; its option is " : "",
+	    t->kconfig != NULL ? t->kconfig : "",
+	    t->dropped != NULL ? "; Linux has dropped it in " : "",
+	    t->dropped != NULL ? t->dropped : "");
+}
+
+int
+np_lacks_load(const struct np_transport *t, struct np_err *err)
+{
+	static const struct np_sockopts none = { .count = 0 };
+	struct np_err ignored;
+	int fd;
+
+	if (np_transport_probe(t, err) == NP_EUNSUP) {
+		return err->code;
+	}
+	/* Some have a module of its own for IPv6. */
+	fd = t->listed[1] != NULL
+		 ? np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, &ignored)
+		 : -1;
+	np_fds_close(fd);
+	return NP_OK;
+}

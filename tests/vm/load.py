@@ -1,0 +1,114 @@
+# netvm: modules tipc tls
+"""What a client asks for has the kernel load nothing: its requests for modprobe are counted."""
+
+import contextlib
+import os
+import socket
+
+import attacks
+import lib
+import strangers
+
+ASKED, HELPER = "/root/asked", "/root/helper"
+SYSCTL = "/proc/sys/kernel/modprobe"
+MODULES = ("tipc", "tls")
+SCTP, DCCP, L2TP = (1, socket.IPPROTO_SCTP), (3, 33), (2, 115)   # as requests have them
+
+
+def count() -> "list[str]":
+    """What the kernel has asked its helper for."""
+    with open(ASKED, encoding="ascii") as file:
+        return file.read().splitlines()
+
+
+def lacks(name: str) -> bool:
+    """Another test may have loaded what can't be unloaded."""
+    with open("/proc/net/protocols", encoding="ascii") as file:
+        return name not in file.read()
+
+
+def is_loaded(name: str) -> bool:
+    return os.path.isdir(f"/sys/module/{name}")
+
+
+def unload() -> None:
+    for name in MODULES:
+        assert lib.wait_for(lambda n=name: not is_loaded(n) or lib.run(["rmmod", n], 20).rc == 0, 60), name
+
+
+def refusals(port: int) -> None:
+    """Each is refused by a line that names the transport and the option."""
+    for kind, name in ((SCTP, "SCTP"), (DCCP, "DCCP"), (L2TP, "")):
+        if name and not lacks(name):
+            continue
+        with strangers.Control(port) as control:
+            got = control.ask(kind, strangers.BOTH)
+            assert got.error != 0 and name in got.why, (name, got.error)
+            assert not name or f"--transports {name}" in got.why, got.why
+    for name in ("SCTP", "DCCP", "TIPC", "TLS"):
+        if name in ("SCTP", "DCCP") and not lacks(name):
+            continue
+        with attacks.calling(port, "127.0.0.1") as conn:
+            answer = attacks.ask(conn, attacks.plan("stream", name))
+            assert answer.error != 0 and f"--transports {name}".encode() in answer.body, (name, answer)
+
+
+def nothing_is_loaded(args: "list[str]") -> None:
+    unload()
+    with lib.Daemon(args=args) as daemon:
+        before = count()
+        refusals(daemon.port)
+        assert count() == before, count()[len(before):]
+    assert not any(is_loaded(name) for name in MODULES)
+
+
+def what_is_named_is_loaded() -> None:
+    """At the start; the rest is refused as before."""
+    unload()
+    with lib.Daemon(args=["--transports", "Tipc"]) as daemon:
+        found = [name for name in MODULES if is_loaded(name)]
+        assert found == ["tipc"], (found, count(), daemon.log())
+        before = count()
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TIPC_RR", "-l", "-20", "--",
+                       "-H", "0"], 60)
+        assert got.rc == 0, got
+        with attacks.calling(daemon.port, "127.0.0.1") as conn:
+            assert attacks.ask(conn, attacks.plan("stream", "TLS")).error != 0
+        assert count() == before, count()[len(before):]
+
+
+def what_there_is_no_module_for() -> None:
+    got = lib.run([lib.netserver(), "-D", "--transports", "nosuch"], 20)
+    lib.error_line(got, "netserver", "--transports", "'nosuch' is no transport")
+
+
+def the_helper_counts() -> None:
+    """A socket of a family that this kernel has no module for."""
+    before = count()
+    with contextlib.suppress(OSError):
+        socket.socket(socket.AF_ROSE if hasattr(socket, "AF_ROSE") else 11, socket.SOCK_SEQPACKET).close()
+    assert len(count()) > len(before), "the kernel asked for nothing"
+
+
+def suite(report: lib.Report) -> None:
+    with open(HELPER, "w", encoding="ascii") as file:
+        file.write(f'#!/usr/bin/sh\necho "$@" >> {ASKED}\nexec modprobe "$@"\n')
+    os.chmod(HELPER, 0o755)
+    with open(ASKED, "w", encoding="ascii"):
+        pass
+    with open(SYSCTL, encoding="ascii") as file:
+        usual = file.read()
+    try:
+        with open(SYSCTL, "w", encoding="ascii") as file:
+            file.write(HELPER)
+        report.case("what is asked for is counted", the_helper_counts)
+        report.case("a request loads nothing", lambda: nothing_is_loaded([]))
+        report.case("nor where sessions are not confined", lambda: nothing_is_loaded(["--no-sandbox"]))
+        report.case("the operator names what is loaded", what_is_named_is_loaded)
+        report.case("no such transport", what_there_is_no_module_for)
+    finally:
+        with open(SYSCTL, "w", encoding="ascii") as file:
+            file.write(usual)
+
+
+lib.main(suite)
