@@ -7,10 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -19,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/lacks.h"
 #include "netserver/daemon.h"
 #include "netserver/filter.h"
 #include "netserver/landlock.h"
@@ -26,11 +31,13 @@
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 #include "wire/ext.h"
+#include "wire/plan.h"
 
 enum {
 	MIB = 1 << 20,
 	LINGER_S = 60, /* far beyond LONG_MS */
-	FLOOD = 2000   /* lines */
+	FLOOD = 2000,  /* lines */
+	FLOWS = 16
 };
 
 int __real_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err);
@@ -65,6 +72,66 @@ set_linger(const struct taken *t)
 	const struct linger l = { .l_onoff = 1, .l_linger = LINGER_S };
 
 	return setsockopt(t->control, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) == 0 ? 0 : errno;
+}
+
+/* What has the kernel load a module, or make a program of its own. Each is tried once. */
+static int
+reach_into_the_kernel(const struct taken *t)
+{
+	struct sock_filter all[] = { { .code = BPF_RET | BPF_K, .k = UINT32_MAX } };
+	struct sock_fprog prog = { .len = 1, .filter = all };
+	static const struct {
+		int family, type, protocol;
+	} sockets[] = {
+		{ AF_INET, SOCK_STREAM, IPPROTO_SCTP }, /* which no kernel of these tests has */
+		{ AF_INET, SOCK_DGRAM, 115 },           /* of L2TP */
+		{ AF_INET, SOCK_STREAM, IPPROTO_UDP },
+		{ AF_TIPC, SOCK_STREAM, 0 },
+		{ AF_ALG, SOCK_SEQPACKET, 0 },
+		{ AF_NETLINK, SOCK_RAW, 4 }, /* sock_diag(7) */
+	};
+
+	for (size_t i = 0; i < LEN(sockets); i++) {
+		if (socket(sockets[i].family, sockets[i].type | SOCK_CLOEXEC,
+			   sockets[i].protocol) >= 0 ||
+		    errno != EPERM) {
+			return 100 + (int)i;
+		}
+	}
+	return setsockopt(t->control, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) == 0
+		   ? 0
+		   : errno;
+}
+
+/*
+ * As many as its descriptors allow: n of epoll(7), each of which watches n others. Returns how many
+ * there are.
+ */
+static int
+watch_all(const struct taken *t)
+{
+	enum { MOST = 1024 };
+	struct epoll_event none = { .events = 0 };
+	int fds[MOST], count = 0, watches = 0;
+
+	while (count < MOST && (fds[count] = epoll_create1(EPOLL_CLOEXEC)) >= 0) {
+		count++;
+	}
+	for (int i = 0; i < count / 2; i++) {
+		close(fds[i]);
+	}
+	for (int i = 0; i < count / 2; i++) {
+		fds[i] = eventfd(0, EFD_CLOEXEC);
+	}
+	for (int i = count / 2; i < count; i++) {
+		for (int j = 0; j < count / 2; j++) {
+			watches += epoll_ctl(fds[i], EPOLL_CTL_ADD, fds[j], &none) == 0;
+		}
+	}
+	for (int i = 0; i < count; i++) {
+		close(fds[i]);
+	}
+	return watches;
 }
 
 /* Sockets whose last holder waits when he closes them, by a word that says nothing. */
@@ -187,11 +254,18 @@ say_who_it_is(const struct taken *t)
 }
 
 static int (*const script[])(const struct taken *t) = {
-	['l'] = set_linger,        ['p'] = pass_sockets,
-	['t'] = begin_a_test,      ['m'] = map_a_stack,
-	['s'] = stretch_its_stack, ['w'] = rewrite_files,
-	['f'] = flood_the_log,     ['n'] = do_nothing,
-	['k'] = fork_unsealed,     ['c'] = confine_further_unsealed,
+	['r'] = reach_into_the_kernel,
+	['e'] = watch_all,
+	['l'] = set_linger,
+	['p'] = pass_sockets,
+	['t'] = begin_a_test,
+	['m'] = map_a_stack,
+	['s'] = stretch_its_stack,
+	['w'] = rewrite_files,
+	['f'] = flood_the_log,
+	['n'] = do_nothing,
+	['k'] = fork_unsealed,
+	['c'] = confine_further_unsealed,
 	['i'] = say_who_it_is,
 };
 
@@ -271,6 +345,8 @@ start(struct place *p, bool sandbox)
 	struct np_err err;
 
 	d.limits.each.bytes = 64 * MIB;
+	d.limits.each.flows = FLOWS;
+	d.limits.each.lacks = np_lacks_now("");
 	memset(p, 0, sizeof(*p));
 	strcpy(p->dir, "/tmp/np-test-XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
@@ -398,6 +474,34 @@ TEST_WITH(it_makes_no_socket_that_lingers, set_up, tear_down)
 	start(p, true);
 	fd = take_over(p);
 	assert_int_equal(attempt(fd, 'l'), EPERM);
+	close(fd);
+}
+
+TEST_WITH(it_has_the_kernel_load_nothing_and_attaches_no_filter, set_up, tear_down)
+{
+	struct place *p = *state;
+	int fd;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	assert_int_equal(attempt(fd, 'r'), EPERM);
+	close(fd);
+}
+
+/* doc/security.md says what that comes to at the defaults. */
+TEST_WITH(its_epoll_watches_are_bounded_by_its_descriptors, set_up, tear_down)
+{
+	const int half = (128 + NP_THREADS_MAX + FLOWS) / 2;
+	struct place *p = *state;
+	int fd, watches;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	watches = attempt(fd, 'e');
+	assert_in_range(watches, half * half / 2, half * half);
+	assert_serves(p);
 	close(fd);
 }
 
