@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Dict, List, Optional
 
 PORT = "/dev/vport0p1"
 TREE = "/plumbline"
+SERVED = ("sctp", "dccp_ipv4", "dccp_ipv6", "tls", "tipc", "vsock_loopback")    # netserver loads none for a client
 PATH = f"{TREE}/src:{TREE}/scripts:/usr/bin"
 
 
@@ -78,6 +79,8 @@ def prepare(job: "Dict[str, Any]") -> str:
         said = shell(["modprobe", module])
         if said:
             return f"module {module}: {said}"
+    for module in SERVED if job.get("daemon") else ():
+        shell(["modprobe", module])     # a kernel may lack some
     places: "List[List[str]]" = [[]] if job.get("daemon") else []
     if job.get("link") is not None:
         said = shell(["netlab", "up", *job["link"]])
