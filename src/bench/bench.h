@@ -159,9 +159,8 @@ struct np_transport {
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
 	uint32_t
 	    packet_header; /* bytes before a message in its packet of IP; 0: those of TCP, UDP */
-	const char *listed[2]; /* its names in /proc/net/protocols, and that of its IPv6; NULL:
-				* every kernel has it */
-	bool tcp_info;         /* the kernel tells TCP_INFO while the connection lasts */
+	const char *listed, *listed_six; /* its names in /proc/net/protocols; NULL: it needs none */
+	bool tcp_info;                   /* the kernel tells TCP_INFO while the connection lasts */
 	bool (*acked)(int fd, struct np_acked *p); /* np_tcp_acked(); NULL: it is not told */
 	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
 				       * NULL: no module, or every kernel has it */

@@ -61,8 +61,9 @@ np_lacks_now(const char *root)
 		bool encrypts = !t->encrypts || is_encrypted_by(root, t->module);
 
 		for (int six = 0; six <= 1; six++) {
-			if (!encrypts ||
-			    (t->listed[six] != NULL && !begins_a_line(list, t->listed[six]))) {
+			const char *name = six != 0 ? t->listed_six : t->listed;
+
+			if (!encrypts || (name != NULL && !begins_a_line(list, name))) {
 				lacks |= np_lacks_bit(i, six != 0);
 			}
 		}
@@ -86,7 +87,7 @@ np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err)
 {
 	static const char when[] = "the daemon's kernel did not have it when netserver started";
 
-	if (t->listed[1] != NULL && !np_lacks(lacks, t, AF_INET)) {
+	if (t->listed_six != NULL && !np_lacks(lacks, t, AF_INET)) {
 		return np_refuse(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name, when);
 	}
 	return np_refuse(
@@ -109,7 +110,7 @@ np_lacks_load(const struct np_transport *t, struct np_err *err)
 		return err->code;
 	}
 	/* Some have a module of its own for IPv6. */
-	fd = t->listed[1] != NULL
+	fd = t->listed_six != NULL
 		 ? np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, &ignored)
 		 : -1;
 	np_fds_close(fd);
