@@ -33,6 +33,7 @@ enum {
 	BUSY = 8,       /* turns until signals are let in, if there is always something */
 	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
 	ENOUGH_FDS = 1024, /* whatever is open already */
+	SPARE = 16,        /* this part of the descriptors is kept for sessions */
 	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
 };
 
@@ -261,6 +262,10 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	d->callers_files = files.rlim_cur - files.rlim_cur / SPARE;
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	ns_passed_begin();
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -65,7 +66,8 @@ struct ns_daemon {
 	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
 	int epoll;
 	bool accept_paused, metrics_failed;
-	uint64_t accept_ns; /* when to accept again, having run out of descriptors; 0: now */
+	rlim_t callers_files; /* descriptors from there on are for sessions */
+	uint64_t accept_ns;   /* when to accept again, having run out of descriptors; 0: now */
 	struct ns_late late;
 	struct ns_bucket unknown;      /* of answers to datagrams of no test here */
 	struct ns_bucket scarce;       /* of lines about what is scarce */

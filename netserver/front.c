@@ -109,28 +109,29 @@ turn_away(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const c
 }
 
 /*
- * Who holds most of the connections without a session loses the oldest one, which is not that of
- * `but`: others still get through. False when there is none.
+ * The network that holds most of the connections without a session loses the oldest one of its
+ * address that does, which is not that of `but`: others still get through. False when there is
+ * none.
  */
 static bool
 push_out(struct ns_daemon *d, const struct ns_caller *but)
 {
-	unsigned count[NS_GROUPS] = { 0 }, most = 0;
+	struct ns_weights w = { .net = { 0 } };
+	struct ns_caller *found = NULL;
 
 	for (const struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		count[c->place.near] += c != but;
-	}
-	for (unsigned i = 1; i < NS_GROUPS; i++) {
-		most = count[i] > count[most] ? i : most;
+		ns_weights_add(&w, c->place, c != but);
 	}
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c != but && c->place.near == most) {
-			turn_away(d, c, NS_SILENT,
-				  "pushed out by another caller (netserver --max-silent)");
-			return true;
+		if (c != but && (found == NULL || ns_outweighs(&w, c->place, found->place))) {
+			found = c;
 		}
 	}
-	return false;
+	if (found != NULL) {
+		turn_away(d, found, NS_SILENT,
+			  "pushed out by another caller (netserver --max-silent)");
+	}
+	return found != NULL;
 }
 
 static bool
@@ -250,7 +251,8 @@ ns_front_accept(struct ns_daemon *d, int listener)
 			return; /* or the client is gone already */
 		}
 		d->accept_ns = 0;
-		if (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent) {
+		if ((rlim_t)fd >= d->callers_files ||
+		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
 			push_out(d, NULL);
 		}
 		if (d->one_port && hand_on(d, fd, &peer)) {

@@ -648,14 +648,15 @@ is_still(const struct ns_session *s, uint64_t now_ns)
 	       now_ns >= s->moved_ns + NS_STILL_S * NP_SEC;
 }
 
-/* How much of a good groups of networks and of addresses hold. */
-struct weights {
-	uint64_t net[NS_GROUPS], near[NS_GROUPS];
-};
+void
+ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n)
+{
+	w->net[at.net] += n;
+	w->near[at.near] += n;
+}
 
-/* Does whoever has place a hold more than b does? */
-static bool
-outweighs(const struct weights *w, struct ns_place a, struct ns_place b)
+bool
+ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b)
 {
 	return w->net[a.net] != w->net[b.net] ? w->net[a.net] > w->net[b.net]
 					      : a.net == b.net && w->near[a.near] > w->near[b.near];
@@ -665,24 +666,21 @@ struct ns_session *
 ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_good good,
 	       uint32_t seed, uint64_t now_ns)
 {
-	struct weights w = { .net = { 0 } };
+	struct ns_weights w = { .net = { 0 } };
 	struct ns_place own = ns_place_of(peer, seed), most = own; /* found's */
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		struct ns_place at = ns_place_of(&s->peer, seed);
-
-		w.net[at.net] += s->holds[good];
-		w.near[at.near] += s->holds[good];
+		ns_weights_add(&w, ns_place_of(&s->peer, seed), s->holds[good]);
 	}
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
 		struct ns_place at = ns_place_of(&s->peer, seed);
 
-		if (!is_still(s, now_ns) || s->holds[good] == 0 || !outweighs(&w, at, own)) {
+		if (!is_still(s, now_ns) || s->holds[good] == 0 || !ns_outweighs(&w, at, own)) {
 			continue;
 		}
-		if (found == NULL || outweighs(&w, at, most) ||
-		    (!outweighs(&w, most, at) && s->holds[good] > found->holds[good])) {
+		if (found == NULL || ns_outweighs(&w, at, most) ||
+		    (!ns_outweighs(&w, most, at) && s->holds[good] > found->holds[good])) {
 			found = s;
 			most = at;
 		}

@@ -279,6 +279,18 @@ bool
 ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum np_good good);
 
 /*
+ * What groups of networks and of addresses hold of something. What has to make room is that of the
+ * network that holds most, and there of the address that does.
+ */
+struct ns_weights {
+	uint64_t net[NS_GROUPS], near[NS_GROUPS];
+};
+void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
+
+/* Does it concern place a sooner than b? */
+bool ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b);
+
+/*
  * The session to be ended so that there is more of a good for somebody at that address: one that
  * has moved nothing for NS_STILL_S, of the network that holds most, and there of the address that
  * does. It holds more than his: the network, or the address where they have one network. NULL:

@@ -205,10 +205,13 @@ def a_lab() -> str:
         return f"{got} idle tests; {measure(partial(starts, daemon.port, over, HONEST_STARTS, NEIGHBOUR))}"
 
 
+def status(daemon: lib.Daemon) -> str:
+    return lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
+
+
 def in_use(daemon: lib.Daemon, what: str) -> "Tuple[int, int]":
     """What the daemon says of something that is shared, and of its limit."""
-    shown = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
-    now, most = re.findall(rf"^{what} +(\d+) of (\d+)$", shown, re.M)[0]
+    now, most = re.findall(rf"^{what} +(\d+) of (\d+)$", status(daemon), re.M)[0]
     return int(now), int(most)
 
 
@@ -382,6 +385,18 @@ def still_ones() -> str:
         assert mover.running() and big.running(), "a test that moves has ended, too"
         assert "session-still" not in small.log(), small.log()
         return f"room after {took:.1f} s"
+
+
+def pushed_out() -> str:
+    """As many silent connections as there may be, each of an address of its own: those of a network with fewer stay."""
+    with lib.Daemon(args=["--max-silent", "100"], grace=None) as daemon, ExitStack() as stack:
+        quiet = [stack.enter_context(calling(daemon.port, f"127.3.0.{last}")) for last in range(1, 21)]
+        for last in range(1, 251):
+            stack.enter_context(calling(daemon.port, f"127.1.0.{last}"))
+        for conn in quiet:
+            assert ask(conn, CALIBRATE).error == 0
+        assert re.search(r"^refused +\d+ silent$", status(daemon), re.M), "nothing is pushed out: the test is blind"
+        return f"{len(quiet)} of another network are served"
 
 
 def all_sessions() -> str:
@@ -605,6 +620,7 @@ def suite(report: lib.Report) -> None:
         ("sessions that take all filters", filters),
         ("tests that take all processors", processors),
         ("idle tests that ask for samples sleep", sampled_ones_sleep),
+        ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
         (f"{BURST} requests and resets", burst),

@@ -763,6 +763,23 @@ TEST(each_good_has_an_option_and_metrics)
 	assert_int_equal(ns_good_of(NS_RATE), NP_GOODS);
 }
 
+/* Many addresses with one each are more than one address with two, if they are of one network. */
+TEST(a_network_makes_room_before_an_address)
+{
+	const struct ns_place many = { .near = 1, .net = 1 }, one = { .near = 7, .net = 2 };
+	struct ns_weights w = { .net = { 0 } };
+
+	ns_weights_add(&w, one, 2);
+	for (unsigned i = 1; i <= 3; i++) {
+		ns_weights_add(&w, (struct ns_place){ .near = i, .net = 1 }, 1);
+	}
+	assert_true(ns_outweighs(&w, many, one));
+	assert_false(ns_outweighs(&w, one, many));
+	ns_weights_add(&w, (struct ns_place){ .near = 2, .net = 1 }, 1);
+	assert_true(ns_outweighs(&w, (struct ns_place){ .near = 2, .net = 1 }, many));
+	assert_false(ns_outweighs(&w, many, many));
+}
+
 /* Of two there is one for somebody else; of one there is none. */
 TEST(few_processors_are_shared)
 {
