@@ -128,8 +128,9 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 /* ---- What it tells ---- */
 
 static struct ns_view
-view_of(const struct ns_daemon *d)
+view_of(struct ns_daemon *d)
 {
+	ns_ways_count(d);
 	return (struct ns_view){
 		.stats = &d->stats,
 		.limits = &d->limits,
@@ -281,6 +282,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	}
 	d->limits.each.one_port = d->one_port;
 	if (d->one_port) {
+		ns_ways_begin(d);
 		ns_datagrams_open(d);
 	}
 	for (size_t i = 0; i < d->listener_count; i++) {

@@ -65,8 +65,11 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
 {
 	struct ns_fork_answer a;
 
-	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) ||
-	    !hear(f, &a)) {
+	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) &&
+	    errno != EPIPE && errno != ECONNRESET) {
+		return np_fail(err, NP_ESYS, errno, "no process for a session: order one");
+	}
+	if (!hear(f, &a)) {
 		np_fail(err, NP_ESYS, errno,
 			"no process for a session: that which forks them does not answer");
 		ns_forkserver_end(f);

@@ -55,7 +55,8 @@ int ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct 
 
 /*
  * Have it fork a session, which gets copies of the order and the descriptors. NP_ESYS when there is
- * no process for it; where the fork server itself is at fault, that has been ended.
+ * no process for it. A fork server that has taken the order and does not answer has been ended; one
+ * that the kernel did not pass it to stays.
  */
 int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
 		       const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err);

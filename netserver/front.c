@@ -20,10 +20,12 @@ enum {
 	AT_ONCE = 256,  /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
 	HEARD = EPOLLIN | EPOLLRDHUP,
-	LINE_S = 60,   /* for one's turn: as long as a busy machine may take for a crowd */
-	ROOM_S = 5,    /* for somebody to make room */
-	SCARCE_S = 60, /* between two words about what is scarce */
-	BEGIN = 8      /* sessions begun before others have their turn */
+	LINE_S = 60,    /* for one's turn: as long as a busy machine may take for a crowd */
+	ROOM_S = 5,     /* for somebody to make room */
+	SCARCE_S = 60,  /* between two words about what is scarce */
+	FULL_MS = 1,    /* until there may be room for a data connection */
+	NUDGE_MS = 100, /* between two attempts to have room made for them */
+	BEGIN = 8       /* sessions begun before others have their turn */
 };
 
 /* ---- Coming and going ---- */
@@ -41,6 +43,9 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 		}
 	}
 	d->stats.silent_now--;
+	if (c->of != NULL) {
+		c->of->way.waiting--;
+	}
 	/* An event that epoll handed over before may still name it. */
 	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
 	c->kind = NS_GONE;
@@ -160,7 +165,7 @@ is_denied(const struct ns_daemon *d, const struct ns_caller *c)
  * The address is accept(2)'s: a client that has reset the connection already has no other, and must
  * not pass for one that no rule is about.
  */
-static void
+static struct ns_caller *
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 {
 	struct ns_caller *c = calloc(1, sizeof(*c));
@@ -170,7 +175,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	d->stats.connections++;
 	if (c == NULL) {
 		close(fd);
-		return;
+		return NULL;
 	}
 	c->kind = NS_CALLER;
 	c->proxied = is_proxy(d, peer);
@@ -182,7 +187,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
 		close(fd);
 		free(c);
-		return;
+		return NULL;
 	}
 	c->chan.may_be_old = true;
 	if (d->callers == NULL) {
@@ -191,11 +196,33 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	*d->callers_end = c;
 	d->callers_end = &c->next;
 	d->stats.silent_now++;
+	return c;
 }
 
-/* A data connection that shows it at once never is a caller. */
+/* Whatever is heard of it, that it has reset the connection is. */
+static void
+watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = c };
+
+	epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
+}
+
+/* It waits for room among the descriptors in flight. */
+static void
+await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
+{
+	c->full = true;
+	c->of = of;
+	c->quiet_ns = 0;
+	c->again_ns = np_now() + FULL_MS * NP_MSEC;
+	of->way.waiting++;
+	watch(d, c, 0);
+}
+
+/* A data connection that shows it at once never is a caller, unless it has to wait: *of. */
 static bool
-hand_on(struct ns_daemon *d, int fd, const struct np_addr *from)
+hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
 {
 	struct np_addr peer = *from;
 	enum ns_data kind;
@@ -204,10 +231,11 @@ hand_on(struct ns_daemon *d, int fd, const struct np_addr *from)
 		return false;
 	}
 	np_addr_unmap(&peer);
-	kind = ns_data_look(d, fd, &peer, false);
-	if (kind == NS_DATA_NONE || kind == NS_DATA_MORE) {
+	kind = ns_data_look(d, fd, &peer, false, of);
+	if (kind == NS_DATA_NONE || kind == NS_DATA_MORE || kind == NS_DATA_FULL) {
 		return false;
 	}
+	*of = NULL;
 	d->stats.connections++;
 	d->stats.refused[NS_GARBAGE] += kind == NS_DATA_UNKNOWN;
 	close(fd);
@@ -235,6 +263,8 @@ ns_front_accept(struct ns_daemon *d, int listener)
 	uint64_t now = np_now();
 
 	for (int i = 0; i < AT_ONCE && now >= d->accept_ns; i++) {
+		struct ns_session *of = NULL;
+		struct ns_caller *c;
 		struct np_addr peer = { .len = sizeof(peer.sa) };
 		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -255,10 +285,13 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
 			push_out(d, NULL);
 		}
-		if (d->one_port && hand_on(d, fd, &peer)) {
+		if (d->one_port && hand_on(d, fd, &peer, &of)) {
 			return; /* seldom is there another one at once, and if so it is heard of */
 		}
-		add(d, fd, &peer, now);
+		c = add(d, fd, &peer, now);
+		if (c != NULL && of != NULL) {
+			await_room(d, c, of);
+		}
 	}
 }
 
@@ -277,15 +310,6 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		tell_scarce(d, c->text, err->msg);
 	}
 	return rc;
-}
-
-/* Whatever is heard of it, that it has reset the connection is. */
-static void
-watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.ptr = c };
-
-	epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
 }
 
 /* Its first message to a session is here: it waits for its turn, or can't have one. */
@@ -477,20 +501,73 @@ has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 	return false;
 }
 
+/* It is a data connection that a session has, or none has. */
+static void
+drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
+{
+	if (kind == NS_DATA_UNKNOWN) {
+		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
+	}
+	drop(d, c);
+}
+
+/* Its session has not received others in time. */
+static void
+refuse_full(struct ns_daemon *d, struct ns_caller *c)
+{
+	char words[160];
+
+	snprintf(
+	    words, sizeof(words),
+	    "%llu of %llu descriptors in flight are in use, %llu of them to this test, which did "
+	    "not accept its connections in time (netserver --one-port)",
+	    (unsigned long long)d->stats.held[NP_G_PASSED],
+	    (unsigned long long)d->limits.all[NP_G_PASSED],
+	    (unsigned long long)c->of->holds[NP_G_PASSED]);
+	note_refusal(d, c, NS_PASSED, words);
+	drop(d, c);
+}
+
 /* False: it is a data connection, and gone, or may turn out to be one. */
 static bool
 is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
 {
+	struct ns_session *of = NULL;
 	enum ns_data kind =
-	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, quiet) : NS_DATA_NONE;
+	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, quiet, &of) : NS_DATA_NONE;
 
-	if (kind == NS_DATA_UNKNOWN) {
-		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
-	}
-	if (kind == NS_DATA_HANDED || kind == NS_DATA_UNKNOWN) {
-		drop(d, c);
+	if (kind == NS_DATA_FULL) {
+		await_room(d, c, of);
+	} else if (kind == NS_DATA_HANDED || kind == NS_DATA_UNKNOWN) {
+		drop_data(d, c, kind);
 	}
 	return kind == NS_DATA_NONE;
+}
+
+/* There was no room for it to be handed to its session. */
+static void
+hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+	enum ns_data kind = ns_data_again(d, c->of, c->chan.fd, now_ns);
+
+	if (kind == NS_DATA_HANDED) {
+		drop_data(d, c, kind);
+		return;
+	}
+	if (kind == NS_DATA_FULL && c->deadline_ns > now_ns) {
+		c->again_ns = now_ns + FULL_MS * NP_MSEC;
+		if (c->of->way.lacks && ns_bucket_take(&d->room, NUDGE_MS * NP_MSEC, 0, now_ns)) {
+			(void)ns_sessions_make_room(d, &c->of->peer, NS_PASSED);
+		}
+		return;
+	}
+	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (kind == NS_DATA_FULL) {
+		refuse_full(d, c);
+	} else {
+		drop_data(d, c, kind);
+	}
 }
 
 void
@@ -498,7 +575,7 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
 
-	if (c->queued || c->held_ns != 0) {
+	if (c->queued || c->held_ns != 0 || c->full) {
 		drop(d, c); /* it has reset the connection */
 		return;
 	}
@@ -574,7 +651,9 @@ refuse_late(struct ns_daemon *d, struct ns_caller *c)
 static void
 look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
-	if (c->queued && c->short_of != 0) {
+	if (c->full) {
+		hand_again(d, c, now_ns);
+	} else if (c->queued && c->short_of != 0) {
 		refuse_late(d, c);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		look_again(d, c);
@@ -602,7 +681,9 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 static uint64_t
 again_at(const struct ns_caller *c)
 {
-	uint64_t again = c->held_ns != 0 ? c->held_ns : np_chan_again(&c->chan);
+	uint64_t again = c->full           ? c->again_ns
+			 : c->held_ns != 0 ? c->held_ns
+					   : np_chan_again(&c->chan);
 
 	return c->quiet_ns != 0 && c->quiet_ns < again ? c->quiet_ns : again;
 }

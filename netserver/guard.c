@@ -28,6 +28,7 @@ static const struct {
 	[NS_SPIN] = { "spin", EBUSY },
 	[NS_SOCKETS] = { "max-total-flows", EMFILE },
 	[NS_FILTERED] = { "max-filters", EAGAIN },
+	[NS_PASSED] = { "in-flight", EAGAIN },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
 	[NS_LENGTH] = { "max-length", ERANGE },
 	[NS_FLOWS] = { "max-flows", EMFILE },
@@ -101,6 +102,14 @@ static const struct ns_good goods[NP_GOODS] = {
 			   .most = "limit_call_filters",
 			   .why = NS_FILTERED,
 			   .first = 1 },
+	[NP_G_PASSED] = { .label = "in-flight",
+			  .words = "descriptors in flight",
+			  .option = "--one-port",
+			  .now = "descriptors_in_flight",
+			  .most = "limit_descriptors_in_flight",
+			  .why = NS_PASSED,
+			  .first = 2,
+			  .none_at_0 = true },
 };
 
 const struct ns_good *
@@ -628,6 +637,19 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 		}
 	}
 	return may_have(l, wish);
+}
+
+bool
+ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
+	      const struct ns_session *s, enum np_good good, uint64_t total)
+{
+	struct usage u;
+
+	if (total < l->all[good] - reserved(l->all[good], good)) {
+		return true;
+	}
+	u = usage_of(sessions, s, &s->peer);
+	return s->holds[good] < room_for(l, &u, good);
 }
 
 bool

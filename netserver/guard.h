@@ -30,6 +30,7 @@ enum ns_refusal {
 	NS_SPIN,     /* --spin */
 	NS_SOCKETS,  /* --max-total-flows */
 	NS_FILTERED, /* --max-filters */
+	NS_PASSED,   /* --one-port: too many descriptors in flight */
 	NS_MESSAGE,  /* --max-message */
 	NS_LENGTH,   /* --max-length */
 	NS_FLOWS,    /* --max-flows */
@@ -177,9 +178,12 @@ struct ns_stats {
 /* Data sockets of a test that the daemon hands over (one_port.h). Zeroed: there are none. */
 enum { NS_RECENT = 32 };
 struct ns_way {
-	int fd;         /* to the session; 0: nothing is handed over */
-	uint64_t since; /* when the client may have begun to make them */
-	uint32_t left;  /* how many may come still */
+	int fd;           /* to the session; 0: nothing is handed over */
+	uint64_t since;   /* when the client may have begun to make them */
+	uint32_t left;    /* how many may come still */
+	uint32_t waiting; /* connections that there was no room for (ns_caller.of) */
+	uint64_t full_ns; /* when there last was none; 0: there was */
+	bool lacks;       /* then, in all: not because of what the session itself has in flight */
 	struct np_token token;
 	uint16_t recent[NS_RECENT]; /* ports that its datagrams came from */
 	uint32_t recents;
@@ -273,6 +277,13 @@ int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer,
 /* Could it have that if nobody else held anything? */
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
+
+/*
+ * May session s hold one more of a good than it does? total: what all hold together. As long as
+ * that is less than what is not reserved, the sessions are not looked at.
+ */
+bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
+		   const struct ns_session *s, enum np_good good, uint64_t total);
 
 /* Is what is left of it only for some? */
 bool

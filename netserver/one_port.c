@@ -1,17 +1,22 @@
 #include "netserver/one_port.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/terms.h"
 #include "net/sock.h"
+#include "netserver/caller.h"
 #include "netserver/passed.h"
 #include "run/talk.h"
 #include "wire/auth.h"
@@ -23,8 +28,91 @@ enum {
 	AT_ONCE = 64,  /* datagrams that are taken before others have their turn */
 	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
 	EARLY = 1024,  /* of a queue that are looked at for one client's */
+	PART = 4,      /* of RLIMIT_NOFILE: the descriptors in flight */
+	PASSED = 1024, /* the most of them, whatever that is */
+	EACH = 4,      /* and this part of them is one session's */
 	OTHERS = 32    /* others' that are found there, and wait to be looked at */
 };
+
+/* ---- Descriptors in flight ---- */
+
+/*
+ * The kernel counts those that were sent and not received for a user, and above the sender's
+ * RLIMIT_NOFILE it refuses to send more to anybody (unix(7), ETOOMANYREFS). It also tells how much
+ * of what was sent waits in a socket (SIOCOUTQ): so no session has to say what it has received, and
+ * none can lie about it.
+ */
+static uint64_t
+unreceived(const struct ns_daemon *d, int fd)
+{
+	int bytes = 0;
+
+	if (d->handed_bytes == 0 || ioctl(fd, SIOCOUTQ, &bytes) != 0) {
+		return 0;
+	}
+	return ((uint64_t)bytes + d->handed_bytes - 1) / d->handed_bytes;
+}
+
+void
+ns_ways_begin(struct ns_daemon *d)
+{
+	const struct np_handed h = { .error = 0 };
+	struct rlimit files = { .rlim_cur = 0 };
+	int pair[2], bytes = 0;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	d->limits.all[NP_G_PASSED] = np_max(1, np_min(files.rlim_cur / PART, PASSED));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		return;
+	}
+	if (np_fds_pass(pair[0], &h, sizeof(h), NULL, 0, MSG_DONTWAIT) &&
+	    ioctl(pair[0], SIOCOUTQ, &bytes) == 0) {
+		d->handed_bytes = (uint32_t)bytes;
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void
+hold(struct ns_daemon *d, struct ns_session *s, uint64_t count)
+{
+	d->stats.held[NP_G_PASSED] += count - s->holds[NP_G_PASSED];
+	s->holds[NP_G_PASSED] = count;
+}
+
+void
+ns_ways_count(struct ns_daemon *d)
+{
+	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		if (s->way.fd > 0 && s->holds[NP_G_PASSED] > 0) {
+			hold(d, s, unreceived(d, s->way.fd));
+		}
+	}
+}
+
+/*
+ * Is there room for one more? What sessions hold is looked at only when it may have come to a
+ * limit: until then they have received some of it.
+ */
+static bool
+has_room(struct ns_daemon *d, struct ns_session *s)
+{
+	const uint64_t each = np_max(1, d->limits.all[NP_G_PASSED] / EACH);
+
+	s->way.lacks = false;
+	if (s->holds[NP_G_PASSED] >= each) {
+		hold(d, s, unreceived(d, s->way.fd));
+	}
+	if (s->holds[NP_G_PASSED] >= each) {
+		return false;
+	}
+	if (!ns_guard_more(&d->limits, d->sessions, s, NP_G_PASSED, d->stats.held[NP_G_PASSED])) {
+		ns_ways_count(d);
+		s->way.lacks = !ns_guard_more(&d->limits, d->sessions, s, NP_G_PASSED,
+					      d->stats.held[NP_G_PASSED]);
+	}
+	return !s->way.lacks;
+}
 
 /* ---- Tests ---- */
 
@@ -66,7 +154,9 @@ give_up(struct ns_daemon *d, struct ns_session *s)
 {
 	const struct np_handed h = { .error = ETIMEDOUT };
 
-	(void)np_fds_pass(s->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT);
+	if (!np_fds_pass(s->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
+		shutdown(s->way.fd, SHUT_WR); /* which it finds behind what it has not received */
+	}
 	s->way.left = 0;
 	d->freed++;
 }
@@ -139,23 +229,66 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
 		note_late(&d->late, s);
 	}
+	for (struct ns_caller *c = d->callers; c != NULL && s->way.waiting > 0; c = c->next) {
+		if (c->of == s) {
+			c->of = NULL;
+			s->way.waiting--;
+		}
+	}
 	if (s->way.fd > 0) {
+		if (s->pid > 0 && unreceived(d, s->way.fd) > 0) {
+			kill(s->pid, SIGKILL); /* it keeps open what it should have closed */
+		}
 		ns_passed_close(s->way.fd);
 		d->freed++;
 	}
+	hold(d, s, 0);
 	s->way = (struct ns_way){ .fd = 0 };
 }
 
-static bool
+static enum ns_data
 hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
 {
-	if (s->way.left == 0 || !np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
-		return false;
+	if (s->way.left == 0) {
+		return NS_DATA_UNKNOWN;
 	}
+	if (!has_room(d, s)) {
+		return NS_DATA_FULL;
+	}
+	if (!np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
+		return errno == EPIPE || errno == ECONNRESET ? NS_DATA_UNKNOWN : NS_DATA_FULL;
+	}
+	hold(d, s, s->holds[NP_G_PASSED] + 1);
 	s->way.since = np_now();
 	s->way.left -= s->way.left != UINT32_MAX;
 	d->freed += s->way.left == 0;
-	return true;
+	return NS_DATA_HANDED;
+}
+
+/* A connection, behind those that wait already. */
+static enum ns_data
+hand_connection(struct ns_daemon *d, struct ns_session *s, int fd)
+{
+	static const struct np_handed h = { .error = 0 };
+
+	return s->way.waiting > 0 ? NS_DATA_FULL : hand(d, s, fd, &h);
+}
+
+enum ns_data
+ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns)
+{
+	static const struct np_handed h = { .error = 0 };
+	enum ns_data kind;
+
+	if (s == NULL) {
+		return NS_DATA_UNKNOWN;
+	}
+	if (s->way.full_ns == now_ns) {
+		return NS_DATA_FULL;
+	}
+	kind = hand(d, s, fd, &h);
+	s->way.full_ns = kind == NS_DATA_FULL ? now_ns : 0;
+	return kind;
 }
 
 /* ---- Connections ---- */
@@ -181,9 +314,8 @@ is_request(const uint8_t *bytes, size_t n)
 }
 
 static enum ns_data
-take_shown(struct ns_daemon *d, int fd)
+take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
 {
-	static const struct np_handed h = { .error = 0 };
 	static const struct linger reset = { .l_onoff = 1 };
 	uint8_t bytes[NP_TOKEN_SIZE];
 	struct np_token token = { { 0 } };
@@ -191,9 +323,13 @@ take_shown(struct ns_daemon *d, int fd)
 	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
 	struct ns_session *s = shown(d, &token, false);
 
-	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED) &&
-	    hand(d, s, fd, &h)) {
-		return NS_DATA_HANDED;
+	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
+		enum ns_data kind = hand_connection(d, s, fd);
+
+		if (kind != NS_DATA_UNKNOWN) {
+			*of = s;
+			return kind;
+		}
 	}
 	if (word == NP_TOKEN_SHOWN) {
 		np_token_say(fd, NP_TOKEN_UNKNOWN);
@@ -204,9 +340,9 @@ take_shown(struct ns_daemon *d, int fd)
 }
 
 enum ns_data
-ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet)
+ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet,
+	     struct ns_session **of)
 {
-	static const struct np_handed h = { .error = 0 };
 	uint8_t bytes[NP_TOKEN_SIZE] = { 0 };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	struct ns_session *s;
@@ -214,7 +350,7 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet
 
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
-			return take_shown(d, fd);
+			return take_shown(d, fd, of);
 		}
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole));
 		return NS_DATA_MORE;
@@ -223,7 +359,8 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet
 	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
 		return NS_DATA_NONE;
 	}
-	return hand(d, s, fd, &h) ? NS_DATA_HANDED : NS_DATA_UNKNOWN;
+	*of = s;
+	return hand_connection(d, s, fd);
 }
 
 uint64_t
@@ -362,15 +499,19 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 {
 	bool plain = !s->wish.way.tokens;
 	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
-	int fd = connect_back(d, c);
+	int fd;
 
+	if (s->way.left == 0 || !has_room(d, s)) {
+		return; /* a token comes again */
+	}
+	fd = connect_back(d, c);
 	if (fd < 0) {
 		return;
 	}
 	if (plain) {
 		count_early(at, &c->from, &h, others);
 	}
-	if (hand(d, s, fd, &h)) {
+	if (hand(d, s, fd, &h) == NS_DATA_HANDED) {
 		s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)np_addr_port(&c->from);
 	}
 	close(fd);

@@ -14,6 +14,14 @@
 
 #include "netserver/daemon.h"
 
+/* ---- Descriptors in flight ---- */
+
+/* Set their limit, which is a part of RLIMIT_NOFILE. */
+void ns_ways_begin(struct ns_daemon *d);
+
+/* Count again those that sessions have not received yet. */
+void ns_ways_count(struct ns_daemon *d);
+
 /* ---- Tests ---- */
 
 /* May the sockets of that session's test be waited for now, beside all others? */
@@ -31,11 +39,22 @@ enum ns_data {
 	NS_DATA_NONE,   /* a control connection */
 	NS_DATA_MORE,   /* not known yet: more has to come */
 	NS_DATA_HANDED, /* a session has it: the descriptor is to be closed */
+	NS_DATA_FULL,   /* it is a session's, for which too many are in flight now */
 	NS_DATA_UNKNOWN /* it is data of no test here, was told so, and is to be closed */
 };
 
-/* What has come by a connection? quiet: nothing will, before data of ours do. */
-enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet);
+/*
+ * What has come by a connection? quiet: nothing will, before data of ours do. *of: for FULL, whose
+ * it is.
+ */
+enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet,
+			  struct ns_session **of);
+
+/*
+ * Is there room for one that was FULL? NS_DATA_UNKNOWN: its test is over (NULL), or wants no more.
+ * now_ns: of one round, in which a session without room is looked at once.
+ */
+enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 
 /* When a connection by which nothing has come may be such a quiet one; 0: it is none. */
 uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns);

@@ -1,11 +1,13 @@
 #include "netserver/sessions.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +82,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
+	ns_ways_count(d);
 	for (int g = 0; g < NP_GOODS; g++) {
 		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_good)g)) {
 			ns_sessions_make_room(d, peer, ns_good((enum np_good)g)->why);
@@ -169,7 +172,8 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return NP_OK;
 }
 
-static void
+/* False, with errno, when it did not go. */
+static bool
 answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int data_fd)
 {
 	struct ns_word w;
@@ -180,7 +184,7 @@ answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int
 	w.wish = s->wish;
 	w.wish.token = s->way.token;
 	snprintf(w.text, sizeof(w.text), "%.*s", (int)sizeof(w.text) - 1, text);
-	(void)np_fds_pass(s->fd, &w, sizeof(w), &data_fd, data_fd > 0, MSG_DONTWAIT);
+	return np_fds_pass(s->fd, &w, sizeof(w), &data_fd, data_fd > 0, MSG_DONTWAIT);
 }
 
 static void
@@ -198,7 +202,9 @@ turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const 
 	leave_line(d, s);
 	s->short_ns = 0;
 	d->stats.refused[why]++;
-	answer(s, NS_REFUSE, ns_refusal_errno(why), text, 0);
+	if (!answer(s, NS_REFUSE, ns_refusal_errno(why), text, 0)) {
+		s->end_ns = np_now(); /* it would wait for ever */
+	}
 }
 
 /*
@@ -245,6 +251,19 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 	s->short_of = 0;
 }
 
+/* Its leave could not be passed to it. */
+static void
+refuse_ungranted(struct ns_daemon *d, struct ns_session *s, int data_fd)
+{
+	char words[100];
+
+	snprintf(words, sizeof(words), "no descriptor can be passed to a session: %s",
+		 strerror(errno));
+	np_fds_close(data_fd > 0 ? data_fd : -1);
+	ns_way_close(d, s);
+	turn_down(d, s, NS_PROCESS, words);
+}
+
 static void
 let_begin(struct ns_daemon *d, struct ns_session *s)
 {
@@ -275,6 +294,11 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->wish = granted;
+	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
+		refuse_ungranted(d, s, data_fd);
+		return;
+	}
+	np_fds_close(data_fd > 0 ? data_fd : -1);
 	leave_line(d, s);
 	s->short_ns = 0;
 	set_holds(d, s, s->wish.takes);
@@ -285,10 +309,6 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
-	answer(s, NS_GRANT, 0, "", data_fd);
-	if (data_fd > 0) {
-		close(data_fd);
-	}
 	refill(d, &s->peer);
 }
 
@@ -364,6 +384,15 @@ reason_of(int error)
 	}
 }
 
+/* Has it received the answers to what it asked before, with the descriptors in them? */
+static bool
+has_received(const struct ns_session *s)
+{
+	int bytes = 0;
+
+	return ioctl(s->fd, SIOCOUTQ, &bytes) != 0 || bytes == 0;
+}
+
 /* A session has strangers' bytes in its process: its word is only believed about itself. */
 static bool
 obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
@@ -371,7 +400,7 @@ obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
 	switch (w->verb) {
 	case NS_ASK:
 		if (s->test_ns != 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
-		    !ns_guard_believes(&d->limits, &w->wish)) {
+		    !ns_guard_believes(&d->limits, &w->wish) || !has_received(s)) {
 			return false;
 		}
 		s->wish = w->wish;

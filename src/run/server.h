@@ -53,6 +53,7 @@ enum np_good {
 	NP_G_SPIN,    /* of them, those that never sleep */
 	NP_G_FLOWS,   /* data sockets */
 	NP_G_FILTERS, /* of system calls, of sessions that have one of their own */
+	NP_G_PASSED,  /* descriptors that sessions were passed and have not received yet */
 	NP_GOODS
 };
 

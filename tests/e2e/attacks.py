@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import sys
@@ -51,9 +52,9 @@ def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
 
 
 def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine: str = "", seconds: int = DAY_S,
-         *more: bytes) -> bytes:
+         *more: bytes, size: int = 1) -> bytes:
     """PLAN: what OMNI can't say. Requests and responses are of a byte."""
-    words = [(5, 4), (7, 1), (8, 1), (32, flows), (35, threads)]
+    words = [(5, 4), (7, size), (8, size), (32, flows), (35, threads)]
     parts = [field(1, pattern.encode()), field(2, transport.encode()), field(6, struct.pack("!q", 1000 * seconds)),
              *(field(tag, struct.pack("!i", value)) for tag, value in words)]
     if engine:
@@ -120,15 +121,16 @@ def measure(once: Callable[[], Round]) -> str:
     return words
 
 
-def starts(port: int, going_on: Callable[[], bool], least: int = 3, source: str = HONEST) -> Round:
+def starts(port: int, going_on: Callable[[], bool], least: int = 3, source: str = HONEST,
+           begin: Callable[[int, str], float] = start, args: Sequence[str] = ()) -> Round:
     """Honest starts while something goes on; and as many at a daemon that nobody attacks, which
     have to do with the machine alone."""
     times: "List[float]" = []
     others: "List[float]" = []
-    with lib.Daemon(grace=None) as idle:
+    with lib.Daemon(args=args, grace=None) as idle:
         while going_on() or len(times) < least:
-            times.append(start(port, source))
-            others.append(start(idle.port, source))
+            times.append(begin(port, source))
+            others.append(begin(idle.port, source))
     return Round(max(times), max(others), times)
 
 
@@ -387,6 +389,82 @@ def still_ones() -> str:
         return f"room after {took:.1f} s"
 
 
+# ---- descriptors in flight -----------------------------------------------------------------------
+
+def data_connection(port: int, source: str, says: bytes) -> socket.socket:
+    conn = calling(port, source)
+    conn.sendall(says)
+    return conn
+
+
+def start_data(port: int, source: str, tokens: bool) -> float:
+    """The same as start(), to the first response by a data connection."""
+    begun = time.monotonic()
+    with calling(port, source) as conn:
+        got = ask(conn, plan("rr", "TCP", 1, 1, "", 5, *[ours.TOKENS] * tokens))
+        assert got.kind == ours.GRANT, f"refused, error {got.error}"
+        with data_connection(port, source, ours.token(ours.SHOWN, ours.token_of(got)) if tokens else b"x") as data:
+            if tokens:
+                assert ours.take(data, 24) == ours.token(ours.TAKEN)
+                data.sendall(b"x")
+            assert len(ours.take(data, 1)) == 1
+        seconds = time.monotonic() - begun
+        conn.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            conn.recv(1)
+    return seconds
+
+
+def fork_servers(daemon: lib.Daemon) -> "List[int]":
+    found = lib.run(["ps", "-o", "pid=,comm=", "--ppid", str(daemon.pid)], 20).out.split("\n")
+    return sorted(int(line.split()[0]) for line in found if "netserver-fork" in line)
+
+
+def descriptors(tokens: bool) -> str:
+    """Eight tests that accept one connection each, and more than all their sessions may be passed. The kernel counts
+    for the user: a second daemon is served, too."""
+    few, begin = ["prlimit", "--nofile=1024:1024"], partial(start_data, tokens=tokens)
+    with lib.Daemon(few, ["--one-port"], grace=None) as daemon, lib.Daemon(few, grace=None) as second, ExitStack() as stack:
+        before = fork_servers(daemon)
+        for last in range(11, 19):  # whose test it is the address tells, where no token does
+            conn = stack.enter_context(calling(daemon.port, f"127.1.0.{last}"))
+            got = ask(conn, plan("crr", "TCP", 1, 1, "", DAY_S, *[ours.TOKENS] * tokens, size=100))
+            assert got.kind == ours.GRANT, got
+            says = ours.token(ours.PASSED, ours.token_of(got)) if tokens else b"x"
+            for _ in range(225 if lib.LONG else 40):
+                stack.enter_context(data_connection(daemon.port, f"127.1.0.{last}", says))
+        # Of 256 the last 25 are reserved: of those, an address without any and a network have two each.
+        assert lib.wait_for(lambda: in_use(daemon, "in-flight")[0] >= 231, 5), in_use(daemon, "in-flight")
+        held = in_use(daemon, "in-flight")
+        assert held[0] <= 243 and held[1] == 256, held
+        words = [measure(partial(starts, daemon.port, over, HONEST_STARTS, source, begin, ["--one-port"]))
+                 for source in (NEIGHBOUR, HONEST)]
+        start(second.port)
+        assert fork_servers(daemon) == before, (before, fork_servers(daemon))
+        assert lib.wait_for(lambda: "reason=in-flight" in daemon.log(), 20), daemon.log()[-600:]
+        assert "--one-port" in daemon.log() and "reason=process" not in daemon.log(), daemon.log()[-600:]
+        return f"{held[0]} in flight, {len(before)} fork servers; {words[0]} in its network; {words[1]} elsewhere"
+
+
+def stalls() -> str:
+    """A session that is late receives all of its connections, also those that there was no room for."""
+    with lib.Daemon(["prlimit", "--nofile=1024:1024"], ["--one-port"], grace=None) as daemon, ExitStack() as stack:
+        conn = stack.enter_context(calling(daemon.port, HONEST))
+        got = ask(conn, plan("crr", "TCP", 1, 1, "", DAY_S, ours.TOKENS))
+        (session,) = daemon.children()
+        os.kill(session, signal.SIGSTOP)
+        try:
+            says = ours.token(ours.PASSED, ours.token_of(got)) + b"x"
+            conns = [stack.enter_context(data_connection(daemon.port, HONEST, says)) for _ in range(260)]
+            assert lib.wait_for(lambda: in_use(daemon, "in-flight")[0] == 64, 20)
+        finally:
+            os.kill(session, signal.SIGCONT)
+        for one in conns:
+            assert ours.take(one, 1)
+        assert lib.wait_for(lambda: in_use(daemon, "in-flight")[0] == 0, 20), in_use(daemon, "in-flight")
+        return f"{len(conns)} connections"
+
+
 def pushed_out() -> str:
     """As many silent connections as there may be, each of an address of its own: those of a network with fewer stay."""
     with lib.Daemon(args=["--max-silent", "100"], grace=None) as daemon, ExitStack() as stack:
@@ -620,6 +698,9 @@ def suite(report: lib.Report) -> None:
         ("sessions that take all filters", filters),
         ("tests that take all processors", processors),
         ("idle tests that ask for samples sleep", sampled_ones_sleep),
+        ("tests that do not accept their connections", partial(descriptors, True)),
+        ("the same without tokens", partial(descriptors, False)),
+        ("a test that is late to accept", stalls),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),

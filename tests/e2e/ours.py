@@ -102,6 +102,18 @@ def greet(conn: socket.socket, caps: int = PLANS) -> None:
     assert came.kind == WELCOME and came.error == 0, came[:2]
 
 
+TOKENS, TOKEN = number(19, 0x2000), 0xd74e5031     # a field of PLAN: the client shows one; how its message begins
+ASKED, GIVEN, SHOWN, PASSED, TAKEN, UNKNOWN = range(1, 7)
+
+
+def token(what: int, value: bytes = bytes(16)) -> bytes:
+    return word(TOKEN) + word(what) + value
+
+
+def token_of(grant: Came) -> bytes:
+    return dict(fields(grant.body)).get(31, b"")
+
+
 def ports_of(grant: Came) -> "Tuple[int, ...]":
     """Those that a GRANT names."""
     data = dict(fields(grant.body)).get(1, b"") if grant.kind == GRANT else b""

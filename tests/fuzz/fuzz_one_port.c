@@ -40,6 +40,7 @@ hear(struct ns_daemon *d, const int pair[2], const uint8_t *data, size_t size, u
 {
 	bool proxied = (flags & F_PROXIED) != 0;
 	enum ns_data got = NS_DATA_MORE;
+	struct ns_session *of;
 
 	while (got == NS_DATA_MORE && size > 0) {
 		size_t n = data[0] < size - 1 ? data[0] : size - 1;
@@ -58,7 +59,7 @@ hear(struct ns_daemon *d, const int pair[2], const uint8_t *data, size_t size, u
 			proxied = what == NS_PROXIED_MORE;
 		}
 		if (!proxied) {
-			got = ns_data_look(d, pair[0], peer, (flags & F_QUIET) != 0);
+			got = ns_data_look(d, pair[0], peer, (flags & F_QUIET) != 0, &of);
 		}
 	}
 	return got;
@@ -88,6 +89,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	np_addr_make(&peer, AF_INET, (const uint8_t[]){ 192, 0, 2, 1 }, 1);
 	s.peer = peer;
+	ns_ways_begin(&d);
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	must(ns_way_open(&s, &way, &theirs, &err) == NP_OK);
 	if ((flags & F_RIGHT) != 0) {

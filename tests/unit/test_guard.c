@@ -763,6 +763,25 @@ TEST(each_good_has_an_option_and_metrics)
 	assert_int_equal(ns_good_of(NS_RATE), NP_GOODS);
 }
 
+/* Of what is taken one by one: as long as enough is left nobody is counted. */
+TEST(one_more_has_room_by_the_same_rule)
+{
+	struct house *h = house(NP_G_PASSED);
+	struct ns_session newcomer = { .peer = address("198.51.100.1") };
+
+	assert_int_equal(gets_all(h, "192.0.2.1"), SHARES - RESERVE);
+	assert_true(ns_guard_more(&h->l, all_of(h), &h->s[0], h->good, 1));
+	assert_false(ns_guard_more(&h->l, all_of(h), &h->s[0], h->good, SHARES - RESERVE));
+	newcomer.next = all_of(h);
+	for (uint64_t n = 0; n < h->first; n++) {
+		assert_true(
+		    ns_guard_more(&h->l, &newcomer, &newcomer, h->good, SHARES - RESERVE + n));
+		newcomer.holds[h->good]++;
+	}
+	assert_false(
+	    ns_guard_more(&h->l, &newcomer, &newcomer, h->good, SHARES - RESERVE + h->first));
+}
+
 /* Many addresses with one each are more than one address with two, if they are of one network. */
 TEST(a_network_makes_room_before_an_address)
 {

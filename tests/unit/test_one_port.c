@@ -5,12 +5,14 @@
 #include "netserver/one_port.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "netserver/caller.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
 #include "tests/lib/check.h"
@@ -65,6 +67,7 @@ bed_make(struct bed *b, const struct np_way *way)
 	memset(b, 0, sizeof(*b));
 	make_addr(&b->near, 1);
 	make_addr(&b->far, 2);
+	ns_ways_begin(&b->daemon);
 	b->daemon.sessions = &b->session;
 	b->session.peer = b->near;
 	b->session.wish.way = *way;
@@ -82,12 +85,14 @@ bed_free(struct bed *b)
 static enum ns_data
 look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, bool quiet)
 {
+	struct ns_session *of = NULL;
 	enum ns_data got;
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_true(put_bytes(pair[1], bytes, n));
-	got = ns_data_look(&b->daemon, pair[0], from, quiet);
+	got = ns_data_look(&b->daemon, pair[0], from, quiet, &of);
+	assert_true(got != NS_DATA_FULL || of != NULL);
 	close(pair[0]);
 	close(pair[1]);
 	return got;
@@ -192,6 +197,143 @@ TEST(clients_of_one_address_take_turns)
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
 	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
 	bed_free(&b);
+}
+
+/* ---- Descriptors in flight ---- */
+
+static const struct np_way endless = { .wanted = true, .tokens = true, .many = true, .count = 1 };
+
+/* How many are taken before one has to wait. */
+static unsigned
+passes(struct bed *b, const struct ns_session *s)
+{
+	unsigned n = 0;
+	enum ns_data got;
+
+	while ((got = show(b, NP_TOKEN_PASSED, &s->way.token)) == NS_DATA_HANDED) {
+		n++;
+	}
+	assert_int_equal(got, NS_DATA_FULL);
+	return n;
+}
+
+TEST(a_session_has_as_many_in_flight_as_it_does_not_receive)
+{
+	struct bed b;
+
+	bed_make(&b, &endless);
+	b.daemon.limits.all[NP_G_PASSED] = 80;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_HANDED);
+		assert_true(was_handed(&b));
+	}
+	ns_ways_count(&b.daemon);
+	assert_int_equal(b.session.holds[NP_G_PASSED], 0);
+	assert_int_equal(passes(&b, &b.session), 20);
+	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 20);
+	assert_false(b.session.way.lacks);
+	assert_true(was_handed(&b) && was_handed(&b));
+	assert_int_equal(passes(&b, &b.session), 2);
+	bed_free(&b);
+	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 0);
+}
+
+/* One more session of the bed's daemon, and its end of the way. */
+static int
+add_session(struct bed *b, struct ns_session *s, const struct np_addr *peer)
+{
+	struct np_err err;
+	int theirs;
+
+	*s = (struct ns_session){ .peer = *peer, .next = b->daemon.sessions, .wish.way = endless };
+	b->daemon.sessions = s;
+	assert_int_equal(ns_way_open(s, &endless, &theirs, &err), NP_OK);
+	return theirs;
+}
+
+TEST(one_network_leaves_descriptors_in_flight_to_others)
+{
+	struct ns_session greedy[4], other;
+	int theirs[LEN(greedy)], others;
+	struct np_addr elsewhere;
+	struct bed b;
+
+	bed_make(&b, &endless);
+	b.daemon.limits.all[NP_G_PASSED] = 80;
+	np_addr_make(&elsewhere, AF_INET, (const uint8_t[]){ 198, 51, 100, 1 }, 4711);
+	for (size_t i = 0; i < LEN(greedy); i++) {
+		theirs[i] = add_session(&b, &greedy[i], &b.near);
+		assert_int_equal(passes(&b, &greedy[i]), i < 3 ? 20 : 12);
+	}
+	assert_true(greedy[3].way.lacks);
+	others = add_session(&b, &other, &elsewhere);
+	assert_int_equal(passes(&b, &other), 2);
+	assert_true(other.way.lacks &&
+		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_G_PASSED));
+	for (size_t i = 0; i < LEN(greedy); i++) {
+		ns_way_close(&b.daemon, &greedy[i]);
+		close(theirs[i]);
+	}
+	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 2);
+	ns_way_close(&b.daemon, &other);
+	close(others);
+	bed_free(&b);
+}
+
+/* Whatever the kernel has against it, the connection is not lost, and not the session's either. */
+TEST(what_the_kernel_does_not_pass_waits)
+{
+	const int little = 1;
+	struct ns_caller c = { .full = true };
+	struct bed b;
+	int pair[2];
+
+	bed_make(&b, &endless);
+	assert_int_equal(
+	    setsockopt(b.session.way.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
+	assert_true(passes(&b, &b.session) < b.daemon.limits.all[NP_G_PASSED] / 4);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
+	assert_true(was_handed(&b) && was_handed(&b));
+	/* In one round a session is looked at once. */
+	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
+	/* Others do not go before those that wait. */
+	b.session.way.waiting = 1;
+	c.of = &b.session;
+	b.daemon.callers = &c;
+	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_FULL);
+	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 2), NS_DATA_HANDED);
+	ns_way_close(&b.daemon, &b.session);
+	assert_null(c.of);
+	assert_int_equal(ns_data_again(&b.daemon, c.of, pair[0], 3), NS_DATA_UNKNOWN);
+	close(b.theirs);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* It does not answer, and is at no fault: sessions and their filter stay. */
+TEST(an_order_that_does_not_go_ends_no_fork_server)
+{
+	static struct ns_order order;
+	struct ns_forkserver f;
+	struct np_err err;
+	int pair[2], fds[NS_ORDER_FDS];
+	pid_t got;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	while (send(pair[0], &order, sizeof(order), MSG_DONTWAIT) > 0) {
+	}
+	f = (struct ns_forkserver){ .pid = fork(), .fd = pair[0] };
+	if (f.pid == 0) {
+		pause();
+		_exit(0);
+	}
+	fds[NS_ORDER_CONTROL] = fds[NS_ORDER_WAY] = pair[1];
+	assert_int_equal(ns_forkserver_fork(&f, &order, fds, &got, &err), NP_ESYS);
+	assert_int_equal(err.sys, EAGAIN);
+	assert_true(f.pid > 0 && f.fd == pair[0] && kill(f.pid, 0) == 0);
+	ns_forkserver_end(&f);
+	close(pair[1]);
 }
 
 /* ---- Proxies ---- */

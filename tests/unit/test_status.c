@@ -55,14 +55,14 @@ set_up(void **state)
 		.transactions = 606,
 		.waiting_now = 48,
 		.silent_now = 39,
-		.held = { 57, 210000000, 31, 32, 33, 34, 35 },
+		.held = { 57, 210000000, 31, 32, 33, 34, 35, 36 },
 	};
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		d->stats.refused[i] = (uint64_t)(100 + i);
 	}
 	d->stats.metrics_lost = 14;
 	d->limits = (struct ns_limits){
-		.all = { 500, 512000000, 301, 302, 303, 304, 305 },
+		.all = { 500, 512000000, 301, 302, 303, 304, 305, 306 },
 		.per_address = 111,
 		.rate = 50,
 		.silent = 64,
@@ -136,6 +136,7 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		"spinning     33 of 303\n",
 		"sockets      34 of 304\n",
 		"filters      35 of 305\n",
+		"in-flight    36 of 306\n",
 		"waiting      48 sessions",
 		" 39 of 64 connections without a session\n",
 		" 210.0 MB of 512.0 MB granted\n",
@@ -155,8 +156,8 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		"log          12 lines lost, 13 left out\n",
 		"metrics      14 files not written\n",
 		" 100 denied\n",
-		" 116 max-flows\n",
-		" 119 other\n",
+		" 117 max-flows\n",
+		" 120 other\n",
 	};
 	struct daemon *d = *state;
 
@@ -407,6 +408,8 @@ TEST_WITH(metrics_have_all_numbers, set_up, tear_down)
 		{ "limit_data_sockets", 304 },
 		{ "call_filters", 35 },
 		{ "limit_call_filters", 305 },
+		{ "descriptors_in_flight", 36 },
+		{ "limit_descriptors_in_flight", 306 },
 		{ "limit_session_memory_bytes", 64e6 },
 		{ "limit_test_seconds", 3600 },
 		{ "limit_message_bytes", 1e6 },
