@@ -25,7 +25,7 @@ enum {
 	HOLD_S = 5,    /* for a client to begin, while another one of its address waits */
 	QUIET_MS = 50, /* a connection that says nothing so long waits for data */
 	LATE_S = 5,    /* for datagrams that are on their way when a test ends */
-	AT_ONCE = 64,  /* datagrams that are taken before others have their turn */
+	AT_ONCE = 256, /* datagrams that are taken before others have their turn */
 	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
 	EARLY = 1024,  /* of a queue that are looked at for one client's */
 	PART = 4,      /* of RLIMIT_NOFILE: the descriptors in flight */
@@ -408,7 +408,7 @@ note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 }
 
 static bool
-receive(int fd, struct came *c)
+receive(int fd, uint32_t port, struct came *c)
 {
 	_Alignas(struct cmsghdr) char control[256];
 	struct iovec part = { .iov_base = c->bytes, .iov_len = sizeof(c->bytes) };
@@ -419,8 +419,6 @@ receive(int fd, struct came *c)
 			    .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC);
-	struct np_err ignored;
-	struct np_addr here;
 
 	if (n < 0) {
 		return false;
@@ -429,9 +427,7 @@ receive(int fd, struct came *c)
 	c->from.len = m.msg_namelen;
 	np_addr_unmap(&c->from);
 	c->to = (struct np_addr){ .len = 0 };
-	if (np_sock_local(fd, &here, &ignored) == NP_OK) {
-		(void)note_where(&m, np_addr_port(&here), &c->to);
-	}
+	(void)note_where(&m, port, &c->to);
 	return true;
 }
 
@@ -476,11 +472,12 @@ struct others {
 
 /* What of one client's test waits in a queue. */
 static void
-count_early(int fd, const struct np_addr *from, struct np_handed *h, struct others *others)
+count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
+	    struct others *others)
 {
 	struct came c;
 
-	for (int i = 0; i < EARLY && receive(fd, &c); i++) {
+	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &c); i++) {
 		if (np_addr_same_host(&c.from, from) &&
 		    np_addr_port(&c.from) == np_addr_port(from)) {
 			h->early += c.size > 0;
@@ -509,7 +506,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 		return;
 	}
 	if (plain) {
-		count_early(at, &c->from, &h, others);
+		count_early(at, &c->to, &c->from, &h, others);
 	}
 	if (hand(d, s, fd, &h) == NS_DATA_HANDED) {
 		s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)np_addr_port(&c->from);
@@ -569,9 +566,14 @@ void
 ns_datagrams_hear(struct ns_daemon *d, int fd)
 {
 	struct others others = { .count = 0 };
+	struct np_err ignored;
+	struct np_addr here;
 	struct came c;
 
-	for (int i = 0; i < AT_ONCE && receive(fd, &c); i++) {
+	if (np_sock_local(fd, &here, &ignored) != NP_OK) {
+		return;
+	}
+	for (int i = 0; i < AT_ONCE && receive(fd, np_addr_port(&here), &c); i++) {
 		take_datagram(d, fd, &c, &others);
 	}
 	while (others.count > 0) {
@@ -583,12 +585,14 @@ ns_datagrams_hear(struct ns_daemon *d, int fd)
 static int
 bind_datagrams(struct np_addr *at, int only_six)
 {
+	const int queue = 4 << 20; /* as far as the system lets us */
 	int on = 1, fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
 		return -1;
 	}
 	setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &queue, sizeof(queue));
 	if (at->sa.ss_family == AF_INET6) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));

@@ -276,6 +276,31 @@ def datagrams_of_strangers(port: int) -> None:
         assert one.recv(100) == message(6)
 
 
+def flood_of_unknown_tokens(port: int) -> str:
+    """Datagrams are lost meanwhile, tokens of honest clients, too: these are sent again."""
+    over = threading.Event()
+
+    def flood() -> None:
+        says = message(3, os.urandom(16))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.connect(("127.0.0.1", port))
+            while not over.is_set():
+                for _ in range(1000):
+                    with suppress(OSError):
+                        one.send(says)
+
+    attacker = threading.Thread(target=flood, daemon=True)
+    attacker.start()
+    try:
+        got = [lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "UDP_RR", "-P", "0", "-l", "-1"], PATIENCE)
+               for _ in range(5)]
+    finally:
+        over.set()
+        attacker.join()
+    assert all(figure(one) > 0 for one in got)
+    return f"a start took {max(one.seconds for one in got):.2f} s at the most"
+
+
 def used_tokens(port: int) -> None:
     """A token is good for as many connections as its test has, and not after it."""
     omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
@@ -401,6 +426,7 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon(args=["--one-port"]) as daemon:
         report.case("strangers", partial(strangers, daemon))
         report.case("datagrams of strangers", partial(datagrams_of_strangers, daemon.port))
+        report.case("flood of unknown tokens", partial(flood_of_unknown_tokens, daemon.port))
         report.case("tokens are no data", partial(tokens_are_no_data, daemon.port))
         report.case("used tokens", partial(used_tokens, daemon.port))
         report.case("who never comes", partial(who_never_comes, daemon.port))

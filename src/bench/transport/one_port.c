@@ -4,14 +4,18 @@
 #include <poll.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
 
 enum {
-	LOOK_MS = 100,  /* between two looks at whether the run is stopped */
-	AGAIN_MS = 1000 /* until a datagram with a token is sent again: one or its answer is lost */
+	LOOK_MS = 100, /* between two looks at whether the run is stopped */
+	/* Until a datagram with a token is sent again, as it or its answer is lost: first, then
+	 * twice as long each time, up to the second one. */
+	AGAIN_MS = 100,
+	AGAIN_MAX_MS = 1000
 };
 
 /* ---- The passive end ---- */
@@ -178,6 +182,7 @@ show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 	bool repeats = !run->plan->transport->connected;
 	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC);
 	uint64_t until = np_deadline(10 * NP_SEC), again = np_deadline(AGAIN_MS * NP_MSEC);
+	uint64_t pause_ms = AGAIN_MS;
 	uint32_t left = run->conns;
 
 	for (uint32_t i = 0; i < run->conns; i++) {
@@ -214,7 +219,10 @@ show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 				return err->code;
 			}
 		}
-		again = now >= again ? now + AGAIN_MS * NP_MSEC : again;
+		if (now >= again) {
+			pause_ms = np_min(2 * pause_ms, AGAIN_MAX_MS);
+			again = now + pause_ms * NP_MSEC;
+		}
 		if (repeats && now >= until) {
 			return no_answer(run, err);
 		}
