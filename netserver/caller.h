@@ -26,10 +26,10 @@ struct ns_caller {
 	struct ns_admit admit;
 	bool has_asked;    /* a whole message came: it is no data connection */
 	bool proxied;      /* its proxy has yet to say whose it is */
+	bool full;         /* data, which there is no room for (NS_DATA_FULL) */
 	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */
-	/* Data of that session, which there is no room for (NS_DATA_FULL); NULL: it has ended. */
+	/* The session whose data it is, where it is full; NULL: that has ended. */
 	struct ns_session *of;
-	bool full;
 	uint64_t again_ns; /* when there may be some */
 	uint64_t held_ns;  /* when its secret may be looked at; 0: nothing is held back */
 	struct ns_place place;
