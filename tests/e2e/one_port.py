@@ -154,9 +154,9 @@ def marks_all(lab: Lab, port: int) -> str:
 # ---- Several daemons behind one address ----
 
 def meets(lab: Lab, port: int, test: str) -> str:
-    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "0.3"), PATIENCE)
+    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "1"), PATIENCE)    # on a busy machine 0.3 s may see no connection
     assert figure(got) > 0, got
-    assert got.seconds < 0.3 + MEET_S + (20 if lib.QUICK else 3), got.seconds
+    assert got.seconds < 1 + MEET_S + (20 if lib.QUICK else 3), got.seconds
     return f"{got.seconds:.1f} s"
 
 

@@ -211,7 +211,7 @@ TEST_WITH(sessions_that_do_not_fit_are_counted, set_up, tear_down)
 	struct daemon *d = *state;
 
 	add_sessions(d, MANY);
-	for (size_t size = 1600; size <= sizeof(d->text); size += size < 2200 ? 1 : 4999) {
+	for (size_t size = 1700; size <= sizeof(d->text); size += size < 2200 ? 1 : 4999) {
 		const char *table, *more;
 		size_t shown = 0;
 
@@ -228,7 +228,7 @@ TEST_WITH(sessions_that_do_not_fit_are_counted, set_up, tear_down)
 		assert_string_equal(more + strlen(more) - 6, " more\n");
 	}
 	/* Also where there is no room for anything. */
-	for (size_t size = 1; size < 1600; size++) {
+	for (size_t size = 1; size < 1700; size++) {
 		status(d, size);
 	}
 }
