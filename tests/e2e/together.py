@@ -21,6 +21,7 @@ SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_
           "version", "ceilings")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 FAILURES = os.environ.get("NP_FAILURES", "")
+ENV = {key: value for key, value in os.environ.items() if key not in ("NP_FAILURES", "NP_ONLY")}    # of suites
 SKIPPED = 77  # automake's status
 
 
@@ -41,7 +42,7 @@ def run(suite: str) -> Done:
     if shown:
         print(f"== {suite}", flush=True)
     with tempfile.TemporaryFile("w+", errors="replace") as log:
-        child = subprocess.Popen(command, stdout=None if shown else log, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(command, stdout=None if shown else log, stderr=subprocess.STDOUT, env=ENV)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)

@@ -182,14 +182,15 @@ def wrong_calls_are_refused() -> None:
 
 def named_tests(cell: str) -> "List[Tuple[str, str]]":
     """Of a cell "attacks.py `a`, `b`; test_guard `c`": file and test."""
-    return [(name, test) for name, tests in re.findall(r"(\w+\.py|test_\w+)((?:,? `[^`]+`)+)", cell)
+    return [(name, test) for name, tests in re.findall(r"((?:vm/)?\w+\.py|test_\w+)((?:,? `[^`]+`)+)", cell)
             for test in re.findall(r"`([^`]+)`", tests)]
 
 
 def is_there(name: str, test: str) -> bool:
-    path = Path(__file__).parent / name if name.endswith(".py") else lib.TOP / f"tests/unit/{name}.c"
-    literal = f'"{test}"' if name.endswith(".py") else f"TEST({test})"
-    return path.exists() and literal in path.read_text()
+    tests = lib.TOP / "tests"
+    path = tests / f"unit/{name}.c" if name.startswith("test_") else tests / name if "/" in name else tests / "e2e" / name
+    defined = rf"\bTEST(_WITH)?\({test}\b" if name.startswith("test_") else re.escape(f'"{test}"')
+    return path.exists() and bool(re.search(defined, path.read_text()))
 
 
 def shared_lacks(text: str, goods: "Sequence[str]") -> "List[str]":

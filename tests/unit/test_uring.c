@@ -65,7 +65,7 @@ ready_ring(void)
 {
 	struct np_err err;
 	struct np_uring *u = np_uring_take(&err);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 
 	if (u == NULL || fd < 0 || io_uring_register_files(&u->ring, &fd, 1) != 0) {
 		_exit(ODD);
