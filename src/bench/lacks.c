@@ -34,8 +34,10 @@ is_encrypted_by(const char *root, const char *module)
 {
 	char line[256], *rest = NULL;
 
+	/* Only the first network namespace has this list. In others a module is seen by itself. */
 	if (np_file_line(line, sizeof(line), root, "/proc/sys/net/ipv4/tcp_available_ulp") <= 0) {
-		return false;
+		return np_file_line(line, sizeof(line), root, "/sys/module/%s/initstate", module) >
+		       0;
 	}
 	for (char *word = strtok_r(line, " ", &rest); word != NULL;
 	     word = strtok_r(NULL, " ", &rest)) {

@@ -173,6 +173,9 @@ TEST_WITH(what_the_kernel_has_is_read_and_not_tried, root_make, root_remove)
 	assert_false(lacks(all, "UNIX", AF_UNIX));
 	assert_true(lacks(all, "SCTP", AF_INET) && lacks(all, "MPTCP", AF_INET) &&
 		    lacks(all, "TLS", AF_INET) && lacks(all, "VSOCK", AF_VSOCK));
+	/* As in a network namespace that is not the first. */
+	put_file(root, "/sys/module/tls/initstate", "live\n");
+	assert_false(lacks(np_lacks_now(root), "TLS", AF_INET));
 
 	put_file(root, "/proc/net/protocols",
 		 "protocol  size sockets  memory\nDCCP      1\nSCTPv6    1\nSCTP      1\n"
