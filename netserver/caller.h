@@ -28,7 +28,7 @@ struct ns_caller {
 	bool proxied;      /* its proxy has yet to say whose it is */
 	bool full;         /* data, which there is no room for (NS_DATA_FULL) */
 	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */
-	/* The session whose data it is, where it is full; NULL: that has ended. */
+	/* Its session, which has no room for it (full); NULL: the session has ended. */
 	struct ns_session *of;
 	uint64_t again_ns; /* when there may be some */
 	uint64_t held_ns;  /* when its secret may be looked at; 0: nothing is held back */

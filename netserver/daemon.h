@@ -29,7 +29,7 @@ struct ns_caller;
 struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
-	/* Where it goes, which counts what is lost; NULL: nobody counts. */
+	/* Its output, which counts lost lines; NULL: they are not counted. */
 	const struct np_log_out *log_out;
 	char port[12];                  /* for status; empty: nobody asks */
 	bool one_port;                  /* data come to the same port */

@@ -392,7 +392,7 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 	int rc = 0;
 
 	if (t->link || (t->admit == NP_ADMIT_HERE && !s->unix_tests)) {
-		return 0; /* the daemon opens it; or nobody does */
+		return 0; /* opened by the daemon, if at all */
 	}
 	if (t->family > 0) {
 		return serves(s, t, t->family)
