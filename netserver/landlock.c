@@ -73,7 +73,7 @@ enum { ALL, UNIX, EVIDENCE };
 static const struct {
 	const char *path;
 	uint64_t allowed;
-	int whose;
+	int sessions; /* which of them */
 } paths[] = {
 	{ "/proc/stat", READ_FILE, ALL },
 	{ "/sys/devices/system/cpu", READ_FILE, ALL },
@@ -85,7 +85,7 @@ static const struct {
 	 * named. */
 	{ "/proc/net", READ_FILE, EVIDENCE },
 	{ "/proc/sys/net", READ_FILE, EVIDENCE },
-	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* whose threads' schedstat */
+	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* for its threads' schedstat */
 	{ "/proc/interrupts", READ_FILE, EVIDENCE },
 	{ "/proc/irq", READ_FILE, EVIDENCE },
 	{ "/proc/pressure/cpu", READ_FILE, EVIDENCE },
@@ -149,8 +149,8 @@ add_rules(const struct rules *r, const struct ns_sandbox *s)
 	int rc = s->fill_dir > 0 ? allow(r, s->fill_dir, READ_FILE) : 0;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
-		if (paths[i].whose == ALL || (paths[i].whose == UNIX && s->unix_tests) ||
-		    (paths[i].whose == EVIDENCE && s->evidence)) {
+		if (paths[i].sessions == ALL || (paths[i].sessions == UNIX && s->unix_tests) ||
+		    (paths[i].sessions == EVIDENCE && s->evidence)) {
 			rc = allow_path(r, paths[i].path, paths[i].allowed);
 		}
 	}

@@ -1,5 +1,5 @@
 /*
- * Files of a session, by landlock(7), whose system calls libc does not know.
+ * Files of a session, by landlock(7). libc has no wrappers for its system calls.
  */
 #ifndef NETSERVER_LANDLOCK_H
 #define NETSERVER_LANDLOCK_H

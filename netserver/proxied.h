@@ -1,7 +1,7 @@
 /*
- * Connections that come by a proxy, which says first whose they are: version 2 of the PROXY
- * protocol (https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt). Only those of addresses
- * that the operator names (--proxy-protocol), as whoever may say it can be anybody.
+ * Connections that come through a proxy, which first sends the client's address: version 2 of the
+ * PROXY protocol (https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt). Accepted only from
+ * addresses that the operator names (--proxy-protocol), as a proxy can claim any client address.
  */
 #ifndef NETSERVER_PROXIED_H
 #define NETSERVER_PROXIED_H
@@ -14,7 +14,7 @@ enum ns_proxied {
 	NS_PROXIED_WRONG /* it is none, or of another version */
 };
 
-/* Take the header. *peer: whose connection it is; the proxy's own ones are the proxy's. */
+/* Take the header. *peer: the client's address; for the proxy's own connections, the proxy's. */
 enum ns_proxied ns_proxied_read(int fd, struct np_addr *peer);
 
 #endif

@@ -126,7 +126,7 @@ append(struct np_bag *b, const char *name)
 	return &b->items[b->count++];
 }
 
-/* Take the value in, whose data (NULL: none) are copied. */
+/* Take the value in. Its data (NULL: none) are copied. */
 __attribute__((format(printf, 2, 0))) static void
 put(struct np_bag *b, const char *name, va_list args, struct item v, const void *data)
 {

@@ -1,7 +1,7 @@
 /*
- * A bag of named values: what one end of a test knows about how it went. Whoever measures puts
+ * A bag of named values: what one end of a test knows about how it went. Collectors put
  * values in; wire, JSON and the rules that explain a result take them out by name, and need not
- * know who measured. The names are listed in doc/evidence.md.
+ * know where they came from. The names are listed in doc/evidence.md.
  *
  * A name is a path of words joined by dots ("tcp.rtt_us", "cpu.0.softirq"): letters, digits, '_',
  * '-' and ':' between the dots. Each stands in a bag once: a second value replaces the first.
@@ -67,7 +67,7 @@ void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *n
 void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Forget all values whose names begin so. */
+/* Forget all values with that prefix. */
 void np_bag_drop(struct np_bag *b, const char *prefix);
 
 size_t np_bag_left_out(const struct np_bag *b);

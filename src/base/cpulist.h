@@ -11,7 +11,7 @@
 enum { NP_CPULIST_MOST = 8192 };
 
 struct np_cpulist {
-	const char *root; /* for whoever fills it */
+	const char *root; /* for the functions that fill it */
 	bool any;
 	uint64_t bits[NP_CPULIST_MOST / 64];
 };

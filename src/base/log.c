@@ -187,7 +187,7 @@ deliver(struct np_log_out *out, const char *line,
 
 /*
  * A pipe says that it has no room (Linux 6.4; before, poll(2) says so, which is right as long as
- * nobody else writes to it), and so does a socket. A file waits for no reader.
+ * there is no other writer), and so does a socket. A file waits for no reader.
  */
 static ssize_t
 write_now(int fd, const char *text, size_t size)

@@ -1,6 +1,6 @@
 /*
- * Log lines of the daemon and of what both programs share: free text, or events whose fields
- * machines can read. The sink (stderr, syslog) belongs to main(), which hands the struct
+ * Log lines of the daemon and of what both programs share: free text, or events with fields
+ * that machines can read. The sink (stderr, syslog) belongs to main(), which hands the struct
  * down.
  */
 #ifndef NP_BASE_LOG_H

@@ -1,5 +1,5 @@
 /*
- * On some architectures (i386, s390) libc makes all calls on sockets by one, socketcall(2), whose
+ * On some architectures (i386, s390) libc makes all calls on sockets by one, socketcall(2). Its
  * arguments lie in memory, where no filter of system calls sees them. Linux has had each of them as
  * a call of its own since 4.3. What sessions may do with sockets depends on their arguments
  * (netserver/filter_seccomp.c), so our code makes these calls itself, by libc's names. musl's libc

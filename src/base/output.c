@@ -65,7 +65,7 @@ open_in_place(const struct np_trusted_spot *s)
 	failed = fstat(fd, &st) != 0 ? errno : 0;
 	if (failed == 0 && s->is_there &&
 	    (st.st_ino != s->seen.st_ino || st.st_dev != s->seen.st_dev)) {
-		failed = EBUSY; /* somebody has replaced it since */
+		failed = EBUSY; /* it was replaced meanwhile */
 	}
 	if (failed == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) != 0) {
 		failed = errno;

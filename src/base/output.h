@@ -1,5 +1,5 @@
 /*
- * Files that a program writes for its user: where nobody else has put something in their place
+ * Files that a program writes for its user: not where another user has put something in their place
  * (base/trusted.h), and whole where they are replaced.
  */
 #ifndef NP_BASE_OUTPUT_H

@@ -44,7 +44,7 @@ uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64
 int np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err);
 
 /*
- * The same from a file that somebody else names: a regular one, no link, in that directory itself.
+ * The same from a file that the far end names: a regular one, no link, in that directory itself.
  * NP_EUNSUP with EACCES for any other name or kind of file.
  */
 int np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);

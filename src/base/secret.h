@@ -1,6 +1,6 @@
 /*
- * Keys and passphrases: read from files that nobody else can read, compared without telling by the
- * time how far they agree, and wiped when they are of no more use.
+ * Keys and passphrases: read from files that only their owner can read, compared in constant time,
+ * and wiped when they are no longer needed.
  */
 #ifndef NP_BASE_SECRET_H
 #define NP_BASE_SECRET_H
@@ -13,7 +13,7 @@
 /*
  * Read a file's first line into line, without its newline and filled up with zeros; *count says how
  * long it is. One that takes all of size bytes may have been longer. The file has to be a regular
- * one of ours or root's that nobody else may read or write (mode 0600), see NP_TRUSTED_SECRET:
+ * one of ours or root's that only its owner may read or write (mode 0600), see NP_TRUSTED_SECRET:
  * NP_EUSAGE says what to do; NP_ESYS when it can't be read. The message names the file.
  */
 int np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err);
@@ -21,7 +21,7 @@ int np_secret_read(const char *path, void *line, size_t size, size_t *count, str
 /* Are the two the same? Takes the same time wherever they differ. */
 bool np_secret_equal(const void *a, const void *b, size_t n);
 
-/* Overwrite, even where a compiler sees that nobody reads it again. */
+/* Overwrite, even where a compiler sees that it is not read again. */
 void np_secret_wipe(void *bytes, size_t n);
 
 /*

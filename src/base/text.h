@@ -50,7 +50,7 @@ np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
  */
 bool np_text_clean(char *text);
 
-/* The same for terminals and logs whose character set is not known: printable ASCII alone. */
+/* The same for terminals and logs with an unknown character set: printable ASCII alone. */
 void np_text_printable(char *text);
 
 /*
@@ -67,7 +67,7 @@ void np_nearest_look(struct np_nearest *n, const char *name);
 enum { NP_NEAREST_TEXT = 96 };
 const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
 
-/* Print what scripts look for: not on a terminal, whose user has our own words. NULL: nowhere. */
+/* Print what scripts look for, except on a terminal: people read our own words. NULL: nowhere. */
 void np_text_to_script(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 enum { NP_TEXT_LINE = 8192 };

@@ -14,8 +14,8 @@
 
 enum np_trusted {
 	NP_TRUSTED_DIR,    /* a directory, for openat(2) */
-	NP_TRUSTED_RULES,  /* to read: nobody but its owner and group may write it */
-	NP_TRUSTED_SECRET, /* to read: nobody but its owner may read or write it, root or we */
+	NP_TRUSTED_RULES,  /* to read: only its owner and group may write it */
+	NP_TRUSTED_SECRET, /* to read: only its owner, root or we, may read or write it */
 	NP_TRUSTED_OUTPUT  /* of np_trusted_find() */
 };
 
@@ -31,7 +31,7 @@ enum np_trusted {
  *   user's, it has one name only, since a hard link to a file of root's is as good as a symbolic
  *   one.
  *
- * Returns the descriptor; -1 with err, whose message says what is wrong with which part of the path
+ * Returns the descriptor; -1 with err. The message says what is wrong with which part of the path
  * and what to try: NP_EUSAGE for a file that is not trusted, NP_ESYS where the system refuses.
  */
 int np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err);

@@ -19,8 +19,8 @@ figure_at(size_t i)
 }
 
 /*
- * The table of transports is checked here, too, as a build runs this program: a listener that
- * admits strangers would be found by whoever finds it.
+ * The table of transports is checked here, too, as each build runs this program: no test might
+ * notice a listener that admits strangers.
  */
 static int
 check_transports(struct np_err *err)
@@ -29,10 +29,11 @@ check_transports(struct np_err *err)
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		if (t->admit == NP_ADMIT_UNSAID) {
-			return np_usage(err,
-					"the transport %s does not say whom its listener admits: "
-					"give it .admit (doc/architecture.md, \"A transport\")",
-					t->name);
+			return np_usage(
+			    err,
+			    "the transport %s does not say which peers its listener admits: "
+			    "give it .admit (doc/architecture.md, \"A transport\")",
+			    t->name);
 		}
 	}
 	return NP_OK;

@@ -1,7 +1,7 @@
 /*
  * The progress line shows on standard error how far a test is, four times a second; it is gone when
- * the test is over. Whoever waits draws it (run/live.h). Where no line is drawn np_progress_begin()
- * returns NULL, which all functions accept.
+ * the test is over. The thread that waits draws it (run/live.h). Where no line is drawn
+ * np_progress_begin() returns NULL, which all functions accept.
  */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
@@ -15,7 +15,7 @@
 struct np_shown; /* a line that may be drawn */
 
 /*
- * Draw from now on, for a test whose options are settled. NULL: --progress or the terminal forbid
+ * Draw from now on, for a test with settled options. NULL: --progress or the terminal forbid
  * it, or there is no memory. *drawn is 0, or the descriptor by which it is there.
  */
 struct np_shown *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);

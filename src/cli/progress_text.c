@@ -29,9 +29,9 @@ put_times(const struct np_progress *p, const char *what, char text[PART])
 
 /* "connecting to HOST", with the seconds of a long wait. */
 static void
-put_wait(const struct np_progress *p, const char *what, const char *whom, char text[PART])
+put_wait(const struct np_progress *p, const char *what, const char *host, char text[PART])
 {
-	size_t n = np_text_add(text, PART, 0, "%s%.300s", what, whom);
+	size_t n = np_text_add(text, PART, 0, "%s%.300s", what, host);
 
 	if (p->elapsed_s >= worth_telling_s) {
 		np_text_add(text, PART, n, ", %.0f s", p->elapsed_s);

@@ -20,8 +20,8 @@ struct np_addr {
 enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
 /*
- * What there is to know of a family of addresses. Whoever adds one adds a row in addr.c; a
- * family without a row has no host, no port and no bytes, and says so.
+ * What there is to know of a family of addresses. A new one is a row in addr.c; a family without a
+ * row has no host, no port and no bytes, and says so.
  */
 struct np_family {
 	int family;
@@ -37,12 +37,12 @@ struct np_family {
 	size_t port_at;     /* the port */
 	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
 	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
-	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
-	uint8_t network; /* bytes that all addresses of a network begin with */
-	bool has_edges;  /* the first and the last address of a network are no hosts */
-	bool is_here;    /* such an address never leaves the machine */
-	bool self_named; /* the kernel names each socket, and none is bound */
-	bool is_number;  /* its bytes are a number in the machine's order */
+	uint8_t owner;      /* bytes that all addresses of an owner begin with; 0: they have none */
+	uint8_t network;    /* bytes that all addresses of a network begin with */
+	bool has_edges;     /* the first and the last address of a network are no hosts */
+	bool is_here;       /* such an address never leaves the machine */
+	bool self_named;    /* the kernel names each socket, and none is bound */
+	bool is_number;     /* its bytes are a number in the machine's order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* An address as a user writes it; NULL: the resolver knows. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);

@@ -274,13 +274,13 @@ np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr
 int
 np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err)
 {
-	static const uint8_t nobody[NP_ETH_MAC];
+	static const uint8_t none[NP_ETH_MAC];
 
 	if ((mac[0] & 1) != 0) {
 		return np_refuse(err, NP_EUSAGE, EINVAL,
 				 "a test sends no frames to a group address");
 	}
-	if (l->loopback != (memcmp(mac, nobody, NP_ETH_MAC) == 0)) {
+	if (l->loopback != (memcmp(mac, none, NP_ETH_MAC) == 0)) {
 		return np_refuse(err, NP_EUSAGE, EINVAL,
 				 "one end is a loopback interface, and the other is not (name both "
 				 "with --device LOCAL,REMOTE)");

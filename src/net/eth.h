@@ -65,8 +65,8 @@ void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np
 uint32_t np_eth_mtu(const char *device);
 
 /*
- * May that be the other end of a test by this interface? Not a group of stations, not nobody, and
- * not this interface itself, whose frames do not come back: NP_EUSAGE.
+ * May that be the other end of a test by this interface? Not a group address, not the zero address,
+ * and not this interface itself, as its frames do not come back: NP_EUSAGE.
  */
 int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 

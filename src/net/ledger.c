@@ -23,7 +23,7 @@ enum {
 	TCP_HEADER = 20,
 	CE = 3,          /* of the two bits of RFC 3168 */
 	ORDINARY = 1500, /* bytes of IP that are no super-packet, where the MTU is not known */
-	FRAGMENTS = 64,  /* datagrams in pieces whose ports are remembered */
+	FRAGMENTS = 64,  /* fragmented datagrams with known ports */
 	ORPHANS = 64,    /* pieces that wait for the first one */
 	STEPS = 8,       /* of the gaps' histogram for each doubling */
 	BUCKETS = 64 * STEPS
@@ -352,7 +352,7 @@ tcp(struct packet *p, struct segment *s)
 	return true;
 }
 
-/* --- Whose ------------------------------------------------------------------------------------
+/* --- Owner ------------------------------------------------------------------------------------
  */
 
 void
@@ -384,7 +384,7 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 				     memcmp(np_addr_bytes(a), host, np_addr_size(a)) == 0);
 }
 
-enum whose { OTHERS, OURS, NOT_KNOWN_YET };
+enum owner { OTHERS, OURS, NOT_KNOWN_YET };
 
 /* The directions that the two hosts allow, a bit for each. */
 static unsigned
@@ -397,7 +397,7 @@ by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int ds
 }
 
 /* A piece without ports. The hosts leave both directions open where they are the same. */
-static enum whose
+static enum owner
 direct_piece(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
 	unsigned allowed = by_hosts(&l->flow, p, -1, -1);
@@ -416,7 +416,7 @@ direct_piece(const struct np_ledger *l, const struct packet *p, enum direction *
 }
 
 /* Where does it go? */
-static enum whose
+static enum owner
 direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
 	unsigned allowed;
@@ -438,7 +438,7 @@ direct(const struct np_ledger *l, const struct packet *p, enum direction *direct
 /* --- Counting ---------------------------------------------------------------------------------
  */
 
-/* The bucket of n, whose width is an eighth of the power of two below n. */
+/* The bucket of n. Its width is an eighth of the power of two below n. */
 static unsigned
 bucket_of(uint64_t n)
 {
@@ -502,7 +502,7 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 	for (int i = 0; i < 2; i++) {
 		uint32_t said = l->side[i].mss, options = transport - TCP_HEADER;
 
-		/* Whoever says a maximum does so without the options. */
+		/* The MSS option does not count the options of each segment (RFC 6691). */
 		if (l->flow.protocol == IPPROTO_TCP && said > options &&
 		    (most == 0 || said - options < most)) {
 			most = said - options;
@@ -575,7 +575,7 @@ keep_orphan(struct np_ledger *l, enum direction d, const struct packet *p)
 	l->side[d].orphan_bytes += p->total;
 }
 
-/* Its first piece has come: now it is known whose it is. */
+/* The first fragment has come: now the ports are known. */
 static void
 settle_orphan(struct np_ledger *l, struct orphan *o, const struct fragmented *f)
 {
@@ -589,7 +589,7 @@ settle_orphan(struct np_ledger *l, struct orphan *o, const struct fragmented *f)
 	o->packet.is_piece = false; /* nothing of this sort is kept */
 }
 
-/* A first piece, of the flow or not: those without ports are whose it is. */
+/* A first fragment, of the flow or not: those without ports belong where it belongs. */
 static void
 remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
 {
@@ -758,7 +758,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 {
 	struct packet p = { .at = bytes, .left = length, .at_ns = at_ns };
 	enum direction d = OUT;
-	enum whose whose;
+	enum owner owner;
 	uint32_t type;
 
 	p.have = captured < length ? captured : length;
@@ -767,16 +767,16 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p))) {
 		return false;
 	}
-	whose = direct(l, &p, &d);
+	owner = direct(l, &p, &d);
 	if (p.is_piece && p.is_first) {
-		remember_first(l, &p, d, whose == OURS);
+		remember_first(l, &p, d, owner == OURS);
 	}
-	if (whose == OURS) {
+	if (owner == OURS) {
 		count_packet(l, d, &p);
-	} else if (whose == NOT_KNOWN_YET) {
+	} else if (owner == NOT_KNOWN_YET) {
 		keep_orphan(l, d, &p);
 	}
-	return whose != OTHERS;
+	return owner != OTHERS;
 }
 
 /* --- The figures ------------------------------------------------------------------------------

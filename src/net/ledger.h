@@ -1,6 +1,6 @@
 /*
- * The ledger of one flow's packets: from the bytes of their headers to figures. It hears nothing by
- * itself and believes no length; whoever captures (net/capture.h) hands the packets in.
+ * The ledger of one flow's packets: from the bytes of their headers to figures. It captures nothing
+ * itself and believes no length; net/capture.h hands the packets in.
  *
  * A tap at an end sees what this end sends before the network could lose it: data that go out for
  * the second time are retransmissions. Of what comes in it sees what the network left over, changed
@@ -39,8 +39,8 @@ struct np_ledger_ports {
 void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 
 /*
- * Whose packets they are; an address of length 0 or 0 bytes, or a port of 0, is any. Where there
- * are several flows, they go to any of several ports at the end whose port is known.
+ * Which packets are counted; an address of length 0 or 0 bytes, or a port of 0, matches any.
+ * Several flows go to any of several ports at the end with the known port.
  */
 struct np_ledger_flow {
 	struct np_addr near, far;

@@ -176,14 +176,14 @@ put_connection(const struct info *info, size_t len, struct np_bag *into)
 
 /* Where a subflow goes from and to. */
 static void
-put_address(const struct sockaddr_storage *sa, uint32_t number, const char *whose,
+put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	    struct np_bag *into)
 {
 	char text[NP_ADDR_TEXT];
 	struct np_addr a;
 
 	np_addr_from(&a, (const struct sockaddr *)sa);
-	np_bag_text(into, np_addr_text(&a, text), "mptcp.%u.%s", number, whose);
+	np_bag_text(into, np_addr_text(&a, text), "mptcp.%u.%s", number, end);
 }
 
 static void

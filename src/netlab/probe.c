@@ -645,8 +645,8 @@ np_probe(char *const *words, FILE *out, struct np_err *err)
 		return err->code;
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-	/* netlab starts us out of reach of the terminal: when it dies nobody wants to know any
-	 * more. It may be dead already. */
+	/* netlab starts us out of reach of the terminal: end when it dies. It may be dead already.
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (p.parent != 0 && (uint64_t)getppid() != p.parent) {
 		return np_fail(err, NP_ESYS, ESRCH, "the process that wants to know");

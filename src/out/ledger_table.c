@@ -156,7 +156,7 @@ print_orphans(FILE *out, const struct np_bag *end)
 
 /* Where the figures come from, or why there are none. */
 static void
-print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *lacks)
+print_tap(FILE *out, const char *which, const struct np_bag *end, const char *lacks)
 {
 	const char *tap = np_bag_string(end, "wire.tap");
 	double dropped = np_bag_number(end, "wire.dropped");
@@ -166,14 +166,14 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 	if (tap == NULL) {
 		bool known = np_bag_find(end, "wire", &why) && why.kind == NP_BAG_UNREAD;
 
-		np_text_line(out, "%s: no ledger: %s", whose,
+		np_text_line(out, "%s: no ledger: %s", which,
 			     known              ? why.text
 			     : lacks[0] != '\0' ? lacks
 						: "nothing is known about that end");
 		print_counters(out, end);
 		return;
 	}
-	np_text_line(out, "%s: %s", whose, tap);
+	np_text_line(out, "%s: %s", which, tap);
 	if (dropped > 0) {
 		fprintf(out,
 			"  the capture itself lost %.0f packets: these figures are lower bounds, "

@@ -9,10 +9,10 @@
 #include "base/bag.h"
 
 /*
- * Both ends' figures side by side, and where each of them was taken; rows in which nobody counted
- * anything are left out. An end without a ledger is named with the reason and, where they are
- * known, the counters of its interface. Bags may be NULL: nothing is known of that end, for the far
- * one because of far_lacks (NULL or empty: nobody knows).
+ * Both ends' figures side by side, and where each of them was taken; rows of zeros are left out. An
+ * end without a ledger is named with the reason and, where they are known, the counters of its
+ * interface. Bags may be NULL: nothing is known of that end, for the far one because of far_lacks
+ * (NULL or empty: not known why).
  */
 void np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		     const char *far_lacks);

@@ -6,9 +6,9 @@
 #define NP_STATS_CONFIDENCE_H
 
 /*
- * One figure over iterations. Start from a zeroed struct. Not sums of values and squares, whose
- * difference loses all its digits when figures of 10^10 differ by little: Welford's way (Note on a
- * method for calculating corrected sums of squares and products, Technometrics 4, 1962).
+ * One figure over iterations. Start from a zeroed struct. Not sums of values and squares:
+ * their difference loses all digits when figures of 10^10 differ by little. Welford's method (Note
+ * on a method for calculating corrected sums of squares and products, Technometrics 4, 1962).
  */
 struct np_series {
 	unsigned count;

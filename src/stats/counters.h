@@ -76,7 +76,7 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 #undef NP_COUNTER
 }
 
-/* Add to what nobody else writes to. Returns the total. */
+/* Add; the caller is the only writer. Returns the total. */
 static inline uint64_t
 np_add(_Atomic uint64_t *shown, uint64_t n)
 {

@@ -98,8 +98,8 @@ uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 double np_hist_mean_of(const struct np_hist *h, double share);
 
 /*
- * The time that a share of all recorded time lies in, or in longer ones: with 0.01, whoever comes
- * at any moment meets with a chance of 1 % one that is as long. 0 for an empty histogram.
+ * The time that a share of all recorded time lies in, or in longer ones: with 0.01, a random moment
+ * falls with a chance of 1 % into one that is as long. 0 for an empty histogram.
  */
 uint64_t np_hist_by_time(const struct np_hist *h, double share);
 

@@ -22,7 +22,7 @@ struct knot {
 	bool set; /* a clock was, between the one before and this one */
 };
 
-/* A path is a run of windows whose smallest sum is the same. */
+/* A path is a run of windows with the same smallest sum. */
 struct work {
 	size_t count, windows, knots;
 	double sum_min[WINDOWS];

@@ -1,5 +1,5 @@
 /*
- * Delays of each direction by two clocks that nobody has set alike. Of each transaction four times
+ * Delays of each direction by two clocks that are not synchronised. Of each transaction four times
  * are known: when the request left and came, when the response left and came. The sum of what the
  * two took is free of the clocks; half of their difference follows them wherever that sum is at its
  * smallest, as nothing waited then. So offset, skew and steps of the clocks are told from queues,

@@ -46,7 +46,7 @@ enum np_subject {
 	NP_SUBJECTS
 };
 
-/* Whose figure it is, where one row has both. */
+/* Which end's figure it is, where one row has both. */
 enum np_metric_end { NP_METRIC_ALONE, NP_METRIC_NEAR, NP_METRIC_FAR };
 
 struct np_metric {
@@ -111,7 +111,7 @@ void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
 
 /*
- * Say of values that were set that nobody has measured them: netperf prints such a number or text
+ * Mark values that were set as not measured: netperf prints such a number or text
  * all the same, 0 perhaps. Setting one again takes that back. The list ends with OUTPUT_END.
  */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);

@@ -216,7 +216,7 @@ find_tree_of(const char *root, const char *process, const char *controller, cons
 	return found;
 }
 
-/* Who started a process, as text; false: nobody, or nobody that is seen here. */
+/* The parent of a process, as text; false: it has none, or none that is visible here. */
 static bool
 parent_of(const char *root, char process[16])
 {

@@ -1,6 +1,6 @@
 /*
  * What this process was granted of the processors: the quota of its control group and of those
- * above it (cgroups(7), both versions), how often that held it up, and for how long somebody had to
+ * above it (cgroups(7), both versions), how often that held it up, and for how long any task had to
  * wait for a processor, for memory or for a disk (/proc/pressure, of the machine and of the group).
  */
 #ifndef NP_SYS_CGROUP_H

@@ -222,7 +222,7 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 static int
 processor_of(const struct np_doing *d)
 {
-	enum { BEHIND_STATE = 36 }; /* the 39th value of a line, whose third is the state */
+	enum { BEHIND_STATE = 36 }; /* the 39th value of a line; the state is the third */
 	char text[512];
 	long n = np_file_again(text, sizeof(text), d->stat_fd);
 	const char *at = n > 0 ? strrchr(text, ')') : NULL;

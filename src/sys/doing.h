@@ -44,7 +44,7 @@ void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
  */
 bool np_doing_did(struct np_doing *d, struct np_thread_time *did);
 
-/* As thread.looks and thread.seen_*: nothing where nobody looked. */
+/* As thread.looks and thread.seen_*: nothing where there were no looks. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);
 
 /* A zeroed one is ignored. */

@@ -92,7 +92,7 @@ put_numbers(struct np_bag *into, const char *root, const char *name, const char 
 	np_bag_ints(into, v, count, "%s", name);
 }
 
-/* --- whose clock it is --------------------------------------------------------------------------
+/* --- the clock -----------------------------------------------------------------------------------
  */
 
 /* Of the id, enough to tell machines apart, and too little to find one elsewhere. */
@@ -253,7 +253,7 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 }
 
 /*
- * The processors that are online, whose numbers may have gaps: one can be taken offline, and
+ * The processors that are online. Their numbers may have gaps: one can be taken offline, and
  * without SMT every other one is.
  */
 static void

@@ -26,8 +26,8 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
 void np_host_lasting(const char *root, struct np_bag *into);
 
 /*
- * Put clock.boot, the beginning of this start's id and the time namespace: whose CLOCK_MONOTONIC
- * this process reads. Two ends that read the same one can hold their times against each other.
+ * Put clock.boot, the beginning of the boot id and the time namespace: they identify the
+ * CLOCK_MONOTONIC that this process reads. Two ends that read the same one can compare their times.
  */
 void np_host_boot(const char *root, struct np_bag *into);
 

@@ -14,7 +14,7 @@
 
 enum { VECTORS = 1024 };
 
-struct whose {
+struct lines {
 	const char *device;
 	char bus[64];
 	int vectors[VECTORS];
@@ -23,7 +23,7 @@ struct whose {
 
 /* Needs a directory to be listed, which a confined process may not; then names have to do. */
 static void
-list_vectors(const char *root, struct whose *w)
+list_vectors(const char *root, struct lines *w)
 {
 	char path[PATH_MAX];
 	const struct dirent *e;
@@ -60,7 +60,7 @@ has_word(const char *text, const char *word)
 }
 
 static bool
-is_among(const struct whose *w, int number, const char *words)
+is_among(const struct lines *w, int number, const char *words)
 {
 	for (size_t i = 0; i < w->vector_count; i++) {
 		if (w->vectors[i] == number) {
@@ -72,7 +72,7 @@ is_among(const struct whose *w, int number, const char *words)
 
 /* " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0" */
 static void
-take_line(char *line, const struct whose *w, void (*each)(void *ctx, const struct np_irq *),
+take_line(char *line, const struct lines *w, void (*each)(void *ctx, const struct np_irq *),
 	  void *ctx)
 {
 	struct np_irq irq = { .count = 0 };
@@ -125,7 +125,7 @@ int
 np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const struct np_irq *),
 	    void *ctx)
 {
-	struct whose w = { .device = device };
+	struct lines w = { .device = device };
 	char *text, *rest = NULL;
 	size_t len;
 	int error;

@@ -13,9 +13,9 @@ struct np_irq {
 };
 
 /*
- * Call `each` for the device's lines: those whose number is among its MSI vectors
- * (/sys/class/net/DEV/device/msi_irqs), or whose name has the device's, or its bus address, as a
- * word. A device without hardware has none, for which nothing is read. 0, or a negative errno;
+ * Call `each` for the device's lines: those with a number among its MSI vectors
+ * (/sys/class/net/DEV/device/msi_irqs), or with its name or its bus address as a word in their
+ * name. A device without hardware has none, for which nothing is read. 0, or a negative errno;
  * -ENOENT for a device that sysfs does not know as one of hardware.
  */
 int np_irq_each(const char *root, const char *device,

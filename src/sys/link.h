@@ -12,8 +12,8 @@
 struct np_link {
 	const char *root; /* of proc and sys, "" in earnest */
 	char device[16];  /* of IF_NAMESIZE; "": none */
-	int rtnl, inet;   /* sockets; negative errnos: what they tell is not to be had. Tests, whose
-			   * root has files only, have none. */
+	int rtnl, inet;   /* sockets; negative errno: not available. Tests have none, as their
+			   * root has files only. */
 	/*
 	 * Is /sys/class/net that of this network namespace, as far as this interface goes? Who was
 	 * moved to another namespace keeps the old one's (ip-netns(8) mounts another one). lo is

@@ -12,7 +12,7 @@
 #include "sys/link.h"
 
 enum {
-	NP_METERS_CLOSE = 4, /* processors that a test runs on, whose frequency is looked at */
+	NP_METERS_CLOSE = 4, /* processors of a test, for their frequency */
 	NP_METERS_IRQS = 16  /* lines of the interface */
 };
 
@@ -79,7 +79,7 @@ struct np_softnet {
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx);
 
-/* For how long somebody waited, by an open file of /proc/pressure. 0, or a negative errno. */
+/* For how long any task waited, by an open file of /proc/pressure. 0, or a negative errno. */
 int np_pressure_read(int fd, uint64_t *some_us);
 
 #endif

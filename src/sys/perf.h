@@ -21,7 +21,7 @@ extern const struct np_perf_events np_perf_processor;
 
 struct np_perf {
 	bool is_open, user_only;
-	int error;  /* errno why it is not open; 0: it is, or nobody has asked */
+	int error;  /* errno why it is not open; 0: it is, or was not asked for */
 	bool never; /* others had the processor's counters all the time */
 	int fd[NP_PERF_EVENTS];
 	uint64_t enabled_ns, running_ns; /* the time asked for, and had */

@@ -358,7 +358,7 @@ dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Asked for one alone, kernels since 6.8 answer only whoever listens to all changes. */
+/* Kernels since 6.8 answer a request for one queue only to sockets that listen to all changes. */
 static int
 read_queues(int fd, struct np_tc *tc)
 {
@@ -382,7 +382,7 @@ np_tc_read(int fd, int index, struct np_tc *out)
 	int rc = np_tc_queues(fd, index, out);
 
 	if (rc == 0 && out->count > 0) {
-		rc = dump(fd, RTM_GETTFILTER, 0, out); /* of the root, whose drops they are */
+		rc = dump(fd, RTM_GETTFILTER, 0, out); /* of the root, which counts the drops */
 	}
 	out->counted = has(out, "clsact");
 	if (rc == 0 && out->counted) {

@@ -32,7 +32,7 @@ struct np_tc_item {
 struct np_tc {
 	int index;        /* of the interface asked about just now */
 	bool in;          /* its messages are about what comes in */
-	bool counted;     /* the drops of its actions are nobody else's */
+	bool counted;     /* no other counter has the drops of its actions */
 	const char *also; /* before the names of what is at another interface; "" */
 	struct np_tc_item at[NP_TC_ITEMS];
 	size_t count;

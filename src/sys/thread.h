@@ -25,8 +25,8 @@ struct np_thread_use {
 };
 
 /*
- * Once, before np_thread_begin(): whose thread it is, which others may read from then on; and have
- * its processor count, if that is asked for.
+ * Once, before np_thread_begin(), in the thread itself: note its id, which others may read from
+ * then on, and have its processor count, if that is asked for.
  */
 void np_thread_open(struct np_thread_use *u);
 
