@@ -360,7 +360,7 @@ const struct np_option ns_options[] = {
 	      "have TCP and UDP data at the port of control connections, for firewalls and NAT"),
 	  TO(one_port), IN(LISTEN) },
 	{ ROW('\0', "proxy-protocol", CUSTOM, "cidr,...",
-	      "take whose a connection is from proxies at these addresses (PROXY protocol v2)"),
+	      "accept PROXY protocol v2 from these addresses"),
 	  .set = set_proxies, IN(LISTEN) },
 	{ ROW('\0', "want-echo", FLAG, NULL,
 	      "send datagrams only to clients that echo a token; stock netperf does not"),

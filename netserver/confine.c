@@ -177,7 +177,8 @@ become(const struct who *w, struct np_err *err)
 {
 	int parent_death = 0;
 
-	/* Who had it set on us (setpriv(1), a script) means it whoever we are; the kernel forgets.
+	/* A parent that had it set (setpriv(1), a script) means it for any user; the kernel
+	 * forgets.
 	 */
 	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
 	/* Capabilities stay until limit_capabilities() has chosen among them. */
@@ -191,8 +192,8 @@ become(const struct who *w, struct np_err *err)
 }
 
 /*
- * Root of a user namespace that knows no nobody (unshare -r) is an ordinary user outside it: that
- * has to do, unless another one was asked for by name.
+ * Root of a user namespace without the user nobody (unshare -r) is an ordinary user outside it:
+ * that has to do, unless another one was asked for by name.
  */
 static int
 change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
@@ -228,8 +229,8 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
 /*
- * What stays when root becomes nobody without having been told to become anybody: permitted, in
- * force only within ns_permit().
+ * What stays when root becomes nobody by default, without --user: permitted, in force only within
+ * ns_permit().
  */
 static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 

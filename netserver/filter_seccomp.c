@@ -198,8 +198,9 @@ enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 #define OPENED (O_ACCMODE | MAKES)
 
 static const struct rule allowed_if[] = {
-	/* What any test sets. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
-	 * SO_LINGER has whoever closes a socket last wait: the daemon, if it was passed one. */
+	/* What any test sets. Others would help a process with CAP_NET_ADMIN, as sessions may have,
+	 * and SO_LINGER makes the last close of a socket wait: the daemon's, if it was passed one.
+	 */
 	OPTION(SOL_SOCKET, SO_DEBUG),
 	OPTION(SOL_SOCKET, SO_DONTROUTE),
 	OPTION(SOL_SOCKET, SO_KEEPALIVE),
@@ -596,7 +597,7 @@ fill_in(struct sock_filter *at, size_t count, uint32_t blank, uint32_t word)
 	return found;
 }
 
-/* All of it: 64 bits that nobody guesses. */
+/* All of it: 64 unpredictable bits. */
 static int
 draw(struct ns_seal *seal, const struct sock_fprog *program)
 {

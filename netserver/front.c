@@ -20,8 +20,8 @@ enum {
 	AT_ONCE = 256,  /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
 	HEARD = EPOLLIN | EPOLLRDHUP,
-	LINE_S = 60,    /* for one's turn: as long as a busy machine may take for a crowd */
-	ROOM_S = 5,     /* for somebody to make room */
+	LINE_S = 60,    /* in the queue: as long as a busy machine may take for a crowd */
+	ROOM_S = 5,     /* for another one to make room */
 	SCARCE_S = 60,  /* between two words about what is scarce */
 	FULL_MS = 1,    /* until there may be room for a data connection */
 	NUDGE_MS = 100, /* between two attempts to have room made for them */
@@ -62,7 +62,7 @@ drop(struct ns_daemon *d, struct ns_caller *c)
 	forget(d, c);
 }
 
-/* Count it, log it; whoever is refused fast enough could fill the disk with it. */
+/* Count it, and log it within the limit: fast refusals could fill the disk. */
 static void
 note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
 {
@@ -297,7 +297,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 
 /* ---- Words ---- */
 
-/* A session takes two descriptors: whoever is silent makes room. */
+/* A session takes two descriptors: silent connections make room. */
 static int
 start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -381,7 +381,7 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 }
 
 /*
- * Whose turn it is. NULL: nobody's, before *when; those who wait for room are not asked before
+ * The caller to serve next. NULL: none before *when; those that wait for room are not tried before
  * there may be some.
  */
 static struct ns_caller *
@@ -479,7 +479,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	return true;
 }
 
-/* Whose it is. False: that is not known yet, or it is gone. */
+/* Learn the client's address. False: it is not known yet, or the caller is gone. */
 static bool
 has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -492,7 +492,7 @@ has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 		c->quiet_ns = d->one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
 		return true;
 	case NS_PROXIED_WRONG:
-		note_refusal(d, c, NS_GARBAGE, "the proxy did not say whose the connection is");
+		note_refusal(d, c, NS_GARBAGE, "the proxy did not send the client's address");
 		drop(d, c);
 		return false;
 	case NS_PROXIED_MORE:
@@ -636,7 +636,7 @@ give_up(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Nobody has made room for it. */
+/* There was no room for it in time. */
 static void
 refuse_late(struct ns_daemon *d, struct ns_caller *c)
 {

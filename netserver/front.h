@@ -15,12 +15,12 @@ void ns_front_accept(struct ns_daemon *d, int listener);
 /* Something came from the caller, or may have. It is gone afterwards, if it is done with. */
 void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
 
-/* Drop those whose time is up. Returns when to call again, NP_NEVER. */
+/* Drop callers that are out of time. Returns when to call again, NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
- * Give sessions to those whose turn it is, a few at a time, or one where there is more to be heard:
- * somebody whose turn is sooner may be among that. Returns when to call again, NP_NEVER.
+ * Start sessions for the next callers in the queue, a few at a time, or one where there is more to
+ * be heard: a caller with a better place may be among that. Returns when to call again, NP_NEVER.
  */
 uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 

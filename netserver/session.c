@@ -126,8 +126,8 @@ refused(void *ctx, int error)
 }
 
 /*
- * What lets clients in is of no more use in this process, which strangers' bytes come to. c: whose
- * session it is; NULL: anybody's.
+ * What lets clients in is no longer needed in this process, which reads strangers' bytes. c: the
+ * session's caller; NULL: any.
  */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
@@ -339,7 +339,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	d->log->level = level;
 }
 
-/* Nobody knows whose standard error that is, and who else writes there. */
+/* Standard error may be anything here, with other writers. */
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {

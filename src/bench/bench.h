@@ -112,13 +112,13 @@ struct np_pattern {
 	bool speaks_first;       /* the leader's first call is a send */
 };
 
-/* Whom a passive end admits (np_terms.only). Every transport has to say it. */
+/* Which peers a passive end admits (np_terms.only). Every transport has to say it. */
 enum np_admit {
-	NP_ADMIT_UNSAID, /* nobody: np_run_open() refuses such a transport */
-	NP_ADMIT_IP,     /* who has that address, of IP; anybody where none is known */
-	NP_ADMIT_PEER,   /* who has that address; nobody where none is known */
-	NP_ADMIT_HERE,   /* who is on this machine: the control connection shows that */
-	NP_ADMIT_TAG     /* who knows the test's tag, which only the client is told */
+	NP_ADMIT_UNSAID, /* none: np_run_open() refuses such a transport */
+	NP_ADMIT_IP,     /* that address, of IP; any where none is known */
+	NP_ADMIT_PEER,   /* that address; none where none is known */
+	NP_ADMIT_HERE,   /* processes on this machine: the control connection shows that */
+	NP_ADMIT_TAG     /* peers that know the test's tag, which only the client is told */
 };
 
 /* Is the socket connect()ed, where there is no connection? */
@@ -256,7 +256,8 @@ struct np_transport {
 
 	/*
 	 * What the far end has not acknowledged, in some unit; -1: the connection is over. For
-	 * those where whoever has shut down his half is not told by reading. NULL: he is.
+	 * transports where an end that has shut down its half cannot learn that by reading. NULL:
+	 * it can.
 	 */
 	int64_t (*left)(int fd);
 

@@ -146,7 +146,7 @@ is_unsupported(int error)
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
-/* While strangers' come one upon the other nobody can interrupt the wait. */
+/* While strangers' datagrams keep coming the wait cannot be interrupted. */
 static bool
 waits_too_long(const struct np_worker *w, const struct np_conn *c)
 {
@@ -211,7 +211,7 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 			return n > 0 ? empty_pipe(w, n) : n;
 		}
 	}
-	w->codec &= ~(unsigned)NP_C_SPLICE; /* as if nobody had asked */
+	w->codec &= ~(unsigned)NP_C_SPLICE; /* as if not asked for */
 	if ((w->codec & NP_C_TOUCH) != 0) {
 		np_codec_touch(w, at, size);
 	}

@@ -1,5 +1,5 @@
 /*
- * Whose datagrams count (run.h).
+ * Which datagrams count, by their source (run.h).
  */
 #include <errno.h>
 
@@ -13,8 +13,7 @@ np_run_compare(struct np_run *run, struct np_err *err)
 
 	if (!engine->compares) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
-			       "the engine %s cannot tell whose datagrams it receives",
-			       engine->name);
+			       "the engine %s cannot tell where datagrams come from", engine->name);
 	}
 	NP_EACH_WORKER (w, run) {
 		w->codec |= NP_C_COMPARE;

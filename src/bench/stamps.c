@@ -325,7 +325,7 @@ void
 np_stamps_end(struct np_worker *w)
 {
 	if (w->stamps != NULL) {
-		/* A request whose response has not come counts no more than it does there. */
+		/* A request without its response does not count, as at the far end. */
 		bool half = w->stamps->open && w->stamps->now.at[NP_STAMP_RECV] == 0;
 
 		w->stamps->asked -= half;
@@ -355,7 +355,7 @@ np_stamps_put(const struct np_run *run, struct np_bag *into)
 	np_bag_ints(into, (const int64_t *)s->kept, s->count * ROW, "stamps.rows");
 }
 
-/* A list of rows, whose differences have room. */
+/* A list of rows with room for their differences. */
 static bool
 find_rows(const struct np_bag *b, const char *name, size_t most, struct np_bag_item *item)
 {

@@ -29,9 +29,9 @@ struct np_handed {
 
 /* All 0: no limits, and no resources of the caller's. */
 struct np_terms {
-	struct np_addr only; /* whom alone the data socket hears; len 0: anybody */
+	struct np_addr only; /* the only address that the data socket accepts; len 0: any */
 	unsigned only_bits;  /* of that address: all that begin with them are meant; 0: it alone */
-	struct np_also also; /* who is heard, too; none where only_bits are said */
+	struct np_also also; /* accepted, too; none where only_bits are said */
 	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
 	/* Ports of a passive end that is asked for none, both included; 0: any. */
 	uint32_t passive_min, passive_max;
@@ -40,8 +40,8 @@ struct np_terms {
 	void *permit_ctx;
 	const struct np_eth *eth; /* of frames without IP, open already; NULL: none */
 	/*
-	 * Passive data sockets come from here, made by somebody else at data_at, as struct
-	 * np_handed; 0: the run makes them. Whom they come from has been looked at.
+	 * Passive data sockets come from here, made by the daemon at data_at, as struct
+	 * np_handed; 0: the run makes them. Their peers have been checked.
 	 */
 	int data_fd;
 	struct np_addr data_at;

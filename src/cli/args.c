@@ -229,7 +229,7 @@ check_documents(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Undisturbed time comes by iterations, whose lengths are no more the user's to say. */
+/* Undisturbed time is gathered by iterations, so the user cannot choose their length. */
 static int
 settle_clean(struct np_cli *cli, struct np_err *err)
 {
@@ -427,8 +427,7 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	}
 	if (p->pattern->sized) {
 		return np_usage(
-		    err,
-		    "--segment-size: not for %s, whose messages are requests and responses (-- -r)",
+		    err, "--segment-size: not for %s, which sends requests and responses (-- -r)",
 		    cli->bench.name);
 	}
 	if (sender->place.engine != &np_engine_segment) {

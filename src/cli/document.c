@@ -580,7 +580,7 @@ open_loop(struct np_document *d, const struct np_tally *t)
 	return o;
 }
 
-/* Whose stamps there were, of how many transactions that were to have some. */
+/* Which stamps there were, of how many transactions that were to have some. */
 static json_t *
 stamps(struct np_document *d, uint64_t asked, const uint64_t came[NP_STAMPS])
 {
@@ -613,7 +613,7 @@ one_way(struct np_document *d, const struct np_stations *s)
 	return o;
 }
 
-/* Where the time of transactions went; null where nobody asked. */
+/* Where the time of transactions went; null if not asked for. */
 static json_t *
 stations(struct np_document *d, const struct np_stations *s)
 {
@@ -672,7 +672,7 @@ workers(struct np_document *d, const struct np_tally *t)
 	return rows;
 }
 
-/* How the connections lie on receive queues; null: nobody asked. */
+/* How the connections lie on receive queues; null if not asked for. */
 static json_t *
 spread(struct np_document *d, const struct np_tally *t)
 {
@@ -776,7 +776,7 @@ put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_ba
 	}
 }
 
-/* Who disturbed the test, and when; null where nobody looked. */
+/* What disturbed the test, and when; null if that was not watched. */
 static json_t *
 disturbed(struct np_document *d, const struct np_outcome *out, const struct np_record *r)
 {
@@ -1061,7 +1061,7 @@ write_out(FILE *out, const void *root)
 	return failed;
 }
 
-/* path NULL: to that stream. Else nobody ever sees half a document, unless it is a pipe. */
+/* path NULL: to that stream. Else a reader never sees half a document, unless it is a pipe. */
 static int
 write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
@@ -1069,7 +1069,7 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 	int failed;
 
 	if (path == NULL) {
-		/* Whether it arrives is looked after by whoever owns that stream. */
+		/* The owner of the stream checks whether it arrives. */
 		(void)write_out(out, root);
 		return NP_OK;
 	}

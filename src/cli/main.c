@@ -487,12 +487,12 @@ run_bench(struct session *s, struct np_err *err)
 
 /* The "calibration rate" of a CPU, which on Linux is the clock tick; -v 2 counts processors. */
 static void
-print_rate(const struct np_cli *cli, const char *whose, double rate, int cpus)
+print_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 {
 	printf("%g", rate);
 	if (cli->output.verbosity > 1) {
 		printf(cpus == 1 ? "\nThere is %d %s cpu\n" : "\nThere are %d %s cpus\n", cpus,
-		       whose);
+		       which);
 	}
 }
 

@@ -36,7 +36,7 @@ struct np_sockopts {
 	void *permit_ctx;
 };
 
-/* Append an option of `len` bytes, 16 at most, whose value messages show so. */
+/* Append an option of `len` bytes, 16 at most. Messages show its value as `shown`. */
 void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
 			   const void *value, size_t len, const char *shown);
 
@@ -47,7 +47,7 @@ void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *lab
 void
 np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value);
 
-/* Append an option whose value is a text of at most 15 characters (TCP_CONGESTION). */
+/* Append an option with a text of at most 15 characters (TCP_CONGESTION). */
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
 

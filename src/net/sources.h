@@ -1,6 +1,6 @@
 /*
- * Whom an end hears: one address, the addresses of a network, or a few. A socket that is connected
- * to one address hears only that; what others are let in is compared.
+ * The sources that an end accepts: one address, the addresses of a network, or a few. A socket that
+ * is connected to one address receives only from that; on others each source is compared.
  */
 #ifndef NP_NET_SOURCES_H
 #define NP_NET_SOURCES_H
@@ -14,7 +14,7 @@
 
 enum { NP_SOURCES_MAX = 8 };
 
-/* None: nobody. */
+/* Empty: no source is accepted. */
 struct np_sources {
 	struct np_addr at[NP_SOURCES_MAX]; /* any of these, whatever its port */
 	size_t count;

@@ -2,7 +2,7 @@
  * The authenticated beginning of a session between our client and our daemon: each proves to the
  * other that it has the key, by HMAC-SHA-256 (RFC 2104, 6234) over both ends' nonces, so that
  * nothing overheard is of use again, and over the addresses and ports of the connection as each end
- * sees them, so that nobody in between can have the proof made for a connection of his own. It
+ * sees them, so that a man in the middle cannot relay the proof to a connection of his own. It
  * guards who may begin a session; it encrypts nothing.
  *
  *   client                                   daemon
@@ -55,12 +55,13 @@ enum np_auth_side { NP_AUTH_CLIENT, NP_AUTH_SERVER };
 bool np_auth_built(void);
 
 /*
- * Read a key: the file's first line, 16 to 512 bytes, from a regular file of ours that nobody else
- * may read or write (mode 0600). NP_ESYS, NP_EUSAGE; NP_EUNSUP where np_auth_built() is false.
+ * Read a key: the file's first line, 16 to 512 bytes, from a regular file of ours that only its
+ * owner may read or write (mode 0600). NP_ESYS, NP_EUSAGE; NP_EUNSUP where np_auth_built() is
+ * false.
  */
 int np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err);
 
-/* Fill with bytes nobody can guess (getrandom(2)). */
+/* Fill with unpredictable bytes (getrandom(2)). */
 void np_auth_nonce(uint8_t nonce[NP_AUTH_BYTES]);
 
 /* What a proof covers. */

@@ -119,8 +119,7 @@ gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 		       c->peer, how, what, fragment);
 }
 
-/* Behind a whole message comes the next one, whose head says how long it is where it may be ours.
- */
+/* After a whole message comes the next one. If it may be one of ours, its head tells its length. */
 static void
 begin_next(struct np_chan *c)
 {

@@ -29,9 +29,9 @@ struct np_chan {
 	uint64_t moved; /* when np_chan_read() last found something of it */
 
 	/*
-	 * How long the rest of a message may take np_chan_recv() once its first byte has come: who
-	 * waits long for somebody's turn need not wait as long for what is no message. 0: until the
-	 * deadline. For the caller to set.
+	 * How long the rest of a message may take np_chan_recv() once its first byte has come, so
+	 * that a long wait for an answer does not allow a slow message. 0: until the deadline. For
+	 * the caller to set.
 	 */
 	uint64_t rest_ns;
 	uint64_t begun; /* when the first byte was seen; 0: none was */

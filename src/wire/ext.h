@@ -44,8 +44,8 @@ enum {
 enum { NP_EXT_IDENTITY = 64, NP_EXT_DEVICE = 16 };
 
 /*
- * HELLO and WELCOME, whose fields are tagged: each a tag, a length and that many bytes, padded
- * to 4. Unknown tags are skipped, so that later versions may have more of them.
+ * HELLO and WELCOME have tagged fields: each a tag, a length and that many bytes, padded to 4.
+ * Unknown tags are skipped, so that later versions may have more of them.
  */
 struct np_hello {
 	uint32_t version;               /* the sender's */
@@ -60,8 +60,8 @@ void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_h
 int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err);
 
 /*
- * A bag is a message of ours: a field for each value, whose tag is its kind, and whose bytes are
- * the length of its name, the name, padded to 4, and the value. What a receiver does not know
+ * A bag is a message of ours with a field for each value. The tag is the value's kind; the bytes
+ * are the length of its name, the name, padded to 4, and the value. What a receiver does not know
  * (another kind, a bad name) is skipped; what is cut is NP_EPEER. Encode allocates the whole
  * message.
  */
@@ -69,7 +69,7 @@ enum { NP_EXT_BYTES = 512 << 10 }; /* most of a bag's fields */
 int np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err);
 int np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err);
 
-/* EVIDENCE: whose. */
+/* EVIDENCE: its subject. */
 enum np_ext_about { NP_ABOUT_TEST = 1, NP_ABOUT_HOST = 2 };
 
 #endif

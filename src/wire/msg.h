@@ -94,7 +94,7 @@ enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NU
 #include "wire/messages.def"
 
 /*
- * struct np_why: why a request was refused, in words, behind the head of an answer whose word is an
+ * struct np_why: why a request was refused, in words, behind the head of an answer that is an
  * error. Clients of netperf look no further than the head; ours prints the text when the magic is
  * there.
  */
@@ -113,8 +113,8 @@ struct np_echo {
 enum { NP_ECHO_SIZE = 16 };
 
 /*
- * In the same bytes of messages about tests whose datagrams may go astray: a client asks for ids in
- * requests and responses (bench/ids.h), the daemon answers that they will be there.
+ * In the same bytes, for tests that may lose datagrams: a client asks for ids in requests and
+ * responses (bench/ids.h), the daemon answers that they will be there.
  */
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);

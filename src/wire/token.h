@@ -31,7 +31,7 @@ enum np_token_word {
 void
 np_token_put(uint8_t bytes[NP_TOKEN_SIZE], enum np_token_word word, const struct np_token *token);
 
-/* Send one without a token, if there is room: whoever is not there is noticed later. */
+/* Send one without a token, if there is room. A peer that is gone is noticed later. */
 void np_token_say(int fd, enum np_token_word word);
 
 /* What n bytes say; token may be NULL. */

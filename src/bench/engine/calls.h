@@ -25,7 +25,7 @@ struct np_calls {
 	bool (*take_back)(struct np_worker *w, struct np_conn *c);
 };
 
-/* The loop of one connection, whose calls block. */
+/* The loop of one connection, with blocking calls. */
 int np_calls_drive(struct np_worker *w);
 
 /* A message that a call is to send, and where to; NULL: where it always goes. */
@@ -35,7 +35,7 @@ struct np_outgoing {
 	socklen_t addr_len;
 };
 
-/* Name in a header whom the message goes to, an address that the kernel only reads. */
+/* Put the message's destination into a header; the kernel only reads it. */
 static inline void
 np_message_to(struct msghdr *h, const struct np_outgoing *m, const struct np_worker *w)
 {
@@ -50,7 +50,7 @@ struct np_train {
 	char *buf;
 	size_t bytes;                /* of all of them; 0: it is one, and empty */
 	size_t size;                 /* of each, of which the last may be shorter */
-	const struct sockaddr *addr; /* where they came from; NULL: nobody asks */
+	const struct sockaddr *addr; /* where they came from; NULL: not needed */
 	socklen_t addr_len;
 };
 
@@ -72,10 +72,10 @@ struct np_batch {
 	uint32_t most_in;        /* trains of a call */
 	struct np_outgoing *out; /* most_out, each with a buffer */
 	struct np_train *in;     /* most_in */
-	uint32_t came, next;     /* trains of the last call, and whose turn it is */
+	uint32_t came, next;     /* trains of the last call, and the next one of them */
 	size_t done;             /* bytes of that one which have had their step */
 	bool may_be_more;
-	const struct np_conn *of; /* whose they are */
+	const struct np_conn *of; /* their connection */
 };
 
 /* The turns of datagrams, by the worker's np_batch. */

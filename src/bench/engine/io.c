@@ -9,8 +9,8 @@
 #include "bench/run.h"
 
 /*
- * Whom to answer is known until something else is received: a socket that does not block is waited
- * for all the same, until there is room or the worker is told to stop.
+ * The address to answer is known only until something else is received, so even a non-blocking
+ * socket is waited for, until there is room or the worker is told to stop.
  */
 static void
 wait_for_room(const struct np_worker *w, int fd)
@@ -73,7 +73,7 @@ np_io_ends_all(const struct np_worker *w)
 	       np_seen(&w->count->transactions) >= w->budget;
 }
 
-/* One that has sent nothing yet, or to nobody, is told at once that nobody is there. */
+/* An end that has sent nothing yet, or has no peer, is told at once that there is none. */
 static bool
 hears_peer(const struct np_plan *p)
 {

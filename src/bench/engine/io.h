@@ -27,7 +27,7 @@ np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 }
 
-/* `answers`: whoever sent the message is to be known. */
+/* `answers`: the sender's address is needed. */
 NP_LOOP_BODY ssize_t
 np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers)
 {
@@ -110,7 +110,7 @@ enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need nee
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
 /*
- * Of the connections that need NP_REST, the next one whose operation may begin, from *turn on;
+ * Of the connections that need NP_REST, the next one that may begin an operation, from *turn on;
  * *begun, 0 at first, counts them. NULL: there is none, or not before w->load.due_ns. Where the
  * load lets them begin faster than they are driven, that is now, after a look at what else there
  * is. While w->load.holds, who else asks waits behind them.

@@ -1,7 +1,7 @@
 /*
  * The engine `spin`: never asleep. It is `epoll` that never waits: a call for which the kernel is
- * not ready is made again, in the connection's next turn. No wake-up stands between a message and
- * whoever waits for it; the price is a whole processor for each thread.
+ * not ready is made again, in the connection's next turn. A message is
+ * received without a wake-up; the price is a whole processor for each thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static const struct {
 
 /*
  * Where packets come by a receive queue that can be polled, receiving is to poll it: without
- * CAP_NET_ADMIN some kernels allow the first option, and none the other. Of a socket without a
- * connection nobody knows yet where its packets will come from.
+ * CAP_NET_ADMIN some kernels allow the first option, and none the other. For a socket without a
+ * connection the queue is not known yet.
  */
 static void
 poll_one(struct spin *s, const struct np_worker *w, int fd)

@@ -59,13 +59,13 @@ struct uring {
 	uint32_t in_flight; /* requests that have a completion to come */
 	uint32_t flying;    /* those of them that send */
 	uint32_t chain;     /* most sends of a connection in a row */
-	uint32_t next;      /* whose turn it is when the load lets operations begin */
+	uint32_t next;      /* connection that begins when the load allows an operation */
 	bool bytes;         /* byte streams: messages have no bounds */
 	bool cancels;       /* all that is in the ring is being cancelled */
 	bool leaving;       /* the bytes that come wait until the loop goes on */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *buffer; /* that all of them are, where nobody looks at it; NULL: the worker's are */
+	char *buffer; /* shared by all, where the data are not read; NULL: the worker's */
 	size_t buffer_size;
 	uint32_t count;  /* how many */
 	uint32_t filled; /* given back, not told to the kernel yet */

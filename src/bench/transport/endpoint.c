@@ -25,7 +25,7 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 	return NP_OK;
 }
 
-/* Whose address the terms say. */
+/* The sources that the terms allow. */
 static void
 welcome(const struct np_terms *t, struct np_sources *out)
 {
@@ -445,7 +445,7 @@ take_welcome(struct np_run *run, int flags)
 
 /*
  * A request is answered at once: there are no ids where the far end shows no token. If no more will
- * come, a socket that is shut down says so to whoever receives.
+ * come, a socket that is shut down tells the receiver.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)

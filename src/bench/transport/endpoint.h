@@ -22,10 +22,11 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 /*
  * np_transport.open: a data socket with the run's options, bound where that is needed: listeners
  * and datagram sockets always, active stream sockets when an address or a port was asked for.
- * Passive stream sockets listen, and np_endpoint_take() looks at whom terms->only lets in. Passive
- * datagram sockets hear nobody else, or their loops look (np_run_compare()). Notes its address and
- * the buffer sizes in the flow. A passive socket whose port is in use takes another one and says so
- * in run->end.port_moved: the response names the port, and netperf's own clients expect that.
+ * Passive stream sockets listen, and np_endpoint_take() admits peers by terms->only. Passive
+ * datagram sockets receive only from these, or their loops compare (np_run_compare()). Notes its
+ * address and the buffer sizes in the flow. A passive socket takes another port if its own is in
+ * use, and says so in run->end.port_moved: the response names the port, and netperf's own clients
+ * expect that.
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 
@@ -62,7 +63,7 @@ int np_endpoint_connect(struct np_run *run, struct np_err *err);
  */
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
-/* Bytes for which nobody must not be able to guess them: that they differ will do. */
+/* Bytes that need not be unpredictable, only different. */
 void np_endpoint_random(void *bytes, size_t count);
 
 /*

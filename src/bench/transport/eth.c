@@ -69,7 +69,7 @@ mark_ring(const struct np_ring *ring, uint64_t tag)
 	}
 }
 
-/* By now both know the tag, and whom they talk to. */
+/* By now both know the tag and each other. */
 static int
 eth_meet(struct np_run *run, struct np_err *err)
 {

@@ -1,6 +1,6 @@
 /*
  * The data connections of a test beside its first one, which the transport makes. For all
- * transports whose sockets endpoint.h makes.
+ * transports that make their sockets by endpoint.h.
  */
 #ifndef NP_BENCH_TRANSPORT_MANY_H
 #define NP_BENCH_TRANSPORT_MANY_H

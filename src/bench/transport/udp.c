@@ -45,7 +45,7 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 
 /*
  * Wait for the first datagram, leave it where it is, and connect to its sender. Strangers' are
- * thrown away, those of them that are queued behind it by whoever reads it.
+ * thrown away; those queued behind it are thrown away by the reader.
  */
 static int
 udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -70,8 +70,8 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 }
 
 /*
- * A daemon's sender waits for its token: whoever has that got it over the control connection, and
- * can be reached where it came from, through whatever translates addresses on the way.
+ * A daemon's sender waits for its token: a peer that has it got it over the control connection, and
+ * can be reached where it came from, also through NATs.
  */
 static int
 await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -173,7 +173,7 @@ udp_meet(struct np_run *run, struct np_err *err)
 	if (run->end.token != 0 || !p->near.sock.connected) {
 		return NP_OK; /* or it is known later who the peer is */
 	}
-	/* A sender knows where to; a receiver has to wait for whoever it will be. */
+	/* A sender knows its peer; a receiver has to wait for the first datagram. */
 	if (p->role == NP_LEAD) {
 		return np_endpoint_connect(run, err);
 	}

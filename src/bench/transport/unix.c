@@ -1,8 +1,8 @@
 /*
  * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a directory
- * of its own, fresh from mkdtemp(3), so that nobody can have put anything there before; both are
+ * of its own, fresh from mkdtemp(3), so that nothing can be there before; both are
  * removed when the flow closes. The directory's name holds the process's id, by which a daemon
- * finds what a session left that was killed; who kills a client leaves that to its keeper.
+ * finds what a killed session left; after a killed client its keeper does that.
  */
 #include "bench/transport/unix.h"
 
@@ -119,10 +119,10 @@ np_unix_sweep(pid_t dead)
 	}
 }
 
-/* Of an endpoint whose socket has a name, with its directory to be removed. */
+/* Of an endpoint with a named socket, with its directory to be removed. */
 struct name {
 	uint32_t count; /* of the sockets that have names there, some of which may not exist yet */
-	pid_t keeper;   /* who removes it should this process be killed; 0: nobody */
+	pid_t keeper;   /* removes it if this process is killed; 0: there is none */
 	int keeper_fd;  /* what that one watches */
 };
 

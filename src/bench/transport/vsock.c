@@ -58,7 +58,7 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 
 /*
  * A connection has one size, that of its receive buffer; so the larger one counts of those that are
- * asked for. The kernel charges nobody for this memory, so not all that is wanted can be had: a
+ * asked for. The kernel accounts this memory to no process, so it is limited: a
  * stranger asks a daemon for it. The sizes are read back.
  */
 enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
