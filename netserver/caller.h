@@ -25,9 +25,10 @@ struct ns_caller {
 	uint64_t deadline_ns;
 	struct ns_admit admit;
 	bool has_asked;    /* a whole message came: it is no data connection */
-	bool proxied;      /* its proxy has yet to say whose it is */
+	bool proxied;      /* its proxy has yet to tell the client's address */
 	bool full;         /* data, which there is no room for (NS_DATA_FULL) */
-	uint64_t quiet_ns; /* when it may be data of who says nothing (one_port.h); 0: it can't */
+	uint64_t quiet_ns; /* when it may be data of a client that sends nothing (one_port.h); 0: it
+			      can't */
 	/* Its session, which has no room for it (full); NULL: the session has ended. */
 	struct ns_session *of;
 	uint64_t again_ns; /* when there may be some */
@@ -47,7 +48,7 @@ struct ns_caller {
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
-/* What somebody at that connection must say first. */
+/* What a client on that connection must send first. */
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
 /*

@@ -31,7 +31,7 @@ struct ns_daemon {
 	struct np_log *log;
 	/* Its output, which counts lost lines; NULL: they are not counted. */
 	const struct np_log_out *log_out;
-	char port[12];                  /* for status; empty: nobody asks */
+	char port[12];                  /* for status; empty: not used */
 	bool one_port;                  /* data come to the same port */
 	bool no_fork;                   /* serve in this process, one client after another */
 	bool quiet;                     /* clients may not raise the log level */
@@ -48,7 +48,7 @@ struct ns_daemon {
 	bool nat;                /* their proof need not cover the addresses */
 	int fill_dir;            /* descriptor of where fill files may be had; 0: nowhere */
 	struct ns_limits limits;
-	struct ns_access proxies;   /* allow: who says whose a connection is (proxied.h) */
+	struct ns_access proxies;   /* allow: proxies that tell the client's address (proxied.h) */
 	struct ns_access rules;     /* of the command line */
 	char access_file[PATH_MAX]; /* more of them, read again at SIGHUP; empty: none */
 	int metrics_dir;            /* descriptor; 0: no metrics are written */
@@ -63,7 +63,7 @@ struct ns_daemon {
 	int listeners[NS_LISTENERS];
 	int datagrams[NS_LISTENERS]; /* of UDP at the same ports (one_port.h); 0: none */
 	size_t listener_count;
-	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
+	int status_fd; /* of ns_status_listen(); 0: none */
 	int epoll;
 	bool accept_paused, metrics_failed;
 	rlim_t callers_files; /* descriptors from there on are for sessions */

@@ -182,7 +182,7 @@ add_line(struct ns_access *a, char *line, struct np_err *err)
 	}
 	list = strtok_r(NULL, blanks, &rest);
 	if (list == NULL) {
-		return np_usage(err, "%s whom?", verb);
+		return np_usage(err, "%s needs an address range", verb);
 	}
 	for (; list != NULL; list = strtok_r(NULL, blanks, &rest)) {
 		if (ns_access_add(a, verb[0] == 'a', list, err) != NP_OK) {
@@ -269,7 +269,7 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
-/* Without the seed nobody knows who falls into one group with whom. */
+/* The seed makes it unpredictable which addresses share a group. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 {

@@ -124,8 +124,8 @@ enum {
 };
 
 /*
- * How fast sessions begin: for everybody together, and for each group of addresses. In the long run
- * one gets an NS_SHAREth of the rate, or it could use up all of it and nobody else would be served.
+ * How fast sessions begin: in all, and for each group of addresses. In the long run a group gets an
+ * NS_SHAREth of the rate, or it could use up all of it and no other client would be served.
  */
 struct ns_rates {
 	struct ns_bucket near[NS_GROUPS];                   /* in the long run */
@@ -189,7 +189,7 @@ struct ns_way {
 	uint32_t recents;
 };
 
-/* From where a client's datagrams came whose test has ended: some may be on their way still. */
+/* Where the datagrams of a test came from that has ended: some may still be on their way. */
 enum { NS_LATE = 64 };
 struct ns_late {
 	struct {
@@ -274,7 +274,7 @@ bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *pe
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
 
-/* Could it have that if nobody else held anything? */
+/* Could it have that if no other session held anything? */
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
@@ -302,7 +302,7 @@ void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 bool ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b);
 
 /*
- * The session to be ended so that there is more of a good for somebody at that address: one that
+ * The session to be ended so that there is more of a resource for that address: one that
  * has moved nothing for NS_STILL_S, of the network that holds most, and there of the address that
  * does. It holds more than his: the network, or the address where they have one network. NULL:
  * there is none.

@@ -18,8 +18,8 @@
 int ns_notify_sockets(int *fds, size_t max, struct np_err *err);
 
 /*
- * Send "READY=1", "STOPPING=1" and the like to NOTIFY_SOCKET, a path or "@name"; nobody there:
- * nothing happens. A manager that does not keep up does not get it.
+ * Send "READY=1", "STOPPING=1" and the like to NOTIFY_SOCKET, a path or "@name"; without a
+ * receiver nothing happens. A manager that does not keep up does not get it.
  */
 void ns_notify(const char *state);
 

@@ -293,7 +293,7 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 
 /* ---- Connections ---- */
 
-/* Does somebody ask for something here? Whatever a client's data are, they seldom begin so. */
+/* Is it a request? Data rarely begin like one. */
 static bool
 is_request(const uint8_t *bytes, size_t n)
 {

@@ -77,8 +77,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	return s != NULL;
 }
 
-/* Somebody got a part of what is kept for those who have nothing: there should be more for others.
- */
+/* A part of the reserve was taken: there should be more for others. */
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
@@ -90,7 +89,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 	}
 }
 
-/* When a session whose client has yet to ask for a test is ended. */
+/* When a session is ended if its client has not asked for a test. */
 static uint64_t
 end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 {
@@ -333,7 +332,7 @@ goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct 
 	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
 }
 
-/* Whose turn it is, if it is anybody's. */
+/* Let the next test begin, if there is room. */
 static void
 next_in_line(struct ns_daemon *d)
 {
@@ -567,7 +566,7 @@ ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	if (s->short_ns == 0) {
 		return NP_NEVER;
 	}
-	/* Whoever makes no connections makes room without a word. */
+	/* A session that makes no connections makes room silently. */
 	return s->short_of == 0 && s->short_ns > now_ns + NP_SEC ? now_ns + NP_SEC : s->short_ns;
 }
 

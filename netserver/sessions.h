@@ -27,8 +27,8 @@ void ns_sessions_reap(struct ns_daemon *d);
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
- * Somebody at that address wants what is scarce: NS_SESSIONS or NS_MEMORY. A session whose test
- * moves nothing is ended for him, if there is one. False: nobody makes room.
+ * That address needs what is scarce: NS_SESSIONS or NS_MEMORY. A session with an idle test is ended
+ * for it, if there is one. False: there is none.
  */
 bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
 

@@ -64,7 +64,7 @@ void ns_status_answer(int listener, uid_t owner, const struct ns_view *v);
 /*
  * The other side: copy what the daemon at that port says to out, without control characters, and
  * below it which user's process answered if that is neither root's nor ours. NP_ECONTROL when
- * nobody does within 5 s, NP_EPEER when it does not answer us.
+ * there is no answer within 5 s, NP_EPEER when it does not answer us.
  */
 int ns_status_ask(const char *port, FILE *out, struct np_err *err);
 

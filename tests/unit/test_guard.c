@@ -136,7 +136,7 @@ TEST(a_bad_file_changes_nothing)
 {
 	static const char *const bad[][2] = {
 		{ "allow 192.0.2.1\npermit 192.0.2.2\n", "line 2: 'permit'" },
-		{ "allow\n", "line 1: allow whom?" },
+		{ "allow\n", "line 1: allow needs an address range" },
 		{ "deny 192.0.2.300\n", "192.0.2.300" },
 	};
 	static struct ns_access a;

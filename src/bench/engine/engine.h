@@ -47,8 +47,8 @@ enum np_engine_count {
 };
 
 /*
- * Memory that is laid out in parts, one behind the other. Without memory, `at` NULL, it is only
- * counted what they take: so whoever lays them out also says how much that is.
+ * Memory that is laid out in parts, one behind the other. Without memory, `at` NULL, only their
+ * size is added up: so the function that lays them out also tells their size.
  */
 struct np_room {
 	char *at;

@@ -43,12 +43,12 @@ struct loop {
 	uint32_t live; /* connections that are not over */
 	uint32_t open; /* in connection tests: those that are there */
 	const struct np_slot *out, *in;
-	uint32_t next;    /* whose turn it is when operations that the load holds may begin */
+	uint32_t next;    /* connection to begin when the load allows an operation */
 	uint64_t look_ns; /* when connections are looked at for those that wait too long */
 
 	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
 	uint32_t to_read;    /* the event of what a connection has to read */
-	bool has_closed;     /* the far end of the connection whose turn it is */
+	bool has_closed;     /* the far end of the current connection */
 	bool hears_end;      /* a sender that learns here, not from its controller, of a close */
 	/* Connections that come by a listener: */
 	bool listens;      /* the listener's events are asked for */
@@ -199,7 +199,7 @@ close_one(struct loop *l, struct np_conn *c)
 	l->open--;
 	l->has_closed = false;
 	c->need = l->w->steps->closed(l->w, c);
-	return l->w->open == NULL; /* whose next one is due by the clock */
+	return l->w->open == NULL; /* an open loop's next one is due by the clock */
 }
 
 /* What only connection tests need, and a ramp. */
@@ -273,7 +273,7 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	return false;
 }
 
-/* Whom to answer is forgotten when something else is received. */
+/* The address to answer is lost when something else is received. */
 static bool
 keeps_asker(const struct np_worker *w, enum np_need need)
 {
@@ -547,7 +547,7 @@ resume(struct loop *l)
 	}
 }
 
-/* What is due of an open loop, whose clock is set for what comes next: timerfd(2) has no slack. */
+/* Begin what is due of an open loop, and set the timer for the next: timerfd(2) has no slack. */
 static void
 keep_open(struct loop *l)
 {
@@ -570,7 +570,7 @@ keep_open(struct loop *l)
 	}
 }
 
-/* Nobody interrupts a wait here: what has not been answered in time is lost. */
+/* Waits are not interrupted here: what has not been answered in time is lost. */
 static void
 look_for_late(struct loop *l, uint64_t now)
 {
@@ -677,8 +677,7 @@ events_asleep(const struct loop *l, const struct np_conn *c)
 }
 
 /*
- * Nothing has moved for a while: whose time that is may be anybody's. In the millisecond before
- * something is due it is awake.
+ * Idle: release the CPU. It is awake again in the millisecond before something is due.
  */
 static void
 fall_asleep(struct loop *l)

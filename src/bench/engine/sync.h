@@ -1,5 +1,5 @@
 /*
- * The engine `sync`: one connection, whose calls block. The usual one, and the one that compares
+ * The engine `sync`: one connection with blocking calls. The usual one, and the one that compares
  * with netperf. The controller ends a call that blocks by a signal.
  *
  * The loop is written once; each role has a copy of it in which its steps are settled, so that a

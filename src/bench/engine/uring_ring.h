@@ -13,7 +13,7 @@ struct np_uring {
 	struct io_uring ring;
 	bool prepared;   /* it goes back to those that the process was given */
 	bool taken;      /* of those: a worker has it */
-	bool is_lost;    /* it failed, with requests in it: nobody has it any more */
+	bool is_lost;    /* it failed, with requests in it: it is not used any more */
 	bool is_enabled; /* what was made disabled is enabled by who uses it */
 };
 

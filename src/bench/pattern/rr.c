@@ -131,7 +131,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 
 /*
  * A message that answers no request in flight: a duplicate, late, or stray. While such messages
- * come one upon the other nobody can interrupt the wait.
+ * keep coming the wait cannot be interrupted.
  */
 static __attribute__((noinline)) enum np_need
 request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -157,8 +157,8 @@ answered(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * The same with several in flight. While others are answered nobody interrupts: requests that are
- * too old are looked for now and then.
+ * The same with several in flight. While others are answered the wait is not interrupted: requests
+ * that are too old are looked for now and then.
  */
 static __attribute__((noinline)) enum np_need
 answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -454,8 +454,8 @@ request_drain(struct np_worker *w)
 }
 
 /*
- * Responses that nobody reads fill the far end's send buffer, where none gets lost: and while it
- * waits for room it reads no end mark.
+ * Unread responses fill the far end's send buffer where none gets lost, and while it waits for room
+ * it reads no end mark.
  */
 static void
 request_nudge(struct np_run *run)

@@ -1,6 +1,6 @@
 /*
- * sendfile: a stream whose transmitter hands a file to the kernel by sendfile(2), again and again
- * from its start. The file is -F's, or one in memory that is made as large as a send ring.
+ * sendfile: a stream that sends a file by sendfile(2), again and again from its start. The file is
+ * -F's, or one in memory that is made as large as a send ring.
  */
 #include <errno.h>
 #include <fcntl.h>

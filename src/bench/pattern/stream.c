@@ -170,7 +170,7 @@ farewells(const struct np_worker *w)
 	}
 }
 
-/* Where it was given up, say what did not happen in time, unless nobody waits for it any more. */
+/* Where it was given up, say what did not happen in time, unless that no longer matters. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
 {
