@@ -83,6 +83,15 @@ def the_container_has_both_programs() -> None:
     text = (DEPLOY / "Containerfile").read_text()
     assert re.search(r"^COPY netserver netperf /$", text, re.M) and f"{NOBODY}:{NOBODY}" in text, text
     assert f"EXPOSE {PORT}/tcp {PORT}/udp" in text and '"--one-port"' in text, text
+    assert re.search(r"^#   scripts/static OUT$", text, re.M), "the build with --json, --key-file and the filter of system calls"
+
+
+def a_static_build_says_what_is_missing() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for tool in ("dirname", "file", "ip", "mkdir", "tail"):     # and no musl-gcc
+            os.symlink("/bin/true" if tool in ("file", "ip") else str(shutil.which(tool)), f"{place}/{tool}")
+        got = lib.run(["env", "-i", f"PATH={place}", str(lib.TOP / "scripts" / "static"), "--libc", "musl", f"{place}/out"], 20)
+    assert (got.rc, got.err) == (1, "static: needs musl-gcc: apt-get install musl-tools\n"), got
 
 
 def nft_takes_the_rules() -> None:
@@ -186,7 +195,8 @@ def the_unit_is_one() -> None:
 
 
 def suite(report: lib.Report) -> None:
-    report.each((it_agrees_with_itself, its_commands_run, the_container_has_both_programs, nft_takes_the_rules,
+    report.each((it_agrees_with_itself, its_commands_run, the_container_has_both_programs,
+                 a_static_build_says_what_is_missing, nft_takes_the_rules,
                  the_dashboard_asks_for_what_there_is, the_role_changes_nothing_twice,
                  pscheduler_gets_its_answers, the_unit_is_one))
 
