@@ -152,7 +152,8 @@ def pscheduler_gets_its_answers() -> None:
             assert not refused["can-run"] and refused["reasons"][0].startswith(says), refused
         assert asked("duration", {"type": "throughput", "spec": {"dest": "h", "duration": "PT1M", "omit": "PT2S"}}, place) == {"duration": "PT68S"}
         port, now = lib.free_port(), datetime.datetime.now(datetime.timezone.utc).isoformat()
-        for test, spec in (("throughput", {"duration": "PT1S", "interval": "PT0.5S", "parallel": 2, "mss": 1000, "congestion": "reno"}),
+        for test, spec in (("throughput", {"duration": "PT1S", "interval": "PT0.5S", "parallel": 2, "mss": 1000, "congestion": "reno",
+                                           "reverse": True, "buffer-length": 1000}),
                            ("throughput", {"duration": "PT1S", "udp": True, "bandwidth": 10000000}),
                            ("rtt", {"count": 20, "interval": "PT0.05S", "length": 100})):
             test_of = {"type": test, "spec": {"schema": 1, "dest": "127.0.0.1", "single-ended-port": port, **spec}}
@@ -172,9 +173,12 @@ def pscheduler_gets_its_answers() -> None:
             result = asked("merged-results", {"results": [first, {}]}, place)
             assert result["succeeded"] and first["error"] is None, first
             if test == "rtt":
-                assert result["received"] >= 19 and result["lost"] == 0 and re.fullmatch(r"PT0\.0\d+S", result["mean"]), result
+                assert 19 <= result["sent"] == result["received"] <= 20 and re.fullmatch(r"PT0\.0\d+S", result["mean"]), result
                 continue
             whole = result["summary"]["summary"]
+            assert ("-R 1" if "udp" in spec else "-m ,1000 -G 1000 -K ,reno") in first["diags"], first
+            assert (whole["retransmits"] is None) == ("udp" in spec), result        # the sender's: of each flow not known here
+            assert result["summary"]["streams"][-1]["retransmits"] is None, result
             assert whole["throughput-bits"] > 1e6 and 0.9 < whole["end"] < 1.5, whole
             assert len(result["summary"]["streams"]) == spec.get("parallel", 1) and result["intervals"], result
             assert whole["throughput-bits"] < 12e6 and whole["sent"] > 0 if "udp" in spec else whole["sent"] is None, whole
