@@ -262,8 +262,8 @@ NAMES = (
     Name("nodelay", "-D", "true: TCP_NODELAY at both ends", switch("-D"), True),
     Name("mss", "-G", "the largest TCP segment to ask for", plain("-G"), True, BYTES),
     Name("congestion", "-K", "TCP's congestion control; not for UDP", congestion_option, True),
-    Name("test_options", "as they are", "any other options of the test; UDP_STREAM reaches no "
-         "host behind a router without -R 1", words, True, commas=True),
+    Name("test_options", "as they are", "any other options of the test; UDP_STREAM gets -R 1, without which it uses no "
+         "router, unless there is another -R", words, True, commas=True),
     Name("processes", "", "number of netperf at a time; each has the flows and threads given"),
     Name("mtu", "", "the link's MTU: known to ceilings and to size, set by the lab or a command",
          unit=BYTES),
@@ -293,6 +293,8 @@ def command(netperf: str, known: Known) -> "List[str]":
             parts[row.test] += row.make(value, known)
         except OptionError as fault:
             raise OptionError(f"{row.name}: {fault}") from None
+    if test_name(known) == "UDP_STREAM" and not any(part.startswith("-R") for part in parts[True]):
+        parts[True] += ["-R", "1"]
     classic = test_name(known) in CLASSIC
     heads = [] if classic else ["-P", "0"]      # the heads of a table name its unit
     figures = [] if classic else ["-k", ",".join(selectors(known))]

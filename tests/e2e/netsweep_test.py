@@ -348,10 +348,11 @@ class Options(unittest.TestCase):
     def test_table(self):
         for known, wanted in (
                 ({"host": "h", "port": 1, "length": 3, "family": 6}, "-H h -p 1 -6 -l 3"),
-                ({"test": "udp_stream", "size": 64, "congestion": "cubic"}, "-t UDP_STREAM -- -m 64"),
-                ({"test": "UDP_STREAM", "size": "full", "mtu": 1500}, "-t UDP_STREAM -- -m 1472"),
+                ({"test": "udp_stream", "size": 64, "congestion": "cubic"}, "-t UDP_STREAM -- -m 64 -R 1"),
+                ({"test": "UDP_STREAM", "size": "full", "mtu": 1500}, "-t UDP_STREAM -- -m 1472 -R 1"),
                 ({"test": "UDP_STREAM", "size": "full", "mtu": 1500, "family": 6},
-                 "-6 -t UDP_STREAM -- -m 1452"),
+                 "-6 -t UDP_STREAM -- -m 1452 -R 1"),
+                ({"test": "UDP_STREAM", "test_options": "-R0"}, "-t UDP_STREAM -- -R0"),
                 ({"test": "TCP_STREAM", "size": "full", "mtu": 1500}, "-t TCP_STREAM"),
                 ({"test": "TCP_RR", "size": 5}, "-t TCP_RR -- -r 5,5"),
                 ({"test": "TCP_RR", "request": 5}, "-t TCP_RR -- -r 5,1"),
