@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Plays the exchanges of doc/protocol.md against our daemon: they are what the programs say, byte for byte."""
+"""Plays the exchanges of doc/protocol.md against our daemon and our client: they are what the programs say, byte for byte."""
 
 import contextlib
+import hmac
 import os
 import re
 import socket
@@ -13,10 +14,13 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lib  # noqa: E402
+import ours  # noqa: E402
 
 HOST, SIZE, PATIENCE = "127.0.0.1", 656, 60
 ANY = "........"                                # a word that differs
-NAMED = {"port": 4, "path": 32, "text": 200}    # fields that differ, and their bytes
+REST = "..."                                    # so does what follows
+NAMED = {"port": 4, "path": 32, "text": 200, "token": 16, REST: 0}      # fields that differ, and their bytes
+AT_ONE_PORT = "at one port"                     # titles of what only such a daemon says
 Where = Tuple[socket.AddressFamily, object]
 
 
@@ -51,13 +55,23 @@ def exchanges(document: str) -> "Dict[str, List[Step]]":
 def bytes_of(request: Step) -> bytes:
     frame = bytearray(SIZE)
     for offset, word in request.words.items():
-        frame[offset:offset + 4] = bytes.fromhex(word)
-    return bytes(frame)
+        frame[offset:offset + 4] = bytes.fromhex(word.replace(".", "0"))
+    return bytes(frame[:size_of(frame[:8])])
+
+
+def size_of(head: bytes) -> int:
+    """Of the message that begins so."""
+    return 8 + int.from_bytes(head[4:], "big") if int.from_bytes(head[:4], "big") >> 4 == ours.PLAN >> 4 else SIZE
+
+
+def message_from(control: socket.socket) -> bytes:
+    head = control.recv(8, socket.MSG_WAITALL)
+    return head + control.recv(size_of(head) - len(head), socket.MSG_WAITALL)
 
 
 def compare(told: Step, frame: bytes) -> None:
-    assert len(frame) == SIZE, f"closed after {len(frame)} bytes of a message"
-    for offset in range(0, SIZE, 4):
+    assert len(frame) == size_of(frame[:8]), f"closed after {len(frame)} bytes of a message"
+    for offset in range(0, told.named.get(REST, len(frame)), 4):
         want, got = told.words.get(offset, 8 * "0"), frame[offset:offset + 4].hex()
         assert want in (ANY, got), f"offset {offset}: {got}, the document has {want}"
 
@@ -73,11 +87,12 @@ def where_of(response: Step, frame: bytes) -> "Optional[Where]":
     return None
 
 
-def move(text: str, where: Where) -> None:
+def move(text: str, where: Where, token: bytes) -> None:
     """What happens over the data connection, such as "10 requests of 1 byte over a stream"."""
-    match = re.match(r"(\d+) (bytes|requests|connections|datagrams)(?: of (\d+) bytes?)? over (a stream|datagrams)", text)
+    match = re.match(r"(?:(.{17}) and the token, answered by (.{17}) and 16 zeros; )?"
+                     r"(\d+) (bytes|requests|connections|datagrams)(?: of (\d+) bytes?)? over (a stream|this stream|datagrams)", text)
     assert match, text
-    count, what, size, stream = int(match[1]), match[2], int(match[3] or 1), match[4] == "a stream"
+    count, what, size, stream = int(match[3]), match[4], int(match[5] or 1), match[6] != "datagrams"
     for _ in range(count if what == "connections" else 1):
         with socket.socket(where[0], socket.SOCK_STREAM if stream else socket.SOCK_DGRAM) as data, \
                 tempfile.TemporaryDirectory() as place:
@@ -87,9 +102,14 @@ def move(text: str, where: Where) -> None:
                 os.chmod(place, 0o711)
                 os.chmod(f"{place}/socket", 0o777)
             data.connect(where[1])
-            for _ in range(count if what in ("datagrams", "requests") else 0):
-                data.send(bytes(size))
-                assert what == "datagrams" or len(data.recv(size)) == size
+            if match[1]:
+                data.sendall(bytes.fromhex(match[1]) + token)
+                assert data.recv(24, socket.MSG_WAITALL) == bytes.fromhex(match[2]) + bytes(16), "another answer to the token"
+            for number in range(count if what in ("datagrams", "requests") else 0):
+                sent = (number if "which begin with" in text else 0).to_bytes(min(size, 4), "big").ljust(size, b"\0")
+                data.send(sent)
+                got = data.recv(size) if what == "requests" else sent
+                assert len(got) == size and ("begins so" not in text or got[:4] == sent[:4]), got
             if what == "bytes":
                 data.sendall(bytes(count))
             if stream:
@@ -102,19 +122,66 @@ def move(text: str, where: Where) -> None:
 
 def play(steps: "List[Step]", port: int) -> None:
     where: "Optional[Where]" = None
+    token = b""
     with socket.create_connection((HOST, port), PATIENCE) as control:
         for one in steps:
             if one.kind == "->":
                 control.sendall(bytes_of(one))
             elif one.kind == "<-":
-                frame = control.recv(SIZE, socket.MSG_WAITALL)
+                frame = message_from(control)
                 compare(one, frame)
                 where = where_of(one, frame) or where
+                at = one.named.get("token", SIZE)
+                token = frame[at:at + NAMED["token"]] or token
             elif one.text == "closed":
                 assert not control.recv(1), "the daemon says more"
             else:
                 assert where, "no response before the data"
-                move(one.text, where)
+                move(one.text, where, token)
+
+
+def our_client_says_so(steps: "List[Step]") -> None:
+    """Up to the last request before the data, to a daemon that answers from the document."""
+    before = steps[:next(number for number, one in enumerate(steps) if one.kind == "==") - 1]
+    with socket.create_server((HOST, 0)) as server:
+        words = [*steps[0].text.split()[1:], "-p", str(server.getsockname()[1])]
+        with lib.Started([lib.netperf(), "-H", HOST, *words[-2:], *words[:-2]]):
+            server.settimeout(PATIENCE)
+            control, _ = server.accept()
+            with control:
+                for one in before:
+                    if one.kind == "->":
+                        compare(one, message_from(control))
+                    else:
+                        control.sendall(bytes_of(one))
+
+
+def proof(key: bytes, side: str, *parts: bytes) -> bytes:
+    return hmac.new(key, b"plumbline auth 2 " + side.encode() + b"".join(parts), "sha256").digest()
+
+
+def a_key_is_proved(document: str) -> None:
+    """As in the document's numbers, and to our daemon."""
+    told = dict(re.findall(r"^ {8}(C|S|ends|client|server) +([0-9a-f ]{64,})$", document, re.M))
+    key, size = b"0123456789abcdef", 12
+    for side in ("client", "server"):
+        assert proof(key, side, *(bytes.fromhex(told[part]) for part in ("C", "S", "ends"))).hex() == told[side], side
+    with tempfile.NamedTemporaryFile() as kept:
+        Path(kept.name).write_bytes(key + b"\n")
+        if "libsodium" in lib.run([lib.netserver(), "--key-file", kept.name, "-V"], 10).err:
+            raise lib.Skipped("built without libsodium")
+        with lib.Daemon(args=["--key-file", kept.name]) as daemon, \
+                socket.create_connection((HOST, daemon.port), PATIENCE) as control:
+            near, far = (b"\4" + socket.inet_aton(at[0]) + bytes(12) + at[1].to_bytes(2, "big")
+                         for at in (control.getsockname(), control.getpeername()))
+            mine = os.urandom(32)
+            control.sendall(ours.frame(0x504c0001, -1, ours.word(2) + mine))
+            challenge = message_from(control)
+            assert challenge[:size] == bytes.fromhex("504c0002 00000000 00000002"), challenge[:size]
+            parts = (mine, challenge[size:size + 32], near, far)
+            control.sendall(ours.frame(0x504c0003, -1, ours.word(2) + proof(key, "client", *parts)))
+            welcome = message_from(control)
+            assert welcome[:size + 32] == bytes.fromhex("504c0004 00000000 00000002") + proof(key, "server", *parts), welcome[:size + 32]
 
 
 def each_has_one(document: str) -> None:
@@ -129,7 +196,12 @@ def suite(report: lib.Report) -> None:
     for args in ([], ["--one-port"]):
         with lib.Daemon(args=args) as daemon:
             for title, steps in exchanges(document).items():
-                report.case(" ".join([title, *args]), partial(play, steps, daemon.port))
+                shows = steps[0].text.startswith("netperf")     # tokens where the daemon has one port
+                if not shows or (AT_ONE_PORT in title) == bool(args):
+                    report.case(" ".join([title, *args]), partial(play, steps, daemon.port))
+                if shows and args:
+                    report.case(f"{title}: our client", partial(our_client_says_so, steps))
+    report.case("a key is proved", partial(a_key_is_proved, document))
     report.case("each dialect has one", partial(each_has_one, document))
 
 
