@@ -61,6 +61,51 @@ is_harmful(uint32_t c)
 	return false;
 }
 
+/* For what a character is taken by who reads it, and is not; NULL: it is taken for itself. */
+static const char *
+mistaken_for(uint32_t c)
+{
+	static const char hyphen[] = "not a hyphen", blank[] = "not a blank";
+	static const struct {
+		uint32_t first, last;
+		const char *is;
+	} ranges[] = {
+		{ 0xa0, 0xa0, blank },      { 0xad, 0xad, hyphen },
+		{ 0x2000, 0x200a, blank },  { 0x2010, 0x2015, hyphen },
+		{ 0x202f, 0x202f, blank },  { 0x205f, 0x205f, blank },
+		{ 0x2212, 0x2212, hyphen }, { 0x3000, 0x3000, blank },
+		{ 0xfe58, 0xfe58, hyphen }, { 0xfe63, 0xfe63, hyphen },
+		{ 0xff0d, 0xff0d, hyphen }, { 0x2018, 0x201f, "no quote" },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		if (c >= ranges[i].first && c <= ranges[i].last) {
+			return ranges[i].is;
+		}
+	}
+	return c > 0x7f && is_harmful(c) ? "invisible" : NULL;
+}
+
+bool
+np_text_lookalike(const char *word, struct np_lookalike *found)
+{
+	const char *is = NULL;
+
+	for (; *word != '\0' && is == NULL; word = found->past) {
+		uint32_t c = 0;
+		size_t len = character(word, &c);
+
+		is = len > 0 ? mistaken_for(c) : NULL;
+		found->at = word;
+		found->past = word + (len > 0 ? len : 1);
+		if (is != NULL) {
+			found->hyphen = strstr(is, "hyphen") != NULL;
+			snprintf(found->text, sizeof(found->text), "U+%04X is %s", (unsigned)c, is);
+		}
+	}
+	return is != NULL;
+}
+
 bool
 np_text_clean(char *text)
 {
@@ -168,7 +213,15 @@ np_nearest_look(struct np_nearest *n, const char *name)
 const char *
 np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT])
 {
-	snprintf(out, NP_NEAREST_TEXT, "%s%s", n->like != NULL ? ", the nearest is " : "",
-		 n->like != NULL ? n->like : "");
+	struct np_lookalike l;
+	bool odd = np_text_lookalike(n->word, &l);
+
+	snprintf(out, NP_NEAREST_TEXT, "%s%s",
+		 odd               ? ": "
+		 : n->like != NULL ? ", the nearest is "
+				   : "",
+		 odd               ? l.text
+		 : n->like != NULL ? n->like
+				   : "");
 	return out;
 }

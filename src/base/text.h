@@ -54,6 +54,17 @@ bool np_text_clean(char *text);
 void np_text_printable(char *text);
 
 /*
+ * The first character of a word that web pages and PDF put in the place of a hyphen, a blank or a
+ * quotation mark, or that is not seen at all. false: it has none.
+ */
+struct np_lookalike {
+	const char *at, *past; /* where it stands, and what follows */
+	bool hyphen;           /* for one */
+	char text[40];         /* "U+2013 is not a hyphen" */
+};
+bool np_text_lookalike(const char *word, struct np_lookalike *found);
+
+/*
  * Which of several names is most like a word that is none of them? Begin with the word and the rest
  * zero, and look at one name after the other; like stays NULL where none resembles it.
  */
@@ -63,7 +74,8 @@ struct np_nearest {
 };
 void np_nearest_look(struct np_nearest *n, const char *name);
 
-/* ", the nearest is NAME" for a message, or nothing. Returns out. */
+/* ", the nearest is NAME" for a message, or a character that the word should not have, or nothing.
+ * Returns out. */
 enum { NP_NEAREST_TEXT = 96 };
 const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
 

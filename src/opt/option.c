@@ -1,5 +1,6 @@
 #include "opt/option.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,12 +243,16 @@ spelled(const struct np_option *o, int c, char where[80])
 	return where;
 }
 
-/* "-m: " or "--rate: " in front of what is wrong with it. */
+/* "-m: " or "--rate: " in front of what is wrong with it, and what can't be seen of that behind. */
 static int
-blame(const struct np_option *o, int c, struct np_err *err)
+blame(const struct np_option *o, int c, const char *arg, struct np_err *err)
 {
+	struct np_lookalike l;
 	char where[80];
 
+	if (arg != NULL && np_text_lookalike(arg, &l) && err->code != NP_EPLAIN) {
+		np_fail_hint(err, l.text);
+	}
 	np_fail_in(err, spelled(o, c, where));
 	return err->code;
 }
@@ -311,12 +316,31 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	return NP_OK;
 }
 
+/* A word that begins with what looks like a hyphen: of the words from..to, the first. */
+static int
+check_hyphens(char **argv, int from, int to, struct np_err *err)
+{
+	struct np_lookalike l;
+
+	for (int i = from; i < to; i++) {
+		if (np_text_lookalike(argv[i], &l) && l.hyphen && l.at == argv[i]) {
+			bool more =
+			    isalpha((unsigned char)l.past[0]) && isalpha((unsigned char)l.past[1]);
+
+			return np_usage(err, "%.60s: %s (type %s%.40s)", argv[i], l.text,
+					more || *l.past == '\0' ? "--" : "-", l.past);
+		}
+	}
+	return NP_OK;
+}
+
 /* A long one stands behind two dashes, and may have a value. */
 static int
 unknown(const struct grammar *g, char **argv, struct np_err *err)
 {
 	const char *word = argv[optind - 1];
 	struct np_nearest n = { .like = NULL };
+	struct np_lookalike l;
 	char name[64];
 
 	if (optopt != 0 && optopt < LONG_ONLY) {
@@ -330,6 +354,9 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	n.word = name;
 	for (size_t i = 0; g->names[i].name != NULL; i++) {
 		np_nearest_look(&n, g->names[i].name);
+	}
+	if (np_text_lookalike(word, &l)) {
+		return np_usage(err, "%s: no such option: %s", word, l.text);
 	}
 	return np_usage(err, "%s: no such option%s%s (-h lists them)", word,
 			n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
@@ -386,11 +413,12 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';
 		}
 		if (o == NULL) {
-			return unknown(&g, argv, err);
+			return check_hyphens(argv, 1, argc, err) != NP_OK ? (int)err->code
+									  : unknown(&g, argv, err);
 		}
 		if (c == ':') {
 			np_usage(err, "needs an argument (%s)", o->arg);
-			return blame(o, optopt, err);
+			return blame(o, optopt, NULL, err);
 		}
 		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg
 								   : take_next(o, argc, argv);
@@ -399,11 +427,11 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			np_secret_hide(optarg);
 		}
 		if (rc != NP_OK) {
-			return blame(o, c, err);
+			return blame(o, c, o->secret ? NULL : arg, err);
 		}
 	}
 	if (notes != NULL) {
 		notes->words = optind;
 	}
-	return NP_OK;
+	return check_hyphens(argv, optind, argc, err);
 }

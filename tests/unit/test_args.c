@@ -610,6 +610,23 @@ TEST(a_port_range_must_be_one)
 	assert_wrong("-- -p 70000", "-p: 70000 is not a port");
 }
 
+/* Web pages and PDF have it in the place of a hyphen, or of a blank. */
+TEST(what_looks_like_a_hyphen_is_named)
+{
+	assert_wrong("\xe2\x80\x93H host", "\xe2\x80\x93H: U+2013 is not a hyphen (type -H)");
+	assert_wrong("\xe2\x80\x94"
+		     "flows 4 -q",
+		     "U+2014 is not a hyphen (type --flows)");
+	assert_wrong("-l 1 \xe2\x80\x94 -m 1", "U+2014 is not a hyphen (type --)");
+	assert_wrong("-- \xe2\x88\x92m 1", "U+2212 is not a hyphen (type -m)");
+	assert_wrong("--\xe2\x80\x8blatency", "no such option: U+200B is invisible");
+	assert_wrong("-l 5\xc2\xa0",
+		     "is not a length (try 10, 1m30s, 500ms or -1000000) (U+00A0 is not a blank)");
+	assert_wrong("-- -k MEAN_LATENCY\xc2\xa0,",
+		     "there is no such output selector: U+00A0 is not a blank");
+	assert_string_equal(parsed("-B \xe2\x80\x93 -H h\xc3\xb6st")->output.brand, "\xe2\x80\x93");
+}
+
 TEST(names_have_an_end)
 {
 	const struct np_cli *cli = parsed("-- -K reno,cubic");
