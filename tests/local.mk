@@ -176,6 +176,7 @@ client_tests = \
 	%D%/e2e/sessions.py:--long \
 	%D%/e2e/netgate_past.py \
 	%D%/e2e/combinations.py \
+	%D%/e2e/values.py \
 	%D%/e2e/netgate_keeper.py \
 	%D%/e2e/netgate_output.py \
 	%D%/e2e/progress.py \

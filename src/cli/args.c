@@ -1,6 +1,7 @@
 #include "cli/args.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -477,6 +478,32 @@ check_dccp(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* As netperf reads the range of -p: 0,0 leaves ports to the kernel, one that ends before it begins
+ * is its first port. Tests without a connection for each transaction do not look at it. */
+static int
+settle_port_range(struct np_cli *cli, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+	uint32_t most = p->port_max > p->port_min ? p->port_max : p->port_min;
+
+	if (!p->pattern->connection_test) {
+		return NP_OK;
+	}
+	if (most > UINT16_MAX) {
+		return np_usage(err, "test option -p: %u is not a port (0 to 65535, or a service)",
+				most);
+	}
+	if (p->port_min == 0 && p->port_max > 0) {
+		p->port_min = p->port_max > IPPORT_RESERVED ? IPPORT_RESERVED : 1;
+	}
+	if (p->port_max < p->port_min) {
+		NP_NOTE(&cli->notes, "-p %u,%u: all connections come from port %u, as in netperf\n",
+			p->port_min, p->port_max, p->port_min);
+		p->port_max = p->port_min;
+	}
+	return NP_OK;
+}
+
 static int
 check_data_ports(const struct np_plan *p, struct np_err *err)
 {
@@ -616,9 +643,9 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (cli->confidence.clean_s > 0 && !np_cli_repeats(cli)) {
 		return np_usage(err, "--clean: %s runs only once", bench->name);
 	}
-	if (check_data_ports(p, err) != NP_OK || check_alignments(p, err) != NP_OK ||
-	    check_batch(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
-	    check_cipher(cli, err) != NP_OK) {
+	if (settle_port_range(cli, err) != NP_OK || check_data_ports(p, err) != NP_OK ||
+	    check_alignments(p, err) != NP_OK || check_batch(cli, err) != NP_OK ||
+	    settle_segments(cli, err) != NP_OK || check_cipher(cli, err) != NP_OK) {
 		return err->code;
 	}
 	if (check_dccp(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {

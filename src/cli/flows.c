@@ -35,7 +35,8 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	if (p->no_control) {
 		return np_usage(err, "--flows: needs a control connection, which -N leaves out");
 	}
-	if (p->pattern->connection_test && p->flows > p->port_max - p->port_min) {
+	if (p->pattern->connection_test && p->port_max > 0 &&
+	    p->flows > p->port_max - p->port_min) {
 		return np_usage(err,
 				"--flows: each of %u connections at a time needs a local port (a "
 				"wider range than -- -p %u,%u)",

@@ -159,21 +159,6 @@ keep_data_ports(const struct np_setting *set)
 }
 
 static int
-check_port_range(const struct np_setting *set)
-{
-	const struct np_plan *p = &((const struct np_cli *)set->ctx)->plan;
-
-	if (p->port_max > UINT16_MAX) {
-		return np_usage(set->err, "%u is not a port (0 to 65535, or a service)",
-				p->port_max);
-	}
-	if (p->port_min == 0 || p->port_max < p->port_min) {
-		return np_usage(set->err, "%s is not a range of ports (try 10000,20000)", set->arg);
-	}
-	return NP_OK;
-}
-
-static int
 set_unit(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
@@ -271,6 +256,7 @@ take_cpus(const struct np_setting *set)
 		.kind = NP_OPT_COUNT,
 		.to = offsetof(struct np_place, cpu),
 		.max = 65535,
+		.unset = true,
 	};
 	struct np_place *place = set->to;
 	char again[NP_CPU_TURNS_TEXT];
@@ -510,7 +496,7 @@ set_confidence(const struct np_setting *set)
 		cli->confidence.min = 3;
 		cli->confidence.max = 10;
 	}
-	cli->confidence.width = cli->confidence.width >= 0 ? cli->confidence.width : 5;
+	cli->confidence.width = cli->confidence.width > 0 ? cli->confidence.width : 5;
 	return NP_OK;
 }
 
@@ -602,7 +588,7 @@ set_uuid(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Scripts write 1400b, which netperf reads as 1400. */
+/* Scripts write 1400b, which netperf reads as 1400, and 0 for none. */
 static int
 set_mss(const struct np_setting *set)
 {
@@ -610,10 +596,10 @@ set_mss(const struct np_setting *set)
 	char *end;
 	long n = strtol(set->arg, &end, 10);
 
-	if (end == set->arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
+	if (end == set->arg || (*end != '\0' && strcmp(end, "b") != 0) || n < -1 || n > 65535) {
 		return np_usage(set->err, "%s is not a segment size (1 to 65535 bytes)", set->arg);
 	}
-	cli->plan.mss = (int32_t)n;
+	cli->plan.mss = n > 0 ? (int32_t)n : 0; /* 0 and -1: the system's */
 	return NP_OK;
 }
 
@@ -978,6 +964,7 @@ set_associations(const struct np_setting *set)
 #define BRIEF(words) .brief = (words)
 #define FOR(trait) .needs = NP_FOR_##trait
 #define RANGE(lo, hi) .min = (lo), .max = (hi)
+#define OR_DEFAULT .unset = true
 #define ASTRAY(l)                                                                                  \
 	.astray = names_figures, .instead = "output selectors are a test option (-- -" l " NAMES)"
 
@@ -1061,10 +1048,10 @@ const struct np_option np_global_options[] = {
 	  TO(output.times), IN(PRINT), BRIEF("also print a table of latencies") },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "write and read these numbers of bytes in a local buffer before each send"),
-	  TO2(plan.near.call.dirty, plan.near.call.clean), RANGE(0, 1 << 30), ASTRAY("k"),
+	  TO2(plan.near.call.dirty, plan.near.call.clean), RANGE(-1, 1 << 30), ASTRAY("k"),
 	  IN(TUNE) },
 	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "do the same at the far end"),
-	  TO2(plan.far.call.dirty, plan.far.call.clean), RANGE(0, 1 << 30), IN(TUNE) },
+	  TO2(plan.far.call.dirty, plan.far.call.clean), RANGE(-1, 1 << 30), IN(TUNE) },
 	{ ROW('l', "length", LENGTH, "length",
 	      "run for seconds (10s, 1m30s, 0.5, 500ms); negative: bytes or transactions; 0: until "
 	      "SIGINT "
@@ -1074,7 +1061,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('L', "local", CUSTOM, "name,family", "use this local address"), TO(target.local),
 	  .set = set_name, IN(WHERE) },
 	{ ROW('n', NULL, COUNT, "n", "set the number of processors, if it cannot be found out"),
-	  TO(cpus), RANGE(0, INT32_MAX), IN(TUNE) },
+	  TO(cpus), IN(TUNE) },
 	{ ROW('N', "no-control", FLAG, NULL,
 	      "use no control connection: test against a plain service (discard, chargen, echo)"),
 	  TO(plan.no_control), IN(WHERE) },
@@ -1357,10 +1344,10 @@ const struct np_option np_test_options[] = {
 	  FOR(NAMED) },
 	{ ROW('m', "send-size", EACH, "local,remote", "send N bytes in a call (socket buffer)"),
 	  TO2(plan.near.call.send_size, plan.far.call.send_size), .then = imply_by_call_sizes,
-	  RANGE(1, INT32_MAX), IN(SIZES), BRIEF("send N bytes in a call"), FOR(BYTES) },
+	  RANGE(1, INT32_MAX), OR_DEFAULT, IN(SIZES), BRIEF("send N bytes in a call"), FOR(BYTES) },
 	{ ROW('M', "recv-size", EACH, "remote,local", "receive N bytes in a call (socket buffer)"),
 	  TO2(plan.far.call.recv_size, plan.near.call.recv_size), .then = imply_by_call_sizes,
-	  RANGE(1, INT32_MAX), IN(SIZES), FOR(BYTES) },
+	  RANGE(1, INT32_MAX), OR_DEFAULT, IN(SIZES), FOR(BYTES) },
 	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"),
 	  TO(plan.near.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
@@ -1376,9 +1363,8 @@ const struct np_option np_test_options[] = {
 	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('p', NULL, BOTH_WORDS, "min,max",
-	      "use local ports of this range in connection tests (5000,65535)"),
-	  TAKES(port, plan.port_min, plan.port_max), .then = check_port_range, .scope = IP,
-	  IN(ENDS), FOR(CONNECTS) },
+	      "use local ports of this range in connection tests (5000,65535); 0,0: any"),
+	  TAKES(port, plan.port_min, plan.port_max), .scope = IP, IN(ENDS), FOR(CONNECTS) },
 	{ ROW('p', NULL, CUSTOM, "directory",
 	      "make netperf's socket of DG_RR in this directory (/tmp)"),
 	  NAMES(plan.unix_dir, plan.unix_dir), .scope = UNIX, IN(ENDS), FOR(PATH) },
@@ -1391,7 +1377,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('r', "sizes", BOTH, "request,response",
 	      "set the bytes of a request and a response (1,1)"),
 	  TO2(plan.request, plan.response), .then = imply_by_message_sizes, RANGE(1, INT32_MAX),
-	  IN(SIZES), BRIEF("set the request and response size (1,1)"), FOR(SIZED) },
+	  OR_DEFAULT, IN(SIZES), BRIEF("set the request and response size (1,1)"), FOR(SIZED) },
 	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
 	  RANGE(0, 1), .scope = IP, IN(ENDS), FOR(IP) },
 	{ ROW('s', NULL, BOTH, "send,recv", "set the local socket buffers (system's)"),

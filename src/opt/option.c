@@ -68,7 +68,7 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 	if (np_parse_count(text, &v) != 0) {
 		return np_usage(err, "%s is not a number (try 64 or 64K)", text);
 	}
-	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
+	if (!(o->unset && v == -1) && check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
 		return err->code;
 	}
 	v32 = (int32_t)v;

@@ -77,6 +77,7 @@ struct np_option {
 	const char *brief; /* its line in the short help; NULL: it is not there */
 	unsigned needs;    /* what it takes for it to mean something, bits of the caller's */
 	bool secret;       /* the argument is overwritten in argv: set() has to copy it */
+	bool unset;        /* a number of -1 is as if it were not given, which no other is */
 	bool numbers;      /* set() takes whole numbers, as the kinds of counts do */
 	/* Is the argument meant for another option? Then it sets nothing, and a note says
 	 * `instead`. NULL: there is no such. */

@@ -38,6 +38,19 @@ parsed(const char *line)
 	return &cli;
 }
 
+static const struct np_cli *
+settled(const char *line)
+{
+	static struct np_cli cli;
+	struct np_err err;
+
+	cli = *parsed(line);
+	if (np_cli_settle(&cli, &err) != NP_OK) {
+		fail_msg("%s: %s", line, err.msg);
+	}
+	return &cli;
+}
+
 static void
 assert_wrong(const char *line, const char *part)
 {
@@ -605,9 +618,30 @@ TEST(a_port_range_must_be_one)
 
 	assert_int_equal(cli->plan.port_min, 10000);
 	assert_int_equal(cli->plan.port_max, 20000);
-	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is not a range of ports");
-	assert_wrong("-- -p 0,10", "-p: 0,10 is not a range of ports");
-	assert_wrong("-- -p 70000", "-p: 70000 is not a port");
+	cli = settled("-t TCP_CC -- -p 0,0");
+	assert_int_equal(cli->plan.port_min + cli->plan.port_max, 0);
+	cli = settled("-t TCP_CRR -- -p 0,30000");
+	assert_int_equal(cli->plan.port_min, 1024);
+	assert_int_equal(cli->plan.port_max, 30000);
+	cli = settled("-t TCP_CRR -- -p 30000,20000");
+	assert_int_equal(cli->plan.port_min, 30000);
+	assert_int_equal(cli->plan.port_max, 30000);
+	assert_has(cli->notes.text, "-p 30000,20000: all connections come from port 30000");
+	settled("-t TCP_RR -- -p 70000,0");
+}
+
+/* -1 is netperf's mark of what was not given. */
+TEST(minus_one_leaves_the_default)
+{
+	const struct np_cli *cli = settled("-t TCP_RR -T -1,0 -n -1 -k -1 -- -r 5,-1");
+
+	assert_int_equal(cli->plan.near.place.cpu, -1);
+	assert_int_equal(cli->plan.far.place.cpu, 0);
+	assert_int_equal(cli->plan.request, 5);
+	assert_int_equal(cli->plan.response, 1);
+	assert_int_equal(settled("-- -m -1 -M -1 -G -1")->plan.near.call.send_size, -1);
+	assert_true(settled("-I 99,0")->confidence.width == 5);
+	assert_wrong("-- -m -2", "-m: -2 is out of range (1 to");
 }
 
 /* Web pages and PDF have it in the place of a hyphen, or of a blank. */
@@ -726,14 +760,7 @@ TEST(cpu_options_may_have_a_rate)
 static const struct np_bench *
 chosen(const char *line)
 {
-	static struct np_cli cli;
-	struct np_err err;
-
-	cli = *parsed(line);
-	if (np_cli_settle(&cli, &err) != NP_OK) {
-		fail_msg("%s: %s", line, err.msg);
-	}
-	return &cli.bench;
+	return &settled(line)->bench;
 }
 
 static void
