@@ -1026,6 +1026,7 @@ signal_name(int number)
 	return number == SIGINT    ? "SIGINT"
 	       : number == SIGTERM ? "SIGTERM"
 	       : number == SIGALRM ? "SIGALRM"
+	       : number == SIGHUP  ? "SIGHUP"
 				   : "a signal";
 }
 

@@ -110,12 +110,15 @@ struct session {
 	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
 };
 
-/* SIGINT, SIGALRM and SIGTERM end a test early, with its results. Blocked except while waiting. */
+/*
+ * SIGINT, SIGALRM, SIGTERM and SIGHUP end a test early, with its results. Blocked except while
+ * waiting. After nohup(1) SIGHUP does nothing.
+ */
 static void
 take_signals(struct session *s)
 {
-	static const int signals[] = { SIGINT, SIGALRM, SIGTERM };
-	struct sigaction sa;
+	static const int signals[] = { SIGINT, SIGALRM, SIGTERM, SIGHUP };
+	struct sigaction sa, hup;
 	sigset_t block;
 
 	memset(&sa, 0, sizeof(sa));
@@ -124,7 +127,10 @@ take_signals(struct session *s)
 	sigemptyset(&block);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		sigaddset(&block, signals[i]);
-		sigaction(signals[i], &sa, NULL);
+		sigaction(signals[i], &sa, &hup);
+	}
+	if (hup.sa_handler == SIG_IGN) {
+		sigaction(SIGHUP, &hup, NULL);
 	}
 	sigprocmask(SIG_BLOCK, &block, &s->let_in);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
@@ -715,8 +721,8 @@ conclude(int rc, struct session *s, const struct np_err *err)
 			err->msg, s->partial);
 		return status;
 	}
-	/* The caller of kill(1) sees what the shell shows of a process that TERM has ended. */
-	return signal_last == SIGTERM ? 128 + SIGTERM : status;
+	/* The caller of kill(1) sees what the shell shows of a process that it has ended. */
+	return signal_last == SIGTERM || signal_last == SIGHUP ? 128 + signal_last : status;
 }
 
 /* Texts that are asked for in place of a test. Returns the exit status, or -1: there is a test. */

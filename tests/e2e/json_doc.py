@@ -400,7 +400,9 @@ def odd_words_are_mended(runner: Runner) -> None:
 
 def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
     path = runner.place / f"{number.name}.json"
-    with lib.Started(runner.command("-l 300 -D 0.1", f"--json={path}")) as command:
+    heeded = [sys.executable, "-c", "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+              "os.execv(sys.argv[1], sys.argv[1:])"]     # who started us may have had it ignored, as nohup(1) does
+    with lib.Started([*heeded, *runner.command("-l 300 -D 0.1", f"--json={path}")]) as command:
         assert lib.wait_for(lambda: "Interim result" in command.said(), 60), command.said()
         command.signal(number)
         got = command.finish(60)
@@ -798,6 +800,7 @@ def suite(report: lib.Report) -> None:
         cases += [("every member is published", partial(every_member_is_published, runner, schema)),
                   ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),
                   ("ended by SIGTERM", partial(ended_by, runner, signal.SIGTERM, 143)),
+                  ("ended by SIGHUP", partial(ended_by, runner, signal.SIGHUP, 129)),
                   ("dead peer", partial(dead_peer, runner, False)),
                   ("dead peer, document on standard output", partial(dead_peer, runner, True)),
                   ("stock daemon", partial(stock_daemon, runner))]
