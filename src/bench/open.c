@@ -1,5 +1,6 @@
 #include "bench/open.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -7,10 +8,11 @@
 #include "bench/run.h"
 #include "sys/affinity.h"
 
-enum { LATENESS = 10 /* the part of the median latency that lateness may be */ };
-
 /* Parts of the time, by which threads were the reason. */
 static const double BUSY = 0.9, WAITED = 0.01;
+
+/* How much longer a percentile may be from when requests were due; of too few for an interval. */
+static const double LONGER = 1.1, LONGER_OF_FEW = 2;
 
 bool
 np_open_make(struct np_worker *w)
@@ -283,23 +285,53 @@ np_open_settle(struct np_worker *w)
 	np_open_lost(w, n->due > over(w) ? n->due - over(w) : 0);
 }
 
+/* Is the percentile another one than from when requests were sent, by more than chance? */
+static bool
+is_longer(const struct np_hist *due, const struct np_hist *sent, double share)
+{
+	double ratio = (double)np_hist_percentile(due, share) /
+		       fmax((double)np_hist_percentile(sent, share), 1);
+	uint64_t low, high, ignored;
+
+	if (ratio <= LONGER || !np_hist_interval(due, share, &low, &ignored) ||
+	    !np_hist_interval(sent, share, &ignored, &high)) {
+		return ratio > LONGER_OF_FEW;
+	}
+	return low > high;
+}
+
+/* The percentile that lateness has changed; 0: none. */
+static unsigned
+changed(const struct np_open_result *r, const struct np_hist *latency)
+{
+	static const unsigned percent[] = { 50, 90, 99 };
+
+	for (size_t i = 0; i < sizeof(percent) / sizeof(percent[0]); i++) {
+		if (is_longer(latency, r->sent, percent[i] / 100.0)) {
+			return percent[i];
+		}
+	}
+	return 0;
+}
+
 void
 np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 {
 	double due = (double)r->count.due, sent = (double)(r->count.begun + r->count.before);
-	uint64_t late_ns = np_hist_percentile(r->lateness, 0.99);
-	uint64_t median_ns = np_hist_percentile(latency, 0.5);
+	unsigned p = changed(r, latency);
 	char *text = r->limits;
 	size_t n;
 
 	if (sent < 0.999 * due) {
 		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of what was due was sent",
 				100 * sent / due);
-	} else if (late_ns * LATENESS > median_ns) {
-		n = np_text_add(text, sizeof(r->limits), 0,
-				"1 %% of the sends were late by %.4g ms or more, with a median "
-				"latency of %.4g ms",
-				(double)late_ns / NP_MSEC, (double)median_ns / NP_MSEC);
+	} else if (p != 0) {
+		n = np_text_add(
+		    text, sizeof(r->limits), 0,
+		    "P%u is %.4g ms from when requests were due, %.4g ms from when they "
+		    "were sent",
+		    p, (double)np_hist_percentile(latency, p / 100.0) / NP_MSEC,
+		    (double)np_hist_percentile(r->sent, p / 100.0) / NP_MSEC);
 	} else {
 		text[0] = '\0';
 		return;

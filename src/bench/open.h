@@ -115,9 +115,10 @@ struct np_open_result {
 };
 
 /*
- * Is it the generator that limits? It is if it sent less than 99.9 % of what was due, or if 1 % of
- * its sends were late by more than a tenth of the median latency. `latency` counts from when
- * requests were due.
+ * Is it the generator that limits? It is if it sent less than 99.9 % of what was due, or if its
+ * lateness changes what is printed: P50, P90 or P99 of `latency`, which counts from when requests
+ * were due, is longer than from when they were sent by more than a tenth, and their confidence
+ * intervals do not meet. Where requests are too few for these it is twice as long.
  */
 void np_open_judge(struct np_open_result *r, const struct np_hist *latency);
 

@@ -356,37 +356,68 @@ TEST(only_requests_have_a_rate)
 	assert_non_null(np_plan_no_rate(&p));
 }
 
-TEST(a_generator_that_limits_is_told)
+/*
+ * A verdict on `due` requests whose latencies are around 35 us, a few of them much longer; of each
+ * thousand `late` were sent `late_us` after they were due.
+ */
+static void
+judge(struct np_open_result *r, int due, int late, uint64_t late_us)
 {
-	struct np_open_result r = {
-		.rate = RATE, .count = { .due = 10000, .begun = 9991 }, .ran = 0.2, .waited = 0
-	};
 	struct np_hist *latency = np_hist_new();
 
-	r.lateness = np_hist_new();
-	for (int i = 0; i < 10000; i++) {
-		np_hist_record(latency, 100000);
-		np_hist_record(r.lateness, i < 9900 ? 9000 : 50000);
+	r->sent = np_hist_new();
+	r->count.due = (uint64_t)due;
+	for (int i = 0; i < due; i++) {
+		uint64_t ns = i % 50 == 49 ? 200000 : 35000 + (uint64_t)(i * 7919 % 3000);
+
+		np_hist_record(r->sent, ns);
+		np_hist_record(latency, ns + (i * 37 % 1000 < late ? late_us * 1000 : 0));
 	}
-	np_open_judge(&r, latency);
+	np_open_judge(r, latency);
+	free(latency);
+	free(r->sent);
+}
+
+TEST(lateness_that_changes_no_percentile_is_none_of_the_generator)
+{
+	struct np_open_result r = { .count.begun = 10000, .ran = 0.2 };
+
+	judge(&r, 10000, 0, 0);
 	assert_string_equal(r.limits, "");
-	r.count.begun = 9989;
-	np_open_judge(&r, latency);
+	judge(&r, 10000, 30, 30);
+	assert_string_equal(r.limits, "");
+	judge(&r, 10000, 5, 100000);
+	assert_string_equal(r.limits, "");
+	judge(&r, 100, 10, 30);
+	assert_string_equal(r.limits, "");
+	r.count.begun = 9990;
+	judge(&r, 10000, 0, 0);
+	assert_string_equal(r.limits, "");
+}
+
+TEST(a_generator_that_limits_is_told)
+{
+	struct np_open_result r = { .count.begun = 9989, .ran = 0.2 };
+
+	judge(&r, 10000, 0, 0);
 	assert_non_null(strstr(r.limits, "99.89 % of what was due was sent"));
 	assert_non_null(strstr(r.limits, "woken late, or stopped"));
 	r.count.begun = 10000;
+	judge(&r, 10000, 1000, 7);
+	assert_non_null(strstr(r.limits, "P50 is 0.043"));
 	r.waited = 0.3;
-	for (int i = 0; i < 200; i++) {
-		np_hist_record(r.lateness, 10100);
-	}
-	np_open_judge(&r, latency);
-	assert_non_null(strstr(r.limits, "late by 0.0101"));
+	judge(&r, 10000, 30, 5000);
+	assert_non_null(strstr(r.limits, "P99 is 5.0"));
+	assert_non_null(strstr(r.limits, " ms from when requests were due, 0.2"));
 	assert_non_null(strstr(r.limits, "waited for a processor 30 % of the time"));
+	judge(&r, 100, 50, 5000); /* too few for an interval of P99 */
+	assert_non_null(strstr(r.limits, "P99 is 5.0"));
 	r.ran = 0.95;
-	np_open_judge(&r, latency);
+	judge(&r, 10000, 200, 1000);
 	assert_non_null(strstr(r.limits, "ran 95 % of the time"));
-	free(latency);
-	free(r.lateness);
+	r.count.held = 1;
+	judge(&r, 10000, 200, 1000);
+	assert_non_null(strstr(r.limits, "all in flight that they can"));
 }
 
 TEST_MAIN(np_drive_prepare())
