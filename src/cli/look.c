@@ -18,8 +18,10 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 
 /* Nothing of what is usual: netperf's banner has no such words. */
 static void
-print_flows(FILE *out, const struct np_plan *p)
+print_flows(FILE *out, const struct np_cli *cli)
 {
+	const struct np_plan *p = &cli->plan;
+
 	fputs(p->both ? " : both ways" : "", out);
 	if (p->flows > 1) {
 		fprintf(out, " : %u flows", p->flows);
@@ -31,9 +33,10 @@ print_flows(FILE *out, const struct np_plan *p)
 		fprintf(out, " : ramp %u/s", p->ramp);
 	}
 	if (p->rate > 0) {
-		char text[NP_ARRIVALS_TEXT];
+		char text[NP_ARRIVALS_TEXT], rate[32];
 
-		fprintf(out, " : rate %u/s %s", p->rate, np_arrivals_text(p->arrivals, text));
+		snprintf(rate, sizeof(rate), cli->knee_times > 0 ? "auto" : "%u/s", p->rate);
+		fprintf(out, " : rate %s %s", rate, np_arrivals_text(p->arrivals, text));
 	}
 	if (p->warm_up_ms > 0) {
 		fprintf(out, " : warm-up %g s", p->warm_up_ms / 1e3);
@@ -68,7 +71,7 @@ print_features(FILE *out, const struct np_cli *cli)
 		fprintf(out, " : first burst %u", p->burst);
 	}
 	fputs(cli->bound ? " : cpu bind" : "", out);
-	print_flows(out, p);
+	print_flows(out, cli);
 }
 
 static void

@@ -898,7 +898,9 @@ names_figures(const char *arg)
 	}
 	memcpy(name, arg, len);
 	name[len] = '\0';
-	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0;
+	/* No number has a _: it is a figure that is spelled wrong. */
+	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0 ||
+	       strchr(name, '_') != NULL;
 }
 
 static int

@@ -345,6 +345,12 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	}
 	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
 	if (rc != 0) {
+		if (rc == EAI_SERVICE) {
+			np_fail(err, NP_ECONTROL, 0, "port '%s' is neither a number nor a service",
+				service);
+			err->sys = rc;
+			return err->code;
+		}
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
 			"could not resolve host '%s' service '%s' family %s: %s",
 			host != NULL ? host : "*", service != NULL ? service : "0",

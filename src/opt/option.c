@@ -370,10 +370,8 @@ note_skipped(struct np_option_notes *notes)
 		return false;
 	}
 	notes->skipped = (char)optopt;
-	NP_NOTE(notes,
-		"-%c: ignored, as in netperf: the test has no such option (-- -h "
-		"lists them)\n",
-		optopt);
+	NP_NOTE(notes, "-%c: ignored, as in netperf: the test has no such option (%s)\n", optopt,
+		strchr("kOo", optopt) != NULL ? "its figures are in --json" : "-- -h lists them");
 	return true;
 }
 

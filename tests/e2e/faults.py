@@ -467,8 +467,8 @@ def unknown_test_option(bed: Bed, test: str, option: str) -> None:
     """netperf's tests of IP run nevertheless."""
     got = lib.run(bed.client("-t", test, "-l", str(interop.counted(test, quick=True)), "--", option), 20)
     assert got.rc == 0 and " TEST from " in got.out, f"status {got.rc}: {got.out!r} {got.err!r}"
-    assert got.err == (f"netperf: {option}: ignored, as in netperf: the test has no such option (-- -h lists "
-                       "them)\n"), got.err
+    hint = "its figures are in --json" if option == "-k" else "-- -h lists them"
+    assert got.err == f"netperf: {option}: ignored, as in netperf: the test has no such option ({hint})\n", got.err
 
 
 def one_line_for_people(args: str) -> None:

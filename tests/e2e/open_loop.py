@@ -437,6 +437,11 @@ def knee_of(lab: lib.Lab, port: int, *args: str) -> "Tuple[Any, float]":
     return document, curve["knee"]
 
 
+def the_banner_of_a_search_has_no_rate(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-t", "TCP_RR", "-l", "0.05", "--rate", "auto"], PATIENCE)
+    assert " : rate auto constant\n" in got.out, got
+
+
 def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
     """Of 20 Mbit/s, datagrams of 1400 bytes have 1400 in 1466 bytes of Ethernet. A busy machine may end it before, and
     what the send buffer still holds at the end is beyond it, as is a late wake-up of 30 ms."""
@@ -505,6 +510,7 @@ def suite(report: lib.Report) -> None:
                                  ("UDP_STREAM", 20e6, "--engine batch -- -m 1000"), ("TCP_STREAM", 30e6, "--arrivals poisson")):
             report.case(f"a stream sends what it is asked for: {test} {args}",
                         partial(a_stream_sends_what_it_is_asked_for, daemon.port, test, rate, *args.split()))
+        report.case("the banner of a search has no rate", partial(the_banner_of_a_search_has_no_rate, daemon.port))
         report.case("each way has its rate", partial(each_way_has_its_rate, daemon.port))
         report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
         report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))

@@ -515,6 +515,7 @@ TEST(selectors_before_the_dashes_change_nothing)
 		assert_int_equal(cli->plan.near.call.dirty, -1);
 		assert_has(cli->notes.text, "output selectors are a test option (-- -");
 	}
+	assert_has(parsed("-O MIN_LAETENCY")->notes.text, "test option (-- -O NAMES)");
 	assert_wrong("-O nonsense", "nonsense is not a number");
 	assert_int_equal(parsed("-O 16.0")->plan.far.call.send_offset, 16);
 }
@@ -558,7 +559,9 @@ TEST(what_means_nothing_is_said)
 		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
 		{ "-- -x", "-x: ignored, as in netperf: the test has no such option" },
 		{ "-t TCP_CC -- -xD", "-x: ignored, as in netperf" },
-		{ "-t TCP_CC -- -o THROUGHPUT", "-o: ignored, as in netperf" },
+		{ "-t TCP_CC -- -o THROUGHPUT",
+		  "-o: ignored, as in netperf: the test has no such option (its figures are in "
+		  "--json)" },
 		{ "-- -k THROUGHPUT,P95_LATENCIE",
 		  "P95_LATENCIE: there is no such output selector, the "
 		  "nearest is P95_LATENCY" },

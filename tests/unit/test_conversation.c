@@ -736,7 +736,8 @@ TEST(where_nothing_listens_there_is_no_control_connection)
 	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
 	assert_no_control("127.0.0.1", port, "establish the control connection to 127.0.0.1 port");
 	assert_no_control("127.0.0.1", port, "Connection refused");
-	assert_no_control("127.0.0.1", "no-such-service", "could not resolve host '127.0.0.1'");
+	assert_no_control("127.0.0.1", "no-such-service",
+			  "port 'no-such-service' is neither a number nor a service");
 }
 
 /* ---- Strangers' datagrams ---- */

@@ -221,7 +221,7 @@ TEST(what_does_not_resolve_is_named)
 	assert_int_equal(list.count, 0);
 	assert_int_equal(np_resolve("127.0.0.1", "no-such", AF_INET, SOCK_STREAM, &list, &err),
 			 NP_ECONTROL);
-	assert_has(err.msg, "service 'no-such'");
+	assert_has(err.msg, "port 'no-such' is neither");
 }
 
 /* ---- Options ---- */

@@ -138,6 +138,8 @@ TEST(rates_have_three_digits)
 	p.rate = 112.345;
 	p.sent = true;
 	assert_text(&p, 79, false, "TCP_STREAM: measuring 3.2 s  112.34 MBytes/s sent");
+	p.unit = "10^6bits";
+	assert_text(&p, 79, false, "TCP_STREAM: measuring 3.2 s  112.34 Mbit/s sent");
 	p.rate = -1; /* at the first look */
 	assert_text(&p, 79, false, "TCP_STREAM: measuring 3.2 s");
 }
