@@ -356,10 +356,10 @@ settle_collecting(struct np_cli *cli)
 	     cli->plan.transport->acked != NULL)) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
 	}
-	cli->evidence.caps |=
-	    cli->beside != NULL || cli->output.selection.evidence || cli->evidence.cycles
-		? NP_CAP_TEST
-		: 0u;
+	cli->evidence.caps |= cli->beside != NULL || cli->output.selection.evidence ||
+				      cli->evidence.cycles || cli->knee_times > 0
+				  ? NP_CAP_TEST
+				  : 0u;
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
 		cli->evidence.sample_ms = EXPLAIN_MS;
 	}

@@ -958,6 +958,7 @@ curve_row(struct np_document *d, const struct np_knee_step *s)
 	put(d, o, "runs", json_integer(s->runs));
 	put(d, o, "sent", np_json_real(s->sent));
 	put(d, o, "lost", np_json_real(s->lost));
+	put(d, o, "arrived", np_json_real(s->arrived));
 	put(d, o, "near_cpu", np_json_real(s->near_cpu));
 	put(d, o, "far_cpu", np_json_real(s->far_cpu));
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {

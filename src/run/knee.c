@@ -17,8 +17,15 @@ enum { RUNS = 3 /* of a step whose P99 can be on both sides */ };
 
 const double np_knee_shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 
-double
-np_knee_next(const struct np_knee *k, const struct np_plan *p)
+static double
+near_of(const struct np_knee *k)
+{
+	return k->no_loss ? NEAR_NO_LOSS : NEAR;
+}
+
+/* The rate to try next; 0: the rates that were tried are near enough. */
+static double
+rate_of(const struct np_knee *k, const struct np_plan *p)
 {
 	double next, most = p->pattern->offers ? MOST_BITS : NP_RATE_MAX;
 
@@ -32,14 +39,34 @@ np_knee_next(const struct np_knee *k, const struct np_plan *p)
 		return fmin(k->good * EACH, most);
 	}
 	next = round(sqrt(k->good * k->much));
-	return k->much / k->good > (k->no_loss ? NEAR_NO_LOSS : NEAR) && next > k->good &&
-		       next < k->much
-		   ? next
-		   : 0;
+	return k->much / k->good > near_of(k) && next > k->good && next < k->much ? next : 0;
 }
 
-/* P99 of the newest step that is too long, in ns, by the first one that had enough times to tell.
- */
+static struct np_knee_step *
+step_of(struct np_knee *k, double rate)
+{
+	for (uint32_t i = 0; i < k->steps; i++) {
+		if (k->step[i].rate == rate) {
+			return &k->step[i];
+		}
+	}
+	return NULL;
+}
+
+struct np_knee_step *
+np_knee_next(struct np_knee *k, const struct np_plan *p)
+{
+	double rate = rate_of(k, p);
+	struct np_knee_step *bound = step_of(k, k->much);
+
+	if (rate > 0) {
+		k->step[k->steps] = (struct np_knee_step){ .rate = rate };
+		return &k->step[k->steps++];
+	}
+	return bound != NULL && bound->failed == 1 ? bound : NULL;
+}
+
+/* A P99 that is too long, in ns, by the first step that had enough times to tell. */
 static double
 limit_of(const struct np_knee *k)
 {
@@ -52,30 +79,35 @@ limit_of(const struct np_knee *k)
 }
 
 void
-np_knee_judge(struct np_knee *k)
+np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 {
-	struct np_knee_step *s = &k->step[k->steps - 1];
-
 	s->much = NULL;
 	if (s->sent < SENT) {
 		s->much = "less was sent than was due";
 	} else if (s->lost > (k->no_loss ? 0 : LOST)) {
 		s->much = "some of it was lost, or never answered";
+	} else if (s->arrived * near_of(k) < 1) {
+		s->much = "it arrived more slowly than it was sent";
 	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
 		s->much = "P99 is too long";
 	}
-	if (s->much == NULL) {
-		k->good = s->rate;
-	} else {
-		k->much = s->rate;
+	s->failed += s->much != NULL;
+	k->good = k->much = 0;
+	for (uint32_t i = 0; i < k->steps; i++) {
+		double rate = k->step[i].rate;
+
+		if (k->step[i].much == NULL) {
+			k->good = fmax(k->good, rate);
+		} else {
+			k->much = k->much > 0 ? fmin(k->much, rate) : rate;
+		}
 	}
 }
 
 /* May P99 as well be on the other side of the limit? */
 static bool
-is_unsure(const struct np_knee *k)
+is_unsure(const struct np_knee *k, const struct np_knee_step *s)
 {
-	const struct np_knee_step *s = &k->step[k->steps - 1];
 	double limit = limit_of(k);
 
 	return s->timed && s->high[1] > 0 && (double)s->low[1] <= limit &&
@@ -88,6 +120,21 @@ measured(const struct np_record *r, enum np_metric_id id)
 	double v = np_record_known(r, id) ? np_record_get_real(r, id) : -1;
 
 	return v >= 0 ? v : (double)NAN;
+}
+
+/* The rate at which a stream came out of the path: what a send buffer or a queue took for a while
+ * is beyond it. */
+static double
+arrived_bps(const struct np_trial_result *r)
+{
+	const struct np_tally *t = &r->out.tally;
+	double seconds = np_tally_seconds(t),
+	       turn = fmax(np_bag_number(r->out.near_bag, "tcp.min_rtt_us"), 0) / 1e6;
+
+	if (!np_delivers(t->plan->transport)) {
+		return np_bag_number(r->out.far_bag, "udp.receive_span_bps");
+	}
+	return (double)t->count.sent * 8 / (turn < seconds ? seconds - turn : seconds);
 }
 
 /* One run, of a step that has had some. */
@@ -106,8 +153,11 @@ take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hi
 		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
 			      ? (double)NAN
 			      : 1 - (double)r->out.far.received / (double)t->count.sent;
+		s->arrived = arrived_bps(r) / s->rate;
+		s->arrived = s->arrived > 0 ? fmin(s->arrived, 1) : (double)NAN;
 	} else {
 		s->lost = 1 - (double)t->open.answered / due;
+		s->arrived = (double)NAN;
 	}
 	s->sent = fmin(sent / due, 1);
 	s->runs++;
@@ -130,10 +180,10 @@ ask(struct np_plan *p, double rate)
 }
 
 static int
-run_step(struct np_knee *k, const struct np_trial *t, struct np_hist *all,
+run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, struct np_hist *all,
 	 struct np_trial_result *r, struct np_err *err)
 {
-	struct np_knee_step *s = &k->step[k->steps - 1];
+	uint32_t most = s->runs + RUNS;
 	int rc;
 
 	ask(t->plan, s->rate);
@@ -148,8 +198,8 @@ run_step(struct np_knee *k, const struct np_trial *t, struct np_hist *all,
 			np_hist_merge(all, r->out.tally.hist);
 		}
 		take(s, r, all);
-		np_knee_judge(k);
-	} while (is_unsure(k) && s->runs < RUNS && np_signalled(&t->client->signals) == 0);
+	} while (is_unsure(k, s) && s->runs < most && np_signalled(&t->client->signals) == 0);
+	np_knee_judge(k, s);
 	return NP_OK;
 }
 
@@ -159,7 +209,7 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 {
 	struct np_hist *all = np_hist_new();
 	struct np_trial_result one = { .out = { .measured = false } };
-	double next;
+	struct np_knee_step *s;
 	int rc = NP_OK;
 
 	memset(r, 0, sizeof(*r));
@@ -167,21 +217,21 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		return np_fail(err, NP_ESYS, 0, "--rate auto: not enough memory for a histogram");
 	}
 	while (rc == NP_OK && (k->steps == 0 || np_signalled(&t->client->signals) == 0) &&
-	       (next = np_knee_next(k, t->plan)) > 0) {
-		k->step[k->steps++] = (struct np_knee_step){ .rate = next };
-		rc = run_step(k, t, all, &one, err);
+	       (s = np_knee_next(k, t->plan)) != NULL) {
+		rc = run_step(k, s, t, all, &one, err);
 		if (rc == NP_OK && k->tell != NULL) {
-			k->tell(k->ctx, t->plan, &k->step[k->steps - 1]);
+			k->tell(k->ctx, t->plan, s);
 		}
-		if (rc == NP_OK && (k->steps == 1 || k->step[k->steps - 1].much == NULL)) {
+		if (rc == NP_OK && (k->steps == 1 || s->much == NULL)) {
 			np_trial_result_free(r);
 			*r = one;
 			np_report(&r->out, t->unit, &r->record); /* its texts are the outcome's */
 			memset(&one, 0, sizeof(one));
 		}
 	}
-	next = k->good > 0 ? k->good : k->step[0].rate;
-	ask(t->plan, next);
+	s = step_of(k, k->good);
+	ask(t->plan, s != NULL ? s->rate : k->step[0].rate);
+	k->good = s != NULL && s->arrived < 1 ? floor(s->rate * s->arrived) : k->good;
 	np_trial_result_free(&one);
 	free(all);
 	return rc;

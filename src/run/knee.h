@@ -5,8 +5,11 @@
  * lost (NDR, with the loss ratio and the width of draft-ietf-bmwg-mlrsearch).
  *
  * A rate is too much if less than 99.9 % of what was due was sent (of a stream, which a wake-up
- * that comes late may end, but for 30 ms), if more than 0.1 % was lost or never answered, or if P99
- * is above a given multiple of what it was at the lowest rate that had enough times to tell it.
+ * that comes late may end, but for 30 ms), if more than 0.1 % was lost or never answered, if
+ * datagrams arrived more slowly than that, as a queue took what was beyond the path's rate, or if
+ * P99 is above a given multiple of what it was at the lowest rate that had enough times to tell it.
+ * The lowest rate that was too much is tried once more before the search ends: what else the
+ * machine did for a moment is no bound.
  */
 #ifndef NP_RUN_KNEE_H
 #define NP_RUN_KNEE_H
@@ -25,9 +28,10 @@ enum {
 
 /* What a rate came to. */
 struct np_knee_step {
-	double rate; /* operations a second, or bits of a stream */
-	uint32_t runs;
-	double sent, lost; /* shares of what was due, and of what was sent; NAN: not known */
+	double rate;           /* operations a second, or bits of a stream */
+	uint32_t runs, failed; /* runs in all; how often it was too much */
+	double sent, lost;     /* shares of what was due, and of what was sent; NAN: not known */
+	double arrived;        /* the rate of what arrived, as a share of this one; NAN */
 	/* ns, and between which times each lies; high 0: the times are too few to tell. */
 	uint64_t ns[NP_KNEE_SHARES], low[NP_KNEE_SHARES], high[NP_KNEE_SHARES];
 	bool timed;
@@ -44,7 +48,9 @@ struct np_knee {
 
 	struct np_knee_step step[NP_KNEE_STEPS];
 	uint32_t steps;
-	double good, much; /* the highest rate that is not too much, the lowest that is; 0: none */
+	/* The highest rate that is not too much, at the end as it arrived, and the lowest that is.
+	 * 0: none. */
+	double good, much;
 };
 
 extern const double np_knee_shares[NP_KNEE_SHARES];
@@ -56,10 +62,10 @@ extern const double np_knee_shares[NP_KNEE_SHARES];
 int np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result *r,
 		 struct np_err *err);
 
-/* The step after those that were made; 0: there is none. */
-double np_knee_next(const struct np_knee *k, const struct np_plan *p);
+/* The step to be made next, a new one or one that is tried again; NULL: there is none. */
+struct np_knee_step *np_knee_next(struct np_knee *k, const struct np_plan *p);
 
-/* Judge the newest step, by the first one. */
-void np_knee_judge(struct np_knee *k);
+/* Judge a step that was made, by the first one. */
+void np_knee_judge(struct np_knee *k, struct np_knee_step *s);
 
 #endif

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
@@ -6,20 +7,72 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 
-/* A system that can do `capacity` a second, of which each step is asked. Returns the knee. */
+/* A system that can do `capacity` a second, of which each step is asked, and in one of `spoilt`
+ * runs something else. Returns the knee; *runs are added to. */
+static double
+search_among(struct np_knee *k, const struct np_plan *p, double capacity, int spoilt,
+	     unsigned *seed, int *runs)
+{
+	struct np_knee_step *s;
+
+	while ((s = np_knee_next(k, p)) != NULL) {
+		s->sent = s->rate > capacity ? capacity / s->rate : 1;
+		s->lost = s->arrived = (double)NAN;
+		if (spoilt > 0 && rand_r(seed) % spoilt == 0) {
+			s->sent = 0.9;
+		}
+		np_knee_judge(k, s);
+		++*runs;
+	}
+	return k->good;
+}
+
 static double
 search(struct np_knee *k, const struct np_plan *p, double capacity)
 {
-	double next;
+	unsigned seed = 1;
+	int runs = 0;
 
-	while ((next = np_knee_next(k, p)) > 0) {
-		k->step[k->steps++] =
-		    (struct np_knee_step){ .rate = next,
-					   .sent = next > capacity ? capacity / next : 1,
-					   .lost = (double)NAN };
-		np_knee_judge(k);
+	return search_among(k, p, capacity, 0, &seed, &runs);
+}
+
+/* Once in 50 runs the machine does something else: it was every eighth search. */
+TEST(a_spoilt_run_is_no_bound)
+{
+	enum { SEARCHES = 10000 };
+	struct np_plan p;
+	unsigned seed = 1;
+	int low = 0, runs = 0;
+
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 10);
+	for (int i = 0; i < SEARCHES; i++) {
+		struct np_knee k = { .times = 10 };
+		double capacity = 1000 + i * 37;
+
+		low += search_among(&k, &p, capacity, 50, &seed, &runs) < 0.9 * capacity;
 	}
-	return k->good;
+	print_message("%d of %d below nine tenths, %.1f runs each\n", low, SEARCHES,
+		      (double)runs / SEARCHES);
+	assert_in_range(low, 0, SEARCHES / 200);
+	assert_true(runs < 16 * SEARCHES);
+}
+
+/* A step of several tries has the last one's verdict. */
+TEST(a_step_has_one_verdict)
+{
+	struct np_knee k = { .times = 10, .steps = 2 };
+
+	k.step[0] = (struct np_knee_step){ .rate = 100, .sent = 1, .arrived = 1 };
+	k.step[1] = (struct np_knee_step){ .rate = 400, .sent = 0.5, .arrived = 1 };
+	np_knee_judge(&k, &k.step[0]);
+	np_knee_judge(&k, &k.step[1]);
+	assert_true(k.good == 100 && k.much == 400);
+	k.step[1].sent = 1;
+	np_knee_judge(&k, &k.step[1]);
+	assert_true(k.good == 400 && k.much == 0);
+	k.step[1].sent = 0.5;
+	np_knee_judge(&k, &k.step[1]);
+	assert_true(k.good == 100 && k.much == 400);
 }
 
 TEST(the_knee_is_found_to_five_percent)
@@ -61,10 +114,15 @@ TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
 	struct np_knee k = { .times = 10 };
 	struct np_knee_step *s = k.step;
 
-	s[0] = (struct np_knee_step){ .rate = 100, .sent = 1, .timed = true, .ns = { 1, 900 } };
-	s[1] = (struct np_knee_step){
-		.rate = 400, .sent = 1, .timed = true, .ns = { 1, 100 }, .high = { 1, 120 }
+	s[0] = (struct np_knee_step){
+		.rate = 100, .sent = 1, .arrived = 1, .timed = true, .ns = { 1, 900 }
 	};
+	s[1] = (struct np_knee_step){ .rate = 400,
+				      .sent = 1,
+				      .arrived = 1,
+				      .timed = true,
+				      .ns = { 1, 100 },
+				      .high = { 1, 120 } };
 	s[2] = s[1];
 	s[2].ns[1] = 1001;
 	s[3] = s[1];
@@ -72,7 +130,7 @@ TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
 	s[4] = s[1];
 	s[4].sent = 0.998;
 	for (k.steps = 1; k.steps <= 5; k.steps++) {
-		np_knee_judge(&k);
+		np_knee_judge(&k, &s[k.steps - 1]);
 	}
 	assert_null(s[0].much);
 	assert_null(s[1].much);
@@ -80,15 +138,18 @@ TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
 	assert_non_null(strstr(s[3].much, "lost"));
 	assert_non_null(strstr(s[4].much, "less was sent"));
 	s[1].lost = 0.0001;
-	for (k.steps = 2; k.steps == 2; k.steps++) {
-		np_knee_judge(&k);
-	}
+	k.steps = 2;
+	np_knee_judge(&k, &s[1]);
 	assert_null(s[1].much);
 	k = (struct np_knee){ .no_loss = true,
 			      .steps = 1,
-			      .step = { { .sent = 1, .lost = 1e-6 } } };
-	np_knee_judge(&k);
+			      .step = { { .sent = 1, .lost = 1e-6, .arrived = 1 } } };
+	np_knee_judge(&k, &k.step[0]);
 	assert_non_null(strstr(k.step[0].much, "lost"));
+	k.step[0].lost = 0;
+	k.step[0].arrived = 0.99;
+	np_knee_judge(&k, &k.step[0]);
+	assert_non_null(strstr(k.step[0].much, "slowly"));
 }
 
 TEST_MAIN()
