@@ -132,25 +132,95 @@ find_knots(struct work *w, const int64_t *when_ns, const double *there, const do
 	}
 }
 
-/* The line through knots [from, to), at that time; *slope may be NULL. */
-static double
-line_at(const struct knot *k, size_t from, size_t to, double at, double *slope)
+/* Sums of a line through knots [from, to): the squares from their middle, and the middle. */
+struct line {
+	double x, y, xx, xy;
+};
+
+static struct line
+line_of(const struct knot *k, size_t from, size_t to)
 {
-	double n = (double)(to - from), x = 0, y = 0, xx = 0, xy = 0, b;
+	struct line l = { 0 };
+	double n = (double)(to - from);
 
 	for (size_t i = from; i < to; i++) {
-		x += k[i].at / n;
-		y += k[i].clock / n;
+		l.x += k[i].at / n;
+		l.y += k[i].clock / n;
 	}
 	for (size_t i = from; i < to; i++) {
-		xx += (k[i].at - x) * (k[i].at - x);
-		xy += (k[i].at - x) * (k[i].clock - y);
+		l.xx += (k[i].at - l.x) * (k[i].at - l.x);
+		l.xy += (k[i].at - l.x) * (k[i].clock - l.y);
 	}
-	b = xx > 0 ? xy / xx : 0;
-	if (slope != NULL) {
-		*slope = b;
+	return l;
+}
+
+/* A clock that is not set between these knots, at that time. */
+static double
+line_at(const struct knot *k, size_t from, size_t to, double at)
+{
+	struct line l = line_of(k, from, to);
+
+	return l.y + (l.xx > 0 ? l.xy / l.xx : 0) * (at - l.x);
+}
+
+/* Of knots [from, to) the end of those that no step parts from the first one, and the begin of
+ * those that none parts from the last one. */
+static size_t
+until_step(const struct knot *k, size_t from, size_t to)
+{
+	size_t i = from + 1;
+
+	while (i < to && !k[i].set) {
+		i++;
 	}
-	return y + b * (at - x);
+	return i;
+}
+
+static size_t
+since_step(const struct knot *k, size_t from, size_t to)
+{
+	size_t i = to - 1;
+
+	while (i > from && !k[i].set) {
+		i--;
+	}
+	return i;
+}
+
+/* How a clock runs, whenever it was set. */
+static double
+slope_of(const struct work *w)
+{
+	double xx = 0, xy = 0;
+
+	for (size_t from = 0, to; from < w->knots; from = to) {
+		struct line l;
+
+		to = until_step(w->knot, from, w->knots);
+		l = line_of(w->knot, from, to);
+		xx += l.xx;
+		xy += l.xy;
+	}
+	return xx > 0 ? xy / xx : 0;
+}
+
+/* Before the paths are joined: what a clock seems to jump by when the path changes is the path's.
+ */
+static void
+find_steps(struct work *w, struct np_oneway *out)
+{
+	for (size_t i = 1; i < w->knots; i++) {
+		double after = w->knot[i].at - w->knot[i - 1].at;
+		double by = w->knot[i].clock - w->knot[i - 1].clock;
+
+		/* Clocks are slewed by 500 ppm at most (adjtimex(2)), and run as much too fast. */
+		if (w->knot[i].path == w->knot[i - 1].path &&
+		    fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
+			w->knot[i].set = true;
+			out->steps++;
+			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
+		}
+	}
 }
 
 /* A clock goes on as it did when the path changes: what it seems to jump by is the path's. */
@@ -170,11 +240,11 @@ join_paths(struct work *w)
 		while (end < w->knots && end < i + FIT && w->knot[end].path == path) {
 			end++;
 		}
-		begin = i - begin > FIT ? i - FIT : begin;
+		begin = since_step(w->knot, i - begin > FIT ? i - FIT : begin, i);
 		at = (w->knot[i - 1].at + w->knot[i].at) / 2;
 		w->shift[path] = w->shift[w->knot[i - 1].path] +
-				 line_at(w->knot, i, end, at, NULL) -
-				 line_at(w->knot, begin, i, at, NULL);
+				 line_at(w->knot, i, until_step(w->knot, i, end), at) -
+				 line_at(w->knot, begin, i, at);
 		begin = i;
 	}
 }
@@ -193,22 +263,6 @@ settle_paths(struct work *w)
 		w->knot[i].clock -= w->shift[w->knot[i].path] - w->shift[best];
 	}
 	return best;
-}
-
-static void
-find_steps(struct work *w, double slope, struct np_oneway *out)
-{
-	for (size_t i = 1; i < w->knots; i++) {
-		double after = w->knot[i].at - w->knot[i - 1].at;
-		double by = w->knot[i].clock - w->knot[i - 1].clock - slope * after;
-
-		/* Clocks are slewed by 500 ppm at most (adjtimex(2)). */
-		if (fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
-			w->knot[i].set = true;
-			out->steps++;
-			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
-		}
-	}
 }
 
 /*
@@ -235,7 +289,8 @@ beyond(const struct work *w, double at)
 	size_t from = before || w->knots < NEXT ? 0 : w->knots - NEXT;
 	size_t to = before && w->knots > NEXT ? NEXT : w->knots;
 
-	return line_at(w->knot, from, to, at, NULL);
+	return before ? line_at(w->knot, from, until_step(w->knot, from, to), at)
+		      : line_at(w->knot, since_step(w->knot, from, to), to, at);
 }
 
 /* Without the clocks, and above the smallest. */
@@ -271,9 +326,10 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 	int best, last;
 
 	find_knots(w, when_ns, there, back);
+	find_steps(w, out);
 	best = settle_paths(w);
 	last = w->knot[w->knots - 1].path;
-	(void)line_at(w->knot, 0, w->knots, 0, &out->skew);
+	out->skew = slope_of(w);
 	out->first_ns = beyond(w, 0);
 	out->last_ns = beyond(w, (double)(when_ns[w->count - 1] - when_ns[0]));
 	out->slack_ns = (w->level[best] + w->alike) / 2 + (w->paths > 1 ? w->alike : 0);
@@ -286,7 +342,6 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 		out->path_ns[way] =
 		    (w->level[last] - w->level[0]) / 2 + turn * (w->shift[last] - w->shift[0]);
 	}
-	find_steps(w, out->skew, out);
 	take_off(w, when_ns, there, back);
 }
 

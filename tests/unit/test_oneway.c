@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stats/oneway.h"
 #include "tests/lib/check.h"
@@ -13,6 +14,8 @@ static const double run_ns = 10e9;
 /* A run: what the clocks do, and what really waited. */
 struct planted {
 	double offset_ns, skew, slew, step_ns, path_ns[2];
+	int steps;                   /* more steps of as much, evenly before it */
+	double set_at, back_at;      /* parts of the run; 0: in the middle, and never */
 	double least_ns[2], wait_ns; /* of each direction; mean of what waits, in 4 of 10 */
 };
 
@@ -30,9 +33,14 @@ uniform(unsigned *seed)
 static double
 clock_at(const struct planted *p, double at)
 {
-	double late = at - run_ns / 2;
+	double late = at - run_ns / 2, set_at = run_ns * (p->set_at > 0 ? p->set_at : 0.5);
+	double set = at > set_at ? p->step_ns : 0;
 
-	return p->offset_ns + p->skew * at + (late > 0 ? p->slew * late + p->step_ns : 0);
+	for (int i = 1; i <= p->steps; i++) {
+		set += at > set_at * i / (p->steps + 1) ? p->step_ns : 0;
+	}
+	set -= p->back_at > 0 && at > p->back_at * run_ns ? p->step_ns : 0;
+	return p->offset_ns + p->skew * at + set + (late > 0 ? p->slew * late : 0);
 }
 
 static double
@@ -130,6 +138,33 @@ TEST(a_clock_that_is_set_is_named)
 	assert_int_equal(got.steps, 1);
 	assert_int_equal(got.paths, 0);
 	assert_float_equal(got.step_ns, -3e6, 20e3);
+}
+
+/* However far, either way, several times, shortly before the end, and on both sides of a change
+ * of the path. */
+TEST(steps_spoil_no_skew)
+{
+	static const struct planted set[] = {
+		{ .step_ns = 50e6 },
+		{ .step_ns = -50e6 },
+		{ .step_ns = 10e9, .steps = 4 },
+		{ .step_ns = -1e6, .steps = 6 },
+		{ .step_ns = 50e6, .back_at = 0.99 },
+		{ .step_ns = -50e6, .path_ns = { 5e6 }, .set_at = 0.48, .back_at = 0.52 }
+	};
+	struct np_oneway got;
+
+	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+		struct planted p = set[i];
+
+		memcpy(p.least_ns, still.least_ns, sizeof(p.least_ns));
+		p.wait_ns = still.wait_ns;
+		p.skew = 20e-6;
+		assert_int_equal(wrong(&p, 20e3, &got), 0);
+		assert_int_equal(got.steps, 1 + p.steps + (p.back_at > 0));
+		assert_float_equal(got.skew, 20e-6, 2e-6);
+		assert_float_equal(fabs(got.step_ns), fabs(p.step_ns), 50e3);
+	}
 }
 
 /* What the request's direction takes more from the middle on is no step of a clock. */
