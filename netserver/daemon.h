@@ -69,6 +69,7 @@ struct ns_daemon {
 	rlim_t callers_files; /* descriptors from there on are for sessions */
 	uint64_t accept_ns;   /* when to accept again, having run out of descriptors; 0: now */
 	struct ns_late late;
+	uint64_t stray_ns;             /* when a datagram of no test here last came */
 	uint32_t handed_bytes;         /* that one in flight counts in its socket (one_port.c) */
 	struct ns_bucket room;         /* of attempts to have room made for them */
 	struct ns_bucket unknown;      /* of answers to datagrams of no test here */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "bench/terms.h"
 #include "net/addr.h"
 #include "net/cidr.h"
 #include "run/server.h"
@@ -187,6 +188,12 @@ struct ns_way {
 	struct np_token token;
 	uint16_t recent[NS_RECENT]; /* ports that its datagrams came from */
 	uint32_t recents;
+	/* A socket for datagrams from another port than the client named, taken at other_ns if
+	 * none has come from the named one. 0: there is none. */
+	uint64_t other_ns;
+	int other_fd;
+	uint16_t other_port;
+	struct np_handed other;
 };
 
 /* Where the datagrams of a test came from that has ended: some may still be on their way. */

@@ -25,6 +25,7 @@ enum {
 	HOLD_S = 5,    /* for a client to begin, while another one of its address waits */
 	QUIET_MS = 50, /* a connection that says nothing so long waits for data */
 	LATE_S = 5,    /* for datagrams that are on their way when a test ends */
+	OTHER_S = 1,   /* for a datagram from the named port, while strays come */
 	AT_ONCE = 256, /* datagrams that are taken before others have their turn */
 	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
 	EARLY = 1024,  /* of a queue that are looked at for one client's */
@@ -196,6 +197,19 @@ ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struc
 	return NP_OK;
 }
 
+static void
+drop_other(struct ns_session *s)
+{
+	np_fds_close(s->way.other_ns != 0 ? s->way.other_fd : -1);
+	s->way.other_ns = 0;
+}
+
+static void
+note_recent(struct ns_session *s, uint32_t port)
+{
+	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
+}
+
 /* Where no token tells them apart they are not to be taken for the beginning of another test. */
 static void
 note_late(struct ns_late *l, const struct ns_session *s)
@@ -210,11 +224,12 @@ note_late(struct ns_late *l, const struct ns_session *s)
 }
 
 static bool
-is_late(const struct ns_late *l, const struct np_addr *from)
+is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
 	uint64_t now = np_now();
+	bool is_named = s != NULL && s->wish.way.port == np_addr_port(from);
 
-	for (uint32_t i = 0; i < NS_LATE; i++) {
+	for (uint32_t i = 0; i < NS_LATE && !is_named; i++) {
 		if (l->at[i].until_ns > now && np_addr_same_host(&l->at[i].from, from) &&
 		    np_addr_port(&l->at[i].from) == np_addr_port(from)) {
 			return true;
@@ -242,6 +257,7 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 		ns_passed_close(s->way.fd);
 		d->freed++;
 	}
+	drop_other(s);
 	hold(d, s, 0);
 	s->way = (struct ns_way){ .fd = 0 };
 }
@@ -263,6 +279,19 @@ hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *
 	s->way.left -= s->way.left != UINT32_MAX;
 	d->freed += s->way.left == 0;
 	return NS_DATA_HANDED;
+}
+
+uint64_t
+ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+{
+	if (s->way.other_ns > now_ns) {
+		return s->way.other_ns;
+	}
+	if (hand(d, s, s->way.other_fd, &s->way.other) == NS_DATA_HANDED) {
+		note_recent(s, s->way.other_port);
+	}
+	drop_other(s);
+	return NP_NEVER;
 }
 
 /* A connection, behind those that wait already. */
@@ -489,27 +518,47 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	}
 }
 
+/*
+ * A client that shows no token has named its port. While strays come, what comes from another port
+ * of its address may be forged, or changed by a NAT: it waits for the named one.
+ */
+static bool
+is_doubtful(const struct ns_daemon *d, const struct ns_session *s, uint32_t port)
+{
+	return !s->wish.way.tokens && s->wish.way.port != 0 && s->wish.way.port != port &&
+	       np_now() - d->stray_ns < OTHER_S * NP_SEC;
+}
+
 /* Its queue and the one of the port have what came before it was connected. */
 static void
 hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
 	       struct others *others)
 {
-	bool plain = !s->wish.way.tokens;
+	uint32_t port = np_addr_port(&c->from);
+	bool plain = !s->wish.way.tokens, waits = is_doubtful(d, s, port);
 	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
 	int fd;
 
-	if (s->way.left == 0 || !has_room(d, s)) {
+	d->stray_ns = waits ? np_now() : d->stray_ns;
+	if (s->way.left == 0 || (waits && s->way.other_ns != 0) || !has_room(d, s)) {
 		return; /* a token comes again */
 	}
 	fd = connect_back(d, c);
 	if (fd < 0) {
 		return;
 	}
+	if (waits) {
+		s->way.other_ns = d->stray_ns + OTHER_S * NP_SEC;
+		s->way.other_fd = fd;
+		s->way.other_port = (uint16_t)port;
+		s->way.other = h;
+		return;
+	}
 	if (plain) {
 		count_early(at, &c->to, &c->from, &h, others);
 	}
 	if (hand(d, s, fd, &h) == NS_DATA_HANDED) {
-		s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)np_addr_port(&c->from);
+		note_recent(s, port);
 	}
 	close(fd);
 }
@@ -552,12 +601,14 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 	    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c->from, true);
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
-	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, &c->from)))) {
+	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
 		return; /* an end mark begins nothing */
 	}
-	if (word == NP_TOKEN_SHOWN && s == NULL) {
+	if (s == NULL && word == NP_TOKEN_SHOWN) {
 		say_unknown(d, c);
-	} else if (s != NULL && !is_again(s, np_addr_port(&c->from))) {
+	} else if (s == NULL) {
+		d->stray_ns = np_now();
+	} else if (!is_again(s, np_addr_port(&c->from))) {
 		hand_datagrams(d, s, fd, c, others);
 	}
 }

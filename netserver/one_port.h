@@ -33,6 +33,9 @@ bool ns_way_is_free(struct ns_daemon *d, const struct ns_session *s);
 int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);
 void ns_way_close(struct ns_daemon *d, struct ns_session *s);
 
+/* Has it waited long enough for its client's own port? Returns when it will have. */
+uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
+
 /* ---- Connections ---- */
 
 enum ns_data {

@@ -589,6 +589,11 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 
 			next = due < next ? due : next;
 		}
+		if (s->way.other_ns != 0) {
+			uint64_t due = ns_way_tick(d, s, now_ns);
+
+			next = due < next ? due : next;
+		}
 		if (s->end_ns != 0 && s->end_ns <= now_ns) {
 			overrun(d, s, now_ns);
 		}

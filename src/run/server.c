@@ -738,6 +738,7 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 				.tokens = p->tokens,
 				.datagrams = datagrams,
 				.many = p->pattern->connection_test,
+				.port = p->flows == 1 ? (uint16_t)p->far.sock.port : 0,
 				.count = p->flows };
 	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);
 }

@@ -67,6 +67,7 @@ struct np_way {
 	bool datagrams; /* of UDP; else connections of TCP */
 	bool many;      /* one connection after another, as many as there will be */
 	bool silent;    /* the client's connection waits for data of the daemon's */
+	uint16_t port;  /* of the client's data socket, as the client says; 0: it does not */
 	uint32_t count; /* of sockets */
 };
 

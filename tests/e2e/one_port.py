@@ -2,6 +2,7 @@
 """netserver --one-port: everything through the port of the control connection, ours and the real netperf, behind a
 firewall and a NAT, behind a balancer, beside strangers. Needs root, for network namespaces."""
 
+import itertools
 import json
 import os
 import re
@@ -28,6 +29,7 @@ MEET_S = 2          # in which all connections have met behind a balancer
 CROWD = 50          # real clients behind one address
 STRANGERS = int(os.environ.get("NP_STRANGERS", 400 if lib.QUICK else 2000))
 HELD = 500          # of their connections at a time
+FORGED = 5000       # datagrams a second
 TOKEN = 0xd74e5031  # how its message begins
 
 
@@ -301,6 +303,31 @@ def flood_of_unknown_tokens(port: int) -> str:
     return f"a start took {max(one.seconds for one in got):.2f} s at the most"
 
 
+def forged_datagrams(port: int) -> str:
+    """From other ports of a client's address: the client that shows no token has named its own."""
+    over = threading.Event()
+
+    def forge(socks: "List[socket.socket]") -> None:
+        for one in itertools.cycle(socks):
+            if over.wait(1 / FORGED):
+                break
+            one.sendto(b"netperf", ("127.0.0.1", port))
+
+    with ExitStack() as stack:
+        attacker = threading.Thread(target=forge, daemon=True, args=(
+            [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(50)],))
+        attacker.start()
+        try:
+            got = [lib.run([str(lib.real_netperf() / "netperf"), "-H", "127.0.0.1", "-p", str(port), "-t", "UDP_RR", "-P",
+                            "0", "-l", "1"], PATIENCE) for _ in range(3)]
+        finally:
+            over.set()
+            attacker.join()
+    answered = sum(figure(one) > 0 for one in got)
+    assert answered >= 2, got    # a request may be lost
+    return f"{answered} of 3 answered"
+
+
 def used_tokens(port: int) -> None:
     """A token is good for as many connections as its test has, and not after it."""
     omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
@@ -427,6 +454,7 @@ def suite(report: lib.Report) -> None:
         report.case("strangers", partial(strangers, daemon))
         report.case("datagrams of strangers", partial(datagrams_of_strangers, daemon.port))
         report.case("flood of unknown tokens", partial(flood_of_unknown_tokens, daemon.port))
+        report.case("forged datagrams", partial(forged_datagrams, daemon.port))
         report.case("tokens are no data", partial(tokens_are_no_data, daemon.port))
         report.case("used tokens", partial(used_tokens, daemon.port))
         report.case("who never comes", partial(who_never_comes, daemon.port))

@@ -336,6 +336,134 @@ TEST(an_order_that_does_not_go_ends_no_fork_server)
 	close(pair[1]);
 }
 
+/* ---- Datagrams ---- */
+
+/* A daemon's port, and sockets at one address: of a client that names its port, of another one. */
+struct datagrams {
+	struct bed bed;
+	struct np_addr at;
+	int client, other;
+};
+
+static void
+let_wait(struct bed *b, const struct np_addr *client)
+{
+	const struct np_way way = { .wanted = true,
+				    .datagrams = true,
+				    .port = (uint16_t)np_addr_port(client),
+				    .count = 1 };
+	struct np_err err;
+
+	b->session.peer = *client;
+	b->session.wish.way = way;
+	assert_int_equal(ns_way_open(&b->session, &way, &b->theirs, &err), NP_OK);
+}
+
+static void
+datagrams_make(struct datagrams *t)
+{
+	struct ns_daemon *d = &t->bed.daemon;
+	struct np_addr client, other;
+
+	memset(t, 0, sizeof(*t));
+	t->client = bound_socket(AF_INET, SOCK_DGRAM, &client);
+	t->other = bound_socket(AF_INET, SOCK_DGRAM, &other);
+	d->listeners[d->listener_count++] = bound_socket(AF_INET, SOCK_STREAM, &t->at);
+	ns_ways_begin(d);
+	ns_datagrams_open(d);
+	assert_true(d->limits.each.one_port_udp);
+	d->sessions = &t->bed.session;
+	let_wait(&t->bed, &client);
+}
+
+static void
+datagrams_free(struct datagrams *t)
+{
+	bed_free(&t->bed);
+	close(t->client);
+	close(t->other);
+	close(t->bed.daemon.listeners[0]);
+	close(t->bed.daemon.datagrams[0]);
+}
+
+static void
+come(struct datagrams *t, int from)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&t->at.sa;
+
+	assert_int_equal(sendto(from, "byte", 1, 0, to, t->at.len), 1);
+	ns_datagrams_hear(&t->bed.daemon, t->bed.daemon.datagrams[0]);
+}
+
+/* Whom the session's socket hears: does what it sends arrive there? */
+static bool
+is_of(struct datagrams *t, int whose)
+{
+	struct np_handed h;
+	char byte = 0;
+	int fd;
+
+	if (np_fds_receive(t->bed.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT) != sizeof(h)) {
+		return false;
+	}
+	assert_int_equal(h.early, 1);
+	assert_int_equal(send(fd, &byte, 1, 0), 1);
+	close(fd);
+	return recv(whose, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+TEST(while_strays_come_the_port_that_a_client_named_goes_before_others)
+{
+	struct datagrams t;
+
+	datagrams_make(&t);
+	t.bed.daemon.stray_ns = np_now();
+	come(&t, t.other);
+	assert_false(is_of(&t, t.other));
+	come(&t, t.client);
+	assert_true(is_of(&t, t.client));
+	datagrams_free(&t);
+}
+
+TEST(behind_a_nat_another_port_is_taken)
+{
+	struct datagrams t;
+	uint64_t due;
+
+	datagrams_make(&t); /* at once, if nobody else sends */
+	come(&t, t.other);
+	assert_true(is_of(&t, t.other));
+	come(&t, t.client);
+	assert_true(t.bed.daemon.stray_ns > 0);
+	datagrams_free(&t);
+
+	datagrams_make(&t);
+	t.bed.daemon.stray_ns = np_now();
+	come(&t, t.other);
+	due = t.bed.session.way.other_ns;
+	assert_int_equal(ns_way_tick(&t.bed.daemon, &t.bed.session, due - 1), due);
+	assert_false(is_of(&t, t.other));
+	assert_int_equal(ns_way_tick(&t.bed.daemon, &t.bed.session, due), NP_NEVER);
+	assert_true(is_of(&t, t.other));
+	datagrams_free(&t);
+}
+
+TEST(the_next_test_may_name_the_same_port)
+{
+	struct datagrams t;
+	struct np_addr client;
+
+	datagrams_make(&t);
+	client = t.bed.session.peer;
+	for (int tests = 0; tests < 2; tests++) {
+		come(&t, t.client);
+		assert_true(is_of(&t, t.client));
+		bed_free(&t.bed);
+		let_wait(&t.bed, &client);
+	}
+	datagrams_free(&t);
+}
+
 /* ---- Proxies ---- */
 
 static enum ns_proxied
