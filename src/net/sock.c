@@ -82,16 +82,27 @@ set_one(const struct np_sockopts *o, size_t i, int fd)
 	return setsockopt(fd, o->at[i].level, o->at[i].name, o->at[i].value, o->at[i].len);
 }
 
+#define ALLOWED "net.ipv4.tcp_allowed_congestion_control"
+
+static int
+fail_option(const struct np_sockopts *o, size_t i, struct np_err *err)
+{
+	if (is_congestion(o, i) && errno == EPERM) { /* there is one of that name */
+		return np_fail(err, NP_ESYS, errno,
+			       "set %s to %s (as root: sysctl -w " ALLOWED "=\"$(sysctl -n " ALLOWED
+			       ") %.*s\")",
+			       o->at[i].label, o->at[i].shown, (int)o->at[i].len,
+			       (const char *)o->at[i].value);
+	}
+	return np_fail(err, NP_ESYS, errno, "set %s to %s", o->at[i].label, o->at[i].shown);
+}
+
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
 	for (size_t i = 0; i < o->count; i++) {
 		if (set_one(o, i, fd) != 0 && !o->at[i].optional) {
-			return np_fail(
-			    err, NP_ESYS, errno, "set %s to %s%s", o->at[i].label, o->at[i].shown,
-			    is_congestion(o, i) && errno == EPERM
-				? ", which net.ipv4.tcp_allowed_congestion_control does not name"
-				: "");
+			return fail_option(o, i, err);
 		}
 	}
 	return NP_OK;
@@ -100,12 +111,20 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 int
 np_sock_bind(int fd, const struct np_addr *local, struct np_err *err)
 {
+	uint32_t port = np_addr_port(local);
 	char text[NP_ADDR_TEXT];
 
-	if (bind(fd, (const struct sockaddr *)&local->sa, local->len) != 0) {
-		return np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
+	if (bind(fd, (const struct sockaddr *)&local->sa, local->len) == 0) {
+		return NP_OK;
 	}
-	return NP_OK;
+	if (errno == EACCES && np_family_of(local)->version != 0 && port < IPPORT_RESERVED) {
+		return np_fail(
+		    err, NP_ESYS, errno,
+		    "bind to %s (below 1024: run as root, netserver with --user root, or "
+		    "sysctl -w net.ipv4.ip_unprivileged_port_start=%u)",
+		    np_addr_text(local, text), port);
+	}
+	return np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
 }
 
 int

@@ -184,7 +184,15 @@ def congestion(name: str) -> None:
             got = lib.run([lib.netperf(), "--explain", "-H", "127.0.0.1", "-p", str(daemon.port),
                            "-l", "1", *lib.PACED, "--", "-K", f",{name}"], timeout=20)
             assert got.rc == 255, got
-            lib.error_line(got, "netperf", name, "net.ipv4.tcp_allowed_congestion_control")
+            lib.error_line(got, "netperf", name, "net.ipv4.tcp_allowed_congestion_control", f") {name}\"")
+
+
+def low_port() -> None:
+    """The daemon has given up what takes them; a line says how to have them."""
+    with lib.Daemon() as daemon:
+        got = lib.run([lib.netperf(), "-p", str(daemon.port), "-l", "1", *lib.PACED, "--", "-P", "0,1"], timeout=20)
+        assert got.rc == 255, got
+        lib.error_line(got, "netperf", "port 1 ", "--user root", "net.ipv4.ip_unprivileged_port_start=1)")
 
 
 def planted(lab: str) -> None:
@@ -247,6 +255,10 @@ def suite(report: lib.Report) -> None:
         report.skip("-K with evidence", "not root" if name else "every congestion control is free")
     else:
         report.case("-K with evidence", partial(congestion, name))
+    if Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text().strip() in ("0", "1"):
+        report.skip("a low data port", "any user may have them here")
+    else:
+        report.case("a low data port", low_port)
     obstacle = lib.no_lab()
     if obstacle:
         report.skip("planted faults", obstacle)
