@@ -351,7 +351,9 @@ take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
 	struct ns_session *s = shown(d, &token, false);
+	int any = 1;
 
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof(any)); /* it may have come in parts */
 	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
 		enum ns_data kind = hand_connection(d, s, fd);
 
@@ -499,6 +501,14 @@ struct others {
 	size_t count;
 };
 
+static void
+note_id(struct np_handed *h, const struct came *c)
+{
+	if (h->early < NP_EARLY_IDS) {
+		memcpy(h->id[h->early], c->bytes, sizeof(h->id[0]));
+	}
+}
+
 /* What of one client's test waits in a queue. */
 static void
 count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
@@ -509,6 +519,7 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &c); i++) {
 		if (np_addr_same_host(&c.from, from) &&
 		    np_addr_port(&c.from) == np_addr_port(from)) {
+			note_id(h, &c);
 			h->early += c.size > 0;
 			h->early_bytes += c.size;
 			h->ended = h->ended || c.size == 0;
@@ -555,6 +566,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 		return;
 	}
 	if (plain) {
+		memcpy(h.id[0], c->bytes, sizeof(h.id[0]));
 		count_early(at, &c->to, &c->from, &h, others);
 	}
 	if (hand(d, s, fd, &h) == NS_DATA_HANDED) {

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -18,7 +20,8 @@ enum {
 	SENT = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE,
 	TOLD = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
 	       SOF_TIMESTAMPING_OPT_TSONLY,
-	CONTROL = 512 /* bytes: the address of an error and the stamps */
+	OPT_ID_TCP = 1 << 16, /* SOF_TIMESTAMPING_OPT_ID_TCP, of Linux 6.2 */
+	CONTROL = 512         /* bytes: the address of an error and the stamps */
 };
 
 const char *
@@ -57,9 +60,17 @@ np_stamps_new(const struct np_plan *p, struct np_err *err)
 int
 np_stamps_open(const struct np_run *run, struct np_err *err)
 {
-	int told = TOLD;
+	int fd = run->conn->fd, told = TOLD | OPT_ID_TCP, ahead = 0;
 
-	if (setsockopt(run->conn->fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) != 0) {
+	if (run->plan->transport->connected &&
+	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) == 0) {
+		return NP_OK; /* bytes are counted from here on */
+	}
+	told = TOLD;
+	if (run->plan->transport->connected && ioctl(fd, SIOCOUTQ, &ahead) == 0) {
+		run->worker->stamps->ahead = (uint32_t)ahead;
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) != 0) {
 		return np_fail(err, NP_EUNSUP, errno, "SO_TIMESTAMPING, for --stations");
 	}
 	return NP_OK;
@@ -199,7 +210,7 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 	memcpy(CMSG_DATA(m), &flags, sizeof(flags));
 	/* Of a stream the number of its last byte, of datagrams that of those with stamps. */
 	s->key = w->run->plan->transport->connected
-		     ? (uint32_t)((s->now.number + 1) * w->send_size - 1)
+		     ? s->ahead + (uint32_t)((s->now.number + 1) * w->send_size - 1)
 		     : s->sent++;
 	s->now.at[NP_STAMP_SEND] = (int64_t)np_clock(CLOCK_REALTIME);
 	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);

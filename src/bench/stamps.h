@@ -47,6 +47,9 @@ struct np_stamps {
 	struct np_stamped now;
 	uint32_t key;  /* what the kernel calls its message */
 	uint32_t sent; /* datagrams that were to be stamped */
+	/* Bytes before the first message that the kernel counts: of a token that was not
+	 * acknowledged when it was asked for stamps. */
+	uint32_t ahead;
 	/* How many transactions had to have stamps, and how many of each kind there were. */
 	uint64_t asked, came[NP_STAMPS];
 	size_t count;
@@ -59,7 +62,7 @@ const char *np_stamps_why_none(const struct np_plan *p);
 /* An empty account, the caller's to free(); NULL: no memory. */
 struct np_stamps *np_stamps_new(const struct np_plan *p, struct np_err *err);
 
-/* Ask for stamps at a run's connection, over which nothing has gone yet. */
+/* Ask for stamps at a run's connection, over which no message has gone yet. */
 int np_stamps_open(const struct np_run *run, struct np_err *err);
 
 /* Send and receive a message, as sendto(2) and recvfrom(2) do, with stamps if it is to have any. */

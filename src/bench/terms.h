@@ -19,10 +19,14 @@ struct np_eth;
  * What comes over data_fd, a pair of SOCK_SEQPACKET: with a descriptor, a data socket; without, the
  * errno by which to give up waiting for one.
  */
+enum { NP_EARLY_IDS = 16 };
+
 struct np_handed {
 	int32_t error;
-	/* Datagrams that came before their socket was there, and were thrown away; their bytes. */
+	/* Datagrams that came before their socket was there, and were thrown away: how many, how
+	 * the first of them begin, and their bytes. */
 	uint32_t early;
+	char id[NP_EARLY_IDS][4];
 	bool ended; /* an end mark was among them */
 	uint64_t early_bytes;
 };

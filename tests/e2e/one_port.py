@@ -13,9 +13,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 import lib
+import ours
 
 NAME = f"op{os.getpid()}"
 NEAR, FAR = {"c": "10.78.1.1", "r": "10.78.1.2"}, {"s": "10.78.2.1", "t": "10.78.3.1"}
@@ -352,6 +353,44 @@ def used_tokens(port: int) -> None:
         assert late.recv(24, socket.MSG_WAITALL) == message(6)
 
 
+def asked(port: int, transport: str, flags: int, request: int) -> "Tuple[socket.socket, bytes]":
+    """The control connection of a test of requests, answered by four bytes, and its token."""
+    control = socket.create_connection(("127.0.0.1", port), 20)
+    ours.greet(control)
+    control.sendall(ours.message(
+        ours.PLAN, ours.field(1, b"rr"), ours.field(2, transport.encode()), ours.field(6, struct.pack("!q", 5000)),
+        ours.number(5, 4), ours.number(7, request), ours.number(8, 4), ours.number(19, flags), ours.number(32, 1),
+        ours.field(34, b"epoll"), ours.number(35, 1)))
+    granted = ours.receive(control)
+    assert granted.kind == ours.GRANT, granted
+    return control, ours.token_of(granted)
+
+
+def a_token_in_two_pieces(port: int) -> None:
+    """Requests behind it may be shorter than it is, and are waited for by poll(2)."""
+    control, given = asked(port, "TCP", 0x2000, 23)
+    with control, socket.create_connection(("127.0.0.1", port), 20) as data:
+        data.sendall(message(3, given)[:7])
+        time.sleep(0.2)
+        data.sendall(message(3, given)[7:])
+        assert data.recv(24, socket.MSG_WAITALL) == message(5)
+        data.settimeout(20)
+        for _ in range(3):
+            data.sendall(bytes(23))
+            assert len(data.recv(4, socket.MSG_WAITALL)) == 4
+
+
+def ids_without_a_token(port: int) -> None:
+    """The first request makes the daemon's socket: its answer has its id, too."""
+    control, _ = asked(port, "UDP", 0x4, 8)
+    with control, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as data:
+        data.settimeout(20)
+        for number in range(3):
+            data.sendto(ours.word(0x12345678 + number) + bytes(4), ("127.0.0.1", port))
+            assert data.recv(100) == ours.word(0x12345678 + number), number
+        data.sendto(b"", ("127.0.0.1", port))
+
+
 def who_never_comes(port: int) -> str:
     """A client that shows no token and makes no connection holds up another one of its address for a while."""
     omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
@@ -457,6 +496,8 @@ def suite(report: lib.Report) -> None:
         report.case("forged datagrams", partial(forged_datagrams, daemon.port))
         report.case("tokens are no data", partial(tokens_are_no_data, daemon.port))
         report.case("used tokens", partial(used_tokens, daemon.port))
+        report.case("a token in two pieces", partial(a_token_in_two_pieces, daemon.port))
+        report.case("ids without a token", partial(ids_without_a_token, daemon.port))
         report.case("who never comes", partial(who_never_comes, daemon.port))
     report.part("behind other programs", partial(behind_other_programs, report))
     with ExitStack() as stack:

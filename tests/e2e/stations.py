@@ -112,8 +112,11 @@ def what_is_far_away(lab: lib.Lab, port: int) -> str:
 def over_a_link(report: lib.Report) -> None:
     for what, case, *options in (("what waits in the queue", what_waits_in_the_queue, "--rate", "20mbit"),
                                  ("what is far away", what_is_far_away, "--delay", "20ms")):
-        with lib.Lab(f"stations{os.getpid() % 10000}", *options) as lab, lib.Daemon(lab.server) as daemon:
+        with lib.Lab(f"stations{os.getpid() % 10000}", *options) as lab, lib.Daemon(lab.server) as daemon, \
+                lib.Daemon(lab.server, ["--one-port"]) as one:
             report.case(what, partial(case, lab, daemon.port))
+            if case is what_is_far_away:
+                report.case(f"{what}, behind a token under way", partial(case, lab, one.port))
 
 
 def suite(report: lib.Report) -> None:

@@ -444,8 +444,8 @@ take_welcome(struct np_run *run, int flags)
 }
 
 /*
- * A request is answered at once: there are no ids where the far end shows no token. If no more will
- * come, a socket that is shut down tells the receiver.
+ * A request is answered at once. If no more will come, a socket that is shut down tells the
+ * receiver.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
@@ -455,6 +455,9 @@ take_early(const struct np_run *run, int fd, const struct np_handed *h)
 	uint64_t done;
 
 	for (uint32_t i = 0; answers && i < h->early; i++) {
+		if (w->id.width > 0 && i < NP_EARLY_IDS) {
+			memcpy(w->send_ring.slots->buf + w->id.at, h->id[i], w->id.width);
+		}
 		(void)!send(fd, w->send_ring.slots->buf, w->send_size, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	if (answers) {
