@@ -320,7 +320,6 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	} else {
 		np_addr_unmap(near);
 	}
-	np_sock_watch_peer(c->chan.fd);
 	ns_event_begin(&e, "session-begin", &c->peer);
 	np_log_event(d->log, NP_LOG_DEBUG, &e, NULL);
 	rc = np_server_serve(&server, &c->chan, &err);

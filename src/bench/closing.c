@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "net/tcpinfo.h"
 
 bool
 np_run_hung_up(const struct np_run *run)
@@ -56,6 +58,18 @@ np_run_hang_up(struct np_run *run)
 		np_run_look(run);
 		np_run_shut(run);
 	}
+}
+
+uint64_t
+np_run_patience(const struct np_run *run, int fd, uint64_t since_ns, uint64_t until_ns)
+{
+	uint64_t now = np_now(), silent_ns = now - since_ns;
+	bool silent =
+	    np_tcp_silent(run->control_fd) || (run->plan->transport->tcp_info && np_tcp_silent(fd));
+
+	return silent && silent_ns < run->plan->silence_s * NP_SEC
+		   ? np_max(until_ns, now + silent_ns + NP_SEC)
+		   : until_ns;
 }
 
 void

@@ -271,6 +271,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	run->plan = plan;
 	run->terms = terms != NULL ? terms : &no_terms;
 	run->stop = stop;
+	run->control_fd = -1;
 	run->side = plan->pattern->side[plan->role];
 	run->end.listen_fd = run->end.held_fd = -1;
 	run->closing.mss = run->closing.retrans = -1;

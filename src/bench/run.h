@@ -95,6 +95,7 @@ struct np_run {
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
 	struct np_spread spread;
+	int control_fd; /* by which a wait learns that the path is silent; -1: by no such thing */
 	struct np_err err; /* why the run failed; code NP_OK: it did not */
 };
 
@@ -192,6 +193,13 @@ np_run_used(size_t here, int32_t asked)
 {
 	return here > 0 ? (int32_t)here : asked;
 }
+
+/*
+ * A wait is to end at until_ns, and nothing has moved since since_ns. Returns when it ends: later
+ * while the path is silent, and behind that for as long again, as TCP doubles the time to the next
+ * retransmission. What is silent for longer than plan->silence_s is not waited for.
+ */
+uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t since_ns, uint64_t until_ns);
 
 /* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
 void np_run_close(struct np_run *run);

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/syscall.h"
@@ -16,7 +17,10 @@
 #include "bench/run.h"
 #include "bench/stamps.h"
 
-enum { EMPTY_MS = 5 }; /* between two looks at what is left to send */
+enum {
+	EMPTY_MS = 5, /* between two looks at what is left to send */
+	FIRST_MS = 500
+};
 
 void
 np_worker_begin(struct np_worker *w, uint64_t now_ns)
@@ -122,6 +126,22 @@ np_worker_end(struct np_worker *w)
 	np_codec_close(w);
 }
 
+bool
+np_worker_has_no_way(const struct np_worker *w, int error)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (error != ENETUNREACH && error != EHOSTUNREACH && error != ENETDOWN &&
+	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
+		return false;
+	}
+	if (p->pattern->transactions || p->pattern->connection_test) {
+		return np_seen(&w->count->transactions) > 0;
+	}
+	/* What a sender hears of its first datagrams it hears within that time. */
+	return np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
+}
+
 enum np_need
 np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -172,14 +192,16 @@ held(const struct np_worker *w)
 int
 np_worker_empty(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC), since = np_now();
 	int64_t before = INT64_MAX, left;
 
 	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
 		if (left != before) {
 			before = left;
-			until = np_deadline(NP_PART_S * NP_SEC);
+			since = np_now();
+			until = since + NP_PART_S * NP_SEC;
 		}
+		until = np_run_patience(w->run, w->conn->fd, since, until);
 		if (np_now() >= until) {
 			return -ETIMEDOUT;
 		}
@@ -212,6 +234,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
 	int step_ms = t->left != NULL || service ? 1 : 100;
+	uint64_t since = np_now();
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -233,6 +256,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
+			since = np_now();
 			*until = patience_until(last_ns);
 			continue;
 		}
@@ -242,8 +266,10 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		}
 		if (now_queued != queued) {
 			queued = now_queued;
+			since = np_now();
 			*until = patience_until(last_ns);
 		}
+		*until = np_min(np_run_patience(w->run, c->fd, since, *until), last_ns);
 	}
 	return -ETIMEDOUT;
 }

@@ -238,6 +238,12 @@ void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 void np_worker_end(struct np_worker *w);
 
 /*
+ * Does an error say that there is no way at the moment, where there was one in this test before?
+ * Then it ends nothing: a way that comes back is what is measured.
+ */
+bool np_worker_has_no_way(const struct np_worker *w, int error);
+
+/*
  * Note what the kernel knows of the run's first connection, where that is one of this worker's
  * (np_run_look()).
  */

@@ -38,6 +38,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	t->passphrase = said->passphrase;
 	t->key = said->key.count > 0 ? &said->key : NULL;
 	t->nat = said->nat;
+	t->silence_s = cli->plan.silence_s;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */

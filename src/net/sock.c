@@ -228,14 +228,20 @@ np_sock_local(int fd, struct np_addr *out, struct np_err *err)
 }
 
 void
-np_sock_watch_peer(int fd)
+np_sock_watch_peer(int fd, uint32_t silence_s)
 {
-	static const struct {
+	enum { MOST_S = 86400, PROBES = 127 };
+	int s = silence_s < MOST_S ? (int)silence_s : MOST_S;
+	const struct {
 		int level, name, value;
 	} set[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },  { SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 3 }, { IPPROTO_TCP, TCP_KEEPINTVL, 2 },
-		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },  { IPPROTO_TCP, TCP_USER_TIMEOUT, 9000 },
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 2 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 1 },
+		/* Where there is a time-out it counts, not the number of probes. */
+		{ IPPROTO_TCP, TCP_KEEPCNT, s < PROBES ? s : PROBES },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, s * 1000 },
 	};
 
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {

@@ -27,6 +27,15 @@ np_tcp_moved(int fd)
 }
 
 bool
+np_tcp_silent(int fd)
+{
+	struct tcp_info info;
+
+	read_info(fd, &info);
+	return info.tcpi_retransmits + info.tcpi_probes >= 2;
+}
+
+bool
 np_tcp_acked(int fd, struct np_acked *p)
 {
 	struct tcp_info info;
@@ -36,7 +45,9 @@ np_tcp_acked(int fd, struct np_acked *p)
 	}
 	*p = (struct np_acked){ .bytes = info.tcpi_bytes_acked,
 				.again = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
-				.waits = info.tcpi_unacked > 0 };
+				.waits = info.tcpi_unacked > 0 || info.tcpi_notsent_bytes > 0,
+				.held = info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0 &&
+					info.tcpi_snd_wnd > 0 };
 	return true;
 }
 

@@ -17,11 +17,15 @@
  */
 uint64_t np_tcp_moved(int fd);
 
+/* Does the peer's kernel not answer at the moment? Two probes or retransmissions had no answer. */
+bool np_tcp_silent(int fd);
+
 /* How far a connection has got that keeps what it carries. */
 struct np_acked {
 	uint64_t bytes; /* as far as the far end has acknowledged all before them */
 	int64_t again;  /* segments that were sent again, less those that had come (RFC 2883) */
-	bool waits;     /* for an acknowledgement of what was sent */
+	bool waits;     /* for an acknowledgement of what was sent, or to be sent */
+	bool held;      /* nothing is under way though there is something, and room at the peer */
 };
 
 /* False, and nothing, where the kernel does not tell it. */

@@ -31,6 +31,7 @@ struct np_target {
 	const struct np_auth_key *key; /* NULL: none is proved */
 	bool
 	    nat; /* addresses are others at the far end: the proof of the key does not cover them */
+	uint32_t silence_s;    /* for how long its kernel may not be heard of */
 	struct np_hello wants; /* of a daemon that has our extension; caps 0: nothing */
 };
 

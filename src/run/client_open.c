@@ -249,7 +249,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 		c->unreachable = remote->at[0].sa.ss_family;
 		return not_established(t, &race, err);
 	}
-	np_sock_watch_peer(fd);
+	np_sock_watch_peer(fd, t->silence_s);
 	tell_address(c, t, &race);
 	c->used = race.used;
 	c->heard = false;

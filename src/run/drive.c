@@ -13,8 +13,8 @@
 #include "run/team.h"
 
 enum {
-	SLACK_S = 60, /* the longest that a daemon's side goes on after its time */
-	IDLE_S = 10,  /* without data: then watches rest, or when nothing has come for FIRST_S */
+	SLACK_S = 120, /* the longest that a daemon's side goes on after its time */
+	IDLE_S = 10,   /* without data: then watches rest, or when nothing has come for FIRST_S */
 	FIRST_S = 1,
 	RESTS = 50, /* so much less often they look, but REST_S apart at most */
 	REST_S = 1,
@@ -51,6 +51,7 @@ struct control {
 	uint64_t meet_until;
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
 	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
+	uint64_t until_ns;      /* for how long it may, where that ends the test */
 	struct looking looking[NP_WATCHES];
 	struct still still;
 	struct np_cpu_times *cpu; /* when the window opened; NULL: not measured */
@@ -151,6 +152,19 @@ silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 	return now - c->seen_ns;
 }
 
+/* Has nothing moved for `limit`, which is no more than what a silent path takes? */
+static bool
+is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
+{
+	const struct np_run *run = c->d->run;
+
+	if (silence(c, did, now, resting) == 0 || c->until_ns == 0) {
+		c->until_ns = now + limit;
+	}
+	c->until_ns = np_run_patience(run, np_run_lasting_fd(run), c->seen_ns, c->until_ns);
+	return now >= c->until_ns;
+}
+
 static void
 end(struct control *c, enum np_cause cause, int level)
 {
@@ -176,7 +190,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	if (did == 0 && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */
 	}
-	if (silence(c, did, now, false) >= pad || now >= time_up + SLACK_S * NP_SEC) {
+	if (is_stalled(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
 		return 0;
 	}
 	return now + 20 * NP_MSEC;
@@ -235,8 +249,8 @@ await_progress(struct control *c, uint64_t now)
 	if (!c->d->run->plan->active) {
 		return await_count(c, now);
 	}
-	if (silence(c, progress(c->d->run), now, rests(c->d->run)) >=
-	    NP_STALL_S * NP_SEC + longest_pause(c->d->run->plan)) {
+	if (is_stalled(c, progress(c->d->run), now, rests(c->d->run),
+		       NP_STALL_S * NP_SEC + longest_pause(c->d->run->plan))) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}
@@ -754,6 +768,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 
 	d->cause = NP_BY_LOOP;
 	d->lost = 0;
+	d->run->control_fd = d->control_fd;
 	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
 		return err->code;
 	}

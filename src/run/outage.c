@@ -6,13 +6,15 @@
 #include "bench/open.h"
 
 enum {
-	MOST = 64,     /* flows that are looked at, evenly chosen */
-	STOOD_MS = 100 /* since the last look: this end stood still */
+	MOST = 64,      /* flows that are looked at, evenly chosen */
+	STOOD_MS = 100, /* since the last look: this end stood still */
+	HELD_MS = 20    /* no pacing keeps so long what could be sent: there is no way for it */
 };
 
 struct flow {
 	struct np_acked last;
 	uint64_t moved_ns; /* when it was seen to get on, or to have nothing to wait for */
+	bool no_way;       /* since then: this machine could not send */
 };
 
 struct np_outages {
@@ -51,15 +53,18 @@ look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t nu
 	}
 	o->told = true;
 	if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
+		f->no_way |= seen.held && now_ns - f->moved_ns > HELD_MS * NP_MSEC;
 		return;
 	}
-	if (f->moved_ns > 0 && seen.bytes != f->last.bytes && seen.again > f->last.again &&
+	if (f->moved_ns > 0 && seen.bytes != f->last.bytes &&
+	    (f->no_way || seen.again > f->last.again) &&
 	    until_ns > f->moved_ns + between + o->longest.ns) {
 		o->longest = (struct np_outage){ .ns = until_ns - f->moved_ns - between,
 						 .at_ns = f->moved_ns - run->window.started_ns,
 						 .flow = number };
 	}
 	f->last = seen;
+	f->no_way = false;
 	f->moved_ns = now_ns;
 }
 

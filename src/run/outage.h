@@ -1,6 +1,7 @@
 /*
  * Outages of connections that keep what they carry: the longest time in which nothing that a paced
- * end (--rate) had sent was acknowledged, and some of it was sent again. Looked for by the
+ * end (--rate) had sent was acknowledged, and some of it was sent again, or it had no way to send
+ * any of it. Looked for by the
  * controller of the sending end, so that it costs the loop nothing. What is under way at the end of
  * it, or while this process stood still, is none; nor is what a far end does that does not read.
  *

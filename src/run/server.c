@@ -25,6 +25,8 @@
 enum {
 	/* For the next request where there is no limit; keep-alive notices a dead client. */
 	REQUEST_S = 86400,
+	SILENCE_S = 120, /* where nobody sets a limit to it */
+	SILENCE_LEAST_S = 10,
 	ANSWER_S = 10, /* for an answer to be taken */
 	MEET_S = 120,  /* for the client to make the data connection */
 	PLAIN_S = 10,  /* the same where it shows no token: another daemon may have got it */
@@ -1145,9 +1147,13 @@ next_request(const struct np_server *s, struct np_chan *c, bool *closed, struct 
 int
 np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
+	uint32_t idle_s = s->limits.idle_s;
 	bool closed = false;
 	int rc = NP_OK;
 
+	np_sock_watch_peer(c->fd, idle_s == 0                ? SILENCE_S
+				  : idle_s < SILENCE_LEAST_S ? SILENCE_LEAST_S
+							     : idle_s);
 	if (c->have == c->due) {
 		rc = serve_request(s, c, err);
 	}

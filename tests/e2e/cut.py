@@ -19,7 +19,8 @@ TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_C
          "UDP_RR")
 PATIENCE = 4.0 if lib.QUICK else 1.0
 MEASURED = 0.5              # seconds, at least, for which all tests are under way
-CLIENT_S, BOTH_S = 15.0, 30.0  # README: in which the client ends, and the session
+SILENCE = 10                # seconds that are waited for
+CLIENT_S, BOTH_S = 15.0, 30.0  # in which then the client ends, and the session
 PARTIAL = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s of 120 s\)$")
 
 
@@ -39,7 +40,7 @@ class Lab(netns.Lab):
 
 def client(lab: Lab, port: int, test: str) -> List[str]:
     return [*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-t", test, "-l", "120",
-            "-P", "0"]
+            "-P", "0", "--silence", str(SILENCE)]
 
 
 def end_of(one: lib.Started) -> Tuple[lib.Result, float]:
@@ -70,7 +71,7 @@ def judge(got: lib.Result, took: float) -> str:
 
 
 def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None:
-    with lab, lib.Daemon(lab.server) as daemon, ExitStack() as stack:
+    with lab, lib.Daemon(lab.server, ("--max-idle", str(SILENCE))) as daemon, ExitStack() as stack:
         before = listeners(daemon.pid)
         clients = {test: stack.enter_context(lib.Started(client(lab, daemon.port, test)))
                    for test in TESTS}

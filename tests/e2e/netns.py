@@ -7,6 +7,7 @@ it has carried, and what they do when it loses datagrams or goes silent. Needs r
 
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -26,6 +27,7 @@ LATE = 2.0                              # and what it may take beyond, set-up an
 IN_BUFFERS = 1.5                        # Mbit/s: 3 s end with half a megabyte that nobody has read
 ATTEMPTS = 3                            # at a rate
 BEGIN = 60.0                            # seconds in which all tests are to be under way
+SILENCE = 10                            # seconds of it that are waited for
 GIVE_UP = 15.0                          # seconds in which a client sees that its peer is gone
 CLEAN = 30.0                            # and in which the daemon has got rid of the session
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
@@ -52,7 +54,8 @@ def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
            host: str = IPV4, more: Sequence[str] = (), flows: int = 1, before: Sequence[str] = ()) -> lib.Result:
     """Runs one test of that many seconds over the link, and kills it when timeout is over."""
     return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
-                    "-l", str(seconds), "--flows", str(flows), "-P", "0", *before, "--", *more], timeout)
+                    "-l", str(seconds), "--flows", str(flows), "-P", "0", "--silence", str(SILENCE), *before,
+                    "--", *more], timeout)
 
 
 def rows(got: lib.Result) -> "list[list[float]]":
@@ -218,7 +221,7 @@ def go_silent(lab: Lab) -> None:
 
 
 def silence(report: lib.Report, lab: Lab) -> None:
-    with lib.Daemon(lab.server) as daemon:
+    with lib.Daemon(lab.server, ("--max-idle", str(SILENCE))) as daemon:
         break_off(report, lab, daemon, "silent link", lambda: go_silent(lab))
 
 
@@ -245,12 +248,51 @@ def silent_in_line(lab: Lab) -> str:
 
         assert lib.wait_for(lambda: said("listens"), 60), "no listener"
         with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", port, "-t", "TCP_RR",
-                          "-l", "1", "-P", "0"]) as waiting:
+                          "-l", "1", "-P", "0", "--silence", str(SILENCE)]) as waiting:
             assert lib.wait_for(lambda: said("was asked"), 60), "no client"
             go_silent(lab)
             since = time.monotonic()
             got = waiting.finish(GIVE_UP + 60)
             return gave_up("TCP_RR", got, time.monotonic() - since)
+
+
+# --- a path that comes back -----------------------------------------------------------------
+
+OUT = 0.4           # seconds
+PACED = ("UDP_STREAM --rate 1M -- -m 1000", "TCP_STREAM --rate 1M -- -m 1000", "UDP_RR --rate 200", "TCP_RR --rate 200")
+
+
+def outage(report: lib.Report, lab: Lab, name: str, out_s: float, end: Callable[[], None],
+           back: Callable[[], None]) -> None:
+    """All tests go on, and those that send by a rate say how long it was."""
+    tests = [*TESTS, "TCP_RR -l -20000", *PACED]
+    with lib.Daemon(lab.server) as daemon, ThreadPoolExecutor(len(tests)) as pool:
+        def one(test: str) -> lib.Result:
+            words, _, more = test.partition(" -- ")
+            own = ("-k", "OUTAGE") if test in PACED else ()
+            bare, *before = words.split()
+            return client(lab, daemon.port, bare, 4, 120, before=("--silence", "60", *before),
+                          more=(*more.split(), *own))
+
+        running = {test: pool.submit(one, test) for test in tests}
+        report.check(f"{name}: all began", lib.wait_for(lambda: len(daemon.children()) >= len(tests) - 1, BEGIN),
+                     daemon.log())
+        time.sleep(1.5)
+        end()
+        time.sleep(out_s)
+        back()
+        for test, future in running.items():
+            got = future.result()
+            told = re.search(r"^OUTAGE=([0-9.]+)$", got.out, re.M)
+            long = test not in PACED or out_s > 3 or (told and float(told[1]) >= 900 * out_s)
+            report.check(f"{name}: {test}", got.rc == 0 and long, str(got))
+
+
+def outages(report: lib.Report, lab: Lab) -> None:
+    device = [*lab.client, "ip", "link", "set", "lab0"]
+    outage(report, lab, "link down", OUT, lambda: lib.must([*device, "down"]), lambda: lib.must([*device, "up"]))
+    if not lib.QUICK:   # longer than their time, and what was waited for once: tests end in it
+        outage(report, lab, "silence", 8, lambda: go_silent(lab), lab.heal)
 
 
 def death(report: lib.Report, lab: Lab) -> None:
@@ -362,13 +404,13 @@ def around(report: lib.Report, lab: Lab) -> None:
 
 # The last three, of `make check-links`, take a machine that keeps the link full, or are in cut.py and kills.py as well.
 PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
-    "figures": figures, "loss": loss, "waiting": waiting, "around": around,
+    "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages,
     "full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
 
 def suite(report: lib.Report) -> None:
-    wanted = sys.argv[1:] or list(PARTS)[:4]
+    wanted = sys.argv[1:] or list(PARTS)[:5]
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
     obstacle = lib.no_lab()

@@ -104,6 +104,25 @@ np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, i
 	return need != NP_SEND || c->news <= MOST;
 }
 
+/*
+ * There is no way for a datagram now: it is one that was sent and lost, as if the way ended behind
+ * this machine. Where nothing else makes the next one wait, it does for a moment.
+ */
+static enum np_need
+lose_one(struct np_worker *w, struct np_conn *c, enum np_need need)
+{
+	enum { PAUSE_MS = 1 };
+
+	if (need != NP_SEND) {
+		return need;
+	}
+	np_add(&w->count->failed, 1);
+	if (!w->run->plan->pattern->transactions && (w->codec & NP_C_PACE) == 0) {
+		poll(NULL, 0, PAUSE_MS);
+	}
+	return w->steps->sent(w, c, w->send_size);
+}
+
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -121,6 +140,10 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	what = need & ~(unsigned)NP_PART;
 	if (np_io_is_news(w, c, what, error)) {
 		return need;
+	}
+	if (!np_delivers(t) && w->steps->sent != NULL && !w->steps->answers &&
+	    np_worker_has_no_way(w, error)) {
+		return lose_one(w, c, need);
 	}
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
 		return what == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);

@@ -190,7 +190,7 @@ connect_next(struct np_worker *w, int flags)
 		if (error == EINTR || port_is_busy(c, error)) {
 			continue;
 		}
-		if (!p->retry_connect) {
+		if (!p->retry_connect && !np_worker_has_no_way(w, error)) {
 			return -error;
 		}
 		wait_to_retry();
@@ -300,7 +300,8 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (elsewhere && is_elsewhere(w, c)) {
 		return NP_CLOSE;
 	}
-	if (error == EINTR || !is_first(w, need) || !w->run->plan->retry_connect) {
+	if (error == EINTR || !is_first(w, need) ||
+	    (!w->run->plan->retry_connect && !np_worker_has_no_way(w, error))) {
 		if (elsewhere) {
 			np_fail_elsewhere(w->run, &w->err);
 		}
