@@ -5,13 +5,16 @@ import math
 import statistics
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from netkit import mesh, python
+from netkit import python
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_point
 
 ERROR = 0.01        # that a run without a bad path has a flow named for its losses
 LEAST = 0.001       # a smaller part lost does not matter
+BURST = 40.0        # packets of a stream that are lost at a time, at most
+FEW = 3.0           # requests, likewise: those of a flow are far apart
 LAG, LAG_US = 25.0, 20      # of the others' least round trip in percent, and microseconds, likewise
+SEPARATE = 3        # times the range of the others
 LEAST_FLOWS = 8
 HEAD = ["at", "what is worse", "flows", "figure", "others", "ports"]
 Counts = Sequence[Tuple[int, int]]      # of each flow, what was lost of what was sent
@@ -29,36 +32,37 @@ def share(counts: Counts) -> float:
     return sum(lost for lost, _ in counts) / max(1, sum(sent for _, sent in counts))
 
 
-def lossy(counts: Counts) -> "List[int]":
-    """Those that lose more than the others, if all of these lose alike: by the binomial distribution, with the error shared
-    among the flows (Bonferroni), again without those that were found. Raises python.MissingModule."""
-    binom = python.need("scipy.stats", "python3-scipy", "--paths").binom
-    good = dict(enumerate(counts))
-    while True:
-        found = []
-        all_lost, all_sent = (sum(counted) for counted in zip(*good.values()))
-        for number, (lost, sent) in good.items():
-            usual = (1 + all_lost - lost) / (1 + all_sent - sent)       # of the others
-            if sent and lost / sent >= max(LEAST, usual) and binom.sf(lost - 1, sent, usual) < ERROR / len(counts):
-                found.append(number)
-        if not found or len(found) == len(good):
-            return [number for number in range(len(counts)) if number not in good]
-        for number in found:
-            del good[number]
+def lossy(counts: Counts, most: float = BURST) -> "List[int]":
+    """Those that lose more than the others, by the generalised ESD test (Rosner 1983) on the square roots, for up to half of
+    the flows. Losses come in bursts, so their variance is a multiple of their mean: a loss of `most` packets may be one event,
+    unless half of the flows lose packets, and fewer at a time. Raises python.MissingModule."""
+    student = python.need("scipy.stats", "python3-scipy", "--paths").t
+    usual = statistics.median(sent for _, sent in counts)
+    scaled = [lost * usual / max(1, sent) for lost, sent in counts]
+    low = sorted(scaled)[:(len(counts) + 1) // 2]
+    burst = min(most, max(1.0, sum(one * one for one in low) / sum(low))) if low[len(low) // 2] else most
+    order = sorted(range(len(counts)), key=lambda number: -scaled[number])
+    roots = [2 * math.sqrt(scaled[number]) for number in order]     # of variance 1 for independent losses
+    found = 0
+    for first in range(len(roots) // 2):
+        rest = roots[first:]
+        n, t = len(rest), student.isf(ERROR / len(rest), len(rest) - 2)
+        beyond = (rest[0] - statistics.mean(rest)) / max(statistics.stdev(rest), math.sqrt(burst))
+        if beyond > (n - 1) * t / math.sqrt((n - 2 + t * t) * n):
+            found = first + 1
+    return sorted(number for number in order[:found] if counts[number][0] >= LEAST * counts[number][1])
 
 
 def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
-    """Those with longer round trips than the others, found again without those that were found; and the others' median."""
-    good = dict(times)
-    while True:
-        usual = statistics.median(good.values())
-        speeds = {number: -math.log(time) for number, time in good.items()}
-        late = [number for number in mesh.outliers(speeds, mesh.spread(speeds), 100 - 100 / (1 + LAG / 100))
-                if good[number] >= usual + LAG_US]
-        for number in late:
-            del good[number]
-        if not late or len(good) <= len(times) / 2:
-            return sorted(times.keys() - good.keys()), usual
+    """Those with longer round trips than the others, up to half of them, and the others' median: the gap before the first of
+    them is SEPARATE times as wide as all of the others' range, which a long tail of delays seldom has."""
+    order = sorted(times, key=times.__getitem__)
+    for first in range((len(order) + 1) // 2, len(order)):
+        good = [times[number] for number in order[:first]]
+        gap = times[order[first]] - good[-1]
+        if gap >= max(LAG / 100 * good[-1], LAG_US, SEPARATE * (good[-1] - good[0])):
+            return sorted(order[first:]), statistics.median(good)
+    return [], statistics.median(times.values())
 
 
 def losses(rows: "List[Dict[str, Any]]") -> Optional[Counts]:
@@ -76,7 +80,7 @@ def worse(rows: "List[Dict[str, Any]]", by_number: bool) -> "List[Worse]":
     """by_number: all flows have as many transactions to do. Raises python.MissingModule."""
     found = []
     counts = losses(rows) if by_number or rows[0].get("retransmissions") is not None else None
-    bad = lossy(counts) if counts else []
+    bad = lossy(counts, FEW if rows[0].get("transactions") else BURST) if counts else []
     if counts and bad:
         rest = [one for number, one in enumerate(counts) if number not in bad]
         found.append(Worse("loses (%)", bad, f"{100 * share([counts[i] for i in bad]):.2f}", f"{100 * share(rest):.2f}"))
@@ -90,8 +94,9 @@ def worse(rows: "List[Dict[str, Any]]", by_number: bool) -> "List[Worse]":
 
 def block(sweep: Sweep) -> Block:
     rows: "List[List[Union[str, Words]]]" = []
-    notes = [f"worse: loses {100 * LEAST:g} % or more, and more than the others (binomial, error {100 * ERROR:g} % a run); a least "
-             f"round trip {LAG:g} % and {LAG_US} us longer, and a modified z-score of {mesh.SCORE:g}"]
+    notes = [f"worse: loses {100 * LEAST:g} % or more, and more than the others (generalised ESD, error {100 * ERROR:g} % a run, "
+             f"bursts of up to {BURST:g} packets of streams, {FEW:g} requests); a least round trip {LAG:g} % and {LAG_US} us longer than all others', and {SEPARATE} "
+             "times their range"]
     for cell in sweep.cells.values():
         for run in cell.good():
             flows, known = run.more.get("flows") or [], {**sweep.constants, **run.point}

@@ -830,6 +830,26 @@ class Paths(Place):
         for usual in (0.0, 0.001, 0.01):
             self.assertLessEqual(sum(bool(paths.worse(self.rows(seed, usual, usual, 400), False)) for seed in range(100)), 4, usual)
 
+    def test_bursts_are_no_bad_path(self):
+        """One in 100 runs may have a name; a path that loses still has."""
+        dice = random.Random(1)
+        for flows, usual in ((8, 0.001), (16, 0.003), (16, 0.01), (64, 0.003)):
+            named = 0
+            for _ in range(50):
+                bursts = [0] * flows
+                for _ in range(round(dice.gauss(3000 * usual * flows / 16.5, (3000 * usual * flows / 16.5) ** 0.5))):
+                    bursts[dice.randrange(flows)] += dice.randint(3, 30)
+                named += bool(paths.lossy([(lost, 3000) for lost in bursts]))
+            self.assertLessEqual(named, 2, (flows, usual))
+        self.assertEqual(paths.lossy([(1000 if number < 8 else 3, 50000) for number in range(16)]), [*range(8)])
+
+    def test_jitter_is_no_lag(self):
+        dice = random.Random(1)
+        named = sum(bool(paths.laggards({number: 100 + round(dice.expovariate(0.02)) for number in range(16)})[0]) for _ in range(200))
+        self.assertLessEqual(named, 4)
+        half = {number: 100 + number + 100 * (number >= 8) for number in range(16)}
+        self.assertEqual(paths.laggards(half), ([*range(8, 16)], 103.5))
+
     def test_text(self):
         runs = [good({"test": test}, 1.0) for test in ("TCP_RR", "UDP_RR")]
         runs[0].more["flows"] = self.rows(1, 0.02)
