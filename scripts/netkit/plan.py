@@ -26,6 +26,7 @@ EACH_RUN = "each_run"       # in [before] and [after]: at every run
 LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
 LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
+MOST_POINTS = 1000000    # each is held, and checked, before the first run
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -541,6 +542,10 @@ def check(plan: Plan) -> None:
     for name, value in plan.constants.items():
         if not isinstance(value, (str, int, float)):
             raise PlanError(f"constant {name}: a number, a text, true or false")
+    many = math.prod(len(axis.values) for axis in plan.axes if not (plan.pairs and axis.name in ("client", "server")))
+    many *= len(plan.pairs) if plan.pairs else 1
+    if many > MOST_POINTS:
+        raise PlanError(f"the axes make {many:.3g} points: {MOST_POINTS} at most (fewer values, or several plans)")
     points = plan.points()
     for name in plan.hooks() if plan.order in TOGETHER else ():
         if len({str(plan.state(name, point)) for point in points}) > len({elsewhere(point) for point in points}):

@@ -85,6 +85,7 @@ class Plans(unittest.TestCase):
         for text, words in (
                 ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is nothing that a plan has"),
                 ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
+                ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1.03e+06 points"),
                 ("[axes]\nfoo = [1]", "foo changes nothing"), ("[axes]\nsend_buffer = [1]", "(try buffer)"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
