@@ -4,46 +4,61 @@ import dataclasses
 import functools
 import json
 import typing
-from typing import Any, Dict, Type, Union
+from typing import Any, Callable, Dict, Type, Union
 
-hints = functools.lru_cache(maxsize=None)(typing.get_type_hints)   # a history has many thousand slots
+Fault = Type[Exception]
+Shape = Callable[[Any, str], Any]       # a value of JSON, and where it stands, as the type of a member has it
 WORDS = {dict: "an object", list: "a list", tuple: "a list", float: "a number", int: "a whole number", str: "a text",
          bool: "true or false"}
 
 
-def shaped(fault: "Type[Exception]", value: Any, kind: Any, where: str) -> Any:
-    """A value of JSON as the type of a member has it, else this fault is raised."""
+@functools.lru_cache(maxsize=None)      # types are looked at once: a history has many thousand slots
+def shape(fault: Fault, kind: Any) -> Shape:
+    """For one type; the fault is raised for a value that is of another one."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin is Union:                 # Optional: null has been seen to
-        return shaped(fault, value, inside[0], where)
-    if kind is Any or origin is dict and inside[1] is Any and isinstance(value, dict):
-        return value
+        return shape(fault, inside[0])
+    if kind is Any:
+        return lambda value, where: value
     if dataclasses.is_dataclass(kind):
-        return record(fault, kind, value, where)
-    if origin is dict and isinstance(value, dict):
-        return {name: shaped(fault, one, inside[1], f"{where}.{name}") for name, one in value.items() if one is not None}
-    if origin in (list, tuple) and isinstance(value, list):
-        kinds = inside if origin is tuple and Ellipsis not in inside else inside[:1] * len(value)
-        if len(kinds) == len(value):
-            return origin(shaped(fault, one, of, where) for one, of in zip(value, kinds))
-    if kind is float and type(value) in (int, float):
-        return float(value)
-    if type(value) is kind:
-        return value
-    raise fault(f"{where}: {json.dumps(value)[:40]} is not {WORDS[origin or kind]} as it should be")
+        return lambda value, where: record(fault, kind, value, where)
+
+    def refuse(value: Any, where: str) -> Any:
+        raise fault(f"{where}: {json.dumps(value)[:40]} is not {WORDS[origin or kind]} as it should be")
+    if origin is dict:
+        each = shape(fault, inside[1])
+        return lambda value, where: refuse(value, where) if not isinstance(value, dict) else value if inside[1] is Any else {
+            name: each(one, f"{where}.{name}") for name, one in value.items() if one is not None}
+    if origin is tuple and Ellipsis not in inside:
+        parts = [shape(fault, one) for one in inside]
+        return lambda value, where: refuse(value, where) if not isinstance(value, list) or len(value) != len(parts) else tuple(
+            part(one, where) for part, one in zip(parts, value))
+    if origin in (list, tuple):
+        each = shape(fault, inside[0])
+        return lambda value, where: origin([each(one, where) for one in value]) if isinstance(value, list) else refuse(value, where)
+    if kind is float:
+        return lambda value, where: float(value) if type(value) in (int, float) else refuse(value, where)
+    return lambda value, where: value if type(value) is kind else refuse(value, where)
 
 
-def record(fault: "Type[Exception]", kind: Any, known: Any, where: str) -> Any:
+@functools.lru_cache(maxsize=None)
+def members(fault: Fault, kind: Any) -> "Dict[str, tuple[Shape, bool]]":
+    """Of each member of a dataclass its shape, and whether it has to be there."""
+    types = typing.get_type_hints(kind)
+    return {one.name: (shape(fault, types[one.name]), one.default is one.default_factory is dataclasses.MISSING)
+            for one in dataclasses.fields(kind)}
+
+
+def record(fault: Fault, kind: Any, known: Any, where: str) -> Any:
     """A dataclass of the members of an object. What it does not know is in its member `more`, if it has one; null is as if
     it were not there."""
     if not isinstance(known, dict):
         raise fault(f"{where}: not an object")
-    types, rest = hints(kind), dict(known)
-    values: "Dict[str, Any]" = {}
-    for one in dataclasses.fields(kind):
-        value = rest.pop(one.name, None) if one.name != "more" else None
+    rest, values, wanted = dict(known), {}, members(fault, kind)
+    for name, (shaped, is_needed) in wanted.items():
+        value = rest.pop(name, None) if name != "more" else None
         if value is not None:
-            values[one.name] = shaped(fault, value, types[one.name], f"{where}: {one.name}")
-        elif one.default is one.default_factory is dataclasses.MISSING:
-            raise fault(f"{where}: no {one.name}")
-    return kind(**values, **({"more": rest} if "more" in types else {}))
+            values[name] = shaped(value, f"{where}: {name}")
+        elif is_needed:
+            raise fault(f"{where}: no {name}")
+    return kind(**values, **({"more": rest} if "more" in wanted else {}))

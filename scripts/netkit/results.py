@@ -24,6 +24,7 @@ DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents
 STATUSES = ("ok", "failed", "excluded")
 
 Key = Tuple[str, int]
+encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class ResultsError(Exception):
@@ -32,7 +33,7 @@ class ResultsError(Exception):
 
 def point_key(point: "Dict[str, Any]") -> str:
     """One text for one point, whatever the order of its axes."""
-    return json.dumps(point, sort_keys=True, separators=(",", ":"))
+    return encode(point)
 
 
 def fits(value: Any, wanted: Any) -> bool:
@@ -336,13 +337,14 @@ def parse(data: bytes, path: str) -> Results:
         if not line.strip():
             continue
         run = make_run(load(line, path, number), f"{path}: line {number}")
-        before = runs.get(run.key)
+        key = run.key
+        before = runs.get(key)
         if before and before.ok and run.ok:
             raise ResultsError(f"{path}: line {number}: a second good run of repetition "
                                f"{run.repetition} of {show_point(run.point)}: delete one of them")
         if not before or not before.ok:
-            runs.pop(run.key, None)
-            runs[run.key] = run
+            runs.pop(key, None)
+            runs[key] = run
     found.runs = list(runs.values())
     for run in found.runs:
         run.near_device = link_of(header, run)
@@ -368,14 +370,14 @@ def link_of(header: Header, run: Run) -> "Dict[str, Any]":
 def is_object(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
 def load(line: bytes, path: str, number: int) -> "Dict[str, Any]":
     try:
         value = json.loads(line)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise ResultsError(f"{path}: line {number} is not JSON ({fault}): is this a file of "
                            "netsweep's?" if number == 1 else
                            f"{path}: line {number} is damaged ({fault}): delete it, and netsweep "
