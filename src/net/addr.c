@@ -590,6 +590,14 @@ is_link_local(const struct np_addr *a)
 }
 
 void
+np_addr_set_link(struct np_addr *a, const struct np_addr *of)
+{
+	if (is_link_local(a) && np_addr_scope(a) == 0) {
+		((struct sockaddr_in6 *)&a->sa)->sin6_scope_id = np_addr_scope(of);
+	}
+}
+
+void
 np_addr_from(struct np_addr *a, const struct sockaddr *sa)
 {
 	memset(a, 0, sizeof(*a));

@@ -122,6 +122,9 @@ void np_addr_make_any(struct np_addr *a, int family);
 /* The number of the link that an IPv6 address is said to be of; 0: of any. */
 uint32_t np_addr_scope(const struct np_addr *a);
 
+/* Let an address that means something on one link only, and names none, be of that one's link. */
+void np_addr_set_link(struct np_addr *a, const struct np_addr *of);
+
 /* Of a multicast group? */
 bool np_addr_is_group(const struct np_addr *a);
 

@@ -986,6 +986,28 @@ bind_as_asked(struct np_server *s, int cpu)
 	}
 }
 
+/* No message says which link an address is of: it is the control connection's. */
+static void
+name_links(const struct np_addr *here, struct np_plan *p)
+{
+	np_addr_set_link(&p->bind, here);
+	np_addr_set_link(&p->far_bind, here);
+	for (uint32_t i = 0; i < NP_ALSO_MAX; i++) {
+		np_addr_set_link(&p->also.at[i], here);
+		np_addr_set_link(&p->far_also.at[i], here);
+	}
+}
+
+static int
+ask_dialect(const struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	    struct np_plan *p, struct np_err *err)
+{
+	int rc = dialect->asked(dialect, np_chan_message(c), p, err);
+
+	name_links(&s->collect.near, p);
+	return rc;
+}
+
 /* *p is new, and freed by who calls. */
 static int
 serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
@@ -998,7 +1020,7 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	struct np_wish wish = { .seconds = 0 };
 	int rc;
 
-	if (dialect->asked(dialect, np_chan_message(c), p, &why) != NP_OK ||
+	if (ask_dialect(s, c, dialect, p, &why) != NP_OK ||
 	    settle(s, c, p, &terms, &wish, &why) != NP_OK ||
 	    check_engine(&s->limits, p, &why) != NP_OK) {
 		if (leave->refused != NULL) {

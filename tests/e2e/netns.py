@@ -394,10 +394,21 @@ def knows_others(lab: Lab, port: int, test: str) -> str:
     return detail
 
 
+def link_local(lab: Lab, port: int, test: str) -> None:
+    """An address of one link travels without the link's name, which is another one at the far end."""
+    (device, _), (_, far) = (
+        next((link["ifname"], at["local"]) for link in json.loads(lib.run([*end, "ip", "-j", "-6", "addr"], 20).out)
+             for at in link["addr_info"] if at["scope"] == "link") for end in (lab.client, lab.server))
+    where = f"{far}%{device}"
+    assert rows(client(lab, port, test, -10, 20, where, ["-H", where]))
+
+
 def around(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
         report.case("the queue and the route", partial(knows_the_queue, lab, daemon.port))
         report.case("others' traffic", partial(knows_others, lab, daemon.port, "TCP_RR"))
+        for test in ("TCP_RR", "UDP_RR"):
+            report.case(f"link-local data: {test}", partial(link_local, lab, daemon.port, test))
 
 
 # --- all ----------------------------------------------------------------------------------
