@@ -504,6 +504,26 @@ def cases() -> Iterator[Case]:
     yield "systemd units", units
 
 
+BY_NAME = """
+ip link set lo up
+"$0" && "$1" -H 127.0.0.1 -P 0 -l 60 -b 1 -w 1s &
+until [ "$(pgrep -cx netserver)" = 2 ]; do sleep 0.05; done
+ps -C netserver -o comm= | sort | uniq -c
+all=$(pgrep -c netserver)
+[ "$(pidof netserver | wc -w)" = "$all" ] && [ "$all" -ge 2 ] && echo others
+killall netserver
+while pgrep netserver > /dev/null; do sleep 0.05; done
+wait
+"""
+
+
+def by_name() -> None:
+    """What doc/service.md says that scripts see."""
+    got = lib.run(["unshare", "-n", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c", BY_NAME, lib.netserver(),
+                   lib.netperf()], 30)
+    assert re.search(r"^\s*2 netserver\nothers$", got.out, re.M), got
+
+
 def no_mounts() -> str:
     """Why there can be no small disk here; empty when there can."""
     if os.geteuid() != 0:
@@ -528,6 +548,10 @@ def suite(report: lib.Report) -> None:
         report.skip("files that others planted", "not root")
     else:
         todo.append(("files that others planted", planted_files))
+        if all(map(shutil.which, ("pgrep", "pidof", "killall"))):
+            todo.append(("processes by name", by_name))
+        else:
+            report.skip("processes by name", "no pgrep, pidof or killall")
         todo.append(("--status for strangers", status_for_strangers))
     report.cases(todo, AT_ONCE)
 
