@@ -105,6 +105,17 @@ np_run_close_conns(struct np_run *run)
 }
 
 void
+np_run_reset(struct np_run *run)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		setsockopt(run->conn[i].fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	}
+	np_run_close_conns(run);
+}
+
+void
 np_run_close(struct np_run *run)
 {
 	np_run_close_conns(run);

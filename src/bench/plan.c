@@ -54,6 +54,13 @@ np_plan_path(char **path, const char *text, struct np_err *err)
 }
 
 bool
+np_plan_may_reset(const struct np_plan *p)
+{
+	return p->transport->acked != NULL && !p->pattern->transactions &&
+	       !p->pattern->connection_test && !p->pattern->probe;
+}
+
+bool
 np_plan_far_fraction(const struct np_plan *p)
 {
 	/* LOC_CPU and the like have no pattern, nor has a test that there is not. */

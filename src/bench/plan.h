@@ -158,6 +158,9 @@ double np_plan_time_s(const struct np_plan *p);
 enum { NP_LENGTH_TEXT = 24 };
 const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT]);
 
+/* Is it a stream whose connections can be reset with what is on its way? */
+bool np_plan_may_reset(const struct np_plan *p);
+
 /* Does the far end's clock say how long the client's test lasts? */
 bool np_plan_far_times(const struct np_plan *p);
 

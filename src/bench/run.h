@@ -95,6 +95,7 @@ struct np_run {
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
 	struct np_spread spread;
+	bool resets;    /* the far end takes a reset for the end of what this one sends */
 	int control_fd; /* by which a wait learns that the path is silent; -1: by no such thing */
 	struct np_err err; /* why the run failed; code NP_OK: it did not */
 };
@@ -206,6 +207,9 @@ void np_run_close(struct np_run *run);
 
 /* Only the data connections: the listener, and what the transport has taken, stay. */
 void np_run_close_conns(struct np_run *run);
+
+/* Close the data connections by a reset: what has not arrived is thrown away. */
+void np_run_reset(struct np_run *run);
 
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);

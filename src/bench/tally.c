@@ -1,8 +1,10 @@
 #include "bench/tally.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "net/sock.h"
@@ -19,6 +21,21 @@ np_counts_of(const struct np_run *run)
 		np_counts_see(&sum, w->count);
 	}
 	return sum;
+}
+
+struct np_counts
+np_counts_arrived(const struct np_run *run)
+{
+	struct np_counts c = np_counts_of(run);
+	uint64_t acked = 0;
+
+	NP_EACH_WORKER (w, run) {
+		uint64_t now = np_worker_acked(w);
+
+		acked += now > w->acked_before ? now - w->acked_before : 0;
+	}
+	c.sent = acked > 0 ? acked : c.sent;
+	return c;
 }
 
 /*
@@ -44,9 +61,14 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	/* Who has one request in flight counts what it has sent. */
 	bool by_number = p->pattern->transactions && !p->pattern->connection_test &&
 			 p->role == NP_LEAD && run->worker->depth == 1;
+	uint64_t sent = peek(&c->sent), left = 0;
+
+	if (p->role == NP_LEAD && np_plan_may_reset(p) && c->fd >= 0) {
+		left = (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
+	}
 
 	return (struct np_counts){
-		.sent = peek(&c->sent),
+		.sent = sent > left ? sent - left : 0,
 		.received = peek(&c->received),
 		.transactions =
 		    by_number ? peek(&c->number) - peek(&c->before) : peek(&c->transactions),

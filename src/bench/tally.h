@@ -78,7 +78,13 @@ struct np_tally {
 /* What has been counted so far. Any thread may ask while the run goes on. */
 struct np_counts np_counts_of(const struct np_run *run);
 
-/* The same of one of several connections, by its number: bytes and transactions alone. */
+/*
+ * The same of a run under way, but of what an end has sent by connections what the far end's kernel
+ * has got of it within the window: buffers take megabytes at a time.
+ */
+struct np_counts np_counts_arrived(const struct np_run *run);
+
+/* The latter of one of several connections, by its number: bytes and transactions alone. */
 struct np_counts np_counts_of_flow(const struct np_run *run, uint32_t flow);
 
 /* What a user sees of them: transactions aside, all that went through. */

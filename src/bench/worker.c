@@ -44,6 +44,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		np_load_begin_due(&w->ramp->load, &np_load_ramp, run->plan->ramp, NP_ARRIVE_EVENLY,
 				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
+	w->acked_before = np_worker_acked(w);
 	np_open_start(w, now_ns);
 	messages = np_plan_messages(run->plan, w->send_size);
 	if (messages > 0) {
@@ -73,7 +74,8 @@ static void
 forget(struct np_worker *w, struct np_conn *c)
 {
 	c->before = c->number - is_under_way(w, c);
-	c->sent = c->received = c->transactions = 0;
+	c->sent = w->run->resets ? (uint64_t)np_sock_queued(c->fd, SIOCOUTQ) : 0;
+	c->received = c->transactions = 0;
 	c->lost = 0;
 }
 
@@ -85,6 +87,10 @@ np_worker_mark(struct np_worker *w)
 	}
 	/* What the loop counts is nobody else's to write; sends of several are those in flight. */
 	np_counters_clear(w->count);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		np_add(&w->count->sent, w->conn[i].sent);
+	}
+	w->acked_before = np_worker_acked(w);
 	np_hist_clear(w->hist);
 	memset(w->engine_count, 0, sizeof(w->engine_count));
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
@@ -176,6 +182,50 @@ unsent(const struct np_worker *w)
 		sum += left > 0 ? left : 0;
 	}
 	return sum;
+}
+
+uint64_t
+np_worker_acked(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->conns && p->role == NP_LEAD && np_plan_may_reset(p); i++) {
+		struct np_acked a;
+
+		sum += w->conn[i].fd >= 0 && p->transport->acked(w->conn[i].fd, &a) ? a.bytes : 0;
+	}
+	return sum;
+}
+
+bool
+np_worker_cut(struct np_worker *w)
+{
+	uint64_t sent = np_seen(&w->count->sent), left = 0;
+
+	if (!w->run->resets || !np_stopped(&w->stop)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		left += (uint64_t)np_sock_queued(w->conn[i].fd, SIOCOUTQ);
+	}
+	left = np_min(left, sent);
+	if (w->run->plan->warm_up_ms == 0 &&
+	    (double)left * (double)(w->ended_ns - w->began_ns) <= (double)(sent - left) * NP_SEC) {
+		return false;
+	}
+	left = 0;
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
+		uint64_t queued = (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
+
+		queued = np_min(queued, c->sent);
+		c->sent -= queued;
+		left += queued;
+	}
+	np_show(&w->count->sent, sent - left);
+	w->cut = true;
+	return true;
 }
 
 static int64_t

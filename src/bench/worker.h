@@ -200,6 +200,9 @@ struct np_worker {
 	struct np_load load;
 	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
 
+	uint64_t
+	    acked_before; /* of its connections, when the window opened; see np_counts_arrived() */
+	bool cut;         /* what had not arrived at the end of the window was thrown away */
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
 	struct np_stamps *stamps;     /* of its transactions; NULL: they have none */
 	struct np_ramp *ramp;         /* how its connections come about; NULL: all did before */
@@ -248,6 +251,16 @@ bool np_worker_has_no_way(const struct np_worker *w, int error);
  * (np_run_look()).
  */
 void np_worker_look(struct np_worker *w);
+
+/* Bytes that the far end has acknowledged, of all connections; 0 where the kernel does not tell. */
+uint64_t np_worker_acked(const struct np_worker *w);
+
+/*
+ * The time of a stream is up. Where the rest of what was sent would take longer than a second to
+ * arrive, or does not count anyway, nothing waits for it: what has arrived was sent, and the
+ * client throws the rest away (np_run_reset()). False: all else is as it was.
+ */
+bool np_worker_cut(struct np_worker *w);
 
 /* Shut down the sending halves of its connections, as np_run_shut(). */
 void np_worker_shut(struct np_worker *w);

@@ -635,6 +635,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 		return err->code;
 	}
 	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams(p));
+	p->resets = !p->no_control && np_plan_may_reset(p);
 	p->no_route = cli->allow_routing == -1 ? (bench->flags & NP_B_ROUTE_OFF) != 0
 					       : cli->allow_routing == 0;
 	settle_pacing(&p->near);

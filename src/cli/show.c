@@ -264,7 +264,7 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 void
 np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
-	struct np_counts c = np_counts_of(run);
+	struct np_counts c = np_counts_arrived(run);
 
 	interim(ctx, run->plan, &c, see_flows(ctx, run->plan, run, NULL), run->window.started_ns,
 		now_ns);

@@ -6,6 +6,25 @@
 
 #include "bench/ids.h"
 
+/* What was cut at the end of a stream is thrown away: by that the daemon hears of its end. */
+static int
+throw_away(struct np_client_test *t, struct np_err *err)
+{
+	struct np_run *run = &t->run;
+
+	NP_EACH_WORKER (w, run) {
+		if (!w->cut) {
+			continue;
+		}
+		if (np_tally_take(run, &t->out->tally, err) != NP_OK) {
+			return err->code;
+		}
+		np_run_reset(run);
+		break;
+	}
+	return NP_OK;
+}
+
 /* The measured part and all that follows from it. */
 static int
 measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
@@ -34,6 +53,9 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		np_client_ask_why(c, dialect, &d, err);
 		return err->code;
 	}
+	if (throw_away(t, err) != NP_OK) {
+		return err->code;
+	}
 	if (!run->plan->no_control && np_client_collect(c, dialect, t, err) != NP_OK) {
 		return err->code;
 	}
@@ -51,7 +73,8 @@ conclude(struct np_client_test *t, int rc, struct np_err *err)
 {
 	struct np_err why;
 
-	if (np_tally_take(&t->run, &t->out->tally, &why) != NP_OK && rc == NP_OK) {
+	if (t->out->tally.plan == NULL && np_tally_take(&t->run, &t->out->tally, &why) != NP_OK &&
+	    rc == NP_OK) {
 		*err = why;
 		rc = why.code;
 	}

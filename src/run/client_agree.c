@@ -111,6 +111,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	t->run.end.key.count = t->out->far.key_bytes;
 	memcpy(t->run.end.key.at, t->out->far.key, t->out->far.key_bytes);
 	t->run.spread.agreed = t->out->far.spreads;
+	t->run.resets = p->resets && t->out->far.resets && p->role == NP_LEAD;
 	if (p->rate > 0 && np_ids_useful(p) && !t->out->far.ids) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "--rate: the netserver at %s copies no ids, without which nothing "

@@ -358,7 +358,7 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 	struct member *m = ctx;
 
 	pthread_mutex_lock(&m->party->lock);
-	m->seen = np_counts_of(run);
+	m->seen = np_counts_arrived(run);
 	m->looked = true;
 	m->party->began_ns = run->window.started_ns; /* behind a warm-up it is not the gate's */
 	tell_sum(m->party, now_ns);

@@ -29,6 +29,7 @@ struct np_far {
 	struct np_token token_shown;
 	bool spreads;                /* it keeps data connections that say so, and no other */
 	bool ids;                    /* its responses have the ids of requests */
+	bool resets;                 /* it takes a reset for the end of a stream */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
 	uint8_t mac[NP_ETH_MAC];     /* of its interface, in tests of the link layer */
 	int send_width, recv_width;

@@ -149,7 +149,7 @@ omni_ask(struct talk *t)
 		snprintf(m->fill_file, sizeof(m->fill_file), "%.31s", p->far.call.fill_file);
 	}
 	t->echo.asks = !p->transport->connected && m->direction == NP_WD_TRANSMIT;
-	t->ids = p->ids;
+	t->ids = t->ids || p->ids;
 }
 
 static int
@@ -213,7 +213,7 @@ omni_grant(struct talk *t)
 	t->m.omni_response.flags =
 	    (t->p->nodelay ? NP_WB_NODELAY : 0) | (t->end->place.measure_cpu ? NP_WB_CPU : 0);
 	t->echo.token = t->run->end.token;
-	t->ids = t->run->worker->id.width > 0;
+	t->ids = t->ids || t->run->worker->id.width > 0;
 }
 
 static void
@@ -416,7 +416,8 @@ ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *ru
 {
 	struct np_plan *all = (struct np_plan *)p;
 	struct talk t = { d->code,          ASKED,      .p = all,
-			  .end = &all->far, .run = run, .tokens = np_plan_shows_token(p) };
+			  .end = &all->far, .run = run, .tokens = np_plan_shows_token(p),
+			  .ids = p->resets };
 
 	say(d, &t, d->code, p->far.place.cpu, frame);
 }
@@ -431,7 +432,8 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 			  .end = &all->near,
 			  .run = run,
 			  .tokens = run->terms->tokens,
-			  .token = run->terms->token };
+			  .token = run->terms->token,
+			  .ids = p->resets };
 
 	say(d, &t, d->code + 1, 0, frame);
 }
@@ -479,6 +481,7 @@ asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struc
 		return err->code;
 	}
 	p->tokens = t.tokens;
+	p->resets = t.ids && np_plan_may_reset(p);
 	if (p->pattern->sized && (p->request <= 0 || p->response <= 0)) {
 		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
 			       p->request, p->response);
@@ -503,6 +506,7 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 		return err->code;
 	}
 	far->tokens = t.tokens;
+	far->resets = t.ids;
 	far->token_shown = t.token;
 	transport = test_of(d)->transport;
 	return transport != NULL && transport->family != 0 ? NP_OK

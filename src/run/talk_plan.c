@@ -259,6 +259,7 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 	far->tokens = m.token_shown.count == sizeof(far->token_shown.at);
 	memcpy(far->token_shown.at, m.token_shown.at, sizeof(far->token_shown.at));
 	far->ids = (m.flags & NP_WP_IDS) != 0;
+	far->resets = (m.flags & NP_WP_RESETS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
 	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
 	far->measures_cpu = (m.flags & NP_WP_CPU) != 0;
@@ -567,7 +568,8 @@ granted_flags(const struct np_plan *p, const struct np_run *run)
 {
 	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->spread ? NP_WP_SPREAD : 0) |
 	       (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
-	       (run->worker->id.width > 0 ? NP_WP_IDS : 0);
+	       (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
+	       (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
 }
 
 /* The listener's, or where there are no connections one of each socket. */

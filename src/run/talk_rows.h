@@ -24,8 +24,8 @@ struct talk {
 	bool reads;
 	union message m;
 	struct np_echo echo; /* beside the message, in OMNI */
-	bool ids;
-	bool tokens; /* asked for, or given */
+	bool ids;            /* or that it resets streams: only ours know the word */
+	bool tokens;         /* asked for, or given */
 	struct np_token token;
 
 	/* What rows name (talk.def); who writes stores nothing. */

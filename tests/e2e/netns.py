@@ -256,6 +256,38 @@ def silent_in_line(lab: Lab) -> str:
             return gave_up("TCP_RR", got, time.monotonic() - since)
 
 
+# --- a path that is slow ---------------------------------------------------------------------
+
+THIN = 1.0          # Mbit/s
+BUFFERS = ("-s", "1M", "-S", "1M", "-k", "THROUGHPUT,ELAPSED_TIME,LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD")
+
+
+def ends_in_time(lab: Lab, port: int, *before: str) -> str:
+    """A minute of data stands in the buffers when the time is up. Nothing of it is waited for, or counts."""
+    got = client(lab, port, "TCP_STREAM", 3, 120, before=before, flows=4, more=BUFFERS)
+    figure = dict(line.split("=") for line in got.out.splitlines() if "=" in line)
+    interim = [float(rate) for rate in re.findall(r"INTERIM_RESULT\[[0-9]+\]=([0-9.]+)", got.out)]
+    assert got.rc == 0, str(got)
+    assert got.seconds < 20 + lib.SLACK and float(figure["ELAPSED_TIME"]) < 3 + lib.SLACK, str(got)
+    # What stood in the link's own bucket when it was empty comes sooner.
+    assert 0.5 * THIN < float(figure["THROUGHPUT"]) < 1.2 * THIN, str(got)
+    bits = float(figure["THROUGHPUT"]) * float(figure["ELAPSED_TIME"]) * 1e6
+    assert abs(8 * float(figure["REMOTE_BYTES_RECVD"]) - bits) < 0.05 * bits, str(got)
+    assert "--warm-up" in before or figure["LOCAL_BYTES_SENT"] == figure["REMOTE_BYTES_RECVD"], str(got)
+    assert all(rate < 1.5 * THIN for rate in interim) and (interim or "-D" not in before), str(got)
+    return f"{got.seconds:.1f} s, {figure}"
+
+
+def thin(report: lib.Report, lab: Lab) -> None:
+    for end in (lab.client, lab.server):
+        lib.must([*end, "tc", "qdisc", "replace", "dev", "lab0", "root", "tbf", "rate", f"{THIN:g}mbit",
+                  "burst", "4000", "limit", "40000"])
+    with lib.Daemon(lab.server) as daemon:
+        for before in ([], ["--warm-up", "1"], ["-D", "1", "--engine", "epoll"]):
+            report.case(f"1 Mbit/s, large buffers {' '.join(before)}",
+                        partial(ends_in_time, lab, daemon.port, *before))
+
+
 # --- a path that comes back -----------------------------------------------------------------
 
 OUT = 0.4           # seconds
@@ -415,13 +447,13 @@ def around(report: lib.Report, lab: Lab) -> None:
 
 # The last three, of `make check-links`, take a machine that keeps the link full, or are in cut.py and kills.py as well.
 PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
-    "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages,
+    "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages, "thin": thin,
     "full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
 
 def suite(report: lib.Report) -> None:
-    wanted = sys.argv[1:] or list(PARTS)[:5]
+    wanted = sys.argv[1:] or list(PARTS)[:6]
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
     obstacle = lib.no_lab()

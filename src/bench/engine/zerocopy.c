@@ -445,7 +445,7 @@ static void
 zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-	uint64_t last_ns = np_deadline(REST_S * NP_SEC);
+	uint64_t last_ns = w->cut ? 0 : np_deadline(REST_S * NP_SEC);
 	struct zerocopy *z = w->engine_own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {

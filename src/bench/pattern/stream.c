@@ -241,9 +241,9 @@ np_stream_transmit_finish(struct np_worker *w)
 		farewells(w);
 	} else if (p->active && p->transport->shut_drops) {
 		part_whole(w);
-	} else if (p->active) {
+	} else if (p->active && !np_worker_cut(w)) {
 		part(w);
-	} else {
+	} else if (!p->active) {
 		np_worker_look(w);
 		np_worker_shut(w);
 	}
@@ -301,11 +301,21 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 	return received < w->budget ? NP_RECV : NP_OVER;
 }
 
+static enum np_need
+receive_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	const struct np_plan *p = w->run->plan;
+
+	return error == ECONNRESET && p->resets && !p->active ? np_step_hung_up(w, c, 0)
+							      : np_step_failed(w, c, need, error);
+}
+
 static const struct np_steps receive_steps = {
 	.first = NP_RECV,
 	.arrived = receive_arrived,
 	.arrived_many = receive_arrived_many,
 	.ended = np_step_hung_up,
+	.failed = receive_failed,
 };
 
 NP_SYNC_LOOP(receive_sync, receive_steps)
