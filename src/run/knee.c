@@ -149,7 +149,7 @@ take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hi
 		double rate = np_plan_messages(t->plan, t->send_size);
 
 		due = rate * np_tally_sending_s(t);
-		sent = (double)t->count.sends + LATE_S * rate;
+		sent = (double)t->count.sent / (double)t->send_size + LATE_S * rate;
 		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
 			      ? (double)NAN
 			      : 1 - (double)r->out.far.received / (double)t->count.sent;

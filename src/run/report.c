@@ -397,7 +397,7 @@ report_open(const struct sums *s, struct np_record *r)
 	if (messages > 0) {
 		np_record_real(r, NP_M_ASKED_RATE, messages);
 		np_record_real(r, NP_M_SENT_RATE,
-			       (double)s->out->tally.count.sends /
+			       (double)s->out->tally.count.sent / (double)s->out->tally.send_size /
 				   np_tally_sending_s(&s->out->tally));
 	}
 	report_told_outage(s, r);

@@ -240,6 +240,17 @@ def a_stream_sends_what_it_is_asked_for(port: int, test: str, rate: float, *args
     return f"{final['SENT_RATE']:.1f} of {final['ASKED_RATE']:.1f} messages a second"
 
 
+def a_message_is_one_operation(port: int, engine: str) -> str:
+    """However many calls it takes, as the send buffer has a sixteenth of its room."""
+    for _ in range(3):
+        got = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--json", "--rate", "100m", "--flows", "2", "--engine", engine,
+                       "--", "-m", "1M", "-s", "64K"], PATIENCE)
+        final = document_of(got)["final"]
+        if 90 < final["THROUGHPUT"] < 120 and abs(final["SENT_RATE"] * 2**23 / 1e6 / final["THROUGHPUT"] - 1) < 0.1:
+            return f"{final['THROUGHPUT']:.1f} Mbit/s, {final['LOCAL_SEND_CALLS']} calls"
+    raise AssertionError(final)
+
+
 def each_way_has_its_rate(port: int) -> str:
     """What arrives follows what is sent by at most what the buffers hold."""
     got = lib.run([lib.netperf(), "-p", str(port), "-l", "3", "--json", "--both", "--rate", "8m,24m", "--", "-s", "64K",
@@ -513,6 +524,8 @@ def suite(report: lib.Report) -> None:
                         partial(a_frozen_server_is_in_the_latencies, daemon, test))
             report.case(f"what is never answered is at the top: {test}",
                         partial(what_is_never_answered_is_at_the_top, daemon, test))
+        for engine in ("epoll", "spin,epoll", "uring,epoll", "zerocopy,epoll"):
+            report.case(f"a message is one operation: {engine}", partial(a_message_is_one_operation, daemon.port, engine))
         report.case("a closed loop can't know", partial(a_closed_loop_can_not_know, daemon))
         for test in ("TCP_RR", "UDP_RR"):
             report.case(f"what limits is the rate: {test}", partial(what_limits_is_the_rate, daemon.port, test))

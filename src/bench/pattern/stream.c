@@ -35,11 +35,25 @@ lap(struct np_worker *w, struct np_conn *c)
 	c->since_ns = now;
 }
 
+/* The load lets messages begin, and one may take several calls: what a call adds to the next one is
+ * of the operation that follows. */
+static __attribute__((noinline)) enum np_need
+paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
+{
+	c->part += n;
+	if (c->part < w->send_size && need != NP_OVER) {
+		return need;
+	}
+	c->part -= c->part < w->send_size ? c->part : w->send_size;
+	return np_paced(w, need);
+}
+
 /* The number is that of the sends so far: a datagram that was refused is no lost one. */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	uint64_t sent = np_add(&w->count->sent, n);
+	enum np_need need = __builtin_expect(sent < w->budget, 1) ? NP_SEND : NP_OVER;
 
 	np_add(&w->count->sends, 1);
 	c->sent += n;
@@ -47,7 +61,7 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
 		lap(w, c);
 	}
-	return np_paced(w, __builtin_expect(sent < w->budget, 1) ? NP_SEND : NP_OVER);
+	return __builtin_expect((w->codec & NP_C_PACE) != 0, 0) ? paced_sent(w, c, n, need) : need;
 }
 
 static enum np_need
