@@ -585,7 +585,7 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
             colour, marker = look("", number)
             panel.lines.append(Line(f"curve-{index}-{gid(name)}", name, colour, marker=marker, marks=[
                 Mark(step["rate"] / by, step[name], f"{name} at {step['rate'] / by:.4g} {unit}\n{step[name]:.4g} \u00b5s",
-                     *(min(NEVER, one) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
+                     *(min(NEVER, one or NEVER) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
         if curve["knee"]:
             panel.lines.append(Line(f"knee-{index}", f"the knee: {curve['knee'] / by:,.5g}".replace(",", " "), MUTED,
                                     [Mark(curve["knee"] / by, 0.0)], "change"))

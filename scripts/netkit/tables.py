@@ -80,7 +80,7 @@ class Cell:
         """Of a single run: between which times its percentile lies, 19 times in 20."""
         good, name = self.good(), PERCENTILES.get(figure, ("", 0))[0]
         told = within(good[0].more, "intervals", name) if len(good) == 1 else None
-        return (told[0], told[1]) if told else None
+        return (told[0], told[1]) if told and None not in told else None     # null: never answered
 
     def too_few(self, figure: str) -> str:
         """That some runs have too few times to tell their percentile, if so."""

@@ -867,7 +867,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 static json_t *
 microseconds(double ns)
 {
-	return ns >= 0 ? np_json_real(ns / 1e3) : json_null();
+	return ns >= 0 && ns < (double)NP_HIST_NEVER ? np_json_real(ns / 1e3) : json_null();
 }
 
 /* The percentiles that the user has named beside netperf's. */

@@ -79,6 +79,15 @@ is_mark(int id)
 	return id == NP_M_OUTPUT_NONE || id == NP_M_OUTPUT_END;
 }
 
+/* JSON has no number for a time without an end. */
+static const char never[] = "never";
+
+static bool
+is_number(const struct np_record *r, enum np_metric_id id)
+{
+	return np_record_measured(r, id) && !np_record_is_never(r, id);
+}
+
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
 {
@@ -108,8 +117,7 @@ np_json_metrics(const struct np_record *r)
 
 		if (!is_mark(i) && !np_metric_withdrawn(id)) {
 			bad |= json_object_set_new(o, np_metric(id)->name,
-						   np_record_measured(r, id) ? metric(r, id)
-									     : json_null());
+						   is_number(r, id) ? metric(r, id) : json_null());
 		}
 	}
 	return whole(o, bad);
@@ -206,10 +214,10 @@ np_json_oddities(const struct np_record *r)
 		const char *word;
 
 		if (is_mark(i) || np_metric_withdrawn(id) || !r->value[id].known ||
-		    np_record_measured(r, id)) {
+		    is_number(r, id)) {
 			continue;
 		}
-		word = odd_word(r, id, text);
+		word = np_record_is_never(r, id) ? never : odd_word(r, id, text);
 		if (word != NULL) {
 			bad |= json_object_set_new(o, np_metric(id)->name, np_json_text(word));
 		}
@@ -224,6 +232,10 @@ read_odd(const char *word, enum np_metric_id id, struct np_record *r)
 	char *end = NULL;
 
 	errno = 0;
+	if (np_metric(id)->type <= NP_TYPE_REAL && strcmp(word, never) == 0) {
+		np_record_us(r, id, NP_HIST_NEVER);
+		return 0;
+	}
 	switch (np_metric(id)->type) {
 	case NP_TYPE_INT:
 		np_record_int(r, id, strtoll(word, &end, 10));
@@ -258,7 +270,7 @@ np_json_read_oddities(const json_t *o, struct np_record *r, struct np_err *err)
 		if (word == NULL || (id >= 0 && read_odd(word, (enum np_metric_id)id, r) != 0)) {
 			return np_usage(err, "%.40s: a null figure can't show this", name);
 		}
-		if (id >= 0) {
+		if (id >= 0 && !np_record_is_never(r, (enum np_metric_id)id)) {
 			const enum np_metric_id ids[] = { (enum np_metric_id)id, NP_M_OUTPUT_END };
 
 			np_record_mark(r, ids);

@@ -1,6 +1,7 @@
 #include "out/prometheus.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "stats/figure.h"
@@ -33,8 +34,9 @@ put_metric(FILE *out, struct np_label *all, size_t count, const struct np_record
 	const char *unit = unit_of(id, r);
 	char name[64] = "netperf_", help[128], per_second[40];
 	size_t at = strlen(name);
-	double value =
-	    m->type == NP_TYPE_REAL ? np_record_get_real(r, id) : (double)np_record_get_int(r, id);
+	double value = np_record_is_never(r, id) ? (double)INFINITY
+		       : m->type == NP_TYPE_REAL ? np_record_get_real(r, id)
+						 : (double)np_record_get_int(r, id);
 
 	if (!np_record_known(r, id) || r->value[id].mark || value < 0) {
 		return;
@@ -51,6 +53,13 @@ put_metric(FILE *out, struct np_label *all, size_t count, const struct np_record
 	all[count] = (struct np_label){ NULL, NULL };
 }
 
+/* What was never answered has no end, and is counted: nor has a sum with it. */
+static double
+seconds(uint64_t ns)
+{
+	return ns < NP_HIST_NEVER ? (double)ns / 1e9 : (double)INFINITY;
+}
+
 static void
 put_times(FILE *out, struct np_label *all, size_t count, const struct np_hist *hist)
 {
@@ -64,10 +73,10 @@ put_times(FILE *out, struct np_label *all, size_t count, const struct np_hist *h
 	for (size_t q = 0; q < sizeof(quantiles) / sizeof(quantiles[0]); q++) {
 		all[count] = (struct np_label){ "quantile", quantiles[q].text };
 		np_prometheus_value(out, name, all, count + 1,
-				    (double)np_hist_percentile(hist, quantiles[q].share) / 1e9);
+				    seconds(np_hist_percentile(hist, quantiles[q].share)));
 	}
 	np_prometheus_value(out, "netperf_latency_seconds_sum", all, count,
-			    (double)hist->sum / 1e9);
+			    seconds(hist->max < NP_HIST_NEVER ? hist->sum : NP_HIST_NEVER));
 	np_prometheus_value(out, "netperf_latency_seconds_count", all, count,
 			    (double)np_hist_count(hist));
 }

@@ -135,11 +135,11 @@ np_repeat_latency(const struct np_hist *h, struct np_record *record)
 	struct np_hist_summary l;
 
 	np_hist_summarise(h, &l);
-	np_record_int(record, NP_M_MIN_LATENCY, (int64_t)(l.min / 1000));
-	np_record_int(record, NP_M_MAX_LATENCY, (int64_t)(l.max / 1000));
-	np_record_int(record, NP_M_P50_LATENCY, (int64_t)(l.p50 / 1000));
-	np_record_int(record, NP_M_P90_LATENCY, (int64_t)(l.p90 / 1000));
-	np_record_int(record, NP_M_P99_LATENCY, (int64_t)(l.p99 / 1000));
+	np_record_us(record, NP_M_MIN_LATENCY, l.min);
+	np_record_us(record, NP_M_MAX_LATENCY, l.max);
+	np_record_us(record, NP_M_P50_LATENCY, l.p50);
+	np_record_us(record, NP_M_P90_LATENCY, l.p90);
+	np_record_us(record, NP_M_P99_LATENCY, l.p99);
 	np_record_real(record, NP_M_MEAN_LATENCY, isnan(l.mean) ? -1 : l.mean / 1000);
 	np_record_real(record, NP_M_STDDEV_LATENCY, isnan(l.stddev) ? -1 : l.stddev / 1000);
 	if (l.count == 0) {

@@ -432,10 +432,10 @@ report_ramp(const struct sums *s, struct np_record *r)
 		return;
 	}
 	np_hist_summarise(h, &times);
-	np_record_int(r, NP_M_CONNECT_P50, (int64_t)(times.p50 / 1000));
-	np_record_int(r, NP_M_CONNECT_P90, (int64_t)(times.p90 / 1000));
-	np_record_int(r, NP_M_CONNECT_P99, (int64_t)(times.p99 / 1000));
-	np_record_int(r, NP_M_CONNECT_MAX, (int64_t)(times.max / 1000));
+	np_record_us(r, NP_M_CONNECT_P50, times.p50);
+	np_record_us(r, NP_M_CONNECT_P90, times.p90);
+	np_record_us(r, NP_M_CONNECT_P99, times.p99);
+	np_record_us(r, NP_M_CONNECT_MAX, times.max);
 }
 
 /* Work that the service demand refers to, in its units. */

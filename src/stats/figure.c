@@ -203,8 +203,8 @@ np_figure_format(const struct np_figures *f, int id, char *out, size_t size)
 		return np_record_format(f->record, (enum np_metric_id)id, out, size);
 	}
 	ns = np_figure_percentile(f, id);
-	if (ns < 0) {
-		int n = snprintf(out, size, "-1");
+	if (ns < 0 || ns >= (double)NP_HIST_NEVER) {
+		int n = snprintf(out, size, "%s", ns < 0 ? "-1" : NP_NEVER_WORD);
 
 		return n > 0 ? (size_t)n : 0;
 	}

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "stats/hist.h"
+
 static const struct np_metric table[NP_METRICS] = {
 #define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, w)                               \
 	{ .name = #id,                                                                             \
@@ -106,7 +108,7 @@ np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 {
 	assert(table[id].type == NP_TYPE_INT);
 	r->value[id].known = true;
-	r->value[id].mark = false;
+	r->value[id].mark = r->value[id].never = false;
 	r->value[id].i = v;
 }
 
@@ -115,7 +117,7 @@ np_record_real(struct np_record *r, enum np_metric_id id, double v)
 {
 	assert(table[id].type == NP_TYPE_REAL);
 	r->value[id].known = true;
-	r->value[id].mark = false;
+	r->value[id].mark = r->value[id].never = false;
 	r->value[id].r = v;
 }
 
@@ -230,6 +232,23 @@ np_record_get_text(const struct np_record *r, enum np_metric_id id)
 	return r->value[id].known ? r->value[id].t : "";
 }
 
+void
+np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns)
+{
+	if (table[id].type == NP_TYPE_INT) {
+		np_record_int(r, id, (int64_t)(ns / 1000));
+	} else {
+		np_record_real(r, id, (double)ns / 1e3);
+	}
+	r->value[id].never = ns >= NP_HIST_NEVER;
+}
+
+bool
+np_record_is_never(const struct np_record *r, enum np_metric_id id)
+{
+	return np_record_known(r, id) && r->value[id].never;
+}
+
 static long long
 shown_int(const struct np_record *r, enum np_metric_id id)
 {
@@ -247,6 +266,10 @@ np_record_format(const struct np_record *r, enum np_metric_id id, char *out, siz
 /* The conversions are literals of metrics.def, one for each type. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (np_record_is_never(r, id)) {
+		n = snprintf(out, size, "%s", NP_NEVER_WORD);
+		return n > 0 ? (size_t)n : 0;
+	}
 	switch (m->type) {
 	case NP_TYPE_INT:
 		n = snprintf(out, size, m->print, shown_int(r, id));

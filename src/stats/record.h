@@ -66,7 +66,8 @@ struct np_metric {
 struct np_record {
 	struct {
 		bool known;
-		bool mark; /* not measured: what netperf prints in such a case */
+		bool mark;  /* not measured: what netperf prints in such a case */
+		bool never; /* a time that has no end */
 		int64_t i;
 		double r;
 		const char *t; /* not owned */
@@ -109,6 +110,14 @@ void np_record_int(struct np_record *r, enum np_metric_id id, int64_t v);
 void np_record_real(struct np_record *r, enum np_metric_id id, double v);
 void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
+
+/*
+ * A time in ns as the metric's microseconds. One without an end (NP_HIST_NEVER) is written as
+ * NP_NEVER_WORD, which strtod(3) and the like read.
+ */
+#define NP_NEVER_WORD "inf"
+void np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns);
+bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
 
 /*
  * Mark values that were set as not measured: netperf prints such a number or text

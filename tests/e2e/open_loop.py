@@ -203,8 +203,18 @@ def what_is_never_answered_is_at_the_top(daemon: lib.Daemon, test: str) -> str:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
         got = run.finish(PATIENCE)
-    figures = adds_up(document_of(got))
+    document = document_of(got)
+    figures = adds_up(document)
     assert figures["UNANSWERED_OPERATIONS"] > 100, figures
+    assert document["final"]["P99_LATENCY"] is document["latency"]["p99"] is document["latency"]["max"] is None, document["latency"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(got.out)
+        file.flush()
+        shown = lib.run([lib.netperf(), "--show", file.name, "-P", "0", "--", "-k", "P99_LATENCY,P99.9_LATENCY,MAX_LATENCY"], PATIENCE)
+        table = lib.run([lib.netperf(), "--show", file.name, "-P", "0", "--", "-o", "P99_LATENCY,P99.9_LATENCY"], PATIENCE)
+        told = lib.run([lib.netperf(), "--show", file.name, "--prometheus"], PATIENCE)
+    assert shown.out == "P99_LATENCY=inf\nP99.9_LATENCY=inf\nMAX_LATENCY=inf\n" and table.out == "inf,inf\n", (shown, table)
+    assert "netperf_p99_latency{" in told.out and "netperf_latency_seconds_sum" in told.out and "+Inf" in told.out, told
     assert "have not been answered" in got.err, got.err
     return f"{figures['UNANSWERED_OPERATIONS']} of {figures['DUE_OPERATIONS']} not answered"
 

@@ -140,6 +140,29 @@ TEST(what_is_no_number_keeps_its_words)
 }
 
 /* What netperf prints where nothing was measured is no figure, and printed again all the same. */
+/* There is no such number: null, whose word lets it be shown again. */
+TEST(times_without_an_end_come_back)
+{
+	struct np_record r = { .value[0].known = false }, back = r;
+	json_t *figures, *odd;
+	char text[32];
+
+	np_record_us(&r, NP_M_P99_LATENCY, NP_HIST_NEVER);
+	np_record_us(&r, NP_M_LOADED_P99_LATENCY, NP_HIST_NEVER);
+	figures = through_text(np_json_metrics(&r));
+	odd = through_text(np_json_oddities(&r));
+	assert_true(json_is_null(json_object_get(figures, "P99_LATENCY")));
+	assert_true(json_is_null(json_object_get(figures, "LOADED_P99_LATENCY")));
+	assert_int_equal(np_json_read_metrics(figures, &back, NULL), NP_OK);
+	assert_int_equal(np_json_read_oddities(odd, &back, NULL), NP_OK);
+	assert_int_equal(np_record_format(&back, NP_M_P99_LATENCY, text, sizeof(text)), 3);
+	assert_string_equal(text, "inf");
+	(void)np_record_format(&back, NP_M_LOADED_P99_LATENCY, text, sizeof(text));
+	assert_string_equal(text, "inf");
+	json_decref(figures);
+	json_decref(odd);
+}
+
 TEST(marks_are_null_and_come_back)
 {
 	static const struct {

@@ -75,4 +75,26 @@ TEST(times_are_a_summary_in_seconds)
 	free(h);
 }
 
+TEST(what_was_never_answered_is_infinite)
+{
+	struct np_record r = { .value[0].known = false };
+	struct np_hist *h = np_hist_new();
+	char *text;
+
+	np_hist_record(h, 1000000000);
+	np_hist_record_never(h, 2);
+	np_record_us(&r, NP_M_P50_LATENCY, np_hist_percentile(h, 0.5));
+	np_record_us(&r, NP_M_MIN_LATENCY, h->min);
+	np_record_us(&r, NP_M_LOADED_P99_LATENCY, np_hist_percentile(h, 0.99));
+	text = printed(NULL, 0, &r, h);
+	assert_has(text, "\nnetperf_p50_latency +Inf\n");
+	assert_has(text, "\nnetperf_min_latency 1000000\n");
+	assert_has(text, "\nnetperf_loaded_p99_latency +Inf\n");
+	assert_has(text, "\nnetperf_latency_seconds{quantile=\"0.99\"} +Inf\n");
+	assert_has(text, "\nnetperf_latency_seconds_sum +Inf\n");
+	assert_has(text, "\nnetperf_latency_seconds_count 3\n");
+	free(text);
+	free(h);
+}
+
 TEST_MAIN()
