@@ -159,9 +159,11 @@ tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "%s accepted the connection, and has not answered for %.0f s: it hangs, or other "
-		 "tests run first; waiting for up to %.0f s more",
-		 c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
+		 "%s %shas not answered for %.0f s: it %s; waiting for up to %.0f s more", c->peer,
+		 c->heard ? "" : "accepted the connection, and ", (double)(now - since) / 1e9,
+		 c->heard ? "did before, and that end or the path to it is down"
+			  : "hangs, or other tests run first",
+		 (double)(deadline - now) / 1e9);
 	c->told = true;
 	c->hooks.tell(c->hooks.ctx, text);
 }

@@ -583,7 +583,7 @@ def fault(args: str, *says: str, status: int = 1) -> Fault:
 # Lines on stderr beside that of a fault: netperf's own, which scripts look for, and what our client
 # says when it has to wait for its turn.
 STDERR_PHRASES = re.compile(
-    r"netperf: \S+ port \S+ accepted the connection, and has not answered for \d+ s: .*"
+    r"netperf: \S+ port \S+ (accepted the connection, and )?has not answered for \d+ s: .*"
     r"|\S+: (?:invalid option|option requires an argument) -- '.'"
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")

@@ -1137,10 +1137,11 @@ ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience
 	struct daemon d;
 	struct np_plan p;
 	struct np_err err;
-	bool told = c->told;
+	bool told = c->told, heard = c->heard;
 
 	meet(&d, c, AF_INET, script);
 	c->told = told;
+	c->heard = heard;
 	c->hooks.ctx = &wait;
 	c->hooks.tell = note_wait;
 	c->hooks.patience_ns = patience_ns;
@@ -1158,6 +1159,7 @@ TEST(a_client_tells_once_whom_it_waits_for)
 	assert_int_equal(sem_init(&wait.told, 0, 0), 0);
 	ask_with_patience(&c, say_error, 60 * NP_SEC);
 	assert_int_equal(wait.count, 0);
+	c.heard = false;
 	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
 	assert_has(wait.text, c.peer);
@@ -1165,6 +1167,9 @@ TEST(a_client_tells_once_whom_it_waits_for)
 	sem_post(&wait.told);
 	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
+	c.told = false; /* of a later request */
+	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	assert_has(wait.text, " s: it did before, and that end or the path to it is down; ");
 	sem_destroy(&wait.told);
 }
 

@@ -214,6 +214,9 @@ TEST(test_tcp)
 		  NP_LIMIT_SEND_BUFFER, "send buffer for 80 % of the time" },
 		{ "send buffer, of a paced sender", TX ASLEEP " tcp.sndbuf_limited_us=3.96e6", RX,
 		  NP_LIMIT_SEND_BUFFER, "send buffer for 40 % of the time" },
+		{ "send buffer, of one that also waits for a CPU",
+		  TX " thread.cpu_share=0.22 thread.run_delay_s=3.2 tcp.sndbuf_limited_us=4e6", RX,
+		  NP_LIMIT_SEND_BUFFER, "send buffer for 40 % of the time" },
 		{ "send buffer, now and then", TX ASLEEP " tcp.sndbuf_limited_us=2.6e6", RX,
 		  NP_LIMIT_UNCLEAR, NULL },
 		{ "send buffer, by the samples",
@@ -446,6 +449,13 @@ TEST(test_link)
 	check(in, found, LEN(found));
 	in.link_rate_bps = 123.08e6;
 	check(in, examples, LEN(examples));
+
+	/* A hundredth too much is as much as the buffers of 1.4 MB hold, of 145; 3 % is not. */
+	in.link_rate_bps = 122e6;
+	assert_has(explain(in, TX, RX).doubts,
+		   "were in queues when the time began or ended count, too (a longer -l)");
+	in.link_rate_bps = 119.5e6;
+	assert_has(explain(in, TX, RX).doubts, "the rate does not count all of it");
 
 	/* 204 of 294 bytes with an MTU of 256. */
 	in.link_rate_bps = 115.84e6 / 204 * 294;
@@ -758,6 +768,15 @@ TEST(test_ways)
 		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.dsack_dups=800 tcp.reordered=900"
 			    " tcp.samples.rtt_us=[9000] tcp.samples.unacked=[100]",
 		  RX, NP_LIMIT_REORDERING, "80 % of the 1000 segments" },
+		{ "reordering, and a sender that waits for a CPU at times",
+		  TX " thread.cpu_share=0.22 thread.run_delay_s=3.2"
+		     " tcp.retransmitted_segments=1000 tcp.dsack_dups=800 tcp.reordered=900",
+		  RX, NP_LIMIT_REORDERING, NULL },
+		{ "a window that a route keeps small, and loss",
+		  TX ASLEEP " tcp.retransmitted_segments=200 tcp.samples.unacked=[100]"
+			    " host.route.cwnd=100 tcp.samples.pacing_rate_bps=[1e9]"
+			    " tcp.congestion=:bbr",
+		  RX, NP_LIMIT_CWND, "of the time, with loss and" },
 		{ "loss that a slow reader makes harmless",
 		  TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW, NULL },
@@ -892,6 +911,11 @@ TEST(test_long_turns)
 	in.request = in.in_flight = 1;
 	in.response = 200000;
 	check(in, examples, LEN(examples));
+	/* The responses take three quarters of the time of a link of 12 Mbit/s. */
+	in.link_rate_bps = 12e6;
+	assert_int_equal(explain(in, TX ASLEEP, RX ASLEEP).limit, NP_LIMIT_LINK);
+	in.link_rate_bps = 30e6;
+	assert_int_not_equal(explain(in, TX ASLEEP, RX ASLEEP).limit, NP_LIMIT_LINK);
 }
 
 /* What comes next, and what the cause alone allows. */

@@ -26,6 +26,7 @@
 #define NP_STOOD_US 1000       /* and as long at least */
 #define NP_STALLED 0.15        /* share of the time in which a process stood still */
 #define NP_BLOCKED 0.5         /* share of the time blocked in a call: the thread waits */
+#define NP_SLEEPS 0.4          /* share of the time asleep: no processor limits what is held up */
 #define NP_ASKED 0.85          /* of the rate that the user asked for: that rate limits */
 #define NP_LOSSY 0.001         /* share of segments from which on their loss matters */
 #define NP_LOSSY_UDP 0.01      /* the same, as a share of datagrams */
@@ -41,6 +42,7 @@
 #define NP_FULL 0.97           /* of the ceiling: the link is full */
 #define NP_FULL_SHAPER 0.8     /* the same, for a shaper that held packets back throughout */
 #define NP_FULL_TURNS 0.85     /* the same, for one direction of transactions */
+#define NP_FULL_MOSTLY 0.7     /* the same, beside which nothing else is busy */
 #define NP_FULL_OTHERS 0.9     /* the same, including the traffic of others */
 #define NP_OVERLIMITS 10       /* packets a second that a queue held back throughout */
 #define NP_TOO_FULL 1.05       /* of the ceiling: the data took another path */

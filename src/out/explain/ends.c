@@ -308,6 +308,15 @@ is_left_unread(FACTS)
 	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->way);
 }
 
+/* It sleeps for long, as its buffer is full or what went out of order is to be acknowledged. */
+static bool
+is_held_up(FACTS)
+{
+	return f->sender.idle >= NP_SLEEPS &&
+	       (fmax(np_known(f->outq_full), np_known(f->sndbuf)) >= NP_SNDBUF ||
+		(f->in_vain >= NP_IN_VAIN && f->again >= NP_LOSSY * f->segments));
+}
+
 double
 np_sender_cpu_score(FACTS)
 {
@@ -321,7 +330,8 @@ np_sender_cpu_score(FACTS)
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(f, &f->sender, &f->reader));
 	}
-	s = fmax(np_above(s, NP_BUSY, 0.97), np_thread_starved(&f->sender) && !rests ? 0.8 : 0);
+	s = fmax(np_above(s, NP_BUSY, 0.97),
+		 np_thread_starved(&f->sender) && !rests && !is_held_up(f) ? 0.8 : 0);
 	/* What it sends lies unread, as the reader waits for a processor longer than it does. */
 	return is_left_unread(f) && np_thread_starved(&f->reader) &&
 		       f->reader.wait > np_known(f->sender.wait)

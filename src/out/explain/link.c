@@ -64,6 +64,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 {
 	double score = np_link_score(f);
 	double most = f->reached > 0 ? np_measured(f) / f->reached : (double)NAN;
+	double buffers = np_known(f->send_buffer) + np_known(f->receive_buffer), queued;
 	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
 
 	if (shaper != NULL) {
@@ -83,7 +84,15 @@ np_rule_link(FACTS, struct np_verdict *v)
 			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",
 			       (unsigned)np_ceiling_segment(&f->way), f->mtu);
 	}
-	if (f->reached > 1.005) {
+	/* What the time's edges cut off can't be more than the ends have room for. */
+	queued = (1 - 1 / f->reached) * f->in->throughput_bps * f->seconds / 8;
+	if (f->reached > 1.005 && !f->in->transactions && queued <= buffers) {
+		np_explain_add(
+		    v->doubts,
+		    "that is more than Ethernet's framing allows: %s that were in queues "
+		    "when the time began or ended count, too (a longer -l)",
+		    np_size_words(queued).text);
+	} else if (f->reached > 1.005) {
 		np_explain_add(v->doubts, "that is more than Ethernet's framing allows: the rate "
 					  "does not count all of it");
 	}

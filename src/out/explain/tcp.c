@@ -137,7 +137,7 @@ static bool
 reorders(FACTS)
 {
 	/* Processors that are late have segments overtake each other, too. */
-	bool late = !(f->sender.idle >= 0.5) || !(f->reader.idle >= 0.5) ||
+	bool late = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
 		    np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
 
 	return !late && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN && f->reordered > 0 &&
@@ -243,7 +243,9 @@ np_rule_path(FACTS, struct np_verdict *v)
 		  "limited by the congestion window (%s) for %s of the time, %s and without a "
 		  "queue on the path",
 		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
-		  f->retransmits > 0 ? "with almost no loss" : "without loss");
+		  f->loss >= NP_LOSSY  ? "with loss"
+		  : f->retransmits > 0 ? "with almost no loss"
+				       : "without loss");
 	v->allows = np_measured(f);
 	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
 		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;

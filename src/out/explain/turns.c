@@ -77,13 +77,20 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 	/* One at a time has the directions to take turns, too. */
 	double most = f->in->in_flight <= 1 ? np_known(out) + np_known(back) : fmax(out, back);
 	bool holds = most >= NP_FULL_TURNS && most <= NP_WITHIN;
+	/* It is the greater part of a transaction, or fills the link but for what TCP hesitates. */
+	bool mostly = most >= (f->in->in_flight <= 1 ? NP_STATION : NP_FULL_MOSTLY) &&
+		      most <= NP_WITHIN && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 	/* With one rate both ways the ceiling of all says as much. */
 	double score = f->rate_out_bps > 0 && f->rate_out_bps <= f->rate_back_bps &&
 			       f->rate_back_bps <= f->rate_out_bps
 			   ? 0.97
 			   : 0.995;
 
-	np_decide(v, NP_LIMIT_LINK, holds ? score : 0, most,
+	np_decide(v, NP_LIMIT_LINK,
+		  holds    ? score
+		  : mostly ? 0.72
+			   : 0,
+		  most,
 		  "limited by the link, mostly in the direction of the %s, at %s: %s of what it "
 		  "can carry",
 		  back >= np_known(out) ? "responses" : "requests",
