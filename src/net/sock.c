@@ -170,6 +170,23 @@ np_sock_int(int fd, int level, int name)
 }
 
 int
+np_sock_path_mtu(int fd, const struct np_addr *to)
+{
+	bool six = to->sa.ss_family == AF_INET6;
+	int level = six ? IPPROTO_IPV6 : IPPROTO_IP, name = six ? IPV6_MTU : IP_MTU;
+	int mtu = np_sock_int(fd, level, name);
+
+	if (mtu > 0 || (fd = socket(to->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0) {
+		return mtu;
+	}
+	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0) {
+		mtu = np_sock_int(fd, level, name);
+	}
+	close(fd);
+	return mtu;
+}
+
+int
 np_sock_queued(int fd, unsigned long which)
 {
 	int bytes;

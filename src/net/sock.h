@@ -81,6 +81,12 @@ int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 /* Read an int option back; -1 when the kernel has none. */
 int np_sock_int(int fd, int level, int name);
 
+/*
+ * The MTU of the route to there, as the socket knows it if it is connected, or another one of its
+ * kind; -1: not known.
+ */
+int np_sock_path_mtu(int fd, const struct np_addr *to);
+
 /* Bytes in a queue of it: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 where none is told. */
 int np_sock_queued(int fd, unsigned long which);
 

@@ -161,6 +161,7 @@ static void
 doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
 	const char *lacks = f->in->far_lacks;
+	unsigned packets;
 	double sent = np_bag_number(f->tx, "flow.send_size"),
 	       taken = np_bag_number(f->rx, "flow.receive_size"),
 	       mean = np_bag_number(f->rx, "flow.bytes_received") /
@@ -187,6 +188,16 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 		    doubts,
 		    "each datagram of %.0f bytes was cut to the %.0f bytes of a receive (-M)", sent,
 		    taken);
+	}
+	packets = f->in->lossy && sent >= 0 && sent <= UINT16_MAX
+		      ? np_ceiling_fragments(&f->way, (uint32_t)sent)
+		      : 0;
+	if (packets > 1) {
+		np_explain_add(
+		    doubts,
+		    "datagrams of %.0f bytes are %u fragments each, and one that is lost "
+		    "loses all (%u bytes are one)",
+		    sent, packets, np_ceiling_datagram(&f->way));
 	}
 	doubt_copies(f, doubts);
 	if (f->in->disturbed > NP_DISTURBED && f->in->disturbed_by != NULL) {

@@ -409,8 +409,9 @@ void
 np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
-	struct row flows = { .len = 0 }, open = { .len = 0 }, beside = { .len = 0 },
-		   cpu = { .len = 0 }, again = { .len = 0 }, clean = { .len = 0 };
+	struct row flows = { .len = 0 }, detail = { .len = 0 }, open = { .len = 0 },
+		   beside = { .len = 0 }, cpu = { .len = 0 }, again = { .len = 0 },
+		   clean = { .len = 0 };
 
 	test_row(l, f, &test);
 	put_row(out, "Test", &test);
@@ -428,6 +429,10 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &open);
 	loss_row(f, &loss);
 	put_row(out, "Loss", &loss);
+	if (strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0) {
+		ADD(&detail, "%s", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
+		put_row(out, "Fragments", &detail);
+	}
 	latency_rows(out, l, f);
 	beside_row(f, &beside);
 	put_row(out, "Beside", &beside);

@@ -5,9 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
 #include "run/gate.h"
+
+enum {
+	HINT = 256,
+	FIREWALL_SAYS_NS = NP_SEC /* until the error of one has come; the window was open */
+};
 
 /* How --spread went. */
 static void
@@ -80,7 +86,25 @@ firewall_hint(const struct np_plan *p)
 			     : "a firewall? see netserver --data-ports";
 }
 
-/* No data connection came about, or no datagram got there: what does an error like this mean? */
+/* The same of datagrams that got nowhere; those in fragments are lost with any of these. */
+static const char *
+datagram_hint(const struct np_run *run, char text[HINT])
+{
+	const char *detail = run->closing.detail;
+
+	if (run->plan->transport->connected || detail[0] == '\0') {
+		return firewall_hint(run->plan);
+	}
+	snprintf(text, HINT, "%s%s; %s", detail,
+		 run->plan->pattern->transactions ? "" : ": try a smaller -m",
+		 firewall_hint(run->plan));
+	return text;
+}
+
+/*
+ * No data connection came about, or no datagram got there: what does an error like this mean? A
+ * firewall says it soon. Behind data that got through it is something else.
+ */
 static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)
 {
@@ -88,9 +112,14 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 					   EPERM,        EACCES,    ENOPROTOOPT };
 	struct np_counts c = np_counts_of(run);
 	const char *hint = firewall_hint(run->plan);
+	uint64_t started = run->window.started_ns;
 
-	if (err->sys == ENETUNREACH && run->plan->no_route) {
+	if ((err->sys == ENETUNREACH && run->plan->no_route) ||
+	    (started != 0 && np_now() - started > FIREWALL_SAYS_NS)) {
 		return;
+	}
+	if (hint != NULL && (err->sys == EPERM || err->sys == EACCES)) {
+		hint = "a firewall of this host?";
 	}
 	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
 		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0 &&
@@ -149,6 +178,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	const struct np_run *run = d->run;
 
 	tell_spread(c, t);
+	np_run_look(&t->run);
 	t->out->cause = d->cause;
 	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
 	if (d->lost != 0) {
@@ -189,8 +219,8 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 	struct np_counts sent = np_counts_of(&t->run);
-	const char *hint = firewall_hint(p);
-	char text[512];
+	char text[512], peer[NP_ADDR_TEXT], more[HINT];
+	const char *hint = datagram_hint(&t->run, more);
 
 	if (c->hooks.tell == NULL || hint == NULL || p->transport->connected ||
 	    p->pattern->transactions || p->role != NP_LEAD || sent.sent == 0 ||
@@ -198,7 +228,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 		return;
 	}
 	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived at %s (%s)",
-		 p->bench->name, c->peer, hint);
+		 p->bench->name, np_addr_text(&t->run.end.peer, peer), hint);
 	c->hooks.tell(c->hooks.ctx, text);
 }
 
@@ -250,7 +280,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 
 	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
 	    !something_counted(&t->run)) {
-		const char *hint = firewall_hint(p);
+		char more[HINT];
+		const char *hint = datagram_hint(&t->run, more);
 
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %g s (a longer -l? a "

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
@@ -86,13 +87,37 @@ def interrupted(port: int) -> str:
     return line
 
 
-def nothing_arrives(port: int) -> str:
-    """Which is a result, with the line beside it."""
-    with Wall(SERVER, "input", f"{UDP} drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM"], 60)
+def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
+    """Which is a result, with the line beside it: of the port of the data, and of fragments where there are any."""
+    with Wall(SERVER, "prerouting", f"{rule} drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--",
+                       "-m", str(size)], 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     assert float(got.out.splitlines()[1].split()[2]) == 0, got.out
-    return lib.error_line(got, "netperf", "nothing of what was sent has arrived", HINT)
+    line = lib.error_line(got, "netperf", "nothing of what was sent has arrived", HINT)
+    said = f"datagrams of {size} bytes in {fragments} fragments each, up to 1472 in one: try a smaller -m"
+    assert (said in line) == (fragments > 1) and f"port {port} " not in line, line
+    return line
+
+
+def fragments_are_shown(port: int) -> str:
+    got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-t", "UDP_STREAM", "--human",
+                   "--explain"], 60)
+    assert got.rc == 0 and "Fragments       datagrams of 65507 bytes in 45 fragments each" in got.out, got
+    assert "datagrams of 65507 bytes are 45 fragments each" in got.out.replace("\n                ", " "), got
+    return ""
+
+
+def refused_in_the_midst(port: int) -> str:
+    """What comes after a while of data is no firewall's."""
+    with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "4", "-P", "0", "-t", "UDP_STREAM", "--flows", "2",
+                      "--rate", "1m", "--", "-m", "1000"]) as client:
+        assert client.measuring()
+        time.sleep(2)
+        with Wall(SERVER, "input", f"{UDP} reject"):
+            got = client.finish(60)
+    assert HINT not in got.err, got
+    return got.err.strip()
 
 
 def needs_a_router(port: int, test: str) -> str:
@@ -169,7 +194,10 @@ def suite(report: lib.Report) -> None:
             for case in BLOCKED:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
             report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
-            report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port))
+            report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
+            report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
+            report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
+            report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
         routers(report)
     finally:

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,6 +12,8 @@
 #include "bench/transport/many.h"
 #include "bench/transport/one_port.h"
 #include "bench/transport/pktinfo.h"
+#include "net/sock.h"
+#include "stats/ceiling.h"
 
 /* Largest payload of an IPv4 datagram: 65535 - 20 (IP) - 8 (UDP). */
 enum { MAX_PAYLOAD = 65507 };
@@ -206,6 +209,22 @@ udp_greet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* Datagrams of this end for which a packet of their route has no room. */
+static void
+udp_look(struct np_run *run, int fd)
+{
+	int mtu = run->plan->active ? np_sock_path_mtu(fd, &run->end.peer) : -1;
+	struct np_way way = { .mtu = mtu > 0 ? (uint32_t)mtu : 0,
+			      .family = np_family(run->plan->family)->version };
+	uint32_t size = (uint32_t)run->worker->send_size, n = np_ceiling_fragments(&way, size);
+
+	if (n > 1) {
+		snprintf(run->closing.detail, sizeof(run->closing.detail),
+			 "datagrams of %u bytes in %u fragments each, up to %u in one", size, n,
+			 np_ceiling_datagram(&way));
+	}
+}
+
 const struct np_transport np_transport_udp = {
 	.name = "UDP",
 	.socktype = SOCK_DGRAM,
@@ -226,6 +245,7 @@ const struct np_transport np_transport_udp = {
 	.another = np_endpoint_another,
 	.meet = udp_meet,
 	.greet = udp_greet,
+	.look = udp_look,
 };
 
 /* RFC 3828. Not in every kernel: opening a socket tells. */
@@ -247,4 +267,5 @@ const struct np_transport np_transport_udplite = {
 	.another = np_endpoint_another,
 	.meet = udp_meet,
 	.greet = udp_greet,
+	.look = udp_look,
 };
