@@ -88,6 +88,10 @@ both_ends(struct np_client *c, struct np_err *err)
 	np_evidence_host(&plan, c->chan.fd, near);
 	path.rtt_s = round_trip(c->chan.fd);
 	path.rate_bps = slower(near, far);
+	np_preflight_summary(stdout, "local", near, far, &path);
+	if (rc == NP_OK) {
+		np_preflight_summary(stdout, "remote", far, near, &path);
+	}
 	np_preflight_print(stdout, "local", near, far, &path);
 	if (rc == NP_OK) {
 		np_preflight_print(stdout, "remote", far, near, &path);
@@ -107,6 +111,7 @@ this_end(const struct np_addr *here)
 	struct np_bag *near = np_bag_new();
 
 	np_evidence_host(&plan, -1, near);
+	np_preflight_summary(stdout, "local", near, NULL, NULL);
 	np_preflight_print(stdout, "local", near, NULL, NULL);
 	np_bag_free(near);
 }

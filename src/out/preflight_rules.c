@@ -503,7 +503,7 @@ static const struct rule {
 	  "for latency: ethtool -C DEV adaptive-rx off rx-usecs 0" },
 	{ "qdisc", "host.nic.qdisc", judge_qdisc,
 	  "a shaper limits the rate, or a queue treats flows differently",
-	  "tc qdisc del dev DEV root" },
+	  "compare figures with its rate if it is there on purpose (tc qdisc show dev DEV)" },
 	{ "gso-max", "host.nic.gso_max_size", judge_gso,
 	  "the kernel passes smaller packets to the interface, which costs more processor time",
 	  "ip link set DEV gso_max_size 65536 gso_max_segs 65535" },
@@ -659,6 +659,37 @@ print_one(void *ctx, const struct np_preflight_finding *f)
 	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->whose,
 		     f->name, f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
 		     more ? f->remedy : "");
+}
+
+/* How many there are of each level, and the names of the warnings. */
+struct summary {
+	unsigned count[NP_PREFLIGHT_UNREAD + 1];
+	char warned[STATE];
+};
+
+static void
+count_one(void *ctx, const struct np_preflight_finding *f)
+{
+	struct summary *s = ctx;
+
+	s->count[f->level]++;
+	if (f->level == NP_PREFLIGHT_WARN) {
+		np_text_add(s->warned, sizeof(s->warned), strlen(s->warned), "%s%s",
+			    s->warned[0] != '\0' ? ", " : " (", f->name);
+	}
+}
+
+void
+np_preflight_summary(FILE *out, const char *whose, const struct np_bag *host,
+		     const struct np_bag *peer, const struct np_preflight_path *path)
+{
+	struct summary s = { .warned = "" };
+
+	np_preflight_each(host, peer, path, count_one, &s);
+	np_text_line(out, "summary: %s: %u warn%s%s, %u look, %u ok, %u unread", whose,
+		     s.count[NP_PREFLIGHT_WARN], s.warned, s.warned[0] != '\0' ? ")" : "",
+		     s.count[NP_PREFLIGHT_LOOK], s.count[NP_PREFLIGHT_OK],
+		     s.count[NP_PREFLIGHT_UNREAD]);
 }
 
 static const char *

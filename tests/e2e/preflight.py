@@ -45,7 +45,11 @@ def both_ends(*args: str) -> None:
         assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
         assert got.seconds < 5 + lib.SLACK, f"{got.seconds:.1f} s"
         facts, others = facts_of(got)
-        assert [line.split(":")[0] for line in others] == ["local", "remote"], others
+        assert [line.split(":")[0] for line in others] == ["summary", "summary", "local", "remote"], others
+        for end, line in zip(("local", "remote"), others):
+            levels = [level for (whose, _), (level, _) in facts.items() if whose == end]
+            for level in ("warn", "look", "ok", "unread"):
+                assert re.search(fr"^summary: {end}: .*\b{levels.count(level)} {level}\b", line), (line, levels)
         for end in ("local", "remote"):
             assert facts[end, "mtu"] == ("ok", "65536 at both ends"), facts[end, "mtu"]
             for name in ("hypervisor", "clock-source", "governor", "tcp-rmem", "qdisc",
@@ -124,8 +128,8 @@ def one_end(says: str, daemon: lib.Daemon) -> None:
     assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
     facts, others = facts_of(got)
     assert {end for end, _ in facts} == {"local"}
-    assert len(others) == 2 and others[1].startswith("only this end is shown: "), others
-    assert says in others[1], others[1]
+    assert len(others) == 3 and others[2].startswith("only this end is shown: "), others
+    assert says in others[2], others[2]
     test = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
                     "-l", "-100"], timeout=20)
     assert test.rc == 0 and not test.err, test.err

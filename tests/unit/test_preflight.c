@@ -254,6 +254,7 @@ TEST(lines_are_for_scripts_and_people)
 	    bag("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
 		"host.cpu.model='M' host.nic.name='eth0' host.nic.driver='virtio_net' "
 		"host.cpu.governor='powersave' host.clocksource='tsc' host.cpu.mhz=?");
+	char *text;
 	assert_writes(
 	    out, np_preflight_print(out, "local", host, NULL, NULL),
 	    "local: here, kernel 6.1, X, 2 x M, eth0 (virtio_net)\n"
@@ -261,6 +262,13 @@ TEST(lines_are_for_scripts_and_people)
 	    "load, so results vary and are lower | cpupower frequency-set -g performance\n"
 	    "ok     local  clock-source: tsc\n"
 	    "unread local  host.cpu.mhz: Permission denied\n");
+	assert_writes(out, np_preflight_summary(out, "local", host, NULL, NULL),
+		      "summary: local: 1 warn (governor), 0 look, 1 ok, 1 unread\n");
+	np_bag_free(host);
+	host = bag("host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6 host.nic.name='lab0'");
+	text = WRITTEN(out, np_preflight_print(out, "local", host, NULL, NULL));
+	assert_has(text, "with its rate if it is there on purpose (tc qdisc show dev lab0)");
+	free(text);
 	np_bag_free(host);
 }
 
