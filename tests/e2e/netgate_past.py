@@ -215,6 +215,22 @@ class Histories(Place):
                                r"2026-10-17 03:00, for 8 sessions$")
         self.assertEqual(self.run_it()[1], text)    # no chance in it
 
+    def test_what_gives_nothing_is_worse(self):
+        """The last six of thirty sessions: all slots, or two in three, failed or 0; the very last one alone is doubtful."""
+        for dead, silent, status, says in ((6, 3, 1, "worse: tcp_stream SLOTS_WITH_RESULT is 99.9 % below"),
+                                           (6, 2, 1, "worse: tcp_stream SLOTS_WITH_RESULT is 66.7 % below"),
+                                           (1, 3, 77, "can't tell: tcp_stream SLOTS_WITH_RESULT: 1 sessions"), (0, 0, 0, "not worse")):
+            for failed in (True, False):
+                for day in range(1, 31):
+                    good = 3 if day <= 30 - dead else 3 - silent
+                    made = [slot("tcp_stream", self.chance.gauss(9400, 30) if pair <= good else 0.0, pair) for pair in (1, 2, 3)]
+                    for one in made[good:]:
+                        one.failed, one.figures = ("no answer", {}) if failed else ("", one.figures)
+                    (self.dir / f"gate-{day:02}.jsonl").unlink(missing_ok=True)
+                    self.gate(day, made)
+                got, text = self.run_it()
+                self.assertEqual((got, says in text), (status, True), text)
+
     def test_other_options_are_said_at_a_change(self):
         for day in range(1, 13):
             self.gate(day, [slot("tcp_rr", 100.0 + day - 50 * (day > 6))],
@@ -425,13 +441,13 @@ class Judgements(unittest.TestCase):
 class Figures:
     """A bench that makes figures up."""
 
-    def __init__(self, height, spread=0.01, fails=False):
+    def __init__(self, height, spread=0.01, fails=0):
         self.chance, self.height, self.spread, self.fails = random.Random(5), height, spread, fails
         self.asked = []
 
     def slot(self, point, side, seconds):
         self.asked.append((point.name, side, seconds))
-        if self.fails:
+        if self.fails and len(self.asked) % self.fails == 0:
             return Slot(point.name, side, failed="no answer")
         return Slot(point.name, side, figures={"THROUGHPUT": around(self.chance, self.height, self.spread, 1)[0]},
                     units={"THROUGHPUT": MBIT}, length=seconds, seconds=seconds)
@@ -473,6 +489,12 @@ class Baselines(Place):
         self.assertTrue(past.LEAST_SLOTS <= len(gate.slots) <= 30, len(gate.slots))
         self.assertEqual(gate.notes, [])
 
+    def test_what_gives_nothing_is_not_equal(self):
+        self.days(8)
+        bench = Figures(9400, fails=3)
+        one, = self.gate_now(bench).judgements
+        self.assertEqual((one.verdict, "slots gave nothing, and 0 of 32 in the past" in one.notes[0]), (CANT_TELL, True), one)
+
     def test_what_it_measures_is_a_further_session(self):
         self.days(8)
         gate = Gate([STREAM], [], started=began(31), environment=machine())
@@ -493,7 +515,7 @@ class Baselines(Place):
 
     def test_a_bench_that_fails_ends_it(self):
         self.days(8)
-        self.refuses("slots in a row failed: no answer", body=lambda: self.gate_now(Figures(1, fails=True)))
+        self.refuses("slots in a row failed: no answer", body=lambda: self.gate_now(Figures(1, fails=1)))
 
     def test_few_slots_are_no_baseline(self):
         path = self.session(1, 9400, count=2)

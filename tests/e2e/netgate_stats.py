@@ -353,11 +353,24 @@ class Loop(unittest.TestCase):
             self.assertFalse(any(value is not None and math.isnan(value) for value in (one.change, one.noise)))
 
     def test_failures(self):
-        found, _ = gate(Bench(0.0, 0.002, fail=(10, 14)))
+        found, _ = gate(Bench(0.0, 0.002, fail=(10, 14)), budget=150, slot=1)
         self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 2))
         found, _ = gate(Bench(fail=range(1, 100)))
         self.assertIn("3 slots in a row failed: connection refused", found.over)
         self.assertEqual(found.status(), 77)
+
+    def test_what_fails_more_often_is_not_equal(self):
+        """Failed or 0: of B alone in some or half of its slots; of both alike says nothing of B."""
+        for share, sides, verdicts in ((0.2, "B", {"can't tell", "worse"}), (0.5, "B", {"worse"}), (0.5, "A", {"better"}),
+                                       (0.2, "AB", {"equal", "can't tell"})):
+            for failed in (True, False):
+                chance = random.Random(5)
+                def fail(count, slot, share=share, sides=sides, failed=failed, chance=chance):
+                    if count > 8 and slot.side in sides and chance.random() < share:
+                        slot.failed, slot.figures = ("no answer", {}) if failed else ("", {"THROUGHPUT": 0.0})
+                one, = gate(Bench(0.0, 0.002, disturb=fail), budget=150, slot=1)[0].judgements
+                self.assertIn(one.verdict, verdicts, (share, sides, failed, one.failing))
+                self.assertIn("alone gave nothing in ", one.failing)
 
     def test_a_side_that_never_gives_anything_has_failed(self):
         """Also where it hangs for so long that the budget is over before it has failed three times."""

@@ -28,6 +28,7 @@ from netkit import draw, files, plots, python
 from netkit.gate import past, stats
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
+from netkit.gate.trial import FAILING
 
 HISTORY_SCHEMA = "plumbline-history/1"
 LEAST = 2               # sessions of a segment
@@ -37,6 +38,8 @@ PERMUTATIONS = 499      # at least, where there are fewer of them
 AT_ONCE = 200_000       # distances that are held at a time
 LEANING = 0.3           # a correlation of sessions in a row that is worth a word
 FORMS = ("svg", "png", "pdf")
+# Percent of a session's slots that gave something: a series of its own, where it is not always 100. A logarithm has no 0.
+GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
 
 
 # --- change points ------------------------------------------------------------------------
@@ -239,8 +242,8 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
     and for sweeps the throughput. Raises GateError."""
     sessions, notes = past.read(folder, side)
     accepted = past.accepted(folder)
-    sessions = [session for session in sessions if any(session.slots.values())]
-    if not sessions:
+    sessions = [session for session in sessions if any(session.slots.values()) or session.failed]
+    if not any(any(session.slots.values()) for session in sessions):
         raise GateError(f"{folder}: not one good slot of side {side}: "
                         f"--baseline-side {A if side == B else B} takes the other")
     if not other_machine:
@@ -260,8 +263,13 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
     made = [one for one in made if one.means]
     if not made:
         raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics)}")
+    giving = (giving_of(point, next(one.metric for one in made if one.point == point), sessions)
+              for point in dict.fromkeys(one.point for one in made))
+    made += [one for one in giving if min(one.means) < math.log(100)]
     for one in made:
         one.find((1 - confidence / 100) / len(made), seed, since, accepted.get(one.point, {}).get("until", ""))
+        if one.metric is GIVING and not one.worse and one.means[-1] == math.log(NOTHING):
+            one.missing = max(1, one.missing)
         if one.leans() > max(LEANING, 2 / math.sqrt(len(one.means))):
             notes.append(f"{one.name}: sessions lean on the one before (correlation {one.leans():.1f}), by "
                          "which small changes are found that are none")
@@ -279,6 +287,18 @@ def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: 
             made.spreads.append(spread)
             made.counts.append(len(figures))
             made.unit = session.unit(point, metric) or made.unit
+    return made
+
+
+def giving_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Series:
+    made = Series(point, GIVING, [], [], [], [], unit="%")
+    for session in sessions:
+        silent, tried = session.silent(point, metric)
+        if tried:
+            made.sessions.append(session)
+            made.means.append(math.log(max(NOTHING, 100 * (1 - silent / tried))))
+            made.spreads.append(0.0)
+            made.counts.append(tried)
     return made
 
 

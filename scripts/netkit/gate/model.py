@@ -87,6 +87,7 @@ class Judgement:
     unit: str = ""
     pairs: int = 0
     left_out: int = 0                   # pairs with a slot that failed, or whose processors were taken
+    failing: str = ""                   # where one side gave nothing more often than the other
     noise: Optional[float] = None       # percent: standard deviation of the ratio of the pairs that count
     noise_all: Optional[float] = None   # with those whose processors were taken; None: none is left out for it
     more_pairs: Optional[int] = None    # about, for a verdict, where there is none

@@ -287,6 +287,8 @@ def sentence(one: Judgement, name: str) -> str:
     after = f"after {count(one.pairs, 'pair')}, {one.seconds:.0f} s"
     if one.verdict == EQUAL:
         return f"equal: {name} is within {one.metric.margin:g} % of A: {interval(one)} {after}"
+    if one.verdict != CANT_TELL and one.failing and abs(one.change or 0) <= one.metric.margin:
+        return f"{one.verdict}: {name}: {one.failing}, {after}"
     if one.verdict != CANT_TELL:
         side = "above" if (one.change or 0) > 0 else "below"
         return f"{one.verdict}: {name} is {interval(one, '')} {side} A {after}"
@@ -297,7 +299,8 @@ def doubt(one: Judgement) -> str:
     """Why there is no verdict, and what would bring one."""
     if not one.pairs:
         return "no pair was measured"
-    words = "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
+    words = one.failing + ", " * bool(one.failing)
+    words += "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
     if one.more_pairs is None:
         return words
     return f"{words}, about {count(one.more_pairs, 'more pair')} ({one.more_pairs * one.seconds / one.pairs:.0f} s)"
@@ -309,7 +312,7 @@ def left_out(one: Judgement, gate: Gate) -> "List[str]":
     lines = [f"{number} of {len(slots)} slots failed: {why}"
              for why, number in Counter(slot.failed for slot in slots if slot.failed).most_common()]
     disturbed = disturbances([(slot.disturbed, slot.length, slot.reasons) for slot in slots], "slot")
-    lines += [disturbed] if disturbed else []
+    lines += [words for words in (disturbed, one.failing) if words]
     if one.left_out:
         lines.append(f"{count(one.left_out, 'pair')} left out" + (
             "" if one.noise_all is None else f": noise {percent(one.noise_all, '')} % of all, "

@@ -53,6 +53,7 @@ class Session:
     points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
     side: str = B
     bad: "set[str]" = field(default_factory=set)                # points of a gate at which this side was worse
+    failed: "Dict[str, int]" = field(default_factory=dict)      # slots that failed, by point
 
     @property
     def day(self) -> str:
@@ -63,6 +64,11 @@ class Session:
         slots = self.slots.get(point, [])
         found = usable(slots, metric, clean)
         return found if 2 * len(found) >= len(slots) else usable(slots, metric, False)
+
+    def silent(self, point: str, metric: Metric) -> "Tuple[int, int]":
+        """How many slots gave nothing, and of how many."""
+        slots, failed = self.slots.get(point, []), self.failed.get(point, 0)
+        return failed + sum(trial.gave_nothing(slot, metric) for slot in slots), failed + len(slots)
 
     def metrics(self, point: str) -> "Tuple[Metric, ...]":
         """What is judged there: a gate's criteria, a sweep's throughput."""
@@ -148,7 +154,9 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
     made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side,
                    bad={one.point for one in gate.judgements if side == B and one.verdict == WORSE})
     for slot in gate.slots:
-        if slot.side == side and slot.pair and not slot.failed:
+        if slot.side == side and slot.pair and slot.failed:
+            made.failed[slot.point] = made.failed.get(slot.point, 0) + 1
+        elif slot.side == side and slot.pair:
             made.slots.setdefault(slot.point, []).append(slot)
     return made
 
@@ -157,9 +165,10 @@ def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Se
     """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
     made = Session(sweep.path, sweep.header.started, sweep.header.environment)
     for run in sweep.runs:
-        if not run.ok:
-            continue
         name = sweep_point(sweep.header, run, names)
+        if not run.ok:
+            made.failed[name] = made.failed.get(name, 0) + 1
+            continue
         figures = {one: float(value) for one, value in run.result.items() if results.is_number(value)}
         length = {**sweep.header.constants, **run.point}.get("length")
         slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
@@ -279,6 +288,11 @@ class Row:
     doubted: bool = False           # by who looks at clean slots alone
     notes: "List[str]" = field(default_factory=list)
 
+    def heed_silence(self) -> None:
+        """What gives nothing more often is not equal."""
+        if self.best[0] == EQUAL:
+            self.best, self.doubted = (CANT_TELL, 1.0), True
+
     def agree(self, other: "Row | None") -> None:
         """Only what both say stands."""
         verdict, error = other.best if other else (CANT_TELL, 1.0)
@@ -366,6 +380,11 @@ class Baseline:
             made.agree(self._row(point, metric, slots_now, clean=True))
         elif made and most:
             made.notes.append("processors were taken in most slots: all count")
+        silent, before = sum(trial.gave_nothing(slot, metric) for slot in slots_now), [
+            sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
+        if made and silent > len(slots_now) * (trial.FAILING + before[0] / max(1, before[1])):
+            made.notes.insert(0, f"{silent} of {len(slots_now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
+            made.heed_silence()
         return made
 
     def _row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", clean: bool) -> "Row | None":

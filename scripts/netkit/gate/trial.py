@@ -10,7 +10,8 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from netkit.gate import stats
-from netkit.gate.model import A, B, CANT_TELL, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Bench, Gate, GateError, Judgement, Metric, Point, Slot,
+                               View)
 
 LEARNING = 0.2          # share of the budget that the A/A part may take
 LEARNING_SLOTS = 8      # of a point, at most
@@ -21,6 +22,7 @@ VISIT = 4               # pairs of a point in a row where there are several: cha
 MUCH = 0.2              # a share of a slot's time: if processors were taken for longer, it may be left out
 FEW = 3                 # pairs, of which nobody knows what they are like
 FAILURES = 3            # slots in a row that may fail
+FAILING = 0.05          # share of the pairs in which one side more than the other may give nothing where they are equal
 GONE = 7.0              # what counts as the log ratio of something to nothing: a factor of 1,000
 
 
@@ -64,6 +66,11 @@ def figure_of(slot: Slot, metric: Metric) -> Optional[float]:
     return figure if figure is not None and figure >= 0 and not slot.failed else None
 
 
+def gave_nothing(slot: Slot, metric: Metric) -> bool:
+    """Failed, or 0 where more is better."""
+    return not figure_of(slot, metric) if metric.more_is_better else bool(slot.failed)
+
+
 def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float]:
     """Of two figures, also where one is 0, or both: no losses here and there are equal, no traffic here and
     there tells nothing. None: left out."""
@@ -84,11 +91,14 @@ class Pairs:
     every: "List[float]" = field(default_factory=list)      # all log ratios
     good: "List[float]" = field(default_factory=list)       # of pairs in which nothing was taken
     lean: "List[float]" = field(default_factory=list)       # 1: more was taken of B, -1: of A
+    alone: "List[float]" = field(default_factory=list)      # 1: B alone gave nothing, -1: A alone
 
     def add(self, a: Slot, b: Slot, metric: Metric, clean: bool, error: float) -> None:
         base, value = figure_of(a, metric), figure_of(b, metric)
         x = None if base is None or value is None else log_ratio(base, value, metric.more_is_better)
         dirty = taken(a) or taken(b)
+        silent = [gave_nothing(slot, metric) for slot in (a, b)]
+        self.alone += [1.0 if silent[1] else -1.0] if silent[0] != silent[1] else []
         if x is None or dirty and clean and not self._counts(error):
             self.left_out += 1
         else:
@@ -109,15 +119,38 @@ class Pairs:
         return leaning(self.lean) <= error or len(self.good) < FEW or (
             np.var(self.every, ddof=1) / len(self.every) <= np.var(self.good, ddof=1) / len(self.good))
 
+    def uneven(self) -> bool:
+        """Whether one side gave nothing in too many more pairs than the other, for them to be equal."""
+        return abs(sum(self.alone)) > FAILING * (self.left_out + len(self.x))
+
+    def best(self, best: "Tuple[str, float]") -> "Tuple[str, float]":
+        """The verdict that has most for it, and its error: that of the ratios or, as exchanging equal sides changes nothing,
+        that one side gives nothing more often. With two ways to be wrong each has half of the error."""
+        if not self.alone:
+            return best
+        verdict, error = (CANT_TELL, 1.0) if best[0] == EQUAL and self.uneven() else best
+        more = min((error_of(self.alone, sign), verdict) for sign, verdict in ((1.0, WORSE), (-1.0, BETTER)))
+        return min(((verdict, min(1.0, 2 * error)), (more[1], min(1.0, 2 * more[0]))), key=lambda one: one[1])
+
+    def failing(self) -> str:
+        if not self.alone:
+            return ""
+        of_b = sum(sign > 0 for sign in self.alone)
+        return (f"B alone gave nothing in {of_b} of {self.left_out + len(self.x)} pairs, A alone in {len(self.alone) - of_b}")
+
     def noise(self) -> Optional[float]:
         """Standard deviation of all log ratios, where some were left out. None: none was, or it isn't known."""
         return float(np.std(self.every, ddof=1)) if len(self.every) > max(1, len(self.x)) else None
 
 
+def error_of(signs: "Sequence[float]", sign: float) -> float:
+    """At which more of them have this sign, both being looked at."""
+    return min(1.0, 2 * math.exp(-stats.most_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), sign)))
+
+
 def leaning(signs: "Sequence[float]") -> float:
     """Evidence, as an error, that one side has more of them than the other."""
-    rates = stats.betting_rates(1.0, 1.0)
-    return min(1.0, *(2 * math.exp(-stats.most_evidence(signs, 0.0, rates, sign)) for sign in (1.0, -1.0)))
+    return min(error_of(signs, sign) for sign in (1.0, -1.0))
 
 
 def choose(track: Track, metric: Metric, error: float) -> Pairs:
@@ -147,7 +180,7 @@ def row_of(track: Track, metric: Metric, error: float) -> Row:
         one = stats.Comparison(stats.as_log(metric.margin), noise_of(track, metric), metric.more_is_better,
                                pairs.x)
         track.rows = {old: row for old, row in track.rows.items() if old[0] != metric.name}
-        track.rows[key] = Row(track, metric, pairs, one, one.best())
+        track.rows[key] = Row(track, metric, pairs, one, pairs.best(one.best()))
     return track.rows[key]
 
 
@@ -171,7 +204,7 @@ def noise_of(track: Track, metric: Metric) -> float:
 def judgement(row: Row, verdict: str, error: float) -> Judgement:
     track, metric, pairs, one = row.track, row.metric, row.pairs, row.one
     made = Judgement(track.point.name, metric, verdict, pairs=len(pairs.x), left_out=pairs.left_out,
-                     seconds=track.seconds)
+                     failing=pairs.failing(), seconds=track.seconds)
     made.unit = next((slot.units[metric.name] for pair in track.pairs for slot in pair
                       if metric.name in slot.units), "")
     if pairs.x:
@@ -185,7 +218,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
     else:
         made.notes.append(why_nothing(track))
     if verdict == CANT_TELL and pairs.x:
-        made.more_pairs = one.more_pairs(error)
+        made.more_pairs = None if pairs.uneven() else one.more_pairs(error)
         made.notes += [words for words in (half_told(made),) if words]
     return made
 
