@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Iterator, List, Sequence, Tuple
 
 from netkit import plots, results
-from netkit.gate import output, past
+from netkit.gate import output, past, trial
 from netkit.gate.model import BETTER, CANT_TELL, EQUAL, VERDICTS, WORSE, Judgement, Metric, Point, Slot
 from netkit.gate.points import DEFAULTS, metric
 from netkit.tables import Block
@@ -47,7 +47,13 @@ class Side:
         return [slot for one in self.sessions for slot in one.slots.get(point, [])]
 
     def points(self) -> "List[str]":
-        return list(dict.fromkeys(point for one in self.sessions for point in one.slots))
+        return list(dict.fromkeys(point for one in self.sessions for point in (*one.slots, *one.failed)))
+
+    def values(self, point: str, wanted: Metric) -> "Tuple[List[float], int, int]":
+        """Figures of all runs, 0 too; how many runs gave nothing, and of how many."""
+        known = (trial.figure_of(slot, wanted) for slot in self.slots(point))
+        silent = [one.silent(point, wanted) for one in self.sessions]
+        return [value for value in known if value is not None], *(sum(of) for of in zip(*silent))
 
 
 class Comparison:
@@ -58,7 +64,7 @@ class Comparison:
         names = list(dict.fromkeys([*a.axes(), *b.axes()]))
         for side in (a, b):
             side.divide(names)
-        both = [name for name in b.points() if name in a.points()]
+        both = [name for name in b.points() if name in a.points() and (a.slots(name) or b.slots(name))]
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
@@ -79,14 +85,34 @@ class Comparison:
         """The means and their difference where there is no interval; the unit."""
         name, figures = one.metric.name, [past.usable(side.slots(one.point), one.metric, False) for side in (self.a, self.b)]
         one.unit = next((slot.units[name] for slot in self.b.slots(one.point) if name in slot.units), "")
-        if one.change is None and all(figures):
+        sides = [side.values(one.point, one.metric) for side in (self.a, self.b)]
+        if any(silent or 0 in values for values, silent, _ in sides):
+            self._rank(one, sides)
+        elif one.change is None and all(figures):
             one.base, one.value = (math.exp(past.mean(values)[0]) for values in figures)
             one.change = 100 * (one.value / one.base - 1)
+
+    def _rank(self, one: Judgement, sides: "List[Tuple[List[float], int, int]]") -> None:
+        """Where runs failed or gave 0, which have no ratio: their means, and by ranks of runs whether one side is worse."""
+        from scipy.stats import mannwhitneyu
+        worst = 0.0 if one.metric.more_is_better else math.inf
+        ranked = [[*values, *[worst] * (tried - len(values))] for values, _, tried in sides]
+        test = mannwhitneyu(*ranked)
+        lower = test.statistic > len(ranked[0]) * len(ranked[1]) / 2        # of B
+        shares = [silent / tried for _, silent, tried in sides]
+        if test.pvalue <= (1 - CONFIDENCE / 100) / len(self.judged):
+            one.verdict = WORSE if lower == one.metric.more_is_better else BETTER
+        elif one.verdict != CANT_TELL and (abs(shares[1] - shares[0]) > trial.FAILING or not one.metric.more_is_better):
+            one.verdict = CANT_TELL
+        one.base, one.value = (sum(values) / len(values) if values else None for values, _, _ in sides)
+        one.change = 100 * (one.value / one.base - 1) if one.base and one.value is not None else None
+        one.low = one.high = None
+        one.failing = ", ".join(f"{silent} of {tried} runs of {name}" for name, (_, silent, tried) in zip("AB", sides) if silent)
 
     def table(self) -> Block:
         rows = [[one.point, output.figure(one.base), output.figure(one.value), one.unit, *(
             output.percent(value) for value in (one.change, one.low, one.high)), one.verdict, *(
-                str(len(side.slots(one.point))) for side in (self.a, self.b))] for one in self.judged]
+                str(side.values(one.point, one.metric)[2]) for side in (self.a, self.b))] for one in self.judged]
         figures = ", ".join(dict.fromkeys(one.metric.name for one in self.judged))
         return Block(f"{figures}: B ({self.b.path}) against A ({self.a.path})", HEAD, rows, list(self.notes()),
                      left=(0, 3, 7))
@@ -95,7 +121,13 @@ class Comparison:
         found = Counter(one.verdict for one in self.judged)
         verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
         yield (f"{len(self.judged)} compared: {verdicts}; equal: within {self.margin:g} %; {CONFIDENCE:g} % sure of all")
-        lone = [one.point for one in self.judged if one.change is not None and one.low is None]
+        ranked = [one for one in self.judged if any(0 in values or silent for values, silent, _ in (
+            side.values(one.point, one.metric) for side in (self.a, self.b)))]
+        yield from (f"failed, or 0 where more is better: {one.point}: {one.failing}" for one in ranked if one.failing)
+        if ranked:
+            yield ("with runs that failed or gave 0: means of all that did not fail, judged by ranks of the runs (Mann-Whitney), in which "
+                   f"days do not count: {some([one.point for one in ranked])}")
+        lone = [one.point for one in self.judged if one.change is not None and one.low is None and one not in ranked]
         if lone:
             yield f"no verdict without two runs of either side: {some(lone)}"
         if len(self.a.sessions) == 1:

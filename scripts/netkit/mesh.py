@@ -83,19 +83,39 @@ def hosts(figures: "Dict[Pair, float]") -> int:
     return len({name for pair in figures for name in pair})
 
 
+def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
+    """Hosts of which all pairs gave nothing, then the other pairs that did, each with a reason."""
+    names = [name for name in sorted({name for pair in pairs for name in pair})
+             if sum(name in pair for pair in pairs) > 1 and not any(name in pair for pair in figures)]
+    for name in names:
+        yield f"{name}, in all pairs: {next(why for pair, why in pairs.items() if name in pair)}"
+    for pair, why in sorted(pairs.items()):
+        if not set(pair) & set(names):
+            yield f"{' to '.join(pair)}: {why}"
+
+
 def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Block:
     """Of each test and whatever else varies, of a sweep with the axes client and server."""
     meshes: "Dict[str, Dict[Pair, float]]" = {}
+    dead: "Dict[str, Dict[Pair, str]]" = {}
+    notes = [f"worse by {margin:g} % and a modified z-score of {SCORE:g} (Iglewicz and Hoaglin), after median polish of logarithms"]
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     for cell in sweep.cells.values():
-        found = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
+        values = [run.figure(figure) for run in cell.good()]
+        found = [value for value in values if value is not None and value > 0]
+        nothing = [run for run in cell.runs if not run.excluded and not (
+            run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
-        if found:
-            client, server = (far.named(show_value(cell.point[end])) for end in ("client", "server"))
-            meshes.setdefault(name, {})[client, server] = statistics.median(found)
+        client, server = (far.named(show_value(cell.point[end])) for end in ("client", "server"))
+        meshes.setdefault(name, {})
+        if len(nothing) > len(found):
+            dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
+        elif found:
+            meshes[name][client, server] = statistics.median(found)
+            notes += [f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing)
     rows: "List[List[Union[str, Words]]]" = []
-    notes = [f"worse by {margin:g} % and a modified z-score of {SCORE:g} (Iglewicz and Hoaglin), after median polish of logarithms"]
     for name, figures in meshes.items():
+        rows += [[name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures)]
         if hosts(figures) < LEAST_HOSTS:
             notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts: nobody can say which one differs")
             continue

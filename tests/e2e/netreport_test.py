@@ -785,6 +785,25 @@ class Meshes(Place):
         return self.file([("client", names), ("server", names)], [
             good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl")
 
+    def test_who_gives_nothing_is_named(self):
+        """A dead host, a pair that failed, one at 0; and one that gave something in one run of two."""
+        names = [f"h{number}" for number in range(6)]
+        for failed in (True, False):
+            runs = []
+            for (a, b), value in self.figures(6, 0.02, 1, None).items():
+                for number in (1, 2):
+                    dead = "h5" in (a, b) or (a, b) == ("h0", "h1") or (a, b, number) == ("h2", "h3", 1)
+                    run = good({"client": a, "server": b}, 0.0 if dead else value, number)
+                    if dead and failed:
+                        run.status, run.result, run.more = "failed", {}, {"reason": "no route"}
+                    runs.append(run)
+            rc, text, err = netreport("--mesh", self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl"))
+            self.assertEqual((rc, err), (0, ""))
+            why = "no route" if failed else "0"
+            self.assertRegex(text, f"h5, in all pairs: {why} +nothing\n.*h0 to h1: {why} +nothing\n")
+            self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
+            self.assertIn("h2 to h3: 1 of 2 runs gave nothing", text)
+
     def test_text(self):
         path = self.file_of(self.figures(6, 0.02, 1, self.planted))
         rc, text, err = netreport("--mesh", path)
@@ -885,6 +904,25 @@ class Comparisons(Place):
         rc, text, err = netreport("--compare", tue, mon, "--where", "size=64", "--format", "csv")
         self.assertEqual([line.split(",")[::7] for line in text.splitlines()[1:]], [["run.size64", "worse"]])
         self.assertIn("1 compared: 1 worse", err)
+
+    def test_runs_that_gave_nothing_count(self):
+        """All of B, or some: failed, or 0; and losses of none against losses."""
+        def side(name, values, **more):
+            return self.file([("size", [64])], [failed({"size": 64}, "dead", n) if value is None else
+                                                good({"size": 64}, value or 0.0, n, **{one: value for one in more})
+                                                for n, value in enumerate(values, 1)], {}, name)
+        a, high = side("a.jsonl", [10.0, 10.1, 9.9, 10.05, 9.95, 10.0, 10.1, 9.9]), [10.0, 10.1, 9.9, 10.05, 9.95]
+        for gone in (None, 0.0):
+            for values, verdict, figure in ((8 * [gone], "worse", "-" if gone is None else "0"),
+                                            ([*high, gone, gone], "can't tell", "10.000" if gone is None else "7.1429")):
+                rc, text, err = netreport("--compare", a, side("b.jsonl", values), "--margin", "9")
+                self.assertEqual((rc, err), (0, ""))
+                self.assertRegex(text, rf"(?m)^run +10\.000 +{figure} .* {verdict} +8 +{len(values)}$")
+                self.assertIn(f"run: {values.count(gone)} of {len(values)} runs of B", text)
+        one, two = (side(name, values, LOCAL_TRANSPORT_RETRANS=1) for name, values in (("c.jsonl", 6 * [0]), ("d.jsonl", 6 * [50])))
+        text = netreport("--compare", one, two, "--figure", "LOCAL_TRANSPORT_RETRANS")[1]
+        self.assertRegex(text, r"(?m)^run +0\S* +50\.000 +\? +\? +\? +worse +6 +6$")
+        self.assertIn("by ranks of the runs", text)
 
     def test_what_differs(self):
         mon, tue = self.sets({"environment": {"client": {"kernel": "6.1"}}}, {"environment": {"client": {"kernel": "6.2"}}})
