@@ -12,7 +12,7 @@ import re
 import shlex
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import adaptive, engines, far, options, python, rounds, units
 from netkit.results import Axis, Header, matches, point_key
@@ -273,8 +273,21 @@ def clean(value: Any) -> Any:
 
 
 def fill_shell(template: str, known: "Dict[str, Any]") -> str:
-    """A shell command with the values of {names} in it, each as one word of the shell's: a value can
-    neither end the command nor begin another. ${NAME} is the shell's own, {{name}} is {name}."""
+    """A shell command with the values of {names} in it, each as one word of the shell's. A value that needs quotes is in a
+    variable, which the shell doesn't parse: here-documents, comments and $( ) have quotes of their own, and whatever it
+    stands in, it can neither end the command nor begin another. ${NAME} is the shell's own, {{name}} is {name}."""
+    held: "List[str]" = []
+
+    def hold(text: str) -> str:
+        held.append(f"NETSWEEP_{len(held) + 1}={shlex.quote(text)}; ")
+        return f'"$NETSWEEP_{len(held)}"'
+
+    filled = fill_words(template, known, hold)
+    return "".join(held) + filled
+
+
+def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], str]" = shlex.quote) -> str:
+    """The same for what is split into words, without a shell."""
     def value(found: "re.Match[str]") -> str:
         if found[1]:
             return f"{{{found[1]}}}"
@@ -288,7 +301,7 @@ def fill_shell(template: str, known: "Dict[str, Any]") -> str:
         if shlex.quote(text) != text and in_quotes(template[:found.start()]):
             raise PlanError(f"command {template!r}: {{{name}}} stands within quotes, and its value "
                             f"{text!r} needs its own: take the quotes away")
-        return shlex.quote(text)
+        return text if shlex.quote(text) == text else quote(text)
     return PLACE.sub(value, template)
 
 

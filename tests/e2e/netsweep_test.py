@@ -322,6 +322,15 @@ class Commands(unittest.TestCase):
                 self.assertEqual((got.stdout, got.returncode), (f"{value}|end|", 0), (value, text))
             self.assertEqual(os.listdir(place), [])
 
+    def test_no_place_makes_a_value_a_command(self):
+        with tempfile.TemporaryDirectory() as place:
+            for template in ("true # it's\necho '{v}'", 'echo "$(echo "{v}")"', "cat <<E\n{v}\nE", 'echo "${x:-"{v}"}"'):
+                for value in NASTY:
+                    with contextlib.suppress(plans.PlanError):
+                        text = plans.fill_shell(template, {"v": value})
+                        subprocess.run(["/bin/sh", "-c", text], cwd=place, capture_output=True, timeout=10, check=False)
+                        self.assertEqual(os.listdir(place), [], text)
+
     def test_within_quotes(self):
         for template in ("echo '{v}'", 'echo "{v}"', "echo 'a\\' '{v}'", "echo \"'\" \"{v}\"", "echo \\{v}",
                          "echo `x {v}`", "echo \"\\\"{v}\""):
@@ -329,7 +338,7 @@ class Commands(unittest.TestCase):
             with self.assertRaisesRegex(plans.PlanError, "within quotes", msg=template):
                 plans.fill_shell(template, {"v": "a b"})
         self.assertEqual(plans.fill_shell("echo 'x' {v} \\\\{v}", {"v": "a b"}),
-                         "echo 'x' 'a b' \\\\'a b'")
+                         "NETSWEEP_1='a b'; NETSWEEP_2='a b'; echo 'x' \"$NETSWEEP_1\" \\\\\"$NETSWEEP_2\"")
 
     def test_braces(self):
         self.assertEqual(plans.fill_shell("awk '{print $1}' ${HOME} {{x}} {a}{b}",

@@ -140,11 +140,12 @@ def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
     for values in itertools.product(*axes.values()):
         at = dict(zip(axes, values))
 
-        def filled(value: Any) -> Any:
-            return plans.fill_shell(value, at) if isinstance(value, str) and at else value
+        def filled(key: str, value: Any) -> Any:
+            fill = plans.fill_shell if key.startswith(("before", "after")) else plans.fill_words
+            return fill(value, at) if isinstance(value, str) and at else value
 
         try:
-            made = {key: [filled(one) for one in value] if isinstance(value, list) else filled(value)
+            made = {key: [filled(key, one) for one in value] if isinstance(value, list) else filled(key, value)
                     for key, value in table.items()}
         except plans.PlanError as fault:
             raise UsageError(f"{where}: {fault}") from None
