@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import adaptive, engines, far, options, python, rounds, units
-from netkit.results import Axis, Header, matches, point_key
+from netkit.results import BOUND, Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
 TOGETHER = ("rounds", "at-once")     # several runs at the same time: in rounds an end is in one of them
@@ -535,6 +535,8 @@ def check(plan: Plan) -> None:
     plan.least = min(plan.least, plan.repetitions)
     for axis in plan.axes:
         seen = [json.dumps(value) for value in axis.values]
+        if not all(map(math.isfinite, (value for value in axis.values if isinstance(value, float)))):
+            raise PlanError(f"axis {axis.name}: nan and inf are no values")
         if not seen or len(set(seen)) != len(seen):
             raise PlanError(f"axis {axis.name}: " + ("a value twice" if seen else "no values"))
         if axis.name in plan.constants:
@@ -542,9 +544,12 @@ def check(plan: Plan) -> None:
     for skip in plan.skips:
         if not isinstance(skip, dict):
             raise PlanError("skip: write [[skip]], then lines such as family = 6")
-        for name in skip:
+        for name, wanted in skip.items():
             if not plan.has(name):
                 raise PlanError(f"skip: {name} is neither an axis nor a constant")
+            for one in wanted if isinstance(wanted, list) else [wanted]:
+                if isinstance(one, str) and re.match(r"\s*[<>=!]", one) and not BOUND.fullmatch(one):
+                    raise PlanError(f"skip: {name}: {one!r} is no bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):
         for name in hooks:
             if name != EACH_RUN and not plan.has(name):
@@ -553,7 +558,7 @@ def check(plan: Plan) -> None:
         raise PlanError(f"--adaptive {plan.adaptive[0]}: no axis of the plan" if plan.order == "given" else
                         f"--adaptive and order {plan.order}: what was measured decides the order")
     for name, value in plan.constants.items():
-        if not isinstance(value, (str, int, float)):
+        if not isinstance(value, (str, int, float)) or isinstance(value, float) and not math.isfinite(value):
             raise PlanError(f"constant {name}: a number, a text, true or false")
     many = math.prod(len(axis.values) for axis in plan.axes if not (plan.pairs and axis.name in ("client", "server")))
     many *= len(plan.pairs) if plan.pairs else 1

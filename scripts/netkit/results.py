@@ -22,6 +22,7 @@ SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
 DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents.py
 STATUSES = ("ok", "failed", "excluded")
+BOUND = re.compile(r"\s*(<=|>=|!=|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
 
 Key = Tuple[str, int]
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -40,7 +41,7 @@ def fits(value: Any, wanted: Any) -> bool:
     """Whether a value is that of a condition, among several, or beyond a bound such as "< 1280"."""
     if isinstance(wanted, list):
         return any(fits(value, one) for one in wanted)
-    found = isinstance(wanted, str) and re.fullmatch(r"\s*(<=|>=|<|>)\s*([0-9.]+)\s*", wanted)
+    found = isinstance(wanted, str) and BOUND.fullmatch(wanted)
     if not found:
         wanted = None if wanted == "default" else wanted
         return wanted == value and isinstance(value, bool) == isinstance(wanted, bool)
@@ -48,7 +49,7 @@ def fits(value: Any, wanted: Any) -> bool:
         return False
     bound = float(found[2])
     return {"<": value < bound, "<=": value <= bound, ">": value > bound,
-            ">=": value >= bound}[found[1]]
+            ">=": value >= bound, "!=": value != bound}[found[1]]
 
 
 def matches(known: "Dict[str, Any]", skip: "Dict[str, Any]") -> bool:

@@ -78,7 +78,8 @@ class Plans(unittest.TestCase):
     def test_a_condition_is_no_other_kind(self):
         for value, wanted, holds in ((1, 1, True), (True, 1, False), (1, True, False), (5, ">= 5", True),
                                      (5, "< 5", False), ("a", "< 5", False), (None, "default", True),
-                                     (4, [1, "> 3"], True), (True, "< 5", False), (5.0, 5, True)):
+                                     (4, [1, "> 3"], True), (True, "< 5", False), (5.0, 5, True),
+                                     (999, "< 1e3", True), (64, "!= 64", False), (65, "!= 64", True), (-2, "< -1", True)):
             self.assertEqual(results.fits(value, wanted), holds, (value, wanted))
 
     def test_refusals(self):
@@ -104,6 +105,9 @@ class Plans(unittest.TestCase):
                 ("[axes]\nbuffer = [1]\n[constants]\nbuffer = 1", "an axis and a constant"),
                 ("order = 'up'", "one of given"), ("repetitions = 0", "from 1"),
                 ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
+                ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is no bound"),
+                ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is no bound"),
+                ("[axes]\nlength = [1.0, nan]", "nan and inf"), ("[constants]\nlength = inf", "constant length: a number"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
                 ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows stands in [constants]"),
