@@ -139,6 +139,11 @@ class Lines(Place):
         self.assertIn("is there already", self.refused(output.Writer, path))
         self.written(replace(gate(), budget=5.0), mode="wb")
         self.assertEqual(output.read(path).budget, 5.0)
+        other = output.Writer(path, mode="a+b")
+        for mode in ("a+b", "wb"):
+            self.assertIn("another netgate is writing it", self.refused(output.Writer, path, False, mode))
+        other.end(gate())
+        self.assertEqual(output.read(path).budget, 5.0)
         self.assertIn("No such file", self.refused(output.Writer, str(self.dir / "no" / "where")))
 
 

@@ -2,6 +2,7 @@
 goes on; and the criteria, which stand in a file of their own. doc/gate.md has the formats."""
 
 import dataclasses
+import fcntl
 import functools
 import json
 import math
@@ -47,9 +48,16 @@ class Writer(View):
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
         self.path, self._evidence = path, evidence
         try:
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(path, mode, opener=files.opener)
+            self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(
+                path, "ab" if mode == "wb" else mode, opener=files.opener)
+            if path != "-":
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if mode == "wb" and os.fstat(self._file.fileno()).st_size:
+                self._file.truncate(0)
         except FileExistsError:
             raise GateError(f"{path}: is there already: another --output writes elsewhere") from None
+        except BlockingIOError:
+            raise GateError(f"{path}: another netgate is writing it right now") from None
         except OSError as fault:
             raise GateError(f"{path}: {fault.strerror}") from None
         if mode == "a+b":       # behind what is whole there
