@@ -7,8 +7,10 @@ import os
 from collections import Counter
 from typing import Iterator, List, Sequence, Tuple
 
+import numpy as np
+
 from netkit import plots, results
-from netkit.gate import output, past, trial
+from netkit.gate import output, past, stats, trial
 from netkit.gate.model import BETTER, CANT_TELL, EQUAL, VERDICTS, WORSE, Judgement, Metric, Point, Slot
 from netkit.gate.points import DEFAULTS, metric
 from netkit.tables import Block
@@ -56,6 +58,27 @@ class Side:
         return [value for value in known if value is not None], *(sum(of) for of in zip(*silent))
 
 
+class Sessions(past.Baseline):
+    """A, with sessions of B to hold against it."""
+
+    def __init__(self, a: Side, b: Side, points: "Sequence[Point]") -> None:
+        super().__init__(a.path, "", a.sessions, points, other_machine=True)
+        self._b = b.sessions
+
+    def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "past.Row | None":
+        """By Welch's test of session means, where either side has several; else all of B is one session."""
+        sides = [[past.mean(found)[0] for found in (one.figures(point.name, metric) for one in sessions) if found]
+                 for sessions in (self.sessions, self._b)]
+        made = super().row(point, metric, slots_now, error)
+        if made is None or min(map(len, sides)) < 2:
+            return made
+        parts = [max(stats.LEAST_NOISE ** 2, float(np.var(means, ddof=1))) / len(means) for means in sides]
+        free = sum(parts) ** 2 / sum(part ** 2 / (len(means) - 1) for part, means in zip(parts, sides))
+        made.against = made.against._replace(change=float(np.mean(sides[1]) - np.mean(sides[0])), error=math.sqrt(sum(parts)), free=free)
+        made.best, made.now, made.doubted = made.against.best(), [math.exp(mean) for mean in sides[1]], False
+        return made
+
+
 class Comparison:
     """Raises ResultsError, and UsageError of a figure that is neither better large nor small."""
 
@@ -69,8 +92,7 @@ class Comparison:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
         asked = [self._asked(name, figure) for name in both]
-        base = past.Baseline(a.path, "", a.sessions, [point for point, _, _ in asked], other_machine=True)
-        self.judged = base.judge_all(asked, CONFIDENCE)
+        self.judged = Sessions(a, b, [point for point, _, _ in asked]).judge_all(asked, CONFIDENCE)
         for one in self.judged:
             self._complete(one)
 
