@@ -4,7 +4,7 @@ import math
 import re
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import calls, documents, far, machine, options
@@ -96,16 +96,20 @@ class Bench:
         made.seconds = round(time.monotonic() - since, 3)
         return made
 
-    def rehearse(self, points: "Sequence[Point]") -> "List[str]":
+    def rehearse(self, points: "Sequence[Point]", compares: bool = False) -> "List[str]":
         """Sets what the sides want to be set, and puts it back: what can't be is told before anything is
         measured, and returned is what makes no difference between A and B. A side whose commands may bring its interface
-        about has to wait for them, and of many settings the first ones will do."""
+        about has to wait for them, and of many settings the first ones will do. Raises GateError where A and B are to be
+        compared and nothing of what is set makes a difference."""
         wanted = dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
                                if side.settings and not side.before)
         idle: "Dict[Tuple[str, str], str]" = {}
         for settings in list(wanted)[:REHEARSED]:
             idle.update(self._hold(settings))
             self._put_back()
+        if compares and all(replace(point.a, settings=point.b.settings) == point.b and point.a != point.b
+                            and {*point.a.settings} ^ {*point.b.settings} <= idle.keys() for point in points):
+            raise GateError(f"A and B are the same: {'; '.join(dict.fromkeys(idle.values()))} (--aa compares A with itself)")
         return list(dict.fromkeys(idle[one] for point in points for one in idle if not (point.a.before or point.b.before)
                                   and (one in point.a.settings) != (one in point.b.settings)))
 
