@@ -3,6 +3,7 @@
 import argparse
 import importlib.machinery
 import importlib.util
+import io
 import os
 import sys
 from typing import Any, Callable, NoReturn, Optional
@@ -51,8 +52,15 @@ def script(folder: str, name: str) -> Any:
 
 
 def run(main: "Callable[[], int]") -> int:
-    """A script's main(), with its exit status. A reader that had enough of the output is no fault."""
-    status = 0
+    """A script's main(), with its exit status. A reader that had enough of the output is no fault; an output that is closed or
+    full is. What its encoding lacks is escaped."""
+    status, name = 0, os.path.basename(sys.argv[0])
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    if sys.stdout is None:
+        print(f"{name}: standard output is closed", file=sys.stderr)
+        return 1
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             status = main()
@@ -61,6 +69,13 @@ def run(main: "Callable[[], int]") -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
+    except OSError as fault:
+        if fault.filename:
+            raise
+        drop_output()
+        if not status:
+            print(f"{name}: standard output: {fault.strerror}", file=sys.stderr)
+        status = status or 1
     return status
 
 

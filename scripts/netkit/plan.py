@@ -364,7 +364,7 @@ def parse(name: str, text: str) -> Plan:
     reader = toml()
     try:
         data = reader.loads(text)
-    except (reader.TOMLDecodeError, ValueError) as fault:
+    except (reader.TOMLDecodeError, ValueError, RecursionError) as fault:
         raise PlanError(f"{name}: {fault}") from None
     for key, value in data.items():
         if key in options.BY_NAME:

@@ -880,6 +880,26 @@ class Paths(Place):
         self.assertIn("--group: not together with --paths", netreport("--paths", path, "--group", "test")[2])
 
 
+class Outputs(Place):
+    """Where they can't be written, or names can't be encoded: a line and a status, no traceback."""
+
+    def shell(self, text, *args):
+        got = subprocess.run(["/bin/sh", "-c", text, "sh", *args], capture_output=True, timeout=120, check=False)
+        self.assertNotIn(b"Traceback", got.stderr)
+        return got.returncode, got.stderr.decode(errors="replace")
+
+    def test_standard_output(self):
+        path = self.file([("size", [64])], [good({"size": 64}, 1.0)], {}, "\udcff.jsonl")
+        scripts = lib.TOP / "scripts"
+        for program, words in (("netreport", f"'{scripts}/netreport' \"$1\""), ("netsweep", f"'{scripts}/netsweep' --list"),
+                               ("netgate", f"'{scripts}/netgate' --history \"$1\"")):
+            self.assertEqual(self.shell(f"{words} >&-", path), (1, f"{program}: standard output is closed\n"))
+            if os.path.exists("/dev/full"):
+                self.assertEqual(self.shell(f"{words} > /dev/full", path), (1, f"{program}: standard output: No space left on device\n"))
+            self.assertNotIn("codec", self.shell(f"PYTHONIOENCODING=ascii {words} > /dev/null", path)[1])
+        self.assertEqual(self.shell(f"'{scripts}/netreport' \"$1\" --html \"$1.html\"", path)[0], 0)
+
+
 class Comparisons(Place):
     """Of two sides, by the gate's statistics: those have tests of their own, netgate_past.py."""
 

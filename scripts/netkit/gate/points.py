@@ -161,7 +161,7 @@ def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List
             data = reader.load(file)
     except OSError as fault:
         raise UsageError(f"{path}: {fault.strerror} (a plan is a TOML file)") from None
-    except (reader.TOMLDecodeError, ValueError) as fault:
+    except (reader.TOMLDecodeError, ValueError, RecursionError) as fault:
         raise UsageError(f"{path}: {fault}") from None
     whole, tables = data.pop("gate", {}), data.pop("point", [])
     if data or not isinstance(whole, dict) or not isinstance(tables, list) or not tables or not all(
