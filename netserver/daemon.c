@@ -269,7 +269,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	d->callers_files = files.rlim_cur - files.rlim_cur / SPARE;
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	ns_passed_begin();
-	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	d->epoll = d->epoll > 0 ? d->epoll : epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {
 		/* To be asked how one is matters less than to serve. */
 		close(d->status_fd);

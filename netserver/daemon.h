@@ -64,7 +64,7 @@ struct ns_daemon {
 	int datagrams[NS_LISTENERS]; /* of UDP at the same ports (one_port.h); 0: none */
 	size_t listener_count;
 	int status_fd; /* of ns_status_listen(); 0: none */
-	int epoll;
+	int epoll;     /* 0: ns_daemon_run() makes it */
 	bool accept_paused, metrics_failed;
 	rlim_t callers_files; /* descriptors from there on are for sessions */
 	uint64_t accept_ns;   /* when to accept again, having run out of descriptors; 0: now */

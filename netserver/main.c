@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -321,6 +322,8 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		np_cgroup_forget(&d->cgroups); /* who looks for leaks at the end needs some, too */
 		return fault("%s", err.msg);
 	}
+	/* What it watches counts for who makes it: not for the user that sessions have. */
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if ((rc = go_unprivileged(a)) != 0 || (rc = try_metrics(d)) != 0) {
 		return rc;
 	}

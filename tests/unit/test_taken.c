@@ -489,7 +489,7 @@ TEST_WITH(it_has_the_kernel_load_nothing_and_attaches_no_filter, set_up, tear_do
 	close(fd);
 }
 
-/* doc/security.md says what that comes to at the defaults. */
+/* In one table of descriptors. doc/security.md says what that comes to at the defaults. */
 TEST_WITH(its_epoll_watches_are_bounded_by_its_descriptors, set_up, tear_down)
 {
 	const int half = (128 + NP_THREADS_MAX + FLOWS) / 2;

@@ -1,9 +1,11 @@
 # netvm: modules tipc tls
-"""What a client asks for has the kernel load nothing: its requests for modprobe are counted."""
+"""What sessions share with the whole kernel: nothing that a client asks for loads a module (requests for modprobe are
+counted), and the daemon has watches of epoll(7) where the sessions' user has none left."""
 
 import contextlib
 import os
 import socket
+import sys
 
 import attacks
 import lib
@@ -11,6 +13,7 @@ import strangers
 
 ASKED, HELPER = "/root/asked", "/root/helper"
 SYSCTL = "/proc/sys/kernel/modprobe"
+WATCHES = "/proc/sys/fs/epoll/max_user_watches"
 MODULES = ("tipc", "tls")
 SCTP, DCCP, L2TP = (1, socket.IPPROTO_SCTP), (3, 33), (2, 115)   # as requests have them
 
@@ -90,6 +93,35 @@ def the_helper_counts() -> None:
     assert len(count()) > len(before), "the kernel asked for nothing"
 
 
+ALL_WATCHES = """
+import os, select, time
+os.setuid(65534)
+watches, here = select.epoll(), os.pipe()[0]
+try:
+    while True:
+        watches.register(os.dup(here), 0)
+except OSError as fault:
+    print(fault.strerror, flush=True)
+time.sleep(600)
+"""
+
+
+def no_watches_are_left() -> None:
+    """The user that sessions have has used up what epoll(7) may watch: a daemon that root started goes on."""
+    with open(WATCHES, encoding="ascii") as file:
+        usual = file.read()
+    try:
+        with open(WATCHES, "w", encoding="ascii") as file:
+            file.write("200")
+        with lib.Daemon() as daemon, lib.Started([sys.executable, "-c", ALL_WATCHES]) as greedy:
+            assert lib.wait_for(lambda: "No space" in greedy.said(), 60), greedy.said()
+            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-20"], 60)
+            assert got.rc == 0, got
+    finally:
+        with open(WATCHES, "w", encoding="ascii") as file:
+            file.write(usual)
+
+
 def suite(report: lib.Report) -> None:
     with open(ASKED, "w", encoding="ascii"):
         pass
@@ -106,6 +138,7 @@ def suite(report: lib.Report) -> None:
         report.case("nor where sessions are not confined", lambda: nothing_is_loaded(["--no-sandbox"]))
         report.case("the operator names what is loaded", what_is_named_is_loaded)
         report.case("no such transport", what_there_is_no_module_for)
+        report.case("no epoll watches are left", no_watches_are_left)
     finally:
         with open(SYSCTL, "w", encoding="ascii") as file:
             file.write(usual)
