@@ -76,6 +76,9 @@ def build(tree: Path, how: Build, before: str) -> str:
             got = lib.run([str(programs[0]), "-H", "127.0.0.1", "-p", str(daemon.port),
                            "-l", "1"], 20)
             assert got.rc == 0 and not got.err, got
+        step(tree, env, "make", "uninstall")
+        left = [str(path) for path in Path(name).rglob("*") if not path.is_dir() or "plumbline" in path.name]
+        assert not left, f"make uninstall leaves {left}"
         return how.options
 
 

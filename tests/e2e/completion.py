@@ -17,6 +17,7 @@ import lib
 
 BUILD = lib.BUILD / "doc"
 SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
+ENGINES = re.findall(r"[{,]\s+&np_engine_(\w+)", (lib.TOP / "src/bench/engine/engine.c").read_text())
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
 DUMP = tempfile.TemporaryDirectory()    # where zsh keeps what it found in a thousand files of functions
@@ -193,6 +194,8 @@ def netperf_and_netserver(shell: str) -> None:
     includes(shell, "netperf -t TCP_", {"TCP_STREAM", "TCP_RR", "TCP_MAERTS"})
     includes(shell, "netperf --test=UDP_", {"UDP_STREAM", "UDP_RR"})
     offers(shell, "netperf -P ", {"0", "1"})
+    includes(shell, "netperf --arrivals ", {"constant", "poisson"})
+    includes(shell, "netperf --engine ", {"list", *ENGINES})
     if shell == "fish":     # to which what stands behind -- is no option
         includes(shell, "netperf -- ", {"--send-size", "THROUGHPUT"})
     else:
