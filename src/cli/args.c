@@ -656,9 +656,15 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (check_places(p, err) != NP_OK) {
 		return err->code;
 	}
+	cli->evidence.caps |= p->far.place.cpu >= 0 ? NP_CAP_HOST : 0u; /* does it get that? */
 	/* netperf says nothing of a processor that can't be had: scripts name one that may be
 	 * offline. */
 	cli->unbound = p->near.place.cpu >= 0 && np_bind_cpu(p->near.place.cpu, err) != NP_OK;
+	if (cli->unbound) {
+		NP_NOTE(&cli->notes, "-T: processor %d was refused at this end\n",
+			p->near.place.cpu);
+	}
+	np_stray_settled(cli);
 	return NP_OK;
 }
 

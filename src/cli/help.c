@@ -1,12 +1,9 @@
 #include "cli/help.h"
 
-#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #include "base/text.h"
-#include "bench/transport/dccp.h"
 #include "bench/transport/endpoint.h"
 #include "cli/stray.h"
 #include "cli/tests.h"
@@ -107,45 +104,17 @@ np_help_all(FILE *out)
 /* --- one test ----------------------------------------------------------------------------------
  */
 
-static unsigned
-traits_of_transport(const struct np_transport *t)
-{
-	unsigned has = 0;
-
-	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
-	has |= t->ip_protocol == IPPROTO_TCP ? NP_FOR_TCP : 0u;
-	has |= t->ip_protocol != 0 && np_delivers(t) ? NP_FOR_SEGMENTS : 0u;
-	has |= t->scanner == NP_SCAN_SCTP ? NP_FOR_SCTP : 0u;
-	has |= t->ip_protocol != 0 && !t->connected ? NP_FOR_UDP : 0u;
-	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
-	has |= t->named ? NP_FOR_NAMED : 0u;
-	has |= t->encrypts ? NP_FOR_TLS : 0u;
-	return has;
-}
-
 /* What the test has of enum np_for. */
 static unsigned
 traits_of(const struct np_cli *cli)
 {
 	const struct np_bench *b = np_bench_find(cli->test);
-	const struct np_pattern *p = b != NULL ? b->pattern : NULL;
-	const struct np_transport *t = b != NULL ? b->transport : NULL;
-	unsigned has = NP_FOR_DATA;
 
-	if (b == NULL) {
-		/* OMNI may be any of them, but for those that it can't ask for. */
-		return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS)
-							  : 0;
+	if (b != NULL) {
+		return np_cli_traits(b);
 	}
-	has |= traits_of_transport(t);
-	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;
-	has |= (has & NP_FOR_BYTES) != 0 && np_delivers(t) ? NP_FOR_PIPE : 0u;
-	has |= p->sized ? NP_FOR_SIZED : 0u;
-	has |= p->sized && !p->connection_test ? NP_FOR_BURST : 0u;
-	has |= p->transactions && !t->reliable ? NP_FOR_LOSSES : 0u;
-	has |= p->connection_test ? NP_FOR_CONNECTS : 0u;
-	has |= p->transactions && t->family == AF_UNIX && !t->connected ? NP_FOR_PATH : 0u;
-	return has;
+	/* OMNI may be any of them, but for those that it can't ask for. */
+	return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS) : 0;
 }
 
 struct shown {

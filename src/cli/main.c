@@ -418,6 +418,9 @@ prepare(struct session *s, struct np_err *err)
 	    np_flows_check_sessions(cli, sessions, err) != NP_OK) {
 		return err->code;
 	}
+	if (cli->plan.length == 0 && !cli->plan.pattern->probe) {
+		fputs("netperf: -l 0: the test runs until SIGINT or SIGTERM\n", stderr);
+	}
 	np_show_sessions(cli, &s->client, sessions);
 	np_flows_note(cli, sessions, stderr);
 	if (cli->output.debug > 0) {
@@ -551,6 +554,14 @@ run_test(struct session *s, struct np_err *err)
 	return refuse_test(s, err);
 }
 
+/* Those that were not printed yet. */
+static void
+print_notes(struct np_option_notes *notes)
+{
+	fputs(notes->text + notes->told, stderr);
+	notes->told = notes->len;
+}
+
 /* What is refused before anything is connected, with or without --dry-run. */
 static int
 settle(struct session *s, struct np_err *err)
@@ -566,6 +577,7 @@ settle(struct session *s, struct np_err *err)
 	    np_cli_capture_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
+	print_notes(&cli->notes);
 	return np_cli_beside_new(cli, &s->beside, err);
 }
 
@@ -759,9 +771,7 @@ print_texts(struct np_cli *cli)
 				      : np_selection_names(stdout, cli->output.style);
 		return 1;
 	}
-	for (const char *note = cli->notes.text; *note != '\0'; note = strchr(note, '\n') + 1) {
-		fprintf(stderr, "netperf: %.*s\n", (int)strcspn(note, "\n"), note);
-	}
+	print_notes(&cli->notes);
 	if (cli->gone != '\0') {
 		fprintf(stderr, "netperf: test option -%c: has no effect any more, as in netperf\n",
 			cli->gone);

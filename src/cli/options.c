@@ -396,6 +396,9 @@ set_interim(const struct np_setting *set)
 		}
 	}
 	s = s < 0 ? -s : s;
+	if (s > 0 && s < 0.001) {
+		NP_NOTE(&cli->notes, "-D %s: read as 0.001\n", set->arg);
+	}
 	cli->output.interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
 	return NP_OK;
 }
@@ -443,10 +446,16 @@ clamp_iterations(int32_t n)
 static int
 settle_iterations(const struct np_setting *set)
 {
-	struct np_repeat_plan *sure = &((struct np_cli *)set->ctx)->confidence;
+	struct np_cli *cli = set->ctx;
+	struct np_repeat_plan *sure = &cli->confidence;
+	int32_t asked = sure->max;
 
 	sure->max = clamp_iterations(sure->max < sure->min ? sure->min : sure->max);
 	sure->min = clamp_iterations(sure->min);
+	if (sure->max < asked) {
+		NP_NOTE(&cli->notes, "-i %d: %d iterations at most, as in netperf\n", asked,
+			sure->max);
+	}
 	sure->level = sure->level != 0 ? sure->level : 99;
 	sure->width = sure->width >= 0 ? sure->width : 5;
 	return NP_OK;
@@ -537,6 +546,9 @@ set_direction(const struct np_setting *set)
 
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 			bits = strcasecmp(w, words[i].word) == 0 ? words[i].bits : bits;
+		}
+		if (bits == NP_WD_NONE) {
+			NP_NOTE(&cli->notes, "-- -d %.40s: not a direction (send, recv, rr)\n", w);
 		}
 		cli->omni.direction |= bits;
 	}

@@ -3,14 +3,20 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/bag.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "bench/ids.h"
+#include "bench/load.h"
 #include "cli/document.h"
 #include "cli/progress.h"
 
 /* Of what a rate asks for. */
 static const double REACHED = 0.999;
+/* Of that of -b and -w, which a busy machine takes a part of. */
+static const double PACE_KEPT = 0.75, PACE_MANY = 1000;
 
 void
 np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions)
@@ -100,6 +106,12 @@ show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
 			"netperf: %s: %.2f of the %.2f Mbit/s that --rate asks for were %s\n",
 			cli->bench.name, moved / 1e6, asked / 1e6, far ? "received" : "sent");
 	}
+	if (asked > 0 && size * 8 / seconds > asked / 10 && moved > 1.1 * asked) {
+		fprintf(stderr,
+			"netperf: %s: %.6f Mbit/s, more than the %.6f that --rate asks for: a "
+			"message alone is %.0f bytes (try -- -m)\n",
+			cli->bench.name, moved / 1e6, asked / 1e6, size);
+	}
 	return less;
 }
 
@@ -149,20 +161,63 @@ show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hi
 	}
 }
 
+/* Linux keeps twice what was asked for, and says so; what it caps is less. An end elsewhere that
+ * keeps just that much may be another system. */
+static void
+show_buffer(FILE *out, const char *what, int32_t asked, int got, bool elsewhere)
+{
+	if (asked > 0 && got > 0 && got / 2 < asked && !(elsewhere && got == asked)) {
+		fprintf(out, "netperf: %s: %d bytes, not %d (net.core.wmem_max, rmem_max)\n", what,
+			got < asked ? got : got / 2, asked);
+	}
+}
+
+/* -b and -w of this end: a pace that a processor, the link or the far end does not keep up with. Of
+ * few operations a busy machine may lose many. */
+static void
+show_pace(FILE *out, const struct np_cli *cli, const struct np_tally *t)
+{
+	const struct np_call_plan *call = &cli->plan.near.call;
+	uint64_t did = t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
+	double each = (double)np_load_pause_of(&cli->plan.near) / 1e9,
+	       asked = np_tally_seconds(t) / each * call->interval_burst * t->workers;
+
+	if (asked > PACE_MANY && call->interval_burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
+	    (double)did < PACE_KEPT * asked - call->interval_burst) {
+		fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n",
+			call->interval_burst, each * 1e3, 100 * (double)did / asked);
+	}
+}
+
 void
 np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 {
 	static const char right[] = " (above 6 it takes CAP_NET_ADMIN)";
-	const struct np_sock_plan *near = &cli->plan.near.sock, *far = &cli->plan.far.sock;
+	const struct np_end *near = &cli->plan.near, *far = &cli->plan.far;
+	const char *cpus = o->far_bag != NULL ? np_bag_string(o->far_bag, "host.task.cpus") : NULL;
+	char cpu[16];
 
-	if (cli->unbound) {
-		fprintf(out, "netperf: -T: processor %d was refused at this end\n",
-			cli->plan.near.place.cpu);
+	snprintf(cpu, sizeof(cpu), "%d", far->place.cpu);
+	if (far->place.cpu >= 0 && cpus != NULL && strcmp(cpus, cpu) != 0) {
+		np_text_line(
+		    out, "netperf: -T: processor %s was refused at the far end, which runs on %s",
+		    cpu, cpus);
 	}
-	show_setting(out, "-y: SO_PRIORITY at this end", near->prio, o->tally.prio, right);
-	show_setting(out, "-y: SO_PRIORITY at the far end", far->prio, o->far.prio, right);
-	show_setting(out, "-Y: type of service at this end", near->tos, o->tally.tos, "");
-	show_setting(out, "-Y: type of service at the far end", far->tos, o->far.tos, "");
+	show_setting(out, "-y: SO_PRIORITY at this end", near->sock.prio, o->tally.prio, right);
+	show_setting(out, "-y: SO_PRIORITY at the far end", far->sock.prio, o->far.prio, right);
+	show_setting(out, "-Y: type of service at this end", near->sock.tos, o->tally.tos, "");
+	show_setting(out, "-Y: type of service at the far end", far->sock.tos, o->far.tos, "");
+	show_buffer(out, "-s: SO_SNDBUF at this end", near->sock.sndbuf, o->tally.sndbuf, false);
+	show_buffer(out, "-s: SO_RCVBUF at this end", near->sock.rcvbuf, o->tally.rcvbuf, false);
+	show_buffer(out, "-S: SO_SNDBUF at the far end", far->sock.sndbuf, o->far.sndbuf, true);
+	show_buffer(out, "-S: SO_RCVBUF at the far end", far->sock.rcvbuf, o->far.rcvbuf, true);
+	if ((near->place.measure_cpu && !o->tally.closing.cpu.known) ||
+	    (far->place.measure_cpu && o->far.reported && !o->far.cpu.known)) {
+		fputs("netperf: -c, -C: processors could not be measured (/proc/stat)\n", out);
+	}
+	if (o->cause == NP_BY_CLOCK) {
+		show_pace(out, cli, &o->tally);
+	}
 }
 
 void

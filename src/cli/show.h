@@ -34,8 +34,9 @@ bool np_show_open(const struct np_cli *cli, const struct np_tally *t);
 void np_show_degraded(const struct np_cli *cli, const struct np_tally *t);
 
 /*
- * Lines about a processor (-T) that this end did not get, and a priority or a type of service (-y,
- * -Y) that the data socket of an end did not get.
+ * Lines about what was asked for and not had: a processor of the far end (-T), a priority, a type
+ * of service or a buffer of an end's data socket (-y, -Y, -s, -S), a utilisation (-c, -C), a pace
+ * (-b).
  */
 void np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o);
 

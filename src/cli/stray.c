@@ -112,6 +112,59 @@ np_stray_options(struct np_cli *cli)
 	}
 }
 
+/* Of the sizes of a stream's calls, the one of the end that makes no such calls alone. */
+static void
+stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
+{
+	if (used < 0 && unused > 0) {
+		NP_NOTE(&cli->notes,
+			"-- -%c: ignored: the end that %s is the %s one (-- -%c %s%d)\n", letter,
+			letter == 'm' ? "sends" : "receives", near ? "near" : "far", letter,
+			near == first ? "" : ",", unused);
+	}
+}
+
+/* An option that goes with others. */
+static void
+stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
+{
+	if (alone) {
+		NP_NOTE(&cli->notes, "%s: ignored: it goes with %s\n", option, with);
+	}
+}
+
+void
+np_stray_settled(struct np_cli *cli)
+{
+	/* Those of its traits that no test has a use for without having them. */
+	static const unsigned sure = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
+				     NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
+	unsigned lacks = (sure | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &
+			 ~np_cli_traits(&cli->bench);
+
+	bool near = cli->plan.role == NP_LEAD;
+	const struct np_call_plan *from = near ? &cli->plan.near.call : &cli->plan.far.call,
+				  *to = near ? &cli->plan.far.call : &cli->plan.near.call;
+
+	for (int i = 0; i < cli->notes.given_count; i++) {
+		const struct np_option *o = cli->notes.given[i];
+
+		if ((o->needs & lacks) != 0 && o->letter != '\0') {
+			NP_NOTE(&cli->notes,
+				"-- -%c: ignored, as in netperf: %s has no use for it\n", o->letter,
+				cli->bench.name);
+		}
+	}
+	if (!cli->plan.pattern->transactions && !cli->plan.both) {
+		stray_size(cli, 'm', from->send_size, to->send_size, near, true);
+		stray_size(cli, 'M', to->recv_size, from->recv_size, !near, false);
+	}
+	stray_alone(cli, cli->target.nat && cli->target.key.count == 0, "--nat", "--key-file");
+	stray_alone(cli, cli->strict && cli->rate == 0, "--strict", "--rate");
+	stray_alone(cli, cli->evidence.sample_ms > 0 && (cli->evidence.caps & NP_CAP_TEST) == 0,
+		    "--sample-interval", "--json, --explain or the like");
+}
+
 void
 np_stray_letter(struct np_err *err)
 {

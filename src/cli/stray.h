@@ -25,6 +25,9 @@ void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of
 /* Of options before a -- whose value can't be meant there, as the test has an option like it. */
 void np_stray_options(struct np_cli *cli);
 
+/* Of options that the test has no use for, once it is settled which test that is. */
+void np_stray_settled(struct np_cli *cli);
+
 /* An option before a -- that is none there: err says so if the test has one like it. */
 void np_stray_letter(struct np_err *err);
 

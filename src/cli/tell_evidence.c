@@ -266,7 +266,8 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	struct np_bag *values;
 	const char *sentence;
 
-	if (out->near_bag == NULL || !out->measured || cli->evidence.caps == NP_CAP_SEQUENCE) {
+	if (out->near_bag == NULL || !out->measured ||
+	    (cli->evidence.caps & (NP_CAP_TEST | NP_CAP_WIRE)) == 0) {
 		return; /* for a figure alone */
 	}
 	values = np_cli_explain(cli, out, iterations);

@@ -1,7 +1,11 @@
 #include "cli/tests.h"
 
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+
+#include "bench/transport/dccp.h"
 
 /* They move no data, or options put them together: no rows of the bench table. */
 static const struct {
@@ -64,4 +68,37 @@ np_cli_scope(const struct np_cli *cli)
 		break;
 	}
 	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
+}
+
+static unsigned
+traits_of_transport(const struct np_transport *t)
+{
+	unsigned has = 0;
+
+	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
+	has |= t->ip_protocol == IPPROTO_TCP ? NP_FOR_TCP : 0u;
+	has |= t->ip_protocol != 0 && np_delivers(t) ? NP_FOR_SEGMENTS : 0u;
+	has |= t->scanner == NP_SCAN_SCTP ? NP_FOR_SCTP : 0u;
+	has |= t->ip_protocol != 0 && !t->connected ? NP_FOR_UDP : 0u;
+	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
+	has |= t->named ? NP_FOR_NAMED : 0u;
+	has |= t->encrypts ? NP_FOR_TLS : 0u;
+	return has;
+}
+
+unsigned
+np_cli_traits(const struct np_bench *b)
+{
+	const struct np_pattern *p = b->pattern;
+	const struct np_transport *t = b->transport;
+	unsigned has = NP_FOR_DATA | traits_of_transport(t);
+
+	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;
+	has |= (has & NP_FOR_BYTES) != 0 && np_delivers(t) ? NP_FOR_PIPE : 0u;
+	has |= p->sized ? NP_FOR_SIZED : 0u;
+	has |= p->sized && !p->connection_test ? NP_FOR_BURST : 0u;
+	has |= p->transactions && !t->reliable ? NP_FOR_LOSSES : 0u;
+	has |= p->connection_test ? NP_FOR_CONNECTS : 0u;
+	has |= p->transactions && t->family == AF_UNIX && !t->connected ? NP_FOR_PATH : 0u;
+	return has;
 }

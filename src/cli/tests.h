@@ -21,4 +21,7 @@ const char *np_cli_test_at(size_t i);
 /* The scanner of the test's own options, NP_SCOPE_*; 0: it has none. */
 unsigned np_cli_scope(const struct np_cli *cli);
 
+/* What the test has of enum np_for. */
+unsigned np_cli_traits(const struct np_bench *b);
+
 #endif

@@ -355,11 +355,12 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	for (size_t i = 0; g->names[i].name != NULL; i++) {
 		np_nearest_look(&n, g->names[i].name);
 	}
+	np_usage(err, "%s: no such option%s%s (-h lists them)", word,
+		 n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
 	if (np_text_lookalike(word, &l)) {
-		return np_usage(err, "%s: no such option: %s", word, l.text);
+		np_fail_hint(err, l.text);
 	}
-	return np_usage(err, "%s: no such option%s%s (-h lists them)", word,
-			n.like != NULL ? ", the nearest is --" : "", n.like != NULL ? n.like : "");
+	return err->code;
 }
 
 /* An unknown letter where such are skipped? Then it is noted. */
@@ -426,6 +427,9 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		}
 		if (rc != NP_OK) {
 			return blame(o, c, o->secret ? NULL : arg, err);
+		}
+		if (notes != NULL && notes->given_count < NP_OPT_GIVEN) {
+			notes->given[notes->given_count++] = o;
 		}
 	}
 	if (notes != NULL) {

@@ -90,11 +90,14 @@ struct np_option {
 	.letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
 
 /* What a parser has to tell beside values and an error. */
+enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
-	char text[1024];
-	size_t len;
-	int words; /* where those that are no options begin in argv, which is permuted */
+	char text[2048];
+	size_t len, told; /* told: those that were printed */
+	int words;        /* where those that are no options begin in argv, which is permuted */
+	const struct np_option *given[NP_OPT_GIVEN]; /* the rows of the first words */
+	int given_count;
 	/* Unknown letters: refused, or noted and skipped as netperf does; the last such. */
 	bool skip_unknown;
 	char skipped;
@@ -103,10 +106,10 @@ struct np_option_notes {
 	char letter;
 };
 
-/* Add a line, whose end it has. */
+/* Add a line, whose end it has, of netperf's. */
 #define NP_NOTE(notes, ...)                                                                        \
-	((notes)->len =                                                                            \
-	     np_text_add((notes)->text, sizeof((notes)->text), (notes)->len, __VA_ARGS__))
+	((notes)->len = np_text_add((notes)->text, sizeof((notes)->text), (notes)->len,            \
+				    "netperf: " __VA_ARGS__))
 
 /* Two values separated by the first comma; a part that is not there is NULL. */
 struct np_pair {

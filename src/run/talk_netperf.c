@@ -334,8 +334,8 @@ static void
 unix_reported(struct talk *t)
 {
 	t->far->truncated = true;
-	util_told(t->far, 0, np_cpu_count());
-	t->far->cpu_method = NP_CPU_METHOD;
+	util_told(t->far, (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS),
+		  np_cpu_count());
 }
 
 static void

@@ -90,7 +90,7 @@ cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
 	bool known = method >= 0 && method < (int32_t)sizeof(NP_CPU_METHODS) - 1;
 
 	far->cpu_method = known ? NP_CPU_METHODS[method] : '?';
-	far->cpu.known = far->measures_cpu && util >= 0;
+	far->cpu.known = far->measures_cpu && util >= 0 && method != 0;
 	far->cpu.util = util;
 	far->cpu.count = cpus > 0 ? cpus : 0;
 }

@@ -589,7 +589,8 @@ STDERR_PHRASES = re.compile(
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
 # What netperf passes over without a word has a line here.
 PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: it belongs to no option "
-                         r"|paces, \d+ transactions|.* is not an address family).*\n", re.M)
+                         r"|paces, \d+ transactions|.* is not an address family|ignored, as in netperf: |ignored: the end that "
+                         r"|SO_...BUF at |not a protocol: |not a type of socket |not a direction |.*\d+ iterations at most|the test runs until SIGINT |all connections come from port ).*\n", re.M)
 # And on stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"

@@ -656,7 +656,7 @@ TEST(what_looks_like_a_hyphen_is_named)
 		     "U+2014 is not a hyphen (type --flows)");
 	assert_wrong("-l 1 \xe2\x80\x94 -m 1", "U+2014 is not a hyphen (type --)");
 	assert_wrong("-- \xe2\x88\x92m 1", "U+2212 is not a hyphen (type -m)");
-	assert_wrong("--\xe2\x80\x8blatency", "no such option: U+200B is invisible");
+	assert_wrong("--\xe2\x80\x8blatency", "(U+200B is invisible)");
 	assert_wrong("-l 5\xc2\xa0",
 		     "is not a length (try 10, 1m30s, 500ms or -1000000) (U+00A0 is not a blank)");
 	assert_wrong("-- -k MEAN_LATENCY\xc2\xa0,",

@@ -367,7 +367,7 @@ noted(const char *line, struct values *v)
 	if (np_options_parse(table, LEN(table), 0, w.count, w.at, v, &notes, &err) != NP_OK) {
 		fail_msg("%s: %s", line, err.msg);
 	}
-	return notes.text;
+	return notes.len > 0 ? strchr(notes.text, ' ') + 1 : ""; /* behind "netperf: " */
 }
 
 TEST(a_text_that_another_one_follows_is_said)
@@ -391,11 +391,11 @@ TEST(numbers_of_every_kind_may_be_untidy)
 	assert_int_equal(v.y, 5);
 	assert_int_equal(v.limited, 6);
 	assert_string_equal(v.custom, "7.5"); /* not one of numbers */
-	assert_string_equal(
-	    noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
-	    "-n 1.5: read as 1: whole numbers only\n"
-	    "--number 0-t: read as 0: what follows without a blank has no effect, as in netperf\n"
-	    "-N 2.5: read as 2: whole numbers only\n");
+	assert_string_equal(noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
+			    "-n 1.5: read as 1: whole numbers only\n"
+			    "netperf: --number 0-t: read as 0: what follows without a blank has no "
+			    "effect, as in netperf\n"
+			    "netperf: -N 2.5: read as 2: whole numbers only\n");
 	assert_int_equal(v.n, 0);
 	assert_string_equal(v.custom, "2");
 	assert_string_equal(v.text, "1.5");

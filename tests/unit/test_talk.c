@@ -674,6 +674,23 @@ TEST(remote_processors_count_where_they_were_asked_for)
 	assert_int_equal(far.cpu_method, NP_CPU_METHOD);
 }
 
+/* A daemon without /proc measures nothing, and says so by the method alone: no utilisation of 0. */
+TEST(remote_processors_that_were_not_measured_are_not_known)
+{
+	struct np_head head = { .code = NP_OMNI + 2 };
+	struct np_omni_results m = { .elapsed_time = 1, .cpu_util = 0, .cpu_method = 0 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_far far;
+	struct np_err err;
+
+	np_frame_put(frame, &head, np_omni_results_layout, &m);
+	np_far_init(&far);
+	far.measures_cpu = true;
+	assert_int_equal(np_dialect(NP_OMNI)->reported(np_dialect(NP_OMNI), frame, &far, &err),
+			 NP_OK);
+	assert_false(far.cpu.known);
+}
+
 /* What is not told of one of them is not known of the sum. */
 TEST(far_ends_add_up)
 {
