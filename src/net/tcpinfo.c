@@ -51,7 +51,7 @@ np_tcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
-enum kind { U32, U64 };
+enum kind { U32, U64, SEGMENTS /* U32 that begin again */ };
 
 /* A field of the kernel's struct: where it stands, and what a bag calls it. */
 struct field {
@@ -86,12 +86,12 @@ static const struct field fields[] = {
 	FIELD("pacing_rate_bps", pacing_rate, U64, 8, true),
 	FIELD("bytes_acked", bytes_acked, U64, 1, true),
 	FIELD("bytes_received", bytes_received, U64, 1, true),
-	FIELD("segments_out", segs_out, U32, 1, false),
-	FIELD("segments_in", segs_in, U32, 1, false),
+	FIELD("segments_out", segs_out, SEGMENTS, 1, false),
+	FIELD("segments_in", segs_in, SEGMENTS, 1, false),
 	FIELD("notsent_bytes", notsent_bytes, U32, 1, true),
 	EACH("min_rtt_us", min_rtt, U32, 1, false),
-	FIELD("data_segments_in", data_segs_in, U32, 1, false),
-	FIELD("data_segments_out", data_segs_out, U32, 1, false),
+	FIELD("data_segments_in", data_segs_in, SEGMENTS, 1, false),
+	FIELD("data_segments_out", data_segs_out, SEGMENTS, 1, false),
 	FIELD("delivery_rate_bps", delivery_rate, U64, 8, true),
 	EACH("busy_us", busy_time, U64, 1, true),
 	EACH("rwnd_limited_us", rwnd_limited, U64, 1, true),
@@ -108,6 +108,56 @@ static const struct field fields[] = {
 
 _Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
 
+/* What a counter of 32 bits has counted that is known to be `least` at least. */
+static int64_t
+counted(uint32_t seen, uint64_t least)
+{
+	uint64_t again = least > seen ? (least - seen + UINT32_MAX) >> 32 : 0;
+
+	return (int64_t)(again << 32) + seen;
+}
+
+int64_t
+np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
+{
+	/* Options of the moment may make it a little shorter than others were. */
+	const uint64_t less = 31, of = 32;
+	uint64_t likely = mss > 0 ? bytes / mss / of * less : 0;
+	uint64_t least = largest > mss ? bytes / largest / of * less : likely;
+
+	if (likely < UINT32_MAX / 2) {
+		return seen; /* they are not as many */
+	}
+	return counted(seen, likely) == counted(seen, least) ? counted(seen, likely) : -1;
+}
+
+/* The same of all segments of a direction: acknowledgements of the other one are some of them. */
+static int64_t
+with_acks(uint32_t seen, int64_t data, int64_t other)
+{
+	return data >= 0 && other >= 0 && other >> 33 == 0 ? counted(seen, (uint64_t)data) : -1;
+}
+
+static int64_t
+segments_of(const struct tcp_info *i, size_t at)
+{
+	int64_t out = np_tcp_segments(i->tcpi_data_segs_out, i->tcpi_bytes_sent, i->tcpi_snd_mss,
+				      i->tcpi_advmss);
+	int64_t in = np_tcp_segments(i->tcpi_data_segs_in, i->tcpi_bytes_received, i->tcpi_rcv_mss,
+				     i->tcpi_advmss);
+
+	switch (at) {
+	case offsetof(struct tcp_info, tcpi_data_segs_out):
+		return out;
+	case offsetof(struct tcp_info, tcpi_data_segs_in):
+		return in;
+	case offsetof(struct tcp_info, tcpi_segs_out):
+		return with_acks(i->tcpi_segs_out, out, in);
+	default:
+		return with_acks(i->tcpi_segs_in, in, out);
+	}
+}
+
 static int64_t
 value_of(const struct tcp_info *info, const struct field *f)
 {
@@ -115,6 +165,9 @@ value_of(const struct tcp_info *info, const struct field *f)
 	uint64_t wide;
 	uint32_t word;
 
+	if (f->kind == SEGMENTS) {
+		return segments_of(info, f->at);
+	}
 	if (f->kind == U64) {
 		memcpy(&wide, at, sizeof(wide));
 		/* No limit is all ones, which fits no signed number. */
@@ -189,7 +242,10 @@ void
 np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 {
 	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
-		if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
+		if (fields[n].kind == SEGMENTS && s->limits[n] == 0) {
+			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
+				      fields[n].name);
+		} else if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
 			np_bag_int(into, summed(s, n, of), "tcp.%s", fields[n].name);
 		} else {
 			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
@@ -211,7 +267,10 @@ np_tcp_look(int fd, struct np_tcp_brief *b)
 	size_t len = read_info(fd, &info);
 
 	*b = (struct np_tcp_brief){
-		.data_segments = BRIEF(info, len, data_segs_out),
+		.data_segments =
+		    BRIEF(info, len, data_segs_out) < 0
+			? -1
+			: segments_of(&info, offsetof(struct tcp_info, tcpi_data_segs_out)),
 		.retransmitted_segments = BRIEF(info, len, total_retrans),
 		.cwnd = BRIEF(info, len, snd_cwnd),
 		.rtt_us = BRIEF(info, len, rtt),
@@ -279,15 +338,19 @@ bool
 np_tcp_carried_add(struct np_tcp_carried *c, int fd)
 {
 	struct tcp_info info;
+	size_t len = read_info(fd, &info);
+	int64_t out = segments_of(&info, offsetof(struct tcp_info, tcpi_segs_out));
+	int64_t in = segments_of(&info, offsetof(struct tcp_info, tcpi_segs_in));
 
-	if (read_info(fd, &info) < offsetof(struct tcp_info, tcpi_bytes_retrans)) {
+	if (len < offsetof(struct tcp_info, tcpi_bytes_retrans) || out < 0 || in < 0) {
 		return false;
 	}
 	c->bytes_out += info.tcpi_bytes_sent;
-	c->segments_out += info.tcpi_segs_out;
+	c->segments_out += (uint64_t)out;
 	c->bytes_in += info.tcpi_bytes_received;
-	c->data_segments_in += info.tcpi_data_segs_in;
-	c->segments_in += info.tcpi_segs_in;
+	c->data_segments_in +=
+	    (uint64_t)segments_of(&info, offsetof(struct tcp_info, tcpi_data_segs_in));
+	c->segments_in += (uint64_t)in;
 	c->mss = info.tcpi_snd_mss > c->mss ? info.tcpi_snd_mss : c->mss;
 	c->mss = info.tcpi_rcv_mss > c->mss ? info.tcpi_rcv_mss : c->mss;
 	return true;

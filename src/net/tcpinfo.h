@@ -31,6 +31,13 @@ struct np_acked {
 /* False, and nothing, where the kernel does not tell it. */
 bool np_tcp_acked(int fd, struct np_acked *p);
 
+/*
+ * How many segments with data a counter of 32 bits has counted, which begins again at 2^32 (after 8
+ * minutes at 100 Gbit/s): they carried that many bytes, `mss` each at most as it is now, and never
+ * more than `largest`. -1: these two tell different numbers.
+ */
+int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest);
+
 /* The values of a sample, in the units of doc/evidence.md, and their names behind "tcp.samples.".
  */
 enum { NP_TCP_SAMPLED = 15 };
@@ -76,7 +83,8 @@ struct np_tcp_carried {
 	uint32_t mss;                                     /* the largest */
 };
 
-/* Add a connection. False when there is no TCP_INFO, or an old kernel's that lacks these. */
+/* Add a connection. False when there is no TCP_INFO, an old kernel's that lacks these, or segments
+ * are not known. */
 bool np_tcp_carried_add(struct np_tcp_carried *c, int fd);
 
 /* All that is known, as tcp.* */

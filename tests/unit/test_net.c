@@ -17,6 +17,7 @@
 #include "net/addr.h"
 #include "net/race.h"
 #include "net/sock.h"
+#include "net/tcpinfo.h"
 #include "tests/lib/check.h"
 #include "tests/lib/deadly.h"
 #include "tests/lib/sockets.h"
@@ -692,6 +693,30 @@ TEST(addresses_have_interfaces)
 	}
 	assert_int_equal(np_addr_device(&other, device), -ENODEV);
 	assert_string_equal(device, "");
+}
+
+/* 1448 bytes a segment at 100 Gbit/s: the kernel's counter begins again after 8 minutes. */
+TEST(segments_are_counted_beyond_32_bits)
+{
+	static const uint64_t many[] = { 0,
+					 1000,
+					 UINT32_MAX,
+					 UINT32_MAX + UINT64_C(1),
+					 UINT32_MAX + UINT64_C(1000),
+					 UINT64_C(40000000000),
+					 UINT64_C(60000000000) };
+
+	for (size_t i = 0; i < LEN(many); i++) {
+		uint32_t seen = (uint32_t)many[i];
+
+		assert_int_equal(np_tcp_segments(seen, many[i] * 1448, 1448, 1448), many[i]);
+		assert_int_equal(np_tcp_segments(seen, many[i] * 1448, 1428, 1460), many[i]);
+		assert_int_equal(np_tcp_segments(seen, many[i] * 1440, 1460, 1460), many[i]);
+	}
+	/* The path's MTU has become smaller: a billion of 9000 bytes, or six of 1448? */
+	assert_int_equal(np_tcp_segments(1000000000, UINT64_C(9000000000000), 1448, 8948), -1);
+	assert_int_equal(np_tcp_segments(1000000, UINT64_C(8900000000), 1448, 8948), 1000000);
+	assert_int_equal(np_tcp_segments(77, 0, 0, 0), 77);
 }
 
 TEST_MAIN()
