@@ -34,8 +34,8 @@ internet_options(const struct np_plan *p, struct np_sockopts *o)
 	unsigned version = np_family(p->family)->version;
 	int tos = p->near.sock.tos;
 
-	NP_SOCKOPT_OR_NOT(o, tos > 0 && version == 6, IPPROTO_IPV6, IPV6_TCLASS, tos);
-	NP_SOCKOPT_OR_NOT(o, tos > 0 && version != 6, IPPROTO_IP, IP_TOS, tos);
+	NP_SOCKOPT_OR_NOT(o, tos >= 0 && version == 6, IPPROTO_IPV6, IPV6_TCLASS, tos);
+	NP_SOCKOPT_OR_NOT(o, tos >= 0 && version != 6, IPPROTO_IP, IP_TOS, tos);
 	NP_SOCKOPT(o, p->no_fragment && version == 4, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
 }

@@ -628,9 +628,18 @@ def busy_local_port(bed: Bed) -> None:
     assert got.rc == 0, f"status {got.rc}: {got.err!r}"
 
 
+def no_service_is_one(bed: Bed) -> None:
+    """0 is a type of service that can be asked for, as flent does."""
+    for host in ("127.0.0.1", *(["::1"] if lib.has_ipv6() else [])):
+        got = lib.run(bed.client("-H", host, "-t", "TCP_RR", "-l", "-9", "-Y", "0x0,0x0", "--", "-k",
+                                 "LOCAL_SOCKET_TOS,REMOTE_SOCKET_TOS"), 20)
+        assert "LOCAL_SOCKET_TOS=0x00\nREMOTE_SOCKET_TOS=0x00\n" in got.out, got
+
+
 def surroundings(bed: Bed) -> Iterator[Case]:
     yield "SIGURG blocked at the start", partial(deaf_start, bed)
     yield "TCP_CRR, a local port in use", partial(busy_local_port, bed)
+    yield "-Y 0x0,0x0", partial(no_service_is_one, bed)
     yield "full disk", partial(full_disk, bed)
     yield "stdout closed", partial(closed_output, bed)
     yield "stdin and stderr closed", partial(closed_rest, bed)

@@ -258,7 +258,7 @@ mark_packets(struct np_run *run, int fd)
 	const struct np_end *e = &run->plan->near;
 	bool six = np_family(run->plan->family)->version == 6;
 
-	if (e->sock.tos > 0) {
+	if (e->sock.tos >= 0) {
 		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
 					    six ? IPV6_TCLASS : IP_TOS, e->sock.tos);
 	}
