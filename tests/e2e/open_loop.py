@@ -488,10 +488,19 @@ def no_answer_is_above_what_arrives(lab: lib.Lab, port: int) -> str:
     return f"{knee / 1e6:.2f} of {most / 1e6:.2f} Mbit/s"
 
 
+def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
+    """On a link the last segment of the connection before holds it for a moment: real netperf waits, too."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0", "--",
+                   "-p", "30130,30130"], PATIENCE)
+    assert got.rc == 0 and not got.err, got
+    return f"{got.out.strip()} a second"
+
+
 def over_a_link(report: lib.Report) -> None:
     with lib.Lab(f"open{os.getpid() % 10000}") as lab, lib.Daemon(lab.server) as daemon:
         for arrivals in ("constant", "poisson"):
             report.case(f"a capture agrees: {arrivals}", partial(a_capture_agrees, lab, daemon.port, arrivals))
+        report.case("one local port is waited for", partial(one_local_port_is_waited_for, lab, daemon.port))
         for flows, seconds in ((1, 0.137), (3, 0.3)):
             report.case(f"an outage of {seconds} s, {flows} flows",
                         partial(an_outage_is_as_long_as_what_it_lost, lab, daemon.port, flows, seconds))

@@ -17,7 +17,11 @@
 #include "bench/transport/endpoint.h"
 #include "bench/transport/one_port.h"
 
-enum { NUDGES_BEFORE_RESET = 6 };
+enum {
+	NUDGES_BEFORE_RESET = 6,
+	PORT_S = 10 /* for a port to become free */,
+	AT_ONCE = 16 /* looks at all of them */
+};
 
 /* A worker's: it shares nothing that changes with the others. */
 struct connector {
@@ -26,6 +30,7 @@ struct connector {
 	uint32_t port, far_port;     /* the last local port; the daemon's */
 	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
 	unsigned busy;               /* ports in a row that were in use */
+	uint64_t busy_ns;            /* since when none was free */
 	bool spreads;                /* addresses change, too */
 	size_t token;                /* bytes before each request, which are no data */
 	uint64_t elsewhere_ns;       /* since when another daemon gets them, */
@@ -54,23 +59,38 @@ next_port(struct connector *c)
 	}
 }
 
-/* Did the local port stand in the way? Then another one may do. */
-static bool
-port_is_busy(struct connector *c, int error)
-{
-	if (error != EADDRINUSE && error != EADDRNOTAVAIL) {
-		return false;
-	}
-	return ++c->busy < c->port_max - c->port_min + 1;
-}
-
-/* -U: whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
+/* Whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
 static void
 wait_to_retry(void)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
 
 	nanosleep(&pause, NULL);
+}
+
+/*
+ * Did the local port stand in the way? Then another one may do. Where none does, the last segment
+ * of a connection before may be under way (LAST_ACK), which then holds its port for a round trip.
+ */
+static bool
+port_is_busy(struct connector *c, int error)
+{
+	unsigned ports = c->port_max - c->port_min + 1;
+	uint64_t now;
+
+	if ((error != EADDRINUSE && error != EADDRNOTAVAIL) ||
+	    (++c->busy % ports == 0 && error == EADDRINUSE)) {
+		return false;
+	}
+	if (c->busy % ports == 0) {
+		now = np_now();
+		c->busy_ns = c->busy == ports ? now : c->busy_ns;
+		if (c->busy / ports > AT_ONCE) {
+			wait_to_retry();
+		}
+		return now - c->busy_ns < PORT_S * NP_SEC;
+	}
+	return true;
 }
 
 /* Other hosts of the networks that -H and -L name, for the next connection. */
@@ -193,7 +213,7 @@ connect_next(struct np_worker *w, int flags)
 		if (!p->retry_connect && !np_worker_has_no_way(w, error)) {
 			return -error;
 		}
-		wait_to_retry();
+		wait_to_retry(); /* -U */
 	} while (!np_stopped(&w->stop));
 	return -EINTR;
 }
