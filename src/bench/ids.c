@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/run.h"
 #include "bench/tally.h"
@@ -115,6 +116,8 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	given_up = &ids->given_up[number & ids->given_up_mask];
 	if (*given_up == number + 1) {
 		*given_up = 0;
+		ids->here_ns = np_now(); /* an outage is none in which answers come */
+		ids->came_late = true;
 		np_add(&ids->count->late, 1);
 	} else {
 		np_add(&ids->count->duplicated, 1);

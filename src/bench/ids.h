@@ -64,6 +64,7 @@ struct np_ids {
 	uint64_t answered_and_1;    /* the number of that */
 	/* Of an open loop: the last one that was answered. */
 	uint64_t last_and_1, due_ns, here_ns;
+	bool came_late; /* since somebody has looked, one to a request that was given up */
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
 	struct np_id_slot slots[];

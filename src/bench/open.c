@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bench/run.h"
 #include "sys/affinity.h"
 
@@ -256,7 +257,7 @@ np_open_waits(const struct np_worker *w)
 bool
 np_open_drains(struct np_worker *w)
 {
-	const uint64_t most = NP_OPEN_GRACE_MS * NP_MSEC;
+	const uint64_t most = np_max(NP_OPEN_GRACE_MS * NP_MSEC, w->run->round_trips_ns);
 
 	if (w->open == NULL || w->error != 0) {
 		return false;

@@ -95,6 +95,8 @@ struct np_run {
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
 	struct np_spread spread;
+	/* Two of the control connection's, which any wait for an answer lasts at least; 0. */
+	uint64_t round_trips_ns;
 	bool resets;    /* the far end takes a reset for the end of what this one sends */
 	int control_fd; /* by which a wait learns that the path is silent; -1: by no such thing */
 	struct np_err err; /* why the run failed; code NP_OK: it did not */

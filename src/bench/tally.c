@@ -27,14 +27,13 @@ struct np_counts
 np_counts_arrived(const struct np_run *run)
 {
 	struct np_counts c = np_counts_of(run);
-	uint64_t acked = 0;
+	uint64_t acked = 0, before = 0;
 
 	NP_EACH_WORKER (w, run) {
-		uint64_t now = np_worker_acked(w);
-
-		acked += now > w->acked_before ? now - w->acked_before : 0;
+		acked += np_worker_acked(w);
+		before += w->acked_before;
 	}
-	c.sent = acked > 0 ? acked : c.sent;
+	c.sent = acked > before ? acked - before : acked > 0 ? 0 : c.sent;
 	return c;
 }
 

@@ -198,32 +198,29 @@ np_worker_acked(const struct np_worker *w)
 	return sum;
 }
 
+void
+np_worker_note_queued(struct np_worker *w)
+{
+	for (uint32_t i = 0; i < w->conns; i++) {
+		uint64_t queued = (uint64_t)np_sock_queued(w->conn[i].fd, SIOCOUTQ);
+
+		w->conn[i].part = np_min(queued, w->conn[i].sent);
+	}
+}
+
 bool
 np_worker_cut(struct np_worker *w)
 {
-	uint64_t sent = np_seen(&w->count->sent), left = 0;
+	uint64_t left = 0;
 
-	if (!w->run->resets || !np_stopped(&w->stop)) {
+	if (unsent(w) == 0) {
 		return false;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		left += (uint64_t)np_sock_queued(w->conn[i].fd, SIOCOUTQ);
+		w->conn[i].sent -= w->conn[i].part;
+		left += w->conn[i].part;
 	}
-	left = np_min(left, sent);
-	if (w->run->plan->warm_up_ms == 0 &&
-	    (double)left * (double)(w->ended_ns - w->began_ns) <= (double)(sent - left) * NP_SEC) {
-		return false;
-	}
-	left = 0;
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
-		uint64_t queued = (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
-
-		queued = np_min(queued, c->sent);
-		c->sent -= queued;
-		left += queued;
-	}
-	np_show(&w->count->sent, sent - left);
+	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
 	w->cut = true;
 	return true;
 }

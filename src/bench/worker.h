@@ -198,7 +198,8 @@ struct np_worker {
 	uint64_t in_flight; /* of all connections, with NP_C_MANY and NP_C_SHARE */
 
 	struct np_load load;
-	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
+	/* How long a response is waited for; 0: for ever. Longer once one came late. */
+	_Atomic uint64_t patience_ns;
 
 	uint64_t
 	    acked_before; /* of its connections, when the window opened; see np_counts_arrived() */
@@ -256,10 +257,11 @@ void np_worker_look(struct np_worker *w);
 uint64_t np_worker_acked(const struct np_worker *w);
 
 /*
- * The time of a stream is up. Where the rest of what was sent would take longer than a second to
- * arrive, or does not count anyway, nothing waits for it: what has arrived was sent, and the
- * client throws the rest away (np_run_reset()). False: all else is as it was.
+ * The time of a stream is up: note what is on its way then. If it is still, cut the stream there:
+ * what has arrived was sent, and the client throws the rest away (np_run_reset()). False: nothing
+ * is on its way any more.
  */
+void np_worker_note_queued(struct np_worker *w);
 bool np_worker_cut(struct np_worker *w);
 
 /* Shut down the sending halves of its connections, as np_run_shut(). */

@@ -1317,7 +1317,7 @@ const struct np_option np_test_options[] = {
 	      "use these interfaces (those of the control connection's addresses)"),
 	  NAMES(data.device, data.far_device), .scope = LINK, IN(ENDS), FOR(DATA) },
 	{ ROW('e', "timeout", CUSTOM, "seconds",
-	      "UDP_RR, DLCL_RR: count a response as lost after N seconds (1)"),
+	      "UDP_RR, DLCL_RR: count a response as lost after N seconds, or two round trips (1)"),
 	  .set = set_timeout, .numbers = true, .scope = OMNI | LINK, IN(FLIGHT), FOR(LOSSES) },
 	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment packets (IPv4)"),
 	  TO(plan.no_fragment), .scope = OMNI, IN(SOCKET), FOR(IP) },

@@ -35,6 +35,15 @@ np_tcp_silent(int fd)
 	return info.tcpi_retransmits + info.tcpi_probes >= 2;
 }
 
+uint64_t
+np_tcp_round_trip_ns(int fd)
+{
+	struct tcp_info info;
+
+	read_info(fd, &info);
+	return info.tcpi_rtt * UINT64_C(1000);
+}
+
 bool
 np_tcp_acked(int fd, struct np_acked *p)
 {

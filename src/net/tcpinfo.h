@@ -20,6 +20,9 @@ uint64_t np_tcp_moved(int fd);
 /* Does the peer's kernel not answer at the moment? Two probes or retransmissions had no answer. */
 bool np_tcp_silent(int fd);
 
+/* Its smoothed round trip; 0 where the kernel does not tell. */
+uint64_t np_tcp_round_trip_ns(int fd);
+
 /* How far a connection has got that keeps what it carries. */
 struct np_acked {
 	uint64_t bytes; /* as far as the far end has acknowledged all before them */

@@ -190,6 +190,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	if (did == 0 && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */
 	}
+	pad = np_max(pad, run->round_trips_ns);
 	if (is_stalled(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
 		return 0;
 	}
@@ -769,6 +770,12 @@ np_drive(struct np_drive *d, struct np_err *err)
 	d->cause = NP_BY_LOOP;
 	d->lost = 0;
 	d->run->control_fd = d->control_fd;
+	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(d->control_fd);
+	NP_EACH_WORKER (w, d->run) {
+		if (w->patience_ns > 0) {
+			w->patience_ns = np_max(w->patience_ns, d->run->round_trips_ns);
+		}
+	}
 	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
 		return err->code;
 	}

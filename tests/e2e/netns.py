@@ -288,6 +288,26 @@ def thin(report: lib.Report, lab: Lab) -> None:
                         partial(ends_in_time, lab, daemon.port, *before))
 
 
+# --- a path that is long ---------------------------------------------------------------------
+
+ON_TIME = ("-k", "THROUGHPUT,LOST_REQUESTS,LATE_RESPONSES,UNANSWERED_OPERATIONS,OUTAGE")
+
+
+def waits_for_answers(lab: Lab, port: int, test: str, *before: str) -> str:
+    """What takes longer than the usual time-out is neither lost nor late, nor an outage."""
+    got = client(lab, port, test, 4, 60, before=before, more=ON_TIME)
+    figure = {name: float(value) for name, value in re.findall(r"^(\w+)=([0-9.]+)$", got.out, re.M)}
+    assert got.rc == 0 and figure.pop("THROUGHPUT") > 0 and not any(figure.values()), str(got)
+    return got.out.replace("\n", " ")
+
+
+def long(report: lib.Report, lab: Lab) -> None:
+    with lib.Lab(NAME + "far", "--rate", "none", "--delay", "600ms") as far, lib.Daemon(far.server) as daemon:
+        for test, *before in (["UDP_RR"], ["UDP_RR", "--rate", "5"], ["TCP_RR", "--rate", "5"]):
+            report.case(f"1.2 s, {test} {' '.join(before)}",
+                        partial(waits_for_answers, far, daemon.port, test, *before))
+
+
 # --- a path that comes back -----------------------------------------------------------------
 
 OUT = 0.4           # seconds
@@ -447,13 +467,14 @@ def around(report: lib.Report, lab: Lab) -> None:
 
 # The last three, of `make check-links`, take a machine that keeps the link full, or are in cut.py and kills.py as well.
 PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
-    "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages, "thin": thin,
+    "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages,
+    "thin": thin, "long": long,
     "full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
 
 def suite(report: lib.Report) -> None:
-    wanted = sys.argv[1:] or list(PARTS)[:6]
+    wanted = sys.argv[1:] or list(PARTS)[:7]
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
     obstacle = lib.no_lab()

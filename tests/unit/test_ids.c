@@ -111,6 +111,8 @@ TEST(late_ones_of_a_large_burst_are_known)
 		assert_false(np_ids_answers(ids, bytes[i], 8, &sent_ns));
 	}
 	assert_account(ids, 0, BURST, 0);
+	assert_true(ids->came_late);
+	assert_in_range(ids->here_ns, 1, np_now()); /* so that the wait is no outage */
 	free(ids);
 }
 

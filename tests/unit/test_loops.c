@@ -27,6 +27,37 @@ pace_a_burst(struct np_plan *p)
 	p->near.place.engine = &np_engine_epoll;
 }
 
+/* ---- A way that is gone ---- */
+
+TEST(a_way_that_is_gone_ends_no_test_that_had_one)
+{
+	static const int no_way[] = { ENETUNREACH, EHOSTUNREACH, ENETDOWN };
+	struct np_counters count = { .lost = 0 };
+	struct np_plan p;
+	struct np_run run = { .plan = &p };
+	struct np_worker w = { .run = &run, .count = &count };
+
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
+	assert_false(np_worker_has_no_way(&w, ENETUNREACH)); /* nothing has got through */
+	np_add(&count.transactions, 1);
+	for (size_t i = 0; i < LEN(no_way); i++) {
+		assert_true(np_worker_has_no_way(&w, no_way[i]));
+	}
+	assert_true(np_worker_has_no_way(&w, ECONNREFUSED));
+	assert_false(np_worker_has_no_way(&w, EPIPE));
+	p.no_control = true; /* nothing else tells that the service is gone */
+	assert_false(np_worker_has_no_way(&w, ECONNREFUSED));
+	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
+	assert_true(np_worker_has_no_way(&w, EHOSTUNREACH));
+	assert_false(np_worker_has_no_way(&w, ECONNREFUSED)); /* the daemon's socket is */
+	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 1);
+	np_add(&count.sends, 1);
+	w.began_ns = np_now(); /* may be what the first datagram met */
+	assert_false(np_worker_has_no_way(&w, EHOSTUNREACH));
+	w.began_ns -= NP_SEC;
+	assert_true(np_worker_has_no_way(&w, EHOSTUNREACH));
+}
+
 /* ---- Loss ---- */
 
 /* Answers two datagrams of three until an empty one comes. */

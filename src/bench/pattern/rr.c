@@ -129,6 +129,16 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return next;
 }
 
+/* Who is answered late has not waited for long enough. */
+static void
+wait_longer(struct np_worker *w, struct np_ids *ids)
+{
+	if (ids->came_late && w->patience_ns < w->run->plan->silence_s * NP_SEC) {
+		w->patience_ns *= 2;
+	}
+	ids->came_late = false;
+}
+
 /*
  * A message that answers no request in flight: a duplicate, late, or stray. While such messages
  * keep coming the wait cannot be interrupted.
@@ -140,6 +150,7 @@ request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 		c->ids->next = c->number;
 		np_ids_astray(c->ids, buf, n);
 	}
+	wait_longer(w, c->ids);
 	return np_now() - c->since_ns >= w->patience_ns ? request_failed(w, c, NP_RECV, EINTR)
 							: NP_RECV;
 }
@@ -244,6 +255,8 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 		np_open_answered(w, c, due_ns, now);
 		np_add(&w->count->transactions, 1);
 		c->transactions++;
+	} else {
+		wait_longer(w, c->ids);
 	}
 	return NP_RECV;
 }
