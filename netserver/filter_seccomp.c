@@ -513,7 +513,8 @@ add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
-	int rc = 0;
+	const struct rule device = OPTION(SOL_SOCKET, SO_BINDTODEVICE);
+	int rc = s->limits != NULL && s->limits->devices ? add(ctx, SCMP_ACT_ALLOW, &device) : 0;
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
 		rc = is_wanted(&lists[i], s) ? add_list(ctx, &lists[i]) : 0;

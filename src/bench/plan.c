@@ -79,6 +79,9 @@ np_plan_beyond(const struct np_plan *p)
 	if (p->sources > 1) {
 		return "--source-range";
 	}
+	if (p->far.sock.device[0] != '\0') {
+		return "--bind-device";
+	}
 	if (p->also.count > 0 || p->far_also.count > 0) {
 		return "--also-bind";
 	}

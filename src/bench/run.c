@@ -55,6 +55,10 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	NP_SOCKOPT(o, p->no_route, SOL_SOCKET, SO_DONTROUTE, 1);
 	NP_SOCKOPT(o, p->debug, SOL_SOCKET, SO_DEBUG, 1);
 	NP_SOCKOPT(o, e->sock.mark >= 0, SOL_SOCKET, SO_MARK, e->sock.mark);
+	if (e->sock.device[0] != '\0') {
+		np_sockopts_add_text(o, SOL_SOCKET, SO_BINDTODEVICE, "SO_BINDTODEVICE",
+				     e->sock.device);
+	}
 	if (p->transport->ip_protocol != 0) {
 		internet_options(p, o);
 	}

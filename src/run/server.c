@@ -538,6 +538,19 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	return NP_OK;
 }
 
+/* In another VRF the client's address may be another host's. */
+static int
+check_device(const struct np_server *s, const struct np_plan *p, struct np_err *err)
+{
+	if (p->near.sock.device[0] == '\0' || (s->limits.devices && !s->limits.one_port)) {
+		return NP_OK;
+	}
+	return np_refuse(err, NP_EUNSUP, EACCES,
+			 "data sockets bound to the device %s: the daemon allows none (netserver "
+			 "--allow-device, without --one-port)",
+			 p->near.sock.device);
+}
+
 /*
  * May datagrams be sent to that client? Newer ones echo a token; others get them at the port that
  * they name.
@@ -929,7 +942,7 @@ settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
 {
 	if (check_request(s, p, err) != NP_OK || make_terms(s, p, c->fd, terms, err) != NP_OK ||
 	    answer_from(p, c->fd, err) != NP_OK || check_sending(s, p, err) != NP_OK ||
-	    make_wish(s, p, terms, wish, err) != NP_OK) {
+	    check_device(s, p, err) != NP_OK || make_wish(s, p, terms, wish, err) != NP_OK) {
 		return err->code;
 	}
 	return check_limits(&s->limits, p, wish, err);

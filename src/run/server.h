@@ -38,6 +38,7 @@ struct np_limits {
 	uint32_t idle_s;             /* between two requests */
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
 	bool one_port, one_port_udp; /* data come to the port of the control connection */
+	bool devices;                /* clients may have data sockets bound to an interface */
 	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
 };
 

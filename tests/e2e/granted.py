@@ -65,6 +65,7 @@ TESTS = [
     *of_test("TCP_MAERTS", "the end that sends is the far one", "-m 1000"), *of_test("OMNI", "the end that sends is the far one", "-d recv -m 1000"),
     *of_test("TCP_STREAM", "the end that receives is the far one", "-M ,1000"), *of_test("TCP_STREAM", "not a port", "-P 99999"),
     *of_test("TCP_CC", "all connections come from port", "-p 30000,20000"), *of_test("TCP_CC", "not a port", "-p 99999"), *of_test("TCP_STREAM", "SO_SNDBUF", "-s 100M", "-S 100M"),
+    *of_test("TCP_STREAM", "SO_BINDTODEVICE", "--bind-device nosuch,"), *of_test("TCP_CRR", "--allow-device", "--bind-device ,lo"),
     *of_test("TCP_STREAM", "more than 37", "-u " + 40 * "x"), *of_test("TCP_CRR", "has no use for it", "-b 5"),
 ]
 DAEMON = {      # what is printed where it can't be: each daemon ends at once
@@ -83,7 +84,7 @@ NOTHING = {
     "test": {"-D": "datagrams never wait", "-f": "each socket of IPv4 has it", "-h": "a text", "-I": "write(2) is there", "-i": "its help says so", "-j": "its help says so", "-w": "its help says so",
              "-q": "each socket has it, see its range", "--device": "tests of the link layer alone"},
     "netserver": {"-Z": "a text", "-d": "says more", "-D": "stays in the foreground", "-h": "a text", "-N": "says less", "-V": "a text", "--help": "a text", "--version": "a text", "--nat": "is less",
-                  "--want-echo": "the client is told", "--no-sandbox": "is less", "--allow-raw": "the client is told", "--no-evidence": "the client is told", "--no-status": "is less",
+                  "--want-echo": "the client is told", "--no-sandbox": "is less", "--allow-device": "the client is told", "--allow-raw": "the client is told", "--no-evidence": "the client is told", "--no-status": "is less",
                   "-f": "see --one-port"},
 }
 
@@ -134,6 +135,20 @@ def is_refused(words: str, says: str, done: "Dict[str, str]") -> str:
     return lines[0]
 
 
+def bound_to_a_device(daemon: lib.Daemon) -> None:
+    """What is bound to a device has no other's: neither end reaches the other by a pair of interfaces without a peer."""
+    def measured(device: str, test: str = "TCP_RR") -> lib.Result:
+        return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.2", "-t", test, "--", "--bind-device", device], 40)
+
+    for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):
+        got = measured("lo,lo", test)
+        assert got.rc == 0 and not got.err, got
+    if lib.run(["ip", "link", "add", "granted0", "type", "veth", "peer", "granted1"], 20).rc != 0:
+        raise lib.Skipped("no veth")
+    lib.error_line(measured("granted0,"), "netperf", "connect", "127.0.0.1")
+    lib.error_line(measured(",granted0"), "netperf", "connect", "127.0.0.1")
+
+
 def suite(report: lib.Report) -> None:
     done: "Dict[str, str]" = {}
     helped = {program: lib.run([tool, *words], 20).out for program, tool, *words in (
@@ -145,6 +160,8 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon, lib.Daemon(blind, grace=None) as far:
         ports = [daemon.port, far.port]
         report.cases([(f"{ask.test} {ask.words}{' ' * bool(ask.how)}{ask.how}", partial(is_told, ask, ports, done)) for ask in (*GLOBAL, *TESTS)], AT_ONCE)
+    with lib.Daemon(args=["--allow-device"]) as daemon:
+        report.case("sockets bound to a device", partial(bound_to_a_device, daemon))
     report.cases([(f"netserver {words}", partial(is_refused, words, says, done)) for words, says in DAEMON.items()], AT_ONCE)
     if "--table" in sys.argv:
         for asked in sorted(done):
