@@ -33,9 +33,17 @@ class Side:
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []
-        self.parts = [results.only(results.read(one), where) for one in paths]
+        self.parts: "List[results.Results]" = []
+        self.left_out: "List[str]" = []         # of a folder, why
+        for one in paths:
+            try:
+                self.parts.append(results.only(results.read(one), where))
+            except results.ResultsError as fault:
+                if one == path:
+                    raise
+                self.left_out.append(f"left out: {fault}")
         if not self.parts:
-            raise results.ResultsError(f"{path}: no files of results (*.json, *.jsonl) in it")
+            raise results.ResultsError((self.left_out or [f"{path}: no files of results (*.json, *.jsonl) in it"])[0])
 
     def axes(self) -> "List[str]":
         """What tells its points apart."""
@@ -142,6 +150,7 @@ class Comparison:
     def notes(self) -> "Iterator[str]":
         found = Counter(one.verdict for one in self.judged)
         verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+        yield from self.a.left_out + self.b.left_out
         yield (f"{len(self.judged)} compared: {verdicts}; equal: within {self.margin:g} %; {CONFIDENCE:g} % sure of all")
         ranked = [one for one in self.judged if any(0 in values or silent for values, silent, _ in (
             side.values(one.point, one.metric) for side in (self.a, self.b)))]

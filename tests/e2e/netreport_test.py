@@ -982,10 +982,12 @@ class Comparisons(Place):
                 told["started"] = f"2026-11-0{day}T03:00:00.000Z"
                 told["iterations"][0]["metrics"]["THROUGHPUT"] = 900.0 * rate + day
                 (self.dir / side / f"{day}.json").write_text(json.dumps(told))
+        (self.dir / "b" / "other.json").write_text("{}")
         rc, text, err = netreport("--compare", self.dir / "a", self.dir / "b")
         self.assertEqual((rc, err), (0, ""))
         self.assertRegex(text, r"(?m)^tcp_stream +903\.50 +453\.50 +Mbit/s +-49\.8 +-5\S+ +-4\S+ +worse +6 +6$")
         self.assertNotIn("A is one file", text)
+        self.assertIn(f"left out: {self.dir / 'b' / 'other.json'}: ", text)
 
     @unittest.skipUnless(DRAWS, NO_PLOTS)
     def test_plot(self):
