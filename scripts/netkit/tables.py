@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from netkit import ceiling
+from netkit import ceiling, far
 from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
                             disturbed_runs, point_key, within)
 from netkit.units import show_value
@@ -140,9 +140,15 @@ class Sweep:
         if skips is None:
             return None
         rest = [name for name in self.values if name not in point]
-        return any(not any(matches({**self.constants, **point, **dict(zip(rest, choice))}, skip)
-                           for skip in skips)
-                   for choice in itertools.product(*(self.values[name] for name in rest)))
+        whole = ({**self.constants, **point, **dict(zip(rest, choice))}
+                 for choice in itertools.product(*(self.values[name] for name in rest)))
+        return any(self._meet(one) and not any(matches(one, skip) for skip in skips) for one in whole)
+
+    def _meet(self, point: "Dict[str, Any]") -> bool:
+        """Whether its client and server are a pair of the plan: no host is measured with itself, and some plans name their pairs."""
+        ends = [point.get(name) for name in ("client", "server")]
+        pairs = (self.results.header.more.get("settings") or {}).get("pairs") if None not in ends else None
+        return (ends in pairs) if pairs else ends[0] is None or far.named(ends[0]) != far.named(ends[1] or point.get("host"))
 
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))

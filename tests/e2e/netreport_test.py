@@ -785,6 +785,16 @@ class Meshes(Place):
         return self.file([("client", names), ("server", names)], [
             good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl")
 
+    def test_a_whole_mesh_has_no_gaps(self):
+        """No host is measured with itself, whatever its addresses are called; a star has its pairs."""
+        figures = self.figures(5, 0.02, 1, None)
+        star = {pair: value for pair, value in figures.items() if "h0" in pair}
+        for held, more in ((figures, {}), (star, {"settings": {"pairs": [list(pair) for pair in star]}})):
+            names = sorted({name for pair in held for name in pair})
+            sweep = tables.Sweep(results.read(self.file([("client", names), ("server", names)], [
+                good({"client": a, "server": b}, value) for (a, b), value in held.items()], {}, "whole.jsonl", skips=[], more=more)))
+            self.assertEqual(sum(bool(sweep.planned(point)) for point in sweep.points()), len(held))
+
     def test_who_gives_nothing_is_named(self):
         """A dead host, a pair that failed, one at 0; and one that gave something in one run of two."""
         names = [f"h{number}" for number in range(6)]
