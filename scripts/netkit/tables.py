@@ -204,7 +204,7 @@ class Sweep:
         """A value of an axis as a heading."""
         if name in self.in_kib and is_number(value):
             return f"{value // 1024} KiB"
-        return show_value(value)
+        return far.named(value) if name in ("client", "server") and value is not None else show_value(value)
 
     def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
                  called: "Dict[str, str]" = {}) -> str:

@@ -794,6 +794,7 @@ class Meshes(Place):
             sweep = tables.Sweep(results.read(self.file([("client", names), ("server", names)], [
                 good({"client": a, "server": b}, value) for (a, b), value in held.items()], {}, "whole.jsonl", skips=[], more=more)))
             self.assertEqual(sum(bool(sweep.planned(point)) for point in sweep.points()), len(held))
+        self.assertEqual([sweep.label(name, "ssh:alpha=10.99.0.1") for name in ("client", "route")], ["ssh:alpha", "ssh:alpha=10.99.0.1"])
 
     def test_who_gives_nothing_is_named(self):
         """A dead host, a pair that failed, one at 0; and one that gave something in one run of two."""
