@@ -115,7 +115,8 @@ struct np_plan {
 	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
 	bool debug, retry_connect;
 	bool both;     /* a stream each way at once, see run/group.h; never told to a far end */
-	bool sequence; /* datagrams of a stream are numbered, see bench/sequence.h */
+	bool sequence; /* datagrams of a stream are numbered, see bench/sequence.h, and connection
+			* tests look at each connection: evidence of the test was agreed on */
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */

@@ -146,7 +146,8 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			}
 		}
 	}
-	t->closing.retrans = sum_retrans(t);
+	t->closing.retrans =
+	    run->plan->pattern->connection_test ? t->closing.retrans : sum_retrans(t);
 	return NP_OK;
 }
 

@@ -496,6 +496,21 @@ def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
     return f"{got.out.strip()} a second"
 
 
+def sent_again(lab: lib.Lab) -> int:
+    names, values = [line.split() for line in lib.must([*lab.client, "cat", "/proc/net/snmp"]).splitlines()
+                     if line.startswith("Tcp:")]
+    return int(values[names.index("RetransSegs")])
+
+
+def connections_tell_what_they_sent_again(lab: lib.Lab, port: int) -> str:
+    """Up to the close of each: the kernel's count has the ends of connections, too, and the control connection."""
+    before = sent_again(lab)
+    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "-80", "--json"], PATIENCE)
+    again, most = document_of(got)["final"]["LOCAL_TRANSPORT_RETRANS"], sent_again(lab) - before
+    assert 0 < again <= most, (again, most)
+    return f"{again} of {most}"
+
+
 def over_a_link(report: lib.Report) -> None:
     with lib.Lab(f"open{os.getpid() % 10000}") as lab, lib.Daemon(lab.server) as daemon:
         for arrivals in ("constant", "poisson"):
@@ -508,6 +523,8 @@ def over_a_link(report: lib.Report) -> None:
             report.case(f"an outage of a stream, {flows} flows", partial(an_outage_of_a_stream, lab, daemon.port, flows))
         for test, rate in (("TCP_STREAM", "10M"), ("TCP_MAERTS", "10M"), ("TCP_RR", "2000")):
             report.case(f"an outage of {test}", partial(an_outage_of_connections, lab, daemon.port, test, rate, 2))
+    with lib.Lab(f"again{os.getpid() % 10000}", "--loss", "5") as lab, lib.Daemon(lab.server) as daemon:
+        report.case("connections tell what they sent again", partial(connections_tell_what_they_sent_again, lab, daemon.port))
     with lib.Lab(f"knee{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
         report.case("the knee is the rate of the link", partial(the_knee_is_the_rate_of_the_link, lab, daemon.port))
         report.case("no answer is above what arrives", partial(no_answer_is_above_what_arrives, lab, daemon.port))

@@ -11,11 +11,13 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/engine/sync.h"
 #include "bench/open.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/one_port.h"
+#include "net/tcpinfo.h"
 
 enum {
 	NUDGES_BEFORE_RESET = 6,
@@ -32,6 +34,8 @@ struct connector {
 	unsigned busy;               /* ports in a row that were in use */
 	uint64_t busy_ns;            /* since when none was free */
 	bool spreads;                /* addresses change, too */
+	bool looks;                  /* at each connection before its close, for */
+	int64_t again;               /* segments that were sent again */
 	size_t token;                /* bytes before each request, which are no data */
 	uint64_t elsewhere_ns;       /* since when another daemon gets them, */
 	uint64_t elsewhere_at;       /* behind this many transactions */
@@ -227,6 +231,32 @@ look_first(struct np_worker *w, const struct np_conn *c)
 	}
 }
 
+/* A call for each connection: only where a test's evidence was asked for. */
+static __attribute__((noinline)) void
+look_again(struct connector *own, const struct np_conn *c)
+{
+	struct np_tcp_brief b;
+
+	if (np_tcp_look(c->fd, &b) && b.retransmitted_segments > 0) {
+		own->again += b.retransmitted_segments;
+	}
+}
+
+/* The leader waits for the follower's close before its own. */
+NP_LOOP_BODY enum np_need
+connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	struct connector *own = w->state;
+
+	if (__builtin_expect(c->transactions == 0, 0)) {
+		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
+	}
+	if (__builtin_expect(own->looks, 0)) {
+		look_again(own, c);
+	}
+	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+}
+
 /* What comes first on a connection. -N: a service closes when its client has, not before it. */
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
@@ -234,20 +264,7 @@ connect_opened(struct np_worker *w, struct np_conn *c)
 	if (w->send_size > 0) {
 		return NP_SEND;
 	}
-	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c);
-	}
-	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
-}
-
-/* The leader waits for the follower's close before its own. */
-NP_LOOP_BODY enum np_need
-connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
-{
-	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
-	}
-	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+	return connect_arrived(w, c, NULL, 0);
 }
 
 NP_LOOP_BODY enum np_need
@@ -376,12 +393,17 @@ static void
 connect_leave(struct np_run *run)
 {
 	const struct connector *c = run->worker->state;
+	int64_t again = 0;
 
 	NP_EACH_WORKER (w, run) {
 		struct connector *own = w->state;
 
 		w->send_size -= own->token;
 		own->token = 0;
+		again += own->again;
+	}
+	if (c->looks) {
+		run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
 	}
 	if (c->peer.len != 0) {
 		run->end.local = c->local;
@@ -446,6 +468,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	share_ports(w, c);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close_conns(run);
+	c->looks = run->plan->sequence && run->plan->transport->tcp_info;
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
 	return take_rings(w, np_plan_shows_token(run->plan) ? NP_TOKEN_SIZE : 0, run->plan->request,
