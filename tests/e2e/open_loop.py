@@ -206,13 +206,15 @@ def what_is_never_answered_is_at_the_top(daemon: lib.Daemon, test: str) -> str:
     document = document_of(got)
     figures = adds_up(document)
     assert figures["UNANSWERED_OPERATIONS"] > 100, figures
-    assert document["final"]["P99_LATENCY"] is document["latency"]["p99"] is document["latency"]["max"] is None, document["latency"]
+    times = document["latency"]
+    assert document["final"]["P99_LATENCY"] is times["p99"] is times["max"] is None, times
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(got.out)
         file.flush()
-        shown = lib.run([lib.netperf(), "--show", file.name, "-P", "0", "--", "-k", "P99_LATENCY,P99.9_LATENCY,MAX_LATENCY"], PATIENCE)
-        table = lib.run([lib.netperf(), "--show", file.name, "-P", "0", "--", "-o", "P99_LATENCY,P99.9_LATENCY"], PATIENCE)
-        told = lib.run([lib.netperf(), "--show", file.name, "--prometheus"], PATIENCE)
+        show = [lib.netperf(), "--show", file.name]
+        shown = lib.run([*show, "-P", "0", "--", "-k", "P99_LATENCY,P99.9_LATENCY,MAX_LATENCY"], PATIENCE)
+        table = lib.run([*show, "-P", "0", "--", "-o", "P99_LATENCY,P99.9_LATENCY"], PATIENCE)
+        told = lib.run([*show, "--prometheus"], PATIENCE)
     assert shown.out == "P99_LATENCY=inf\nP99.9_LATENCY=inf\nMAX_LATENCY=inf\n" and table.out == "inf,inf\n", (shown, table)
     assert "netperf_p99_latency{" in told.out and "netperf_latency_seconds_sum" in told.out and "+Inf" in told.out, told
     assert "have not been answered" in got.err, got.err
@@ -490,8 +492,8 @@ def no_answer_is_above_what_arrives(lab: lib.Lab, port: int) -> str:
 
 def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
     """On a link the last segment of the connection before holds it for a moment: real netperf waits, too."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0", "--",
-                   "-p", "30130,30130"], PATIENCE)
+    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0",
+                   "--", "-p", "30130,30130"], PATIENCE)
     assert got.rc == 0 and not got.err, got
     return f"{got.out.strip()} a second"
 
