@@ -61,14 +61,12 @@ np_run_hang_up(struct np_run *run)
 }
 
 uint64_t
-np_run_patience(const struct np_run *run, int fd, uint64_t since_ns, uint64_t until_ns)
+np_run_patience(const struct np_run *run, int fd, uint64_t until_ns)
 {
-	uint64_t now = np_now(), silent_ns = now - since_ns;
-	bool silent =
-	    np_tcp_silent(run->control_fd) || (run->plan->transport->tcp_info && np_tcp_silent(fd));
+	uint64_t silent_ns = np_max(np_tcp_silent_ns(run->control_fd), np_tcp_silent_ns(fd));
 
-	return silent && silent_ns < run->plan->silence_s * NP_SEC
-		   ? np_max(until_ns, now + silent_ns + NP_SEC)
+	return silent_ns > 0 && silent_ns < run->plan->silence_s * NP_SEC
+		   ? np_max(until_ns, np_deadline(silent_ns + NP_SEC))
 		   : until_ns;
 }
 

@@ -97,8 +97,9 @@ struct np_run {
 	struct np_spread spread;
 	/* Two of the control connection's, which any wait for an answer lasts at least; 0. */
 	uint64_t round_trips_ns;
-	bool resets;    /* the far end takes a reset for the end of what this one sends */
-	int control_fd; /* by which a wait learns that the path is silent; -1: by no such thing */
+	bool resets;      /* the far end takes a reset for the end of what this one sends */
+	_Atomic bool cut; /* what had not arrived at the end of the window is thrown away */
+	int control_fd;   /* by which a wait learns that the path is silent; -1: by no such thing */
 	struct np_err err; /* why the run failed; code NP_OK: it did not */
 };
 
@@ -198,11 +199,11 @@ np_run_used(size_t here, int32_t asked)
 }
 
 /*
- * A wait is to end at until_ns, and nothing has moved since since_ns. Returns when it ends: later
- * while the path is silent, and behind that for as long again, as TCP doubles the time to the next
+ * A wait for what moves on that connection is to end at until_ns. Returns when it ends: later while
+ * the path is silent, and behind that for as long again, as TCP doubles the time to the next
  * retransmission. What is silent for longer than plan->silence_s is not waited for.
  */
-uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t since_ns, uint64_t until_ns);
+uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t until_ns);
 
 /* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
 void np_run_close(struct np_run *run);

@@ -1,10 +1,8 @@
 #include "bench/tally.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "net/sock.h"
@@ -63,7 +61,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	uint64_t sent = peek(&c->sent), left = 0;
 
 	if (p->role == NP_LEAD && np_plan_may_reset(p) && c->fd >= 0) {
-		left = (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
+		left = np_conn_queued(c);
 	}
 
 	return (struct np_counts){

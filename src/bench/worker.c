@@ -69,12 +69,18 @@ is_under_way(const struct np_worker *w, const struct np_conn *c)
 	return need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE);
 }
 
+uint64_t
+np_conn_queued(const struct np_conn *c)
+{
+	return (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
+}
+
 /* A request that is under way counts when it is answered. */
 static void
 forget(struct np_worker *w, struct np_conn *c)
 {
 	c->before = c->number - is_under_way(w, c);
-	c->sent = w->run->resets ? (uint64_t)np_sock_queued(c->fd, SIOCOUTQ) : 0;
+	c->sent = w->run->resets ? np_conn_queued(c) : 0;
 	c->received = c->transactions = 0;
 	c->lost = 0;
 }
@@ -202,9 +208,7 @@ void
 np_worker_note_queued(struct np_worker *w)
 {
 	for (uint32_t i = 0; i < w->conns; i++) {
-		uint64_t queued = (uint64_t)np_sock_queued(w->conn[i].fd, SIOCOUTQ);
-
-		w->conn[i].part = np_min(queued, w->conn[i].sent);
+		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
 	}
 }
 
@@ -221,7 +225,7 @@ np_worker_cut(struct np_worker *w)
 		left += w->conn[i].part;
 	}
 	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
-	w->cut = true;
+	w->run->cut = true;
 	return true;
 }
 
@@ -239,16 +243,15 @@ held(const struct np_worker *w)
 int
 np_worker_empty(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC), since = np_now();
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
 	int64_t before = INT64_MAX, left;
 
 	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
 		if (left != before) {
 			before = left;
-			since = np_now();
-			until = since + NP_PART_S * NP_SEC;
+			until = np_deadline(NP_PART_S * NP_SEC);
 		}
-		until = np_run_patience(w->run, w->conn->fd, since, until);
+		until = np_run_patience(w->run, w->conn->fd, until);
 		if (np_now() >= until) {
 			return -ETIMEDOUT;
 		}
@@ -281,7 +284,6 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
 	int step_ms = t->left != NULL || service ? 1 : 100;
-	uint64_t since = np_now();
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -303,7 +305,6 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
-			since = np_now();
 			*until = patience_until(last_ns);
 			continue;
 		}
@@ -313,10 +314,9 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		}
 		if (now_queued != queued) {
 			queued = now_queued;
-			since = np_now();
 			*until = patience_until(last_ns);
 		}
-		*until = np_min(np_run_patience(w->run, c->fd, since, *until), last_ns);
+		*until = np_min(np_run_patience(w->run, c->fd, *until), last_ns);
 	}
 	return -ETIMEDOUT;
 }

@@ -203,7 +203,6 @@ struct np_worker {
 
 	uint64_t
 	    acked_before; /* of its connections, when the window opened; see np_counts_arrived() */
-	bool cut;         /* what had not arrived at the end of the window was thrown away */
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
 	struct np_stamps *stamps;     /* of its transactions; NULL: they have none */
 	struct np_ramp *ramp;         /* how its connections come about; NULL: all did before */
@@ -252,6 +251,9 @@ bool np_worker_has_no_way(const struct np_worker *w, int error);
  * (np_run_look()).
  */
 void np_worker_look(struct np_worker *w);
+
+/* What a connection's sends have left with the kernel, and is not acknowledged. */
+uint64_t np_conn_queued(const struct np_conn *c);
 
 /* Bytes that the far end has acknowledged, of all connections; 0 where the kernel does not tell. */
 uint64_t np_worker_acked(const struct np_worker *w);

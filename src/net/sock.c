@@ -247,8 +247,8 @@ np_sock_local(int fd, struct np_addr *out, struct np_err *err)
 void
 np_sock_watch_peer(int fd, uint32_t silence_s)
 {
-	enum { MOST_S = 86400, PROBES = 127 };
-	int s = silence_s < MOST_S ? (int)silence_s : MOST_S;
+	enum { PROBES = 127 }; /* which count where there is no such time-out */
+	int s = (int)silence_s;
 	const struct {
 		int level, name, value;
 	} set[] = {
@@ -256,7 +256,6 @@ np_sock_watch_peer(int fd, uint32_t silence_s)
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
 		{ IPPROTO_TCP, TCP_KEEPIDLE, 2 },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, 1 },
-		/* Where there is a time-out it counts, not the number of probes. */
 		{ IPPROTO_TCP, TCP_KEEPCNT, s < PROBES ? s : PROBES },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, s * 1000 },
 	};

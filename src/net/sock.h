@@ -112,7 +112,7 @@ int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 /*
  * Make a control connection send at once (TCP_NODELAY), and break when the peer's kernel has not
  * been heard of for silence_s: keep-alive probes and TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the
- * kernel lacks is left out. np_tcp_silent() sees the silence within 4 s.
+ * kernel lacks is left out. np_tcp_silent_ns() sees the silence within 4 s.
  */
 void np_sock_watch_peer(int fd, uint32_t silence_s);
 

@@ -26,13 +26,15 @@ np_tcp_moved(int fd)
 	return info.tcpi_bytes_acked + info.tcpi_bytes_received;
 }
 
-bool
-np_tcp_silent(int fd)
+uint64_t
+np_tcp_silent_ns(int fd)
 {
 	struct tcp_info info;
 
 	read_info(fd, &info);
-	return info.tcpi_retransmits + info.tcpi_probes >= 2;
+	return info.tcpi_retransmits + info.tcpi_probes < 2
+		   ? 0
+		   : info.tcpi_last_ack_recv * UINT64_C(1000000);
 }
 
 uint64_t

@@ -17,8 +17,8 @@
  */
 uint64_t np_tcp_moved(int fd);
 
-/* Does the peer's kernel not answer at the moment? Two probes or retransmissions had no answer. */
-bool np_tcp_silent(int fd);
+/* For how long the peer's kernel has not answered, if two probes or retransmissions had none. */
+uint64_t np_tcp_silent_ns(int fd);
 
 /* Its smoothed round trip; 0 where the kernel does not tell. */
 uint64_t np_tcp_round_trip_ns(int fd);

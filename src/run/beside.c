@@ -139,7 +139,7 @@ watch_no_more(struct np_beside *b, struct np_client *c)
 
 /* One that stood still is none; but a call that takes long counts only when it returns. */
 static void
-judge(struct np_beside *b, int rc, const struct np_outcome *out, uint64_t quiet_ns)
+judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
 {
 	const struct np_counts *n = &out->tally.count;
 	uint64_t calls = n->sends + n->receives + 1;
@@ -149,7 +149,7 @@ judge(struct np_beside *b, int rc, const struct np_outcome *out, uint64_t quiet_
 		snprintf(b->died, sizeof(b->died), "the load failed");
 	} else if (n->sent + n->received + n->transactions == 0) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing");
-	} else if (b->quiet_ns > np_max(quiet_ns, QUIET_MS * NP_MSEC) &&
+	} else if (b->quiet_ns > np_max(3 * np_tcp_round_trip_ns(control_fd), QUIET_MS * NP_MSEC) &&
 		   quiet_s * (double)calls > 3 * np_tally_seconds(&out->tally)) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing for %.1f s", quiet_s);
 	}
@@ -237,7 +237,6 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		struct np_err *err)
 {
 	struct np_client *c = load->client;
-	uint64_t round_trip_ns;
 	int rc;
 
 	memset(r, 0, sizeof(*r));
@@ -249,7 +248,6 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		return err->code;
 	}
 	watch(b, c);
-	round_trip_ns = np_tcp_round_trip_ns(c->chan.fd);
 	c->gate = b->gate;
 	rc = np_trial(load, r, err);
 	c->gate = NULL;
@@ -260,7 +258,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		pthread_kill(b->thread, NP_PASS_SIGNAL);
 	}
 	pthread_join(b->thread, NULL);
-	judge(b, rc, &r->out, 3 * round_trip_ns);
+	judge(b, rc, &r->out, c->chan.fd);
 	keep_own(b, load->plan, &r->out);
 	if (b->rc != NP_OK && (rc == NP_OK || b->first)) {
 		*err = b->err;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "base/units.h"
 #include "bench/sequence.h"
 #include "sys/cpu.h"
 
@@ -141,19 +142,6 @@ complete_count(struct np_client_test *t)
 	}
 }
 
-/* What arrived behind the end of a stream that was cut (np_worker_cut()) does not count. */
-static void
-keep_window(struct np_client_test *t)
-{
-	uint64_t sent = np_counts_of(&t->run).sent;
-
-	NP_EACH_WORKER (w, &t->run) {
-		if (w->cut && t->run.plan->warm_up_ms == 0 && t->out->far.received > sent) {
-			t->out->far.received = sent;
-		}
-	}
-}
-
 static int
 no_results(const struct np_client *c, const struct np_client_test *t, int waited_s,
 	   struct np_err *err)
@@ -174,17 +162,17 @@ static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	       struct np_err *err)
 {
-	uint64_t since = np_now(), until = np_client_within(RESULTS_MS);
+	const uint64_t rest = RESULTS_MS * NP_MSEC;
+	uint64_t since = np_now(), until = since + rest;
 	uint64_t most = np_client_within(CROWDED_MS);
 	int rc;
 
 	do {
-		uint64_t look = np_client_within(LOOK_MS);
-
-		rc = await_results(c, t, look < until ? look : until, err);
-		until = np_run_patience(&t->run, -1, since, until);
+		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
+		/* The daemon may have waited for the path first. */
+		until = np_run_patience(&t->run, -1, until - rest) + rest;
 		if (np_now() >= until && until < most && np_cpu_crowded("")) {
-			until += RESULTS_MS * NP_MSEC;
+			until += rest;
 		}
 	} while (rc == NP_ETIME && err->sys != EINTR && np_now() < until);
 	if (rc == NP_ETIME && err->sys != EINTR) {
@@ -205,7 +193,10 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	if (t->out->far.truncated) {
 		complete_count(t);
 	}
-	keep_window(t);
+	if (t->run.cut && t->run.plan->warm_up_ms == 0) {
+		/* What came behind the end of the stream is none of it. */
+		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
+	}
 	return NP_OK;
 }
 

@@ -161,7 +161,7 @@ is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t
 	if (silence(c, did, now, resting) == 0 || c->until_ns == 0) {
 		c->until_ns = now + limit;
 	}
-	c->until_ns = np_run_patience(run, np_run_lasting_fd(run), c->seen_ns, c->until_ns);
+	c->until_ns = np_run_patience(run, np_run_lasting_fd(run), c->until_ns);
 	return now >= c->until_ns;
 }
 

@@ -335,7 +335,7 @@ TEST(a_watched_peer_is_probed)
 	assert_int_equal(np_sock_int(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
 	probed = np_sock_int(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
 		 2 * np_sock_int(fd, IPPROTO_TCP, TCP_KEEPINTVL);
-	assert_in_range(probed, 1, 4); /* np_tcp_silent() */
+	assert_in_range(probed, 1, 4); /* np_tcp_silent_ns() */
 	assert_int_equal(np_sock_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60000);
 	close(fd);
 }

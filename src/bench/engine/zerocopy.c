@@ -421,18 +421,17 @@ zerocopy_mark(struct np_worker *w)
 static void
 await_all(struct np_worker *w, struct np_conn *c, const struct np_borrowed *b, uint64_t last_ns)
 {
-	uint64_t since = np_now(), until = np_deadline(NP_PART_S * NP_SEC), now;
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
 
 	while (b->count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
 	       now < last_ns) {
 		struct pollfd p = { .fd = c->fd };
 
 		if (take_back(w, c)) {
-			since = np_now();
 			until = np_deadline(NP_PART_S * NP_SEC);
 		} else {
 			poll(&p, 1, LOOK_MS);
-			until = np_run_patience(w->run, c->fd, since, until);
+			until = np_run_patience(w->run, c->fd, until);
 		}
 	}
 }
@@ -445,7 +444,7 @@ static void
 zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-	uint64_t last_ns = w->cut ? 0 : np_deadline(REST_S * NP_SEC);
+	uint64_t last_ns = w->run->cut ? 0 : np_deadline(REST_S * NP_SEC);
 	struct zerocopy *z = w->engine_own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
