@@ -1,6 +1,8 @@
 #include "net/race.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -66,6 +68,8 @@ begin_from(const struct np_addr *to, const struct np_addr *from)
 	if (fd < 0) {
 		return -errno;
 	}
+	/* Where there is no such option there are no segments. */
+	setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &(int){ NP_RACE_MSS }, sizeof(int));
 	rc = from != NULL ? bind(fd, (const struct sockaddr *)&from->sa, from->len) : 0;
 	if (rc == 0) {
 		rc = connect(fd, (const struct sockaddr *)&to->sa, to->len);

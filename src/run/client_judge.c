@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
+#include "net/race.h"
 #include "run/gate.h"
 
 enum {
@@ -86,18 +87,38 @@ firewall_hint(const struct np_plan *p)
 			     : "a firewall? see netserver --data-ports";
 }
 
-/* The same of datagrams that got nowhere; those in fragments are lost with any of these. */
-static const char *
-datagram_hint(const struct np_run *run, char text[HINT])
+/* Were segments sent in vain by either end, though small ones pass: the control connection's? */
+static bool
+is_too_large(const struct np_client_test *t)
 {
-	const char *detail = run->closing.detail;
+	const struct np_plan *p = t->run.plan;
+	const struct np_closing *c = &t->run.closing;
+	const struct np_far *far = &t->out->far;
+	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
 
-	if (run->plan->transport->connected || detail[0] == '\0') {
-		return firewall_hint(run->plan);
+	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS &&
+	       (p->role == NP_LEAD ? here : far->sent > 0 && far->retrans > 0);
+}
+
+/* The same of data that got nowhere, by their size perhaps. */
+static const char *
+loss_hint(const struct np_client_test *t, char text[HINT])
+{
+	const struct np_plan *p = t->run.plan;
+	const char *detail = t->run.closing.detail;
+
+	if (is_too_large(t)) {
+		snprintf(text, HINT,
+			 "nothing was acknowledged: small segments pass, those of %d bytes do not; "
+			 "a smaller MTU on the path? try -G %d",
+			 t->run.closing.mss, NP_RACE_MSS);
+		return text;
+	}
+	if (p->transport->connected || detail[0] == '\0') {
+		return firewall_hint(p);
 	}
 	snprintf(text, HINT, "%s%s; %s", detail,
-		 run->plan->pattern->transactions ? "" : ": try a smaller -m",
-		 firewall_hint(run->plan));
+		 p->pattern->transactions ? "" : ": try a smaller -m", firewall_hint(p));
 	return text;
 }
 
@@ -213,22 +234,26 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	return NP_OK;
 }
 
-/* Datagrams that get nowhere are a result, and look like a loss of all of them. */
+/* Data that get nowhere are a result, and look like a loss of all of them. */
 static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
-	struct np_counts sent = np_counts_of(&t->run);
+	const struct np_far *far = &t->out->far;
+	struct np_counts near = np_counts_of(&t->run);
+	bool leads = p->role == NP_LEAD;
+	uint64_t sent = leads ? near.sent : far->sent;
+	uint64_t received = leads ? far->received : near.received;
 	char text[512], peer[NP_ADDR_TEXT], more[HINT];
-	const char *hint = datagram_hint(&t->run, more);
+	const char *hint = loss_hint(t, more);
 
-	if (c->hooks.tell == NULL || hint == NULL || p->transport->connected ||
-	    p->pattern->transactions || p->role != NP_LEAD || sent.sent == 0 ||
-	    !t->out->far.reported || t->out->far.received != 0) {
+	if (c->hooks.tell == NULL || hint == NULL || p->pattern->transactions || p->both ||
+	    !far->reported || sent == 0 || received != 0 ||
+	    !(p->transport->connected ? is_too_large(t) : leads)) {
 		return;
 	}
-	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived at %s (%s)",
-		 p->bench->name, np_addr_text(&t->run.end.peer, peer), hint);
+	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived %s %s (%s)",
+		 p->bench->name, leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 	c->hooks.tell(c->hooks.ctx, text);
 }
 
@@ -281,7 +306,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
 	    !something_counted(&t->run)) {
 		char more[HINT];
-		const char *hint = datagram_hint(&t->run, more);
+		const char *hint = loss_hint(t, more);
 
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %g s (a longer -l? a "

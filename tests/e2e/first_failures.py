@@ -100,6 +100,19 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
     return line
 
 
+def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
+    """A hole in the path MTU: the control connection passes, with the evidence, and one line says what does not."""
+    large = "meta length > 1000 drop"
+    with Wall(SERVER, "prerouting", large), Wall(CLIENT, "prerouting", large):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "--explain", "-t",
+                       *test.split()], 60)
+    assert got.seconds < 9 + lib.SLACK and "evidence of this end only" not in got.err, got
+    said = [line for line in got.err.splitlines() if line.startswith("netperf: ")]
+    assert len(said) == 1 and "small segments pass, those of 1448 bytes do not" in said[0], got.err
+    assert all(word in got.err + got.out for word in says), got
+    return said[0]
+
+
 def fragments_are_shown(port: int) -> str:
     got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-t", "UDP_STREAM", "--human",
                    "--explain"], 60)
@@ -196,6 +209,8 @@ def suite(report: lib.Report) -> None:
             report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
+            for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "has arrived from"), ("TCP_RR -- -r 4000,1", "-r")):
+                report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)

@@ -788,6 +788,11 @@ TEST(test_ways)
 	e = explain(in, TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		    RX ASLEEP " tcp.samples.queued_in=[200000]");
 	assert_int_equal(e.also, NP_LIMIT_LOSS);
+	in.throughput_bps = 0;
+	e = explain(in, TX ASLEEP " tcp.retransmitted_segments=4 tcp.bytes_acked=1", RX);
+	assert_int_equal(e.limit, NP_LIMIT_MTU);
+	assert_has(e.sentence, "small segments pass, and those of 1448 bytes do not");
+	in.throughput_bps = 115.84e6;
 	/* A link of 200 Mbit/s, of which others take what is left. */
 	in.link_rate_bps = 200e6;
 	e = explain(in, TX ASLEEP " foreign.out_bytes=95e6", RX);

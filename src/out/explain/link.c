@@ -205,6 +205,15 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 	struct np_words by;
 
 	usual.mtu = 1500;
+	/* The connection was established, and both ends' evidence came: small segments pass. */
+	if (f->again > 0 && np_bag_number(f->tx, "tcp.bytes_acked") <= f->connections &&
+	    f->in->throughput_bps <= 0) {
+		np_decide(v, NP_LIMIT_MTU, 0.995, 1,
+			  "limited by the MTU of the path: nothing was acknowledged, as small "
+			  "segments pass, and those of %.0f bytes do not",
+			  np_bag_number(f->tx, "tcp.mss"));
+		return;
+	}
 	if (!(f->mtu < NP_NARROW)) {
 		return;
 	}
