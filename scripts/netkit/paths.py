@@ -12,7 +12,7 @@ from netkit.units import show_point
 ERROR = 0.01        # that a run without a bad path has a flow named for its losses
 LEAST = 0.001       # a smaller part lost does not matter
 BURST = 40.0        # packets of a stream that are lost at a time, at most
-FEW = 3.0           # requests, likewise: those of a flow are far apart
+FEW = 2.0           # requests, likewise: those of a flow are far apart
 LAG, LAG_US = 25.0, 20      # of the others' least round trip in percent, and microseconds, likewise
 SEPARATE = 3        # times the range of the others
 LEAST_FLOWS = 8

@@ -327,7 +327,7 @@ class Mesh(Bed):
         lib.must(["ip", "netns", "exec", self.prefix + "b", "nft", "add table t; add chain t i { type filter hook input priority 0; };"
                   "add rule t i iifname l2 udp dport != 12865 numgen random mod 20 == 0 drop"])
         (self.place / "p.toml").write_text(f"[constants]\nclient = 'netns:{self.prefix}a'\nserver = 'netns:{self.prefix}b=10.96.0.2'\n"
-                                           "test = 'UDP_RR'\nflows = 64\nlength = 3\nasked_rate = 6400\n")
+                                           "test = 'UDP_RR'\nflows = 64\nlength = 6\nasked_rate = 6400\n")
         with self.begun("p.toml", "--output", "o", program="netsweep") as proc:
             said = proc.communicate(timeout=60)
         self.assertEqual(proc.returncode, 0, said)
