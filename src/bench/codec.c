@@ -60,7 +60,7 @@ np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns
 		np_codec_touch(w, at, w->send_size);
 	}
 	if ((w->codec & NP_C_NUMBER) != 0) {
-		np_sequence_mark(at, number, now_ns);
+		np_sequence_mark(at, number, now_ns, (w->codec & NP_C_WARM) != 0);
 	}
 	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
 		np_id_write(w->id, number, at);

@@ -48,11 +48,12 @@ offered_more(struct np_load *l, uint64_t now_ns)
 {
 	uint32_t due = 0;
 
-	while (due < NP_LOAD_DUE_MOST && l->arrivals.due_ns <= now_ns) {
+	while (due < NP_LOAD_DUE_MOST && l->arrivals.due_ns <= now_ns &&
+	       l->arrivals.due_ns < l->until_ns) {
 		np_arrivals_next(&l->arrivals);
 		due++;
 	}
-	l->due_ns = l->arrivals.due_ns;
+	l->due_ns = l->arrivals.due_ns < l->until_ns ? l->arrivals.due_ns : UINT64_MAX;
 	return due;
 }
 
@@ -101,7 +102,7 @@ void
 np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate, uint32_t how,
 		  uint32_t number, uint32_t of, uint64_t now_ns)
 {
-	*l = (struct np_load){ .kind = kind };
+	*l = (struct np_load){ .kind = kind, .until_ns = UINT64_MAX };
 	np_arrivals_begin(&l->arrivals, rate, how, number, of, now_ns);
 	if (kind == &np_load_offered) {
 		sleep_exactly();

@@ -43,6 +43,7 @@ struct np_load {
 	uint64_t end_ns; /* of the interval that runs */
 	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
+	uint64_t until_ns; /* of an offered one: from then on nothing is due */
 };
 
 struct np_load_kind {
@@ -69,7 +70,8 @@ struct np_load_kind {
  * open (--rate): operations are due by the clock, whatever came back. One at a time may begin, and
  * l->due_ns is when that one was due: what was missed stays due, and begins as fast as it can.
  *
- * offered (--rate of a stream): the same of messages, and all that are due may begin.
+ * offered (--rate of a stream): the same of messages, and all that are due may begin, until the
+ * window closes.
  */
 extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np_load_open,
     np_load_offered;

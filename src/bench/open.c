@@ -45,23 +45,26 @@ np_open_free(struct np_worker *w)
 }
 
 void
-np_open_start(struct np_worker *w, uint64_t now_ns)
+np_open_start(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
+	uint64_t start_ns = run->window.started_ns;
+	struct np_open *o = w->open;
 
-	if (w->open != NULL) {
-		np_load_begin_due(&w->open->load, &np_load_open, run->plan->rate,
-				  run->plan->arrivals, (uint32_t)(w - run->worker), run->workers,
-				  now_ns);
+	if (o == NULL) {
+		return;
 	}
+	np_load_begin_due(&o->load, &np_load_open, run->plan->rate, run->plan->arrivals,
+			  (uint32_t)(w - run->worker), run->workers, start_ns);
+	o->opens_ns = start_ns + run->plan->warm_up_ms * NP_MSEC;
+	o->closes_ns = np_window_closes(&run->window, o->opens_ns);
 	np_open_mark(w);
 }
 
-/* Begun, but not sent, or not all of it: it is not in flight yet. */
-static bool
-is_begun(const struct np_conn *c)
+bool
+np_open_is_counted(const struct np_worker *w, uint64_t due_ns)
 {
-	return c->ids != NULL && (c->is_aside || (c->need & ~(unsigned)NP_PART) == NP_SEND);
+	return due_ns >= w->open->opens_ns;
 }
 
 void
@@ -72,15 +75,11 @@ np_open_mark(struct np_worker *w)
 	if (o == NULL) {
 		return;
 	}
-	o->count = (struct np_open_counts){ .before = w->in_flight };
-	np_hist_clear(o->sent);
-	np_hist_clear(o->lateness);
 	o->outage.ns = 0;
 	o->last_ns = w->began_ns;
 	o->gaps = o->skipped = 0;
 	o->skip = 1;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
-		o->count.before += is_begun(&w->conn[i]);
 		w->conn[i].ids->last_and_1 = w->conn[i].ids->next;
 		w->conn[i].ids->due_ns = w->conn[i].ids->here_ns = w->began_ns;
 	}
@@ -163,13 +162,15 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	struct np_open *o = w->open;
 	uint64_t now = o->looked_ns = np_now();
 	struct np_conn *c;
+	bool counts;
 
-	o->full = false;
-	if (now < o->load.arrivals.due_ns || (o->until_ns != 0 && !has_last(w))) {
+	o->full = o->load.arrivals.due_ns >= o->closes_ns;
+	if (now < o->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {
 		return NULL;
 	}
 	c = next_free(w, turn);
-	o->count.held += c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
+	counts = np_open_is_counted(w, o->load.arrivals.due_ns);
+	o->count.held += counts && c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
 	o->full = c == NULL;
 	if (c == NULL || !np_load_may(&o->load, now)) {
 		return NULL;
@@ -183,6 +184,9 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	} else {
 		c->need = NP_SEND;
 		c->ids->begun_ns = now;
+	}
+	if (!counts) {
+		return c;
 	}
 	o->count.begun++;
 	o->count.late += now - c->since_ns > NP_OPEN_LATE_NS;
@@ -213,15 +217,21 @@ look_for_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, u
 	}
 }
 
-void
+bool
 np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
 {
+	bool counts = np_open_is_counted(w, due_ns);
 	struct np_ids *ids = c->ids;
 
-	np_hist_record(w->open->sent, now_ns - (ids == NULL ? c->begun_ns : ids->left_ns));
 	w->in_flight--;
+	if (counts) {
+		np_hist_record(w->hist, now_ns - due_ns);
+		np_hist_record(w->open->sent, now_ns - (ids == NULL ? c->begun_ns : ids->left_ns));
+		np_add(&w->count->transactions, 1);
+		c->transactions++;
+	}
 	if (ids == NULL || due_ns <= ids->due_ns) {
-		return;
+		return counts;
 	}
 	if (w->id.width > 0) {
 		look_for_outage(w, c, due_ns, now_ns);
@@ -229,6 +239,7 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	ids->last_and_1 = ids->answered_and_1;
 	ids->due_ns = due_ns;
 	ids->here_ns = now_ns;
+	return counts;
 }
 
 void
@@ -250,7 +261,7 @@ np_open_waits(const struct np_worker *w)
 {
 	const struct np_open_counts *n = &w->open->count;
 
-	return (n->before + n->begun > over(w) || has_last(w)) && w->error == 0 &&
+	return (n->begun > over(w) || has_last(w)) && w->error == 0 &&
 	       np_now() < w->open->until_ns && !np_abandoned(&w->stop);
 }
 
@@ -263,6 +274,9 @@ np_open_drains(struct np_worker *w)
 		return false;
 	}
 	w->ended_ns = w->open->left_ns != 0 ? w->open->left_ns : w->ended_ns;
+	if (w->ended_ns > w->open->closes_ns) {
+		w->ended_ns = w->open->closes_ns;
+	}
 	w->open->until_ns =
 	    w->ended_ns + (w->patience_ns > 0 && w->patience_ns < most ? w->patience_ns : most);
 	w->goes_on = true;
@@ -279,9 +293,9 @@ np_open_settle(struct np_worker *w)
 		return;
 	}
 	n = &o->count;
-	n->due = n->before + n->begun;
+	n->due = n->begun;
 	for (; o->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&o->load.arrivals)) {
-		n->due++;
+		n->due += np_open_is_counted(w, o->load.arrivals.due_ns);
 	}
 	np_open_lost(w, n->due > over(w) ? n->due - over(w) : 0);
 }
@@ -318,7 +332,7 @@ changed(const struct np_open_result *r, const struct np_hist *latency)
 void
 np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 {
-	double due = (double)r->count.due, sent = (double)(r->count.begun + r->count.before);
+	double due = (double)r->count.due, sent = (double)r->count.begun;
 	unsigned p = changed(r, latency);
 	char *text = r->limits;
 	size_t n;

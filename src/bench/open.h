@@ -30,13 +30,12 @@ enum {
 	NP_OPEN_GAPS = 1024 /* between sends, that are kept of a worker */
 };
 
-/* Requests of the window. */
+/* Requests of the window: those that were due in it, whenever they are sent and answered. */
 struct np_open_counts {
-	uint64_t due;    /* of these all others are parts */
-	uint64_t begun;  /* sent, if only in part */
-	uint64_t late;   /* by more than NP_OPEN_LATE_NS */
-	uint64_t before; /* begun, and not answered, when the warm-up was over */
-	uint64_t held;   /* due when all connections had as many in flight as they can */
+	uint64_t due;   /* of these all others are parts */
+	uint64_t begun; /* sent, if only in part */
+	uint64_t late;  /* by more than NP_OPEN_LATE_NS */
+	uint64_t held;  /* due when all connections had as many in flight as they can */
 };
 
 /*
@@ -52,7 +51,9 @@ struct np_outage {
 /* Of one worker, and owned by it. */
 struct np_open {
 	struct np_load load; /* np_load_open: when the next one is due */
-	bool full;           /* it is due, but no connection can send it before an event */
+	uint64_t opens_ns;   /* the window; a warm-up's requests are due before that */
+	uint64_t closes_ns;  /* nothing is due from then on */
+	bool full;           /* none is due, or no connection can send it before an event */
 	uint64_t looked_ns;  /* when it was last asked what is due */
 	uint64_t spin_ns;    /* the last part of a wait, in which the thread does not sleep */
 	bool sleeps;         /* until that part */
@@ -73,9 +74,12 @@ bool np_open_make(struct np_worker *w);
 /* Release it. Safe twice, and of a worker without; so are the next two. */
 void np_open_free(struct np_worker *w);
 
-/* The window opens; the warm-up is over. */
-void np_open_start(struct np_worker *w, uint64_t now_ns);
+/* The first requests are due; the warm-up is over. */
+void np_open_start(struct np_worker *w);
 void np_open_mark(struct np_worker *w);
+
+/* Is a request that is due then the window's? Of an open loop. */
+bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
 
 /* When the thread is to be awake for the next request; UINT64_MAX: an event comes first. */
 uint64_t np_open_wake(struct np_worker *w);
@@ -86,8 +90,11 @@ uint64_t np_open_wake(struct np_worker *w);
  */
 struct np_conn *np_open_begin(struct np_worker *w, uint32_t *turn);
 
-/* What was due then has been answered, by its connection's account; `n` never will be in time. */
-void np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
+/*
+ * What was due then has been answered, by its connection's account. True: it counts. And `n` that
+ * count never will be in time.
+ */
+bool np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
 void np_open_lost(struct np_worker *w, uint64_t n);
 
 /*

@@ -53,10 +53,24 @@ struct np_endpoint {
 
 enum { NP_DETAIL_MAX = 160 };
 
-/* The measured part, by CLOCK_MONOTONIC; the same for all connections. */
+/*
+ * The measured part, by CLOCK_MONOTONIC; the same for all connections. What is the window's is said
+ * by what moves, wherever that can be: requests of an open loop by when they were due, datagrams of
+ * a stream by their numbers. Nothing else of these is ever counted. The rest counts what completes
+ * between np_worker_mark() and the end.
+ */
 struct np_window {
 	uint64_t started_ns, ended_ns;
+	uint64_t opened_ns; /* when it is over: what the figures count from */
+	uint64_t length_ns; /* that was asked for; 0: no clock ends it */
 };
+
+/* When the clock closes a window that opens at that time. */
+static inline uint64_t
+np_window_closes(const struct np_window *win, uint64_t opens_ns)
+{
+	return win->length_ns > 0 ? opens_ns + win->length_ns : UINT64_MAX;
+}
 
 /* What the kernel knew when the data connection was closed, and of the time of the test. */
 struct np_closing {

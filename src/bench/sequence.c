@@ -10,7 +10,7 @@
 #include "bench/bench.h"
 #include "bench/run.h"
 
-enum { MARK = 0x504c7371 /* "PLsq" */ };
+enum { MARK = 0x504c7371 /* "PLsq" */, WARM_UP = 0x504c7775 /* "PLwu" */ };
 
 /* Further apart than 13 days are no two datagrams: a stray one must not overflow the sum. */
 static const uint64_t transit_limit = UINT64_C(1) << 50;
@@ -18,14 +18,13 @@ static const uint64_t transit_limit = UINT64_C(1) << 50;
 bool
 np_sequence_wanted(const struct np_plan *p)
 {
-	/* A receiver's account begins with the first datagram, before a warm-up is over. */
-	return p->sequence && p->pattern->sequence && !p->transport->reliable && p->warm_up_ms == 0;
+	return p->sequence && p->pattern->sequence && !p->transport->reliable;
 }
 
 void
-np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns)
+np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm)
 {
-	const uint32_t mark = htobe32(MARK);
+	const uint32_t mark = htobe32(warm ? WARM_UP : MARK);
 	char *at = datagram;
 
 	number = htobe64(number);
@@ -35,21 +34,25 @@ np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns)
 	memcpy(at + 12, &now_ns, 8);
 }
 
-static bool
+static enum np_sequence_is
 read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns)
 {
 	const char *at = datagram;
 	uint32_t mark;
 
 	if (size < NP_SEQUENCE_HEADER) {
-		return false;
+		return NP_IS_FOREIGN;
 	}
 	memcpy(&mark, at, 4);
 	memcpy(number, at + 4, 8);
 	memcpy(sent_ns, at + 12, 8);
 	*number = be64toh(*number);
 	*sent_ns = be64toh(*sent_ns);
-	return mark == htobe32(MARK) && *number >> NP_SEQUENCE_BITS == 0;
+	if (mark == htobe32(WARM_UP)) {
+		return NP_IS_OF_WARM_UP;
+	}
+	return mark == htobe32(MARK) && *number >> NP_SEQUENCE_BITS == 0 ? NP_IS_COUNTED
+									 : NP_IS_FOREIGN;
 }
 
 /* All flows together have as much as a single one, but for the least. */
@@ -232,15 +235,16 @@ look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 	s->sent_ns = sent_ns;
 }
 
-void
+enum np_sequence_is
 np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
 		    bool late)
 {
 	uint64_t number, sent_ns;
+	enum np_sequence_is what = read_mark(datagram, size, &number, &sent_ns);
 
-	if (!read_mark(datagram, size, &number, &sent_ns)) {
-		s->foreign++;
-		return;
+	s->foreign += what == NP_IS_FOREIGN;
+	if (what != NP_IS_COUNTED) {
+		return what;
 	}
 	if (s->next == 0) {
 		s->first_ns = now_ns;
@@ -252,6 +256,7 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 	look_for_outage(s, number, sent_ns);
 	count_number(s, number);
 	s->late += late;
+	return what;
 }
 
 /* ---- What it comes to ---- */

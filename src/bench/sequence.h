@@ -67,17 +67,22 @@ struct np_sequence {
 /* Is such a test's stream one whose datagrams are numbered, if they have the room? */
 bool np_sequence_wanted(const struct np_plan *p);
 
-/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
-void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns);
+/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram, of a warm-up or not.
+ */
+void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm);
 
 /* Empty accounts of that many flows, the caller's to free(); touched, so that the loop meets no
  * page fault. And the bytes of each. */
 struct np_sequence *np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err);
 uint64_t np_sequence_bytes(const struct np_plan *p);
 
-/* Take one datagram of `size` bytes to account; `late`: the receiving loop was over. */
-void np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
-			 bool late);
+/*
+ * Take one datagram of `size` bytes to account; `late`: the receiving loop was over. Of a warm-up
+ * it has nothing to do with it, and of others' it can't say.
+ */
+enum np_sequence_is { NP_IS_COUNTED, NP_IS_OF_WARM_UP, NP_IS_FOREIGN };
+enum np_sequence_is np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size,
+					uint64_t now_ns, bool late);
 
 /* Add the next flow to an account of several. That as the values udp.* (doc/evidence.md), all but
  * those that only join() knows. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/units.h"
 #include "net/sock.h"
 
 #include "bench/engine/engine.h"
@@ -153,14 +154,14 @@ static void
 take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
 {
 	bool told = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
-	uint64_t start_ns = run->window.started_ns;
+	uint64_t start_ns = run->window.opened_ns;
 
 	*row = (struct np_worker_result){
 		.flows = w->conns,
 		.sent = np_seen(&w->count->sent),
 		.received = np_seen(&w->count->received),
 		.transactions = np_seen(&w->count->transactions),
-		.began_ns = start_ns != 0 ? (int64_t)(w->began_ns - start_ns) : 0,
+		.began_ns = start_ns != 0 ? (int64_t)(np_max(w->began_ns, start_ns) - start_ns) : 0,
 		.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
 		.user_us = told ? w->use.user_us : -1,
 		.system_us = told ? w->use.system_us : -1,
@@ -292,7 +293,6 @@ take_open(struct np_run *run, struct np_tally *t)
 			n->due += w->open->count.due;
 			n->begun += w->open->count.begun;
 			n->late += w->open->count.late;
-			n->before += w->open->count.before;
 			n->held += w->open->count.held;
 			t->open.depth = w->depth;
 			if (w->open->outage.ns > t->open.outage.ns) {
@@ -310,6 +310,20 @@ take_open(struct np_run *run, struct np_tally *t)
 			np_open_judge(&t->open, t->hist);
 		}
 	}
+}
+
+static void
+take_window(const struct np_run *run, struct np_tally *t)
+{
+	uint64_t ns;
+
+	if (run->window.started_ns == 0) {
+		return;
+	}
+	t->started_ns = run->window.opened_ns;
+	t->ended_ns = np_max(run->window.ended_ns, t->started_ns);
+	ns = t->ended_ns - t->started_ns;
+	*(run->plan->role == NP_LEAD ? &t->led_ns : &t->followed_ns) = ns;
 }
 
 /* A client's socket was bound to no port before it connected. */
@@ -335,8 +349,6 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	*t = (struct np_tally){
 		.plan = run->plan,
 		.engine = np_engine_of(run->plan),
-		.started_ns = run->window.started_ns,
-		.ended_ns = run->window.ended_ns,
 		.count = np_counts_of(run),
 		.paced_ns = w->load.paced_ns,
 		.hist = w->hist,
@@ -357,6 +369,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
+	take_window(run, t);
 	take_local(run, t);
 	join_workers(run, t);
 	take_ramp(run, t);
@@ -465,6 +478,8 @@ join_windows(struct np_tally *into, const struct np_tally *from)
 	if (from->ended_ns > into->ended_ns) {
 		into->ended_ns = from->ended_ns;
 	}
+	into->led_ns = np_max(into->led_ns, from->led_ns);
+	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
 }
 
 int

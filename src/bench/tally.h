@@ -53,6 +53,8 @@ struct np_tally {
 	const struct np_plan *plan;
 	const struct np_engine *engine; /* what drove its connections */
 	uint64_t started_ns, ended_ns;  /* of the window; 0: it never opened */
+	/* Of joined ones the longest window of those that led, and of those that followed. */
+	uint64_t led_ns, followed_ns;
 	struct np_counts count;
 	uint64_t paced_ns;    /* of the window, that a worker waited for its pacing, on average */
 	struct np_hist *hist; /* of all workers; NULL: none was taken */
@@ -110,22 +112,20 @@ int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
  */
 int np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err);
 
-/* Seconds of the window; 0 when it never opened. */
+/* Seconds of the window, of joined ones of the longest; 0 when it never opened. */
 static inline double
 np_tally_seconds(const struct np_tally *t)
 {
-	return t->started_ns == 0 ? 0 : (double)(t->ended_ns - t->started_ns) / 1e9;
+	return (double)(t->led_ns > t->followed_ns ? t->led_ns : t->followed_ns) / 1e9;
 }
 
-/* Of these the ones in which a stream's messages began: what has begun may take longer, where it
- * is delivered. */
+/* Of these the ones in which messages of an offered load were due. */
 static inline double
 np_tally_sending_s(const struct np_tally *t)
 {
 	double seconds = np_tally_seconds(t), planned = np_plan_time_s(t->plan);
 
-	return np_delivers(t->plan->transport) && planned > 0 && planned < seconds ? planned
-										   : seconds;
+	return planned > 0 && planned < seconds ? planned : seconds;
 }
 
 /* Safe on a zeroed struct, and twice. */

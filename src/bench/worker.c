@@ -22,6 +22,17 @@ enum {
 	FIRST_MS = 500
 };
 
+/* Of a load that goes by the clock, which is known behind a warm-up. */
+static void
+set_end_of_load(struct np_worker *w)
+{
+	const struct np_run *run = w->run;
+
+	w->load.until_ns = run->plan->warm_up_ms > 0 && !w->goes_on
+			       ? UINT64_MAX
+			       : np_window_closes(&run->window, run->window.started_ns);
+}
+
 void
 np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
@@ -45,11 +56,13 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
 	w->acked_before = np_worker_acked(w);
-	np_open_start(w, now_ns);
+	np_open_start(w);
 	messages = np_plan_messages(run->plan, w->send_size);
 	if (messages > 0) {
 		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
-				  (uint32_t)(w - run->worker), run->workers, now_ns);
+				  (uint32_t)(w - run->worker), run->workers,
+				  run->window.started_ns);
+		set_end_of_load(w);
 		return;
 	}
 	/* A leader's engine asks before the first operation; a follower's is under way. */
@@ -83,24 +96,45 @@ forget(struct np_worker *w, struct np_conn *c)
 	c->sent = w->run->resets ? np_conn_queued(c) : 0;
 	c->received = c->transactions = 0;
 	c->lost = 0;
+	if ((w->codec & NP_C_WARM) != 0) {
+		c->number = c->before = c->news_at = 0; /* the window's are from 0 on */
+	}
+}
+
+/*
+ * What the loop counts is nobody else's to write. Where it is said by what moves whether it is the
+ * window's, nothing else has been counted but what was strange.
+ */
+static void
+forget_counts(struct np_worker *w)
+{
+	if (w->open != NULL || (w->codec & NP_C_ASK) != 0) {
+		np_show(&w->count->duplicated, 0);
+		np_show(&w->count->late, 0);
+		np_show(&w->count->stray, 0);
+		np_show(&w->count->surplus, 0);
+		return;
+	}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		forget(w, &w->conn[i]);
+	}
+	np_counters_clear(w->count);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		np_add(&w->count->sent, w->conn[i].sent);
+	}
+	np_hist_clear(w->hist);
+	/* Sends of several are those in flight. */
+	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 }
 
 bool
 np_worker_mark(struct np_worker *w)
 {
-	for (uint32_t i = 0; i < w->conns; i++) {
-		forget(w, &w->conn[i]);
-	}
-	/* What the loop counts is nobody else's to write; sends of several are those in flight. */
-	np_counters_clear(w->count);
-	for (uint32_t i = 0; i < w->conns; i++) {
-		np_add(&w->count->sent, w->conn[i].sent);
-	}
+	forget_counts(w);
 	w->acked_before = np_worker_acked(w);
-	np_hist_clear(w->hist);
 	memset(w->engine_count, 0, sizeof(w->engine_count));
-	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 	w->more = w->load.paced_ns = 0;
+	w->codec &= ~(unsigned)NP_C_WARM;
 	if (w->use.root != NULL) {
 		np_thread_begin(&w->use);
 	}
@@ -109,6 +143,7 @@ np_worker_mark(struct np_worker *w)
 	np_stamps_forget(w->stamps);
 	w->budget = w->budget_behind;
 	w->goes_on = true;
+	set_end_of_load(w);
 	if (np_engine_of(w->run->plan)->mark != NULL) {
 		np_engine_of(w->run->plan)->mark(w);
 	}

@@ -103,6 +103,8 @@ enum {
 	NP_C_SHARE = 1 << 12,    /* connections of one request each share a count */
 	NP_C_FILE = 1 << 13,     /* what is sent is a file's, by sendfile(2) */
 	NP_C_STAMPS = 1 << 14,   /* some transactions have stamps (bench/stamps.h) */
+	NP_C_WARM = 1 << 15,     /* datagrams that are sent say that they are of the warm-up */
+	NP_C_ASK = 1 << 16,      /* datagrams that come are asked whether they are the window's */
 	/* What the plain calls can't do. */
 	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS |
 		     NP_C_FILE | NP_C_STAMPS,
@@ -204,6 +206,7 @@ struct np_worker {
 	uint64_t
 	    acked_before; /* of its connections, when the window opened; see np_counts_arrived() */
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
+	uint64_t first_ns, opened_ns; /* with NP_C_ASK: the first datagram, of the window; 0 */
 	struct np_stamps *stamps;     /* of its transactions; NULL: they have none */
 	struct np_ramp *ramp;         /* how its connections come about; NULL: all did before */
 	struct np_open *open;         /* its part in an open loop; NULL: the loop is closed */
@@ -227,7 +230,7 @@ void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 
 /*
  * The warm-up is over: forget what was counted, and count from now on. What is under way counts
- * when it completes. True.
+ * when it completes, unless it says itself that it does not (struct np_window). True.
  */
 bool np_worker_mark(struct np_worker *w);
 

@@ -356,6 +356,9 @@ settle_collecting(struct np_cli *cli)
 	     cli->plan.transport->acked != NULL)) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE; /* of outages */
 	}
+	if (cli->plan.warm_up_ms > 0 && cli->plan.pattern->sequence) {
+		cli->evidence.caps |= NP_CAP_SEQUENCE; /* datagrams say whether they count */
+	}
 	cli->evidence.caps |= cli->beside != NULL || cli->output.selection.evidence ||
 				      cli->evidence.cycles || cli->knee_times > 0
 				  ? NP_CAP_TEST

@@ -321,13 +321,18 @@ keep_limit(struct control *c, uint64_t now)
 }
 
 /*
- * A receiver that has warmed up: what comes behind its window was sent behind the far end's. It is
- * thrown away.
+ * Is the end of its time not that of what it receives? A connection's end of data may be late;
+ * behind a warm-up what comes later was sent behind the far end's window. Of datagrams all that
+ * were sent in that count, at a client, too.
  */
 static bool
-ends_by_clock(const struct np_plan *p)
+hears_more(const struct np_run *run)
 {
-	return p->warm_up_ms > 0 && !p->pattern->transactions;
+	const struct np_plan *p = run->plan;
+	bool datagrams = !np_delivers(p->transport) && !p->no_control;
+	bool late = !p->active && (p->warm_up_ms == 0 || p->pattern->transactions);
+
+	return run->side->pad_ns != 0 && (datagrams || late);
 }
 
 /* The window begins where the warm-up ends: for all workers. */
@@ -345,7 +350,8 @@ keep_warm_up(struct control *c, uint64_t now)
 	if (run->plan->near.place.measure_cpu) {
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
-	run->window.started_ns = np_now();
+	/* What an open loop's are it knows beforehand; others count from when they hear of it. */
+	run->window.started_ns = run->worker->open != NULL ? until : np_now();
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
@@ -359,7 +365,6 @@ keep_test_time(struct control *c, uint64_t now)
 	const struct np_run *run = c->d->run;
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
 	uint64_t time_up = run->window.started_ns + c->d->length_ns;
-	bool waits = !run->plan->active && run->side->pad_ns != 0 && !ends_by_clock(run->plan);
 
 	again = sooner(again, keep_patience(c, now));
 	again = sooner(again, keep_limit(c, now));
@@ -369,7 +374,7 @@ keep_test_time(struct control *c, uint64_t now)
 	if (now < time_up) {
 		return sooner(again, time_up);
 	}
-	again = waits ? await_silence(c, time_up, now) : 0;
+	again = hears_more(run) ? await_silence(c, time_up, now) : 0;
 	if (again == 0) {
 		end(c, NP_BY_CLOCK, 1);
 		return NP_NEVER;
@@ -738,6 +743,35 @@ note_cpu(struct np_run *run, struct np_cpu_times *from)
 	np_cpu_free(to);
 }
 
+/*
+ * A receiver's window of datagrams is the sender's, as long behind it as the path takes: it opens
+ * with the first that counts, or with what was lost or not due before that if the end mark tells.
+ * No wait for a far end that says nothing at its end, or late, is a part of it.
+ */
+static void
+settle_window(const struct control *c)
+{
+	struct np_run *run = c->d->run;
+	struct np_window *win = &run->window;
+	uint64_t least_ns = c->meet_until - c->d->meet_ns + run->plan->warm_up_ms * NP_MSEC;
+	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;
+
+	win->opened_ns = win->started_ns;
+	NP_EACH_WORKER (w, run) {
+		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
+	}
+	if (first_ns != UINT64_MAX) {
+		/* Else the sender was cut short. */
+		bool is_whole =
+		    win->length_ns > 0 && c->d->cause == NP_BY_LOOP && open_ns >= least_ns;
+
+		win->opened_ns = is_whole ? np_min(first_ns, open_ns) : first_ns;
+	} else if (run->plan->active ? !hears_more(run) : c->d->cause != NP_BY_CLOCK) {
+		return;
+	}
+	win->ended_ns = np_min(win->ended_ns, np_window_closes(win, win->opened_ns));
+}
+
 /* What the workers leave: the end of the window, which is the last one's, and the first error. */
 static void
 conclude(const struct control *c)
@@ -754,6 +788,9 @@ conclude(const struct control *c)
 		if (run->err.code == NP_OK && w->err.code != NP_OK) {
 			run->err = w->err;
 		}
+	}
+	if (run->window.started_ns != 0) {
+		settle_window(c);
 	}
 	if (run->side->leave != NULL) {
 		run->side->leave(run);
@@ -776,6 +813,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 			w->patience_ns = np_max(w->patience_ns, d->run->round_trips_ns);
 		}
 	}
+	d->run->window.length_ns = d->length_ns;
 	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
 		return err->code;
 	}

@@ -143,7 +143,7 @@ take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hi
 {
 	const struct np_tally *t = &r->out.tally;
 	const struct np_open_counts *n = &t->open.count;
-	double due = (double)n->due, sent = (double)(n->begun + n->before);
+	double due = (double)n->due, sent = (double)n->begun;
 
 	if (t->plan->pattern->offers) {
 		double rate = np_plan_messages(t->plan, t->send_size);

@@ -13,6 +13,7 @@ struct sums {
 	const struct np_plan *p;
 	const struct np_unit *unit, *bytes_unit;
 	double seconds, paced;
+	double led, followed; /* seconds of each half of a test both ways; else all */
 	double sent, received, far_sent, far_received; /* bytes */
 	double transactions;
 };
@@ -27,6 +28,8 @@ sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
 	s->unit = unit;
 	s->bytes_unit = unit->letter == 'x' ? np_unit('m') : unit;
 	s->seconds = np_tally_seconds(t);
+	s->led = s->p->both ? (double)t->led_ns / 1e9 : s->seconds;
+	s->followed = s->p->both ? (double)t->followed_ns / 1e9 : s->seconds;
 	s->paced = (double)t->paced_ns / 1e9;
 	s->sent = (double)t->count.sent;
 	s->received = (double)t->count.received;
@@ -53,7 +56,8 @@ throughput(const struct sums *s)
 		return s->seconds > 0 ? s->transactions / s->seconds : 0;
 	}
 	if (s->p->both) { /* what has arrived, at either end */
-		return np_rate(s->unit, s->far_received + s->received, s->seconds);
+		return np_rate(s->unit, s->far_received, s->led) +
+		       np_rate(s->unit, s->received, s->followed);
 	}
 	if (!pattern->transactions && s->p->role == NP_FOLLOW) {
 		return np_rate(s->unit, s->received, s->seconds);
@@ -109,9 +113,9 @@ report_rates(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_ELAPSED_TIME, s->seconds);
 	np_record_real(r, NP_M_THROUGHPUT, throughput(s));
 	np_record_text(r, NP_M_THROUGHPUT_UNITS, s->unit->name);
-	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, np_rate(s->bytes_unit, s->sent, s->seconds));
+	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, np_rate(s->bytes_unit, s->sent, s->led));
 	np_record_real(r, NP_M_LOCAL_RECV_THROUGHPUT,
-		       np_rate(s->bytes_unit, s->received, s->seconds));
+		       np_rate(s->bytes_unit, s->received, s->followed));
 	if (s->p->no_control) {
 		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT, 0);
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT, 0);
@@ -119,10 +123,10 @@ report_rates(const struct sums *s, struct np_record *r)
 		return;
 	}
 	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
-		       np_rate(s->bytes_unit, s->far_sent, s->seconds));
+		       np_rate(s->bytes_unit, s->far_sent, s->followed));
 	if (far || np_delivers(s->p->transport)) {
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
-			       np_rate(s->bytes_unit, s->far_received, s->seconds));
+			       np_rate(s->bytes_unit, s->far_received, s->led));
 	}
 	MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
@@ -305,7 +309,8 @@ flow_rate(const struct sums *s, const struct np_flow_result *f)
 	if (by_transactions(s)) {
 		return s->seconds > 0 ? (double)f->transactions / s->seconds : 0;
 	}
-	return np_rate(s->unit, (double)f->sent + (double)f->received, s->seconds);
+	return np_rate(s->unit, (double)f->sent, s->led) +
+	       np_rate(s->unit, (double)f->received, s->followed);
 }
 
 /* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). */
@@ -407,7 +412,7 @@ report_open(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_ASKED_RATE, o->rate);
 	np_record_real(r, NP_M_SENT_RATE, s->seconds > 0 ? (double)n->begun / s->seconds : 0);
 	np_record_int(r, NP_M_DUE_OPERATIONS, (int64_t)n->due);
-	np_record_int(r, NP_M_SENT_OPERATIONS, (int64_t)(n->begun + n->before));
+	np_record_int(r, NP_M_SENT_OPERATIONS, (int64_t)n->begun);
 	np_record_int(r, NP_M_UNANSWERED_OPERATIONS, (int64_t)(n->due - o->answered));
 	np_record_int(r, NP_M_LATE_OPERATIONS, (int64_t)n->late);
 	np_record_real(r, NP_M_P99_LATENESS, (double)np_hist_percentile(o->lateness, 0.99) / 1e3);

@@ -149,10 +149,10 @@ drive_window(struct member *m)
 	struct np_worker *w = m->w;
 	int rc;
 
-	np_worker_begin(w, np_now());
 	if (m->team->count == 1 && !m->team->gated) {
-		w->run->window.started_ns = w->began_ns;
+		w->run->window.started_ns = np_now();
 	}
+	np_worker_begin(w, np_now());
 	enter(m, NP_LOOPING);
 	do {
 		rc = w->budget > 0 ? w->loop(w) : 0; /* of a small count others may have all */

@@ -399,6 +399,59 @@ def loss(report: lib.Report, lab: Lab) -> None:
             lab.heal()
 
 
+# --- a long way ---------------------------------------------------------------------------
+
+DELAY = 0.15                            # seconds each way
+
+
+def measured(lab: lib.Lab, port: int, *args: str, more: Sequence[str] = ()) -> "dict[str, float]":
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), *args, "-P", "0", "--", *more, "-k",
+                   "THROUGHPUT,ELAPSED_TIME,LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_SEND_CALLS,REMOTE_RECV_CALLS,"
+                   "LOST_DATAGRAMS,DUE_OPERATIONS"], 40)
+    assert got.rc == 0, f"{got}"
+    return {name: float(value) for name, value in (line.split("=") for line in got.out.splitlines())}
+
+
+def all_sent_arrive(lab: lib.Lab, port: int, receives: bool, args: str) -> str:
+    """What was sent in the window arrives in it, and nothing else, in as long a time: 125 datagrams a second."""
+    far = "-T udp -d recv -m ,1000 -M 1000" if receives else "-T udp -d send -m 1000 -M ,1000"
+    got = measured(lab, port, "-t", "omni", "--rate", "1m", "-l", "2", *args.split(), more=far.split())
+    sent, received = (got[name] for name in (("REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS") if receives else
+                                             ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")))
+    assert sent == received and got["LOST_DATAGRAMS"] <= 0, f"{got}"
+    assert 2 <= got["ELAPSED_TIME"] * 1.001 and got["ELAPSED_TIME"] < 2 + DELAY, f"{got}"
+    assert abs(got["THROUGHPUT"] * got["ELAPSED_TIME"] - sent * 8e-3) < 0.02, f"{got}"
+    return f"{sent:.0f} in {got['ELAPSED_TIME']:.2f} s"
+
+
+def due_are_counted(lab: lib.Lab, port: int, test: str, args: str) -> str:
+    """Those in flight at neither edge are another window's."""
+    got = measured(lab, port, "-t", test, "--rate", "50", "--arrivals", "constant", "-l", "2", *args.split())
+    assert got["DUE_OPERATIONS"] == 100 and got["ELAPSED_TIME"] == 2 and got["THROUGHPUT"] <= 50, f"{got}"
+    return f"{got['THROUGHPUT']:.2f} a second"
+
+
+def no_more_than_asked(lab: lib.Lab, port: int, args: str) -> str:
+    """No set-up and no closing round trip is in it, as in netperf's."""
+    got = measured(lab, port, "-t", "TCP_RR", "-l", "2", *args.split())
+    assert 1.99 <= got["ELAPSED_TIME"] < 2 + DELAY, f"{got}"
+    return f"{got['ELAPSED_TIME']:.3f} s"
+
+
+def delay(report: lib.Report, _: Lab) -> None:
+    options = ("--rate", "none", "--delay", f"{DELAY}s", "--emulator", "link")
+    with lib.Lab(f"{NAME}d", *options) as lab, lib.Daemon(lab.server) as daemon:
+        for receives in (False, True):
+            for args in ("--warm-up 0.1", "--warm-up 0.5 --flows 2", "--engine batch --warm-up 0.3", ""):
+                report.case(f"all that were sent arrive: {'recv' if receives else 'send'} {args}",
+                            partial(all_sent_arrive, lab, daemon.port, receives, args))
+        for test, flows in (("TCP_RR", 2), ("UDP_RR", 2), ("TCP_CRR", 60)):
+            for args in (f"--warm-up 1 --flows {flows}", f"--flows {flows} --threads 2"):
+                report.case(f"due are counted: {test} {args}", partial(due_are_counted, lab, daemon.port, test, args))
+        for args in ("", "--flows 2", "--warm-up 0.5"):
+            report.case(f"no more than was asked: {args}", partial(no_more_than_asked, lab, daemon.port, args))
+
+
 # --- what is known of the way ------------------------------------------------------------------
 
 OTHERS = """
@@ -468,13 +521,13 @@ def around(report: lib.Report, lab: Lab) -> None:
 # The last three, of `make check-links`, take a machine that keeps the link full, or are in cut.py and kills.py as well.
 PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
     "figures": figures, "loss": loss, "waiting": waiting, "around": around, "outages": outages,
-    "thin": thin, "long": long,
+    "thin": thin, "long": long, "delay": delay,
     "full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
 
 def suite(report: lib.Report) -> None:
-    wanted = sys.argv[1:] or list(PARTS)[:7]
+    wanted = sys.argv[1:] or list(PARTS)[:8]
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
     obstacle = lib.no_lab()

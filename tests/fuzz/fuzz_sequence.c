@@ -86,9 +86,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		number += (how & 1) != 0 ? -step(how, data[i + 1]) : step(how, data[i + 1]);
 		now += step(data[i + 1], how);
-		np_sequence_mark(datagram, number, how % 7 == 0 ? now : number);
+		np_sequence_mark(datagram, number, how % 7 == 0 ? now : number, how % 5 == 0);
 		datagram[how % 64 == 63 ? 2 : 31] ^= data[i + 1];
-		np_sequence_arrived(s, datagram, room, now, (how & 2) != 0);
+		arrivals -=
+		    np_sequence_arrived(s, datagram, room, now, (how & 2) != 0) == NP_IS_OF_WARM_UP;
 	}
 	np_sequence_add(&all, s);
 	np_sequence_tell(&all, b);

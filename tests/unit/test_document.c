@@ -24,6 +24,7 @@ fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
 	out->tally.plan = p;
 	out->tally.started_ns = 5 * NP_SEC;
 	out->tally.ended_ns = 7 * NP_SEC;
+	out->tally.led_ns = 2 * NP_SEC;
 	out->tally.flows = p->flows;
 	out->tally.flow = p->flows > 1 ? rows : NULL;
 	for (int i = 0; i < FLOWS; i++) {

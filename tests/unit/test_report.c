@@ -29,6 +29,7 @@ two_seconds(struct np_outcome *out, struct np_plan *p, const char *bench)
 	out->tally.plan = p;
 	out->tally.started_ns = 5 * NP_SEC;
 	out->tally.ended_ns = 7 * NP_SEC;
+	out->tally.led_ns = 2 * NP_SEC;
 	out->tally.closing.cpu.known = true;
 	out->tally.closing.cpu.util = 50;
 	out->tally.closing.cpu.count = 4;
@@ -62,6 +63,27 @@ TEST(bytes_by_call_are_each_ends_own)
 	assert_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, 0.4);
 	assert_real(&r, NP_M_REMOTE_RECV_THROUGHPUT, 0.24);
 	assert_real(&r, NP_M_THROUGHPUT, 0.24);
+}
+
+/* Each by its own window, of which the longer one is the test's. */
+TEST(each_half_has_its_own_seconds)
+{
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	two_seconds(&out, &p, "TCP_STREAM");
+	p.both = true;
+	out.tally.followed_ns = NP_SEC;
+	out.tally.count.sent = out.far.received = 1000000;
+	out.tally.count.received = out.far.sent = 500000;
+	np_report(&out, np_unit('m'), &r);
+	assert_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, 4);
+	assert_real(&r, NP_M_LOCAL_RECV_THROUGHPUT, 4);
+	assert_real(&r, NP_M_REMOTE_SEND_THROUGHPUT, 4);
+	assert_real(&r, NP_M_REMOTE_RECV_THROUGHPUT, 4);
+	assert_real(&r, NP_M_THROUGHPUT, 8);
+	assert_real(&r, NP_M_ELAPSED_TIME, 2);
 }
 
 /* The readings lie further apart than the test is long: a busy machine is one to 100 %. */

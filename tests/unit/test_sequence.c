@@ -33,7 +33,7 @@ arrive_at(struct np_sequence *s, uint64_t number, uint64_t sent_ns, uint64_t now
 {
 	char datagram[64];
 
-	np_sequence_mark(datagram, number, sent_ns);
+	np_sequence_mark(datagram, number, sent_ns, false);
 	np_sequence_arrived(s, datagram, sizeof(datagram), now_ns, false);
 }
 
@@ -207,9 +207,9 @@ TEST(strangers_are_counted_and_change_nothing)
 
 	arrive_all(s, 0, 10);
 	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
-	np_sequence_mark(datagram, 10, 0);
+	np_sequence_mark(datagram, 10, 0, false);
 	np_sequence_arrived(s, datagram, NP_SEQUENCE_HEADER - 1, 0, false);
-	np_sequence_mark(datagram, UINT64_C(1) << NP_SEQUENCE_BITS, 0);
+	np_sequence_mark(datagram, UINT64_C(1) << NP_SEQUENCE_BITS, 0, false);
 	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
 	b = told(s, 10);
 	assert_bag(b, "udp.", "foreign=3 received=10 lost=0");
@@ -249,6 +249,25 @@ TEST(the_span_is_the_receivers_own)
 	b = told(s, 10);
 	assert_bag(b, "udp.", "received_bytes=4*64 receive_span_s=0.003 receive_span_bps=%.17g",
 		   3 * 64 * 8 / 0.003);
+	np_bag_free(b);
+}
+
+/* The window's begin anew, whatever came before, and late ones of the warm-up are not theirs. */
+TEST(a_warm_up_has_no_part_in_it)
+{
+	struct np_sequence *s = account();
+	char datagram[64];
+	struct np_bag *b;
+
+	for (uint64_t i = 0; i < 8; i++) {
+		np_sequence_mark(datagram, i < 4 ? 1000 + i : i, 0, true);
+		assert_int_equal(np_sequence_arrived(s, datagram, sizeof(datagram), 0, false),
+				 NP_IS_OF_WARM_UP);
+		arrive(s, i);
+	}
+	b = told(s, 8);
+	assert_bag(b, "udp.",
+		   "received=8 unique=8 span=8 reordered=0 foreign=0 lost=0 jitter_us=0");
 	np_bag_free(b);
 }
 

@@ -438,6 +438,7 @@ static const struct np_tally figures = {
 		   .failed = 1006 },
 	.started_ns = 1000000000,
 	.ended_ns = 3500000000,
+	.led_ns = 2500000000,
 	.closing = { .sndbuf_end = 2001,
 		     .rcvbuf_end = 2002,
 		     .retrans = 2003,

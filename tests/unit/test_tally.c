@@ -161,6 +161,9 @@ TEST(tallies_are_joined)
 	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .recv_size = 20 };
 	struct np_err err;
 
+	a.led_ns = 100; /* each half is divided by its own window */
+	b.followed_ns = 150;
+
 	a.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
 	b.count = (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
 	a.closing.retrans = 7;
@@ -187,6 +190,8 @@ TEST(tallies_are_joined)
 	assert_null(b.hist);
 	assert_int_equal(a.started_ns, 100);
 	assert_int_equal(a.ended_ns, 300);
+	assert_int_equal(a.led_ns, 100);
+	assert_int_equal(a.followed_ns, 150);
 	assert_int_equal(a.count.sent, 11);
 	assert_int_equal(a.count.received, 5);
 	assert_int_equal(a.count.transactions, 33);

@@ -223,7 +223,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
 {
-	uint64_t now = w->sequence != NULL ? np_now() : 0;
+	uint64_t now = (w->codec & NP_C_ASK) != 0 ? np_now() : 0;
 	bool over = false;
 
 	while (b->next < b->came && (!over || w->sequence == NULL || w->conns > 1)) {

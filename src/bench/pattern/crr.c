@@ -284,14 +284,15 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		c->is_void = false;
 		return NP_OPEN;
 	}
+	if (__builtin_expect(w->open != NULL, 0)) {
+		/* The engine begins what is due. What does not count was not sent, either. */
+		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
+		c->since_ns = now;
+		return NP_OPEN;
+	}
 	np_hist_record(w->hist, now - c->since_ns);
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
-	if (__builtin_expect(w->open != NULL, 0)) {
-		np_open_answered(w, c, c->since_ns, now);
-		c->since_ns = now;
-		return NP_OPEN; /* the engine begins what is due */
-	}
 	c->since_ns = now;
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }

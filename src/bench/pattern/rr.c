@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/engine/sync.h"
 #include "bench/ids.h"
 #include "bench/open.h"
@@ -237,7 +238,7 @@ NP_SYNC_LOOP(request_sync, request_steps)
 static enum np_need
 open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	w->sends++;
+	w->sends += np_open_is_counted(w, c->since_ns);
 	w->in_flight++;
 	np_ids_sent(c->ids, c->since_ns);
 	c->number = np_ids_next(c->ids);
@@ -247,14 +248,10 @@ open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 static enum np_need
 open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	uint64_t due_ns, now;
+	uint64_t due_ns;
 
 	if (np_ids_answers(c->ids, buf, n, &due_ns)) {
-		now = np_now();
-		np_hist_record(w->hist, now - due_ns);
-		np_open_answered(w, c, due_ns, now);
-		np_add(&w->count->transactions, 1);
-		c->transactions++;
+		(void)np_open_answered(w, c, due_ns, np_now());
 	} else {
 		wait_longer(w, c->ids);
 	}
@@ -265,13 +262,16 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
+	uint64_t until_ns = np_now() - w->patience_ns;
 	uint32_t lost;
 
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
 	if (need == NP_RECV && !np_stopped(&w->stop)) {
-		lost = np_ids_give_up(c->ids, np_now() - w->patience_ns);
+		/* Those of a warm-up come first. */
+		w->in_flight -= np_ids_give_up(c->ids, np_min(until_ns, w->open->opens_ns - 1));
+		lost = np_ids_give_up(c->ids, until_ns);
 		w->in_flight -= lost;
 		c->lost += lost;
 		np_add(&w->count->lost, lost);

@@ -125,7 +125,7 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 		return err->code;
 	}
 	if (np_sequence_wanted(p) && w->send_size >= NP_SEQUENCE_HEADER) {
-		w->codec |= NP_C_NUMBER;
+		w->codec |= NP_C_NUMBER | (p->warm_up_ms > 0 ? NP_C_WARM : 0u);
 	}
 	return NP_OK;
 }
@@ -195,12 +195,11 @@ was_in_time(struct np_worker *w, int rc, const char *failure)
 	return rc != -ETIMEDOUT;
 }
 
-/* Behind a warm-up the window is of one length wherever bytes are under way, and so is an open
- * loop's. */
+/* Only a stream's goes on, as netperf's does, and behind a warm-up it does not. */
 static void
 end_window(struct np_worker *w)
 {
-	if (w->run->plan->warm_up_ms == 0 && w->open == NULL) {
+	if (w->run->plan->warm_up_ms == 0 && !w->run->plan->pattern->transactions) {
 		w->ended_ns = np_now();
 	}
 }
@@ -245,8 +244,7 @@ empty(struct np_worker *w)
 	if (!p->transport->connected || !p->active) {
 		return; /* a client that receives has a clock of its own */
 	}
-	if (was_in_time(w, np_worker_empty(w), "the rest of the data was not sent") &&
-	    !p->pattern->transactions) {
+	if (was_in_time(w, np_worker_empty(w), "the rest of the data was not sent")) {
 		end_window(w);
 	}
 }
@@ -293,25 +291,55 @@ np_stream_nudge(struct np_run *run)
 	}
 }
 
-/* A numbered datagram came: behind the end mark, or after this end was told to end? */
-static void
+/*
+ * Is a datagram the window's? A numbered one says so. Of others those are that come within as much
+ * time as the sender's window is long, as long behind the first one as its warm-up was.
+ */
+static bool
+is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns,
+	   bool late)
+{
+	const struct np_run *run = w->run;
+	uint64_t warm_up_ns = run->plan->warm_up_ms * NP_MSEC, opens_ns;
+	enum np_sequence_is what = NP_IS_FOREIGN;
+
+	w->first_ns = w->first_ns == 0 ? now_ns : w->first_ns;
+	opens_ns = w->first_ns + warm_up_ns;
+	if (w->sequence != NULL) {
+		what = np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
+	} else if (warm_up_ns == 0) {
+		w->codec &= ~(unsigned)NP_C_ASK; /* only the first one mattered */
+	}
+	if (what == NP_IS_OF_WARM_UP ||
+	    (what == NP_IS_FOREIGN && warm_up_ns > 0 &&
+	     (now_ns < opens_ns || now_ns >= np_window_closes(&run->window, opens_ns)))) {
+		return false;
+	}
+	w->opened_ns = w->opened_ns == 0 ? now_ns : w->opened_ns;
+	return true;
+}
+
+/* One came: behind the end mark, or after this end was told to end? */
+static bool
 account(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns)
 {
-	bool late = (w->conns == 1 && w->hung_up) || np_stopped(&w->stop);
+	bool late = (w->conns == 1 && w->hung_up) || np_told_to_leave(&w->stop);
 
-	np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
+	return is_counted(w, c, buf, n, now_ns, late);
 }
 
 NP_LOOP_BODY enum np_need
 receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	uint64_t received = np_add(&w->count->received, n);
+	uint64_t received;
 
+	if (__builtin_expect((w->codec & NP_C_ASK) != 0, 0) && !account(w, c, buf, n, np_now())) {
+		c->since_ns = np_now();
+		return np_paced(w, NP_RECV);
+	}
+	received = np_add(&w->count->received, n);
 	np_add(&w->count->receives, 1);
 	c->received += n;
-	if (__builtin_expect(w->sequence != NULL, 0)) {
-		account(w, c, buf, n, np_now());
-	}
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
 		lap(w, c);
 	}
@@ -322,16 +350,20 @@ static enum np_need
 receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t bytes,
 		     size_t size, uint64_t now_ns)
 {
-	uint64_t received = np_add(&w->count->received, bytes);
+	uint64_t received, count = bytes <= size ? 1 : (bytes + size - 1) / size;
 
-	np_add(&w->count->receives, bytes <= size ? 1 : (bytes + size - 1) / size);
-	c->received += bytes;
-	for (size_t left = bytes; w->sequence != NULL && left > 0; buf += size) {
+	for (size_t left = bytes; (w->codec & NP_C_ASK) != 0 && left > 0; buf += size) {
 		size_t n = left < size ? left : size;
 
-		account(w, c, buf, n, now_ns);
 		left -= n;
+		if (!account(w, c, buf, n, now_ns)) {
+			bytes -= n;
+			count--;
+		}
 	}
+	received = np_add(&w->count->received, bytes);
+	np_add(&w->count->receives, count);
+	c->received += bytes;
 	return received < w->budget ? NP_RECV : NP_OVER;
 }
 
@@ -372,6 +404,9 @@ receive_setup(struct np_worker *w, struct np_err *err)
 			return err->code;
 		}
 	}
+	if (!np_delivers(p->transport) && (w->sequence != NULL || p->warm_up_ms > 0 || p->active)) {
+		w->codec |= NP_C_ASK;
+	}
 	if (p->copy_avoidance && np_delivers(p->transport)) {
 		w->codec |= NP_C_SPLICE;
 	}
@@ -410,14 +445,13 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 }
 
 /*
- * What was queued behind the end mark, or was there when the time was up, has arrived, too. Returns
- * when the last of it was received; 0: there was none.
+ * What was queued behind the end mark, or was there when the time was up, has arrived, too. A
+ * client that was interrupted, which no end mark has ended, takes the time for it.
  */
-static uint64_t
+static void
 drain_datagrams(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
-	uint64_t last_ns = 0;
 	uint32_t marks;
 	char *buf;
 	ssize_t n;
@@ -429,28 +463,17 @@ drain_datagrams(struct np_worker *w)
 		marks = w->run->plan->transport->connected ? MARKS : UINT32_MAX;
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
+			if ((w->codec & NP_C_ASK) != 0 && n > 0 &&
+			    !is_counted(w, c, buf, (size_t)n, np_now(), true)) {
+				continue;
+			}
 			c->received += (uint64_t)n;
 			np_add(&w->count->received, (uint64_t)n);
 			np_add(&w->count->receives, n > 0);
-			last_ns = n > 0 ? np_now() : last_ns;
-			if (n > 0 && w->sequence != NULL) {
-				np_sequence_arrived(&w->sequence[i], buf, (size_t)n, last_ns, true);
+			if (n > 0 && w->run->plan->active && !w->hung_up) {
+				w->ended_ns = np_now();
 			}
 		}
-	}
-	return last_ns;
-}
-
-/* A client that no end mark has ended has a rate of its own time: what it drains takes some, too.
- */
-static void
-finish_datagrams(struct np_worker *w)
-{
-	const struct np_plan *p = w->run->plan;
-	uint64_t last_ns = drain_datagrams(w);
-
-	if (last_ns != 0 && p->active && !w->hung_up && p->warm_up_ms == 0) {
-		w->ended_ns = last_ns;
 	}
 }
 
@@ -473,8 +496,8 @@ drop_until_end(struct np_worker *w, struct np_conn *c, uint64_t until)
 }
 
 /*
- * Behind the window of a test that warmed up. That of the far end may be a moment later: where its
- * sends would fail without a receiver, it keeps one until it says that it is over.
+ * Behind the window of a test that warmed up, of which only the far end knows when it is over: its
+ * sends would fail without a receiver.
  */
 static void
 drop_datagrams(struct np_worker *w)
@@ -491,11 +514,11 @@ receive_finish(struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
-	if (!p->transport->connected && p->transport->reliable && p->warm_up_ms > 0 && !p->active &&
+	if (!p->transport->connected && w->sequence == NULL && p->warm_up_ms > 0 && !p->active &&
 	    !w->hung_up) {
 		drop_datagrams(w);
 	} else if (!np_delivers(p->transport)) {
-		finish_datagrams(w);
+		drain_datagrams(w);
 	} else if (p->active && !w->hung_up) {
 		/* Half-close: the far end ends, but nothing more counts; see client_results.c
 		 * for its results.
