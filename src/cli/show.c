@@ -481,7 +481,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 	if (done > 1) {
 		snprintf(which, sizeof(which), "iteration %u", done);
 	}
-	if (p->length > 0 && seconds >= np_plan_time_s(p)) {
+	if (p->length > 0 && seconds >= np_plan_time_s(p) && !out->far.reported) {
 		snprintf(text, size, "the result is partial: %s %s", which,
 			 p->no_control ? "counts data that the far end did not read"
 				       : "is without the far end's figures");

@@ -13,7 +13,8 @@
 
 enum {
 	HINT = 256,
-	FIREWALL_SAYS_NS = NP_SEC /* until the error of one has come; the window was open */
+	FIREWALL_SAYS_NS = NP_SEC, /* until the error of one has come; the window was open */
+	LATE_S = 2 /* no busy machine sees so late that the time is up */
 };
 
 /* How --spread went. */
@@ -317,5 +318,11 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	tell_none_arrived(c, t);
 	tell_some_lost(c, t);
 	tell_copied(c, t);
+	if (d->late_ns >= LATE_S * NP_SEC) {
+		return np_fail(err, NP_ETIME, 0,
+			       "this end stood still, and its window of %g s was closed %.1f s too "
+			       "late (was netperf stopped?)",
+			       np_plan_time_s(p), (double)d->late_ns / 1e9);
+	}
 	return NP_OK;
 }

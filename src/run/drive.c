@@ -374,6 +374,7 @@ keep_test_time(struct control *c, uint64_t now)
 	if (now < time_up) {
 		return sooner(again, time_up);
 	}
+	c->d->late_ns = c->d->late_ns == 0 ? now - time_up : c->d->late_ns;
 	again = hears_more(run) ? await_silence(c, time_up, now) : 0;
 	if (again == 0) {
 		end(c, NP_BY_CLOCK, 1);
@@ -813,6 +814,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 			w->patience_ns = np_max(w->patience_ns, d->run->round_trips_ns);
 		}
 	}
+	d->late_ns = 0;
 	d->run->window.length_ns = d->length_ns;
 	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
 		return err->code;

@@ -74,6 +74,7 @@ struct np_drive {
 	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 
 	enum np_cause cause; /* out */
+	uint64_t late_ns;    /* out: by how much the controller came too late to end the window */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
 };
 

@@ -196,6 +196,17 @@ def a_later_window_has_a_receiver(port: int, test: str) -> None:
     assert got.rc == 0 and not lib.complaints(got), got
 
 
+def who_stood_still_says_so(port: int) -> str:
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "2", "-P", "0"]) as client:
+        assert client.measuring(), client.said()
+        client.signal(signal.SIGSTOP)
+        time.sleep(6)
+        client.signal(signal.SIGCONT)
+        got = client.finish(PATIENCE)
+    assert got.rc == 1 and got.out, got
+    return lib.error_line(got, "netperf", "stood still", "too late", "partial: it covers", "of 2 s")
+
+
 def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", "--warm-up",
                    "0.3", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
@@ -315,6 +326,7 @@ def suite(report: lib.Report) -> None:
                                          ("TCP_CRR", ("--flows", "5", "--threads", "2")))], 4)
         report.cases([(f"a later window has a receiver: {test}", partial(a_later_window_has_a_receiver, daemon.port, test))
                       for test in ("TCP_STREAM", "UDP_STREAM", "DG_STREAM")], 3)
+        report.case("who stood still says so", partial(who_stood_still_says_so, daemon.port))
         for test in ("TCP_RR", "TCP_CRR"):
             report.case(f"a warm-up takes none of the count: {test}",
                         partial(a_warm_up_takes_none_of_the_count, daemon.port, test))
