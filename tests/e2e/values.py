@@ -78,7 +78,6 @@ DIFFERS: Dict[str, Dict[str, Tuple[str, ...]]] = {     # why: options and their 
         "OMNI -- -T": ("0", "-1", " ", "", "1K", *PAIRS)},
     "the unit stays": {"-f": ("",)},
     "the host stays": {"-H": (",64",), "-L": (",64",)},
-    "a type of service of 0 is reported as none": {"-Y": ("0", "0x0,0X20")},
 }
 
 
