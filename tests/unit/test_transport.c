@@ -443,7 +443,7 @@ TEST(what_was_asked_for_is_read_back)
 	/* TCP keeps the bits of explicit congestion notification to itself. */
 	check_read_back("TCP_RR", AF_INET, 0x13, 0x10);
 	check_read_back("TCP_CRR", AF_INET, 0x10, 0x10);
-	check_read_back("UDP_STREAM", AF_INET, 0, -1);
+	check_read_back("UDP_STREAM", AF_INET, 0, 0);
 	if (has_family(AF_INET6)) {
 		check_read_back("UDP_RR", AF_INET6, 0x20, 0x20);
 		/* No such class: the test runs all the same. */
