@@ -57,8 +57,9 @@ np_tcp_acked(int fd, struct np_acked *p)
 	*p = (struct np_acked){ .bytes = info.tcpi_bytes_acked,
 				.again = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
 				.waits = info.tcpi_unacked > 0 || info.tcpi_notsent_bytes > 0,
-				.held = info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0 &&
-					info.tcpi_snd_wnd > 0 };
+				.held = info.tcpi_retransmits > 0 ||
+					(info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0 &&
+					 info.tcpi_snd_wnd > 0) };
 	return true;
 }
 

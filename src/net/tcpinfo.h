@@ -28,7 +28,7 @@ struct np_acked {
 	uint64_t bytes; /* as far as the far end has acknowledged all before them */
 	int64_t again;  /* segments that were sent again, less those that had come (RFC 2883) */
 	bool waits;     /* for an acknowledgement of what was sent, or to be sent */
-	bool held;      /* nothing is under way though there is something, and room at the peer */
+	bool held;      /* it should be sent (again) now, and there is room at the peer */
 };
 
 /* False, and nothing, where the kernel does not tell it. */

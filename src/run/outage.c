@@ -53,7 +53,8 @@ look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t nu
 	}
 	o->told = true;
 	if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
-		f->no_way |= seen.held && now_ns - f->moved_ns > HELD_MS * NP_MSEC;
+		f->no_way |= seen.held && seen.again == f->last.again &&
+			     now_ns - f->moved_ns > HELD_MS * NP_MSEC;
 		return;
 	}
 	if (f->moved_ns > 0 && seen.bytes != f->last.bytes &&
