@@ -522,7 +522,9 @@ flows(struct np_document *d, const struct np_tally *t)
 		    counts ? np_json_real(seconds > 0 ? (double)f->transactions / seconds : 0)
 			   : json_null());
 		put(d, o, "data_segments", known(f->tcp.data_segments));
-		put(d, o, "retransmissions", known(f->tcp.retransmitted_segments));
+		/* A flow that only receives can't know what the far end sends again. */
+		put(d, o, "retransmissions",
+		    f->sent > 0 ? known(f->tcp.retransmitted_segments) : json_null());
 		put(d, o, "rtt_us", known(f->tcp.rtt_us));
 		put(d, o, "min_rtt_us", known(f->tcp.min_rtt_us));
 		put(d, o, "cwnd", known(f->tcp.cwnd));
