@@ -182,6 +182,9 @@ client_tests = \
 	%D%/e2e/progress.py \
 	%D%/e2e/progress_scripts.py
 
+# What `make check-laws` runs, with NP_LAWS_MINUTES of chance, 3 unless it says so.
+EXTRA_DIST += %D%/laws
+
 # What `make check-links` runs, some minutes, too: links between network namespaces. Some are to be kept full, to
 # a hundredth, or read in time, by a machine with nothing else to do; of the others some at a time.
 links_alone = \
@@ -207,6 +210,7 @@ long_tests = \
 	%D%/e2e/interim.py:--long \
 	%D%/e2e/interop_more.py:--long \
 	%D%/e2e/kills.py:--long \
+	%D%/e2e/law_judge.py:--long \
 	%D%/e2e/netgate_keeper.py:--long \
 	%D%/e2e/netgate_long.py \
 	%D%/e2e/netlab_long.py \
@@ -324,7 +328,7 @@ run_suites = env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' NP_TEST_AT_O
 run_alone_first = status=0; suites=$$alone; $(run_suites) || status=1; \
 	suites=$$others; at_once=3; $(run_suites) || status=1; exit $$status
 
-.PHONY: check-clients check-explain check-gate check-links check-links-alone check-links-others check-long check-more \
+.PHONY: check-clients check-explain check-gate check-laws check-links check-links-alone check-links-others check-long check-more \
 	check-packages check-vm
 check-more: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(more_tests)'; at_once=6; $(run_suites)
@@ -336,6 +340,9 @@ check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@files=`sed -n 's/^# netvm: with //p' $(top_srcdir)/tests/vm/*`; \
 		test -z "$$files" || $(MAKE) $(AM_MAKEFLAGS) $$files
 	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir) $$NP_ONLY
+
+check-laws: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@env $(test_environment) $(PYTHON) $(top_srcdir)/tests/laws/run.py --known --minutes $${NP_LAWS_MINUTES:-3} || test $$? = 77
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@alone='$(links_alone)'; others='$(link_tests)'; $(run_alone_first)

@@ -18,7 +18,7 @@ from typing import List, NamedTuple
 # The long ones first. What takes longer, or is seldom touched, is in `make check-more`.
 SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_more", "old_clients", "syslog", "silent",
           "wire_short", "fraction", "interim", "datagrams", "torture", "tree", "explain_flows", "exchanges", "programs",
-          "version", "ceilings", "granted")
+          "version", "ceilings", "granted", "law_judge")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 FAILURES = os.environ.get("NP_FAILURES", "")
 ENV = {key: value for key, value in os.environ.items() if key not in ("NP_FAILURES", "NP_ONLY")}    # of suites

@@ -1,0 +1,44 @@
+"""What has been wrong once: each is the smallest case that showed it, with the law that it broke and what it said then.
+`run.py --known` runs them all. Some show only now and then, and have a number of times."""
+
+from typing import Any, Dict, List, NamedTuple
+
+
+class Known(NamedTuple):
+    case: "Dict[str, Any]"
+    law: str
+    was: str
+    times: int = 1
+
+
+KNOWN: "List[Known]" = [
+    Known({"test": "UDP_STREAM", "warm": 0.1, "rate": "20M", "delay": 100}, "3 loss is the path's", "18.0 of 20 Mbit/s"),
+    Known({"test": "UDP_STREAM", "warm": 1.0, "rate": "400k", "flows": 8, "late": 300}, "10 it goes on",
+          "Connection refused (a firewall?)"),
+    Known({"test": "UDP_STREAM", "seconds": 3.0, "warm": 2.0, "mbit": 10, "rate": "5M"}, "3 loss is the path's", "0.07 to 4.9 %", 3),
+    Known({"test": "TCP_RR", "warm": 0.1, "rate": "500", "delay": 100}, "5 due is rate by time", "551.97 a second", 2),
+    Known({"test": "TCP_RR", "rate": "10"}, "5 due is rate by time", "11 due in a second"),
+    Known({"test": "TCP_RR", "size": 23, "one_port": True, "stations": 1, "delay": 5}, "10 it goes on", "no end"),
+    Known({"test": "TCP_RR", "one_port": True, "stations": 1, "delay": 50}, "8 both ends agree", "0 of 13 stamps"),
+    Known({"rate": "40M", "flows": 2, "size": 1 << 20, "buffers": 65536}, "5 a stream sends at its rate", "3.4 of 40 Mbit/s"),
+    Known({"test": "TCP_RR", "seconds": 4.0, "delay": 100}, "2 elapsed is what was asked", "4.22 of 4 s"),
+    Known({"seconds": 3.0, "down": "deaf", "down_s": 2.0}, "2 elapsed is what was asked", "24.40 over 8.00 of 4 s, complete"),
+    Known({"test": "UDP_RR", "down": "cut", "down_s": 1.0}, "9 what is not whole says so", "3,043 a second, complete"),
+    Known({"test": "TCP_CC", "rate": "500", "delay": 50}, "4 latencies are in order", "P50_LATENCY=140737488355"),
+    Known({"test": "UDP_RR", "rate": "100", "loss": 5.0}, "7 one figure is one number", "P99 of 2^47 ns for Prometheus"),
+    Known({"both": True}, "6 parts add up", "retransmissions of a receiver: 0"),
+    Known({"test": "TCP_RR", "seconds": 2.0, "down": "silent", "down_s": 7.0}, "10 it goes on", "lost the control connection"),
+    Known({"seconds": 2.0, "down": "silent", "down_s": 7.0}, "10 it goes on", "lost the control connection"),
+    Known({"test": "UDP_STREAM", "rate": "5M", "down": "link", "down_s": 0.5}, "10 it goes on", "Network is unreachable"),
+    Known({"test": "UDP_RR", "down": "route", "down_s": 0.3}, "10 it goes on", "No route to host"),
+    Known({"flows": 100, "mbit": 1, "seconds": 2.0}, "10 it goes on", "lost the control connection"),
+    Known({"test": "UDP_RR", "seconds": 6.0, "delay": 600}, "10 it goes on", "not one transaction was completed"),
+    Known({"test": "UDP_RR", "seconds": 6.0, "delay": 600, "rate": "10"}, "3 loss is the path's", "85 % lost"),
+    Known({"seconds": 6.0, "delay": 600, "beside": "TCP_RR:50"}, "10 it goes on", "the load moved nothing for 1.1 s"),
+    Known({"seconds": 5.0, "flows": 8, "buffers": 2 << 20, "mbit": 1}, "10 it ends when it should", "65 s of 5"),
+    Known({"seconds": 2.0, "flows": 8, "buffers": 2 << 20, "mbit": 1, "warm": 1.0}, "10 it goes on", "status 1"),
+    Known({"flows": 2000, "delay": 5}, "1 bytes are the witness's", "758 of 100 Mbit/s"),
+    Known({"interim": 0.5, "mbit": 1, "seconds": 2.0, "buffers": 2 << 20}, "1 interim results are the path's", "4.19 of 1 Mbit/s"),
+    Known({"test": "TCP_RR", "seconds": 1.0, "frozen": "near", "frozen_s": 4.0}, "9 what is not whole says so", "averaged, no word"),
+    Known({"test": "UDP_STREAM", "seconds": 0.3, "warm": 0.1, "flows": 2}, "10 it goes on", "Connection refused (a firewall?)", 3),
+]

@@ -1,0 +1,159 @@
+"""The witness: what the interface of an end has carried, packet by packet, by a ring of the kernel's (packet(7)) that is
+read when the test is over. It costs a copy of a packet's headers, and knows nothing of our programs."""
+
+import mmap
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+FRAMES, FRAME, BLOCK = 1 << 17, 256, 1 << 16
+SOL_PACKET, RX_RING, VERSION, STATISTICS, ALL = 263, 5, 10, 6, 0x0003
+OUTGOING = 4            # sockaddr_ll's sll_pkttype
+TCP, UDP, FRAGMENT = 6, 17, 44
+SYN = 2
+
+
+@dataclass
+class Packets:
+    """Columns, in the order of time."""
+    at: Any             # seconds since 1970
+    out: Any            # did the interface send it?
+    protocol: Any
+    sport: Any
+    dport: Any
+    seq: Any
+    flags: Any
+    payload: Any
+
+    def where(self, mask: Any) -> "Packets":
+        return Packets(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+class Ring:
+    """One interface. To be made by a thread that is in its namespace."""
+
+    def __init__(self, device: str) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL))
+        self.socket.setsockopt(SOL_PACKET, VERSION, 1)
+        self.socket.setsockopt(SOL_PACKET, RX_RING,
+                               struct.pack("IIII", BLOCK, FRAMES * FRAME // BLOCK, FRAME, FRAMES))
+        self.map = mmap.mmap(self.socket.fileno(), FRAMES * FRAME)
+        self.rows = np.frombuffer(self.map, np.uint8).reshape(FRAMES, FRAME)
+        self.status = self.rows[:, :4].view(np.uint32)[:, 0]
+        self.socket.bind((device, ALL))
+
+    def forget(self) -> None:
+        self.status[:] = 0
+        self.socket.getsockopt(SOL_PACKET, STATISTICS, 8)
+
+    def moved(self) -> int:
+        return int(np.count_nonzero(self.status))
+
+    def packets(self) -> "Tuple[Packets, int]":
+        """What has gone by since forget(), and how many packets there was no room for."""
+        lost = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, STATISTICS, 8))[1]
+        return parse(self.rows[(self.status & 1) != 0]), lost
+
+
+def parse(rows: Any) -> Packets:
+    """Rows of the ring: tpacket2_hdr, sockaddr_ll, headers."""
+    def word(at: int, kind: str) -> Any:
+        return np.ascontiguousarray(rows[:, at:at + np.dtype(kind).itemsize]).view(kind)[:, 0].astype(np.int64)
+
+    at = word(16, "<u4") + word(20, "<u4") / 1e9
+    order = np.argsort(at, kind="stable")
+    rows, at = rows[order], at[order]
+    n = len(rows)
+    base = word(14, "<u2")
+    line = np.arange(n)
+
+    def byte(where: Any) -> Any:
+        return rows[line, np.minimum(where, FRAME - 1)].astype(np.int64)
+
+    def half(where: Any) -> Any:
+        return byte(where) << 8 | byte(where + 1)
+
+    version = byte(base) >> 4
+    four, six = version == 4, version == 6
+    pieces6 = six & (byte(base + 6) == FRAGMENT)
+    head = np.where(four, (byte(base) & 15) * 4, np.where(pieces6, 48, 40))
+    protocol = np.where(four, byte(base + 9), np.where(pieces6, byte(base + 40), byte(base + 6)))
+    end = np.where(four, half(base + 2), half(base + 4) + 40)
+    behind = np.where(four, half(base + 6) & 0x1fff, np.where(pieces6, half(base + 42) >> 3, 0))
+    inner = base + head
+    tcp, udp = (four | six) & (behind == 0) & (protocol == TCP), (four | six) & (behind == 0) & (protocol == UDP)
+    payload = np.where(tcp, end - head - (byte(inner + 12) >> 4) * 4, np.where(udp, half(inner + 4) - 8, 0))
+    good = tcp | udp
+    return Packets(at, byte(np.full(n, 42)) == OUTGOING, protocol, half(inner), half(inner + 2),
+                   half(inner + 4) << 16 | half(inner + 6), byte(inner + 13), payload).where(good)
+
+
+def keys(packets: Packets, near: bool) -> Any:
+    """Which connection a packet is of: the client's port and the daemon's."""
+    ours = packets.out == near
+    return np.where(ours, packets.sport << 16 | packets.dport, packets.dport << 16 | packets.sport)
+
+
+def connections(near: Packets, control: int, one_port: bool) -> Any:
+    """Those that the client has begun for data. Where all go to one port the first is that of control."""
+    begun = near.where(near.out & ((near.protocol == UDP) | (near.flags & SYN != 0)))
+    mine = keys(begun, True)
+    to_control = (begun.protocol == TCP) & (begun.dport == control)
+    if one_port:
+        to_control &= mine == mine[to_control][0] if to_control.any() else to_control
+    return np.unique(mine[~to_control])
+
+
+@dataclass
+class Course:
+    """Payload that can be read, in order, and when it came."""
+    at: Any
+    size: Any
+
+    def within(self, begin: float, end: float) -> int:
+        return int(self.size[(self.at >= begin) & (self.at < end)].sum())
+
+    def total(self) -> int:
+        return int(self.size.sum())
+
+    def number(self, begin: float = 0.0, end: float = 9e18) -> int:
+        return int(((self.at >= begin) & (self.at < end)).sum())
+
+
+def course(packets: Packets) -> Course:
+    """Of one direction. A byte of TCP counts once, when all before it are there, too; of UDP each datagram does."""
+    some = packets.where((packets.payload > 0) | ((packets.protocol == TCP) & (packets.flags & SYN != 0)))
+    udp = some.protocol == UDP
+    times: "List[Any]" = [some.at[udp]]
+    sizes: "List[Any]" = [some.payload[udp]]
+    tcp = some.where(~udp)
+    flows: "Dict[int, Any]" = {}
+    keys = tcp.sport << 16 | tcp.dport
+    for key in np.unique(keys):
+        flows[int(key)] = tcp.where(keys == key)
+    for flow in flows.values():
+        syn = np.flatnonzero(flow.flags & SYN)
+        syn = syn[np.concatenate(([True], np.diff(flow.seq[syn]) != 0))] if len(syn) else syn
+        for begin, end in zip([*syn[:1], *syn[1:]] or [0], [*syn[1:], len(flow)]):
+            at, size = in_order(flow.where(slice(begin, end)))
+            times.append(at), sizes.append(size)
+    at, size = np.concatenate(times), np.concatenate(sizes)
+    order = np.argsort(at, kind="stable")
+    return Course(at[order], size[order])
+
+
+def in_order(flow: Packets) -> "Tuple[Any, Any]":
+    seq = (flow.seq - flow.seq[0] + (1 << 31)) % (1 << 32) - (1 << 31)
+    seq = seq + ((flow.flags & SYN) != 0)
+    order = np.lexsort((flow.at, seq))
+    seq, at, end = seq[order], flow.at[order], (seq + flow.payload)[order]
+    top = np.maximum.accumulate(end)
+    before = np.concatenate(([min(int(seq[0]), 1)], top[:-1]))
+    new = end > before
+    return np.maximum.accumulate(at[new]) if new.any() else at[new], (end - np.maximum(before, seq))[new]
