@@ -154,7 +154,7 @@ def draws_are_valid() -> str:
     from case import cases
     drawn: "set[Case]" = set()
 
-    @settings(max_examples=150, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=250, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(cases)
     def collect(case: Case) -> None:
         drawn.add(case)
@@ -164,7 +164,7 @@ def draws_are_valid() -> str:
         words = case.command()
         at = words.index("--")
         if not case.real:
-            got = lib.run([lib.netperf(), *words[:at], "--dry-run", *words[at:]], 20)
+            got = lib.run([lib.netperf(), *words[:at], "--dry-run", "--json=/dev/null", *words[at:]], 20)
             assert got.rc == 0, f"{case}: {got.err}"
         assert made(**case.told()) == case, case
     return f"{len(drawn)} cases, the longest of {max(map(limit, drawn)):.0f} s"

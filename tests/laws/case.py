@@ -214,7 +214,7 @@ def rules(c: Case) -> Case:
     c = settle()
     if c.engine == "sync" and (c.flows > 1 or c.rate):
         off("engine")
-    if c.engine in ("spin,epoll", "uring,epoll") and c.connects or c.engine == "uring,epoll" and (c.udp or c.unix or c.test == "TCP_SENDFILE"):
+    if c.engine in ("spin,epoll", "uring,epoll") and c.connects or c.engine == "uring,epoll" and (c.stream or c.udp or c.unix):
         off("engine")
     if c.ramp and (c.rate or c.warm or c.test not in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR")):
         off("ramp")
