@@ -23,6 +23,7 @@ KNOWN: "List[Known]" = [
     Known({"rate": "40M", "flows": 2, "size": 1 << 20, "buffers": 65536}, "5 a stream sends at its rate", "3.4 of 40 Mbit/s"),
     Known({"test": "TCP_RR", "seconds": 4.0, "delay": 100}, "2 elapsed is what was asked", "4.22 of 4 s"),
     Known({"seconds": 3.0, "down": "deaf", "down_s": 2.0}, "2 elapsed is what was asked", "24.40 over 8.00 of 4 s, complete"),
+    Known({"test": "TCP_CRR", "seconds": 0.3, "late": 1500}, "10 it ends when it should", "never: the daemon waited"),
     Known({"test": "UDP_RR", "down": "cut", "down_s": 1.0}, "9 what is not whole says so", "3,043 a second, complete"),
     Known({"test": "TCP_CC", "rate": "500", "delay": 50}, "4 latencies are in order", "P50_LATENCY=140737488355"),
     Known({"test": "UDP_RR", "rate": "100", "loss": 5.0}, "7 one figure is one number", "P99 of 2^47 ns for Prometheus"),
