@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/units.h"
+
 /* Returns the bytes that the kernel filled, 0 when it did none. */
 static size_t
 read_info(int fd, struct tcp_info *info)
@@ -30,9 +32,11 @@ uint64_t
 np_tcp_silent_ns(int fd)
 {
 	struct tcp_info info;
+	uint64_t under_way; /* answers to probes, a second apart, that the path delays */
 
 	read_info(fd, &info);
-	return info.tcpi_retransmits + info.tcpi_probes < 2
+	under_way = np_min(info.tcpi_probes, (info.tcpi_rtt + 4 * info.tcpi_rttvar) / 1000000);
+	return info.tcpi_retransmits + info.tcpi_probes - under_way < 2
 		   ? 0
 		   : info.tcpi_last_ack_recv * UINT64_C(1000000);
 }
