@@ -14,7 +14,7 @@
 enum {
 	HINT = 256,
 	FIREWALL_SAYS_NS = NP_SEC, /* until the error of one has come; the window was open */
-	LATE_S = 2 /* no busy machine sees so late that the time is up */
+	LATE_S = 2                 /* no busy machine sees so late that the time is up */
 };
 
 /* How --spread went. */
