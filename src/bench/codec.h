@@ -3,7 +3,7 @@
  * to and read (-k, -K), datagrams of a stream are numbered, requests have ids. And the calls that
  * take the place of send(2) and recv(2) where an option asks for others: write(2), sendfile(2),
  * splice(2), sendmsg(2) with the address to answer from. w->codec says which of them are wanted; a
- * worker whose codec is 0 pays one comparison an operation.
+ * worker with a codec of 0 pays one comparison an operation.
  */
 #ifndef NP_BENCH_CODEC_H
 #define NP_BENCH_CODEC_H

@@ -64,7 +64,7 @@ struct np_ids {
 	uint64_t answered_and_1;    /* the number of that */
 	/* Of an open loop: the last one that was answered. */
 	uint64_t last_and_1, due_ns, here_ns;
-	bool came_late; /* since somebody has looked, one to a request that was given up */
+	bool came_late; /* since the last look, one to a request that was given up */
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
 	struct np_id_slot slots[];
@@ -113,7 +113,7 @@ np_id_is(struct np_id_place place, uint64_t number, const char *message)
 					  : message[place.at] == (char)number;
 }
 
-/* The number of the next request. One whose slot is still in use is left out. */
+/* The number of the next request. Numbers with a slot in use are left out. */
 static inline uint64_t
 np_ids_next(struct np_ids *ids)
 {

@@ -1,7 +1,7 @@
 /*
  * Loads: when operations may begin. A load answers two questions, how many may begin now and when
- * the next one is due, and each kind of load is a row (struct np_load_kind). Whose operations they
- * are, and what one is (a message, a transaction, a connection), is the pattern's.
+ * the next one is due, and each kind of load is a row (struct np_load_kind). The pattern
+ * knows what an operation is (a message, a transaction, a connection).
  *
  * An operation that follows another one is taken from what is left (np_paced() in a step,
  * np_load_may() where nothing was). A step that finds nothing left adds NP_REST to the need: the

@@ -20,7 +20,7 @@ struct np_pattern;
 struct np_transport;
 struct np_words;
 
-enum { NP_BATCH_USUAL = 64 }; /* messages of a call, where nobody says how many */
+enum { NP_BATCH_USUAL = 64 }; /* messages of a call by default */
 
 enum { NP_CONG_MAX = 16, NP_UNIX_DIR_MAX = 80 };
 
@@ -159,7 +159,7 @@ double np_plan_time_s(const struct np_plan *p);
 enum { NP_LENGTH_TEXT = 24 };
 const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT]);
 
-/* Is it a stream whose connections can be reset with what is on its way? */
+/* Is it a stream with connections that can be reset with what is on its way? */
 bool np_plan_may_reset(const struct np_plan *p);
 
 /* Does the far end's clock say how long the client's test lasts? */

@@ -32,19 +32,19 @@ struct np_key {
 struct np_endpoint {
 	int listen_fd; /* -1: none */
 	bool borrowed_listener;
-	bool borrowed; /* the connection's descriptor is somebody else's to close */
-	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
+	bool borrowed; /* the caller closes the connection's descriptor */
+	int held_fd;   /* the caller's; no socket of a worker may get its number; -1: none */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
 	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
-	/* Who may connect, or send where the kernel lets all in; none: nobody is looked at. */
+	/* Which peers may connect, or send where the kernel lets all in; none: not checked. */
 	struct np_sources hears;
 	void *own;       /* the transport's, which its close releases; NULL: nothing */
 	bool port_moved; /* the port asked for was in use: another one was taken */
 
-	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
-	 * tag; 0: no such thing was agreed on. */
+	/* No datagrams are sent to a peer that has not sent this back, and frames without IP bear
+	 * it as their tag; 0: no such thing was agreed on. */
 	uint64_t token;
 	struct np_key key; /* of handshakes on the data connections */
 	bool shows;        /* an active end: that token comes first (wire/token.h) */
@@ -130,7 +130,7 @@ np_run_has_ended(const struct np_run *run, int fd, int error)
 	return t->has_ended != NULL && t->has_ended(fd, error);
 }
 
-/* Does somebody else make this end's data sockets, and hand them over? */
+/* Does the daemon make this end's data sockets, and hand them over? */
 static inline bool
 np_is_handed(const struct np_run *run)
 {
@@ -235,7 +235,7 @@ void np_run_free(struct np_run *run);
 enum { NP_SHUT_S = 10 };
 void np_run_shut(struct np_run *run);
 
-/* The same of one connection, by whom that stop tells when the test is abandoned. */
+/* The same of one connection; stop tells when the test is abandoned. */
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 

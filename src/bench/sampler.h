@@ -1,7 +1,7 @@
 /*
  * What the kernel knows of a worker's connections while the window is open. A worker that waits for
- * events looks between two turns, when its controller has asked: nobody else reads its
- * descriptors, and who asks never waits.
+ * events looks between two turns, when its controller has asked: no other thread reads its
+ * descriptors, and the controller never waits.
  */
 #ifndef NP_BENCH_SAMPLER_H
 #define NP_BENCH_SAMPLER_H

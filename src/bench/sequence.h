@@ -64,7 +64,7 @@ struct np_sequence {
 	uint32_t *skipped_at; /* arrivals when a higher number came first */
 };
 
-/* Is such a test's stream one whose datagrams are numbered, if they have the room? */
+/* Are the datagrams of such a test's stream numbered, if they have the room? */
 bool np_sequence_wanted(const struct np_plan *p);
 
 /* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram, of a warm-up or not.

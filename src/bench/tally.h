@@ -97,8 +97,8 @@ np_counts_bytes(const struct np_counts *c)
 }
 
 /*
- * Take the tally of a run whose workers are done, and whose sockets are open still if the kernel is
- * to be asked for its figures; the retransmissions of several flows are summed. The histogram is
+ * Take the tally of a run. Its workers are done, and its sockets are still open if the kernel is to
+ * be asked for its figures; the retransmissions of several flows are summed. The histogram is
  * the tally's from now on. NP_ESYS without memory for the rows: the rest is there. Release
  * with np_tally_free() whatever the return.
  */

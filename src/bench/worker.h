@@ -1,6 +1,6 @@
 /*
- * A worker: a thread that drives data connections, with all that it needs for that. What it owns
- * nobody else writes to while the window is open; its counters may be read by anybody.
+ * A worker: a thread that drives data connections, with all that it needs for that. No other
+ * thread writes to what it owns while the window is open; its counters may be read by any.
  *
  * A pattern is a set of steps (struct np_steps): what a connection needs next, and what has become
  * of that. Steps make no system call and have no loop. An engine (engine/engine.h) makes the calls.
@@ -193,7 +193,7 @@ struct np_worker {
 	const struct sockaddr *to;
 	struct sockaddr *from;
 	socklen_t to_len, from_len;
-	struct np_addr peer; /* whom `from` last told, unless it is the endpoint's peer */
+	struct np_addr peer; /* what `from` last told, unless it is the endpoint's peer */
 
 	uint64_t sends;     /* of requests, where there can be several in flight */
 	uint64_t more;      /* receives beyond one a message */
@@ -221,8 +221,7 @@ struct np_worker {
 
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
 	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
-	struct np_thread_use
-	    use; /* what the thread cost, where its root is set: else nobody asks */
+	struct np_thread_use use;  /* what the thread cost, if its root is set */
 };
 
 /* Make it ready for the window that opens at that time. */

@@ -225,7 +225,7 @@ activate(struct np_capture *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* From here on nobody can make it hear more. */
+/* From here on its filter can't be widened. */
 static int
 lock_filter(struct np_capture *c, struct np_err *err)
 {

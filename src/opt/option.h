@@ -106,7 +106,7 @@ struct np_option_notes {
 	char letter;
 };
 
-/* Add a line, whose end it has, of netperf's. */
+/* Add a line of netperf's, with its newline. */
 #define NP_NOTE(notes, ...)                                                                        \
 	((notes)->len = np_text_add((notes)->text, sizeof((notes)->text), (notes)->len,            \
 				    "netperf: " __VA_ARGS__))

@@ -301,7 +301,7 @@ add_run(struct np_clean *c, double from_s, double to_s, uint32_t marks)
 	}
 }
 
-/* Over the intervals of the end whose counters count. */
+/* Over the intervals of the end with the counters that count. */
 static void
 sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 {

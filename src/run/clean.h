@@ -22,7 +22,7 @@ enum { NP_CLEAN_TEXT = 256 };
 
 struct np_clean {
 	double every_s;        /* length of an interval */
-	double seconds, clean; /* all of them, and those that nobody marked */
+	double seconds, clean; /* all of them, and those without a mark */
 	double reason_s[NP_REASONS];
 	double near_s[NP_REASONS], far_s[NP_REASONS]; /* by the end that marked them */
 	bool far_told;                                /* the far end did look */

@@ -35,7 +35,7 @@ struct np_target {
 	struct np_hello wants; /* of a daemon that has our extension; caps 0: nothing */
 };
 
-/* What a client tells while it works, to whoever wants to know. */
+/* What a client tells its caller while it works. */
 struct np_client_hooks {
 	void *ctx;
 	/* The test is agreed on: the flow knows where the data goes to. NULL. */
@@ -54,8 +54,8 @@ struct np_client {
 	struct np_signals signals;
 	struct np_watch watch;
 	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
-	struct np_gate *gate;             /* that the window waits behind; NULL: for nobody else */
-	struct np_live *live;             /* to whom it says what it does; NULL: nobody looks */
+	struct np_gate *gate;             /* that the window waits behind; NULL: none */
+	struct np_live *live;             /* where it tells its progress; NULL: nowhere */
 	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
@@ -66,7 +66,7 @@ struct np_client {
 
 	/* Why there is none, or no result: as netperf has words of its own for that. 0: another. */
 	int unresolved;   /* the host's name: getaddrinfo(3)'s error */
-	int unreachable;  /* nobody answered: the family of the first address that was tried */
+	int unreachable;  /* no answer: the family of the first address that was tried */
 	int remote_error; /* what the daemon's answer held */
 };
 

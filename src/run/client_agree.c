@@ -206,19 +206,19 @@ hear_daemon(struct np_client *c, struct np_client_test *t, const struct np_addr 
 }
 
 /*
- * Agree with the daemon, if there is one, on what is to be done. Whom to hear is known before
- * anything is asked for, from which port only when the daemon has answered.
+ * Agree with the daemon, if there is one, on what is to be done. The peer's address is known
+ * before anything is asked for, its port only when the daemon has answered.
  */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		struct np_client_test *t, struct np_err *err)
 {
-	static const struct np_addr nobody = { .len = 0 };
+	static const struct np_addr none = { .len = 0 };
 	struct np_run *run = &t->run;
 	struct np_sources far;
 
 	run->end.peer = *peer;
-	np_hear_find(run, peer, p->no_control ? &nobody : &c->used, p->no_control ? -1 : c->chan.fd,
+	np_hear_find(run, peer, p->no_control ? &none : &c->used, p->no_control ? -1 : c->chan.fd,
 		     &far);
 	if (np_hear_only(run, &far, np_addr_port(peer), err) != NP_OK) {
 		return err->code;

@@ -151,7 +151,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	return rc;
 }
 
-/* Tell whom the wait is for, why that may be, and how long it may last. */
+/* Tell what the wait is for, why that may be, and how long it may last. */
 static void
 tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
 {

@@ -229,7 +229,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 			       run->plan->warm_up_ms / 1e3);
 	}
 	if (np_abandoned(run->stop)) {
-		/* By a signal: whoever sent it will not wait for results, either. */
+		/* By a signal: do not wait for results, either. */
 		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had all data");
 	}
 	return NP_OK;

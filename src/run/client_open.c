@@ -147,8 +147,7 @@ get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, 
 	return NP_OK;
 }
 
-/* Both ends prove that they have the key; whoever listens in learns nothing that is of use again.
- */
+/* Both ends prove that they have the key; an eavesdropper learns nothing that is of use again. */
 static int
 authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
@@ -330,7 +329,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	memset(&c->granted, 0, sizeof(c->granted));
 	c->lacks[0] = '\0';
 	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
-	np_live_look(c->live, NULL); /* nobody draws while a name is resolved */
+	np_live_look(c->live, NULL); /* the line is not drawn while a name is resolved */
 	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
 	    open_control(c, t, &remote, &local, err) != NP_OK) {
 		return err->code;

@@ -1,5 +1,5 @@
 /*
- * What the files of the client share, and nobody else: client_open.c (the control connection and
+ * What only the files of the client share: client_open.c (the control connection and
  * the greeting), client_ask.c (a request and its answer), client_far.c (questions beside a test),
  * client_agree.c (on a test), client_judge.c (how it ended), client_results.c (results and
  * evidence), and client.c, which runs a test by these.
@@ -68,7 +68,7 @@ int np_client_agree(struct np_client *c, const struct np_plan *p, const struct n
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
 			  struct np_err *err);
 
-/* What the results of both ends come to: no test, or one whose flaws the user is told. */
+/* What the results of both ends come to: no test, or one with flaws that the user is told. */
 int np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			    const struct np_client_test *t, struct np_err *err);
 
@@ -87,7 +87,7 @@ int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
 
 /*
  * What the daemon knows of the test, if it tells such things: a result is good without it. rc: of
- * the test. Nobody waits for a daemon that was silent already, or when the user has had enough.
+ * the test. There is no wait for a daemon that was silent already, or after a signal.
  */
 void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 

@@ -20,7 +20,7 @@
 
 enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
 
-enum { CPUS = 256 }; /* processors whose time is looked at, by their number */
+enum { CPUS = 256 }; /* processors that are watched, by their number */
 
 /* What a sender's queues may hold between socket and interface. */
 static const uint64_t in_queues = 384 << 10;
@@ -312,8 +312,8 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 	own->in_packets = p->pattern->transactions ? c.transactions : c.receives;
 	if (!p->pattern->transactions && p->role == NP_FOLLOW) {
 		in = c.receives > 0 ? c.received / c.receives : 0;
-		/* Nobody knows how many were dropped of datagrams that the kernel has joined, how
-		 * large those are of which none was read, and what came of those that lack a
+		/* It is not known how many were dropped of datagrams that the kernel has joined,
+		 * how large those are of which none was read, and what came of those that lack a
 		 * fragment. */
 		own->knows_in = np_engine_of(p) != &np_engine_segment && in > 0 &&
 				(d->meters.link.mtu == 0 || in <= d->meters.link.mtu);
@@ -459,7 +459,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	bool first = d->looks++ == 0;
 
 	if (first) {
-		d->foreign_why = lacks_own(d->run); /* whose sockets the workers change */
+		d->foreign_why = lacks_own(d->run); /* the workers change its sockets */
 		d->self_fd = np_file_open(d->meters.link.root, "/proc/thread-self/schedstat");
 		np_witness_open(w, d->run);
 	}

@@ -22,7 +22,7 @@ struct np_carried {
 	bool knows_out, knows_in;
 	uint64_t out, in;                 /* bytes without headers */
 	uint64_t out_packets, in_packets; /* at most */
-	uint64_t waiting;                 /* bytes received that nobody counted yet, at most */
+	uint64_t waiting;                 /* bytes received and not counted yet, at most */
 };
 
 struct np_disturbed {

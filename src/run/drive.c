@@ -73,7 +73,7 @@ np_drive_prepare(void)
 
 	sigaction(NP_PASS_SIGNAL, &sa, NULL);
 	sigaction(NP_KICK_SIGNAL, &sa, NULL);
-	/* Whoever started the program may have had it blocked. */
+	/* The parent process may have blocked it. */
 	sigemptyset(&kicks);
 	sigaddset(&kicks, NP_KICK_SIGNAL);
 	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
@@ -175,8 +175,8 @@ end(struct control *c, enum np_cause cause, int level)
 }
 
 /*
- * A daemon's side whose far end times the test: its own time is up, but what still comes in counts.
- * Returns when to look again, or 0 when the far end has been silent for long enough.
+ * A daemon's side of a test that the far end times: its own time is up, but what still comes in
+ * counts. Returns when to look again, or 0 when the far end has been silent for long enough.
  */
 static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
@@ -217,9 +217,9 @@ await_own_end(struct control *c, uint64_t now)
 }
 
 /*
- * A counted connection test whose follower's workers know no count of their own. Where several of
- * them accept what comes, they are done when they have all of it. Behind a warm-up, whose end was
- * not at the same moment for both ends, they are when about that has come, and no more does.
+ * A counted connection test: a follower's workers know no count of their own. Where several of them
+ * accept what comes, they are done when they have all of it. After a warm-up, which did not end at
+ * the same moment at both ends, they are when about that has come, and no more does.
  */
 static uint64_t
 await_count(struct control *c, uint64_t now)
@@ -304,7 +304,7 @@ sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A test that no clock ends must not last for ever, either, where somebody set a limit. */
+/* A test that no clock ends must not last for ever, either, where there is a limit. */
 static uint64_t
 keep_limit(struct control *c, uint64_t now)
 {
@@ -595,7 +595,7 @@ hear_control(struct control *c)
 		c->heard_ns = np_now();
 		return;
 	}
-	/* A client that has lost its daemon has nobody to drain towards. */
+	/* No peer left to drain to for a client that has lost its daemon. */
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 

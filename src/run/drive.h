@@ -39,11 +39,11 @@ enum np_cause {
 };
 
 /*
- * Somebody who wants to look at a running flow's counters, at times counted from the start. Called
- * by the controller, so that it costs the loop nothing.
+ * A function that looks at a running flow's counters, at times counted from the start. Called by
+ * the controller, so that it costs the loop nothing.
  */
 struct np_watch {
-	uint64_t every_ns; /* 0: nobody does */
+	uint64_t every_ns; /* 0: never */
 	void (*look)(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 	void *ctx;
 	bool warms_up; /* it looks during the warm-up, too */
@@ -68,8 +68,8 @@ struct np_drive {
 	uint64_t limit_ns;  /* of one that nothing else ends in time; 0: none */
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
-	struct np_gate *gate; /* that the window waits behind; NULL: for nobody else */
-	struct np_live *live; /* to whom the controller says what it does; NULL: nobody looks */
+	struct np_gate *gate; /* that the window waits behind; NULL: none */
+	struct np_live *live; /* where the controller tells its progress; NULL: nowhere */
 	struct np_watch watch[NP_WATCHES];
 	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 

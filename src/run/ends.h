@@ -11,8 +11,8 @@
 #include "wire/auth.h"
 
 /*
- * Of a connected socket. What is no IP address counts as none: two such ends agree, but with
- * nobody else.
+ * Of a connected socket. What is no IP address counts as none: two such ends agree, but not with
+ * others.
  */
 void np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS]);
 

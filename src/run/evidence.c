@@ -440,7 +440,7 @@ put_counts(const struct np_run *run, struct np_bag *into)
 	}
 }
 
-/* When the window was opened, and by whose clock: a session can't read the latter any more. */
+/* When the window was opened, and by which clock: a session can't read the latter any more. */
 static void
 put_clock(const struct np_evidence *ev, const struct np_run *run)
 {

@@ -22,7 +22,7 @@ struct np_evidence_wants {
 	bool cycles;       /* have the processor count for each worker; not in a daemon's session */
 	struct np_capture
 	    *capture; /* net/capture.h, opened already; NULL: none, or not permitted */
-	const char *capture_why_not; /* for the bag; NULL: nobody asked for one */
+	const char *capture_why_not; /* for the bag; NULL: not asked for */
 	const char *root;            /* of proc and sys, for tests; NULL: "" */
 	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */
 	struct np_cgroup *cgroup;    /* files of this process's control group (sys/cgroup.h); NULL:

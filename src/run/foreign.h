@@ -27,7 +27,7 @@ struct np_own {
 enum { NP_TCP_STAMPED = 20 + 12 }; /* bytes of a header of TCP with a timestamp */
 
 /*
- * Of that many segments, whose headers have that size, or datagrams (0), with this many bytes of
+ * Of that many segments with headers of that size, or datagrams (0), with this many bytes of
  * payload together; by the version of IP.
  */
 struct np_own np_own_of(double count, double bytes, unsigned segment_header, int version,

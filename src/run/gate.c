@@ -42,7 +42,7 @@ np_gate_free(struct np_gate *g)
 	}
 }
 
-/* From shut to that, if nobody was first. */
+/* From shut to that, if it is still shut. */
 static void
 settle(struct np_gate *g, int state)
 {

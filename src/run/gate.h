@@ -12,7 +12,7 @@ struct np_gate;
 /* A gate that opens when `count` have arrived. NULL without memory or descriptors; see errno. */
 struct np_gate *np_gate_new(uint32_t count);
 
-/* Nobody waits there any more. NULL is ignored. */
+/* No thread may wait there any more. NULL is ignored. */
 void np_gate_free(struct np_gate *g);
 
 /* One more is ready. Each arrives once. */
@@ -21,7 +21,7 @@ void np_gate_arrive(struct np_gate *g);
 /* One will never be: the gate stays shut for ever. Without effect on one that is open. */
 void np_gate_fail(struct np_gate *g);
 
-/* Readable once the gate is open or has failed, and for ever; nobody reads it. */
+/* Readable once the gate is open or has failed, and for ever, as it is never read. */
 int np_gate_fd(const struct np_gate *g);
 
 /* 0: shut, 1: open, -1: failed. Any thread may ask. */

@@ -1,6 +1,6 @@
 /*
- * A group: several sessions with a daemon whose windows open at the same moment, and one result of
- * all of them. It is how one test has many flows where the daemon serves one a session, as
+ * A group: several sessions with a daemon. Their windows open at the same moment, and they have one
+ * result. It is how one test has many flows where the daemon serves one a session, as
  * netperf's does, and how it has a stream each way.
  */
 #ifndef NP_RUN_GROUP_H

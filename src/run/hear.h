@@ -1,6 +1,6 @@
 /*
- * Whom a client's datagram socket hears: the daemon that it talks to, so that nothing of what
- * others send to its port counts.
+ * The sources that a client's datagram socket accepts: those of the daemon that it talks to, so
+ * that nothing that others send to its port counts.
  */
 #ifndef NP_RUN_HEAR_H
 #define NP_RUN_HEAR_H
@@ -16,7 +16,7 @@
  * Where the far end's datagrams may come from: `data`, where this end's go to, and the host of the
  * control connection, control_fd, -1 or `daemon`->len 0 where there is none. A far end on this
  * machine may answer from any address that packets between the two bear. None for tests that hear
- * no datagrams of the Internet, and where nobody can know who will answer (a multicast group
+ * no datagrams of the Internet, and where it is not known what will answer (a multicast group
  * without a daemon, a random host of a network).
  */
 void np_hear_find(const struct np_run *run, const struct np_addr *data,

@@ -13,7 +13,7 @@ static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4,
 static const double SENT = 0.999, LOST = 0.001;
 static const double LATE_S = 0.03; /* a wake-up at the end of a stream that is no lack */
 
-enum { RUNS = 3 /* of a step whose P99 can be on both sides */ };
+enum { RUNS = 3 /* of a step with a P99 near the limit */ };
 
 const double np_knee_shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 

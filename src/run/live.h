@@ -1,7 +1,7 @@
 /*
- * How far a test is, for a line that shows it while it runs. Whoever waits for a daemon or for the
- * workers has the line drawn meanwhile. Counters are read as they stand: no worker does anything
- * for that.
+ * How far a test is, for a line that shows it while it runs. The thread that waits for a daemon or
+ * for the workers has the line drawn meanwhile. Counters are read as they stand: no worker does
+ * anything for that.
  */
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
@@ -40,7 +40,7 @@ struct np_live {
 	struct np_live_view view;
 };
 
-/* With an l that is NULL these have no effect: nobody looks. */
+/* With an l that is NULL these have no effect. */
 
 /* What is done from now on. */
 void np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns);
@@ -48,7 +48,7 @@ void np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns)
 /* Until then, or until the line is to be drawn again. */
 uint64_t np_live_until(const struct np_live *l, uint64_t deadline);
 
-/* Have it drawn, if that is due. run: whose counters may be read; NULL: there is none. */
+/* Have it drawn, if that is due. run: its counters may be read; NULL: there is none. */
 void np_live_look(struct np_live *l, const struct np_run *run);
 
 /* Add what another session does at the same time: the step is that of the one furthest behind. */

@@ -65,7 +65,7 @@ throughput(const struct sums *s)
 	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
 }
 
-/* Mark the rows of a list if nobody has measured them (np_record_mark()). */
+/* Mark the rows of a list as not measured (np_record_mark()). */
 #define MARK_IF(unmeasured, r, ...)                                                                \
 	do {                                                                                       \
 		if (unmeasured) {                                                                  \
@@ -375,7 +375,7 @@ report_outage(double ms, double begin_s, struct np_record *r)
 	}
 }
 
-/* Of datagrams of a stream, whose receiver saw by their numbers, and of what a sender saw. */
+/* Of a stream of datagrams: what the receiver saw by their numbers, and what a sender saw. */
 static void
 report_told_outage(const struct sums *s, struct np_record *r)
 {

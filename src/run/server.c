@@ -25,7 +25,7 @@
 enum {
 	/* For the next request where there is no limit; keep-alive notices a dead client. */
 	REQUEST_S = 86400,
-	SILENCE_S = 120, /* where nobody sets a limit to it */
+	SILENCE_S = 120, /* where no limit is set */
 	SILENCE_LEAST_S = 10,
 	ANSWER_S = 10, /* for an answer to be taken */
 	MEET_S = 120,  /* for the client to make the data connection */
@@ -371,7 +371,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       p->transport->name);
 	}
 	if (p->near.call.fill_file != NULL && s->fill_dir == 0) {
-		/* Whoever may ask must not be sent this machine's files. */
+		/* A client must not be sent this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.call.fill_file);
 	}
@@ -492,8 +492,8 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
 }
 
 /*
- * Whom the data socket hears. A TCP handshake proves an address, so the client may have named
- * another one of its own. It need not have named it where the data takes another way than the
+ * The peers that the data socket accepts. A TCP handshake proves an address, so the client may have
+ * named another one of its own. It need not have named it where the data takes another way than the
  * control connection: in another family, or to another address of ours. The few addresses beside it
  * that it may name are proved alike, each by its own handshakes.
  */
@@ -900,7 +900,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	return rc;
 }
 
-/* What no request can change, and whom its test may hear. */
+/* What no request can change, and the peers that its test may accept. */
 static int
 make_terms(const struct np_server *s, const struct np_plan *p, int control_fd, struct np_terms *out,
 	   struct np_err *err)

@@ -20,7 +20,7 @@ struct np_engine;
 enum { NP_SESSION_BYTES = 512 << 10 };
 
 /*
- * How much longer than np_limits.seconds a test may go on whose request does not say whether its
+ * How much longer than np_limits.seconds a test may go on if its request does not say whether its
  * length is one: a client that times it itself needs a moment for the end.
  */
 enum { NP_LIMIT_GRACE_S = 5 };
@@ -92,7 +92,7 @@ struct np_served {
 };
 
 /*
- * Whom a session asks before each test takes memory or sockets. ask() returns NP_OK, with what is
+ * A session asks this before each test takes memory or sockets. ask() returns NP_OK, with what is
  * granted in wish->takes, or fills err with the errno to answer and a text that names the limit; it
  * may wait for a turn, until control_fd closes or a signal comes. done() follows each ask() that
  * returned NP_OK; between the two moved() tells every NP_MOVED_S that something was sent or
@@ -128,7 +128,7 @@ struct np_server {
 	    collect;             /* what the client wants of its tests; capture is the caller's */
 	struct np_bag *evidence; /* of the last test; NULL: none */
 	unsigned questions;      /* requests since the last test, as far as they are counted */
-	unsigned oddities;       /* requests so far that nobody serves, a line in the log each */
+	unsigned oddities;       /* unknown requests so far, a line in the log each */
 	bool unbound;            /* the log tells already that a processor can't be had */
 };
 

@@ -347,7 +347,7 @@ unix_rr_reported(struct talk *t)
 
 /* --- a test ----------------------------------------------------------------------------------- */
 
-/* What no row says of a message whose rows have been gone over. NULL: nothing. */
+/* What no row says of a message, after its rows. NULL: nothing. */
 typedef void rest(struct talk *t);
 
 struct test {

@@ -1,5 +1,5 @@
 /*
- * What the files of dialects share, and nobody else: talk.c, talk_netperf.c, talk_plan.c.
+ * What only the files of dialects share: talk.c, talk_netperf.c, talk_plan.c.
  */
 #ifndef NP_RUN_TALK_PARTS_H
 #define NP_RUN_TALK_PARTS_H

@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT and RESULT (wire/plan.h): any test whose pattern and transport both ends know. A
- * client asks so for what netperf's messages can't say.
+ * PLAN, GRANT and RESULT (wire/plan.h): any test with a pattern and transport that both ends know.
+ * A client asks so for what netperf's messages can't say.
  */
 #include <stdio.h>
 #include <string.h>
@@ -111,7 +111,7 @@ ask_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_messa
 	}
 	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
 	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
-	/* As wide as here, unless somebody wants it otherwise. */
+	/* As wide as here, unless the user wants it otherwise. */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
@@ -133,7 +133,7 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 	}
 }
 
-/* The addresses of both ends, where somebody named them. */
+/* The addresses of both ends, where they are named. */
 static void
 ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
@@ -394,7 +394,7 @@ asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *er
 
 /* An address in a plan; count 0: none. */
 static int
-asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t port, int family,
+asked_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t port, int family,
 	      struct np_addr *out, struct np_err *err)
 {
 	if (count == 0) {
@@ -402,7 +402,7 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 	}
 	np_addr_make_any(out, family);
 	if (count != np_addr_size(out)) {
-		return np_fail(err, NP_EPEER, EINVAL, "%s address of %u bytes in family %s", whose,
+		return np_fail(err, NP_EPEER, EINVAL, "%s address of %u bytes in family %s", which,
 			       count, np_family(family)->name);
 	}
 	np_addr_make(out, family, bytes, port);
@@ -411,7 +411,7 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 }
 
 static int
-asked_also(const char *whose, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
+asked_also(const char *which, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
 	   struct np_also *out, struct np_err *err)
 {
 	struct np_addr any;
@@ -430,7 +430,7 @@ asked_also(const char *whose, const uint8_t *bytes, uint32_t count, const struct
 		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", count);
 	}
 	for (; out->count < count / size; out->count++) {
-		if (asked_address(whose, bytes + (size_t)out->count * size, size, 0,
+		if (asked_address(which, bytes + (size_t)out->count * size, size, 0,
 				  any.sa.ss_family, &out->at[out->count], err) != NP_OK) {
 			return err->code;
 		}
@@ -455,8 +455,8 @@ asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 }
 
 /*
- * Several addresses of one client, each of which a handshake proves to be somebody's who reads what
- * goes there: no more than the last byte tells apart.
+ * Several addresses of one client, which differ in no more than the last byte. A handshake proves
+ * of each that what goes there is read.
  */
 static int
 asked_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)

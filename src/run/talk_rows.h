@@ -66,7 +66,7 @@ recv_size(const struct talk *t)
 					: np_run_used(w->recv_size, t->end->call.recv_size);
 }
 
-/* The daemon's rings are to be as wide as the client's, unless somebody wants it otherwise. */
+/* The daemon's rings are to be as wide as the client's, unless the user wants it otherwise. */
 static inline int32_t
 send_width(const struct talk *t)
 {

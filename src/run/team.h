@@ -33,7 +33,7 @@ int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np
 /* Let them begin with what their run is to do. */
 void np_team_begin(struct np_team *team);
 
-/* Open the window of a gated team whose phase is NP_READY. */
+/* Open the window of a gated team in phase NP_READY. */
 void np_team_open(struct np_team *team);
 
 /* That of the worker that is furthest behind, and of one of them. */

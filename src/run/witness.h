@@ -16,7 +16,7 @@ enum { NP_WITNESS_THREADS = 8 }; /* the first ones; each takes two descriptors *
 
 struct np_witness {
 	const char *root;             /* of proc, "" in earnest */
-	uint64_t every_ns;            /* how often it was to look; 0: nobody looks */
+	uint64_t every_ns;            /* how often it was to look; 0: never */
 	uint64_t looks;               /* how often it did */
 	uint64_t last_ns;             /* when it did last; 0: never */
 	uint64_t threads_ns;          /* when threads were looked at last; 0: never */
@@ -38,8 +38,8 @@ void np_witness_done(struct np_witness *w, uint64_t now_ns);
 void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns);
 
 /*
- * When the last look can have been due. Behind the time of a test nobody looks, though the last
- * call may take long; when a counted one is over is not known before.
+ * When the last look can have been due. There are no looks after the time of a test, though the
+ * last call may take long; when a counted one is over is not known before.
  */
 uint64_t np_witness_last_due(const struct np_run *run);
 
