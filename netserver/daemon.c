@@ -108,7 +108,7 @@ close_listeners(struct ns_daemon *d)
 		}
 	}
 	if (d->status_fd > 0) {
-		ns_passed_close(d->status_fd); /* with those that nobody has answered yet */
+		ns_passed_close(d->status_fd); /* with those that are not answered yet */
 		d->status_fd = 0;
 	}
 }

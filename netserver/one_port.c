@@ -124,7 +124,7 @@ waits_plain(const struct ns_session *s, const struct np_addr *peer, bool datagra
 	       np_addr_same_host(&s->peer, peer);
 }
 
-/* The test of that address whose client shows no token, and whose sockets may come now. */
+/* The test of a client at that address that shows no token, and may get its sockets now. */
 static struct ns_session *
 plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {

@@ -165,7 +165,7 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 		np_addr_host(&cli->plan.bind, cli->data.local.text);
 		cli->data.local.given = true;
 	} else {
-		cli->plan.bind.len = 0; /* the daemon says that it admits nobody then */
+		cli->plan.bind.len = 0; /* the daemon says that it admits no peer then */
 	}
 	np_addr_host(&ends->local.at[0], ends->local.name);
 }

@@ -202,7 +202,7 @@ const struct np_unit *np_cli_unit(const struct np_cli *cli);
 /* Work done so far in the terms of that unit: transactions, or bytes. */
 double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
-/* The option tables, for whoever goes over all rows. */
+/* The option tables, for functions that go over all rows. */
 extern const struct np_option np_global_options[];
 extern const size_t np_global_options_count;
 extern const char *const np_global_groups[];

@@ -1247,8 +1247,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "preflight", FLAG, NULL,
 	      "run no test: list what disturbs a measurement on both hosts"),
 	  TO(preflight), IN(WHY), BRIEF("list what would disturb a test") },
-	{ ROW('\0', "dry-run", FLAG, NULL,
-	      "run no test: check that it has all of the options, and connect to nobody"),
+	{ ROW('\0', "dry-run", FLAG, NULL, "run no test: check the options without connecting"),
 	  TO(dry_run), IN(WHY) },
 	{ ROW('\0', "ceiling", FLAG, NULL,
 	      "run no test: read lines such as test=UDP_STREAM size=64 rate=100mbit, and print "

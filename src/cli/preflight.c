@@ -11,7 +11,7 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
-/* Without a host the way out matters: that to addresses which nobody has (RFC 5737, RFC 3849). */
+/* Without a host the way out matters: that to documentation addresses (RFC 5737, RFC 3849). */
 static void
 address_outwards(int family, struct np_addr *here)
 {

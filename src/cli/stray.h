@@ -22,7 +22,8 @@ struct np_word_list {
 void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
 		    const struct np_word_list *given);
 
-/* Of options before a -- whose value can't be meant there, as the test has an option like it. */
+/* Of options before a -- with a value that can't be meant there, as the test has an option like it.
+ */
 void np_stray_options(struct np_cli *cli);
 
 /* Of options that the test has no use for, once it is settled which test that is. */

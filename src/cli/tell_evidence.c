@@ -250,7 +250,7 @@ np_cli_explain(const struct np_cli *cli, const struct np_outcome *out, unsigned 
 	struct np_bag *values;
 
 	if (out->near_bag == NULL || !out->measured) {
-		return NULL; /* nobody wants to know, or there is nothing to be known */
+		return NULL; /* it is not wanted, or there is nothing to be known */
 	}
 	explain(cli, out, iterations, &e);
 	values = np_bag_new();

@@ -51,7 +51,7 @@ const char *np_limit_name(enum np_limit limit);
 struct np_explain_flow {
 	double rate;               /* bits of payload, or transactions, a second */
 	double segments, again;    /* that this end sent: with data, and sent again */
-	double loss;               /* their share, which nobody has to fill in */
+	double loss;               /* their share, which need not be filled in */
 	double rtt_us, min_rtt_us; /* at the end, and the least */
 	double cwnd;               /* segments, at the end */
 	double held;               /* share of the time that the receiver's window held it up */
@@ -64,7 +64,7 @@ struct np_explain_thread {
 	int on;      /* that processor; -1: not known */
 };
 
-/* Rows that are asked for one after another, so that nobody has to make lists of them. */
+/* Rows that are asked for one after another, without making a list of them. */
 struct np_explain_flows {
 	uint32_t count, threads; /* fewer than two flows are nothing to compare */
 	bool ramped;             /* they began one after another */

@@ -15,7 +15,7 @@ struct np_human {
 	const char *test, *host;
 	const char *local, *remote;  /* addresses of the data connection's ends */
 	struct np_series rates;      /* the throughput of each iteration */
-	const struct np_bag *limits; /* explain.*; NULL: nobody asked */
+	const struct np_bag *limits; /* explain.*; NULL: not asked for */
 };
 
 /* About 15 lines of less than 80 columns. Rows of what is not known are left out. */

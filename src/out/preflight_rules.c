@@ -647,7 +647,7 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 
 struct printing {
 	FILE *out;
-	const char *whose;
+	const char *which;
 };
 
 static void
@@ -656,7 +656,7 @@ print_one(void *ctx, const struct np_preflight_finding *f)
 	const struct printing *p = ctx;
 	bool more = f->why != NULL;
 
-	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->whose,
+	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->which,
 		     f->name, f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
 		     more ? f->remedy : "");
 }
@@ -680,13 +680,13 @@ count_one(void *ctx, const struct np_preflight_finding *f)
 }
 
 void
-np_preflight_summary(FILE *out, const char *whose, const struct np_bag *host,
+np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
 		     const struct np_bag *peer, const struct np_preflight_path *path)
 {
 	struct summary s = { .warned = "" };
 
 	np_preflight_each(host, peer, path, count_one, &s);
-	np_text_line(out, "summary: %s: %u warn%s%s, %u look, %u ok, %u unread", whose,
+	np_text_line(out, "summary: %s: %u warn%s%s, %u look, %u ok, %u unread", which,
 		     s.count[NP_PREFLIGHT_WARN], s.warned, s.warned[0] != '\0' ? ")" : "",
 		     s.count[NP_PREFLIGHT_LOOK], s.count[NP_PREFLIGHT_OK],
 		     s.count[NP_PREFLIGHT_UNREAD]);
@@ -699,14 +699,14 @@ or_unknown(const char *text)
 }
 
 void
-np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
+np_preflight_print(FILE *out, const char *which, const struct np_bag *host,
 		   const struct np_bag *peer, const struct np_preflight_path *path)
 {
 	const char *device = np_bag_string(host, "host.nic.name");
 	const char *driver = device != NULL ? np_bag_string(host, "host.nic.driver") : NULL;
-	struct printing p = { .out = out, .whose = whose };
+	struct printing p = { .out = out, .which = which };
 
-	np_text_line(out, "%s: %s, kernel %s, %s, %.0f x %s%s%s%s%s%s", whose,
+	np_text_line(out, "%s: %s, kernel %s, %s, %.0f x %s%s%s%s%s%s", which,
 		     or_unknown(np_bag_string(host, "host.name")),
 		     or_unknown(np_bag_string(host, "host.kernel")),
 		     or_unknown(np_bag_string(host, "host.program")),

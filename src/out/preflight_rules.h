@@ -46,14 +46,14 @@ void np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 
 /* A line that says how many of each level there are: "summary: local: 1 warn (load), 2 look ...".
  */
-void np_preflight_summary(FILE *out, const char *whose, const struct np_bag *host,
+void np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
 			  const struct np_bag *peer, const struct np_preflight_path *path);
 
 /*
- * The same as lines: "warn local governor: powersave | why | remedy". whose: "local" or "remote". A
+ * The same as lines: "warn local governor: powersave | why | remedy". which: "local" or "remote". A
  * line that begins with it and a colon says what machine that is.
  */
-void np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
+void np_preflight_print(FILE *out, const char *which, const struct np_bag *host,
 			const struct np_bag *peer, const struct np_preflight_path *path);
 
 #endif

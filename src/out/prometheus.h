@@ -13,7 +13,7 @@
 
 /*
  * A gauge for each number that is known, "netperf_" and its name in small letters, and a summary of
- * the times (hist may be NULL) in seconds. What nobody measured is
+ * the times (hist may be NULL) in seconds. What was not measured is
  * left out. Rates have a label "unit", too. At most NP_LABELS labels, which tell this result from
  * others.
  */

@@ -38,7 +38,7 @@ moderate(const struct batch *b)
 	}
 }
 
-/* Of a stream whose datagrams wait for nobody, by calls that block. */
+/* Of a stream with no reason to wait between datagrams, by calls that block. */
 static bool
 may_moderate(const struct np_plan *p)
 {

@@ -1,5 +1,5 @@
 /*
- * The engine `zerocopy`: streams whose bytes nobody copies to or from user space.
+ * The engine `zerocopy`: streams without copies to or from user space.
  *
  * A sender gives its buffers to the kernel (MSG_ZEROCOPY), and does not write to one before the
  * kernel has released it, which the socket's error queue says. Each connection has slots of its own

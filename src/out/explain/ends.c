@@ -39,7 +39,7 @@ np_thread_starved(const struct np_thread_facts *t)
 }
 
 struct np_words
-np_cpu_words(const struct np_thread_facts *t, const char *whose)
+np_cpu_words(const struct np_thread_facts *t, const char *which)
 {
 	struct np_words w;
 	size_t used = 0;
@@ -48,18 +48,18 @@ np_cpu_words(const struct np_thread_facts *t, const char *whose)
 		np_text_add(w.text, sizeof(w.text), 0,
 			    "the %s process never sleeps (spin): %s of its calls found nothing, "
 			    "and its CPU time does not say how busy it was",
-			    whose, np_share_words(t->empty).text);
+			    which, np_share_words(t->empty).text);
 		return w;
 	}
 	if (!(t->late >= NP_WAITS_HOG)) {
 		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
-			    whose, np_share_words(t->cpu).text);
+			    which, np_share_words(t->cpu).text);
 		return w;
 	}
 	used = np_text_add(w.text, sizeof(w.text), 0,
 			   "the %s process ran for %s of the time and waited for a CPU for "
 			   "another %s",
-			   whose, np_share_words(t->cpu).text, np_share_words(t->late).text);
+			   which, np_share_words(t->cpu).text, np_share_words(t->late).text);
 	if (np_thread_starved(t) && np_thread_crowded(t)) {
 		np_text_add(w.text, sizeof(w.text), used, ", as other threads kept CPU %d busy",
 			    t->on);
@@ -89,8 +89,8 @@ np_thread_waits(const struct np_thread_facts *t)
 struct np_words
 np_reader_words(FACTS)
 {
-	const char *whose = f->discards ? "discarding" : "reading";
-	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : whose);
+	const char *reader = f->discards ? "discarding" : "reading";
+	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : reader);
 
 	if (f->discards) {
 		np_text_add(w.text, sizeof(w.text), strlen(w.text), ", and did not copy the data");
@@ -117,7 +117,7 @@ at_full_time(FACTS, double share)
 	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
 }
 
-/* A sender of datagrams does not wait: whose receiver loses next to none is not held up by it. */
+/* A sender of datagrams does not wait: a receiver that loses next to none does not limit it. */
 static bool
 keeps_up_with_datagrams(FACTS)
 {
@@ -132,7 +132,7 @@ keeps_up_with_datagrams(FACTS)
  * waits for others most of the time does not lose by it.
  */
 static void
-quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
+quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
       struct np_verdict *v)
 {
 	char allows[48] = "it";
@@ -151,7 +151,7 @@ quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit l
 	    v, limit, score, t->throttled,
 	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
 	    "time (the process ran %s)",
-	    whose, allows, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
+	    which, allows, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
 	v->allows = np_measured(f);
 }
 
@@ -174,7 +174,7 @@ np_rule_reader_quota(FACTS, struct np_verdict *v)
  */
 
 static void
-stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
+stalled(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
 	struct np_verdict *v)
 {
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
@@ -182,7 +182,7 @@ stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit
 	np_decide(v, limit, score, t->stalled,
 		  "limited by the %s process, which was stalled for %s of the time, up to %s at a "
 		  "time: the process or its machine was stopped or frozen",
-		  whose, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
+		  which, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
 	v->allows = np_measured(f);
 }
 

@@ -33,7 +33,7 @@ struct np_facts_of_test {
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
 	struct np_thread_facts sender, reader;
-	double connections; /* of TCP, whose figures are their sums: 1 or more */
+	double connections; /* of TCP; figures are their sums: 1 or more */
 
 	/* TCP, of the transmitter. */
 	double busy, rwnd, sndbuf;    /* shares of time: data outstanding, and what held it up */

@@ -37,7 +37,7 @@ take(struct np_flow_mean *m, double v)
 	}
 }
 
-/* A flow whose rate is known. */
+/* A flow with a known rate. */
 static bool
 flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
 {
@@ -188,8 +188,8 @@ loss_slows(FACTS, FOUND)
 }
 
 /*
- * A queue that all share drops of whoever sends, and more of what is few: the others have to be
- * without loss, nearly, and what the slow ones lost has to be more than a drop here and there.
+ * A queue that all share drops packets of any sender, and more of what is few: the others have to
+ * be without loss, nearly, and what the slow ones lost has to be more than a drop here and there.
  */
 static bool
 own_loss(FACTS, FOUND, double *above)
@@ -269,7 +269,7 @@ struct table {
 	} key[KEYS];
 	int64_t first_slow; /* -1: none */
 	uint32_t keys;      /* that have flows */
-	uint32_t slow_keys; /* whose flows are slow */
+	uint32_t slow_keys; /* with slow flows */
 	uint32_t of_slow;   /* flows of these */
 	bool clear;         /* no key has both kinds */
 };

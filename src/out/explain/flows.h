@@ -33,7 +33,7 @@ struct np_flow_marks {
 };
 
 struct np_flows_found {
-	uint32_t count, known; /* flows; those whose rate is known */
+	uint32_t count, known; /* flows; those with a known rate */
 	double least, most, all, jain;
 	double slower; /* a rate below it is slow */
 	size_t mark;   /* place in a row that slow ones have beyond `above`, too; 0: all do */

@@ -98,7 +98,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 	}
 }
 
-/* The signature of a shaper whose rate is unknown: its queue made packets wait, at one rate. */
+/* The signature of a shaper of unknown rate: its queue made packets wait, at one rate. */
 void
 np_rule_shaper(FACTS, struct np_verdict *v)
 {

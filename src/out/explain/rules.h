@@ -56,7 +56,7 @@ bool np_thread_stalled(const struct np_thread_facts *t);
 /* It was found in the calls that send or receive: it waits for others. */
 bool np_thread_waits(const struct np_thread_facts *t);
 
-struct np_words np_cpu_words(const struct np_thread_facts *t, const char *whose);
+struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
 struct np_words np_reader_words(const struct np_facts_of_test *f);
 struct np_words np_softirq_words(const struct np_facts_of_test *f);
 

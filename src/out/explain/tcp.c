@@ -175,7 +175,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	}
 	if (f->shaped && np_holds_back(f) && f->reached >= 0.5) {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
-			  "limited by the shaper on the sender's interface (%s, %s), whose queue "
+			  "limited by the shaper on the sender's interface (%s, %s): its queue "
 			  "takes %s of a round trip of %s; %s of what it can carry",
 			  f->rate_known, np_rate_words(f->rate_bps).text,
 			  np_time_words(f->queue_us).text, np_time_words(f->rtt_us).text,

@@ -1,5 +1,5 @@
 /*
- * Transactions: what each takes, and whose turn it is for how long.
+ * Transactions: what each takes, and how long each end has its turn.
  */
 #include <math.h>
 

@@ -17,7 +17,7 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 	/* A reader that does not run fills any buffer. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
-	/* A buffer that others would do with is full, as nobody empties it. */
+	/* A buffer of a usual size is full, as it is not emptied. */
 	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
