@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
 #include "net/race.h"
@@ -14,7 +15,9 @@
 enum {
 	HINT = 256,
 	FIREWALL_SAYS_NS = NP_SEC, /* until the error of one has come; the window was open */
-	LATE_S = 2                 /* no busy machine sees so late that the time is up */
+	/* No busy machine sees so late that the time is up: a tenth of it, within these. */
+	LATE_LEAST_S = 1,
+	LATE_MOST_S = 2
 };
 
 /* How --spread went. */
@@ -318,7 +321,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	tell_none_arrived(c, t);
 	tell_some_lost(c, t);
 	tell_copied(c, t);
-	if (d->late_ns >= LATE_S * NP_SEC) {
+	if (d->late_ns >=
+	    np_min(np_max(d->length_ns / 10, LATE_LEAST_S * NP_SEC), LATE_MOST_S * NP_SEC)) {
 		return np_fail(err, NP_ETIME, 0,
 			       "this end stood still, and its window of %g s was closed %.1f s too "
 			       "late (was netperf stopped?)",
