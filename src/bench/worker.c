@@ -318,7 +318,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 {
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
-	int step_ms = t->left != NULL || service ? 1 : 100;
+	uint64_t step_ms = t->left != NULL || service ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -329,7 +329,8 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		if (t->left != NULL && t->left(c->fd) < 0) {
 			return 0;
 		}
-		if (poll(&p, 1, step_ms) > 0) {
+		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
+		    0) {
 			ssize_t n = has_taken_back(w, c, p.revents)
 					? 1
 					: recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
@@ -357,9 +358,9 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 }
 
 int
-np_worker_part(struct np_worker *w, uint64_t most_s)
+np_worker_part(struct np_worker *w, uint64_t most_ns)
 {
-	uint64_t last_ns = most_s > 0 ? np_deadline(most_s * NP_SEC) : NP_NEVER;
+	uint64_t last_ns = most_ns > 0 ? np_deadline(most_ns) : NP_NEVER;
 	uint64_t until = patience_until(last_ns);
 	int rc = 0;
 

@@ -273,11 +273,11 @@ void np_worker_shut(struct np_worker *w);
 
 /*
  * Shut down the sending halves and wait for the far end's close of each, discarding what comes.
- * Gives up when nothing moves for NP_PART_S, or after most_s (0: never), or when abandoned
+ * Gives up when nothing moves for NP_PART_S, or after most_ns (0: never), or when abandoned
  * (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
  */
 enum { NP_PART_S = 10 };
-int np_worker_part(struct np_worker *w, uint64_t most_s);
+int np_worker_part(struct np_worker *w, uint64_t most_ns);
 
 /* Wait until the kernel has sent all that its connections' sends left with it. Gives up likewise.
  */
