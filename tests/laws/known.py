@@ -45,4 +45,6 @@ KNOWN: "List[Known]" = [
     *(Known({"test": test, "seconds": 0.3, "frozen": "near", "frozen_s": 2.0}, "9 what is not whole says so", "3.25 of 2 s, no word")
       for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_CRR")),
     Known({"test": "UDP_STREAM", "seconds": 0.3, "warm": 0.1, "flows": 2}, "10 it goes on", "Connection refused (a firewall?)", 3),
+    Known({"test": "UDP_RR", "rate": "500", "flows": 4, "loss": 5.0}, "6 parts add up", "bytes of flows: 3,616 of 4,000"),
+    Known({"test": "UDP_RR", "burst": 7, "flows": 4}, "6 parts add up", "bytes of flows: 27,951 of 27,967"),
 ]

@@ -296,9 +296,8 @@ def law_6_parts_add_up(v: View) -> Found:
         rows = v.run.get(part) or []
         for name, whole in (("bytes_sent", "LOCAL_BYTES_SENT"), ("bytes_received", "LOCAL_BYTES_RECVD")):
             total = sum(row.get(name) or 0 for row in rows)
-            under_way = v.message + (v.figure("LOST_REQUESTS") or 0) * max(c.size, 4) if c.rr else 0    # not a flow's yet
             if rows and v.figure(whole) is not None and not c.beside:
-                yield from about(total, f"{name} of all {part}", (v.figure(whole) or 0) - under_way, v.figure(whole) or 0)
+                yield from about(total, f"{name} of all {part}", v.figure(whole) or 0, v.figure(whole) or 0)
     for row in v.run.get("flows") or []:
         if c.stream and not c.udp and not row.get("bytes_sent") and row.get("bytes_received") and \
                 row.get("retransmissions") is not None:

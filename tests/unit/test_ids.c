@@ -364,6 +364,7 @@ TEST(what_is_lost_is_given_up)
 		assert_true(np_seen(&c->lost) >= 1);
 		assert_true(np_seen(&c->late) < np_seen(&c->lost));
 		assert_int_equal(np_seen(&c->sends), 30 + np_seen(&c->lost));
+		assert_int_equal(e.run.conn->sent, np_seen(&c->sent));
 		assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->stray), 0);
 		end_free(&e);
 	}

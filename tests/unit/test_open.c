@@ -22,12 +22,13 @@
 enum { RATE = 2000, LENGTH_MS = 250, FROZEN_MS = 100, ROOM = 200000, TRIES = 10 };
 
 static const struct np_engine *engine;
-static uint32_t arrivals, warm_up_ms;
+static uint32_t arrivals, warm_up_ms, flows = 1;
 
 static void
 make_open(struct np_plan *p)
 {
 	p->rate = RATE;
+	p->flows = flows;
 	p->arrivals = arrivals;
 	p->near.place.engine = engine;
 	p->ids = true;
@@ -303,7 +304,9 @@ TEST(what_nobody_answers_is_at_the_top)
 	struct far far;
 	struct np_tally t;
 
+	flows = 2;
 	aim_at(&client, &far);
+	flows = 1;
 	client.plan.timeout_ms = 50; /* what was due in the last of it is not given up */
 	client.run.worker->patience_ns = 50 * NP_MSEC;
 	end_start(&client);
@@ -312,6 +315,8 @@ TEST(what_nobody_answers_is_at_the_top)
 	assert_int_equal(t.open.answered, 0);
 	assert_true(t.count.lost > 0 && t.count.lost <= t.open.count.begun);
 	assert_int_equal(np_hist_percentile(t.hist, 0.01), NP_HIST_NEVER);
+	assert_true(t.flow[0].sent > 0 && t.flow[1].sent > 0);
+	assert_int_equal(t.flow[0].sent + t.flow[1].sent, t.count.sent);
 	close(far.fd);
 	np_tally_free(&t);
 	end_free(&client);

@@ -19,16 +19,27 @@
 
 enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
 
+/* What a connection has sent, of which some is lost or under way; an open loop counts it. */
+static uint64_t
+sent_by(const struct np_worker *w, const struct np_conn *c)
+{
+	if (w->open != NULL) {
+		return c->sent;
+	}
+	if (w->depth > 1) {
+		return (c->transactions + c->lost + c->ids->in_flight) * w->send_size;
+	}
+	return (w->run->plan->role == NP_LEAD ? c->number - c->before : c->transactions) *
+	       w->send_size;
+}
+
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
-	bool leads = w->run->plan->role == NP_LEAD;
-
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (leads && w->depth == 1 ? c->number - c->before : c->transactions) *
-			  w->send_size;
+		c->sent = sent_by(w, c);
 		c->received = c->transactions * w->recv_size;
 	}
 	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
@@ -238,7 +249,10 @@ NP_SYNC_LOOP(request_sync, request_steps)
 static enum np_need
 open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	w->sends += np_open_is_counted(w, c->since_ns);
+	if (np_open_is_counted(w, c->since_ns)) {
+		w->sends++;
+		c->sent += w->send_size;
+	}
 	w->in_flight++;
 	np_ids_sent(c->ids, c->since_ns);
 	c->number = np_ids_next(c->ids);
