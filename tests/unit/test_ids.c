@@ -16,6 +16,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
+#include "wire/token.h"
 
 enum { DELAY_MS = 4 };
 
@@ -90,6 +91,25 @@ TEST(each_response_is_what_it_is)
 {
 	play_all(1);
 	play_all(NP_IDS_WIDE);
+}
+
+/* The daemon's second answer to a token, of which a response has room for no more than that. */
+TEST(the_answer_to_a_token_is_no_response)
+{
+	static const size_t sizes[] = { 1, 3, NP_TOKEN_SIZE };
+
+	for (size_t i = 0; i < LEN(sizes); i++) {
+		struct np_ids *ids = account(i < 2 ? 1 : NP_IDS_WIDE, 4);
+		uint8_t token[NP_TOKEN_SIZE];
+		uint64_t sent_ns;
+
+		ids->place.at = 0;
+		np_token_put(token, NP_TOKEN_TAKEN, NULL);
+		np_ids_sent(ids, 1);
+		assert_false(np_ids_answers(ids, (const char *)token, sizes[i], &sent_ns));
+		assert_account(ids, 0, 0, 0);
+		free(ids);
+	}
 }
 
 /* However many were given up at once, their responses are late ones. */
