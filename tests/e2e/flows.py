@@ -200,7 +200,7 @@ def who_stood_still_says_so(port: int) -> str:
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "2", "-P", "0"]) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGSTOP)
-        time.sleep(6)
+        time.sleep(8)
         client.signal(signal.SIGCONT)
         got = client.finish(PATIENCE)
     assert got.rc == 1 and got.out, got
