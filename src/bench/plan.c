@@ -56,8 +56,8 @@ np_plan_path(char **path, const char *text, struct np_err *err)
 bool
 np_plan_may_reset(const struct np_plan *p)
 {
-	return p->transport->acked != NULL && !p->pattern->transactions &&
-	       !p->pattern->connection_test && !p->pattern->probe;
+	return p->transport->acked != NULL && !p->transport->encrypts &&
+	       !p->pattern->transactions && !p->pattern->connection_test && !p->pattern->probe;
 }
 
 bool
