@@ -38,7 +38,6 @@ KNOWN: "List[Known]" = [
     Known({"seconds": 6.0, "delay": 600, "beside": "TCP_RR:50"}, "10 it goes on", "the load moved nothing for 1.1 s"),
     Known({"seconds": 5.0, "flows": 8, "buffers": 2 << 20, "mbit": 1}, "10 it ends when it should", "65 s of 5"),
     Known({"seconds": 2.0, "flows": 8, "buffers": 2 << 20, "mbit": 1, "warm": 1.0}, "10 it goes on", "status 1"),
-    Known({"seconds": 0.3, "buffers": 2 << 20, "delay": 50}, "2 elapsed is what was asked", "0.96 of 0.3 s"),
     Known({"flows": 2000, "delay": 5}, "1 bytes are the witness's", "758 of 100 Mbit/s"),
     Known({"interim": 0.5, "mbit": 1, "seconds": 2.0, "buffers": 2 << 20}, "1 interim results are the path's", "4.19 of 1 Mbit/s"),
     Known({"test": "TCP_RR", "seconds": 1.0, "frozen": "near", "frozen_s": 7.0}, "9 what is not whole says so", "averaged, no word"),

@@ -111,7 +111,7 @@ class View:
         c = self.case
         over = TICK + 4 * self.seen.late
         if c.stream and not c.udp:
-            over += 2 * c.rtt + 2 * self.queue + (2.0 if c.loss or c.down else 0.0) + (5.0 if c.real else 0.0)
+            over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down else 0.0) + (5.0 if c.real else 0.0)
         if c.frozen == "near":
             over += 4.0     # where it has to say so: that may be a busy machine's doing
         if c.real and c.rr:

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "bench/engine/sync.h"
 #include "bench/sequence.h"
 #include "net/eth.h"
@@ -19,9 +18,7 @@ enum {
 	FAREWELLS = 3,  /* netperf's own number of empty datagrams at the end of a test */
 	ROOM_MS = 500,  /* for the first of them to find room */
 	REST_S = 60,    /* the longest for what still comes behind a receiver's window */
-	REST_PART = 10, /* of its time a sender may take for what its buffers hold, within these */
-	REST_LEAST_MS = 100,
-	REST_MOST_MS = 1000,
+	REST_MS = 1000, /* for what a sender's buffers hold, and two round trips */
 	LAGGARD_MS = 5, /* for a numbered datagram that comes behind them */
 	SETTLE_MS =
 	    300,       /* from the last acknowledgement to a close that drops what is on its way */
@@ -207,15 +204,6 @@ end_window(struct np_worker *w)
 	}
 }
 
-/* Beside two round trips. A short test is not to become a much longer one. */
-static uint64_t
-rest_ns(const struct np_run *run)
-{
-	uint64_t part = np_max(np_plan_time_ns(run->plan) / REST_PART, REST_LEAST_MS * NP_MSEC);
-
-	return np_min(part, REST_MOST_MS * NP_MSEC) + run->round_trips_ns;
-}
-
 /*
  * netperf's clock runs until the far end has taken everything and closed; if it does. Where a slow
  * path would take long for what the buffers hold, or that does not count, it can be cut.
@@ -231,7 +219,7 @@ part(struct np_worker *w)
 		np_worker_note_queued(w);
 	}
 	if (!may_cut || run->plan->warm_up_ms == 0) {
-		rc = np_worker_part(w, may_cut ? rest_ns(run) : 0);
+		rc = np_worker_part(w, may_cut ? REST_MS * NP_MSEC + run->round_trips_ns : 0);
 	}
 	if (may_cut && rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
 		if (np_worker_cut(w)) {
