@@ -6,6 +6,7 @@ witness that knows nothing of ours. Needs root, for scripts/netlab, and the Pyth
     run.py --case '{"test": "UDP_RR", "delay": 300}' [--times N]
 
 With --known what has been wrong once (known.py) comes first. --keep-going looks for further faults behind the first one.
+With --tell (NP_LAWS_TELL) what is found by chance is printed, and fails nothing.
 """
 
 import argparse
@@ -227,6 +228,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(os.environ.get("NP_LAWS_SEED") or random.randrange(10**6)))
     parser.add_argument("--beds", type=int, default=6)
     parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--tell", action="store_true", default=bool(os.environ.get("NP_LAWS_TELL")))
     parser.add_argument("--case")
     parser.add_argument("--known", action="store_true")
     parser.add_argument("--times", type=int, default=1)
@@ -237,7 +239,8 @@ def main() -> int:
     if given.case:
         return one_case(given.case, given.times)
     status = known_ones(given.beds) if given.known else 0
-    return status if not given.minutes else status | draw(given.minutes, given.seed, given.beds, given.keep_going)
+    found = draw(given.minutes, given.seed, given.beds, given.keep_going) if given.minutes else 0
+    return status if given.tell else status | found
 
 
 if __name__ == "__main__":
