@@ -178,6 +178,10 @@ np_worker_has_no_way(const struct np_worker *w, int error)
 {
 	const struct np_plan *p = w->run->plan;
 
+	if (p->transport->link) {
+		return false; /* an interface that is down has no other way, and is what is measured
+			       */
+	}
 	if (error != ENETUNREACH && error != EHOSTUNREACH && error != ENETDOWN &&
 	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
 		return false;
