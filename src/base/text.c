@@ -214,14 +214,12 @@ const char *
 np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT])
 {
 	struct np_lookalike l;
-	bool odd = np_text_lookalike(n->word, &l);
 
-	snprintf(out, NP_NEAREST_TEXT, "%s%s",
-		 odd               ? ": "
-		 : n->like != NULL ? ", the nearest is "
-				   : "",
-		 odd               ? l.text
-		 : n->like != NULL ? n->like
-				   : "");
+	if (np_text_lookalike(n->word, &l)) {
+		snprintf(out, NP_NEAREST_TEXT, ": %s", l.text);
+	} else {
+		snprintf(out, NP_NEAREST_TEXT, "%s%s", n->like != NULL ? ", the nearest is " : "",
+			 n->like != NULL ? n->like : "");
+	}
 	return out;
 }

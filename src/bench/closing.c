@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "net/sock.h"
 #include "net/tcpinfo.h"
 
 bool
@@ -105,12 +106,13 @@ np_run_close_conns(struct np_run *run)
 void
 np_run_reset(struct np_run *run)
 {
-	static const struct linger reset = { .l_onoff = 1 };
-
+	np_run_look(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
-		setsockopt(run->conn[i].fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		if (run->conn[i].fd >= 0) {
+			np_sock_reset(run->conn[i].fd);
+		}
+		run->conn[i].fd = -1;
 	}
-	np_run_close_conns(run);
 }
 
 void

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
 #include "net/race.h"

@@ -21,7 +21,7 @@
 
 enum {
 	NUDGES_BEFORE_RESET = 6,
-	PORT_S = 10 /* for a port to become free */,
+	PORT_S = 10, /* for a port to become free */
 	AT_ONCE = 16 /* looks at all of them */
 };
 
