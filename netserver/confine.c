@@ -229,8 +229,8 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
 /*
- * What stays when root becomes nobody by default, without --user: permitted, in force only within
- * ns_permit().
+ * The capabilities that stay when root drops to nobody without --user: permitted, and in force only
+ * within ns_permit().
  */
 static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 

@@ -34,10 +34,10 @@ struct np_limits;
 /*
  * The whole daemon, once its listeners and files are open: become `user` ("name", "name:group",
  * numbers; NULL: nobody) if started as root, with no groups of root's and no way back; "root" stays
- * root. Becoming nobody by default leaves CAP_NET_ADMIN permitted, but not in force, see
- * ns_permit(); --user leaves nothing. Then, for any user: no_new_privs, not
- * dumpable, no core files (prctl(2)). NP_EUSAGE for a user that there is not, NP_ESYS where the
- * kernel refuses. allow_raw: CAP_NET_RAW stays, too, for any user, see ns_with_raw().
+ * root. Without --user CAP_NET_ADMIN stays permitted, but not in force, see ns_permit(); with it no
+ * capability does. Then, for any user: no_new_privs, not dumpable, no core files (prctl(2)).
+ * NP_EUSAGE for a user that there is not, NP_ESYS where the kernel refuses. allow_raw: CAP_NET_RAW
+ * stays, too, for any user, see ns_with_raw().
  */
 int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
 
@@ -74,11 +74,10 @@ struct ns_permit {
 void ns_permit_init(struct ns_permit *p);
 
 /*
- * Set a congestion control, np_sockopts.permit: ENOENT for one that is not loaded, which the kernel
- * does not hear of. Of what only root may, a session may do this where root became nobody by
- * default: CAP_NET_ADMIN is in force for this call alone, where it takes
- * it. A session with evidence has given that up, since netlink and ethtool do more by the same
- * capability.
+ * Set a congestion control, np_sockopts.permit: ENOENT, without asking the kernel, for one that is
+ * not loaded. In a daemon that dropped from root to nobody by default a session may do this as root
+ * may: CAP_NET_ADMIN is in force for this call alone, if it needs it. A session with evidence has
+ * given that up, since netlink and ethtool do more by the same capability.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 

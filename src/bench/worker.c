@@ -102,8 +102,8 @@ forget(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * What the loop counts is nobody else's to write. Where it is said by what moves whether it is the
- * window's, nothing else has been counted but what was strange.
+ * Only the loop writes its counts. Open-loop requests and numbered datagrams tell whether they
+ * belong to the window, so of the warm-up only strange ones were counted.
  */
 static void
 forget_counts(struct np_worker *w)
