@@ -149,7 +149,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
         low = course.within(v.begin + edge + more, v.end - edge - more) - v.message
         high = course.within(v.begin - edge, v.end + edge) + v.message
-        high += v.failed * c.size * sends
+        high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
         if sends and not c.udp and c.stream:
             high = 9e18         # what its socket holds has not left
         if course is s.near.out and c.udp and c.stream and not c.warm:
