@@ -46,6 +46,8 @@ struct control {
 	struct pollfd *polls;      /* FIXED and one for each worker */
 	bool spoken;               /* the control connection has said something already */
 	bool warm;                 /* the warm-up is over */
+	bool begun;                /* it has begun */
+	uint64_t since_ns;         /* when this end was ready for it */
 	bool saw_time_up;
 	bool arrived, let_go; /* at the gate; the workers have heard how it went there */
 	int signals;          /* taken so far */
@@ -336,14 +338,41 @@ hears_more(const struct np_run *run)
 	return run->side->pad_ns != 0 && (datagrams || late);
 }
 
+/*
+ * Has the warm-up begun? At an end that waits for the first message it does with that, and not when
+ * the end was ready, which the other one may have heard late. (Datagrams of a stream say themselves
+ * what they belong to.)
+ */
+static bool
+warms_up(struct control *c, uint64_t now)
+{
+	struct np_run *run = c->d->run;
+	const struct np_plan *p = run->plan;
+
+	if (c->since_ns == 0) {
+		c->since_ns = run->window.started_ns;
+		c->begun = p->active || p->role == NP_LEAD ||
+			   (!p->pattern->transactions && !np_delivers(p->transport));
+	}
+	if (!c->begun) {
+		run->window.started_ns = now;
+		c->begun = activity(run) > 0 || now - c->since_ns >= SLACK_S * NP_SEC;
+	}
+	return c->begun;
+}
+
 /* The window begins where the warm-up ends: for all workers. */
 static uint64_t
 keep_warm_up(struct control *c, uint64_t now)
 {
 	struct np_run *run = c->d->run;
-	uint64_t until = run->window.started_ns + run->plan->warm_up_ms * NP_MSEC;
+	uint64_t until;
 	struct np_err err;
 
+	if (!warms_up(c, now)) {
+		return now + NP_MSEC / 10 + (now - c->since_ns) / 16;
+	}
+	until = run->window.started_ns + run->plan->warm_up_ms * NP_MSEC;
 	if (now < until) {
 		return until;
 	}
