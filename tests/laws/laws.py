@@ -149,12 +149,13 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
         low = course.within(v.begin + edge + more, v.end - edge - more) - v.message
         high = course.within(v.begin - edge, v.end + edge) + v.message
+        low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
         if sends and not c.udp and c.stream:
             high = 9e18         # what its socket holds has not left
         if course is s.near.out and c.udp and c.stream and not c.warm:
             low = course.total()
-            high = low + v.failed * c.size
+            high = low + v.failed * c.size + QUEUE * (c.down == "link")     # what waits there goes with the link
             low -= 3 * c.flows * 8192 if c.disturbed or c.real else 0
             low -= TOKEN * c.flows * (2 + 10 * c.rtt) * c.one_port
         yield from about(v.figure(name), name, low, high)
@@ -210,14 +211,15 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
         return
     ways = [(s.near.out, s.far.inn)] + ([(s.far.out, s.near.inn)] if c.rr else [])
     dropped = sum(a.number() - b.number() for a, b in ways) + s.full + v.failed
+    gone = QUEUE / max(c.size, c.answer, 4) * (c.down == "link")    # what waited at an interface that went down
     if c.stream:
         lost, sent, unique = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"))
         if lost is None and sent is not None and unique is not None:
             lost = sent - unique
         exact = not (c.warm or c.disturbed or c.real or c.one_port)
-        yield from about(lost, "lost datagrams, by the witness", dropped if exact else 0, dropped)
+        yield from about(lost, "lost datagrams, by the witness", dropped if exact else 0, dropped + gone)
     elif not c.disturbed:
-        yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped)
+        yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped + gone)
         if not dropped:
             for name in ("LATE_RESPONSES", "STRAY_RESPONSES"):
                 yield from about(v.figure(name), name, 0, 0)
