@@ -71,26 +71,13 @@ parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-static int
-find_group(const char *text, struct who *w, struct np_err *err)
-{
-	const struct group *g = getgrnam(text);
-
-	w->own_group = true;
-	if (g != NULL) {
-		w->gid = g->gr_gid;
-	} else if (!parse_id(text, &w->gid)) {
-		return np_usage(err, "there is no group %.60s", text);
-	}
-	return NP_OK;
-}
-
 /* "name", "name:group", either of them by number, too. */
 static int
 find_user(const char *text, struct who *w, struct np_err *err)
 {
 	const char *colon = strchr(text, ':');
 	const struct passwd *p;
+	const struct group *g;
 	char name[sizeof(w->name)];
 	int len = colon != NULL ? (int)(colon - text) : (int)strlen(text);
 
@@ -113,17 +100,17 @@ find_user(const char *text, struct who *w, struct np_err *err)
 		w->uid = p->pw_uid;
 		w->gid = p->pw_gid;
 	}
-	return colon != NULL ? find_group(colon + 1, w, err) : NP_OK;
-}
-
-static void
-find_nobody(struct who *w)
-{
-	struct np_err err;
-
-	if (find_user("nobody", w, &err) != NP_OK) {
-		*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
+	if (colon == NULL) {
+		return NP_OK;
 	}
+	w->own_group = true;
+	g = getgrnam(colon + 1);
+	if (g != NULL) {
+		w->gid = g->gr_gid;
+	} else if (!parse_id(colon + 1, &w->gid)) {
+		return np_usage(err, "there is no group %.60s", colon + 1);
+	}
+	return NP_OK;
 }
 
 /* Does this user namespace know the number? A line of the file: first one here, there, how many. */
@@ -145,13 +132,6 @@ is_known_here(const char *map, uint32_t id)
 		fclose(f);
 	}
 	return known;
-}
-
-static int
-take_groups(const struct who *w)
-{
-	return w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
-						  : initgroups(w->name, w->gid);
 }
 
 static int
@@ -182,7 +162,9 @@ become(const struct who *w, struct np_err *err)
 	 */
 	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
 	/* Capabilities stay until limit_capabilities() has chosen among them. */
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || take_groups(w) != 0 ||
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
+	    (w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
+						: initgroups(w->name, w->gid)) != 0 ||
 	    setresgid(w->gid, w->gid, w->gid) != 0 || setresuid(w->uid, w->uid, w->uid) != 0 ||
 	    prctl(PR_SET_PDEATHSIG, parent_death, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "become user %lu, group %lu",
@@ -200,7 +182,11 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 {
 	*changed = false;
 	if (user == NULL) {
-		find_nobody(w);
+		struct np_err none;
+
+		if (find_user("nobody", w, &none) != NP_OK) {
+			*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
+		}
 		if (geteuid() != 0 || !is_known_here("/proc/self/uid_map", w->uid) ||
 		    !is_known_here("/proc/self/gid_map", w->gid)) {
 			return NP_OK;
@@ -241,17 +227,6 @@ static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
  * request of ethtool's is about, and by CAP_NET_ADMIN they change interfaces.
  */
 static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
-
-/* What no program started from here could ever get. Only root may say so. */
-static void
-bound_capabilities(uint64_t keep)
-{
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
-		if ((keep >> cap & 1) == 0) {
-			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-		}
-	}
-}
 
 /*
  * Of what is permitted keep these, and of that put those in force. *were: what was in force, unless
@@ -321,7 +296,12 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 
 	*err = (struct np_err){ .code = NP_OK };
 	tzset(); /* log lines have local times, and its file may be out of reach later */
-	bound_capabilities(kept | more);
+	/* What no program started from here could ever get. Only root may say so. */
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
+		if (((kept | more) >> cap & 1) == 0) {
+			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		}
+	}
 	if (change_user(user, &w, &changed, err) != NP_OK ||
 	    limit_capabilities((!changed       ? kept
 				: user == NULL ? kept_by_nobody
@@ -371,14 +351,17 @@ limit(int what, const char *name, uint64_t value, struct np_err *err)
 }
 
 /*
- * Threads' stacks count, and would be the 8 MiB of RLIMIT_STACK. A buffer that is freed must not
- * stay in libc's heap, or the next test's would come on top of it.
+ * RLIMIT_DATA is what was granted, but stacks do not count for it, nor what mremap(2) makes of one:
+ * RLIMIT_AS is behind it. That counts, beside data, what only takes addresses.
  */
-static void
-be_thrifty(void)
+static int
+limit_memory(uint64_t bytes, struct np_err *err)
 {
+	uint64_t more = BESIDE + bytes;
 	pthread_attr_t attr;
 
+	/* Threads' stacks count, and would take the 8 MiB of RLIMIT_STACK. Freed buffers must not
+	 * stay in libc's heap: the next test's would be added to them. */
 	if (pthread_attr_init(&attr) == 0) {
 		if (pthread_attr_setstacksize(&attr, STACK) == 0) {
 			pthread_setattr_default_np(&attr);
@@ -389,18 +372,6 @@ be_thrifty(void)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, BUFFER);
 #endif
-}
-
-/*
- * RLIMIT_DATA is what was granted, but stacks do not count for it, nor what mremap(2) makes of one:
- * RLIMIT_AS is behind it. That counts, beside data, what only takes addresses.
- */
-static int
-limit_memory(uint64_t bytes, struct np_err *err)
-{
-	uint64_t more = BESIDE + bytes;
-
-	be_thrifty();
 	if (limit(RLIMIT_STACK, "the stack", MAIN_STACK, err) != NP_OK ||
 	    limit(RLIMIT_DATA, "memory", memory_now("VmData:", UNKNOWN_DATA) + more, err) !=
 		NP_OK) {
@@ -411,32 +382,20 @@ limit_memory(uint64_t bytes, struct np_err *err)
 }
 
 /*
- * No RLIMIT_NPROC: it counts all processes of the user, and the filter knows threads from
- * processes. No RLIMIT_FSIZE: landlock lets no file be written, and the filter none be made.
+ * No RLIMIT_NPROC: it counts all processes of the user, and the filter tells threads from
+ * processes. No RLIMIT_FSIZE: landlock allows writing to no file, and the filter making none.
  */
 static int
-limit_resources(uint32_t flows, uint32_t rings, uint64_t bytes, struct np_err *err)
-{
-	uint64_t descriptors =
-	    DESCRIPTORS + NP_THREADS_MAX + rings + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
-
-	if (limit(RLIMIT_NOFILE, "descriptors", descriptors, err) != NP_OK ||
-	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {
-		return err->code;
-	}
-	return bytes == 0 || NS_SANITIZED ? NP_OK : limit_memory(bytes, err);
-}
-
-/* Limits and capabilities. */
-static int
-give_up(const struct ns_sandbox *s, struct np_err *err)
+limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
 	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
+	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
-	if (limit_resources(s->flows, s->urings, s->bytes, err) != NP_OK) {
-		return err->code;
-	}
-	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
+	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS + NP_THREADS_MAX + s->urings + flows,
+		  err) != NP_OK ||
+	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK ||
+	    (s->bytes != 0 && !NS_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
+	    (!watched && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}
 	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
@@ -476,7 +435,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 		/* Before the limits: what it takes is no part of what was granted. */
 		rc = ns_filter_make(s, &filter, &size, err);
 	}
-	rc = rc == NP_OK ? give_up(s, err) : rc;
+	rc = rc == NP_OK ? limit_session(s, err) : rc;
 	if (rc == NP_OK) {
 		rc = ns_filter_install(filter, size, seal, err);
 		wipe_stack();

@@ -412,28 +412,6 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 	return rc;
 }
 
-static int
-add_transports(scmp_filter_ctx ctx, const struct ns_sandbox *s)
-{
-	const struct np_transport *t;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
-		rc = add_transport(ctx, s, t);
-	}
-	return rc;
-}
-
-/* The filter of this socket's frames follows the test (net/eth.c). No other socket has one. */
-static int
-add_link(scmp_filter_ctx ctx, const struct ns_sandbox *s)
-{
-	const struct rule r = THREE("setsockopt", 0, ALL, (uint32_t)s->link_fd, 1, ALL, SOL_SOCKET,
-				    2, ALL, SO_ATTACH_FILTER);
-
-	return s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &r) : 0;
-}
-
 #define NAMES(list) .names = (list), .name_count = COUNT(list)
 #define RULES(list) .rules = (list), .rule_count = COUNT(list)
 
@@ -514,13 +492,19 @@ add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
 	const struct rule device = OPTION(SOL_SOCKET, SO_BINDTODEVICE);
+	/* The filter of this socket's frames follows the test (net/eth.c). No other has one. */
+	const struct rule link = THREE("setsockopt", 0, ALL, (uint32_t)s->link_fd, 1, ALL,
+				       SOL_SOCKET, 2, ALL, SO_ATTACH_FILTER);
+	const struct np_transport *t;
 	int rc = s->limits != NULL && s->limits->devices ? add(ctx, SCMP_ACT_ALLOW, &device) : 0;
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
 		rc = is_wanted(&lists[i], s) ? add_list(ctx, &lists[i]) : 0;
 	}
-	rc = rc != 0 ? rc : add_transports(ctx, s);
-	rc = rc != 0 ? rc : add_link(ctx, s);
+	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
+		rc = add_transport(ctx, s, t);
+	}
+	rc = rc == 0 && s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &link) : rc;
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
 		rc = add_sealed(ctx, ns_landlock_calls[i], false);
@@ -583,22 +567,7 @@ ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_
 	return NP_OK;
 }
 
-/* Put the word where its blank stands. Returns how often that was. */
-static size_t
-fill_in(struct sock_filter *at, size_t count, uint32_t blank, uint32_t word)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (at[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && at[i].k == blank) {
-			at[i].k = word;
-			found++;
-		}
-	}
-	return found;
-}
-
-/* All of it: 64 unpredictable bits. */
+/* Draw the seal's 64 unpredictable bits, and put them where the blanks stand. */
 static int
 draw(struct ns_seal *seal, const struct sock_fprog *program)
 {
@@ -606,25 +575,21 @@ draw(struct ns_seal *seal, const struct sock_fprog *program)
 		return EIO;
 	}
 	for (size_t i = 0; i < COUNT(blanks); i++) {
-		if (fill_in(program->filter, program->len, blanks[i], seal->word[i]) == 0) {
+		size_t found = 0;
+
+		for (unsigned j = 0; j < program->len; j++) {
+			struct sock_filter *at = &program->filter[j];
+
+			if (at->code == (BPF_JMP | BPF_JEQ | BPF_K) && at->k == blanks[i]) {
+				at->k = seal->word[i];
+				found++;
+			}
+		}
+		if (found == 0) {
 			return EINVAL;
 		}
 	}
 	return 0;
-}
-
-/*
- * Kernels before 5.16 slow a filtered process down against speculative stores unless told not to:
- * nothing here runs code of strangers', and figures must be those of an unfiltered one.
- */
-static long
-load(const struct sock_fprog *program)
-{
-	long rc =
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, program);
-
-	return rc < 0 && errno == EINVAL ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program)
-					 : rc;
 }
 
 int
@@ -642,7 +607,12 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 	}
 	memcpy(program.filter, code, size);
 	rc = draw(seal, &program);
-	if (rc == 0 && load(&program) != 0) {
+	/* Kernels before 5.16 otherwise slow a filtered process down, to prevent speculative
+	 * stores. No foreign code runs here, and figures must be those of an unfiltered process. */
+	if (rc == 0 &&
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+		    &program) != 0 &&
+	    (errno != EINVAL || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)) {
 		rc = errno;
 	}
 	np_secret_wipe(program.filter, size);

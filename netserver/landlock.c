@@ -143,20 +143,6 @@ allow_path(const struct rules *r, const char *path, uint64_t allowed)
 	return rc;
 }
 
-static int
-add_rules(const struct rules *r, const struct ns_sandbox *s)
-{
-	int rc = s->fill_dir > 0 ? allow(r, s->fill_dir, READ_FILE) : 0;
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
-		if (paths[i].sessions == ALL || (paths[i].sessions == UNIX && s->unix_tests) ||
-		    (paths[i].sessions == EVIDENCE && s->evidence)) {
-			rc = allow_path(r, paths[i].path, paths[i].allowed);
-		}
-	}
-	return rc;
-}
-
 int
 ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err)
 {
@@ -177,7 +163,13 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 	if (r.fd < 0) {
 		return np_fail(err, NP_ESYS, errno, "make rules for files (landlock)");
 	}
-	rc = add_rules(&r, s);
+	rc = s->fill_dir > 0 ? allow(&r, s->fill_dir, READ_FILE) : 0;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
+		if (paths[i].sessions == ALL || (paths[i].sessions == UNIX && s->unix_tests) ||
+		    (paths[i].sessions == EVIDENCE && s->evidence)) {
+			rc = allow_path(&r, paths[i].path, paths[i].allowed);
+		}
+	}
 	if (rc == 0) {
 		rc = (int)ns_sealed(seal, ns_landlock_calls[RESTRICT], r.fd, 0, 0, 0);
 	}

@@ -77,12 +77,16 @@ ns_launch_settle(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 }
 
 static int
-order_session(struct ns_forkserver *f, const struct ns_caller *c, int fd, pid_t *pid,
-	      struct np_err *err)
+fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
+		struct np_err *err)
 {
-	const int fds[NS_ORDER_FDS] = { [NS_ORDER_CONTROL] = c->chan.fd, [NS_ORDER_WAY] = fd };
+	bool is_here = np_addr_is_here(&c->peer);
+	const int fds[NS_ORDER_FDS] = { [NS_ORDER_CONTROL] = c->chan.fd, [NS_ORDER_WAY] = way };
 	struct ns_order o;
 
+	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
+		return err->code;
+	}
 	memset(&o, 0, sizeof(o));
 	o.daemon = getpid();
 	o.chan = c->chan;
@@ -90,19 +94,7 @@ order_session(struct ns_forkserver *f, const struct ns_caller *c, int fd, pid_t 
 	memcpy(o.text, c->text, sizeof(o.text));
 	o.uncaptured = c->uncaptured;
 	o.unlinked = c->unlinked;
-	return ns_forkserver_fork(f, &o, fds, pid, err);
-}
-
-static int
-fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
-		struct np_err *err)
-{
-	bool is_here = np_addr_is_here(&c->peer);
-
-	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
-		return err->code;
-	}
-	return order_session(forkserver_of(d, is_here, s->gathers), c, way, &s->pid, err);
+	return ns_forkserver_fork(forkserver_of(d, is_here, s->gathers), &o, fds, &s->pid, err);
 }
 
 static int
