@@ -101,18 +101,6 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 	drop(d, c);
 }
 
-/* Whether it has asked for anything or not. */
-static void
-turn_away(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
-{
-	if (c->queued) {
-		refuse(d, c, why, words);
-	} else {
-		note_refusal(d, c, why, words);
-		drop(d, c);
-	}
-}
-
 /*
  * The network that holds most of the connections without a session loses the oldest one of its
  * address that does, which is not that of `but`: others still get through. False when there is
@@ -133,8 +121,14 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 		}
 	}
 	if (found != NULL) {
-		turn_away(d, found, NS_SILENT,
-			  "pushed out by another caller (netserver --max-silent)");
+		static const char words[] = "pushed out by another caller (netserver --max-silent)";
+
+		if (found->queued) {
+			refuse(d, found, NS_SILENT, words);
+		} else {
+			note_refusal(d, found, NS_SILENT, words);
+			drop(d, found);
+		}
 	}
 	return found != NULL;
 }
@@ -251,12 +245,6 @@ tell_scarce(struct ns_daemon *d, const char *what, const char *why)
 	}
 }
 
-static bool
-is_scarce(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 void
 ns_front_accept(struct ns_daemon *d, int listener)
 {
@@ -269,7 +257,8 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd < 0 && is_scarce(errno)) {
+		if (fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 			tell_scarce(d, "accept a connection", strerror(errno));
 			if (!push_out(d, NULL)) {
 				/* It stays in the listener's queue: there will be room later. */
@@ -312,39 +301,6 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* Its first message to a session is here: it waits for its turn, or can't have one. */
-static void
-queue(struct ns_daemon *d, struct ns_caller *c)
-{
-	struct np_err err = { .code = NP_OK };
-	uint64_t now = np_now();
-
-	if (is_denied(d, c)) {
-		refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
-	} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &err) != NP_OK) {
-		refuse(d, c, NS_RATE, err.msg);
-	} else {
-		c->queued = true;
-		c->deadline_ns = now + LINE_S * NP_SEC;
-		watch(d, c, 0);
-	}
-}
-
-/* Serve it in this process. Those who wait meanwhile are not heard, which is no fault of theirs. */
-static void
-serve_here(struct ns_daemon *d, struct ns_caller *c)
-{
-	uint64_t before = np_now(), late;
-
-	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
-	ns_session_serve_here(d, c);
-	late = np_now() - before;
-	forget(d, c);
-	for (c = d->callers; c != NULL; c = c->next) {
-		c->deadline_ns += late;
-	}
-}
-
 /* It is its turn. Where there is no room it goes on waiting, if there may be some soon. */
 static void
 hand_over(struct ns_daemon *d, struct ns_caller *c)
@@ -372,7 +328,15 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	}
 	ns_guard_begin(&d->limits, &d->rates, c->place, np_now());
 	if (d->no_fork) {
-		serve_here(d, c);
+		uint64_t before = np_now();
+
+		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
+		ns_session_serve_here(d, c);
+		forget(d, c);
+		/* Others were not read meanwhile, so their deadlines are extended. */
+		for (c = d->callers; c != NULL; c = c->next) {
+			c->deadline_ns += np_now() - before;
+		}
 	} else if (start(d, c, &err) != NP_OK) {
 		refuse(d, c, NS_PROCESS, err.msg);
 	} else {
@@ -460,7 +424,17 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	}
 	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
 	if (got == NS_ADMIT_IN || is_denied(d, c)) {
-		queue(d, c);
+		uint64_t now = np_now();
+
+		if (is_denied(d, c)) {
+			refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
+		} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &why) != NP_OK) {
+			refuse(d, c, NS_RATE, why.msg);
+		} else {
+			c->queued = true;
+			c->deadline_ns = now + LINE_S * NP_SEC;
+			watch(d, c, 0);
+		}
 		return false;
 	}
 	if (ns_admit_was_wrong(&c->admit)) {
@@ -511,23 +485,6 @@ drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 	drop(d, c);
 }
 
-/* Its session has not received others in time. */
-static void
-refuse_full(struct ns_daemon *d, struct ns_caller *c)
-{
-	char words[160];
-
-	snprintf(
-	    words, sizeof(words),
-	    "%llu of %llu descriptors in flight are in use, %llu of them to this test, which did "
-	    "not accept its connections in time (netserver --one-port)",
-	    (unsigned long long)d->stats.held[NP_G_PASSED],
-	    (unsigned long long)d->limits.all[NP_G_PASSED],
-	    (unsigned long long)c->of->holds[NP_G_PASSED]);
-	note_refusal(d, c, NS_PASSED, words);
-	drop(d, c);
-}
-
 /* False: it is a data connection, and gone, or may turn out to be one. */
 static bool
 is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
@@ -564,7 +521,18 @@ hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	if (kind == NS_DATA_FULL) {
-		refuse_full(d, c);
+		char words[160];
+
+		/* Its session has not received others in time. */
+		snprintf(
+		    words, sizeof(words),
+		    "%llu of %llu descriptors in flight are in use, %llu of them to this "
+		    "test, which did not accept its connections in time (netserver --one-port)",
+		    (unsigned long long)d->stats.held[NP_G_PASSED],
+		    (unsigned long long)d->limits.all[NP_G_PASSED],
+		    (unsigned long long)c->of->holds[NP_G_PASSED]);
+		note_refusal(d, c, NS_PASSED, words);
+		drop(d, c);
 	} else {
 		drop_data(d, c, kind);
 	}
@@ -607,46 +575,6 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Its secret may be looked at, unless another one came before. */
-static void
-look_again(struct ns_daemon *d, struct ns_caller *c)
-{
-	if (hold_back(d, c)) {
-		return;
-	}
-	c->held_ns = 0;
-	watch(d, c, HEARD);
-	if (step(d, c)) {
-		ns_front_hear(d, c);
-	}
-}
-
-/* Others were before it for too long. A passphrase has no answer. */
-static void
-give_up(struct ns_daemon *d, struct ns_caller *c)
-{
-	static const char words[] =
-	    "too many wrong attempts came from this address, or its network, try again later";
-
-	if (d->key != NULL) {
-		refuse(d, c, NS_TRIES, words);
-	} else {
-		note_refusal(d, c, NS_TRIES, words);
-		drop(d, c);
-	}
-}
-
-/* There was no room for it in time. */
-static void
-refuse_late(struct ns_daemon *d, struct ns_caller *c)
-{
-	char words[100];
-
-	snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
-		 ns_good(ns_good_of(c->lack))->option);
-	refuse(d, c, c->lack, words);
-}
-
 /* Its time is up, or what is there may be all of an old client's message. */
 static void
 look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
@@ -654,11 +582,31 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	if (c->full) {
 		hand_again(d, c, now_ns);
 	} else if (c->queued && c->short_of != 0) {
-		refuse_late(d, c);
+		char words[100];
+
+		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
+			 ns_good(ns_good_of(c->lack))->option);
+		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
-		look_again(d, c);
+		/* Its secret may be looked at, unless another one came first. */
+		if (!hold_back(d, c)) {
+			c->held_ns = 0;
+			watch(d, c, HEARD);
+			if (step(d, c)) {
+				ns_front_hear(d, c);
+			}
+		}
 	} else if (c->held_ns != 0) {
-		give_up(d, c);
+		static const char words[] = "too many wrong attempts came from this address, or "
+					    "its network, try again later";
+
+		/* A passphrase has no answer. */
+		if (d->key != NULL) {
+			refuse(d, c, NS_TRIES, words);
+		} else {
+			note_refusal(d, c, NS_TRIES, words);
+			drop(d, c);
+		}
 	} else if (c->quiet_ns != 0 && c->quiet_ns <= now_ns && c->deadline_ns > now_ns) {
 		c->quiet_ns = 0;
 		if (!c->has_asked && c->chan.have == 0) {

@@ -117,20 +117,15 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 
 /* ---- Tests ---- */
 
-static bool
-waits_plain(const struct ns_session *s, const struct np_addr *peer, bool datagrams)
-{
-	return s->way.left > 0 && !s->wish.way.tokens && s->wish.way.datagrams == datagrams &&
-	       np_addr_same_host(&s->peer, peer);
-}
-
 /* The test of a client at that address that shows no token, and may get its sockets now. */
 static struct ns_session *
 plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {
 	struct ns_session *s = d->sessions;
 
-	while (s != NULL && !waits_plain(s, peer, datagrams)) {
+	while (s != NULL &&
+	       (s->way.left == 0 || s->wish.way.tokens || s->wish.way.datagrams != datagrams ||
+		!np_addr_same_host(&s->peer, peer))) {
 		s = s->next;
 	}
 	return s;
@@ -149,19 +144,6 @@ shown(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 	return found;
 }
 
-/* Others of its address need not wait for it any longer. */
-static void
-give_up(struct ns_daemon *d, struct ns_session *s)
-{
-	const struct np_handed h = { .error = ETIMEDOUT };
-
-	if (!np_fds_pass(s->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
-		shutdown(s->way.fd, SHUT_WR); /* which it finds behind what it has not received */
-	}
-	s->way.left = 0;
-	d->freed++;
-}
-
 bool
 ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
 {
@@ -172,7 +154,14 @@ ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
 	}
 	other = plain_of(d, &s->peer, s->wish.way.datagrams);
 	if (other != NULL && np_now() - other->way.since > HOLD_S * NP_SEC) {
-		give_up(d, other);
+		const struct np_handed h = { .error = ETIMEDOUT };
+
+		if (!np_fds_pass(other->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
+			/* It finds this behind what it has not received. */
+			shutdown(other->way.fd, SHUT_WR);
+		}
+		other->way.left = 0;
+		d->freed++;
 		other = NULL;
 	}
 	return other == NULL;
@@ -210,19 +199,6 @@ note_recent(struct ns_session *s, uint32_t port)
 	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
 }
 
-/* Where no token tells them apart they are not to be taken for the beginning of another test. */
-static void
-note_late(struct ns_late *l, const struct ns_session *s)
-{
-	for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
-		uint32_t at = l->next++ % NS_LATE;
-
-		l->at[at].from = s->peer;
-		np_addr_set_port(&l->at[at].from, s->way.recent[i]);
-		l->at[at].until_ns = np_now() + LATE_S * NP_SEC;
-	}
-}
-
 static bool
 is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
@@ -242,7 +218,15 @@ void
 ns_way_close(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
-		note_late(&d->late, s);
+		/* Where no token tells them apart they are not to be taken for the beginning of
+		 * another test. */
+		for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
+			uint32_t at = d->late.next++ % NS_LATE;
+
+			d->late.at[at].from = s->peer;
+			np_addr_set_port(&d->late.at[at].from, s->way.recent[i]);
+			d->late.at[at].until_ns = np_now() + LATE_S * NP_SEC;
+		}
 	}
 	for (struct ns_caller *c = d->callers; c != NULL && s->way.waiting > 0; c = c->next) {
 		if (c->of == s) {
@@ -501,14 +485,6 @@ struct others {
 	size_t count;
 };
 
-static void
-note_id(struct np_handed *h, const struct came *c)
-{
-	if (h->early < NP_EARLY_IDS) {
-		memcpy(h->id[h->early], c->bytes, sizeof(h->id[0]));
-	}
-}
-
 /* What of one client's test waits in a queue. */
 static void
 count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
@@ -519,7 +495,9 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &c); i++) {
 		if (np_addr_same_host(&c.from, from) &&
 		    np_addr_port(&c.from) == np_addr_port(from)) {
-			note_id(h, &c);
+			if (h->early < NP_EARLY_IDS) {
+				memcpy(h->id[h->early], c.bytes, sizeof(h->id[0]));
+			}
 			h->early += c.size > 0;
 			h->early_bytes += c.size;
 			h->ended = h->ended || c.size == 0;
@@ -529,24 +507,18 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	}
 }
 
-/*
- * A client that shows no token has named its port. While strays come, what comes from another port
- * of its address may be forged, or changed by a NAT: it waits for the named one.
- */
-static bool
-is_doubtful(const struct ns_daemon *d, const struct ns_session *s, uint32_t port)
-{
-	return !s->wish.way.tokens && s->wish.way.port != 0 && s->wish.way.port != port &&
-	       np_now() - d->stray_ns < OTHER_S * NP_SEC;
-}
-
 /* Its queue and the one of the port have what came before it was connected. */
 static void
 hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
 	       struct others *others)
 {
 	uint32_t port = np_addr_port(&c->from);
-	bool plain = !s->wish.way.tokens, waits = is_doubtful(d, s, port);
+	bool plain = !s->wish.way.tokens;
+	/* A client that shows no token has named its port. While strays come, a datagram from
+	 * another port of its address may be forged, or changed by a NAT: wait for the named one.
+	 */
+	bool waits = plain && s->wish.way.port != 0 && s->wish.way.port != port &&
+		     np_now() - d->stray_ns < OTHER_S * NP_SEC;
 	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
 	int fd;
 

@@ -149,35 +149,6 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Of what goes between the two hosts, and nothing else ever. */
-static void
-open_capture(struct ns_caller *c)
-{
-	struct np_capture_place place = { .far = c->peer, .lock = true };
-
-	place.near.len = sizeof(place.near.sa);
-	if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) == 0) {
-		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
-	}
-}
-
-/* Where it names none, that by which it came. */
-static void
-open_link(struct ns_caller *c, char device[NP_EXT_DEVICE], bool connects)
-{
-	struct np_addr near = { .len = sizeof(near.sa) };
-
-	if (device[0] == '\0' &&
-	    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
-		(void)np_addr_device(&near, device);
-	}
-	c->linked = np_eth_open(&c->eth, device, &c->unlinked) == NP_OK;
-	if (c->linked && connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
-		np_eth_close(&c->eth);
-		c->linked = false;
-	}
-}
-
 /* What takes CAP_NET_RAW. */
 struct raw {
 	struct ns_caller *caller;
@@ -190,12 +161,30 @@ static void
 open_raw(void *ctx)
 {
 	struct raw *raw = ctx;
+	struct ns_caller *c = raw->caller;
+	struct np_addr near = { .len = sizeof(near.sa) };
 
 	if (raw->capture) {
-		open_capture(raw->caller);
+		struct np_capture_place place = { .far = c->peer, .lock = true };
+
+		/* Of what goes between the two hosts, and nothing else ever. */
+		place.near.len = sizeof(place.near.sa);
+		if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) ==
+		    0) {
+			(void)np_capture_open(&c->capture, &place, &c->uncaptured);
+		}
 	}
 	if (raw->link) {
-		open_link(raw->caller, raw->device, raw->connects);
+		/* Where it names none, that by which it came. */
+		if (raw->device[0] == '\0' &&
+		    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
+			(void)np_addr_device(&near, raw->device);
+		}
+		c->linked = np_eth_open(&c->eth, raw->device, &c->unlinked) == NP_OK;
+		if (c->linked && raw->connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
+			np_eth_close(&c->eth);
+			c->linked = false;
+		}
 	}
 }
 

@@ -37,24 +37,6 @@ enum {
 	TERM_MS = 2000  /* to end by itself when told to */
 };
 
-/* One that moves nothing ends for another one: as if it had to for its time. */
-static void
-yield_place(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
-{
-	struct np_event e;
-
-	if (ns_lines_may(&d->lines, d->log)) {
-		ns_event_begin(&e, "session-still", &s->peer);
-		np_event_number(&e, "process", (uint64_t)s->pid);
-		np_event_number(&e, "seconds", (now_ns - s->moved_ns) / NP_SEC);
-		np_log_event(d->log, NP_LOG_INFO, &e,
-			     "no data move, and other clients wait: it ends now");
-	}
-	kill(s->pid, SIGTERM);
-	s->told = s->yields = true;
-	s->end_ns = now_ns + TERM_MS * NP_MSEC;
-}
-
 bool
 ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what)
 {
@@ -72,7 +54,19 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	}
 	s = ns_guard_still(d->sessions, peer, good, d->rates.seed, now);
 	if (s != NULL) {
-		yield_place(d, s, now);
+		struct np_event e;
+
+		/* One that moves nothing ends for another one: as if it had to for its time. */
+		if (ns_lines_may(&d->lines, d->log)) {
+			ns_event_begin(&e, "session-still", &s->peer);
+			np_event_number(&e, "process", (uint64_t)s->pid);
+			np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
+			np_log_event(d->log, NP_LOG_INFO, &e,
+				     "no data move, and other clients wait: it ends now");
+		}
+		kill(s->pid, SIGTERM);
+		s->told = s->yields = true;
+		s->end_ns = now + TERM_MS * NP_MSEC;
 	}
 	return s != NULL;
 }
@@ -250,19 +244,6 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 	s->short_of = 0;
 }
 
-/* Its leave could not be passed to it. */
-static void
-refuse_ungranted(struct ns_daemon *d, struct ns_session *s, int data_fd)
-{
-	char words[100];
-
-	snprintf(words, sizeof(words), "no descriptor can be passed to a session: %s",
-		 strerror(errno));
-	np_fds_close(data_fd > 0 ? data_fd : -1);
-	ns_way_close(d, s);
-	turn_down(d, s, NS_PROCESS, words);
-}
-
 static void
 let_begin(struct ns_daemon *d, struct ns_session *s)
 {
@@ -294,7 +275,14 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	}
 	s->wish = granted;
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
-		refuse_ungranted(d, s, data_fd);
+		char words[100];
+
+		/* Its leave could not be passed to it. */
+		snprintf(words, sizeof(words), "no descriptor can be passed to a session: %s",
+			 strerror(errno));
+		np_fds_close(data_fd > 0 ? data_fd : -1);
+		ns_way_close(d, s);
+		turn_down(d, s, NS_PROCESS, words);
 		return;
 	}
 	np_fds_close(data_fd > 0 ? data_fd : -1);
@@ -499,16 +487,6 @@ forget(struct ns_daemon *d, struct ns_session *gone_one)
 	free(gone_one);
 }
 
-static void
-note_killed(struct ns_daemon *d, pid_t pid, int sig)
-{
-	if (ns_lines_may(&d->lines, d->log)) {
-		np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d%s",
-		       (long)pid, sig,
-		       sig == SIGSYS ? ": it made a system call that no test needs" : "");
-	}
-}
-
 void
 ns_sessions_reap(struct ns_daemon *d)
 {
@@ -525,7 +503,14 @@ ns_sessions_reap(struct ns_daemon *d)
 			s = s->next;
 		}
 		if (WIFSIGNALED(status)) {
-			note_killed(d, pid, WTERMSIG(status));
+			if (ns_lines_may(&d->lines, d->log)) {
+				np_log(d->log, NP_LOG_ERROR,
+				       "session process %ld was ended by signal %d%s", (long)pid,
+				       WTERMSIG(status),
+				       WTERMSIG(status) == SIGSYS
+					   ? ": it made a system call that no test needs"
+					   : "");
+			}
 			d->stats.killed += s == NULL || !s->told;
 			np_unix_sweep(pid);
 		}
