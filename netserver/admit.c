@@ -54,20 +54,6 @@ answer(uint32_t code, const struct np_auth_body *body, uint8_t *reply, bool *has
 }
 
 static enum ns_admission
-take_hello(struct ns_admit *a, const struct np_auth_body *hello, uint8_t *reply, bool *has_reply)
-{
-	struct np_auth_body challenge = { .version = hello->version };
-
-	a->version = hello->version;
-	memcpy(a->client_nonce, hello->bytes, sizeof(a->client_nonce));
-	np_auth_nonce(a->server_nonce);
-	memcpy(challenge.bytes, a->server_nonce, sizeof(challenge.bytes));
-	answer(NP_AUTH_CHALLENGE, &challenge, reply, has_reply);
-	a->state = NS_ADMIT_ASKED;
-	return NS_ADMIT_MORE;
-}
-
-static enum ns_admission
 take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply, bool *has_reply,
 	   struct np_err *why)
 {
@@ -117,7 +103,15 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 			      "this daemon has another version of --key-file", reply, has_reply);
 	}
 	if (code == NP_AUTH_HELLO && a->state == NS_ADMIT_NEW) {
-		return take_hello(a, &m, reply, has_reply);
+		struct np_auth_body challenge = { .version = m.version };
+
+		a->version = m.version;
+		memcpy(a->client_nonce, m.bytes, sizeof(a->client_nonce));
+		np_auth_nonce(a->server_nonce);
+		memcpy(challenge.bytes, a->server_nonce, sizeof(challenge.bytes));
+		answer(NP_AUTH_CHALLENGE, &challenge, reply, has_reply);
+		a->state = NS_ADMIT_ASKED;
+		return NS_ADMIT_MORE;
 	}
 	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED && m.version == a->version) {
 		return take_proof(a, &m, reply, has_reply, why);

@@ -45,21 +45,6 @@ enum {
 	TAGS
 };
 
-static void
-add_listeners(struct ns_daemon *d, const struct np_addrs *addrs, struct np_err *first)
-{
-	for (size_t i = 0; i < addrs->count && d->listener_count < NS_LISTENERS; i++) {
-		struct np_err err = { .code = NP_OK };
-		int fd = np_sock_listen(&addrs->at[i], BACKLOG, &err);
-
-		if (fd >= 0) {
-			d->listeners[d->listener_count++] = fd;
-		} else if (first->code == NP_OK) {
-			*first = err;
-		}
-	}
-}
-
 /* A family's addresses; a failure is only worth a word when no listener comes about at all. */
 static void
 listen_family(struct ns_daemon *d, const char *host, const char *port, int family,
@@ -69,7 +54,15 @@ listen_family(struct ns_daemon *d, const char *host, const char *port, int famil
 	struct np_addrs addrs;
 
 	if (np_resolve(host, port, family, SOCK_STREAM, &addrs, &err) == NP_OK) {
-		add_listeners(d, &addrs, first);
+		for (size_t i = 0; i < addrs.count && d->listener_count < NS_LISTENERS; i++) {
+			int fd = np_sock_listen(&addrs.at[i], BACKLOG, &err);
+
+			if (fd >= 0) {
+				d->listeners[d->listener_count++] = fd;
+			} else if (first->code == NP_OK) {
+				*first = err;
+			}
+		}
 	} else if (first->code == NP_OK) {
 		*first = err;
 	}
@@ -96,21 +89,6 @@ ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int fa
 		return err->code;
 	}
 	return NP_OK;
-}
-
-static void
-close_listeners(struct ns_daemon *d)
-{
-	while (d->listener_count > 0) {
-		close(d->listeners[--d->listener_count]);
-		if (d->datagrams[d->listener_count] > 0) {
-			close(d->datagrams[d->listener_count]);
-		}
-	}
-	if (d->status_fd > 0) {
-		ns_passed_close(d->status_fd); /* with those that are not answered yet */
-		d->status_fd = 0;
-	}
 }
 
 int
@@ -214,19 +192,6 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 	return 0;
 }
 
-/* As many descriptors as the limits may come to, as far as the system lets us. */
-static void
-want_descriptors(const struct ns_daemon *d)
-{
-	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_G_SESSIONS];
-	uint32_t flows = d->limits.each.flows;
-	bool endless = d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0;
-
-	/* A session has its limit from here. */
-	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
-	(void)np_fds_allow(endless ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
-}
-
 /* How many are open below that number. */
 static rlim_t
 count_open(rlim_t below)
@@ -242,10 +207,15 @@ count_open(rlim_t below)
 int
 ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
+	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_G_SESSIONS];
+	uint32_t flows = d->limits.each.flows;
+	bool endless = d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0;
 	rlim_t least = SESSION_FDS, own;
 	struct rlimit has;
 
-	want_descriptors(d);
+	/* As many as the limits may need, if the system allows it. Sessions inherit the limit. */
+	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
+	(void)np_fds_allow(endless ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
 	}
@@ -401,7 +371,16 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	ns_notify("STOPPING=1");
-	close_listeners(d);
+	while (d->listener_count > 0) {
+		close(d->listeners[--d->listener_count]);
+		if (d->datagrams[d->listener_count] > 0) {
+			close(d->datagrams[d->listener_count]);
+		}
+	}
+	if (d->status_fd > 0) {
+		ns_passed_close(d->status_fd); /* with those that are not answered yet */
+		d->status_fd = 0;
+	}
 	ns_front_close(d);
 	ns_front_bury(d);
 	ns_sessions_end(d);

@@ -298,8 +298,9 @@ ns_network_of(const struct np_addr *a, uint32_t seed)
 	return hash_of(a, np_family_of(a)->network, seed) % NS_GROUPS;
 }
 
+/* Are both in one network, of which an address of their family has that many bytes? */
 static bool
-begin_alike(const struct np_addr *a, const struct np_addr *b, size_t size)
+share_prefix(const struct np_addr *a, const struct np_addr *b, size_t size)
 {
 	return np_addr_same_family(a, b) && size > 0 &&
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), size) == 0;
@@ -401,18 +402,6 @@ find_try(const struct ns_try *rows, const struct ns_try *key)
 	return i;
 }
 
-/* The row that forgets least by being used for another one. */
-static size_t
-least_try(const struct ns_try *rows)
-{
-	size_t least = 0;
-
-	for (size_t i = 1; i < NS_TRY_ROWS; i++) {
-		least = rows[i].wrong.due_ns < rows[least].wrong.due_ns ? i : least;
-	}
-	return least;
-}
-
 uint64_t
 ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 {
@@ -439,7 +428,10 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 		size_t at = find_try(rows, &key);
 
 		if (at == NS_TRY_ROWS) {
-			at = least_try(rows);
+			at = 0; /* the row that would be free first is used again */
+			for (size_t i = 1; i < NS_TRY_ROWS; i++) {
+				at = rows[i].wrong.due_ns < rows[at].wrong.due_ns ? i : at;
+			}
 			rows[at] = key;
 		}
 		ns_bucket_take(&rows[at].wrong, paces[kind].each_ns,
@@ -463,8 +455,8 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	struct usage u = { .all = { 0 } };
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		bool is_near = begin_alike(&s->peer, peer, np_family_of(peer)->owner);
-		bool is_net = begin_alike(&s->peer, peer, np_family_of(peer)->network);
+		bool is_near = share_prefix(&s->peer, peer, np_family_of(peer)->owner);
+		bool is_net = share_prefix(&s->peer, peer, np_family_of(peer)->network);
 
 		for (int g = 0; g < NP_GOODS && s != but; g++) {
 			u.all[g] += s->holds[g];
@@ -663,13 +655,6 @@ ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, en
 	return l->all[good] > 0 && held > l->all[good] - reserved(l->all[good], good);
 }
 
-static bool
-is_still(const struct ns_session *s, uint64_t now_ns)
-{
-	return !s->told && s->fd >= 0 && s->waiting_ns == 0 && s->short_ns == 0 &&
-	       now_ns >= s->moved_ns + NS_STILL_S * NP_SEC;
-}
-
 void
 ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n)
 {
@@ -698,7 +683,9 @@ ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
 		struct ns_place at = ns_place_of(&s->peer, seed);
 
-		if (!is_still(s, now_ns) || s->holds[good] == 0 || !ns_outweighs(&w, at, own)) {
+		if (s->told || s->fd < 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
+		    now_ns < s->moved_ns + NS_STILL_S * NP_SEC || s->holds[good] == 0 ||
+		    !ns_outweighs(&w, at, own)) {
 			continue;
 		}
 		if (found == NULL || ns_outweighs(&w, at, most) ||
@@ -721,7 +708,7 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->captures;
-		near += s->captures && begin_alike(&s->peer, peer, np_family_of(peer)->owner);
+		near += s->captures && share_prefix(&s->peer, peer, np_family_of(peer)->owner);
 	}
 	if (near >= NS_CAPTURES_NEAR) {
 		return np_fail(err, NP_EPEER, 0,

@@ -248,33 +248,6 @@ tell_means(const struct ns_daemon *d)
 	}
 }
 
-/* Its number, whatever it was called, or whoever bound it. */
-static void
-note_port(struct ns_daemon *d)
-{
-	struct np_addr at = { .len = 0 };
-	struct np_err err;
-
-	snprintf(d->port, sizeof(d->port), "%u",
-		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
-}
-
-/* A daemon that can't be asked how it is serves all the same. Askers see who opened this. */
-static void
-open_status(struct ns_daemon *d, const struct ns_args *a)
-{
-	struct np_err err = { .code = NP_OK };
-
-	note_port(d);
-	if (!a->no_status) {
-		d->status_fd = ns_status_listen(d->port, &err);
-	}
-	if (d->status_fd < 0) {
-		np_log(d->log, NP_LOG_INFO, "--status will not find this daemon: %s", err.msg);
-		d->status_fd = 0;
-	}
-}
-
 /* Before privileges go, by which they can be had where ip-netns(8) has hidden them. */
 static void
 find_cgroups(struct ns_daemon *d)
@@ -305,6 +278,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
 	sigset_t let_in;
+	struct np_addr at = { .len = 0 };
 	int rc;
 
 	if ((rc = take_sockets(d, a)) != 0 || (rc = open_files(d, a)) != 0) {
@@ -313,7 +287,16 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	if (d->listener_count == 0 && (rc = listen_or_say(d, a)) != 0) {
 		return rc;
 	}
-	open_status(d, a);
+	snprintf(d->port, sizeof(d->port), "%u",
+		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
+	if (!a->no_status) {
+		d->status_fd = ns_status_listen(d->port, &err);
+	}
+	if (d->status_fd < 0) {
+		/* It serves all the same. */
+		np_log(d->log, NP_LOG_INFO, "--status will not find this daemon: %s", err.msg);
+		d->status_fd = 0;
+	}
 	if ((rc = find_transports(d, a)) != 0) {
 		return rc;
 	}
@@ -371,27 +354,6 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-static int
-ask_status(const struct ns_args *a)
-{
-	struct np_err err = { .code = NP_OK };
-
-	return ns_status_ask(a->port, stdout, &err) == NP_OK ? 0 : fault("--status: %s", err.msg);
-}
-
-/* An unknown letter is told as getopt(3) and netperf's daemon tell it, and where to look. */
-static int
-complain(const char *name, const struct np_err *err)
-{
-	if (err->sys < 0) {
-		fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n", name,
-			-err->sys);
-	} else {
-		fprintf(stderr, "netserver: %s\n", err->msg);
-	}
-	return 1;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -403,7 +365,15 @@ main(int argc, char **argv)
 
 	np_fds_fill();
 	if (ns_args_parse(&args, argc, argv, &err) != NP_OK) {
-		return complain(argv[0], &err);
+		/* An unknown letter is told as getopt(3) and netperf's daemon tell it, and where to
+		 * look. */
+		if (err.sys < 0) {
+			fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n",
+				argv[0], -err.sys);
+		} else {
+			fprintf(stderr, "netserver: %s\n", err.msg);
+		}
+		return 1;
 	}
 	if (args.usage || args.help) {
 		ns_args_usage(args.help ? stdout : stderr);
@@ -434,7 +404,9 @@ main(int argc, char **argv)
 	d.proxies = args.proxies;
 	d.limits = args.limits;
 	if (args.status) {
-		return ask_status(&args);
+		return ns_status_ask(args.port, stdout, &err) == NP_OK
+			   ? 0
+			   : fault("--status: %s", err.msg);
 	}
 	return !args.bound && is_socket(0) ? run_for_inetd(&d, &args) : run_daemon(&d, &args);
 }

@@ -73,37 +73,6 @@ put_counters(const struct metrics *m, const struct ns_view *v)
 		    s->metrics_lost);
 }
 
-/* All reasons, also those at 0: a rate needs the series before the first refusal. */
-static void
-put_refusals(const struct metrics *m, const struct ns_stats *s)
-{
-	static const char name[] = "netserver_refused_total";
-
-	np_prometheus_head(m->out, name, "counter", "Clients and tests refused.");
-	for (int i = 0; i < NS_REFUSALS; i++) {
-		const struct np_label labels[] = {
-			{ "port", m->port }, { "reason", ns_refusal_name((enum ns_refusal)i) }
-		};
-
-		np_prometheus_value(m->out, name, labels, 2, (double)s->refused[i]);
-	}
-}
-
-/* What all sessions share. */
-static void
-put_goods(const struct metrics *m, const struct ns_stats *s, const struct ns_limits *l)
-{
-	for (int i = 0; i < NP_GOODS; i++) {
-		const struct ns_good *g = ns_good((enum np_good)i);
-		char text[NAME];
-
-		snprintf(text, sizeof(text), "The %s in use now.", g->words);
-		put_gauge(m, g->now, text, s->held[i]);
-		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
-		put_limit(m, g->most, text, l->all[i], g->none_at_0);
-	}
-}
-
 /* A row of limits.def, if it has a metric. */
 static void
 put_row(const struct metrics *m, const char *name, bool is_bytes, const char *tells, uint64_t n)
@@ -116,30 +85,41 @@ put_row(const struct metrics *m, const char *name, bool is_bytes, const char *te
 	}
 }
 
-static void
-put_limits(const struct metrics *m, const struct ns_limits *l)
-{
-	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
-#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
-	put_row(m, metric, (unit) == BYTES, tells, (uint64_t)l->member);
-#include "netserver/limits.def"
-#undef NS_LIMIT
-}
-
 void
 ns_metrics_print(const struct ns_view *v, FILE *out)
 {
 	const struct metrics m = { .out = out, .port = v->port };
+	static const char refused[] = "netserver_refused_total";
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 
 	put_counters(&m, v);
-	put_refusals(&m, v->stats);
+	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
+	np_prometheus_head(m.out, refused, "counter", "Clients and tests refused.");
+	for (int i = 0; i < NS_REFUSALS; i++) {
+		const struct np_label labels[] = {
+			{ "port", m.port }, { "reason", ns_refusal_name((enum ns_refusal)i) }
+		};
+
+		np_prometheus_value(m.out, refused, labels, 2, (double)v->stats->refused[i]);
+	}
 	put_gauge(&m, "waiting_sessions", "Sessions that wait for their turn now.",
 		  v->stats->waiting_now);
 	put_gauge(&m, "silent_connections", "Connections without a session.", v->stats->silent_now);
 	put_limit(&m, "limit_silent_connections", "Limit of connections without a session.",
 		  (uint64_t)v->limits->silent, true);
-	put_goods(&m, v->stats, v->limits);
-	put_limits(&m, v->limits);
+	for (int i = 0; i < NP_GOODS; i++) {
+		const struct ns_good *g = ns_good((enum np_good)i);
+		char text[NAME];
+
+		snprintf(text, sizeof(text), "The %s in use now.", g->words);
+		put_gauge(&m, g->now, text, v->stats->held[i]);
+		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
+		put_limit(&m, g->most, text, v->limits->all[i], g->none_at_0);
+	}
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
+	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);
+#include "netserver/limits.def"
+#undef NS_LIMIT
 }
 
 /* ---- The file ---- */

@@ -36,21 +36,6 @@ fault_of(int fd)
 		   : "does not listen (Accept=no is needed)";
 }
 
-static int
-take(int fd, struct np_err *err)
-{
-	const char *fault = fault_of(fd);
-
-	if (fault != NULL) {
-		return np_usage(err, "LISTEN_FDS: descriptor %d %s", fd, fault);
-	}
-	np_sock_block(fd, false);
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-		return np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fd);
-	}
-	return NP_OK;
-}
-
 /* The variable's number; -1 when there is none. */
 static int64_t
 number_in(const char *variable)
@@ -80,10 +65,18 @@ ns_notify_sockets(int *fds, size_t max, struct np_err *err)
 		return -1;
 	}
 	for (int i = 0; i < (int)count; i++) {
-		if (take(FIRST + i, err) != NP_OK) {
+		const char *fault = fault_of(FIRST + i);
+
+		fds[i] = FIRST + i;
+		if (fault != NULL) {
+			np_usage(err, "LISTEN_FDS: descriptor %d %s", fds[i], fault);
 			return -1;
 		}
-		fds[i] = FIRST + i;
+		np_sock_block(fds[i], false);
+		if (fcntl(fds[i], F_SETFD, FD_CLOEXEC) != 0) {
+			np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fds[i]);
+			return -1;
+		}
 	}
 	return (int)count;
 }

@@ -109,24 +109,6 @@ put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 }
 
 static void
-put_limits(struct out *o, const struct ns_limits *l)
-{
-	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
-#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
-	put_limit(o, (uint64_t)l->member, (unit) == BYTES, tells);
-#include "netserver/limits.def"
-#undef NS_LIMIT
-
-	if (l->each.port_max > 0) {
-		PUT(o, "limit        ports %u to %u for data\n", l->each.port_min,
-		    l->each.port_max);
-	}
-	if (l->each.want_echo) {
-		PUT(o, "limit        datagrams only to clients that prove their address\n");
-	}
-}
-
-static void
 put_totals(struct out *o, const struct ns_view *v)
 {
 	const struct ns_stats *s = v->stats;
@@ -182,16 +164,6 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 }
 
 static void
-put_session(struct out *o, const struct ns_session *s, uint64_t now_ns)
-{
-	char peer[NP_ADDR_TEXT], age[SHORT], memory[SHORT], words[96];
-
-	PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, np_addr_text(&s->peer, peer),
-	    span(age, s->began_ns, now_ns), s->tests, amount(memory, s->holds[NP_G_MEMORY]),
-	    doing(words, s, now_ns));
-}
-
-static void
 put_sessions(struct out *o, const struct ns_view *v)
 {
 	const struct ns_session *s = v->sessions;
@@ -205,8 +177,11 @@ put_sessions(struct out *o, const struct ns_view *v)
 	o->size = size > o->len + ROOM_FOR_MORE ? size - ROOM_FOR_MORE : o->len + 1;
 	for (; s != NULL; s = s->next) {
 		size_t len = o->len;
+		char peer[NP_ADDR_TEXT], age[SHORT], memory[SHORT], words[96];
 
-		put_session(o, s, v->now_ns);
+		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid,
+		    np_addr_text(&s->peer, peer), span(age, s->began_ns, v->now_ns), s->tests,
+		    amount(memory, s->holds[NP_G_MEMORY]), doing(words, s, v->now_ns));
 		if (o->len == len) {
 			break;
 		}
@@ -223,11 +198,23 @@ put_sessions(struct out *o, const struct ns_view *v)
 size_t
 ns_status_text(const struct ns_view *v, char *text, size_t size)
 {
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 	struct out o = { .text = text, .size = size };
 
 	text[0] = '\0';
 	put_head(&o, v);
-	put_limits(&o, v->limits);
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
+	put_limit(&o, (uint64_t)v->limits->member, (unit) == BYTES, tells);
+#include "netserver/limits.def"
+#undef NS_LIMIT
+
+	if (v->limits->each.port_max > 0) {
+		PUT(&o, "limit        ports %u to %u for data\n", v->limits->each.port_min,
+		    v->limits->each.port_max);
+	}
+	if (v->limits->each.want_echo) {
+		PUT(&o, "limit        datagrams only to clients that prove their address\n");
+	}
 	put_totals(&o, v);
 	put_sessions(&o, v);
 	return o.len;
@@ -362,17 +349,6 @@ read_answer(int fd, char *text, size_t size, uint64_t deadline)
 	return (ssize_t)len;
 }
 
-/* Whoever has taken the name may say anything to a terminal. */
-static void
-print_clean(FILE *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		bool plain = (text[i] >= ' ' && text[i] <= '~') || text[i] == '\n';
-
-		putc(plain ? text[i] : '?', out);
-	}
-}
-
 int
 ns_status_ask(const char *port, FILE *out, struct np_err *err)
 {
@@ -400,7 +376,12 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 			       "daemon's users",
 			       port);
 	}
-	print_clean(out, text, (size_t)len);
+	/* Another program may have taken the name: print no control characters of its. */
+	for (size_t i = 0; i < (size_t)len; i++) {
+		bool plain = (text[i] >= ' ' && text[i] <= '~') || text[i] == '\n';
+
+		putc(plain ? text[i] : '?', out);
+	}
 	if (user != 0 && user != geteuid()) {
 		fprintf(out, "(answered by a process of user %lu)\n", (unsigned long)user);
 	}
