@@ -519,14 +519,6 @@ np_cgroup_begin(struct np_cgroup *c)
 	}
 }
 
-static void
-put_moved(const struct granted *most, struct np_bag *into)
-{
-	np_bag_int(into, (int64_t)most->periods, "cgroup.cpu.periods");
-	np_bag_int(into, (int64_t)most->throttled_periods, "cgroup.cpu.throttled_periods");
-	np_bag_real(into, (double)most->throttled_ns / 1e9, "cgroup.cpu.throttled_s");
-}
-
 /* The least quota that stood at either end of the test, and the group that was held up most. */
 static void
 put_quota(const struct np_cgroup *c, struct np_bag *into)
@@ -555,7 +547,9 @@ put_quota(const struct np_cgroup *c, struct np_bag *into)
 	if (least.quota < none) {
 		np_bag_real(into, least.quota, "cgroup.cpu.quota");
 		np_bag_real(into, least.period_ms, "cgroup.cpu.period_ms");
-		put_moved(&most, into);
+		np_bag_int(into, (int64_t)most.periods, "cgroup.cpu.periods");
+		np_bag_int(into, (int64_t)most.throttled_periods, "cgroup.cpu.throttled_periods");
+		np_bag_real(into, (double)most.throttled_ns / 1e9, "cgroup.cpu.throttled_s");
 	}
 }
 

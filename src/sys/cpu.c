@@ -67,23 +67,6 @@ parse_cpu(const char *line, struct cpu *out)
 	}
 }
 
-static int
-add_cpu(struct np_cpu_times *t, const struct cpu *cpu)
-{
-	if (t->count == t->room) {
-		size_t room = t->room * 2 + 16;
-		struct cpu *more = realloc(t->cpus, room * sizeof(*more));
-
-		if (more == NULL) {
-			return ENOMEM;
-		}
-		t->cpus = more;
-		t->room = room;
-	}
-	t->cpus[t->count++] = *cpu;
-	return 0;
-}
-
 /* The lines of single processors; "cpu " sums them up, and the others are about something else. */
 static int
 parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
@@ -101,9 +84,17 @@ parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 			return np_fail(err, NP_ESYS, 0,
 				       "%s: not the counters of a processor: %.40s", path, line);
 		}
-		if (add_cpu(t, &cpu) != 0) {
-			return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
+		if (t->count == t->room) {
+			size_t room = t->room * 2 + 16;
+			struct cpu *more = realloc(t->cpus, room * sizeof(*more));
+
+			if (more == NULL) {
+				return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
+			}
+			t->cpus = more;
+			t->room = room;
 		}
+		t->cpus[t->count++] = cpu;
 	}
 	return NP_OK;
 }

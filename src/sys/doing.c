@@ -174,17 +174,6 @@ by_call(const char *text, enum np_doing_what blocked)
 	return blocked;
 }
 
-static enum np_doing_what
-by_place(const char *text, enum np_doing_what blocked)
-{
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (strcmp(places[i].name, text) == 0) {
-			return places[i].what;
-		}
-	}
-	return blocked;
-}
-
 /* Where a thread that sleeps does so. */
 static enum np_doing_what
 where(const struct np_doing *d, enum np_doing_what blocked)
@@ -194,7 +183,15 @@ where(const struct np_doing *d, enum np_doing_what blocked)
 	if (d->where_fd < 0 || np_file_again(text, sizeof(text), d->where_fd) <= 0) {
 		return blocked;
 	}
-	return d->by_call ? by_call(text, blocked) : by_place(text, blocked);
+	if (d->by_call) {
+		return by_call(text, blocked);
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (strcmp(places[i].name, text) == 0) {
+			return places[i].what;
+		}
+	}
+	return blocked;
 }
 
 void

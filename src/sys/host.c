@@ -44,19 +44,6 @@ unread(struct np_bag *into, const char *name, int error, const char *path)
 }
 
 static void
-put_number(struct np_bag *into, const char *root, const char *name, const char *path)
-{
-	int64_t v;
-	int rc = np_file_number(&v, root, "%s", path);
-
-	if (rc == 0) {
-		np_bag_int(into, v, "%s", name);
-	} else {
-		unread(into, name, -rc, path);
-	}
-}
-
-static void
 put_line(struct np_bag *into, const char *root, const char *name, const char *path)
 {
 	char line[512];
@@ -195,18 +182,6 @@ ask_hypervisor(char *out, size_t size)
 	}
 }
 
-/* The maker and the product, as the firmware tells them; empty where it is not to be read. */
-static void
-read_dmi(const char *root, char *out, size_t size)
-{
-	char vendor[80], product[80];
-
-	np_file_line(vendor, sizeof(vendor), root, "/sys/class/dmi/id/sys_vendor");
-	np_file_line(product, sizeof(product), root, "/sys/class/dmi/id/product_name");
-	snprintf(out, size, "%s%s%s", vendor, vendor[0] != '\0' && product[0] != '\0' ? " " : "",
-		 product);
-}
-
 /* Makers of machines that are none; a cloud's may be one after all. */
 static bool
 is_made_of_software(const char *dmi)
@@ -233,8 +208,12 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	char name[64] = "", dmi[180], flags[4096], text[256];
 	bool is_x86 = cpuinfo_line(info, "flags", flags, sizeof(flags));
 	bool guest = is_x86 && has_flag(flags, "hypervisor");
+	char vendor[80], product[80];
 
-	read_dmi(root, dmi, sizeof(dmi));
+	np_file_line(vendor, sizeof(vendor), root, "/sys/class/dmi/id/sys_vendor");
+	np_file_line(product, sizeof(product), root, "/sys/class/dmi/id/product_name");
+	snprintf(dmi, sizeof(dmi), "%s%s%s", vendor,
+		 vendor[0] != '\0' && product[0] != '\0' ? " " : "", product);
 	if (np_file_line(name, sizeof(name), root, "/sys/hypervisor/type") <= 0 &&
 	    np_file_line(name, sizeof(name), root, "/proc/device-tree/hypervisor/compatible") <=
 		0 &&
@@ -347,51 +326,6 @@ idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 }
 
 static void
-frequency_facts(const char *root, unsigned cpu, const char *info, struct np_bag *into)
-{
-	char mhz[32];
-	int64_t khz;
-
-	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-			   cpu) == 0) {
-		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
-	} else if (cpuinfo_line(info, "cpu MHz", mhz, sizeof(mhz))) {
-		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
-	} else {
-		np_bag_unread(into, "neither cpufreq nor /proc/cpuinfo says", "host.cpu.mhz");
-	}
-}
-
-/* Of all time since the start, which is what a tenth of a second can't tell. */
-static void
-steal_facts(const char *root, struct np_bag *into)
-{
-	struct np_err err = { .sys = 0 };
-	struct np_cpu_times *t;
-
-	if (np_cpu_read(root, &t, &err) == NP_OK) {
-		np_bag_real(into, np_cpu_stolen(t), "host.cpu.steal_share");
-	} else {
-		unread(into, "host.cpu.steal_share", err.sys != 0 ? err.sys : EBADMSG,
-		       "/proc/stat");
-	}
-	np_cpu_free(t);
-}
-
-/* Threads that want a processor; the one that asks is among those counted. */
-static void
-load_facts(const char *root, struct np_bag *into)
-{
-	long running = np_cpu_load(root);
-
-	if (running < 0) {
-		unread(into, "host.load", errno, "/proc/loadavg");
-	} else {
-		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
-	}
-}
-
-static void
 task_facts(struct np_bag *into)
 {
 	enum { BITS = 8 * sizeof(unsigned long) };
@@ -485,15 +419,40 @@ static void
 cpu_facts(const char *root, struct np_bag *into)
 {
 	struct np_cpulist online;
-	char info[CPUINFO];
+	char info[CPUINFO], mhz[32];
+	struct np_err err = { .sys = 0 };
+	const char *lasting;
+	int64_t khz;
+	struct np_cpu_times *t;
+	long running;
 
 	list_online(root, &online);
-	frequency_facts(root, first_online(&online), lasting_facts(root, info, into), into);
+	lasting = lasting_facts(root, info, into);
+	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
+			   first_online(&online)) == 0) {
+		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
+	} else if (cpuinfo_line(lasting, "cpu MHz", mhz, sizeof(mhz))) {
+		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
+	} else {
+		np_bag_unread(into, "neither cpufreq nor /proc/cpuinfo says", "host.cpu.mhz");
+	}
 	np_bag_int(into, np_cpu_count(), "host.cpu.count");
 	governor_facts(root, &online, into);
 	idle_facts(root, first_online(&online), into);
-	steal_facts(root, into);
-	load_facts(root, into);
+	if (np_cpu_read(root, &t, &err) == NP_OK) {
+		np_bag_real(into, np_cpu_stolen(t), "host.cpu.steal_share");
+	} else {
+		unread(into, "host.cpu.steal_share", err.sys != 0 ? err.sys : EBADMSG,
+		       "/proc/stat");
+	}
+	np_cpu_free(t);
+	/* Threads that want a processor; the one that asks is among those counted. */
+	running = np_cpu_load(root);
+	if (running < 0) {
+		unread(into, "host.load", errno, "/proc/loadavg");
+	} else {
+		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
+	}
 	task_facts(into);
 	put_line(into, root, "host.clocksource",
 		 "/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -522,7 +481,14 @@ stack_facts(const char *root, struct np_bag *into)
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		put_number(into, root, numbers[i].name, numbers[i].path);
+		int64_t v;
+		int rc = np_file_number(&v, root, "%s", numbers[i].path);
+
+		if (rc == 0) {
+			np_bag_int(into, v, "%s", numbers[i].name);
+		} else {
+			unread(into, numbers[i].name, -rc, numbers[i].path);
+		}
 	}
 	put_numbers(into, root, "host.tcp.rmem", "/proc/sys/net/ipv4/tcp_rmem");
 	put_numbers(into, root, "host.tcp.wmem", "/proc/sys/net/ipv4/tcp_wmem");

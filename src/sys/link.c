@@ -13,24 +13,6 @@
 #include "sys/file.h"
 #include "sys/rtnl.h"
 
-static bool
-is_in_sysfs(const struct np_rtnl_link *link, const char *device)
-{
-	char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
-	int64_t index;
-	size_t len = 0;
-
-	for (unsigned i = 0; i < link->address_size && i < sizeof(link->address); i++) {
-		len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
-				  link->address[i]);
-	}
-	return (link->flags & IFF_LOOPBACK) == 0 &&
-	       np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
-	       index == link->index &&
-	       np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >= 0 &&
-	       strcmp(here, there) == 0;
-}
-
 void
 np_link_open(struct np_link *l, const char *root, const char *device)
 {
@@ -49,7 +31,21 @@ np_link_open(struct np_link *l, const char *root, const char *device)
 	l->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	l->inet = l->inet < 0 ? -errno : l->inet;
 	if (l->rtnl >= 0 && np_rtnl_link(l->rtnl, device, &link) == 0) {
-		l->in_sysfs = is_in_sysfs(&link, device);
+		char here[3 * sizeof(link.address) + 1] = "", there[sizeof(here)];
+		int64_t index;
+		size_t len = 0;
+
+		for (unsigned i = 0; i < link.address_size && i < sizeof(link.address); i++) {
+			len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
+					  link.address[i]);
+		}
+		l->in_sysfs =
+		    (link.flags & IFF_LOOPBACK) == 0 &&
+		    np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
+		    index == link.index &&
+		    np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >=
+			0 &&
+		    strcmp(here, there) == 0;
 		l->index = link.index;
 		/* lo counts packets of IP, as tun does. */
 		l->header = link.type == ARPHRD_ETHER ? ETH_HLEN : 0;
@@ -96,8 +92,9 @@ np_link_counter(const struct rtnl_link_stats64 *s, size_t i, uint64_t *value)
 	return counters[i].name;
 }
 
+/* From files, of a tree of them that stands for a machine. */
 static int
-count_by_files(const struct np_link *l, struct rtnl_link_stats64 *out)
+read_files(const struct np_link *l, struct rtnl_link_stats64 *out)
 {
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < COUNTERS; i++) {
@@ -123,7 +120,7 @@ np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out)
 
 	if (l->rtnl < 0) {
 		/* Files of this machine may be those of another network namespace. */
-		return l->root[0] == '\0' ? l->rtnl : count_by_files(l, out);
+		return l->root[0] == '\0' ? l->rtnl : read_files(l, out);
 	}
 	rc = np_rtnl_link(l->rtnl, l->device, &link);
 	*out = link.stats;

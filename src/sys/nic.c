@@ -93,21 +93,6 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
  */
 
 static void
-qdisc_facts(const struct np_nic *n, const struct np_rtnl_link *link, struct np_bag *into)
-{
-	struct np_tc tc;
-	int rc = np_tc_queues(n->link.rtnl, link->index, &tc);
-	const struct np_tc_item *root = np_tc_root(&tc);
-
-	np_bag_text(into, root != NULL ? root->kind : link->qdisc, "host.nic.qdisc");
-	if (rc != 0) {
-		np_bag_unread(into, strerror(-rc), "host.nic.qdisc.rate_bps");
-	} else if (tc.root_rate_bps > 0 && tc.root_rate_bps <= INT64_MAX) {
-		np_bag_int(into, (int64_t)tc.root_rate_bps, "host.nic.qdisc.rate_bps");
-	}
-}
-
-static void
 link_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct np_rtnl_link link;
@@ -115,6 +100,8 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	static const char labs[] = "netlab rate=";
 	const size_t len = sizeof(labs) - 1;
 	int64_t rate;
+	struct np_tc tc;
+	const struct np_tc_item *root;
 
 	if (rc != 0) {
 		put_unread(into, strerror(-rc), told_by_link, COUNT(told_by_link));
@@ -130,7 +117,14 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 		np_bag_int(into, link.gso_max_size, "host.nic.gso_max_size");
 		np_bag_int(into, link.gso_max_segs, "host.nic.gso_max_segs");
 	}
-	qdisc_facts(n, &link, into);
+	rc = np_tc_queues(n->link.rtnl, link.index, &tc);
+	root = np_tc_root(&tc);
+	np_bag_text(into, root != NULL ? root->kind : link.qdisc, "host.nic.qdisc");
+	if (rc != 0) {
+		np_bag_unread(into, strerror(-rc), "host.nic.qdisc.rate_bps");
+	} else if (tc.root_rate_bps > 0 && tc.root_rate_bps <= INT64_MAX) {
+		np_bag_int(into, (int64_t)tc.root_rate_bps, "host.nic.qdisc.rate_bps");
+	}
 	if (!n->link.in_sysfs) {
 		np_bag_int(into, link.rx_queues, "host.nic.queues.rx");
 		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
@@ -337,21 +331,6 @@ add_irq(void *ctx, const struct np_irq *irq)
 	np_fds_close(fd);
 }
 
-static void
-irq_facts(const struct np_nic *n, struct np_bag *into)
-{
-	struct np_cpulist l = { .root = n->link.root };
-	char text[NP_BAG_TEXT];
-	int rc = np_irq_each(n->link.root, n->link.device, add_irq, &l);
-
-	if (rc == 0 && l.any) {
-		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
-	} else if (rc != -ENOENT) {
-		np_bag_unread(into, rc != 0 ? strerror(-rc) : "none of its interrupts is known",
-			      "host.nic.irq_cpus");
-	}
-}
-
 static int
 count_queues(const struct np_nic *n, const char *kind)
 {
@@ -387,6 +366,9 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 {
 	int queues = count_queues(n, "rx");
 	int64_t v;
+	struct np_cpulist l = { .root = n->link.root };
+	char text[NP_BAG_TEXT];
+	int rc;
 
 	if (queues > 0) {
 		np_bag_int(into, queues, "host.nic.queues.rx");
@@ -394,9 +376,15 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 	} else {
 		np_bag_unread(into, "none in /sys/class/net", "host.nic.queues.rx");
 	}
-	irq_facts(n, into);
+	rc = np_irq_each(n->link.root, n->link.device, add_irq, &l);
+	if (rc == 0 && l.any) {
+		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
+	} else if (rc != -ENOENT) {
+		np_bag_unread(into, rc != 0 ? strerror(-rc) : "none of its interrupts is known",
+			      "host.nic.irq_cpus");
+	}
 	if (n->link.rtnl < 0) {
-		int rc = np_file_number(&v, n->link.root, "/sys/class/net/%s/mtu", n->link.device);
+		rc = np_file_number(&v, n->link.root, "/sys/class/net/%s/mtu", n->link.device);
 
 		if (rc == 0) {
 			np_bag_int(into, v, "host.nic.mtu");

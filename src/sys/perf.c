@@ -17,23 +17,6 @@ struct values {
 	uint64_t count, enabled_ns, running_ns, value[NP_PERF_EVENTS];
 };
 
-static int
-open_one(const struct np_perf_events *e, int event, int leader, bool user_only)
-{
-	struct perf_event_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.type = e->type;
-	attr.size = sizeof(attr);
-	attr.config = e->config[event];
-	attr.disabled = leader < 0; /* all of them begin with the first */
-	attr.exclude_kernel = user_only;
-	attr.exclude_hv = 1;
-	attr.read_format =
-	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
-}
-
 static void
 close_all(const struct np_perf *p, int count)
 {
@@ -46,7 +29,19 @@ static bool
 open_all(struct np_perf *p, const struct np_perf_events *e)
 {
 	for (int i = 0; i < NP_PERF_EVENTS; i++) {
-		p->fd[i] = open_one(e, i, i == 0 ? -1 : p->fd[0], p->user_only);
+		struct perf_event_attr attr;
+
+		memset(&attr, 0, sizeof(attr));
+		attr.type = e->type;
+		attr.size = sizeof(attr);
+		attr.config = e->config[i];
+		attr.disabled = i == 0; /* all of them begin with the first */
+		attr.exclude_kernel = p->user_only;
+		attr.exclude_hv = 1;
+		attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+				   PERF_FORMAT_TOTAL_TIME_RUNNING;
+		p->fd[i] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, i == 0 ? -1 : p->fd[0],
+					PERF_FLAG_FD_CLOEXEC);
 		if (p->fd[i] < 0) {
 			p->error = errno;
 			close_all(p, i);
