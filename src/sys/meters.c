@@ -114,55 +114,10 @@ np_pressure_read(int fd, uint64_t *some_us)
 /* --- a look ------------------------------------------------------------------------------------
  */
 
-static int
-look_at_cpus(const struct np_meters *m, struct np_meters_seen *out)
-{
-	struct np_err err = { .sys = 0 };
-
-	return np_cpu_read(m->link.root, &out->cpus, &err) == NP_OK ? 0
-	       : err.sys != 0                                       ? err.sys
-								    : EINVAL;
-}
-
-static int
-look_at_pressure(const struct np_meters *m, struct np_meters_seen *out)
-{
-	uint64_t us = 0;
-	int rc = m->pressure_fd < 0 ? m->pressure_fd : np_pressure_read(m->pressure_fd, &us);
-
-	out->stalled_us = rc == 0 ? (int64_t)us : -1;
-	return -rc;
-}
-
 static void
 add_squeezed(void *ctx, const struct np_softnet *s)
 {
 	*(int64_t *)ctx += (int64_t)s->squeezed;
-}
-
-static int
-look_at_softnet(const struct np_meters *m, struct np_meters_seen *out)
-{
-	int rc = np_softnet_each(m->link.root, add_squeezed, &out->squeezed);
-
-	out->squeezed = rc == 0 ? out->squeezed : -1;
-	return -rc;
-}
-
-static void
-look_at_irqs(struct np_meters *m)
-{
-	for (unsigned i = 0; i < m->irqs; i++) {
-		char on[sizeof(m->irq[i].on)];
-
-		if (np_file_again(on, sizeof(on), m->irq[i].fd) <= 0) {
-			continue;
-		}
-		if (m->irq[i].on[0] != '\0' && strcmp(on, m->irq[i].on) != 0) {
-			m->irqs_moved++;
-		}
-		memcpy(m->irq[i].on, on, sizeof(on));
-	}
 }
 
 /* The place of that processor, opened if need be; NULL: all are taken. */
@@ -197,23 +152,6 @@ number_in(int fd)
 	char text[32];
 
 	return fd >= 0 && np_file_again(text, sizeof(text), fd) > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
-static void
-look_closely(struct np_meters *m, uint64_t near)
-{
-	for (int i = 0; i < NP_METERS_CLOSE; i++) {
-		m->cpu[i].near = false;
-	}
-	for (int cpu = 0; near >> cpu != 0 && cpu < 63; cpu++) {
-		struct np_meters_cpu *c = (near >> cpu & 1) != 0 ? place_of(m, cpu) : NULL;
-
-		if (c != NULL) {
-			c->near = true;
-			c->khz = number_in(c->khz_fd);
-			c->throttled = number_in(c->core_fd) + number_in(c->package_fd);
-		}
-	}
 }
 
 static int
@@ -251,6 +189,9 @@ void
 np_meters_look(struct np_meters *m, uint64_t near)
 {
 	struct np_meters_seen *now = &m->now;
+	struct np_err err = { .sys = 0 };
+	uint64_t us = 0;
+	int rc;
 
 	np_cpu_free(m->before.cpus);
 	m->before = *now;
@@ -258,12 +199,39 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	now->at_ns = np_now();
 	m->why[NP_METER_LINK] = look_at_link(m, now); /* first, and what is the test's own last */
 	now->ahead_ns = ahead();
-	m->why[NP_METER_CPUS] = look_at_cpus(m, now);
-	m->why[NP_METER_PRESSURE] = look_at_pressure(m, now);
-	m->why[NP_METER_SOFTNET] = look_at_softnet(m, now);
-	look_at_irqs(m);
+	m->why[NP_METER_CPUS] = np_cpu_read(m->link.root, &now->cpus, &err) == NP_OK ? 0
+				: err.sys != 0                                       ? err.sys
+										     : EINVAL;
+	rc = m->pressure_fd < 0 ? m->pressure_fd : np_pressure_read(m->pressure_fd, &us);
+	now->stalled_us = rc == 0 ? (int64_t)us : -1;
+	m->why[NP_METER_PRESSURE] = -rc;
+	rc = np_softnet_each(m->link.root, add_squeezed, &now->squeezed);
+	now->squeezed = rc == 0 ? now->squeezed : -1;
+	m->why[NP_METER_SOFTNET] = -rc;
+	for (unsigned i = 0; i < m->irqs; i++) {
+		char on[sizeof(m->irq[i].on)];
+
+		if (np_file_again(on, sizeof(on), m->irq[i].fd) <= 0) {
+			continue;
+		}
+		if (m->irq[i].on[0] != '\0' && strcmp(on, m->irq[i].on) != 0) {
+			m->irqs_moved++;
+		}
+		memcpy(m->irq[i].on, on, sizeof(on));
+	}
 	now->irqs_moved = m->irqs_moved;
-	look_closely(m, near);
+	for (int i = 0; i < NP_METERS_CLOSE; i++) {
+		m->cpu[i].near = false;
+	}
+	for (int cpu = 0; near >> cpu != 0 && cpu < 63; cpu++) {
+		struct np_meters_cpu *c = (near >> cpu & 1) != 0 ? place_of(m, cpu) : NULL;
+
+		if (c != NULL) {
+			c->near = true;
+			c->khz = number_in(c->khz_fd);
+			c->throttled = number_in(c->core_fd) + number_in(c->package_fd);
+		}
+	}
 	now->took_ns = np_now() - now->at_ns;
 }
 

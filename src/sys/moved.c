@@ -77,23 +77,6 @@ struct np_moved {
 /* --- lists of counters -------------------------------------------------------------------------
  */
 
-static bool
-make_room(struct list *l)
-{
-	size_t room = l->room == 0 ? 64 : 2 * l->room;
-	struct counter *more;
-
-	if (l->count < l->room) {
-		return true;
-	}
-	more = realloc(l->at, room * sizeof(*more));
-	if (more != NULL) {
-		l->at = more;
-		l->room = room;
-	}
-	return more != NULL;
-}
-
 /* What names of values may not hold becomes '_' (base/bag.h). */
 static void
 make_name_good(char *name)
@@ -119,8 +102,18 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 	va_start(args, fmt);
 	len = vsnprintf(name, sizeof(name), fmt, args);
 	va_end(args);
-	if (len <= 0 || len >= NAME || !make_room(l)) {
+	if (len <= 0 || len >= NAME) {
 		return;
+	}
+	if (l->count == l->room) {
+		size_t room = l->room == 0 ? 64 : 2 * l->room;
+		struct counter *more = realloc(l->at, room * sizeof(*more));
+
+		if (more == NULL) {
+			return;
+		}
+		l->at = more;
+		l->room = room;
 	}
 	make_name_good(name);
 	l->at[l->count] = (struct counter){ .name = strdup(name), .value = value };
@@ -140,16 +133,6 @@ find(const struct list *l, const char *name, size_t guess)
 		}
 	}
 	return NULL;
-}
-
-static void
-clear(struct list *l)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		free(l->at[i].name);
-	}
-	free(l->at);
-	memset(l, 0, sizeof(*l));
 }
 
 /* --- the sources -------------------------------------------------------------------------------
@@ -266,28 +249,6 @@ take_irq(void *ctx, const struct np_irq *irq)
 }
 
 static void
-read_irqs(const struct np_moved *m, struct list *l)
-{
-	int rc =
-	    m->link.in_sysfs ? np_irq_each(m->link.root, m->link.device, take_irq, l) : -ENOENT;
-
-	l->why = rc == -ENOENT ? 0 : -rc; /* no hardware, no interrupts */
-}
-
-static void
-read_nic(const struct np_moved *m, struct list *l)
-{
-	struct rtnl_link_stats64 stats;
-	const char *name;
-	uint64_t v;
-
-	l->why = -np_link_count(&m->link, &stats);
-	for (size_t i = 0; l->why == 0 && (name = np_link_counter(&stats, i, &v)) != NULL; i++) {
-		add(l, v, "%s", name);
-	}
-}
-
-static void
 read_tc(const struct np_moved *m, struct reading *r)
 {
 	struct list *l = &r->list[QDISC];
@@ -347,8 +308,20 @@ take_reading(const struct np_moved *m, struct reading *r)
 	}
 	r->list[SOFTNET].why = -np_softnet_each(m->link.root, take_softnet, &r->list[SOFTNET]);
 	if (m->link.device[0] != '\0') {
-		read_irqs(m, &r->list[IRQ]);
-		read_nic(m, &r->list[NIC]);
+		int rc = m->link.in_sysfs
+			     ? np_irq_each(m->link.root, m->link.device, take_irq, &r->list[IRQ])
+			     : -ENOENT;
+		struct rtnl_link_stats64 stats;
+		const char *name;
+		uint64_t v;
+
+		r->list[IRQ].why = rc == -ENOENT ? 0 : -rc; /* no hardware, no interrupts */
+		r->list[NIC].why = -np_link_count(&m->link, &stats);
+		for (size_t i = 0;
+		     r->list[NIC].why == 0 && (name = np_link_counter(&stats, i, &v)) != NULL;
+		     i++) {
+			add(&r->list[NIC], v, "%s", name);
+		}
 	}
 	if (m->link.device[0] != '\0' && !own_root) {
 		read_tc(m, r);
@@ -362,30 +335,17 @@ take_reading(const struct np_moved *m, struct reading *r)
 static void
 free_reading(struct reading *r)
 {
-	for (int i = 0; i < SOURCES; i++) {
-		clear(&r->list[i]);
+	for (int s = 0; s < SOURCES; s++) {
+		for (size_t i = 0; i < r->list[s].count; i++) {
+			free(r->list[s].at[i].name);
+		}
+		free(r->list[s].at);
 	}
 	np_cpu_free(r->cpus);
-	r->cpus = NULL;
 }
 
 /* --- two of them -------------------------------------------------------------------------------
  */
-
-static void
-ask_names(struct np_moved *m)
-{
-	if (m->link.inet < 0) {
-		m->names_why = -m->link.inet;
-		return;
-	}
-	m->names_why = -np_ethtool_names(m->link.inet, m->link.device, ETH_SS_STATS, &m->names,
-					 &m->name_count);
-	if (m->names_why == EOPNOTSUPP) {
-		m->names_why = 0; /* a driver without counters of its own */
-		m->name_count = 0;
-	}
-}
 
 struct np_moved *
 np_moved_begin(const char *root, const char *device)
@@ -397,7 +357,14 @@ np_moved_begin(const char *root, const char *device)
 	}
 	np_link_open(&m->link, root, device);
 	if (device[0] != '\0' && root[0] == '\0') {
-		ask_names(m);
+		m->names_why = m->link.inet < 0
+				   ? -m->link.inet
+				   : -np_ethtool_names(m->link.inet, m->link.device, ETH_SS_STATS,
+						       &m->names, &m->name_count);
+		if (m->link.inet >= 0 && m->names_why == EOPNOTSUPP) {
+			m->names_why = 0; /* a driver without counters of its own */
+			m->name_count = 0;
+		}
 	}
 	take_reading(m, &m->from);
 	return m;
@@ -491,23 +458,12 @@ put_cpus(const struct reading *from, const struct reading *to, struct np_bag *in
 	np_cpu_each(from->cpus, to->cpus, put_cpu, &told);
 }
 
-static void
-put_tc(const struct reading *from, const struct reading *to, struct np_bag *into)
-{
-	int why = from->tc_why != 0 ? from->tc_why : to->tc_why;
-
-	if (why != 0) {
-		np_bag_unread(into, strerror(why), "moved.tc");
-	} else {
-		np_tc_put(&from->tc, &to->tc, into);
-	}
-}
-
 void
 np_moved_end(struct np_moved *m, struct np_bag *into)
 {
 	const struct np_tc_item *root;
 	struct reading to;
+	int why;
 
 	if (m == NULL) {
 		return;
@@ -518,7 +474,12 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	for (int s = 0; s < SOURCES; s++) {
 		put_list(&m->from.list[s], &to.list[s], (enum source)s, into);
 	}
-	put_tc(&m->from, &to, into);
+	why = m->from.tc_why != 0 ? m->from.tc_why : to.tc_why;
+	if (why != 0) {
+		np_bag_unread(into, strerror(why), "moved.tc");
+	} else {
+		np_tc_put(&m->from.tc, &to.tc, into);
+	}
 	root = np_tc_root(&to.tc);
 	if (root != NULL && root->has_queue) {
 		np_bag_int(into, root->backlog, "moved.qdisc.backlog_end");

@@ -135,26 +135,6 @@ keep(struct np_tc *tc, struct np_tc_item *item)
 	tc->count += find(tc, item->name) == NULL;
 }
 
-/* By its handle; what has none, as the queues of mq, by that of its parent. */
-static void
-name_queue(const struct np_tc *tc, struct np_tc_item *item)
-{
-	uint32_t handle = item->handle != 0 ? item->handle : item->parent;
-	char name[NP_TC_NAME];
-
-	snprintf(name, sizeof(name), "%s%s_%x_%x", tc->also, item->kind, TC_H_MAJ(handle) >> 16,
-		 TC_H_MIN(handle));
-	memcpy(item->name, name, sizeof(name));
-}
-
-/* One of very many alike, as mq has them: half of the room is for what limits, or counts. */
-static bool
-is_spare(const struct np_tc *tc, const struct np_tc_item *item)
-{
-	return tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
-	       item->rate_bps == 0;
-}
-
 /* Of all classes of htb, for which there may be no room. The root is heard of before. */
 static void
 note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *const *at,
@@ -188,6 +168,8 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 {
 	const struct rtattr *at[ATTRIBUTES];
 	struct np_tc_item *item;
+	uint32_t handle;
+	char name[NP_TC_NAME];
 
 	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, ATTRIBUTES);
 	note_root_rate(tc, body, at, is_class);
@@ -208,12 +190,19 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
 	item->rate_bps = rate_of(item->kind, at[TCA_OPTIONS]);
-	if (is_spare(tc, item)) {
+	/* One of very many alike, as mq has them: half of the room is for what limits, or counts.
+	 */
+	if (tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
+	    item->rate_bps == 0) {
 		tc->left_out++;
 		return 1;
 	}
 	take_counts(at[TCA_STATS2], item);
-	name_queue(tc, item);
+	/* By its handle; what has none, as the queues of mq, by that of its parent. */
+	handle = item->handle != 0 ? item->handle : item->parent;
+	snprintf(name, sizeof(name), "%s%s_%x_%x", tc->also, item->kind, TC_H_MAJ(handle) >> 16,
+		 TC_H_MIN(handle));
+	memcpy(item->name, name, sizeof(name));
 	keep(tc, item);
 	return 1;
 }
@@ -253,22 +242,9 @@ number_of(const char *kind, const struct rtattr *options)
 }
 
 static void
-note_redirection(struct np_tc *tc, const struct rtattr *options)
-{
-	const struct rtattr *at[TCA_MIRRED_MAX + 1];
-	struct tc_mirred parms = { .index = 0 };
-
-	np_rtnl_sort_nested(options, at, TCA_MIRRED_MAX + 1);
-	if (np_rtnl_take(at[TCA_MIRRED_PARMS], &parms, sizeof(parms)) && tc->in &&
-	    parms.eaction == TCA_EGRESS_REDIR && (int)parms.ifindex != tc->index) {
-		tc->ifb = (int)parms.ifindex;
-	}
-}
-
-static void
 hear_action(struct np_tc *tc, const struct rtattr *action)
 {
-	const struct rtattr *at[TCA_ACT_STATS + 1];
+	const struct rtattr *at[TCA_ACT_STATS + 1], *options[TCA_MIRRED_MAX + 1];
 	struct np_tc_item *item = another(tc);
 	char name[NP_TC_NAME];
 
@@ -285,7 +261,13 @@ hear_action(struct np_tc *tc, const struct rtattr *action)
 		 number_of(item->kind, at[TCA_ACT_OPTIONS]));
 	memcpy(item->name, name, sizeof(name));
 	if (strcmp(item->kind, "mirred") == 0) {
-		note_redirection(tc, at[TCA_ACT_OPTIONS]);
+		struct tc_mirred parms = { .index = 0 };
+
+		np_rtnl_sort_nested(at[TCA_ACT_OPTIONS], options, TCA_MIRRED_MAX + 1);
+		if (np_rtnl_take(options[TCA_MIRRED_PARMS], &parms, sizeof(parms)) && tc->in &&
+		    parms.eaction == TCA_EGRESS_REDIR && (int)parms.ifindex != tc->index) {
+			tc->ifb = (int)parms.ifindex;
+		}
 	}
 	keep(tc, item);
 }
@@ -441,28 +423,24 @@ difference(const struct np_tc *from, const struct np_tc_item *now)
 	return d;
 }
 
-/* The class above one, if it is of the same tree; NULL: none. */
-static const struct np_tc_item *
-class_above(const struct np_tc *tc, const struct np_tc_item *c)
-{
-	for (size_t i = 0; i < tc->count; i++) {
-		const struct np_tc_item *up = &tc->at[i];
-
-		if (up->is_class && up->in == c->in && up->handle == c->parent && up != c) {
-			return up;
-		}
-	}
-	return NULL;
-}
-
-/* The least of a class and all above it. */
+/* The least of a class and all above it in its tree. */
 static uint64_t
 class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 {
 	uint64_t least = c->rate_bps;
 
-	for (int i = 0; i < DEPTH && (c = class_above(tc, c)) != NULL; i++) {
-		least = c->rate_bps < least ? c->rate_bps : least;
+	for (int depth = 0; depth < DEPTH && c != NULL; depth++) {
+		const struct np_tc_item *up = NULL;
+
+		for (size_t i = 0; i < tc->count && up == NULL; i++) {
+			const struct np_tc_item *at = &tc->at[i];
+
+			up = at->is_class && at->in == c->in && at->handle == c->parent && at != c
+				 ? at
+				 : NULL;
+		}
+		c = up;
+		least = c != NULL && c->rate_bps < least ? c->rate_bps : least;
 	}
 	return least;
 }
