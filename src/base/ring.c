@@ -9,16 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void
-fill_pattern(char *buf, size_t size)
-{
-	static const char text[8] = "netperf";
-
-	for (size_t i = 0; i < size; i++) {
-		buf[i] = text[i % sizeof(text)];
-	}
-}
-
 enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, LINE = 64 };
 
 /*
@@ -62,29 +52,20 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 	return all;
 }
 
-static int
-check_geometry(size_t width, size_t size, size_t alignment, size_t offset, struct np_err *err)
-{
-	if ((alignment & (alignment - 1)) != 0) {
-		return np_usage(err, "alignment %zu is not a power of two", alignment);
-	}
-	if (width == 0 || size == 0 ||
-	    np_ring_bytes(width, size, alignment, offset) > NP_RING_MAX) {
-		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
-				NP_RING_MAX >> 20);
-	}
-	return NP_OK;
-}
-
 int
 np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
 	     struct np_err *err)
 {
+	static const char text[8] = "netperf";
 	size_t align = alignment > 0 ? alignment : 1;
 
 	memset(ring, 0, sizeof(*ring));
-	if (check_geometry(width, size, align, offset, err) != NP_OK) {
-		return err->code;
+	if ((align & (align - 1)) != 0) {
+		return np_usage(err, "alignment %zu is not a power of two", align);
+	}
+	if (width == 0 || size == 0 || np_ring_bytes(width, size, align, offset) > NP_RING_MAX) {
+		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
+				NP_RING_MAX >> 20);
 	}
 	ring->slots = calloc(width, sizeof(*ring->slots));
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
@@ -98,7 +79,9 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 		}
 		s->buf = begin + (-(uintptr_t)begin & (align - 1)) + offset;
 		s->next = &ring->slots[(i + 1) % width];
-		fill_pattern(s->buf, size);
+		for (size_t at = 0; at < size; at++) {
+			s->buf[at] = text[at % sizeof(text)];
+		}
 		ring->width = i + 1;
 	}
 	if (ring->slots == NULL) {

@@ -12,33 +12,28 @@
 #include <sodium.h>
 #endif
 
-static int
-read_line(int fd, void *line, size_t size, size_t *count, struct np_err *err)
-{
-	const uint8_t *end;
-	ssize_t n = read(fd, line, size);
-
-	if (n < 0) {
-		return np_fail(err, NP_ESYS, errno, "read the file");
-	}
-	end = memchr(line, '\n', (size_t)n);
-	*count = end != NULL ? (size_t)(end - (const uint8_t *)line) : (size_t)n;
-	np_secret_wipe((uint8_t *)line + *count, size - *count);
-	return NP_OK;
-}
-
 int
 np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err)
 {
 	int fd = np_trusted_open(path, NP_TRUSTED_SECRET, err);
-	int rc;
+	const uint8_t *end;
+	ssize_t n;
 
 	if (fd < 0) {
 		return err != NULL ? err->code : NP_EUSAGE;
 	}
-	rc = read_line(fd, line, size, count, err);
+	n = read(fd, line, size);
+	if (n < 0) {
+		np_fail(err, NP_ESYS, errno, "read the file");
+		np_fail_in(err, path);
+		close(fd);
+		return NP_ESYS;
+	}
 	close(fd);
-	return rc == NP_OK ? rc : (np_fail_in(err, path), rc);
+	end = memchr(line, '\n', (size_t)n);
+	*count = end != NULL ? (size_t)(end - (const uint8_t *)line) : (size_t)n;
+	np_secret_wipe((uint8_t *)line + *count, size - *count);
+	return NP_OK;
 }
 
 bool

@@ -85,24 +85,6 @@ check_names(const struct stat *st, struct np_err *err)
 		   : NP_OK;
 }
 
-/*
- * Who may read a secret could as well be told; and so could its owner, who can change its mode at
- * any time.
- */
-static int
-check_secret(const struct stat *st, struct np_err *err)
-{
-	if (!is_ours(st->st_uid)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "the file belongs to another user (try chown %ld)", (long)geteuid());
-	}
-	if ((st->st_mode & 066) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "others may read or write the file (try chmod 600)");
-	}
-	return NP_OK;
-}
-
 static int
 check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 {
@@ -113,7 +95,16 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 		return err->code;
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
-		return check_secret(st, err);
+		if (!is_ours(st->st_uid)) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "the file belongs to another user (try chown %ld)",
+				       (long)geteuid());
+		}
+		if ((st->st_mode & 066) != 0) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "others may read or write the file (try chmod 600)");
+		}
+		return NP_OK;
 	}
 	if ((st->st_mode & S_IWOTH) != 0) {
 		return np_fail(err, NP_EUSAGE, 0,

@@ -119,15 +119,6 @@ gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 		       c->peer, how, what, fragment);
 }
 
-/* After a whole message comes the next one. If it may be one of ours, its head tells its length. */
-static void
-begin_next(struct np_chan *c)
-{
-	c->have = 0;
-	c->is_ours = false;
-	c->due = c->most != NULL ? NP_TAGGED_AT : c->size;
-}
-
 /* The head of a message has come, and nothing more: how long is it? */
 static int
 size_up(struct np_chan *c, struct np_err *err)
@@ -192,7 +183,11 @@ take(struct np_chan *c, const char *what, struct np_err *err)
 	enum np_chan_state state;
 
 	if (c->have == c->due || c->have == 0) {
-		begin_next(c);
+		/* After a whole message comes the next one. If it may be one of ours, its head
+		 * tells its length. */
+		c->have = 0;
+		c->is_ours = false;
+		c->due = c->most != NULL ? NP_TAGGED_AT : c->size;
 	}
 	if (c->has_later && c->have == 0) {
 		memcpy(c->in, c->later, sizeof(c->later));

@@ -115,20 +115,6 @@ field_size(const struct np_bag_item *it)
 	return 4 + np_tag_padded(strlen(it->name)) + value_size(it);
 }
 
-static void
-put_item(struct np_wire *w, const struct np_bag_item *it)
-{
-	size_t name = strlen(it->name), size = field_size(it);
-	uint32_t name_size = (uint32_t)name;
-
-	np_tag_put(w, it->kind, size);
-	np_wire_u32(w, "name's length", &name_size);
-	np_wire_bytes(w, "name", (uint8_t *)it->name, name);
-	np_tag_pad(w, name);
-	put_value(w, it);
-	np_tag_pad(w, size);
-}
-
 int
 np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 {
@@ -146,7 +132,15 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 	np_tagged_head(*message, NP_EXT_BAG, size);
 	np_wire_write_to(&w, *message + NP_TAGGED_AT, size);
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		put_item(&w, &it);
+		size_t name = strlen(it.name), bytes = field_size(&it);
+		uint32_t name_size = (uint32_t)name;
+
+		np_tag_put(&w, it.kind, bytes);
+		np_wire_u32(&w, "name's length", &name_size);
+		np_wire_bytes(&w, "name", (uint8_t *)it.name, name);
+		np_tag_pad(&w, name);
+		put_value(&w, &it);
+		np_tag_pad(&w, bytes);
 	}
 	return NP_OK;
 }

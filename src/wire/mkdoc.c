@@ -216,18 +216,6 @@ static const struct {
 };
 enum { PLACES = sizeof(places) / sizeof(places[0]) };
 
-/* Which place begins with that line; PLACES: none. */
-static size_t
-place_at(const char *line)
-{
-	size_t i = 0;
-
-	while (i < PLACES && strcmp(line, places[i].begin) != 0) {
-		i++;
-	}
-	return i;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -243,7 +231,9 @@ main(int argc, char **argv)
 			continue;
 		}
 		fputs(line, stdout);
-		within = place_at(line);
+		for (within = 0; within < PLACES && strcmp(line, places[within].begin) != 0;) {
+			within++;
+		}
 		if (within < PLACES) {
 			places[within].write();
 			found += found < argc && strcmp(argv[found], places[within].name) == 0;

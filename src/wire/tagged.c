@@ -108,19 +108,6 @@ width(const struct np_tag_row *r)
 	}
 }
 
-static void
-set_number(const struct np_tag_row *r, void *member, int64_t v)
-{
-	uint32_t word = (uint32_t)v;
-	double real = (double)v;
-
-	memcpy(member,
-	       width(r) == 4           ? (const void *)&word
-	       : r->kind == NP_TAG_F64 ? (const void *)&real
-				       : &v,
-	       width(r));
-}
-
 static double
 real_of(const void *member)
 {
@@ -166,7 +153,15 @@ np_tagged_init(const struct np_tagged *t, void *m)
 {
 	memset(m, 0, t->size);
 	for (size_t i = 0; i < t->rows; i++) {
-		set_number(&t->row[i], (uint8_t *)m + t->row[i].at, t->row[i].absent);
+		const struct np_tag_row *r = &t->row[i];
+		uint32_t word = (uint32_t)r->absent;
+		double real = (double)r->absent;
+
+		memcpy((uint8_t *)m + r->at,
+		       width(r) == 4           ? (const void *)&word
+		       : r->kind == NP_TAG_F64 ? (const void *)&real
+					       : &r->absent,
+		       width(r));
 	}
 }
 
