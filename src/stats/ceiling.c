@@ -342,31 +342,12 @@ add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data,
 	x->part[x->parts - 1].waits = false; /* the next SYN is on its way */
 }
 
-/* Packets in a row the same way share a turn. The next transaction begins behind the client's last
- * packet, without waiting for that to arrive. */
-static void
-sum_up(struct np_ceiling_exchange *x)
-{
-	const struct np_ceiling_part *before = NULL;
-
-	for (uint32_t i = 0; i < x->parts; i++) {
-		const struct np_ceiling_part *p = &x->part[i];
-
-		*(p->there ? &x->there : &x->back) += p->wire;
-		if (p->waits) {
-			x->waited += p->wire;
-			x->turns += before != NULL && before->there != p->there ? 1 : 0;
-			before = p;
-		}
-	}
-	x->turns += before != NULL && !before->there ? 1 : 0;
-}
-
 bool
 np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
 		    struct np_ceiling_exchange *x)
 {
 	bool udp = test == NP_TURNS_UDP_RR, sctp = test == NP_TURNS_SCTP_RR;
+	const struct np_ceiling_part *before = NULL;
 
 	*x = (struct np_ceiling_exchange){ .parts = 0 };
 	/* An MSS may leave no room for data: nothing is ever carried. */
@@ -387,7 +368,19 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 	} else {
 		add_connection(x, w, test == NP_TURNS_TCP_CRR, request, response);
 	}
-	sum_up(x);
+	/* Packets in a row the same way share a turn. The next transaction begins behind the
+	 * client's last packet, without waiting for that to arrive. */
+	for (uint32_t i = 0; i < x->parts; i++) {
+		const struct np_ceiling_part *p = &x->part[i];
+
+		*(p->there ? &x->there : &x->back) += p->wire;
+		if (p->waits) {
+			x->waited += p->wire;
+			x->turns += before != NULL && before->there != p->there ? 1 : 0;
+			before = p;
+		}
+	}
+	x->turns += before != NULL && !before->there ? 1 : 0;
 	return x->parts > 0;
 }
 

@@ -149,14 +149,6 @@ np_hist_by_time(const struct np_hist *h, double share)
 	return 0;
 }
 
-/* How probable it is that k of n records are above a percentile that a share p is above. */
-static double
-chance(double n, double p, double k)
-{
-	return exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
-		   (n - k) * log1p(-p));
-}
-
 /*
  * The number of records above a percentile is binomial: at most *few of them are with a probability
  * of 1 in 40, and *many or more with the same. Where these are large the normal distribution has
@@ -176,7 +168,11 @@ bounds_above(double n, double p, double *few, double *many)
 	*few = -1;
 	*many = 0;
 	while (*many <= n && sum < 1 - tail) {
-		sum += chance(n, p, *many);
+		double k = *many;
+
+		/* The probability that k of n records are above it. */
+		sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+			   (n - k) * log1p(-p));
 		*few = sum <= tail ? *many : *few;
 		*many += 1;
 	}
@@ -222,25 +218,11 @@ np_hist_us(double ns, char *out, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Standard deviation of the records, each taken at the middle of its cell. */
-static double
-deviation(const struct np_hist *h, uint64_t count, double mean)
-{
-	double squares = 0;
-
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
-		if (h->cell[i] > 0) {
-			double off = np_hist_middle(i) - mean;
-
-			squares += off * off * (double)h->cell[i];
-		}
-	}
-	return sqrt(squares / (double)count);
-}
-
 void
 np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 {
+	double squares = 0;
+
 	memset(out, 0, sizeof(*out));
 	out->count = np_hist_count(h);
 	if (out->count == 0) {
@@ -256,5 +238,13 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 		return;
 	}
 	out->mean = (double)h->sum / (double)out->count;
-	out->stddev = deviation(h, out->count, out->mean);
+	/* Standard deviation of the records, each taken at the middle of its cell. */
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		if (h->cell[i] > 0) {
+			double off = np_hist_middle(i) - out->mean;
+
+			squares += off * off * (double)h->cell[i];
+		}
+	}
+	out->stddev = sqrt(squares / (double)out->count);
 }

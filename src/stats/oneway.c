@@ -187,42 +187,6 @@ since_step(const struct knot *k, size_t from, size_t to)
 	return i;
 }
 
-/* How a clock runs, whenever it was set. */
-static double
-slope_of(const struct work *w)
-{
-	double xx = 0, xy = 0;
-
-	for (size_t from = 0, to; from < w->knots; from = to) {
-		struct line l;
-
-		to = until_step(w->knot, from, w->knots);
-		l = line_of(w->knot, from, to);
-		xx += l.xx;
-		xy += l.xy;
-	}
-	return xx > 0 ? xy / xx : 0;
-}
-
-/* Before the paths are joined: what a clock seems to jump by when the path changes is the path's.
- */
-static void
-find_steps(struct work *w, struct np_oneway *out)
-{
-	for (size_t i = 1; i < w->knots; i++) {
-		double after = w->knot[i].at - w->knot[i - 1].at;
-		double by = w->knot[i].clock - w->knot[i - 1].clock;
-
-		/* Clocks are slewed by 500 ppm at most (adjtimex(2)), and run as much too fast. */
-		if (w->knot[i].path == w->knot[i - 1].path &&
-		    fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
-			w->knot[i].set = true;
-			out->steps++;
-			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
-		}
-	}
-}
-
 /* A clock goes on as it did when the path changes: what it seems to jump by is the path's. */
 static void
 join_paths(struct work *w)
@@ -247,22 +211,6 @@ join_paths(struct work *w)
 				 line_at(w->knot, begin, i, at);
 		begin = i;
 	}
-}
-
-/* Take the shortest path for what the clocks tell, and the others by how they differ from it. */
-static int
-settle_paths(struct work *w)
-{
-	int best = 0;
-
-	join_paths(w);
-	for (int p = 1; p < w->paths; p++) {
-		best = w->level[p] < w->level[best] ? p : best;
-	}
-	for (size_t i = 0; i < w->knots; i++) {
-		w->knot[i].clock -= w->shift[w->knot[i].path] - w->shift[best];
-	}
-	return best;
 }
 
 /*
@@ -324,12 +272,45 @@ static void
 conclude(struct work *w, const int64_t *when_ns, double *there, double *back, struct np_oneway *out)
 {
 	int best, last;
+	double xx = 0, xy = 0;
 
 	find_knots(w, when_ns, there, back);
-	find_steps(w, out);
-	best = settle_paths(w);
+	/* Before the paths are joined: what a clock seems to jump by when the path changes is the
+	 * path's.
+	 */
+	for (size_t i = 1; i < w->knots; i++) {
+		double after = w->knot[i].at - w->knot[i - 1].at;
+		double by = w->knot[i].clock - w->knot[i - 1].clock;
+
+		/* Clocks are slewed by 500 ppm at most (adjtimex(2)), and run as much too fast. */
+		if (w->knot[i].path == w->knot[i - 1].path &&
+		    fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
+			w->knot[i].set = true;
+			out->steps++;
+			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
+		}
+	}
+	/* Take the shortest path for what the clocks tell, and the others by how they differ from
+	 * it. */
+	best = 0;
+	join_paths(w);
+	for (int p = 1; p < w->paths; p++) {
+		best = w->level[p] < w->level[best] ? p : best;
+	}
+	for (size_t i = 0; i < w->knots; i++) {
+		w->knot[i].clock -= w->shift[w->knot[i].path] - w->shift[best];
+	}
 	last = w->knot[w->knots - 1].path;
-	out->skew = slope_of(w);
+	/* How a clock runs, whenever it was set. */
+	for (size_t from = 0, to; from < w->knots; from = to) {
+		struct line l;
+
+		to = until_step(w->knot, from, w->knots);
+		l = line_of(w->knot, from, to);
+		xx += l.xx;
+		xy += l.xy;
+	}
+	out->skew = xx > 0 ? xy / xx : 0;
 	out->first_ns = beyond(w, 0);
 	out->last_ns = beyond(w, (double)(when_ns[w->count - 1] - when_ns[0]));
 	out->slack_ns = (w->level[best] + w->alike) / 2 + (w->paths > 1 ? w->alike : 0);
