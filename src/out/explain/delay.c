@@ -125,22 +125,6 @@ struct sums {
 };
 
 static void
-add_sample(struct sums *s, double t, double sent, double received, double acked)
-{
-	bool first = s->n == 0;
-
-	add(&s->there, sent - received, t - s->last_s, first);
-	add(&s->back, received - acked, t - s->last_s, first);
-	if (first) {
-		s->first_s = t;
-		s->first_bytes = received;
-	}
-	s->last_s = t;
-	s->last_bytes = received;
-	s->n++;
-}
-
-static void
 conclude(const struct sums *s, struct np_delay *d)
 {
 	double took = s->last_s - s->first_s, bytes = s->last_bytes - s->first_bytes;
@@ -180,8 +164,20 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 		double t = np_bag_value(&a.t, i);
 
 		if (received_by(&b, t - later, &bytes)) {
-			add_sample(&s, t, np_bag_value(&a.sent, i) - np_bag_value(&a.again, i),
-				   bytes, np_bag_value(&a.acked, i) - syn);
+			bool first = s.n == 0;
+
+			add(&s.there,
+			    (np_bag_value(&a.sent, i) - np_bag_value(&a.again, i)) - bytes,
+			    t - s.last_s, first);
+			add(&s.back, bytes - (np_bag_value(&a.acked, i) - syn), t - s.last_s,
+			    first);
+			if (first) {
+				s.first_s = t;
+				s.first_bytes = bytes;
+			}
+			s.last_s = t;
+			s.last_bytes = bytes;
+			s.n++;
 		}
 	}
 	conclude(&s, d);

@@ -622,16 +622,6 @@ take_rate(struct np_facts_of_test *f, double bps, const char *known)
 	}
 }
 
-/* Where a shaper or policer of its own stands. */
-static void
-look_at_shapers(struct np_facts_of_test *f)
-{
-	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
-	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
-	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
-	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
-}
-
 static double
 first_of(const struct np_facts_of_test *f, const char *name)
 {
@@ -664,7 +654,11 @@ look_at_rate(struct np_facts_of_test *f)
 			  np_bag_string(f->rx, "host.nic.qdisc"));
 	}
 	take_rate(f, shaper, np_bag_string(f->tx, "host.nic.qdisc"));
-	look_at_shapers(f);
+	/* Where a shaper or policer of its own stands. */
+	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
+	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
+	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
+	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
 	take_rate(f, first_of(f, "host.nic.link_rate_bps"), "netlab");
 	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
 	f->bucket = strcmp(f->rate_known, "tbf") == 0 || strcmp(f->rate_known, "htb") == 0;
@@ -684,26 +678,13 @@ foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 	return or_else(number(b, out ? "foreign.out_bytes" : "foreign.in_bytes"), 0);
 }
 
-/* What the interfaces carried beside, in the direction of the data; of transactions in either. */
-static void
-look_at_others(struct np_facts_of_test *f)
-{
-	/* What the receiver's own rules have dropped of ours looks like others'. */
-	bool drops = number(f->rx, "tc.in.drops") > 0;
-	double bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
-	double back = fmax(foreign_at(f, f->tx, false), foreign_at(f, f->rx, true));
-
-	bytes = f->in->transactions ? fmax(bytes, back) : bytes;
-
-	f->foreign = f->rate_bps > 0 && f->seconds > 0 ? clamp(bytes * 8 / f->seconds / f->rate_bps)
-						       : (double)NAN;
-}
-
 static void
 look_at_link(struct np_facts_of_test *f)
 {
 	double v = first_of(f, "tcp.path_mtu"), stamps = first_of(f, "tcp.timestamps");
 	double mss = number(f->tx, "tcp.mss"), tls_send = number(f->tx, "flow.send_size");
+	double bytes;
+	bool drops;
 
 	v = v > 0 ? v : first_of(f, "host.path_mtu");
 	v = v > 0 ? v : first_of(f, "host.nic.mtu");
@@ -727,7 +708,15 @@ look_at_link(struct np_facts_of_test *f)
 	if (np_bag_string(f->tx, "tls.cipher") != NULL && tls_send >= 1 && tls_send <= UINT32_MAX) {
 		f->way.tls_send = (uint32_t)tls_send;
 	}
-	look_at_others(f);
+	/* Other traffic in the direction of the data; of transactions in either. What the
+	 * receiver's own rules dropped of ours would look like others'. */
+	drops = number(f->rx, "tc.in.drops") > 0;
+	bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
+	if (f->in->transactions) {
+		bytes = fmax(bytes, fmax(foreign_at(f, f->tx, false), foreign_at(f, f->rx, true)));
+	}
+	f->foreign = f->rate_bps > 0 && f->seconds > 0 ? clamp(bytes * 8 / f->seconds / f->rate_bps)
+						       : (double)NAN;
 }
 
 /*
@@ -775,25 +764,6 @@ look_at_turns(struct np_facts_of_test *f)
 	f->tail = 1 - number(f->tx, "flow.latency_p50_us") / number(f->tx, "flow.latency_mean_us");
 }
 
-/* Of which TCP's figures are the sums. */
-static double
-connections_of(const struct np_facts_of_test *f)
-{
-	double n = or_else(number(f->tx, "tcp.connections"), number(f->rx, "tcp.connections"));
-
-	return n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
-}
-
-static void
-look_at_wishes(struct np_facts_of_test *f)
-{
-	double most = number(f->tx, "flow.pacing_asked_bps");
-
-	f->pacing_bps = most > 0 ? most * f->connections : (double)NAN;
-	f->writes_bps = asked_each_s(f->tx) * number(f->tx, "flow.send_size") * 8;
-	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
-}
-
 /* What each direction takes, where both ends tell and the error leaves anything of it. */
 static void
 look_at_delay(struct np_facts_of_test *f)
@@ -822,6 +792,7 @@ void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
 	bool near_leads = in->near_transmits || in->transactions;
+	double n, most;
 
 	memset(f, 0, sizeof(*f));
 	f->in = in;
@@ -829,7 +800,9 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->rx = near_leads ? in->far : in->near;
 	f->seconds = number(f->tx, "flow.seconds");
 	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
-	f->connections = connections_of(f);
+	/* Of which TCP's figures are the sums. */
+	n = or_else(number(f->tx, "tcp.connections"), number(f->rx, "tcp.connections"));
+	f->connections = n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 	f->same_machine = same_machine(in);
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);
@@ -841,7 +814,10 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	}
 	look_at_softirq(f);
 	look_at_link(f);
-	look_at_wishes(f);
+	most = number(f->tx, "flow.pacing_asked_bps");
+	f->pacing_bps = most > 0 ? most * f->connections : (double)NAN;
+	f->writes_bps = asked_each_s(f->tx) * number(f->tx, "flow.send_size") * 8;
+	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 	look_at_turns(f);
 	look_at_delay(f);
 	f->steady = spread(f->rx, in->lossy);

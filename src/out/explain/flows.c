@@ -80,24 +80,6 @@ look_at_rates(FACTS, struct np_flows_found *w)
 	w->jain = np_jain_index(w->all, squares, w->known);
 }
 
-static void
-add_flow(struct np_flow_group *g, const struct np_explain_flow *row, double busy)
-{
-	bool counted = row->segments >= 0 && row->again >= 0;
-
-	g->count++;
-	g->rate += row->rate;
-	g->least = g->count == 1 ? row->rate : fmin(g->least, row->rate);
-	g->most = fmax(g->most, row->rate);
-	g->segments += counted ? row->segments : 0;
-	g->again += counted ? row->again : 0;
-	take(&g->rtt_us, row->rtt_us);
-	take(&g->min_rtt_us, row->min_rtt_us);
-	take(&g->cwnd, row->cwnd);
-	take(&g->held, row->held);
-	take(&g->busy, busy);
-}
-
 /* The figure of the flow that stands at that place of a row. */
 static double
 figure_at(const struct np_explain_flow *row, size_t figure)
@@ -120,19 +102,22 @@ group(FACTS, struct np_flows_found *w)
 	memset(&w->rest, 0, sizeof(w->rest));
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (flow_at(f, i, &row)) {
-			add_flow(is_slow(w, &row) ? &w->slow : &w->rest, &row,
-				 thread_at(f, row.thread).busy);
+			struct np_flow_group *g = is_slow(w, &row) ? &w->slow : &w->rest;
+			bool counted = row.segments >= 0 && row.again >= 0;
+
+			g->count++;
+			g->rate += row.rate;
+			g->least = g->count == 1 ? row.rate : fmin(g->least, row.rate);
+			g->most = fmax(g->most, row.rate);
+			g->segments += counted ? row.segments : 0;
+			g->again += counted ? row.again : 0;
+			take(&g->rtt_us, row.rtt_us);
+			take(&g->min_rtt_us, row.min_rtt_us);
+			take(&g->cwnd, row.cwnd);
+			take(&g->held, row.held);
+			take(&g->busy, thread_at(f, row.thread).busy);
 		}
 	}
-}
-
-static void
-part(FACTS, struct np_flows_found *w)
-{
-	w->slower = NP_SLOW * w->most;
-	group(f, w);
-	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
-		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
 }
 
 /* --- what is each one's own -------------------------------------------------------------------
@@ -393,18 +378,6 @@ look_at_threads(FACTS, struct np_flows_found *w)
 	}
 }
 
-static void
-look_at_load(FACTS, struct np_flows_found *w)
-{
-	w->least_busy = (double)NAN;
-	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
-		double busy = thread_at(f, i).busy;
-
-		take(&w->busy, busy);
-		w->least_busy = fmin(w->least_busy, busy);
-	}
-}
-
 /* What it takes no cause to tell. A thread's own load is proof, its neighbours are none. */
 static enum np_flows_kind
 kind_of(FACTS, FOUND)
@@ -436,9 +409,18 @@ np_flows_find(FACTS, struct np_flows_found *w)
 		return;
 	}
 	look_at_rates(f, w);
-	look_at_load(f, w);
+	w->least_busy = (double)NAN;
+	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
+		double busy = thread_at(f, i).busy;
+
+		take(&w->busy, busy);
+		w->least_busy = fmin(w->least_busy, busy);
+	}
 	if (w->known >= 2 && w->all > 0 && !f->in->flows.ramped) {
-		part(f, w);
+		w->slower = NP_SLOW * w->most;
+		group(f, w);
+		w->apart = w->slow.count > 0 && w->rest.count > 0 &&
+			   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
 	}
 	if (w->apart) {
 		look_at_own(f, w);
@@ -580,20 +562,6 @@ say_rates(FACTS, FOUND, char *text)
 	    others(w), each_of(f, &w->rest).text);
 }
 
-/* "3 of 16 flows ..., and got 4 Mbit/s each, the others 94 Mbit/s". */
-static void
-say_apart(FACTS, FOUND, char *text)
-{
-	SAY(text, "%u of %u flows", (unsigned)w->slow.count, (unsigned)w->known);
-	if (w->kind == NP_FLOWS_BY_THREAD) {
-		say_threads(w, text);
-	} else {
-		say_own(w, text);
-	}
-	SAY(text, ", and got ");
-	say_rates(f, w, text);
-}
-
 static void
 say_range(FACTS, FOUND, char *text)
 {
@@ -671,20 +639,6 @@ say_unclear(FACTS, FOUND, char *text)
 	}
 }
 
-static void
-say_shared(FACTS, FOUND, enum np_limit limit, char *text)
-{
-	SAY(text, "%u flows got ", (unsigned)w->known);
-	say_range(f, w, text);
-	if (w->apart || w->jain < NP_ALIKE) {
-		SAY(text, ", and share what limits all of them (%s)", np_limit_name(limit));
-	} else if (limit != NP_LIMIT_UNCLEAR) {
-		SAY(text, ": the same cause (%s) limits all of them", np_limit_name(limit));
-	} else {
-		SAY(text, ": the same cause limits all of them, and it is not known");
-	}
-}
-
 static enum np_flows_kind
 settle(FACTS, FOUND, enum np_limit limit)
 {
@@ -720,17 +674,37 @@ doubt(FACTS, FOUND, struct np_explanation *out)
 void
 np_flows_tell(FOUND, FACTS, struct np_explanation *out)
 {
+	char *text = out->flows_sentence;
+
 	out->flows = NP_FLOWS_NONE;
 	if (w->count < 2) {
 		return;
 	}
 	out->flows = settle(f, w, out->limit);
 	if (out->flows == NP_FLOWS_SHARED) {
-		say_shared(f, w, out->limit, out->flows_sentence);
+		SAY(text, "%u flows got ", (unsigned)w->known);
+		say_range(f, w, text);
+		if (w->apart || w->jain < NP_ALIKE) {
+			SAY(text, ", and share what limits all of them (%s)",
+			    np_limit_name(out->limit));
+		} else if (out->limit != NP_LIMIT_UNCLEAR) {
+			SAY(text, ": the same cause (%s) limits all of them",
+			    np_limit_name(out->limit));
+		} else {
+			SAY(text, ": the same cause limits all of them, and it is not known");
+		}
 	} else if (out->flows == NP_FLOWS_UNCLEAR) {
-		say_unclear(f, w, out->flows_sentence);
+		say_unclear(f, w, text);
 	} else {
-		say_apart(f, w, out->flows_sentence);
+		/* "3 of 16 flows ..., and got 4 Mbit/s each, the others 94 Mbit/s". */
+		SAY(text, "%u of %u flows", (unsigned)w->slow.count, (unsigned)w->known);
+		if (w->kind == NP_FLOWS_BY_THREAD) {
+			say_threads(w, text);
+		} else {
+			say_own(w, text);
+		}
+		SAY(text, ", and got ");
+		say_rates(f, w, text);
 	}
 	doubt(f, w, out);
 }

@@ -178,23 +178,6 @@ np_rule_softirq(FACTS, struct np_verdict *v)
 	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
 }
 
-static void
-rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct np_verdict *v)
-{
-	struct np_way usual = f->way;
-	double bytes = np_bag_number(f->tx, "flow.send_size");
-	uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
-	uint32_t packets = np_ceiling_fragments(&f->way, size);
-
-	usual.mtu = 1500;
-	np_decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
-		  np_thread_busy(&f->sender),
-		  "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets (%u with an "
-		  "MTU of 1500); %s",
-		  f->mtu, (unsigned)size, (unsigned)packets,
-		  (unsigned)np_ceiling_fragments(&usual, size), cpu);
-}
-
 /* Whatever is exhausted by packets is exhausted sooner by small ones. */
 void
 np_rule_mtu(FACTS, struct np_verdict *v)
@@ -231,7 +214,16 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 			       : np_softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
 	if (f->in->lossy) {
-		rule_mtu_of_datagrams(f, score, by.text, v);
+		double bytes = np_bag_number(f->tx, "flow.send_size");
+		uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
+		uint32_t packets = np_ceiling_fragments(&f->way, size);
+
+		np_decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
+			  np_thread_busy(&f->sender),
+			  "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets (%u "
+			  "with an MTU of 1500); %s",
+			  f->mtu, (unsigned)size, (unsigned)packets,
+			  (unsigned)np_ceiling_fragments(&usual, size), by.text);
 		return;
 	}
 	np_decide(v, NP_LIMIT_MTU, score, np_thread_busy(&f->sender),
