@@ -130,19 +130,6 @@ np_cpu_turns_parse(struct np_cpu_turns *t, const char *text)
 	return why;
 }
 
-/* How many from the i-th on rise by the same step. */
-static uint32_t
-run_at(const struct np_cpu_turns *t, uint32_t i, int *step)
-{
-	uint32_t n = 1;
-
-	*step = i + 1 < t->count ? t->cpu[i + 1] - t->cpu[i] : 0;
-	while (*step > 0 && i + n < t->count && t->cpu[i + n] - t->cpu[i + n - 1] == *step) {
-		n++;
-	}
-	return n;
-}
-
 bool
 np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
 {
@@ -153,9 +140,13 @@ np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
 	for (uint32_t i = 0; i < t->count; i += n) {
 		const char *plus = len > 0 ? "+" : "";
 		size_t before = len;
-		int step;
+		int step = i + 1 < t->count ? t->cpu[i + 1] - t->cpu[i] : 0;
 
-		n = run_at(t, i, &step);
+		/* How many from the i-th on rise by the same step. */
+		n = 1;
+		while (step > 0 && i + n < t->count && t->cpu[i + n] - t->cpu[i + n - 1] == step) {
+			n++;
+		}
 		n = step > 1 && n < 3 ? 1 : n;
 		if (n == 1) {
 			len = np_text_add(out, size, len, "%s%d", plus, t->cpu[i]);

@@ -128,24 +128,15 @@ np_figure_name(int id, char text[NP_FIGURE_NAME])
 	return text;
 }
 
-/* "99.9th", "91st" */
-static void
-put_ordinal(int id, char text[NP_FIGURE_NAME])
-{
-	static const char *const endings[] = { "th", "st", "nd", "rd" };
-	int whole = millionths_of(id) / MILLIONTHS, last = whole % 10;
-	char percent[NP_FIGURE_NAME];
-	bool plain = millionths_of(id) % MILLIONTHS != 0 || last > 3 || whole / 10 == 1;
-
-	put_percent(id, 0, percent);
-	snprintf(text, NP_FIGURE_NAME, "%.20s%s", percent, endings[plain ? 0 : last]);
-}
-
 const char *
 np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 {
 	const char *const rest[] = { "", "Percentile", of_connect(id) ? "Connect Time" : "Latency",
 				     "Microseconds" };
+	static const char *const endings[] = { "th", "st", "nd", "rd" };
+	int whole, last;
+	char percent[NP_FIGURE_NAME];
+	bool plain;
 
 	if (!np_figure_is_percentile(id)) {
 		return np_metric((enum np_metric_id)id)->head[line];
@@ -153,7 +144,12 @@ np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 	if (line > 0) {
 		return rest[line];
 	}
-	put_ordinal(id, text);
+	/* "99.9th", "91st" */
+	whole = millionths_of(id) / MILLIONTHS;
+	last = whole % 10;
+	plain = millionths_of(id) % MILLIONTHS != 0 || last > 3 || whole / 10 == 1;
+	put_percent(id, 0, percent);
+	snprintf(text, NP_FIGURE_NAME, "%.20s%s", percent, endings[plain ? 0 : last]);
 	return text;
 }
 

@@ -27,18 +27,6 @@ np_prometheus_head(FILE *out, const char *name, const char *type, const char *he
 	fprintf(out, "\n# TYPE %s %s\n", name, type);
 }
 
-static void
-put_number(FILE *out, double v)
-{
-	if (isnan(v)) {
-		fputs("NaN\n", out);
-	} else if (isinf(v)) {
-		fputs(v > 0 ? "+Inf\n" : "-Inf\n", out);
-	} else {
-		fprintf(out, "%.*g\n", v > floor(v) ? 17 : DIGITS, v);
-	}
-}
-
 void
 np_prometheus_value(FILE *out, const char *name, const struct np_label *labels, size_t count,
 		    double value)
@@ -55,5 +43,11 @@ np_prometheus_value(FILE *out, const char *name, const struct np_label *labels, 
 		}
 	}
 	fputs(*between == ',' ? "} " : " ", out);
-	put_number(out, value);
+	if (isnan(value)) {
+		fputs("NaN\n", out);
+	} else if (isinf(value)) {
+		fputs(value > 0 ? "+Inf\n" : "-Inf\n", out);
+	} else {
+		fprintf(out, "%.*g\n", value > floor(value) ? 17 : DIGITS, value);
+	}
 }

@@ -182,34 +182,6 @@ moved(uint64_t from, uint64_t to)
 	return wrapped < UINT64_C(1) << 31 ? wrapped : 0;
 }
 
-/* Add one processor's shares, in percent. */
-static void
-add_use(const struct cpu *from, const struct cpu *to, struct np_cpu_use *out)
-{
-	double share[COLUMNS], total = 0, busy;
-
-	for (int i = 0; i < COLUMNS; i++) {
-		share[i] = (double)moved(from->ticks[i], to->ticks[i]);
-		total += share[i];
-	}
-	for (int i = 0; i < COLUMNS; i++) {
-		share[i] = total > 0 ? 100 * share[i] / total : 0;
-	}
-	busy = total > 0 ? 100 - share[IDLE] : 0;
-	if (!out->known || busy > out->peak) {
-		out->peak = busy;
-		out->peak_id = to->id;
-	}
-	out->known = true;
-	out->count++;
-	out->util += busy;
-	out->user += share[USER];
-	out->system += share[SYSTEM];
-	out->iowait += share[IOWAIT];
-	out->irq += share[IRQ];
-	out->softirq += share[SOFTIRQ];
-}
-
 static const struct cpu *
 find(const struct np_cpu_times *t, int id)
 {
@@ -229,7 +201,29 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 		const struct cpu *before = find(from, to->cpus[i].id);
 
 		if (before != NULL) {
-			add_use(before, &to->cpus[i], out);
+			double share[COLUMNS], total = 0, busy;
+
+			/* Add one processor's shares, in percent. */
+			for (int c = 0; c < COLUMNS; c++) {
+				share[c] = (double)moved(before->ticks[c], to->cpus[i].ticks[c]);
+				total += share[c];
+			}
+			for (int c = 0; c < COLUMNS; c++) {
+				share[c] = total > 0 ? 100 * share[c] / total : 0;
+			}
+			busy = total > 0 ? 100 - share[IDLE] : 0;
+			if (!out->known || busy > out->peak) {
+				out->peak = busy;
+				out->peak_id = to->cpus[i].id;
+			}
+			out->known = true;
+			out->count++;
+			out->util += busy;
+			out->user += share[USER];
+			out->system += share[SYSTEM];
+			out->iowait += share[IOWAIT];
+			out->irq += share[IRQ];
+			out->softirq += share[SOFTIRQ];
 		}
 	}
 	for (size_t k = 0; out->known && k < sizeof(sums) / sizeof(sums[0]); k++) {

@@ -216,26 +216,13 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	d->seen[what]++;
 }
 
-static int
-processor_of(const struct np_doing *d)
-{
-	enum { BEHIND_STATE = 36 }; /* the 39th value of a line; the state is the third */
-	char text[512];
-	long n = np_file_again(text, sizeof(text), d->stat_fd);
-	const char *at = n > 0 ? strrchr(text, ')') : NULL;
-
-	at = at != NULL && at[1] == ' ' ? at + 2 : NULL;
-	for (int i = 0; i < BEHIND_STATE && at != NULL; i++) {
-		at = strchr(at, ' ');
-		at = at != NULL ? at + 1 : NULL;
-	}
-	return at != NULL ? (int)strtol(at, NULL, 10) : -1;
-}
-
 bool
 np_doing_did(struct np_doing *d, struct np_thread_time *did)
 {
+	enum { BEHIND_STATE = 36 }; /* the 39th value of a line; the state is the third */
 	struct np_thread_time now;
+	char text[512];
+	const char *at;
 
 	*did = (struct np_thread_time){ .turns = 0 };
 	if (!d->is_open || !np_thread_time(d->time_fd, &now)) {
@@ -245,7 +232,13 @@ np_doing_did(struct np_doing *d, struct np_thread_time *did)
 	did->waited_ns = now.waited_ns - d->time.waited_ns;
 	did->turns = now.turns - d->time.turns;
 	d->time = now;
-	d->cpu = processor_of(d);
+	at = np_file_again(text, sizeof(text), d->stat_fd) > 0 ? strrchr(text, ')') : NULL;
+	at = at != NULL && at[1] == ' ' ? at + 2 : NULL;
+	for (int i = 0; i < BEHIND_STATE && at != NULL; i++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	d->cpu = at != NULL ? (int)strtol(at, NULL, 10) : -1;
 	return true;
 }
 

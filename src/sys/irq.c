@@ -21,26 +21,6 @@ struct lines {
 	size_t vector_count;
 };
 
-/* Needs a directory to be listed, which a confined process may not; then names have to do. */
-static void
-list_vectors(const char *root, struct lines *w)
-{
-	char path[PATH_MAX];
-	const struct dirent *e;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs", root, w->device);
-	d = opendir(path);
-	while (d != NULL && (e = readdir(d)) != NULL && w->vector_count < VECTORS) {
-		if (isdigit((unsigned char)e->d_name[0])) {
-			w->vectors[w->vector_count++] = (int)strtol(e->d_name, NULL, 10);
-		}
-	}
-	if (d != NULL) {
-		closedir(d);
-	}
-}
-
 /* "virtio2" in "virtio2-input.0", but not in "virtio21-input.0". */
 static bool
 has_word(const char *text, const char *word)
@@ -130,11 +110,24 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 	size_t len;
 	int error;
 	long n = np_file_link(w.bus, sizeof(w.bus), root, "/sys/class/net/%s/device", device);
+	const struct dirent *e;
+	char path[PATH_MAX];
+	DIR *d;
 
 	if (n < 0) {
 		return (int)n;
 	}
-	list_vectors(root, &w);
+	/* A confined process may not list directories: then names have to do. */
+	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs", root, w.device);
+	d = opendir(path);
+	while (d != NULL && (e = readdir(d)) != NULL && w.vector_count < VECTORS) {
+		if (isdigit((unsigned char)e->d_name[0])) {
+			w.vectors[w.vector_count++] = (int)strtol(e->d_name, NULL, 10);
+		}
+	}
+	if (d != NULL) {
+		closedir(d);
+	}
 	text = np_file_all(&len, &error, root, "/proc/interrupts");
 	if (text == NULL) {
 		return -error;

@@ -67,19 +67,6 @@ blame(int sys)
 	}
 }
 
-/* The beginning of what a foreign service sent, its first line at most, fit for one log line. */
-static void
-quote(const struct np_chan *c, char *out, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size - 1 && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
-		out[n] = (char)c->in[n];
-		n++;
-	}
-	out[n] = '\0';
-}
-
 /*
  * What a user should know about a message that stays a fragment: often the peer is another
  * service, or a netperf too old to use messages of this size.
@@ -90,7 +77,14 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 	char words[41];
 
 	if (!c->is_ours && np_frame_is_text(c->in, c->have)) {
-		quote(c, words, sizeof(words));
+		size_t n = 0;
+
+		/* Quote what a foreign service sent, its first line at most. */
+		while (n < sizeof(words) - 1 && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
+			words[n] = (char)c->in[n];
+			n++;
+		}
+		words[n] = '\0';
 		snprintf(out, size,
 			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
 			 words);
@@ -221,24 +215,6 @@ seconds(uint64_t from, uint64_t to)
 	return (double)ms / 1000.0;
 }
 
-static int
-too_late(struct np_chan *c, const char *what, uint64_t deadline, struct np_err *err)
-{
-	double waited = seconds(c->since, deadline);
-	char fragment[200];
-
-	c->since = 0;
-	if (c->have == 0) {
-		return np_fail(err, NP_ETIME, 0,
-			       "control connection to %s: %s did not come within %g s", c->peer,
-			       what, waited);
-	}
-	explain_fragment(c, fragment, sizeof(fragment));
-	return np_fail(err, NP_ETIME, 0,
-		       "control connection to %s: %s did not come within %g s: %s", c->peer, what,
-		       waited, fragment);
-}
-
 /*
  * May a message that begins like this be one of a client before 2.6? Its codes end with SYSINFO's;
  * who speaks OMNI in short messages has asked for that before.
@@ -359,7 +335,19 @@ wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t
 		return NP_OK;
 	}
 	if (ready == 0) {
-		return too_late(c, what, deadline, err);
+		double waited = seconds(c->since, deadline);
+		char fragment[200];
+
+		c->since = 0;
+		if (c->have == 0) {
+			return np_fail(err, NP_ETIME, 0,
+				       "control connection to %s: %s did not come within %g s",
+				       c->peer, what, waited);
+		}
+		explain_fragment(c, fragment, sizeof(fragment));
+		return np_fail(err, NP_ETIME, 0,
+			       "control connection to %s: %s did not come within %g s: %s", c->peer,
+			       what, waited, fragment);
 	}
 	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting for %s", c->peer,
 		       what);

@@ -208,32 +208,6 @@ get_value(struct np_wire *w, uint32_t kind, size_t size, const char *name, struc
 	}
 }
 
-/* One field, of `size` bytes: a value and its name. */
-static int
-get_item(struct np_wire *w, uint32_t kind, size_t size, struct np_bag *into, struct np_err *err)
-{
-	char name[NP_BAG_NAME];
-	uint32_t name_size = 0;
-	size_t rest;
-
-	if (size >= 4) {
-		np_wire_u32(w, "name's length", &name_size);
-	}
-	if (size < 4 || name_size > size - 4 || np_tag_padded(name_size) > size - 4) {
-		return np_fail(err, NP_EPEER, EINVAL,
-			       "a value of %zu bytes with a name of %u bytes", size, name_size);
-	}
-	rest = size - 4 - np_tag_padded(name_size);
-	if (name_size == 0 || name_size >= sizeof(name)) {
-		np_wire_skip(w, size - 4);
-		return NP_OK;
-	}
-	get_string(w, name_size, name, sizeof(name));
-	np_wire_skip(w, np_tag_padded(name_size) - name_size);
-	get_value(w, kind, rest, name, into);
-	return NP_OK;
-}
-
 int
 np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 {
@@ -243,6 +217,9 @@ np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 	for (;;) {
 		uint32_t tag;
 		size_t length;
+		char name[NP_BAG_NAME];
+		uint32_t name_size;
+		size_t rest;
 
 		if (np_tag_next(&w, "bag", &tag, &length, err) != NP_OK) {
 			return err->code;
@@ -253,8 +230,22 @@ np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 		if (tag == 0) {
 			return NP_OK;
 		}
-		if (get_item(&w, tag, length, into, err) != NP_OK) {
-			return err->code;
+		name_size = 0;
+		if (length >= 4) {
+			np_wire_u32(&w, "name's length", &name_size);
+		}
+		if (length < 4 || name_size > length - 4 || np_tag_padded(name_size) > length - 4) {
+			return np_fail(err, NP_EPEER, EINVAL,
+				       "a value of %zu bytes with a name of %u bytes", length,
+				       name_size);
+		}
+		rest = length - 4 - np_tag_padded(name_size);
+		if (name_size == 0 || name_size >= sizeof(name)) {
+			np_wire_skip(&w, length - 4);
+		} else {
+			get_string(&w, name_size, name, sizeof(name));
+			np_wire_skip(&w, np_tag_padded(name_size) - name_size);
+			get_value(&w, tag, rest, name, into);
 		}
 		np_tag_pad(&w, length);
 	}

@@ -61,25 +61,6 @@ thread_at(FACTS, int64_t i)
 /* --- slow ones and others ---------------------------------------------------------------------
  */
 
-static void
-look_at_rates(FACTS, struct np_flows_found *w)
-{
-	struct np_explain_flow row;
-	double squares = 0;
-
-	w->least = (double)INFINITY;
-	for (uint32_t i = 0; i < w->count; i++) {
-		if (flow_at(f, i, &row)) {
-			w->known++;
-			w->all += row.rate;
-			squares += row.rate * row.rate;
-			w->least = fmin(w->least, row.rate);
-			w->most = fmax(w->most, row.rate);
-		}
-	}
-	w->jain = np_jain_index(w->all, squares, w->known);
-}
-
 /* The figure of the flow that stands at that place of a row. */
 static double
 figure_at(const struct np_explain_flow *row, size_t figure)
@@ -402,13 +383,27 @@ kind_of(FACTS, FOUND)
 void
 np_flows_find(FACTS, struct np_flows_found *w)
 {
+	struct np_explain_flow row;
+	double squares = 0;
+
 	memset(w, 0, sizeof(*w));
 	w->thread = w->cpu = -1;
 	w->count = f->in->flows.flow != NULL ? f->in->flows.count : 0;
 	if (w->count < 2) {
 		return;
 	}
-	look_at_rates(f, w);
+
+	w->least = (double)INFINITY;
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (flow_at(f, i, &row)) {
+			w->known++;
+			w->all += row.rate;
+			squares += row.rate * row.rate;
+			w->least = fmin(w->least, row.rate);
+			w->most = fmax(w->most, row.rate);
+		}
+	}
+	w->jain = np_jain_index(w->all, squares, w->known);
 	w->least_busy = (double)NAN;
 	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
 		double busy = thread_at(f, i).busy;
