@@ -36,32 +36,6 @@ fork_sealed(const struct ns_seal *seal)
 #endif
 }
 
-static void
-serve_orders(int fd, const char *name, const struct ns_kin *k, struct ns_seal *seal)
-{
-	struct ns_order order;
-	int fds[NS_ORDER_FDS];
-
-	while (take_order(fd, &order, fds)) {
-		struct ns_fork_answer a = { .pid = fork_sealed(seal) };
-
-		if (a.pid == 0) {
-			prctl(PR_SET_NAME, name);
-			close(fd);
-			ns_session_run_order(k, &order, fds, seal);
-		}
-		if (a.pid < 0) {
-			a = (struct ns_fork_answer){ .error = errno };
-		}
-		for (size_t i = 0; i < NS_ORDER_FDS; i++) {
-			close(fds[i]);
-		}
-		if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {
-			break;
-		}
-	}
-}
-
 void
 ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
 {
@@ -82,7 +56,27 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
 	}
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
 	    ready.error == 0) {
-		serve_orders(fd, name, k, &seal);
+		struct ns_order order;
+		int fds[NS_ORDER_FDS];
+
+		while (take_order(fd, &order, fds)) {
+			struct ns_fork_answer a = { .pid = fork_sealed(&seal) };
+
+			if (a.pid == 0) {
+				prctl(PR_SET_NAME, name);
+				close(fd);
+				ns_session_run_order(k, &order, fds, &seal);
+			}
+			if (a.pid < 0) {
+				a = (struct ns_fork_answer){ .error = errno };
+			}
+			for (size_t i = 0; i < NS_ORDER_FDS; i++) {
+				close(fds[i]);
+			}
+			if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {
+				break;
+			}
+		}
 	}
 	_exit(0);
 }

@@ -49,67 +49,21 @@ ns_refusal_errno(enum ns_refusal why)
 	return refusals[why].sys;
 }
 
+/* label, words, option, metric, why, first, reserve, is_bytes, none_at_0; first with evidence */
 static const struct ns_good goods[NP_GOODS] = {
-	[NP_G_SESSIONS] = { .label = "sessions",
-			    .words = "sessions",
-			    .option = "--max-sessions",
-			    .now = "active_sessions",
-			    .most = "limit_sessions",
-			    .why = NS_SESSIONS,
-			    .first = 2 },
-	[NP_G_MEMORY] = { .label = "memory",
-			  .words = "bytes of memory",
-			  .option = "--max-total-memory",
-			  .now = "memory_bytes",
-			  .most = "limit_memory_bytes",
-			  .why = NS_MEMORY,
-			  .first = 2 << 20, /* with evidence */
-			  .is_bytes = true },
-	[NP_G_PORTS] = { .label = "ports",
-			 .words = "data ports",
-			 .option = "--data-ports",
-			 .now = "data_ports",
-			 .most = "limit_data_ports",
-			 .why = NS_PORTS,
-			 .first = 2 },
-	[NP_G_THREADS] = { .label = "threads",
-			   .words = "threads",
-			   .option = "--max-threads",
-			   .now = "threads",
-			   .most = "limit_threads",
-			   .why = NS_THREADS,
-			   .first = 2 },
-	[NP_G_SPIN] = { .label = "spinning",
-			.words = "spinning threads",
-			.option = "--spin",
-			.now = "spinning_threads",
-			.most = "limit_spinning_threads",
-			.why = NS_SPIN,
-			.first = 1,
-			.reserve = 1,
+	[NP_G_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS, 2 },
+	[NP_G_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
+			  NS_MEMORY, 2 << 20, .is_bytes = true },
+	[NP_G_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2 },
+	[NP_G_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2 },
+	[NP_G_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN, 1, 1,
 			.none_at_0 = true },
-	[NP_G_FLOWS] = { .label = "sockets",
-			 .words = "data sockets",
-			 .option = "--max-total-flows",
-			 .now = "data_sockets",
-			 .most = "limit_data_sockets",
-			 .why = NS_SOCKETS,
-			 .first = 2 },
-	[NP_G_FILTERS] = { .label = "filters",
-			   .words = "filters of system calls",
-			   .option = "--max-filters",
-			   .now = "call_filters",
-			   .most = "limit_call_filters",
-			   .why = NS_FILTERED,
-			   .first = 1 },
-	[NP_G_PASSED] = { .label = "in-flight",
-			  .words = "descriptors in flight",
-			  .option = "--one-port",
-			  .now = "descriptors_in_flight",
-			  .most = "limit_descriptors_in_flight",
-			  .why = NS_PASSED,
-			  .first = 2,
-			  .none_at_0 = true },
+	[NP_G_FLOWS] = { "sockets", "data sockets", "--max-total-flows", "data_sockets", NS_SOCKETS,
+			 2 },
+	[NP_G_FILTERS] = { "filters", "filters of system calls", "--max-filters", "call_filters",
+			   NS_FILTERED, 1 },
+	[NP_G_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
+			  "descriptors_in_flight", NS_PASSED, 2, .none_at_0 = true },
 };
 
 const struct ns_good *
@@ -286,16 +240,13 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 	return hash ^ hash >> 16;
 }
 
-unsigned
-ns_group_of(const struct np_addr *a, uint32_t seed)
+struct ns_place
+ns_place_of(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, np_family_of(a)->owner, seed) % NS_GROUPS;
-}
+	const struct np_family *f = np_family_of(a);
 
-unsigned
-ns_network_of(const struct np_addr *a, uint32_t seed)
-{
-	return hash_of(a, np_family_of(a)->network, seed) % NS_GROUPS;
+	return (struct ns_place){ .near = hash_of(a, f->owner, seed) % NS_GROUPS,
+				  .net = hash_of(a, f->network, seed) % NS_GROUPS };
 }
 
 /* Are both in one network, of which an address of their family has that many bytes? */
@@ -312,7 +263,7 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 {
 	const uint64_t window = UINT64_C(2) * NS_SHARE * NP_SEC;
 
-	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_group_of(peer, r->seed)],
+	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_place_of(peer, r->seed).near],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
 		return np_refuse(err, NP_EPEER, ns_refusal_errno(NS_RATE),
 				 "more than a fair share of %d sessions a second from one address "
@@ -322,13 +273,7 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	return NP_OK;
 }
 
-struct ns_place
-ns_place_of(const struct np_addr *a, uint32_t seed)
-{
-	return (struct ns_place){ .near = ns_group_of(a, seed), .net = ns_network_of(a, seed) };
-}
-
-/* Time between two sessions of everybody's. */
+/* Time between two sessions. */
 static uint64_t
 pace_ns(const struct ns_limits *l)
 {
@@ -339,24 +284,23 @@ uint64_t
 ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
 	      uint64_t now_ns)
 {
-	uint64_t all, own;
+	const uint64_t window = NS_AT_ONCE_MS * NP_MSEC;
 
 	if (l->rate <= 0) {
 		return now_ns;
 	}
-	all = ns_bucket_when(&r->all, pace_ns(l), NS_AT_ONCE_MS * NP_MSEC, now_ns);
-	own = ns_bucket_when(&r->pace[who.near], NS_PACE * pace_ns(l), NS_AT_ONCE_MS * NP_MSEC,
-			     now_ns);
-	return all > own ? all : own;
+	return np_max(ns_bucket_when(&r->all, pace_ns(l), window, now_ns),
+		      ns_bucket_when(&r->pace[who.near], NS_PACE * pace_ns(l), window, now_ns));
 }
 
 void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns)
 {
+	const uint64_t window = NS_AT_ONCE_MS * NP_MSEC;
+
 	if (l->rate > 0) {
-		ns_bucket_take(&r->all, pace_ns(l), NS_AT_ONCE_MS * NP_MSEC, now_ns);
-		ns_bucket_take(&r->pace[who.near], NS_PACE * pace_ns(l), NS_AT_ONCE_MS * NP_MSEC,
-			       now_ns);
+		ns_bucket_take(&r->all, pace_ns(l), window, now_ns);
+		ns_bucket_take(&r->pace[who.near], NS_PACE * pace_ns(l), window, now_ns);
 	}
 	r->turn_near[who.near] = now_ns;
 	r->turn_net[who.net] = now_ns;

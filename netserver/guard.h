@@ -49,13 +49,13 @@ int ns_refusal_errno(enum ns_refusal why);
 
 /* What sessions share: a row for each. */
 struct ns_good {
-	const char *label;      /* "ports": in the status */
-	const char *words;      /* "data ports": in refusals and metrics */
-	const char *option;     /* that limits it */
-	const char *now, *most; /* names of its metrics: in use, limit */
-	uint64_t first;         /* next to nothing: what two tests at the defaults take */
-	uint64_t reserve;       /* the least that is reserved, if that is not all */
+	const char *label;  /* "ports": in the status */
+	const char *words;  /* "data ports": in refusals and metrics */
+	const char *option; /* that limits it */
+	const char *metric; /* its name, netserver_limit_data_ports without the beginning */
 	enum ns_refusal why;
+	uint64_t first;   /* next to nothing: what two tests at the defaults take */
+	uint64_t reserve; /* the least that is reserved, if that is not all */
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 means none of it, not any number */
 };
@@ -107,12 +107,10 @@ bool ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, u
 uint64_t
 ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
-/* Addresses, an IPv6 /64 being one, and networks (IPv4 /24, IPv6 /48) by a hash. */
 enum { NS_GROUPS = 256 };
-unsigned ns_group_of(const struct np_addr *a, uint32_t seed);
-unsigned ns_network_of(const struct np_addr *a, uint32_t seed);
 
-/* Both of one address. */
+/* The groups of an address (an IPv6 /64 is one) and of its network (IPv4 /24, IPv6 /48), by a hash.
+ */
 struct ns_place {
 	unsigned near, net;
 };

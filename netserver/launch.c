@@ -16,19 +16,15 @@ has_filter(const struct ns_daemon *d)
 	return d->sandbox && !NS_SANITIZED && ns_filter_lacks() == NULL;
 }
 
+/* The fork server of that kind, started if need be; NULL, with err, if that fails. */
 static struct ns_forkserver *
-forkserver_of(struct ns_daemon *d, bool is_here, bool evidence)
-{
-	return &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
-}
-
-static int
-start_forkserver(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
+forkserver_of(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
 {
 	const struct ns_kin k = { .d = d, .is_here = is_here, .evidence = evidence };
-	struct ns_forkserver *f = forkserver_of(d, is_here, evidence);
+	struct ns_forkserver *f =
+	    &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
 
-	return f->pid != 0 ? NP_OK : ns_forkserver_start(f, &k, err);
+	return f->pid != 0 || ns_forkserver_start(f, &k, err) == NP_OK ? f : NULL;
 }
 
 void
@@ -39,7 +35,7 @@ ns_launch_prepare(struct ns_daemon *d)
 	for (int evidence = 0; evidence <= d->evidence && has_filter(d) && !d->no_fork;
 	     evidence++) {
 		for (int is_here = 0; is_here <= 1; is_here++) {
-			if (start_forkserver(d, is_here != 0, evidence != 0, &err) != NP_OK) {
+			if (forkserver_of(d, is_here != 0, evidence != 0, &err) == NULL) {
 				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
 			}
 		}
@@ -76,15 +72,16 @@ ns_launch_settle(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	s->captures = false;
 }
 
+/* By a fork server, from which the process inherits its filter. */
 static int
 fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
 		struct np_err *err)
 {
-	bool is_here = np_addr_is_here(&c->peer);
+	struct ns_forkserver *f = forkserver_of(d, np_addr_is_here(&c->peer), s->gathers, err);
 	const int fds[NS_ORDER_FDS] = { [NS_ORDER_CONTROL] = c->chan.fd, [NS_ORDER_WAY] = way };
 	struct ns_order o;
 
-	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
+	if (f == NULL) {
 		return err->code;
 	}
 	memset(&o, 0, sizeof(o));
@@ -94,20 +91,7 @@ fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_sessio
 	memcpy(o.text, c->text, sizeof(o.text));
 	o.uncaptured = c->uncaptured;
 	o.unlinked = c->unlinked;
-	return ns_forkserver_fork(forkserver_of(d, is_here, s->gathers), &o, fds, &s->pid, err);
-}
-
-static int
-fork_alone(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
-	   struct np_err *err)
-{
-	pid_t self = getpid();
-
-	s->pid = fork();
-	if (s->pid == 0) {
-		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
-	}
-	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
+	return ns_forkserver_fork(f, &o, fds, &s->pid, err);
 }
 
 bool
@@ -130,14 +114,14 @@ int
 ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
 	  struct np_err *err)
 {
-	return has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, way, err)
-							   : fork_alone(d, c, s, way, err);
-}
+	pid_t self = getpid();
 
-void
-ns_launch_end(struct ns_daemon *d)
-{
-	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
-		ns_forkserver_end(&d->forkserver[i]);
+	if (has_filter(d) && s->bare[NP_G_FILTERS] == 0) {
+		return fork_inheriting(d, c, s, way, err);
 	}
+	s->pid = fork();
+	if (s->pid == 0) {
+		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
+	}
+	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
 }

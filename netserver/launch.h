@@ -24,7 +24,4 @@ int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, in
 /* Was the process that has ended a fork server? The next session has another one started. */
 bool ns_launch_lost(struct ns_daemon *d, pid_t pid);
 
-/* End the fork servers. */
-void ns_launch_end(struct ns_daemon *d);
-
 #endif

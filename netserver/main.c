@@ -185,23 +185,6 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Sockets that a service manager has bound already; else what was inherited is let go. */
-static int
-take_sockets(struct ns_daemon *d, const struct ns_args *a)
-{
-	struct np_err err = { .code = NP_OK };
-	int count = ns_notify_sockets(d->listeners, NS_LISTENERS, &err);
-
-	if (count < 0) {
-		return fault("%s", err.msg);
-	}
-	d->listener_count = (size_t)count;
-	if (!a->foreground) {
-		np_fds_drop(2 + count);
-	}
-	return 0;
-}
-
 /* What the kernel has now is served. For clients it loads nothing more. */
 static int
 find_transports(struct ns_daemon *d, const struct ns_args *a)
@@ -248,43 +231,22 @@ tell_means(const struct ns_daemon *d)
 	}
 }
 
-/* Before privileges go, by which they can be had where ip-netns(8) has hidden them. */
-static void
-find_cgroups(struct ns_daemon *d)
-{
-	if (d->evidence) {
-		np_cgroup_find("", &d->cgroups);
-	}
-}
-
-/*
- * As the user that the daemon now is. What the operator has to correct is reported at once; a disk
- * that is full may have room later.
- */
-static int
-try_metrics(struct ns_daemon *d)
-{
-	struct np_err err = { .code = NP_OK };
-
-	if (ns_daemon_write_metrics(d, &err) == NP_OK || err.sys == ENOSPC || err.sys == EDQUOT) {
-		return 0;
-	}
-	return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
-		     err.msg);
-}
-
 static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
 	sigset_t let_in;
 	struct np_addr at = { .len = 0 };
-	int rc;
+	int rc, count = ns_notify_sockets(d->listeners, NS_LISTENERS, &err);
 
-	if ((rc = take_sockets(d, a)) != 0 || (rc = open_files(d, a)) != 0) {
-		return rc;
+	if (count < 0) {
+		return fault("%s", err.msg);
 	}
-	if (d->listener_count == 0 && (rc = listen_or_say(d, a)) != 0) {
+	d->listener_count = (size_t)count;
+	if (!a->foreground) {
+		np_fds_drop(2 + count); /* all but those that a service manager has bound */
+	}
+	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
 		return rc;
 	}
 	snprintf(d->port, sizeof(d->port), "%u",
@@ -300,15 +262,23 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = find_transports(d, a)) != 0) {
 		return rc;
 	}
-	find_cgroups(d);
+	/* Before privileges go, which it takes where ip-netns(8) has hidden them. */
+	if (d->evidence) {
+		np_cgroup_find("", &d->cgroups);
+	}
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
 		np_cgroup_forget(&d->cgroups); /* who looks for leaks at the end needs some, too */
 		return fault("%s", err.msg);
 	}
 	/* What it watches counts for who makes it: not for the user that sessions have. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if ((rc = go_unprivileged(a)) != 0 || (rc = try_metrics(d)) != 0) {
+	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
+	}
+	/* As that user. A disk that is full may have room later. */
+	if (ns_daemon_write_metrics(d, &err) != NP_OK && err.sys != ENOSPC && err.sys != EDQUOT) {
+		return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
+			     err.msg);
 	}
 	if (!a->foreground) {
 		rc = detach();
@@ -344,7 +314,9 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = open_files(d, a)) != 0 || (rc = find_transports(d, a)) != 0) {
 		return rc;
 	}
-	find_cgroups(d);
+	if (d->evidence) {
+		np_cgroup_find("", &d->cgroups);
+	}
 	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}

@@ -22,7 +22,7 @@ static void
 put(const struct metrics *m, const char *name, const char *type, const char *help, double value)
 {
 	const struct np_label port = { "port", m->port };
-	char whole[NAME];
+	char whole[NAME + 16];
 
 	snprintf(whole, sizeof(whole), "netserver_%s", name);
 	np_prometheus_head(m->out, whole, type, help);
@@ -48,31 +48,6 @@ put_limit(const struct metrics *m, const char *name, const char *help, uint64_t 
 	put(m, name, "gauge", help, n == 0 && !none_at_0 ? (double)INFINITY : (double)n);
 }
 
-static void
-put_counters(const struct metrics *m, const struct ns_view *v)
-{
-	const struct ns_stats *s = v->stats;
-
-	put_gauge(m, "start_time_seconds", "When the daemon started, in Unix time.",
-		  s->started_at_s);
-	put_counter(m, "connections_total", "Control connections accepted.", s->connections);
-	put_counter(m, "sessions_total", "Sessions begun.", s->sessions);
-	put_counter(m, "sessions_killed_total",
-		    "Sessions that ran too long and were ended, or that a signal ended.",
-		    s->killed);
-	put_counter(m, "tests_total", "Tests ended, failed ones included.", s->tests);
-	put_counter(m, "tests_failed_total", "Tests that failed.", s->tests_failed);
-	put_counter(m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
-	put_counter(m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
-	put_counter(m, "transactions_total", "Transactions of tests.", s->transactions);
-	put_counter(m, "log_lines_lost_total", "Lines of the log for which there was no room.",
-		    v->lines_lost);
-	put_counter(m, "log_lines_left_out_total",
-		    "Lines of the log that clients caused beyond the limit.", v->lines_left_out);
-	put_counter(m, "metrics_lost_total", "Times that this file could not be written.",
-		    s->metrics_lost);
-}
-
 /* A row of limits.def, if it has a metric. */
 static void
 put_row(const struct metrics *m, const char *name, bool is_bytes, const char *tells, uint64_t n)
@@ -91,8 +66,26 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	const struct metrics m = { .out = out, .port = v->port };
 	static const char refused[] = "netserver_refused_total";
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
+	const struct ns_stats *s = v->stats;
 
-	put_counters(&m, v);
+	put_gauge(&m, "start_time_seconds", "When the daemon started, in Unix time.",
+		  s->started_at_s);
+	put_counter(&m, "connections_total", "Control connections accepted.", s->connections);
+	put_counter(&m, "sessions_total", "Sessions begun.", s->sessions);
+	put_counter(&m, "sessions_killed_total",
+		    "Sessions that ran too long and were ended, or that a signal ended.",
+		    s->killed);
+	put_counter(&m, "tests_total", "Tests ended, failed ones included.", s->tests);
+	put_counter(&m, "tests_failed_total", "Tests that failed.", s->tests_failed);
+	put_counter(&m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
+	put_counter(&m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
+	put_counter(&m, "transactions_total", "Transactions of tests.", s->transactions);
+	put_counter(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
+		    v->lines_lost);
+	put_counter(&m, "log_lines_left_out_total",
+		    "Lines of the log that clients caused beyond the limit.", v->lines_left_out);
+	put_counter(&m, "metrics_lost_total", "Times that this file could not be written.",
+		    s->metrics_lost);
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
 	np_prometheus_head(m.out, refused, "counter", "Clients and tests refused.");
 	for (int i = 0; i < NS_REFUSALS; i++) {
@@ -109,12 +102,15 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 		  (uint64_t)v->limits->silent, true);
 	for (int i = 0; i < NP_GOODS; i++) {
 		const struct ns_good *g = ns_good((enum np_good)i);
-		char text[NAME];
+		char text[NAME], name[NAME];
 
+		snprintf(name, sizeof(name), "%s%s", i == NP_G_SESSIONS ? "active_" : "",
+			 g->metric);
 		snprintf(text, sizeof(text), "The %s in use now.", g->words);
-		put_gauge(&m, g->now, text, v->stats->held[i]);
+		put_gauge(&m, name, text, v->stats->held[i]);
+		snprintf(name, sizeof(name), "limit_%s", g->metric);
 		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
-		put_limit(&m, g->most, text, v->limits->all[i], g->none_at_0);
+		put_limit(&m, name, text, v->limits->all[i], g->none_at_0);
 	}
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);

@@ -560,22 +560,6 @@ is_again(const struct ns_session *s, uint32_t port)
 	return i < count;
 }
 
-/* As many bytes as came, to where they came from. */
-static void
-say_unknown(struct ns_daemon *d, const struct came *c)
-{
-	int fd;
-
-	if (!ns_bucket_take(&d->unknown, NP_SEC / UNKNOWN, NP_SEC, np_now())) {
-		return;
-	}
-	fd = connect_back(d, c);
-	if (fd >= 0) {
-		np_token_say(fd, NP_TOKEN_UNKNOWN);
-		close(fd);
-	}
-}
-
 static void
 take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *others)
 {
@@ -583,13 +567,19 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 	enum np_token_word word = np_token_get(c->bytes, c->size, &token);
 	struct ns_session *s =
 	    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c->from, true);
+	int back;
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
 	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
 		return; /* an end mark begins nothing */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
-		say_unknown(d, c);
+		/* Answer with as many bytes as came. */
+		if (ns_bucket_take(&d->unknown, NP_SEC / UNKNOWN, NP_SEC, np_now()) &&
+		    (back = connect_back(d, c)) >= 0) {
+			np_token_say(back, NP_TOKEN_UNKNOWN);
+			close(back);
+		}
 	} else if (s == NULL) {
 		d->stray_ns = np_now();
 	} else if (!is_again(s, np_addr_port(&c->from))) {

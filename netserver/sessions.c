@@ -31,10 +31,10 @@ enum {
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
 	ROOM_S = 5,     /* for one that is ended to give back what it has */
 	SOON_S = 1,     /* for others to end by themselves */
-	SHARED_S = 60,  /* after it was seen that addresses share the processors */
-	WAY_S = 30,     /* for another client of one address to have made its connections */
-	AT_ONCE = 16,   /* words of a session */
-	TERM_MS = 2000  /* to end by itself when told to */
+
+	WAY_S = 30,    /* for another client of one address to have made its connections */
+	AT_ONCE = 16,  /* words of a session */
+	TERM_MS = 2000 /* to end by itself when told to */
 };
 
 bool
@@ -292,7 +292,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	ns_processors_prompt(s->pid, false);
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
-	d->turn_ns[ns_group_of(&s->peer, d->rates.seed)] = s->test_ns;
+	d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near] = s->test_ns;
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
@@ -314,8 +314,8 @@ one_runs(const struct ns_daemon *d)
 static bool
 goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
 {
-	uint64_t turn_a = d->turn_ns[ns_group_of(&a->peer, d->rates.seed)];
-	uint64_t turn_b = d->turn_ns[ns_group_of(&b->peer, d->rates.seed)];
+	uint64_t turn_a = d->turn_ns[ns_place_of(&a->peer, d->rates.seed).near];
+	uint64_t turn_b = d->turn_ns[ns_place_of(&b->peer, d->rates.seed).near];
 
 	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
 }
@@ -613,7 +613,9 @@ await_all(struct ns_daemon *d)
 void
 ns_sessions_end(struct ns_daemon *d)
 {
-	ns_launch_end(d);
+	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
+		ns_forkserver_end(&d->forkserver[i]);
+	}
 	if (d->sessions == NULL) {
 		return;
 	}

@@ -206,7 +206,7 @@ def shared_things_have_tests() -> str:
     """Each good of netserver/guard.c is a row, and each row names a test that is there."""
     table = re.search(r"^static const struct ns_good goods.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
     assert table
-    goods = re.findall(r'\.option = "(.*?)"', table[0])
+    goods = re.findall(r'"(--[\w-]+)"', table[0])
     assert len(goods) == len(re.findall(r"\[NP_G_\w+\] =", table[0])) > 5, goods
     text = (DOC / "security.md").read_text()
     assert not shared_lacks(text, goods), shared_lacks(text, goods)
