@@ -49,30 +49,6 @@ has_all(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
 	       find(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
-/* By how much the receiver's window began later; NAN: their clocks can't be compared. */
-static double
-later_by(const struct np_bag *tx, const struct np_bag *rx)
-{
-	const char *a = np_bag_string(tx, "clock.boot"), *b = np_bag_string(rx, "clock.boot");
-
-	if (a == NULL || b == NULL || strcmp(a, b) != 0) {
-		return (double)NAN;
-	}
-	return np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
-}
-
-/*
- * The kernel counts the SYN of who connects among the bytes that were acknowledged. One byte is
- * nothing in a stream, and may be a whole request.
- */
-static double
-syn_of(const struct np_bag *tx)
-{
-	const char *role = np_bag_string(tx, "flow.role");
-
-	return role != NULL && strcmp(role, "request") == 0 ? 1 : 0;
-}
-
 /* Bytes received by then; false outside of the samples. Times rise. */
 static bool
 received_by(struct receiver *b, double t, double *bytes)
@@ -149,7 +125,13 @@ conclude(const struct sums *s, struct np_delay *d)
 void
 np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d)
 {
-	double later = later_by(tx, rx), syn = syn_of(tx), bytes;
+	const char *near = np_bag_string(tx, "clock.boot"), *far = np_bag_string(rx, "clock.boot");
+	const char *role = np_bag_string(tx, "flow.role");
+	/* By how much the receiver's window began later. */
+	double later = np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
+	/* The kernel counts the SYN of the end that connects among the bytes acknowledged. One
+	 * byte is nothing in a stream, and may be a whole request. */
+	double syn = role != NULL && strcmp(role, "request") == 0 ? 1 : 0, bytes;
 	struct sums s = { .n = 0 };
 	struct transmitter a;
 	struct receiver b;
@@ -157,8 +139,9 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	*d = (struct np_delay){ .there_us = (double)NAN,
 				.back_us = (double)NAN,
 				.error_us = (double)NAN };
-	if (isnan(later) || !has_all(tx, rx, &a, &b)) {
-		return;
+	if (near == NULL || far == NULL || strcmp(near, far) != 0 || isnan(later) ||
+	    !has_all(tx, rx, &a, &b)) {
+		return; /* without both, or by clocks that can't be compared */
 	}
 	for (size_t i = 0; i < a.t.count; i++) {
 		double t = np_bag_value(&a.t, i);

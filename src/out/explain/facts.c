@@ -71,16 +71,19 @@ median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-static double
-greatest(const struct np_bag *b, const char *name)
+/* Lists of one sampler, by name: how many values each of them has; 0: one is missing. */
+static size_t
+lists_of(const struct np_bag *b, const char *const *names, size_t lists, struct np_bag_item *list)
 {
-	struct np_bag_item list;
-	double most = (double)NAN;
+	size_t count = SIZE_MAX;
 
-	for (size_t i = 0; np_bag_list(b, name, 0, &list) > 0 && i < list.count; i++) {
-		most = fmax(most, np_bag_value(&list, i));
+	for (size_t i = 0; i < lists; i++) {
+		if (np_bag_list(b, names[i], 0, &list[i]) == 0) {
+			return 0;
+		}
+		count = list[i].count < count ? list[i].count : count;
 	}
-	return most;
+	return count;
 }
 
 static double
@@ -99,67 +102,43 @@ median(const struct np_bag *b, const char *name)
 	return median_of(values, count);
 }
 
-/* The lists that say what held a sender up, of equal length. */
-struct flight {
-	struct np_bag_item cwnd, unacked, notsent, queued, window;
-	size_t count;
-};
-
-static bool
-flight_of(const struct np_bag *b, struct flight *s)
-{
-	const struct {
-		const char *name;
-		struct np_bag_item *list;
-	} wanted[] = {
-		{ "tcp.samples.cwnd", &s->cwnd },
-		{ "tcp.samples.unacked", &s->unacked },
-		{ "tcp.samples.notsent_bytes", &s->notsent },
-		{ "tcp.samples.queued_out", &s->queued },
-		{ "tcp.samples.send_window", &s->window },
-	};
-
-	s->count = SIZE_MAX;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (np_bag_list(b, wanted[i].name, 0, wanted[i].list) == 0) {
-			return false;
-		}
-		s->count = wanted[i].list->count < s->count ? wanted[i].list->count : s->count;
-	}
-	return true;
-}
-
 /*
- * A send buffer counts what the kernel needs to keep the payload, up to twice the payload: with
- * half of its bytes in payload it is full, or nearly.
+ * What held a sender up. A send buffer counts what the kernel needs to keep the payload, up to
+ * twice the payload: with half of its bytes in payload it is full, or nearly.
  */
 static void
 look_at_flight(struct np_facts_of_test *f)
 {
+	enum { CWND, UNACKED, NOTSENT, QUEUED, WINDOW, LISTS };
+	static const char *const names[LISTS] = { "tcp.samples.cwnd", "tcp.samples.unacked",
+						  "tcp.samples.notsent_bytes",
+						  "tcp.samples.queued_out",
+						  "tcp.samples.send_window" };
 	double mss = number(f->tx, "tcp.mss");
 	double cwnd_full = 0, app_short = 0, outq_full = 0, window_full = 0;
-	struct flight s;
+	struct np_bag_item s[LISTS];
+	size_t count = lists_of(f->tx, names, LISTS, s);
 
 	f->cwnd_full = f->app_short = f->outq_full = f->window_full = (double)NAN;
-	if (!flight_of(f->tx, &s) || !(mss > 0)) {
+	if (count == 0 || !(mss > 0)) {
 		return;
 	}
-	for (size_t i = 0; i < s.count; i++) {
-		double under_way = np_bag_value(&s.unacked, i) * mss;
-		bool window_open = under_way + 2 * mss <= np_bag_value(&s.window, i);
-		bool cwnd_open = np_bag_value(&s.unacked, i) + 2 <= 0.9 * np_bag_value(&s.cwnd, i);
-		bool all_gone = np_bag_value(&s.notsent, i) < 2 * mss;
-		bool full = np_bag_value(&s.queued, i) >= 0.45 * f->send_buffer;
+	for (size_t i = 0; i < count; i++) {
+		double unacked = np_bag_value(&s[UNACKED], i);
+		bool window_open = (unacked + 2) * mss <= np_bag_value(&s[WINDOW], i);
+		bool cwnd_open = unacked + 2 <= 0.9 * np_bag_value(&s[CWND], i);
+		bool all_gone = np_bag_value(&s[NOTSENT], i) < 2 * mss;
+		bool full = np_bag_value(&s[QUEUED], i) >= 0.45 * f->send_buffer;
 
 		cwnd_full += !cwnd_open && window_open;
 		window_full += !window_open && cwnd_open;
 		app_short += all_gone && !full && cwnd_open && window_open;
 		outq_full += all_gone && full && cwnd_open && window_open;
 	}
-	f->cwnd_full = cwnd_full / (double)s.count;
-	f->app_short = app_short / (double)s.count;
-	f->outq_full = outq_full / (double)s.count;
-	f->window_full = window_full / (double)s.count;
+	f->cwnd_full = cwnd_full / (double)count;
+	f->app_short = app_short / (double)count;
+	f->outq_full = outq_full / (double)count;
+	f->window_full = window_full / (double)count;
 }
 
 /* How often a list grew. */
@@ -178,66 +157,36 @@ steps_of(const struct np_bag *b, const char *name)
 	return steps;
 }
 
-/* Lists of which it follows whether anything got through. Of datagrams the last two are empty. */
-struct progress {
-	struct np_bag_item t, bytes, unacked, window;
-	size_t count;
-};
-
-static bool
-progress_of(const struct np_facts_of_test *f, struct progress *p)
-{
-	const struct np_bag *b = f->in->lossy ? f->rx : f->tx;
-	bool tcp = !f->in->lossy;
-
-	memset(p, 0, sizeof(*p));
-	if (np_bag_list(b, tcp ? "tcp.samples.t_s" : "flow.samples.t_s", 0, &p->t) == 0 ||
-	    np_bag_list(b, tcp ? "tcp.samples.bytes_acked" : "flow.samples.bytes", 0, &p->bytes) ==
-		0) {
-		return false;
-	}
-	p->count = p->t.count < p->bytes.count ? p->t.count : p->bytes.count;
-	if (tcp) {
-		if (np_bag_list(b, "tcp.samples.unacked", 0, &p->unacked) == 0 ||
-		    np_bag_list(b, "tcp.samples.send_window", 0, &p->window) == 0) {
-			return false;
-		}
-		p->count = p->unacked.count < p->count ? p->unacked.count : p->count;
-		p->count = p->window.count < p->count ? p->window.count : p->count;
-	}
-	return p->count >= LOOKS;
-}
-
-/* A sender of datagrams may pause itself. */
-static bool
-always_sends(const struct np_facts_of_test *f)
-{
-	struct np_bag_item bytes;
-
-	return !f->in->lossy || (np_bag_list(f->tx, "flow.samples.bytes", 0, &bytes) > 0 &&
-				 steps_of(f->tx, "flow.samples.bytes") >= (double)bytes.count - 1);
-}
-
-/* Times in which data were under way, a window was open, and nothing got through. */
+/* Times in which data were in flight, a window was open, and nothing got through. */
 static void
 look_at_progress(struct np_facts_of_test *f)
 {
+	enum { T, BYTES, UNACKED, WINDOW, LISTS };
+	static const char *const tcp[LISTS] = { "tcp.samples.t_s", "tcp.samples.bytes_acked",
+						"tcp.samples.unacked", "tcp.samples.send_window" };
+	static const char *const datagrams[] = { "flow.samples.t_s", "flow.samples.bytes" };
 	double still = 0, now = 0, all, mss = number(f->tx, "tcp.mss");
-	struct progress p;
-
+	struct np_bag_item p[LISTS], sent;
+	size_t count =
+	    f->in->lossy ? lists_of(f->rx, datagrams, UNACKED, p) : lists_of(f->tx, tcp, LISTS, p);
 	/* What a window lets go is acknowledged a round trip later, and all of it at once. */
 	double least = f->in->lossy ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
 
 	f->still = f->still_s = (double)NAN;
-	if (!progress_of(f, &p) || !always_sends(f)) {
+	if (count < LOOKS) {
+		return;
+	}
+	/* A sender of datagrams may pause itself. */
+	if (f->in->lossy && (np_bag_list(f->tx, datagrams[BYTES], 0, &sent) == 0 ||
+			     !(steps_of(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
 		return;
 	}
 	f->still_s = 0;
-	for (size_t i = 1; i < p.count; i++) {
-		bool stands = np_bag_value(&p.bytes, i) <= np_bag_value(&p.bytes, i - 1) &&
-			      (f->in->lossy || (np_bag_value(&p.unacked, i) > 0 &&
-						np_bag_value(&p.window, i) >= mss));
-		double step = np_bag_value(&p.t, i) - np_bag_value(&p.t, i - 1);
+	for (size_t i = 1; i < count; i++) {
+		bool stands = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
+			      (f->in->lossy || (np_bag_value(&p[UNACKED], i) > 0 &&
+						np_bag_value(&p[WINDOW], i) >= mss));
+		double step = np_bag_value(&p[T], i) - np_bag_value(&p[T], i - 1);
 
 		now = stands ? now + step : 0;
 		if (now > least) {
@@ -245,7 +194,7 @@ look_at_progress(struct np_facts_of_test *f)
 			f->still_s = fmax(f->still_s, now);
 		}
 	}
-	all = np_bag_value(&p.t, p.count - 1) - np_bag_value(&p.t, 0);
+	all = np_bag_value(&p[T], count - 1) - np_bag_value(&p[T], 0);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
@@ -253,21 +202,18 @@ look_at_progress(struct np_facts_of_test *f)
 static double
 spread(const struct np_bag *b, bool datagrams)
 {
-	struct np_bag_item t, bytes;
+	static const char *const names[2][2] = { { "tcp.samples.t_s", "tcp.samples.bytes" },
+						 { "flow.samples.t_s", "flow.samples.bytes" } };
+	struct np_bag_item s[2];
 	double rates[SAMPLES], middle, off = 0;
-	size_t count = 0;
+	size_t count = 0, values = lists_of(b, names[datagrams], 2, s);
 
-	if (np_bag_list(b, datagrams ? "flow.samples.t_s" : "tcp.samples.t_s", 0, &t) == 0 ||
-	    np_bag_list(b, datagrams ? "flow.samples.bytes" : "tcp.samples.bytes", 0, &bytes) ==
-		0) {
-		return (double)NAN;
-	}
-	for (size_t i = 1; i < t.count && i < bytes.count && count < SAMPLES; i++) {
-		double seconds = np_bag_value(&t, i) - np_bag_value(&t, i - 1);
+	for (size_t i = 1; i < values && count < SAMPLES; i++) {
+		double seconds = np_bag_value(&s[0], i) - np_bag_value(&s[0], i - 1);
 
 		if (seconds > 0) {
 			rates[count++] =
-			    (np_bag_value(&bytes, i) - np_bag_value(&bytes, i - 1)) / seconds;
+			    (np_bag_value(&s[1], i) - np_bag_value(&s[1], i - 1)) / seconds;
 		}
 	}
 	if (count < 4) {
@@ -412,6 +358,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	double again = number(f->tx, "tcp.retransmitted_segments");
 	double in_vain = or_else(number(f->tx, "tcp.dsack_dups"), 0);
 	const char *cong = np_bag_string(f->tx, "tcp.congestion");
+	struct np_bag_item windows;
 
 	f->busy = share_of_time(f, "tcp.busy_us");
 	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
@@ -437,7 +384,12 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->cwnd = or_else(median(f->tx, "tcp.samples.cwnd"), number(f->tx, "tcp.cwnd"));
 	f->window =
 	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
-	f->widest = or_else(greatest(f->tx, "tcp.samples.send_window"), f->window);
+	f->widest = f->window;
+	for (size_t i = 0;
+	     np_bag_list(f->tx, "tcp.samples.send_window", 0, &windows) > 0 && i < windows.count;
+	     i++) {
+		f->widest = fmax(f->widest, np_bag_value(&windows, i));
+	}
 	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
 			       number(f->tx, "tcp.pacing_rate_bps"));
 	f->cwnd_clamp = number(f->tx, "host.route.cwnd") * f->connections;

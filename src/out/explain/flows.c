@@ -293,22 +293,10 @@ no_chance(FOUND, const struct table *t)
 	       ways(t->keys, t->slow_keys) - ways(w->known, w->slow.count) <= log(NP_CHANCE);
 }
 
-/* It is ready to do more, and others have its processor. */
-static bool
-is_starved(FACTS, const struct np_explain_thread *t)
-{
-	char name[64];
-	double taken;
-
-	if (t->on < 0) {
-		return false;
-	}
-	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
-	taken = 1 - np_bag_number(f->in->near, name);
-	return taken >= NP_CROWDED && t->busy <= taken - 0.15;
-}
-
-/* Those of the slow keys are, and none of the others is, but for a few. */
+/*
+ * Threads of the slow keys are ready to do more while others have their processors; of the other
+ * threads only a few are.
+ */
 static bool
 starved_alone(FACTS, const struct table *t)
 {
@@ -316,8 +304,13 @@ starved_alone(FACTS, const struct table *t)
 
 	for (int i = 0; i < KEYS; i++) {
 		struct np_explain_thread one = thread_at(f, i);
+		char name[64];
+		double taken;
 
-		if (t->key[i].all > 0 && is_starved(f, &one)) {
+		snprintf(name, sizeof(name), "cpu.%d.idle", one.on);
+		taken = 1 - np_bag_number(f->in->near, name);
+		if (t->key[i].all > 0 && one.on >= 0 && taken >= NP_CROWDED &&
+		    one.busy <= taken - 0.15) {
 			bool is_slow_one = t->key[i].slow >= NP_MEMBERS * t->key[i].all;
 
 			slow += is_slow_one;
@@ -392,7 +385,6 @@ np_flows_find(FACTS, struct np_flows_found *w)
 	if (w->count < 2) {
 		return;
 	}
-
 	w->least = (double)INFINITY;
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (flow_at(f, i, &row)) {
@@ -564,20 +556,12 @@ say_range(FACTS, FOUND, char *text)
 	    rate_of(f, w->most).text, w->jain);
 }
 
-/* They wait in the same queue, as their round trips say. */
-static bool
-same_queue(FOUND)
-{
-	double times = mean_of(&w->slow.rtt_us) / mean_of(&w->rest.rtt_us);
-
-	return !w->apart || (times <= 1.5 && times >= 1 / 1.5);
-}
-
 /* What limits is one thing for all of them, however they divide it. */
 static bool
 is_common(FACTS, FOUND, enum np_limit limit)
 {
 	bool near_sends = f->in->near_transmits || f->in->transactions;
+	double times = mean_of(&w->slow.rtt_us) / mean_of(&w->rest.rtt_us);
 
 	switch (limit) {
 	case NP_LIMIT_LINK:
@@ -589,7 +573,8 @@ is_common(FACTS, FOUND, enum np_limit limit)
 	case NP_LIMIT_READER_STALLED:
 		return true;
 	case NP_LIMIT_PATH:
-		return same_queue(w);
+		/* They wait in the same queue if their round trips are alike. */
+		return !w->apart || (times <= 1.5 && times >= 1 / 1.5);
 	case NP_LIMIT_SENDER_CPU:
 		return near_sends && f->in->flows.threads == 1;
 	case NP_LIMIT_RECEIVER_CPU:
@@ -634,18 +619,6 @@ say_unclear(FACTS, FOUND, char *text)
 	}
 }
 
-static enum np_flows_kind
-settle(FACTS, FOUND, enum np_limit limit)
-{
-	if (w->kind != NP_FLOWS_NONE) {
-		return w->kind;
-	}
-	if (!sent_only(f) && ((!w->apart && w->jain >= NP_ALIKE) || is_common(f, w, limit))) {
-		return NP_FLOWS_SHARED;
-	}
-	return NP_FLOWS_UNCLEAR;
-}
-
 /* The evidence has one thread, the busiest. */
 static void
 doubt(FACTS, FOUND, struct np_explanation *out)
@@ -675,7 +648,13 @@ np_flows_tell(FOUND, FACTS, struct np_explanation *out)
 	if (w->count < 2) {
 		return;
 	}
-	out->flows = settle(f, w, out->limit);
+	out->flows = w->kind;
+	if (w->kind == NP_FLOWS_NONE) {
+		bool shared = !sent_only(f) &&
+			      ((!w->apart && w->jain >= NP_ALIKE) || is_common(f, w, out->limit));
+
+		out->flows = shared ? NP_FLOWS_SHARED : NP_FLOWS_UNCLEAR;
+	}
 	if (out->flows == NP_FLOWS_SHARED) {
 		SAY(text, "%u flows got ", (unsigned)w->known);
 		say_range(f, w, text);

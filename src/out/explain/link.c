@@ -150,23 +150,16 @@ np_rule_policer(FACTS, struct np_verdict *v)
 	}
 }
 
-/* What of the sent packets the receiver's processors had no room for in their queues. */
-static double
-dropped_by_softirq(FACTS)
-{
-	double lost = f->in->lossy ? f->lost : f->retransmits;
-	double sent = f->in->lossy ? f->sent : f->segments;
-	bool matters = lost >= (f->in->lossy ? NP_LOSSY_UDP : NP_LOSSY) * sent;
-
-	return matters && f->backlog_drops >= 0.5 * lost ? f->backlog_drops / sent : 0;
-}
-
 void
 np_rule_softirq(FACTS, struct np_verdict *v)
 {
-	double dropped = dropped_by_softirq(f);
+	double lost = f->in->lossy ? f->lost : f->retransmits;
+	double sent = f->in->lossy ? f->sent : f->segments;
+	double dropped = f->backlog_drops / sent;
 
-	if (dropped > 0) {
+	/* The receiver's processors had no room for packets in their queues. */
+	if (lost >= (f->in->lossy ? NP_LOSSY_UDP : NP_LOSSY) * sent &&
+	    f->backlog_drops >= 0.5 * lost && dropped > 0) {
 		np_decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,
 			  "limited by the receiver's processors that receive packets: their queues "
 			  "dropped %.0f packets, %s of what was sent",

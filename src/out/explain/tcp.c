@@ -194,27 +194,10 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	}
 }
 
-/* BBR keeps no queue: it paces by the rate that it has measured of the path. */
-static bool
-path_by_bbr(FACTS, struct np_verdict *v)
-{
-	double pace = f->paces_bps / f->in->throughput_bps;
-
-	if (f->by_loss || !(pace >= 0.7 && pace <= 1.6) || !(f->sender.idle >= 0.3) ||
-	    f->rwnd >= NP_WINDOW || f->outq_full >= 0.4 || f->sender.pausing >= NP_BLOCKED) {
-		return false;
-	}
-	np_decide(v, NP_LIMIT_PATH, 0.8, pace,
-		  "limited by the rate of the path, as BBR has measured it: it paces at %s",
-		  np_rate_words(f->paces_bps).text);
-	v->allows = np_measured(f);
-	return true;
-}
-
 void
 np_rule_path(FACTS, struct np_verdict *v)
 {
-	double score = 0;
+	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
 
 	if (queues(f) && !reorders(f) && f->sender.idle >= 0.3 && !(f->rwnd >= NP_WINDOW) &&
 	    !(f->outq_full >= 0.4)) {
@@ -227,7 +210,13 @@ np_rule_path(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	if (path_by_bbr(f, v)) {
+	/* BBR keeps no queue: it paces by the rate that it has measured of the path. */
+	if (!f->by_loss && pace >= 0.7 && pace <= 1.6 && f->sender.idle >= 0.3 &&
+	    !(f->rwnd >= NP_WINDOW || f->outq_full >= 0.4 || f->sender.pausing >= NP_BLOCKED)) {
+		np_decide(v, NP_LIMIT_PATH, 0.8, pace,
+			  "limited by the rate of the path, as BBR has measured it: it paces at %s",
+			  np_rate_words(f->paces_bps).text);
+		v->allows = np_measured(f);
 		return;
 	}
 	if (f->marked >= NP_LOSSY && f->sender.idle >= 0.3) {

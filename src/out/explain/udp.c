@@ -33,20 +33,6 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 	}
 }
 
-/*
- * What gets through keeps its rate, and what is lost is not lost one by one: a random 1 - p gets
- * through between two losses.
- */
-static bool
-drops_by_rate(FACTS)
-{
-	double random = 1 / (1 - f->lost_share);
-
-	return f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
-	       f->lost_share >= NP_LOST_TO_RATE &&
-	       !(f->burst >= 0.75 * random && f->burst <= 1.33 * random);
-}
-
 static void
 add_unjoined(FACTS, struct np_verdict *v)
 {
@@ -63,6 +49,7 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 {
 	double beyond = f->lost - f->own_drops;
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
+	double random = 1 / (1 - f->lost_share); /* datagrams that get through between two losses */
 
 	if (isnan(f->buffer_drops)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
@@ -82,7 +69,10 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		return;
 	}
 	holds = holds && f->buffer_drops < 0.5 * beyond;
-	if (holds && drops_by_rate(f)) {
+	/* What gets through keeps its rate, and what is lost is not lost one by one. */
+	if (holds && f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
+	    f->lost_share >= NP_LOST_TO_RATE &&
+	    !(f->burst >= 0.75 * random && f->burst <= 1.33 * random)) {
 		np_decide(
 		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
 		    "limited by the rate of the path: %s arrived, and that rate varied by only %s; "
