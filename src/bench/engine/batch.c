@@ -38,14 +38,6 @@ moderate(const struct batch *b)
 	}
 }
 
-/* Of a stream with no reason to wait between datagrams, by calls that block. */
-static bool
-may_moderate(const struct np_plan *p)
-{
-	return !p->pattern->transactions && !p->transport->reliable &&
-	       np_engine_blocks(&np_engine_batch, p);
-}
-
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -100,7 +92,8 @@ lay_out(const struct np_plan *p, struct np_room *room)
 		.out_at = np_room_take(room, out, sizeof(struct iovec)),
 		.in_at = np_room_take(room, in, sizeof(struct iovec)),
 		.from = np_room_take(room, in, sizeof(struct sockaddr_storage)),
-		.moderates = may_moderate(p),
+		.moderates = !p->pattern->transactions && !p->transport->reliable &&
+			     np_engine_blocks(&np_engine_batch, p),
 	};
 }
 

@@ -41,24 +41,6 @@ ahead(const struct np_worker *w, const struct np_conn *c, uint32_t most)
 	return n < most ? (uint32_t)n : most;
 }
 
-/* The messages that the connection is to send next. */
-static void
-prepare(struct np_worker *w, const struct np_conn *c, struct np_batch *b, uint32_t count)
-{
-	uint64_t number = c->number, now = 0;
-
-	if (w->codec == 0) {
-		return; /* they are as they always are */
-	}
-	if ((w->codec & NP_C_NUMBER) != 0) {
-		now = np_now();
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		np_codec_prepare(w, b->out[i].buf, number, now);
-		number = c->ids != NULL ? np_ids_behind(c->ids, number) : number + 1;
-	}
-}
-
 static enum np_need
 failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -88,9 +70,13 @@ batch_send(struct np_worker *w, struct np_conn *c)
 {
 	struct np_batch *b = w->engine_own;
 	uint32_t count = ahead(w, c, b->most_out);
+	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	int left;
 
-	prepare(w, c, b, count);
+	for (uint32_t i = 0; i < count && w->codec != 0; i++) {
+		np_codec_prepare(w, b->out[i].buf, number, now);
+		number = c->ids != NULL ? np_ids_behind(c->ids, number) : number + 1;
+	}
 	left = b->calls->put(w, c, 0, count);
 	return left >= 0 ? have_left(w, c, left) : failed(w, c, NP_SEND);
 }
@@ -238,25 +224,18 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 	t->need = over ? NP_OVER : NP_RECV;
 }
 
-/* Can steps take whole trains, of messages that a call of one would have cut off nowhere? */
-static bool
-takes_trains(const struct np_worker *w, const struct np_batch *b)
-{
-	bool fit = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
-
-	for (uint32_t i = 0; i < b->came && fit; i++) {
-		fit = b->in[i].size <= w->recv_size;
-	}
-	return fit;
-}
-
 /* The steps of all that came. If one of them has something to send, that is what is needed. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
 	struct taken t = { .need = NP_RECV };
+	/* Whole trains need messages that a receive of one would not have cut. */
+	bool whole = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
 
-	if (takes_trains(w, b)) {
+	for (uint32_t i = 0; i < b->came && whole; i++) {
+		whole = b->in[i].size <= w->recv_size;
+	}
+	if (whole) {
 		take_trains(w, c, b, &t);
 	}
 	while (b->next < b->came && t.need != NP_OVER) {
@@ -274,13 +253,6 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	return (t.sends ? NP_SEND : t.need) | t.rest;
 }
 
-/* How many messages? */
-static uint64_t
-length_of(const struct np_train *m)
-{
-	return m->bytes <= m->size ? 1 : (m->bytes + m->size - 1) / m->size;
-}
-
 /* Receive trains that have had no step yet. False with errno: none came. */
 static bool
 fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
@@ -292,7 +264,9 @@ fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 	b->done = 0;
 	b->of = c;
 	for (uint32_t i = 0; i < b->came; i++) {
-		w->engine_count[NP_E_RECEIVED] += length_of(&b->in[i]);
+		size_t bytes = b->in[i].bytes, size = b->in[i].size;
+
+		w->engine_count[NP_E_RECEIVED] += bytes <= size ? 1 : (bytes + size - 1) / size;
 	}
 	w->engine_count[NP_E_RECEIVE_CALLS] += came > 0;
 	return came > 0;

@@ -190,18 +190,6 @@ open_next(struct loop *l, struct np_conn *c)
 	return true;
 }
 
-static bool
-close_one(struct loop *l, struct np_conn *c)
-{
-	np_sys_close(c->fd); /* which takes it out of the set, too */
-	c->fd = -1;
-	c->waits_for = 0;
-	l->open--;
-	l->has_closed = false;
-	c->need = l->w->steps->closed(l->w, c);
-	return l->w->open == NULL; /* an open loop's next one is due by the clock */
-}
-
 /* What only connection tests need, and a ramp. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
@@ -217,7 +205,13 @@ connection_call(struct loop *l, struct np_conn *c)
 		c->need = l->has_closed ? NP_CLOSE : np_io_await_close(l->w, c);
 		return true;
 	default:
-		return close_one(l, c);
+		np_sys_close(c->fd); /* which removes it from the epoll set */
+		c->fd = -1;
+		c->waits_for = 0;
+		l->open--;
+		l->has_closed = false;
+		c->need = l->w->steps->closed(l->w, c);
+		return l->w->open == NULL; /* an open loop's next one is due by the clock */
 	}
 }
 
@@ -225,20 +219,6 @@ static uint64_t
 in_flight(const struct np_worker *w, const struct np_conn *c)
 {
 	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
-}
-
-/*
- * A send has found no room. While responses are under way they are received: a far end that can't
- * get rid of one would never make room. Returns true if there may be one.
- */
-static bool
-put_aside(const struct np_worker *w, struct np_conn *c)
-{
-	if (in_flight(w, c) == 0 || c->is_aside) {
-		return false;
-	}
-	np_io_put_aside(c, 0);
-	return true;
 }
 
 /* Back to what was put aside, unless a response is there in part. */
@@ -267,7 +247,13 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	}
 	l->w->engine_count[NP_E_BLOCKED]++;
 	if ((c->need & NP_SEND) != 0) {
-		return put_aside(l->w, c);
+		/* Receive responses in flight meanwhile: a peer that cannot send reads nothing. */
+		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;
+
+		if (may_receive) {
+			np_io_put_aside(c, 0);
+		}
+		return may_receive;
 	}
 	take_back(c);
 	return false;
@@ -483,32 +469,6 @@ end_ramp(struct loop *l)
 	}
 }
 
-/* One that has begun to come about. */
-static void
-await_one(struct loop *l, struct np_conn *c)
-{
-	if (c->need == NP_OVER) {
-		drop_one(l, c);
-	} else {
-		l->coming++;
-		control(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
-	}
-}
-
-/* The kernel knows what has become of one. */
-static void
-take_one(struct loop *l, struct np_conn *c)
-{
-	epoll_ctl(l->coming_fd, EPOLL_CTL_DEL, c->fd, NULL);
-	l->coming--;
-	np_ramp_decided(l->w, c);
-	if (c->need == NP_OVER) {
-		drop_one(l, c);
-	} else {
-		advance(l, c);
-	}
-}
-
 /*
  * Begin the connections that are due, and take those that have come about: between the turns of
  * others, too, for which neither the rate nor the times are to wait.
@@ -522,14 +482,27 @@ keep_ramp(struct loop *l)
 	int n = 0;
 
 	while (l->live > 0 && (c = np_ramp_begin(l->w, now)) != NULL) {
-		await_one(l, c);
+		if (c->need == NP_OVER) {
+			drop_one(l, c);
+		} else {
+			l->coming++;
+			control(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
+		}
 	}
 	if (l->coming > 0 && now - l->looked_ns >= LOOK_NS) {
 		l->looked_ns = now;
 		n = epoll_wait(l->coming_fd, events, COMING, 0);
 	}
 	for (int i = 0; i < n && l->live > 0; i++) {
-		take_one(l, events[i].data.ptr);
+		c = events[i].data.ptr;
+		epoll_ctl(l->coming_fd, EPOLL_CTL_DEL, c->fd, NULL);
+		l->coming--;
+		np_ramp_decided(l->w, c);
+		if (c->need == NP_OVER) {
+			drop_one(l, c);
+		} else {
+			advance(l, c);
+		}
 	}
 	if (l->coming == 0 && np_ramp_due(l->w) == UINT64_MAX) {
 		end_coming(l);
@@ -788,18 +761,6 @@ begin_one(struct loop *l, struct np_conn *c)
 	}
 }
 
-/* What a connection needs when the window opens. */
-static enum np_need
-first_need(const struct np_worker *w, uint32_t number)
-{
-	const struct np_plan *p = w->run->plan;
-
-	if (p->ramp > 0) {
-		return p->active ? NP_CONNECT : NP_OPEN;
-	}
-	return np_io_first_need(w, number);
-}
-
 static int
 new_epoll(struct loop *l)
 {
@@ -840,7 +801,9 @@ begin(struct loop *l)
 	/* Of those that wait in a line the first one is the last to join. */
 	for (uint32_t i = w->conns; i-- > 0 && w->error == 0;) {
 		if (!w->goes_on) {
-			w->conn[i].need = first_need(w, i);
+			w->conn[i].need = w->run->plan->ramp == 0 ? np_io_first_need(w, i)
+					  : w->run->plan->active  ? NP_CONNECT
+								  : NP_OPEN;
 		}
 		begin_one(l, &w->conn[i]);
 	}
@@ -866,19 +829,13 @@ start(struct loop *l)
 	}
 }
 
-/* The controller can't watch connections that come while it waits. */
-static bool
-hears_end(const struct np_worker *w)
-{
-	const struct np_run *run = w->run;
-
-	return run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
-}
-
 static int
 run(struct np_worker *w)
 {
+	const struct np_run *run = w->run;
 	bool drains = w->open != NULL && w->open->until_ns != 0;
+	/* The controller can't watch connections that come while it waits. */
+	bool hears_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	struct loop l = { .w = w,
 			  .drains = drains,
 			  .spins = np_engine_of(w->run->plan)->spins && !drains,
@@ -888,7 +845,7 @@ run(struct np_worker *w)
 			  .look_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .to_read = to_read(w),
-			  .hears_end = hears_end(w),
+			  .hears_end = hears_end,
 			  .timer_fd = -1,
 			  .free = (uint32_t)NONE };
 

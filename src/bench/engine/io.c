@@ -8,21 +8,6 @@
 #include "bench/engine/calls.h"
 #include "bench/run.h"
 
-/*
- * The address to answer is known only until something else is received, so even a non-blocking
- * socket is waited for, until there is room or the worker is told to stop.
- */
-static void
-wait_for_room(const struct np_worker *w, int fd)
-{
-	struct pollfd p[2] = {
-		{ .fd = fd, .events = POLLOUT },
-		{ .fd = w->stop.wake_fd > 0 ? w->stop.wake_fd : -1, .events = POLLIN },
-	};
-
-	poll(p, 2, -1);
-}
-
 static ssize_t
 left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -73,14 +58,6 @@ np_io_ends_all(const struct np_worker *w)
 	       np_seen(&w->count->transactions) >= w->budget;
 }
 
-/* An end that has sent nothing yet, or has no peer, is told at once that there is none. */
-static bool
-hears_peer(const struct np_plan *p)
-{
-	return !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
-	       (!p->active || p->role == NP_FOLLOW || p->pattern->transactions);
-}
-
 bool
 np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -90,37 +67,21 @@ np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, i
 		ENONET,       EACCES,       EOPNOTSUPP,  EPROTO,      EMSGSIZE
 	};
 	enum { MOST = 16 }; /* sends in a row: none is refused so often for those before it */
+	const struct np_plan *p = w->run->plan;
 	uint64_t sent = c->number + c->transactions;
 	bool is_told = false;
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		is_told = is_told || error == told[i];
 	}
-	if (!is_told || !hears_peer(w->run->plan)) {
+	/* A sender that has had no answer learns at once that its peer is not there. */
+	if (!is_told || p->transport->connected || p->transport->admit != NP_ADMIT_IP ||
+	    (p->active && p->role == NP_LEAD && !p->pattern->transactions)) {
 		return false;
 	}
 	c->news = need == NP_SEND && c->news_at == sent ? c->news + 1 : 1;
 	c->news_at = sent;
 	return need != NP_SEND || c->news <= MOST;
-}
-
-/*
- * There is no way for a datagram now: it is one that was sent and lost, as if the way ended behind
- * this machine. Where nothing else makes the next one wait, it does for a moment.
- */
-static enum np_need
-lose_one(struct np_worker *w, struct np_conn *c, enum np_need need)
-{
-	enum { PAUSE_MS = 1 };
-
-	if (need != NP_SEND) {
-		return need;
-	}
-	np_add(&w->count->failed, 1);
-	if (!w->run->plan->pattern->transactions && (w->codec & NP_C_PACE) == 0) {
-		poll(NULL, 0, PAUSE_MS);
-	}
-	return w->steps->sent(w, c, w->send_size);
 }
 
 enum np_need
@@ -131,7 +92,13 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	int error = errno;
 
 	if (need == NP_SEND && error == EAGAIN && w->steps->answers && w->from != NULL) {
-		wait_for_room(w, c->fd);
+		/* Wait for room: the address to answer is lost with the next receive. */
+		struct pollfd p[2] = {
+			{ .fd = c->fd, .events = POLLOUT },
+			{ .fd = w->stop.wake_fd > 0 ? w->stop.wake_fd : -1, .events = POLLIN },
+		};
+
+		poll(p, 2, -1);
 		return need;
 	}
 	if (error == EAGAIN) {
@@ -143,7 +110,15 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	}
 	if (!np_delivers(t) && w->steps->sent != NULL && !w->steps->answers &&
 	    np_worker_has_no_way(w, error)) {
-		return lose_one(w, c, need);
+		if (need != NP_SEND) {
+			return need;
+		}
+		/* Count the datagram as sent and lost, as if the route ended beyond this host. */
+		np_add(&w->count->failed, 1);
+		if (!w->run->plan->pattern->transactions && (w->codec & NP_C_PACE) == 0) {
+			poll(NULL, 0, 1); /* nothing else delays the next one */
+		}
+		return w->steps->sent(w, c, w->send_size);
 	}
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
 		return what == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);

@@ -91,20 +91,6 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return (int)count;
 }
 
-/* The size of the datagrams that were joined, else that of the one that came. */
-static size_t
-size_of(struct msghdr *h, size_t bytes)
-{
-	const struct cmsghdr *m = CMSG_FIRSTHDR(h);
-	int size = 0;
-
-	if (m != NULL && m->cmsg_level == IPPROTO_UDP && m->cmsg_type == UDP_GRO &&
-	    m->cmsg_len >= CMSG_LEN(sizeof(size))) {
-		memcpy(&size, CMSG_DATA(m), sizeof(size));
-	}
-	return size > 0 && (size_t)size < bytes ? (size_t)size : bytes;
-}
-
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
@@ -119,12 +105,19 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 			    .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(c->fd, &h, flags);
+	const struct cmsghdr *m;
+	int size = 0;
 
 	if (n < 0) {
 		return -1;
 	}
 	s->in.bytes = (size_t)n;
-	s->in.size = size_of(&h, (size_t)n);
+	m = CMSG_FIRSTHDR(&h);
+	if (m != NULL && m->cmsg_level == IPPROTO_UDP && m->cmsg_type == UDP_GRO &&
+	    m->cmsg_len >= CMSG_LEN(sizeof(size))) {
+		memcpy(&size, CMSG_DATA(m), sizeof(size));
+	}
+	s->in.size = size > 0 && (size_t)size < s->in.bytes ? (size_t)size : s->in.bytes;
 	s->in.addr_len = h.msg_namelen;
 	s->turns.may_be_more = s->in.size < s->in.bytes;
 	w->engine_count[NP_E_JOINED] += s->turns.may_be_more;
@@ -142,27 +135,20 @@ np_segment_most(const struct np_plan *p, size_t size)
 	return fit == 0 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
-/* The ring's buffers in a row, as often as they are needed; one alone is where it is. */
-static void
-lay_out(struct np_worker *w, struct segment *s)
+static int
+segment_open(struct np_worker *w, struct np_err *err)
 {
+	struct segment *s = w->engine_own;
 	const struct np_slot *slot = w->send_ring.slots;
 	uint32_t count = slot != NULL ? np_segment_most(w->run->plan, w->send_size) : 0;
 
 	s->turns.most_out = count;
 	s->turns.out = s->out;
 	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
+		/* The ring's buffers in a row; one alone stays where it is. */
 		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
 		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}
-}
-
-static int
-segment_open(struct np_worker *w, struct np_err *err)
-{
-	struct segment *s = w->engine_own;
-
-	lay_out(w, s);
 	memset(s->room, 0xff, sizeof(s->room)); /* so that the loop meets no page fault */
 	s->in.buf = s->room;
 	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;

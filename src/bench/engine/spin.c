@@ -63,16 +63,6 @@ poll_one(struct spin *s, const struct np_worker *w, int fd)
 	}
 }
 
-/* What has come of it at the first connection, for the evidence. */
-static void
-note_polling(struct spin *s, int fd)
-{
-	s->is_brought = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
-	for (int i = 0; i < OPTIONS; i++) {
-		s->set[i] = np_sock_int(fd, SOL_SOCKET, polling[i].option);
-	}
-}
-
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
@@ -99,12 +89,18 @@ spin_run(struct np_worker *w)
 {
 	struct spin *s = w->engine_own;
 	int rc;
+	int fd;
 
 	for (uint32_t i = 0; i < w->conns && !w->goes_on; i++) {
 		poll_one(s, w, w->conn[i].fd);
 	}
 	rc = np_engine_epoll.run(w);
-	note_polling(s, w->conn->fd);
+	/* What has come of it at the first connection, for the evidence. */
+	fd = w->conn->fd;
+	s->is_brought = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
+	for (int i = 0; i < OPTIONS; i++) {
+		s->set[i] = np_sock_int(fd, SOL_SOCKET, polling[i].option);
+	}
 	return rc;
 }
 

@@ -83,22 +83,15 @@ broken(struct uring *u, int error)
 	u->own->is_lost = true;
 }
 
-/* When something is due that no completion tells of: what the load holds, or of an open loop. */
-static uint64_t
-due(const struct uring *u)
-{
-	return u->leaving           ? UINT64_MAX
-	       : u->w->open != NULL ? np_open_wake(u->w)
-	       : u->w->load.holds   ? u->w->load.due_ns
-				    : UINT64_MAX;
-}
-
 /* Wait for completions, but no longer than that. */
 static int
 submit_and_wait(struct uring *u, unsigned wait)
 {
-	uint64_t until = due(u), now = until != UINT64_MAX ? np_now() : 0,
-		 left = until > now ? until - now : 0;
+	uint64_t until = u->leaving           ? UINT64_MAX
+			 : u->w->open != NULL ? np_open_wake(u->w)
+			 : u->w->load.holds   ? u->w->load.due_ns
+					      : UINT64_MAX,
+		 now = until != UINT64_MAX ? np_now() : 0, left = until > now ? until - now : 0;
 	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
 					  .tv_nsec = (long long)(left % NP_SEC) };
 	struct io_uring_cqe *first;
@@ -164,15 +157,6 @@ hear(struct uring *u, uint32_t conn)
 	}
 }
 
-/* A chain is submitted at once, or it would be none. */
-static void
-make_room(struct uring *u, uint32_t count)
-{
-	if (io_uring_sq_space_left(u->ring) < count) {
-		submit(u, 0);
-	}
-}
-
 /* Requests of `count` messages, of which the first one may be partly sent. */
 static void
 put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
@@ -182,7 +166,9 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 	/* Datagrams may differ: each request has a buffer of its own. */
 	uint32_t first = u->bytes ? 0 : conn * u->chain;
 
-	make_room(u, count);
+	if (io_uring_sq_space_left(u->ring) < count) { /* a chain is submitted as one */
+		submit(u, 0);
+	}
 	for (uint32_t i = 0; i < count; i++, number++) {
 		struct io_uring_sqe *sqe = request(u);
 		char *buf = w->send_ring.slots[(first + i) % w->send_ring.width].buf;
@@ -379,41 +365,6 @@ give_back(struct uring *u, uint16_t number)
 	u->filled++;
 }
 
-/*
- * A datagram, or the end mark of one flow, which has no bytes. One that comes behind that, or when
- * the loop is left, counts as one that is drained.
- */
-static void
-take_datagram(struct uring *u, struct np_conn *c, const struct io_uring_cqe *cqe)
-{
-	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
-	enum np_need need = np_io_received(u->w, c, u->w->steps, buffer(u, number), cqe->res);
-
-	if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
-		give_back(u, number);
-	}
-	if (c->need != NP_OVER) {
-		c->need = need;
-		if (need == NP_OVER) {
-			end_one(u);
-		}
-	}
-}
-
-static void
-take_chunk(struct uring *u, struct link *k, const struct io_uring_cqe *cqe)
-{
-	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
-	size_t n = (size_t)cqe->res;
-
-	k->came += n;
-	k->chunks++;
-	if (__builtin_expect((u->w->codec & NP_C_TOUCH) != 0, 0)) {
-		np_codec_touch(u->w, buffer(u, number), n);
-	}
-	give_back(u, number);
-}
-
 static bool
 is_no_fault(int error)
 {
@@ -429,10 +380,30 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
 		k->hears = false;
 	}
-	if (cqe->res >= 0 && !u->bytes) {
-		take_datagram(u, c, cqe);
+	if (cqe->res >= 0 && !u->bytes) { /* a datagram, or a flow's end mark of no bytes */
+		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+		enum np_need need =
+		    np_io_received(u->w, c, u->w->steps, buffer(u, number), cqe->res);
+
+		if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
+			give_back(u, number);
+		}
+		if (c->need != NP_OVER) {
+			c->need = need;
+			if (need == NP_OVER) {
+				end_one(u);
+			}
+		}
 	} else if (cqe->res > 0) {
-		take_chunk(u, k, cqe);
+		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+		size_t n = (size_t)cqe->res;
+
+		k->came += n;
+		k->chunks++;
+		if (__builtin_expect((u->w->codec & NP_C_TOUCH) != 0, 0)) {
+			np_codec_touch(u->w, buffer(u, number), n);
+		}
+		give_back(u, number);
 	} else if (cqe->res == 0) {
 		k->at_end = true;
 	} else if (!is_no_fault(-cqe->res) && !np_io_is_news(u->w, c, NP_RECV, -cqe->res)) {
@@ -554,23 +525,12 @@ register_sockets(struct uring *u)
 	return rc < 0 ? rc : 0;
 }
 
-static void
-listen_to_stop(struct uring *u)
-{
-	struct io_uring_sqe *sqe = request(u);
-
-	if (sqe != NULL) {
-		io_uring_prep_poll_add(sqe, (int)u->w->conns, POLLIN);
-		sqe->flags = IOSQE_FIXED_FILE;
-		name(sqe, u->w->conns, WAKE);
-	}
-}
-
 static int
 begin(struct uring *u)
 {
 	struct np_worker *w = u->w;
 	int rc = np_uring_enable(u->own);
+	struct io_uring_sqe *sqe;
 
 	rc = rc == 0 ? register_sockets(u) : rc;
 	if (rc != 0) {
@@ -582,7 +542,12 @@ begin(struct uring *u)
 		w->conn[i].need = w->goes_on ? w->conn[i].need : np_io_first_need(w, i);
 		u->live += w->conn[i].need != NP_OVER;
 	}
-	listen_to_stop(u);
+	sqe = request(u);
+	if (sqe != NULL) {
+		io_uring_prep_poll_add(sqe, (int)u->w->conns, POLLIN);
+		sqe->flags = IOSQE_FIXED_FILE;
+		name(sqe, u->w->conns, WAKE);
+	}
 	for (uint32_t i = 0; i < w->conns && u->live > 0; i++) {
 		if (wants(u, &w->conn[i], &u->link[i])) {
 			hear(u, i);
@@ -592,19 +557,6 @@ begin(struct uring *u)
 		}
 	}
 	return 0;
-}
-
-static void
-cancel_all(struct uring *u)
-{
-	struct io_uring_sqe *sqe = request(u);
-
-	if (sqe != NULL) {
-		io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
-		sqe->flags = IOSQE_FIXED_FILE;
-		name(sqe, u->w->conns, CANCEL);
-		u->cancels = true;
-	}
 }
 
 /*
@@ -619,34 +571,19 @@ leave(struct uring *u)
 	u->cancels = false;
 	while (u->in_flight > 0 && !u->own->is_lost) {
 		if (!u->cancels) {
-			cancel_all(u);
+			struct io_uring_sqe *sqe = request(u);
+
+			if (sqe != NULL) {
+				io_uring_prep_cancel64(
+				    sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+				sqe->flags = IOSQE_FIXED_FILE;
+				name(sqe, u->w->conns, CANCEL);
+				u->cancels = true;
+			}
 		}
 		turn(u);
 	}
 	(void)io_uring_unregister_files(u->ring);
-}
-
-/* The load lets some of those that it holds begin, each in its turn. */
-static void
-resume(struct uring *u)
-{
-	struct np_conn *c;
-
-	for (uint32_t i = 0; u->live > 0 && (c = np_io_next_held(u->w, &u->next, &i)) != NULL;) {
-		advance(u, c, (uint32_t)(c - u->w->conn));
-	}
-}
-
-/* What is due of an open loop. */
-static void
-keep_open(struct uring *u)
-{
-	struct np_conn *c;
-
-	for (int i = 0; i < CHAIN && u->live > 0 && (c = np_open_begin(u->w, &u->next)) != NULL;
-	     i++) {
-		advance(u, c, (uint32_t)(c - u->w->conn));
-	}
 }
 
 /* The engine that waits for the last answers of an open loop is another one: it gets on from here.
@@ -682,10 +619,21 @@ uring_run(struct np_worker *w)
 	while (u->live > 0 && !np_stopped(&w->stop)) {
 		turn(u);
 		if (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns) {
-			resume(u);
+			struct np_conn *c;
+
+			for (uint32_t i = 0;
+			     u->live > 0 && (c = np_io_next_held(u->w, &u->next, &i)) != NULL;) {
+				advance(u, c, (uint32_t)(c - u->w->conn));
+			}
 		}
 		if (__builtin_expect(w->open != NULL, 0)) {
-			keep_open(u);
+			struct np_conn *c;
+
+			for (int i = 0; i < CHAIN && u->live > 0 &&
+					(c = np_open_begin(u->w, &u->next)) != NULL;
+			     i++) {
+				advance(u, c, (uint32_t)(c - u->w->conn));
+			}
 		}
 		if (np_sampler_is_asked(&w->sampler)) {
 			np_sampler_answer(w);
@@ -768,15 +716,6 @@ chain_of(const struct np_plan *p)
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
 }
 
-/* What the kernel is given of that begins with a page. */
-static void *
-pages(struct np_room *room, size_t bytes)
-{
-	char *at = np_room_take(room, 1, bytes + PAGE);
-
-	return at != NULL ? at + (PAGE - (uintptr_t)at % PAGE) : NULL;
-}
-
 static struct uring
 lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 {
@@ -789,11 +728,13 @@ lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 		.link = np_room_take(room, conns, sizeof(struct link)),
 		.socket = np_room_take(room, conns + 1, sizeof(int)),
 	};
+	char *at; /* the ring of buffers begins with a page */
 
 	if (p->pattern->transactions) {
 		u.buffer = np_room_take(room, 1, u.buffer_size);
 	}
-	u.pool = pages(room, u.count * sizeof(struct io_uring_buf));
+	at = np_room_take(room, 1, u.count * sizeof(struct io_uring_buf) + PAGE);
+	u.pool = at != NULL ? (void *)(at + (PAGE - (uintptr_t)at % PAGE)) : NULL;
 	return u;
 }
 

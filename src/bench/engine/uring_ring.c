@@ -87,24 +87,14 @@ explain(int error)
 	}
 }
 
-/* Multishot receives have no code of their own; what has one came in the same release. */
-static const char *
-lack_of(struct io_uring *ring)
-{
-	struct io_uring_probe *p = io_uring_get_probe_ring(ring);
-	bool has = p != NULL && io_uring_opcode_supported(p, IORING_OP_SEND_ZC);
-
-	io_uring_free_probe(p);
-	return has ? NULL : explain(EINVAL);
-}
-
 const char *
 np_urings_lack(void)
 {
 	struct io_uring ring;
-	const char *why;
 	bool enabled;
 	int rc;
+	struct io_uring_probe *p;
+	bool has;
 
 	if (given.settled) {
 		return given.count > 0 ? NULL : given.why;
@@ -113,9 +103,12 @@ np_urings_lack(void)
 	if (rc != 0) {
 		return explain(-rc);
 	}
-	why = lack_of(&ring);
+	/* Multishot receives have no code of their own; this one came in the same release. */
+	p = io_uring_get_probe_ring(&ring);
+	has = p != NULL && io_uring_opcode_supported(p, IORING_OP_SEND_ZC);
+	io_uring_free_probe(p);
 	io_uring_queue_exit(&ring);
-	return why;
+	return has ? NULL : explain(EINVAL);
 }
 
 uint32_t

@@ -132,35 +132,10 @@ wait_for_release(struct np_worker *w, struct np_conn *c)
 	return z->blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
 
-/* The kernel reads a slot. False: it still does. */
-static bool
-await_slot(struct np_worker *w, struct np_conn *c, const bool *held)
-{
-	while (*held) {
-		if (!take_back(w, c) && !wait_for_release(w, c)) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static enum np_need
 need_of(const struct np_conn *c)
 {
 	return c->waits_release ? NP_SEND | NP_BLOCKED : NP_SEND;
-}
-
-/*
- * The buffers in use take all memory that the kernel allows (net.core.optmem_max, RLIMIT_MEMLOCK):
- * wait for some of them.
- */
-static enum np_need
-await_room(struct np_worker *w, struct np_conn *c)
-{
-	if (!take_back(w, c)) {
-		(void)wait_for_release(w, c);
-	}
-	return need_of(c);
 }
 
 static enum np_need
@@ -178,13 +153,6 @@ send_failed(struct np_worker *w, struct np_conn *c)
 	return np_io_failed(w, c, NP_SEND);
 }
 
-/* A file has no buffer that could be written to. */
-static enum np_need
-send_file(struct np_worker *w, struct np_conn *c)
-{
-	return np_io_sent(w, c, w->steps, np_io_send(w, c, NULL));
-}
-
 static enum np_need
 zerocopy_send(struct np_worker *w, struct np_conn *c)
 {
@@ -194,8 +162,10 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	ssize_t n;
 
 	c->waits_release = false;
-	if (b->held[slot] && !await_slot(w, c, &b->held[slot])) {
-		return need_of(c);
+	while (b->held[slot]) {
+		if (!take_back(w, c) && !wait_for_release(w, c)) {
+			return need_of(c);
+		}
 	}
 	if ((w->codec & NP_C_SENDS) != 0) {
 		np_codec_prepare(w, buf, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
@@ -207,7 +177,11 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		return w->steps->sent(w, c, (size_t)n);
 	}
 	if (n < 0 && errno == ENOBUFS && b->count > 0) {
-		return await_room(w, c);
+		/* The buffers in use take all that net.core.optmem_max or RLIMIT_MEMLOCK allow. */
+		if (!take_back(w, c)) {
+			(void)wait_for_release(w, c);
+		}
+		return need_of(c);
 	}
 	if (n < 0 && errno == ENOBUFS) { /* others use all memory for it: copy */
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
@@ -219,7 +193,9 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 static enum np_need
 either_send(struct np_worker *w, struct np_conn *c)
 {
-	return (w->codec & NP_C_FILE) != 0 ? send_file(w, c) : zerocopy_send(w, c);
+	/* A file has no buffer that could be written to. */
+	return (w->codec & NP_C_FILE) != 0 ? np_io_sent(w, c, w->steps, np_io_send(w, c, NULL))
+					   : zerocopy_send(w, c);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -417,25 +393,6 @@ zerocopy_mark(struct np_worker *w)
 	}
 }
 
-/* Wait as long as anything moves, and not beyond the last moment: it may go on moving for ever. */
-static void
-await_all(struct np_worker *w, struct np_conn *c, const struct np_borrowed *b, uint64_t last_ns)
-{
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
-
-	while (b->count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
-	       now < last_ns) {
-		struct pollfd p = { .fd = c->fd };
-
-		if (take_back(w, c)) {
-			until = np_deadline(NP_PART_S * NP_SEC);
-		} else {
-			poll(&p, 1, LOOK_MS);
-			until = np_run_patience(w->run, c->fd, until);
-		}
-	}
-}
-
 /*
  * The kernel must have let go of all buffers before they are used for anything else, or that would
  * be sent. TCP does once it is told to forget the connection; what is left otherwise is not freed.
@@ -449,8 +406,19 @@ zerocopy_finish(struct np_worker *w)
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
+		uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
 
-		await_all(w, c, &z->borrowed[i], last_ns);
+		while (z->borrowed[i].count > 0 && !np_abandoned(&w->stop) &&
+		       (now = np_now()) < until && now < last_ns) {
+			struct pollfd p = { .fd = c->fd };
+
+			if (take_back(w, c)) {
+				until = np_deadline(NP_PART_S * NP_SEC);
+			} else {
+				poll(&p, 1, LOOK_MS);
+				until = np_run_patience(w->run, c->fd, until);
+			}
+		}
 		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
 			(void)connect(c->fd, &nowhere, sizeof(nowhere));
 			while (take_back(w, c)) {
