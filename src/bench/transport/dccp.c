@@ -38,21 +38,6 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 			      "-_+.*/?@";
 enum { LETTERS = 4 };
 
-static bool
-service_of_letters(const char *text, uint32_t *code)
-{
-	size_t n = strspn(text, letters);
-
-	if (n == 0 || n > LETTERS || text[n] != '\0') {
-		return false;
-	}
-	*code = 0;
-	for (size_t i = 0; i < LETTERS; i++) {
-		*code = *code << 8 | (i < n ? (uint8_t)text[i] : ' ');
-	}
-	return true;
-}
-
 bool
 np_dccp_service(const char *text, uint32_t *code)
 {
@@ -61,7 +46,13 @@ np_dccp_service(const char *text, uint32_t *code)
 	unsigned long long n;
 
 	if (strncmp(text, "SC:", 3) == 0) {
-		return service_of_letters(text + 3, code);
+		size_t count = strspn(text + 3, letters);
+
+		*code = 0;
+		for (size_t i = 0; i < LETTERS; i++) {
+			*code = *code << 8 | (i < count ? (uint8_t)text[3 + i] : ' ');
+		}
+		return count > 0 && count <= LETTERS && text[3 + count] == '\0';
 	}
 	text += strncmp(text, "SC=", 3) == 0 ? 3 : 0;
 	hex = text[0] == 'x' || strncmp(text, "0x", 2) == 0;
@@ -196,25 +187,19 @@ know_int(int fd, int option, const char *name, struct np_bag *bag)
 }
 
 static void
-know_service(int fd, struct np_bag *bag)
+dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	char text[NP_DCCP_SERVICE_TEXT];
 	uint32_t code = 0;
 	socklen_t len = sizeof(code);
 
+	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
+	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
+	know_int(fd, NP_DCCP_MPS, "message_max", bag);
 	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_SERVICE, &code, &len) == 0 && code != 0) {
 		np_dccp_service_text(ntohl(code), text);
 		np_bag_text(bag, text, "dccp.service");
 	}
-}
-
-static void
-dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
-{
-	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
-	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
-	know_int(fd, NP_DCCP_MPS, "message_max", bag);
-	know_service(fd, bag);
 	know_tfrc(fd, bag);
 }
 

@@ -35,22 +35,6 @@ welcome(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/*
- * Datagrams of one address: a socket that is bound to what they are sent to is connected to it. On
- * the wildcard that would settle which of our own addresses it hears: there they are compared.
- */
-static int
-hear_datagrams(struct np_run *run, int fd, struct np_err *err)
-{
-	const struct np_plan *p = run->plan;
-
-	if (p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
-		return np_sock_hear_only(fd, np_plan_family(p), &run->terms->only, 0, err);
-	}
-	welcome(run->terms, &run->end.hears);
-	return np_run_compare(run, err);
-}
-
 /* Connections are compared when they are accepted. */
 static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
@@ -66,7 +50,17 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 		return NP_OK;
 	}
 	if (!listens) {
-		return hear_datagrams(run, fd, err);
+		/*
+		 * A socket that is bound to one address of ours is connected. On the wildcard that
+		 * would choose which of them receives: there the sources are compared.
+		 */
+		const struct np_plan *p = run->plan;
+
+		if (p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
+			return np_sock_hear_only(fd, np_plan_family(p), &run->terms->only, 0, err);
+		}
+		welcome(run->terms, &run->end.hears);
+		return np_run_compare(run, err);
 	}
 	welcome(run->terms, &run->end.hears);
 	return NP_OK;
@@ -365,32 +359,26 @@ np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 	return open_bound(run, number, &at, err);
 }
 
-/* One like those that will be handed over tells what they will have. */
-static int
-open_handed(struct np_run *run, struct np_err *err)
-{
-	const struct np_transport *t = run->plan->transport;
-	int fd = np_sock_open(np_plan_family(run->plan), t->socktype, t->protocol, &run->end.opts,
-			      NULL, err);
-
-	if (fd < 0) {
-		return err->code;
-	}
-	read_back(run, fd);
-	close(fd);
-	run->end.local = run->terms->data_at;
-	run->end.listen_fd = run->terms->data_fd;
-	run->end.borrowed_listener = true;
-	return NP_OK;
-}
-
 int
 np_endpoint_open(struct np_run *run, struct np_err *err)
 {
 	int fd;
 
 	if (np_is_handed(run)) {
-		return open_handed(run, err);
+		const struct np_transport *t = run->plan->transport;
+
+		/* One like those that will be handed over tells what they will have. */
+		fd = np_sock_open(np_plan_family(run->plan), t->socktype, t->protocol,
+				  &run->end.opts, NULL, err);
+		if (fd < 0) {
+			return err->code;
+		}
+		read_back(run, fd);
+		close(fd);
+		run->end.local = run->terms->data_at;
+		run->end.listen_fd = run->terms->data_fd;
+		run->end.borrowed_listener = true;
+		return NP_OK;
 	}
 	fd = make_socket(run, err);
 	if (fd < 0) {

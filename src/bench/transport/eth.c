@@ -58,24 +58,17 @@ eth_open(struct np_run *run, struct np_err *err)
 	return np_eth_hear(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
-static void
-mark_ring(const struct np_ring *ring, uint64_t tag)
-{
-	struct np_slot *slot = ring->slots;
-
-	for (size_t i = 0; i < ring->width && slot != NULL; i++) {
-		np_eth_mark(slot->buf, tag);
-		slot = slot->next;
-	}
-}
-
 /* By now both know the tag and each other. */
 static int
 eth_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
+	struct np_slot *slot = run->worker->send_ring.slots;
 
-	mark_ring(&run->worker->send_ring, np_eth_tag(run->end.token, p->active));
+	for (size_t i = 0; i < run->worker->send_ring.width && slot != NULL; i++) {
+		np_eth_mark(slot->buf, np_eth_tag(run->end.token, p->active));
+		slot = slot->next;
+	}
 	return p->active ? np_eth_hear(run->terms->eth, &run->end.peer,
 				       np_eth_tag(run->end.token, false), err)
 			 : NP_OK;

@@ -166,17 +166,6 @@ answer_by(const struct np_run *run, int fd)
 }
 
 static int
-no_answer(const struct np_run *run, struct np_err *err)
-{
-	char text[NP_ADDR_TEXT];
-
-	return np_fail(err, NP_ETIME, 0,
-		       "no answer came from %s, where datagrams were sent to (does something drop "
-		       "datagrams to that port?)",
-		       np_addr_text(&run->end.peer, text));
-}
-
-static int
 show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool repeats = !run->plan->transport->connected;
@@ -224,7 +213,12 @@ show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 			again = now + pause_ms * NP_MSEC;
 		}
 		if (repeats && now >= until) {
-			return no_answer(run, err);
+			char text[NP_ADDR_TEXT];
+
+			return np_fail(err, NP_ETIME, 0,
+				       "no answer came from %s, where datagrams were sent to (does "
+				       "something drop datagrams to that port?)",
+				       np_addr_text(&run->end.peer, text));
 		}
 	}
 	return left == 0 ? NP_OK

@@ -94,27 +94,6 @@ sctp_close(struct np_run *run)
 	run->end.own = NULL;
 }
 
-/*
- * A kernel of 64 bits has more padding in this struct than a program of 32 bits: with room to spare
- * it tells how long its own is.
- */
-static bool
-read_stats(int fd, struct sctp_assoc_stats *stats)
-{
-	union {
-		struct sctp_assoc_stats stats;
-		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];
-	} all = { .room = { 0 } };
-	socklen_t len = sizeof(all);
-
-	if (getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) != 0 ||
-	    len != sizeof(*stats)) {
-		return false;
-	}
-	*stats = all.stats;
-	return true;
-}
-
 /* The addresses stand one behind the other, each as long as its family has it. */
 static void
 look_at_paths(int fd, struct known *k)
@@ -206,12 +185,21 @@ sctp_look(struct np_run *run, int fd)
 	struct np_closing *c = &run->closing;
 	struct known *k = run->end.own, now = { .is_there = false };
 	socklen_t len = sizeof(now.status);
+	/* A kernel of 64 bits pads this struct more than a program of 32 bits does: with room to
+	 * spare it tells how long its own is. */
+	union {
+		struct sctp_assoc_stats stats;
+		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];
+	} all = { .room = { 0 } };
 
 	if (k == NULL || getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, &now.status, &len) != 0) {
 		return;
 	}
 	now.is_there = true;
-	now.counted = read_stats(fd, &now.stats);
+	len = sizeof(all);
+	now.counted = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) == 0 &&
+		      len == sizeof(now.stats);
+	now.stats = all.stats;
 	look_at_paths(fd, &now);
 	*k = now;
 	c->mss = (int)k->status.sstat_fragmentation_point;
@@ -220,36 +208,6 @@ sctp_look(struct np_run *run, int fd)
 		    k->stats.sas_rtxchunks < INT32_MAX ? (int)k->stats.sas_rtxchunks : INT32_MAX;
 	}
 	say_paths(run, k, c);
-}
-
-static void
-put_path(const struct path *p, uint32_t number, struct np_bag *bag)
-{
-	const struct sctp_paddrinfo *i = &p->info;
-	char text[NP_ADDR_TEXT];
-
-	np_bag_text(bag, np_addr_host(&p->at, text), "sctp.path%u.address", number);
-	np_bag_text(bag, state_name(i->spinfo_state), "sctp.path%u.state", number);
-	np_bag_int(bag, i->spinfo_cwnd, "sctp.path%u.cwnd", number);
-	np_bag_int(bag, i->spinfo_srtt, "sctp.path%u.srtt_ms", number);
-	np_bag_int(bag, i->spinfo_rto, "sctp.path%u.rto_ms", number);
-	np_bag_int(bag, i->spinfo_mtu, "sctp.path%u.mtu", number);
-}
-
-static void
-put_counts(const struct sctp_assoc_stats *s, struct np_bag *bag)
-{
-	np_bag_int(bag, (int64_t)s->sas_oodchunks, "sctp.data_chunks_out");
-	np_bag_int(bag, (int64_t)s->sas_iodchunks, "sctp.data_chunks_in");
-	np_bag_int(bag, (int64_t)s->sas_rtxchunks, "sctp.retransmitted_chunks");
-	np_bag_int(bag, (int64_t)s->sas_outofseqtsns, "sctp.out_of_order_chunks");
-	np_bag_int(bag, (int64_t)s->sas_idupchunks, "sctp.duplicate_chunks");
-	np_bag_int(bag, (int64_t)s->sas_gapcnt, "sctp.gap_acks_in");
-	np_bag_int(bag, (int64_t)s->sas_opackets, "sctp.packets_out");
-	np_bag_int(bag, (int64_t)s->sas_ipackets, "sctp.packets_in");
-	np_bag_int(bag, (int64_t)s->sas_osacks, "sctp.sacks_out");
-	np_bag_int(bag, (int64_t)s->sas_isacks, "sctp.sacks_in");
-	np_bag_int(bag, (int64_t)s->sas_maxrto, "sctp.max_rto_ms");
 }
 
 static void
@@ -267,10 +225,30 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	np_bag_int(bag, k->paths, "sctp.paths");
 	np_bag_int(bag, paths_in(k, SCTP_ACTIVE), "sctp.paths_active");
 	for (uint32_t i = 0; i < k->paths; i++) {
-		put_path(&k->path[i], i, bag);
+		const struct sctp_paddrinfo *p = &k->path[i].info;
+		char text[NP_ADDR_TEXT];
+
+		np_bag_text(bag, np_addr_host(&k->path[i].at, text), "sctp.path%u.address", i);
+		np_bag_text(bag, state_name(p->spinfo_state), "sctp.path%u.state", i);
+		np_bag_int(bag, p->spinfo_cwnd, "sctp.path%u.cwnd", i);
+		np_bag_int(bag, p->spinfo_srtt, "sctp.path%u.srtt_ms", i);
+		np_bag_int(bag, p->spinfo_rto, "sctp.path%u.rto_ms", i);
+		np_bag_int(bag, p->spinfo_mtu, "sctp.path%u.mtu", i);
 	}
 	if (k->counted) {
-		put_counts(&k->stats, bag);
+		const struct sctp_assoc_stats *s = &k->stats;
+
+		np_bag_int(bag, (int64_t)s->sas_oodchunks, "sctp.data_chunks_out");
+		np_bag_int(bag, (int64_t)s->sas_iodchunks, "sctp.data_chunks_in");
+		np_bag_int(bag, (int64_t)s->sas_rtxchunks, "sctp.retransmitted_chunks");
+		np_bag_int(bag, (int64_t)s->sas_outofseqtsns, "sctp.out_of_order_chunks");
+		np_bag_int(bag, (int64_t)s->sas_idupchunks, "sctp.duplicate_chunks");
+		np_bag_int(bag, (int64_t)s->sas_gapcnt, "sctp.gap_acks_in");
+		np_bag_int(bag, (int64_t)s->sas_opackets, "sctp.packets_out");
+		np_bag_int(bag, (int64_t)s->sas_ipackets, "sctp.packets_in");
+		np_bag_int(bag, (int64_t)s->sas_osacks, "sctp.sacks_out");
+		np_bag_int(bag, (int64_t)s->sas_isacks, "sctp.sacks_in");
+		np_bag_int(bag, (int64_t)s->sas_maxrto, "sctp.max_rto_ms");
 	}
 }
 

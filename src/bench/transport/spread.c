@@ -102,33 +102,6 @@ connect_again(struct np_run *run, const struct lie *l, struct np_err *err)
 }
 
 static int
-keep(const struct np_run *run, struct np_err *err)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (np_sys_send(run->conn[i].fd, "", 1) != 1) {
-			return np_fail(err, NP_ESYS, errno, "keep data connection %u of %u", i + 1,
-				       run->conns);
-		}
-	}
-	return NP_OK;
-}
-
-/* How many receive queues the interface has; 0: not known. */
-static uint32_t
-queues_here(const struct np_run *run)
-{
-	struct np_addr local;
-	struct np_err err;
-	char device[16];
-
-	if (np_sock_local(run->conn->fd, &local, &err) != NP_OK ||
-	    np_addr_device(&local, device) != 0) {
-		return 0;
-	}
-	return np_nic_rx_queues("", device);
-}
-
-static int
 choose(struct np_run *run, struct lie *l, struct np_err *err)
 {
 	struct np_spread *s = &run->spread;
@@ -148,20 +121,32 @@ choose(struct np_run *run, struct lie *l, struct np_err *err)
 		s->queues += l->queue[i].flows > 0;
 	}
 	s->collisions = l->surplus;
-	return s->agreed ? keep(run, err) : NP_OK;
+	for (uint32_t i = 0; i < run->conns && s->agreed; i++) {
+		if (np_sys_send(run->conn[i].fd, "", 1) != 1) {
+			return np_fail(err, NP_ESYS, errno, "keep data connection %u of %u", i + 1,
+				       run->conns);
+		}
+	}
+	return NP_OK;
 }
 
 static int
 spread_out(struct np_run *run, struct np_err *err)
 {
 	struct lie *l = calloc(1, sizeof(*l));
+	char device[NP_ADDR_DEVICE];
+	struct np_addr local;
+	struct np_err ignored;
 	int rc;
 
 	if (l == NULL || (l->again = calloc(run->conns, sizeof(*l->again))) == NULL) {
 		free(l);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory to spread %u flows", run->conns);
 	}
-	run->spread.has = queues_here(run);
+	run->spread.has = np_sock_local(run->conn->fd, &local, &ignored) == NP_OK &&
+				  np_addr_device(&local, device) == 0
+			      ? np_nic_rx_queues("", device)
+			      : 0;
 	rc = choose(run, l, err);
 	free(l->again);
 	free(l);

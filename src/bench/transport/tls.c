@@ -290,14 +290,6 @@ send_close_notify(int fd, int flags)
 	return sendmsg(fd, &m, MSG_NOSIGNAL | flags);
 }
 
-static bool
-set_send_limit(int fd, unsigned ms)
-{
-	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L };
-
-	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0;
-}
-
 /*
  * A signal that ends a send in the middle of a record sets the socket's error (EBADMSG), though
  * nothing is lost: the kernel has the rest, which the next send has leave first. To ask for the
@@ -319,10 +311,12 @@ static void
 notify_of_close(const struct np_stop *stop, int fd, uint64_t until)
 {
 	uint64_t began;
+	const struct timeval limit = { .tv_usec = TRY_MS * 1000L };
 	int off = 0, mends = 0;
 	ssize_t n;
 
-	if (ioctl(fd, FIONBIO, &off) != 0 || !set_send_limit(fd, TRY_MS)) {
+	if (ioctl(fd, FIONBIO, &off) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) {
 		return;
 	}
 	do {

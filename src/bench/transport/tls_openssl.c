@@ -316,20 +316,6 @@ await(const struct deal *d, short events, const struct np_stop *stop, uint64_t u
 }
 
 static int
-failed(const struct deal *d, struct np_err *err)
-{
-	char text[200];
-
-	if (d->error != 0) {
-		return np_fail(err, NP_ESYS, d->error, "TLS handshake");
-	}
-	if (d->closed) {
-		return np_fail(err, NP_ESYS, ECONNRESET, "TLS handshake: the far end closed");
-	}
-	return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s", reason(text, sizeof(text)));
-}
-
-static int
 shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patience_ms,
       struct np_err *err)
 {
@@ -340,7 +326,17 @@ shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patie
 		int why = SSL_get_error(ssl, rc);
 
 		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
-			return failed(d, err);
+			char text[200];
+
+			if (d->error != 0) {
+				return np_fail(err, NP_ESYS, d->error, "TLS handshake");
+			}
+			if (d->closed) {
+				return np_fail(err, NP_ESYS, ECONNRESET,
+					       "TLS handshake: the far end closed");
+			}
+			return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
+				       reason(text, sizeof(text)));
 		}
 		if (await(d, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, stop, until, err) !=
 		    NP_OK) {

@@ -164,18 +164,6 @@ keep_name(struct name *name, const char *path)
 	name->keeper_fd = ends[1];
 }
 
-static void
-dismiss_keeper(struct name *name)
-{
-	if (name->keeper > 0) {
-		kill(name->keeper, SIGKILL);
-		while (waitpid(name->keeper, NULL, 0) < 0 && errno == EINTR) {
-		}
-		close(name->keeper_fd);
-		name->keeper = 0;
-	}
-}
-
 /*
  * Bind to a fresh name in that directory. The other end may run as another user: it must get
  * through the directory, and may write to the socket, which is what connecting takes.
@@ -296,29 +284,23 @@ unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 	return fd;
 }
 
-static int
-unix_connect(struct np_run *run, struct np_err *err)
-{
-	if (np_endpoint_connect(run, err) == NP_OK) {
-		return NP_OK;
-	}
-	if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
-		char text[NP_ADDR_TEXT];
-
-		return np_fail(
-		    err, NP_ESYS, err->sys,
-		    "connect to %s (does netserver run on this machine, and see the same files?)",
-		    np_addr_text(&run->end.peer, text));
-	}
-	return err->code;
-}
-
 /* Datagrams of the client's go through a connected socket; the daemon answers who asked. */
 static int
 unix_meet(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
-		return unix_connect(run, err);
+		if (np_endpoint_connect(run, err) == NP_OK) {
+			return NP_OK;
+		}
+		if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
+			char text[NP_ADDR_TEXT];
+
+			return np_fail(err, NP_ESYS, err->sys,
+				       "connect to %s (does netserver run on this machine, and see "
+				       "the same files?)",
+				       np_addr_text(&run->end.peer, text));
+		}
+		return err->code;
 	}
 	return run->plan->transport->connected ? np_endpoint_accept(run, run->conn, err) : NP_OK;
 }
@@ -329,7 +311,13 @@ unix_close(struct np_run *run)
 	if (run->end.own != NULL) {
 		struct name *name = run->end.own;
 
-		dismiss_keeper(name);
+		if (name->keeper > 0) {
+			kill(name->keeper, SIGKILL);
+			while (waitpid(name->keeper, NULL, 0) < 0 && errno == EINTR) {
+			}
+			close(name->keeper_fd);
+			name->keeper = 0;
+		}
 		remove_names(path_in(&run->end.local), name->count);
 		free(name);
 		run->end.own = NULL;
