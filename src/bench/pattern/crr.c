@@ -48,21 +48,6 @@ step_port(struct connector *c)
 	c->port = c->port + 1 < c->port_max ? c->port + 1 : c->port_min;
 }
 
-/* The next local port of the range, but never the port that is connected to. */
-static void
-next_port(struct connector *c)
-{
-	step_port(c);
-	if (c->port == c->far_port && c->port_max - c->port_min > 1) {
-		step_port(c);
-	}
-	if (__builtin_expect(c->port_at != NULL, 1)) {
-		*c->port_at = htons((uint16_t)c->port);
-	} else {
-		np_addr_set_port(&c->local, c->port);
-	}
-}
-
 /* Whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
 static void
 wait_to_retry(void)
@@ -97,14 +82,6 @@ port_is_busy(struct connector *c, int error)
 	return true;
 }
 
-/* Other hosts of the networks that -H and -L name, for the next connection. */
-static void
-spread_addresses(const struct np_plan *p, struct connector *c)
-{
-	np_endpoint_spread(&c->local, p->near.sock.mask);
-	np_endpoint_spread(&c->peer, p->far.sock.mask);
-}
-
 /*
  * Bind to the next port that can be had. Others' connections that are closed (TIME_WAIT) may hold
  * many of them: a socket that could not be bound is good for another try.
@@ -115,9 +92,18 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	int rc;
 
 	do {
-		next_port(c);
+		step_port(c); /* but never to the port that is connected to */
+		if (c->port == c->far_port && c->port_max - c->port_min > 1) {
+			step_port(c);
+		}
+		if (__builtin_expect(c->port_at != NULL, 1)) {
+			*c->port_at = htons((uint16_t)c->port);
+		} else {
+			np_addr_set_port(&c->local, c->port);
+		}
 		if (__builtin_expect(c->spreads, 0)) {
-			spread_addresses(p, c);
+			np_endpoint_spread(&c->local, p->near.sock.mask);
+			np_endpoint_spread(&c->peer, p->far.sock.mask);
 		}
 		rc = c->local.len == 0
 			 ? 0
@@ -168,20 +154,6 @@ show_token(struct np_worker *w)
 	w->send_size += c->token;
 }
 
-/* Where to is known when the daemon has said so. */
-static void
-aim(struct np_worker *w)
-{
-	const struct np_run *run = w->run;
-	struct connector *c = w->state;
-
-	c->local = run->end.local;
-	c->port_at = np_addr_port_at(&c->local);
-	c->peer = run->end.peer;
-	c->far_port = np_addr_port(&c->peer);
-	c->spreads = (run->plan->near.sock.mask | run->plan->far.sock.mask) > 0;
-}
-
 /*
  * A socket from the next local port that is connected, or with SOCK_NONBLOCK may be about to be.
  * What takes time by an option is done where that was asked for.
@@ -195,7 +167,11 @@ connect_next(struct np_worker *w, int flags)
 	struct connector *c = w->state;
 
 	if (__builtin_expect(c->peer.len == 0, 0)) {
-		aim(w);
+		c->local = run->end.local;
+		c->port_at = np_addr_port_at(&c->local);
+		c->peer = run->end.peer;
+		c->far_port = np_addr_port(&c->peer);
+		c->spreads = (run->plan->near.sock.mask | run->plan->far.sock.mask) > 0;
 	}
 	do {
 		int fd =
@@ -297,13 +273,6 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
-/* Is this the first that was tried on a connection? Then that has not come about. */
-static bool
-is_first(const struct np_worker *w, enum np_need need)
-{
-	return need == (w->send_size > 0 ? NP_SEND : NP_AWAIT);
-}
-
 /* A daemon that has no such test resets the connection: it is made again, for a while. */
 static bool
 is_elsewhere(struct np_worker *w, struct np_conn *c)
@@ -338,7 +307,8 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (elsewhere && is_elsewhere(w, c)) {
 		return NP_CLOSE;
 	}
-	if (error == EINTR || !is_first(w, need) ||
+	/* Only the first call on a connection tells that it has not come about. */
+	if (error == EINTR || need != (w->send_size > 0 ? NP_SEND : NP_AWAIT) ||
 	    (!w->run->plan->retry_connect && !np_worker_has_no_way(w, error))) {
 		if (elsewhere) {
 			np_fail_elsewhere(w->run, &w->err);
@@ -363,13 +333,6 @@ static const struct np_steps connect_steps = {
 
 NP_SYNC_LOOP(connect_sync, connect_steps)
 
-/* Is its response there, and the connection not closed yet? */
-static bool
-is_answered(const struct np_conn *c)
-{
-	return c->number > c->before && c->need >= NP_SHUT && c->need <= NP_CLOSE;
-}
-
 static void
 connect_settle(struct np_worker *w)
 {
@@ -382,7 +345,10 @@ connect_settle(struct np_worker *w)
 		c->sent = (c->number - c->before) * (w->send_size - own->token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
-		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
+		if (w->recv_size > 0) { /* a response may be there and its connection not closed */
+			receives += c->transactions + (c->number > c->before &&
+						       c->need >= NP_SHUT && c->need <= NP_CLOSE);
+		}
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
 	np_worker_settle(w, sends, receives + w->more);
@@ -412,34 +378,6 @@ connect_leave(struct np_run *run)
 	}
 }
 
-/* A random place in the worker's ports, so that two runs do not walk over each other. */
-static uint32_t
-first_port(const struct connector *c)
-{
-	unsigned span = c->port_max > c->port_min ? c->port_max - c->port_min : 1;
-	unsigned dice;
-
-	np_endpoint_random(&dice, sizeof(dice));
-	return c->port_min + dice % span;
-}
-
-/* Each has the ports of its connections, as many for one as for another; of fewer all have all. */
-static void
-share_ports(const struct np_worker *w, struct connector *c)
-{
-	const struct np_plan *p = w->run->plan;
-	uint32_t first = (uint32_t)(w->conn - w->run->conn), of = w->run->conns;
-	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
-
-	c->port_min = p->port_min;
-	c->port_max = p->port_max;
-	if (of > 0 && span >= of) {
-		c->port_min = p->port_min + span * first / of;
-		c->port_max = p->port_min + span * (first + w->conns) / of;
-	}
-	c->port = first_port(c);
-}
-
 /* For what is sent, behind as many bytes of a token, and received; cc moves nothing else. */
 static int
 take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
@@ -461,12 +399,25 @@ connect_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
 	struct connector *c = calloc(1, sizeof(*c));
+	const struct np_plan *p = run->plan;
+	uint32_t first = (uint32_t)(w->conn - run->conn), of = run->conns;
+	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
+	unsigned dice;
 
 	if (c == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	w->state = c;
-	share_ports(w, c);
+	/* Each has the ports of its connections; of fewer ports than connections all have all. */
+	c->port_min = p->port_min;
+	c->port_max = p->port_max;
+	if (of > 0 && span >= of) {
+		c->port_min = p->port_min + span * first / of;
+		c->port_max = p->port_min + span * (first + w->conns) / of;
+	}
+	/* Begin at random, so that two runs do not walk over each other. */
+	np_endpoint_random(&dice, sizeof(dice));
+	c->port = c->port_min + (span > 0 ? dice % (c->port_max - c->port_min) : 0);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close_conns(run);
 	c->looks = run->plan->sequence && run->plan->transport->tcp_info;

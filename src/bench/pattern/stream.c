@@ -142,16 +142,6 @@ await_room(int fd, uint64_t until)
 	}
 }
 
-/* The room that poll(2) saw may be gone. */
-static void
-send_end(int fd, const void *to, socklen_t len, uint64_t until)
-{
-	do {
-		await_room(fd, until);
-	} while (sendto(fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len) < 0 && errno == EAGAIN &&
-		 np_now() < until);
-}
-
 static void
 farewell(const struct np_worker *w, uint64_t until)
 {
@@ -172,16 +162,12 @@ farewell(const struct np_worker *w, uint64_t until)
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		send_end(w->conn[i].fd, to, len, until);
-	}
-}
+		int fd = w->conn[i].fd;
 
-static void
-farewells(const struct np_worker *w)
-{
-	farewell(w, np_deadline(ROOM_MS * NP_MSEC));
-	for (uint32_t i = 1; i < FAREWELLS; i++) {
-		farewell(w, 0);
+		do {
+			await_room(fd, until);
+		} while (sendto(fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len) < 0 &&
+			 errno == EAGAIN && np_now() < until);
 	}
 }
 
@@ -249,20 +235,6 @@ empty(struct np_worker *w)
 	}
 }
 
-/* All is acknowledged first, and has a moment to get to the far end's receiver: then nothing is
- * lost.
- */
-static void
-part_whole(struct np_worker *w)
-{
-	(void)was_in_time(w, np_worker_empty(w),
-			  "the far end did not acknowledge the end of the data");
-	end_window(w);
-	np_worker_look(w);
-	poll(NULL, 0, SETTLE_MS);
-	np_worker_shut(w);
-}
-
 void
 np_stream_transmit_finish(struct np_worker *w)
 {
@@ -270,9 +242,18 @@ np_stream_transmit_finish(struct np_worker *w)
 
 	if (!np_delivers(p->transport)) {
 		empty(w);
-		farewells(w);
+		farewell(w, np_deadline(ROOM_MS * NP_MSEC));
+		for (uint32_t i = 1; i < FAREWELLS; i++) {
+			farewell(w, 0);
+		}
 	} else if (p->active && p->transport->shut_drops) {
-		part_whole(w);
+		/* All is acknowledged first, and has a moment to get to the far end's receiver. */
+		(void)was_in_time(w, np_worker_empty(w),
+				  "the far end did not acknowledge the end of the data");
+		end_window(w);
+		np_worker_look(w);
+		poll(NULL, 0, SETTLE_MS);
+		np_worker_shut(w);
 	} else if (p->active) {
 		part(w);
 	} else {
@@ -477,27 +458,9 @@ drain_datagrams(struct np_worker *w)
 	}
 }
 
-/* Throws away what comes to a connection until it is over, or for REST_S. */
-static void
-drop_until_end(struct np_worker *w, struct np_conn *c, uint64_t until)
-{
-	bool over = false;
-	char *buf;
-
-	while (!over && !np_abandoned(&w->stop) && np_now() < until) {
-		struct pollfd more = { .fd = c->fd, .events = POLLIN };
-		ssize_t n = recv_left(w, c, &buf);
-
-		over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-		if (n < 0) {
-			poll(&more, 1, DROP_MS);
-		}
-	}
-}
-
 /*
- * Behind the window of a test that warmed up, of which only the far end knows when it is over: its
- * sends would fail without a receiver.
+ * Throw away what comes behind the window of a test that warmed up, until its connections are over:
+ * only the far end knows when, and its sends would fail without a receiver.
  */
 static void
 drop_datagrams(struct np_worker *w)
@@ -505,7 +468,18 @@ drop_datagrams(struct np_worker *w)
 	uint64_t until = np_deadline(REST_S * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
-		drop_until_end(w, &w->conn[i], until);
+		struct pollfd more = { .fd = w->conn[i].fd, .events = POLLIN };
+		bool over = false;
+		char *buf;
+
+		while (!over && !np_abandoned(&w->stop) && np_now() < until) {
+			ssize_t n = recv_left(w, &w->conn[i], &buf);
+
+			over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+			if (n < 0) {
+				poll(&more, 1, DROP_MS);
+			}
+		}
 	}
 }
 
