@@ -139,21 +139,6 @@ empty_pipe(struct np_worker *w, ssize_t came)
 	return came;
 }
 
-/* Not for this kind of socket or file: nothing has been moved when the kernel says so. */
-static bool
-is_unsupported(int error)
-{
-	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
-}
-
-/* While strangers' datagrams keep coming the wait cannot be interrupted. */
-static bool
-waits_too_long(const struct np_worker *w, const struct np_conn *c)
-{
-	return np_stopped(&w->stop) ||
-	       (w->patience_ns > 0 && np_now() - c->since_ns >= w->patience_ns);
-}
-
 /* The next one that is not a stranger's. */
 static ssize_t
 recv_compared(struct np_worker *w, struct np_conn *c, char *at)
@@ -172,7 +157,9 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 		if (n < 0 || np_run_hears(w->run, from)) {
 			return n;
 		}
-	} while (!waits_too_long(w, c));
+		/* While strangers' datagrams keep coming the wait cannot be interrupted. */
+	} while (!np_stopped(&w->stop) &&
+		 (w->patience_ns == 0 || np_now() - c->since_ns < w->patience_ns));
 	errno = EINTR;
 	return -1;
 }
@@ -207,7 +194,8 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 
 	if ((w->codec & NP_C_SPLICE) != 0 && open_pipe(w)) {
 		n = splice(c->fd, NULL, w->pipe[INTO], NULL, size, SPLICE_F_MOVE);
-		if (n >= 0 || !is_unsupported(errno)) {
+		/* Not for this kind of socket or file: nothing has been moved. */
+		if (n >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) {
 			return n > 0 ? empty_pipe(w, n) : n;
 		}
 	}

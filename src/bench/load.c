@@ -134,40 +134,23 @@ np_load_some_wait(struct np_load *l, uint64_t now_ns)
 	}
 }
 
-/* Returns whether something is left. */
-static bool
-renew(struct np_load *l, uint64_t now_ns)
-{
-	if (l->holds && now_ns < l->due_ns) {
-		return false;
-	}
-	l->left = l->kind->more(l, now_ns);
-	if (l->left > 0) {
-		np_load_nobody_waits(l, now_ns);
-	} else if (!l->holds) {
-		l->holds = true;
-		l->held_ns = now_ns;
-	}
-	return l->left > 0;
-}
-
 bool
 np_load_may(struct np_load *l, uint64_t now_ns)
 {
-	if (l->left == 0 && !renew(l, now_ns)) {
-		return false;
+	if (l->left == 0) {
+		if (l->holds && now_ns < l->due_ns) {
+			return false;
+		}
+		l->left = l->kind->more(l, now_ns);
+		if (l->left == 0) {
+			l->held_ns = l->holds ? l->held_ns : now_ns;
+			l->holds = true;
+			return false;
+		}
+		np_load_nobody_waits(l, now_ns);
 	}
 	l->left--;
 	return true;
-}
-
-static void
-sleep_until(uint64_t at_ns)
-{
-	struct timespec due = { .tv_sec = (time_t)(at_ns / NP_SEC),
-				.tv_nsec = (long)(at_ns % NP_SEC) };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 }
 
 bool
@@ -180,7 +163,10 @@ np_load_rest(struct np_worker *w)
 	atomic_store_explicit(&l->resting, true, memory_order_relaxed);
 	/* Whatever interrupts the sleep but the stop is not meant for it. */
 	while (!np_stopped(&w->stop) && !(may = np_load_may(l, np_now()))) {
-		sleep_until(l->due_ns);
+		struct timespec due = { .tv_sec = (time_t)(l->due_ns / NP_SEC),
+					.tv_nsec = (long)(l->due_ns % NP_SEC) };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	}
 	atomic_store_explicit(&l->resting, false, memory_order_relaxed);
 	now = np_now();

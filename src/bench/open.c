@@ -98,18 +98,6 @@ np_open_wake(struct np_worker *w)
 	return wake;
 }
 
-/* It was to be sent at `now`: did a wake-up take longer than it was given? */
-static void
-learn_spin(struct np_open *o, uint64_t now)
-{
-	if (o->sleeps && now - o->load.due_ns > NP_OPEN_LATE_NS &&
-	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
-		o->spin_ns *= 2;
-		o->spin_ns = o->spin_ns < NP_OPEN_SPIN_MOST_NS ? o->spin_ns : NP_OPEN_SPIN_MOST_NS;
-	}
-	o->sleeps = false;
-}
-
 /* Of many every second, fourth ... one is kept, from the begin to the end of the window. */
 static void
 keep_gap(struct np_open *o, uint64_t now)
@@ -175,7 +163,13 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	if (c == NULL || !np_load_may(&o->load, now)) {
 		return NULL;
 	}
-	learn_spin(o, now);
+	/* Did the wake-up take longer than it was given? */
+	if (o->sleeps && now - o->load.due_ns > NP_OPEN_LATE_NS &&
+	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
+		o->spin_ns *= 2;
+		o->spin_ns = o->spin_ns < NP_OPEN_SPIN_MOST_NS ? o->spin_ns : NP_OPEN_SPIN_MOST_NS;
+	}
+	o->sleeps = false;
 	o->last += o->until_ns != 0;
 	c->since_ns = o->load.due_ns;
 	if (c->ids == NULL) {
@@ -197,26 +191,6 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	return c;
 }
 
-/*
- * Between the last answer and this one no other came, and what was due meanwhile was lost: the
- * shorter of both, less what lies between two of them anyway.
- */
-static void
-look_for_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
-{
-	const struct np_run *run = w->run;
-	uint64_t between = (uint64_t)run->conns * NP_SEC / run->plan->rate;
-	uint64_t due = due_ns - c->ids->due_ns, here = now_ns - c->ids->here_ns;
-	uint64_t ns = due < here ? due : here;
-
-	if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > between &&
-	    ns - between > w->open->outage.ns) {
-		w->open->outage = (struct np_outage){ .ns = ns - between,
-						      .at_ns = c->ids->here_ns - w->began_ns,
-						      .flow = (uint32_t)(c - run->conn) };
-	}
-}
-
 bool
 np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
 {
@@ -234,7 +208,22 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 		return counts;
 	}
 	if (w->id.width > 0) {
-		look_for_outage(w, c, due_ns, now_ns);
+		/*
+		 * Between the last answer and this one no other came, and what was due meanwhile
+		 * was lost: the shorter of both, less what lies between two of them anyway.
+		 */
+		const struct np_run *run = w->run;
+		uint64_t between = (uint64_t)run->conns * NP_SEC / run->plan->rate;
+		uint64_t due = due_ns - c->ids->due_ns, here = now_ns - c->ids->here_ns;
+		uint64_t ns = due < here ? due : here;
+
+		if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > between &&
+		    ns - between > w->open->outage.ns) {
+			w->open->outage =
+			    (struct np_outage){ .ns = ns - between,
+						.at_ns = c->ids->here_ns - w->began_ns,
+						.flow = (uint32_t)(c - run->conn) };
+		}
 	}
 	ids->last_and_1 = ids->answered_and_1;
 	ids->due_ns = due_ns;
@@ -315,28 +304,18 @@ is_longer(const struct np_hist *due, const struct np_hist *sent, double share)
 	return low > high;
 }
 
-/* The percentile that lateness has changed; 0: none. */
-static unsigned
-changed(const struct np_open_result *r, const struct np_hist *latency)
-{
-	static const unsigned percent[] = { 50, 90, 99 };
-
-	for (size_t i = 0; i < sizeof(percent) / sizeof(percent[0]); i++) {
-		if (is_longer(latency, r->sent, percent[i] / 100.0)) {
-			return percent[i];
-		}
-	}
-	return 0;
-}
-
 void
 np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 {
 	double due = (double)r->count.due, sent = (double)r->count.begun;
-	unsigned p = changed(r, latency);
+	static const unsigned percent[] = { 50, 90, 99 };
+	unsigned p = 0; /* the percentile that lateness has changed; 0: none */
 	char *text = r->limits;
 	size_t n;
 
+	for (size_t i = 0; i < sizeof(percent) / sizeof(percent[0]) && p == 0; i++) {
+		p = is_longer(latency, r->sent, percent[i] / 100.0) ? percent[i] : 0;
+	}
 	if (sent < 0.999 * due) {
 		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of what was due was sent",
 				100 * sent / due);

@@ -50,17 +50,6 @@ np_ramp_due(const struct np_worker *w)
 	return r->load.holds ? r->load.due_ns : 0;
 }
 
-/* Where to, as np_endpoint_connect() aims: with a mask another host each time. */
-static int
-connect_one(const struct np_run *run, int fd)
-{
-	struct np_addr peer = run->end.peer;
-
-	np_endpoint_spread(&peer, run->plan->far.sock.mask);
-	np_sock_block(fd, false);
-	return np_sys_connect(fd, &peer.sa, peer.len) == 0 ? 0 : errno;
-}
-
 /* The far end's clock may be ahead by that, as its window opened before the first connection. */
 enum { AHEAD_MS = 100 };
 
@@ -98,6 +87,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 	struct np_ramp *r = w->ramp;
 	struct np_conn *c;
 	int error;
+	struct np_addr peer; /* of the networks that -H names, each connection has a host */
 
 	if (r == NULL || r->begun >= w->conns || !np_load_may(&r->load, now_ns)) {
 		return NULL;
@@ -105,7 +95,10 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 	c = &w->conn[r->begun++];
 	c->since_ns = np_now();
 	c->need = NP_COME;
-	error = connect_one(w->run, c->fd);
+	peer = w->run->end.peer;
+	np_endpoint_spread(&peer, w->run->plan->far.sock.mask);
+	np_sock_block(c->fd, false);
+	error = np_sys_connect(c->fd, &peer.sa, peer.len) == 0 ? 0 : errno;
 	if (error != 0 && error != EINPROGRESS) {
 		note_failure(w, c, error);
 	}

@@ -75,28 +75,18 @@ np_transport_find(int32_t wire_type, uint32_t protocol)
 	return NULL;
 }
 
-/* A daemon that transmits a stream leads it; in all other patterns the client leads. */
-static int
-daemon_role(const struct np_pattern *p, uint32_t direction)
-{
-	return !p->transactions && direction == NP_WD_TRANSMIT ? NP_LEAD : NP_FOLLOW;
-}
-
-static bool
-direction_fits(const struct np_pattern *p, uint32_t direction)
-{
-	return direction == p->lead_direction ||
-	       (p->lead_direction == NP_WD_TRANSMIT && direction == NP_WD_RECEIVE);
-}
-
 const struct np_pattern *
 np_pattern_find(uint32_t direction, bool connection_test, int *role)
 {
 	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
 		const struct np_pattern *p = omni_patterns[i];
 
-		if (p->connection_test == connection_test && direction_fits(p, direction)) {
-			*role = daemon_role(p, direction);
+		if (p->connection_test == connection_test &&
+		    (direction == p->lead_direction ||
+		     (p->lead_direction == NP_WD_TRANSMIT && direction == NP_WD_RECEIVE))) {
+			/* A daemon that transmits a stream leads it; else the client leads. */
+			*role =
+			    !p->transactions && direction == NP_WD_TRANSMIT ? NP_LEAD : NP_FOLLOW;
 			return p;
 		}
 	}
@@ -129,17 +119,6 @@ np_pattern_any(const char *name)
 	return NULL;
 }
 
-static bool
-is_omni(const struct np_pattern *p, const struct np_transport *t)
-{
-	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
-		if (omni_patterns[i] == p) {
-			return t->wire_type != 0 && !(p->connection_test && !np_delivers(t));
-		}
-	}
-	return false;
-}
-
 bool
 np_pattern_fits(const struct np_pattern *p, const struct np_transport *t)
 {
@@ -150,5 +129,10 @@ np_pattern_fits(const struct np_pattern *p, const struct np_transport *t)
 			return true;
 		}
 	}
-	return is_omni(p, t);
+	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
+		if (omni_patterns[i] == p) {
+			return t->wire_type != 0 && !(p->connection_test && !np_delivers(t));
+		}
+	}
+	return false;
 }

@@ -28,18 +28,6 @@ enum { UPGRADE_LOOK_MS = 100 }; /* between two looks whether the test is over */
 
 static const struct np_terms no_terms;
 
-static void
-internet_options(const struct np_plan *p, struct np_sockopts *o)
-{
-	unsigned version = np_family(p->family)->version;
-	int tos = p->near.sock.tos;
-
-	NP_SOCKOPT_OR_NOT(o, tos >= 0 && version == 6, IPPROTO_IPV6, IPV6_TCLASS, tos);
-	NP_SOCKOPT_OR_NOT(o, tos >= 0 && version != 6, IPPROTO_IP, IP_TOS, tos);
-	NP_SOCKOPT(o, p->no_fragment && version == 4, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
-}
-
 /* Socket options that any transport knows. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
@@ -60,7 +48,14 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 				     e->sock.device);
 	}
 	if (p->transport->ip_protocol != 0) {
-		internet_options(p, o);
+		unsigned version = np_family(p->family)->version;
+		int tos = p->near.sock.tos;
+
+		NP_SOCKOPT_OR_NOT(o, tos >= 0 && version == 6, IPPROTO_IPV6, IPV6_TCLASS, tos);
+		NP_SOCKOPT_OR_NOT(o, tos >= 0 && version != 6, IPPROTO_IP, IP_TOS, tos);
+		NP_SOCKOPT(o, p->no_fragment && version == 4, IPPROTO_IP, IP_MTU_DISCOVER,
+			   IP_PMTUDISC_DO);
+		NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
 	}
 	/* Last: a type of service sets a priority. */
 	NP_SOCKOPT_OR_NOT(o, e->sock.prio >= 0, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
@@ -124,17 +119,6 @@ set_budget(struct np_worker *w, uint64_t budget)
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 
-typedef int (*loop_type)(struct np_worker *w);
-
-static loop_type
-loop_of(const struct np_engine *e, const struct np_plan *p, const struct np_side *side)
-{
-	if (e->calls != NULL) {
-		return np_engine_blocks(e, p) ? np_calls_drive : np_engine_epoll.run;
-	}
-	return e->run != NULL ? e->run : side->sync;
-}
-
 /* What a side's setup finds settled. */
 static int
 prepare_worker(struct np_run *run, struct np_worker *w)
@@ -143,7 +127,9 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	const struct np_engine *engine = np_engine_of(p);
 
 	w->run = run;
-	w->loop = loop_of(engine, p, run->side);
+	w->loop = engine->calls == NULL ? (engine->run != NULL ? engine->run : run->side->sync)
+		  : np_engine_blocks(engine, p) ? np_calls_drive
+						: np_engine_epoll.run;
 	w->calls = engine->calls;
 	w->steps = run->side->steps;
 	w->budget = part_of_count(run, w);
@@ -163,20 +149,6 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	memset(w->count, 0, sizeof(*w->count));
 	/* An engine that waits for events hears of the end by one, too. */
 	return np_engine_blocks(engine, p) ? 0 : -np_stop_open(&w->stop);
-}
-
-static int
-take_connections(struct np_run *run, struct np_err *err)
-{
-	run->conn = calloc(run->plan->flows, sizeof(*run->conn));
-	if (run->conn == NULL) {
-		return no_memory(run->plan, err);
-	}
-	run->conns = run->plan->flows;
-	for (uint32_t i = 0; i < run->conns; i++) {
-		run->conn[i].fd = -1;
-	}
-	return NP_OK;
 }
 
 /*
@@ -249,28 +221,22 @@ set_up_workers(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-check_engine(const struct np_plan *p, struct np_err *err)
-{
-	const struct np_engine *engine = np_engine_of(p);
-	const char *why = np_engine_why_not(engine, p);
-
-	if (why == NULL) {
-		return NP_OK;
-	}
-	return np_fail(err, NP_EUSAGE, EINVAL, "the engine %s cannot drive this test: %s",
-		       engine->name, why);
-}
-
 int
 np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 	    struct np_stop *stop, struct np_err *err)
 {
+	const struct np_engine *engine = np_engine_of(plan);
+	const char *why = np_engine_why_not(engine, plan);
+
 	memset(run, 0, sizeof(*run));
 	if (plan->transport->admit == NP_ADMIT_UNSAID) {
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "%s has no rule for whom a data socket admits",
 			       plan->transport->name);
+	}
+	if (why != NULL) {
+		return np_fail(err, NP_EUSAGE, EINVAL, "the engine %s cannot drive this test: %s",
+			       engine->name, why);
 	}
 	run->plan = plan;
 	run->terms = terms != NULL ? terms : &no_terms;
@@ -284,10 +250,15 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &run->end.opts);
 	}
-	if (np_engine_of(plan)->options != NULL) {
-		np_engine_of(plan)->options(plan, &run->end.opts);
+	if (engine->options != NULL) {
+		engine->options(plan, &run->end.opts);
 	}
-	if (check_engine(plan, err) != NP_OK || take_connections(run, err) != NP_OK ||
+	run->conn = calloc(plan->flows, sizeof(*run->conn));
+	run->conns = run->conn != NULL ? plan->flows : 0;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		run->conn[i].fd = -1;
+	}
+	if ((run->conn == NULL && no_memory(plan, err) != NP_OK) ||
 	    take_workers(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
 	    np_many_open(run, err) != NP_OK || set_up_workers(run, err) != NP_OK) {
 		np_run_free(run);
@@ -325,23 +296,6 @@ np_run_trim(struct np_run *run, uint32_t flows)
 	}
 }
 
-static int
-meet_all(struct np_run *run, struct np_err *err)
-{
-	bool spread = run->plan->spread;
-
-	if (spread && !run->plan->active) {
-		return np_spread_accept(run, err);
-	}
-	if (run->plan->transport->meet(run, err) != NP_OK) {
-		return err->code;
-	}
-	if (run->conn->fd < 0) {
-		return NP_OK;
-	}
-	return spread ? np_spread_connect(run, err) : np_many_meet(run, err);
-}
-
 /*
  * The end that connects speaks first. Its connections need not come in the order in which it began
  * them: the other end takes each when it has something to read.
@@ -372,36 +326,38 @@ upgrade_as_they_speak(struct np_run *run, struct pollfd *waits, struct np_err *e
 	return NP_OK;
 }
 
-static int
-upgrade_all(struct np_run *run, struct np_err *err)
-{
-	const struct np_transport *t = run->plan->transport;
-
-	if (run->plan->active || run->conns == 1) {
-		for (uint32_t i = 0; i < run->conns; i++) {
-			if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
-				return err->code;
-			}
-		}
-		return NP_OK;
-	}
-	return np_many_wait(run, upgrade_as_they_speak, err);
-}
-
 int
 np_run_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
+	bool spread = run->plan->spread, accepts = spread && !run->plan->active;
 
-	if (meet_all(run, err) != NP_OK ||
-	    (run->end.shows && run->conn->fd >= 0 && np_show_token(run, err) != NP_OK) ||
+	if ((accepts ? np_spread_accept(run, err) : t->meet(run, err)) != NP_OK) {
+		return err->code;
+	}
+	if (!accepts && run->conn->fd >= 0 &&
+	    (spread ? np_spread_connect(run, err) : np_many_meet(run, err)) != NP_OK) {
+		return err->code;
+	}
+	if ((run->end.shows && run->conn->fd >= 0 && np_show_token(run, err) != NP_OK) ||
 	    (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
 	if (run->plan->stations > 0 && run->conn->fd >= 0 && np_stamps_open(run, err) != NP_OK) {
 		return err->code;
 	}
-	return t->upgrade != NULL ? upgrade_all(run, err) : NP_OK;
+	if (t->upgrade == NULL) {
+		return NP_OK;
+	}
+	if (!run->plan->active && run->conns > 1) {
+		return np_many_wait(run, upgrade_as_they_speak, err);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
 }
 
 void

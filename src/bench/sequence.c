@@ -97,24 +97,18 @@ np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 
 /* ---- Bursts of loss ---- */
 
-/* 1, 2, 3-4, 5-8, ...: the cell of a burst's length. */
-static unsigned
-cell_of(uint64_t length)
-{
-	unsigned cell = length <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(length - 1);
-
-	return cell < NP_SEQUENCE_LENGTHS ? cell : NP_SEQUENCE_LENGTHS - 1;
-}
-
 static void
 end_run(struct np_bursts *b)
 {
+	/* 1, 2, 3-4, 5-8, ...: the cell of a burst's length. */
+	unsigned cell = b->run <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(b->run - 1);
+
 	if (b->run == 0) {
 		return;
 	}
 	b->count++;
 	b->longest = b->run > b->longest ? b->run : b->longest;
-	b->lengths[cell_of(b->run)]++;
+	b->lengths[cell < NP_SEQUENCE_LENGTHS ? cell : NP_SEQUENCE_LENGTHS - 1]++;
 	b->run = 0;
 }
 
@@ -157,19 +151,6 @@ move_window(struct np_sequence *s, uint64_t next)
 	s->base = base;
 }
 
-/* A number above all others. */
-static void
-advance(struct np_sequence *s, uint64_t number)
-{
-	uint64_t skipped = s->next;
-
-	move_window(s, number + 1);
-	for (skipped = skipped > s->base ? skipped : s->base; skipped < number; skipped++) {
-		s->skipped_at[skipped % s->window] = (uint32_t)s->unique;
-	}
-	s->next = number + 1;
-}
-
 static void
 count_number(struct np_sequence *s, uint64_t number)
 {
@@ -187,7 +168,13 @@ count_number(struct np_sequence *s, uint64_t number)
 		s->reordered++;
 		s->extent_max = extent > s->extent_max ? extent : s->extent_max;
 	} else {
-		advance(s, number);
+		uint64_t skipped = s->next;
+
+		move_window(s, number + 1);
+		for (skipped = skipped > s->base ? skipped : s->base; skipped < number; skipped++) {
+			s->skipped_at[skipped % s->window] = (uint32_t)s->unique;
+		}
+		s->next = number + 1;
 	}
 	s->came[number % s->window / 64] |= UINT64_C(1) << (number % 64);
 	s->unique++;
@@ -274,40 +261,18 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
 }
 
-/* The span begins when the first one is there: its bytes took the time before. */
-static void
-put_span(const struct np_sequence *s, struct np_bag *into)
-{
-	double span = (double)(s->last_ns - s->first_ns) / 1e9;
-
-	np_bag_int(into, (int64_t)s->bytes, "udp.received_bytes");
-	if (s->next == 0) {
-		return;
-	}
-	np_bag_real(into, span, "udp.receive_span_s");
-	if (span > 0) {
-		np_bag_real(into, (double)(s->bytes - s->first_bytes) * 8 / span,
-			    "udp.receive_span_bps");
-	}
-}
-
-static void
-add_bursts(struct np_bursts *into, const struct np_bursts *b)
-{
-	into->count += b->count;
-	into->longest = b->longest > into->longest ? b->longest : into->longest;
-	for (size_t i = 0; i < NP_SEQUENCE_LENGTHS; i++) {
-		into->lengths[i] += b->lengths[i];
-	}
-}
-
 void
 np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 {
 	struct np_bursts bursts = s->bursts;
 
 	settle(s, s->base, s->next, &bursts);
-	add_bursts(&all->bursts, &bursts);
+	all->bursts.count += bursts.count;
+	all->bursts.longest =
+	    bursts.longest > all->bursts.longest ? bursts.longest : all->bursts.longest;
+	for (size_t i = 0; i < NP_SEQUENCE_LENGTHS; i++) {
+		all->bursts.lengths[i] += bursts.lengths[i];
+	}
 	if (s->next > 0 && (all->next == 0 || s->first_ns < all->first_ns)) {
 		all->first_ns = s->first_ns;
 		all->first_bytes = s->first_bytes;
@@ -335,6 +300,8 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 void
 np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 {
+	double span = (double)(s->last_ns - s->first_ns) / 1e9;
+
 	np_bag_int(into, s->flows, "udp.flows");
 	np_bag_int(into, (int64_t)(s->unique + s->duplicated + s->too_old), "udp.received");
 	np_bag_int(into, (int64_t)s->unique, "udp.unique");
@@ -352,7 +319,15 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_real(into, (double)s->outage.at_ns / 1e9, "udp.outage_begin_s");
 	np_bag_int(into, s->outage.flow, "udp.outage_flow");
 	put_bursts(&s->bursts, into);
-	put_span(s, into);
+	/* The span begins when the first one is there: its bytes took the time before. */
+	np_bag_int(into, (int64_t)s->bytes, "udp.received_bytes");
+	if (s->next > 0) {
+		np_bag_real(into, span, "udp.receive_span_s");
+	}
+	if (s->next > 0 && span > 0) {
+		np_bag_real(into, (double)(s->bytes - s->first_bytes) * 8 / span,
+			    "udp.receive_span_bps");
+	}
 }
 
 static void

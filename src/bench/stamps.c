@@ -261,20 +261,6 @@ recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, struct np_
 	return n;
 }
 
-/* The number of a request that has come, of which a narrow id has only the lowest byte. */
-static uint64_t
-number_of(const struct np_worker *w, const char *buf, ssize_t n)
-{
-	uint64_t next = w->stamps->next;
-
-	if (w->id.width == 0 || (size_t)n < w->id.at + w->id.width) {
-		return next;
-	}
-	return next + (uint64_t)(w->id.width == NP_IDS_WIDE
-				     ? (int32_t)((uint32_t)np_id_read(w->id, buf) - (uint32_t)next)
-				     : (int8_t)((uint8_t)np_id_read(w->id, buf) - (uint8_t)next));
-}
-
 static ssize_t
 recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -289,7 +275,13 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 		return n;
 	}
 	close_one(s, c->fd);
-	number = number_of(w, buf, n);
+	number = s->next;
+	if (w->id.width > 0 && (size_t)n >= w->id.at + w->id.width) {
+		/* A narrow id has only the lowest byte. */
+		uint32_t back = (uint32_t)np_id_read(w->id, buf) - (uint32_t)number;
+
+		number += (uint64_t)(w->id.width == NP_IDS_WIDE ? (int32_t)back : (int8_t)back);
+	}
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);

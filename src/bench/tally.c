@@ -111,18 +111,6 @@ sum_retrans(const struct np_tally *t)
 	return sum < INT32_MAX ? (int)sum : INT32_MAX;
 }
 
-/* One connection's row. */
-static void
-take_flow(const struct np_run *run, const struct np_worker *w, const struct np_conn *c,
-	  struct np_flow_result *row)
-{
-	row->sent = c->sent;
-	row->received = c->received;
-	row->transactions = c->transactions;
-	row->worker = (uint32_t)(w - run->worker);
-	look(c->fd, run->plan->transport, &run->end.peer, row);
-}
-
 /* What a ramp did not bring has no row. */
 static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
@@ -141,7 +129,13 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns; i++) {
 			if (run->plan->ramp == 0 || w->conn[i].is_up) {
-				take_flow(run, w, &w->conn[i], row++);
+				const struct np_conn *c = &w->conn[i];
+
+				row->sent = c->sent;
+				row->received = c->received;
+				row->transactions = c->transactions;
+				row->worker = (uint32_t)(w - run->worker);
+				look(c->fd, run->plan->transport, &run->end.peer, row++);
 			}
 		}
 	}
@@ -186,34 +180,6 @@ take_skew(struct np_tally *t)
 	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = later - sooner };
 }
 
-static int
-take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
-{
-	t->worker = calloc(run->workers, sizeof(*t->worker));
-	if (t->worker == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
-			       run->workers);
-	}
-	for (uint32_t i = 0; i < run->workers; i++) {
-		take_worker(run, &run->worker[i], &t->worker[i]);
-	}
-	take_skew(t);
-	return NP_OK;
-}
-
-/* What the workers beside the first one have recorded. */
-static void
-join_workers(const struct np_run *run, struct np_tally *t)
-{
-	NP_EACH_WORKER (w, run) {
-		if (w->hist != NULL) {
-			np_hist_merge(t->hist, w->hist);
-			t->paced_ns += w->load.paced_ns;
-		}
-	}
-	t->paced_ns /= run->workers;
-}
-
 /* The histogram of all so far with another one, which is empty afterwards. */
 static void
 merge(struct np_hist **into, struct np_hist **from)
@@ -244,43 +210,6 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 }
 
-/* Whether all workers' gaps are those of Poisson's arrivals. */
-static double
-fit_of(const struct np_run *run)
-{
-	double *gap = malloc(run->workers * sizeof(run->worker->open->gap));
-	size_t n = 0;
-	double p;
-
-	NP_EACH_WORKER (w, run) {
-		if (w->open != NULL && gap != NULL) {
-			memcpy(gap + n, w->open->gap, w->open->gaps * sizeof(*gap));
-			n += w->open->gaps;
-		}
-	}
-	p = np_fit_p(gap, n);
-	free(gap);
-	return p;
-}
-
-/* What the threads had of the processors. */
-static void
-take_threads(const struct np_run *run, struct np_open_result *o)
-{
-	double all_ns = 0, ran_us = 0, waited_ns = 0;
-	bool ran = true, waited = true;
-
-	NP_EACH_WORKER (w, run) {
-		all_ns += (double)(w->left_ns - w->began_ns);
-		ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
-		waited = waited && ran && w->use.run_delay_ns >= 0;
-		ran_us += (double)(w->use.user_us + w->use.system_us);
-		waited_ns += (double)w->use.run_delay_ns;
-	}
-	o->ran = ran && all_ns > 0 ? 1e3 * ran_us / all_ns : -1;
-	o->waited = waited && all_ns > 0 ? waited_ns / all_ns : -1;
-}
-
 static void
 take_open(struct np_run *run, struct np_tally *t)
 {
@@ -304,39 +233,33 @@ take_open(struct np_run *run, struct np_tally *t)
 		}
 	}
 	if (t->open.rate > 0) {
-		t->open.fit = fit_of(run);
-		take_threads(run, &t->open);
+		/* Do the gaps of all workers fit Poisson arrivals? */
+		double *gap = malloc(run->workers * sizeof(run->worker->open->gap));
+		/* How much of the time had the threads a processor, or waited for one? */
+		double all_ns = 0, ran_us = 0, waited_ns = 0;
+		bool ran = true, waited = true;
+		size_t gaps = 0;
+
+		NP_EACH_WORKER (w, run) {
+			if (w->open != NULL && gap != NULL) {
+				memcpy(gap + gaps, w->open->gap, w->open->gaps * sizeof(*gap));
+				gaps += w->open->gaps;
+			}
+		}
+		t->open.fit = np_fit_p(gap, gaps);
+		free(gap);
+		NP_EACH_WORKER (w, run) {
+			all_ns += (double)(w->left_ns - w->began_ns);
+			ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
+			waited = waited && ran && w->use.run_delay_ns >= 0;
+			ran_us += (double)(w->use.user_us + w->use.system_us);
+			waited_ns += (double)w->use.run_delay_ns;
+		}
+		t->open.ran = ran && all_ns > 0 ? 1e3 * ran_us / all_ns : -1;
+		t->open.waited = waited && all_ns > 0 ? waited_ns / all_ns : -1;
 		if (t->hist != NULL && t->open.lateness != NULL) {
 			np_open_judge(&t->open, t->hist);
 		}
-	}
-}
-
-static void
-take_window(const struct np_run *run, struct np_tally *t)
-{
-	uint64_t ns;
-
-	if (run->window.started_ns == 0) {
-		return;
-	}
-	t->started_ns = run->window.opened_ns;
-	t->ended_ns = np_max(run->window.ended_ns, t->started_ns);
-	ns = t->ended_ns - t->started_ns;
-	*(run->plan->role == NP_LEAD ? &t->led_ns : &t->followed_ns) = ns;
-}
-
-/* A client's socket was bound to no port before it connected. */
-static void
-take_local(const struct np_run *run, struct np_tally *t)
-{
-	int fd = run->conn != NULL ? np_run_lasting_fd(run) : -1;
-	struct np_addr local;
-	struct np_err ignored;
-
-	if (run->plan->active && fd >= 0 && np_sock_local(fd, &local, &ignored) == NP_OK &&
-	    np_addr_port(&local) != 0) {
-		t->local = local;
 	}
 }
 
@@ -344,6 +267,9 @@ int
 np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 {
 	struct np_worker *w = run->worker;
+	int fd = run->conn != NULL ? np_run_lasting_fd(run) : -1;
+	struct np_addr local;
+	struct np_err ignored;
 
 	np_run_look(run);
 	*t = (struct np_tally){
@@ -369,12 +295,37 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
-	take_window(run, t);
-	take_local(run, t);
-	join_workers(run, t);
+	if (run->window.started_ns != 0) {
+		t->started_ns = run->window.opened_ns;
+		t->ended_ns = np_max(run->window.ended_ns, t->started_ns);
+		*(run->plan->role == NP_LEAD ? &t->led_ns : &t->followed_ns) =
+		    t->ended_ns - t->started_ns;
+	}
+	/* A client's socket was bound to no port before it connected. */
+	if (run->plan->active && fd >= 0 && np_sock_local(fd, &local, &ignored) == NP_OK &&
+	    np_addr_port(&local) != 0) {
+		t->local = local;
+	}
+	for (uint32_t i = 1; i < run->workers; i++) {
+		np_hist_merge(t->hist, w[i].hist);
+		t->paced_ns += w[i].load.paced_ns;
+	}
+	t->paced_ns /= run->workers;
 	take_ramp(run, t);
 	take_open(run, t);
-	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
+	if (take_flows(run, t, err) != NP_OK) {
+		return err->code;
+	}
+	t->worker = calloc(run->workers, sizeof(*t->worker));
+	if (t->worker == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
+			       run->workers);
+	}
+	for (uint32_t i = 0; i < run->workers; i++) {
+		take_worker(run, &run->worker[i], &t->worker[i]);
+	}
+	take_skew(t);
+	return NP_OK;
 }
 
 /* The only flow of a tally as a row. */
@@ -457,31 +408,6 @@ join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_er
 	return NP_OK;
 }
 
-/* What only one of them has: a test each way has a sender and a receiver here. */
-static void
-join_sizes(struct np_tally *into, const struct np_tally *from)
-{
-	if (into->send_size == 0) {
-		into->send_size = from->send_size;
-		into->send_width = from->send_width;
-	}
-	if (into->recv_size == 0) {
-		into->recv_size = from->recv_size;
-		into->recv_width = from->recv_width;
-	}
-}
-
-static void
-join_windows(struct np_tally *into, const struct np_tally *from)
-{
-	into->started_ns = first_start(into, from);
-	if (from->ended_ns > into->ended_ns) {
-		into->ended_ns = from->ended_ns;
-	}
-	into->led_ns = np_max(into->led_ns, from->led_ns);
-	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
-}
-
 int
 np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 {
@@ -493,8 +419,21 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 	if (rc == NP_OK && into->worker != NULL && from->worker != NULL) {
 		rc = join_workers_of(into, from, err);
 	}
-	join_windows(into, from);
-	join_sizes(into, from);
+	into->started_ns = first_start(into, from);
+	if (from->ended_ns > into->ended_ns) {
+		into->ended_ns = from->ended_ns;
+	}
+	into->led_ns = np_max(into->led_ns, from->led_ns);
+	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
+	/* Of a test each way, one has the sender and one the receiver. */
+	if (into->send_size == 0) {
+		into->send_size = from->send_size;
+		into->send_width = from->send_width;
+	}
+	if (into->recv_size == 0) {
+		into->recv_size = from->recv_size;
+		into->recv_width = from->recv_width;
+	}
 	np_counts_add(&into->count, &from->count);
 	into->paced_ns += from->paced_ns;
 	if (into->hist != NULL && from->hist != NULL) {

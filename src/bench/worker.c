@@ -69,36 +69,10 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
 }
 
-/* Has its last request been sent, and the transaction not ended yet? */
-static bool
-is_under_way(const struct np_worker *w, const struct np_conn *c)
-{
-	enum np_need need = c->need & ~(unsigned)NP_PART;
-
-	/* TCP_MSS has no steps. */
-	if (w->steps == NULL || w->steps->sent == NULL || w->depth > 1 || c->number == 0) {
-		return false;
-	}
-	return need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE);
-}
-
 uint64_t
 np_conn_queued(const struct np_conn *c)
 {
 	return (uint64_t)np_sock_queued(c->fd, SIOCOUTQ);
-}
-
-/* A request that is under way counts when it is answered. */
-static void
-forget(struct np_worker *w, struct np_conn *c)
-{
-	c->before = c->number - is_under_way(w, c);
-	c->sent = w->run->resets ? np_conn_queued(c) : 0;
-	c->received = c->transactions = 0;
-	c->lost = 0;
-	if ((w->codec & NP_C_WARM) != 0) {
-		c->number = c->before = c->news_at = 0; /* the window's are from 0 on */
-	}
 }
 
 /*
@@ -116,7 +90,20 @@ forget_counts(struct np_worker *w)
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		forget(w, &w->conn[i]);
+		struct np_conn *c = &w->conn[i];
+		enum np_need need = c->need & ~(unsigned)NP_PART;
+		/* A request that is under way counts when it is answered. TCP_MSS has no steps. */
+		bool under_way = w->steps != NULL && w->steps->sent != NULL && w->depth == 1 &&
+				 c->number > 0 &&
+				 (need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE));
+
+		c->before = c->number - under_way;
+		c->sent = w->run->resets ? np_conn_queued(c) : 0;
+		c->received = c->transactions = 0;
+		c->lost = 0;
+		if ((w->codec & NP_C_WARM) != 0) {
+			c->number = c->before = c->news_at = 0; /* the window's are from 0 on */
+		}
 	}
 	np_counters_clear(w->count);
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -308,14 +295,6 @@ patience_until(uint64_t last_ns)
 	return until < last_ns ? until : last_ns;
 }
 
-/* Was POLLERR news of buffers that the kernel had in use? */
-static bool
-has_taken_back(struct np_worker *w, struct np_conn *c, short revents)
-{
-	return (revents & POLLERR) != 0 && w->calls != NULL && w->calls->take_back != NULL &&
-	       w->calls->take_back(w, c);
-}
-
 /* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
 static int
 part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
@@ -335,9 +314,10 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		}
 		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
 		    0) {
-			ssize_t n = has_taken_back(w, c, p.revents)
-					? 1
-					: recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
+			/* POLLERR may be news of buffers that the kernel has released. */
+			bool news = (p.revents & POLLERR) != 0 && w->calls != NULL &&
+				    w->calls->take_back != NULL && w->calls->take_back(w, c);
+			ssize_t n = news ? 1 : recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
 
 			if (n == 0 || (n < 0 && np_run_has_ended(w->run, c->fd, errno))) {
 				return 0;
