@@ -354,39 +354,32 @@ let_through(struct np_capture *c)
 	return pcap_stats(c->pcap, &s) == 0 ? s.ps_recv - s.ps_drop : 0;
 }
 
-/*
- * Read what has been let through. A block that is not full is handed over by a timer, with which a
- * busy kernel may be late: a wait in vain does not say that there is no more. But some never come,
- * let through between the count and the beginning, or a second time by the loopback interface.
- */
-static void
-drain(struct np_capture *c)
-{
-	bool twice = c->is_loopback || c->is_any;
-	uint64_t deadline = np_now() + DRAIN_MS * NP_MSEC;
-	uint32_t all = let_through(c) - c->through;
-	int n = 0, vain = 0;
-
-	/* Where nothing at all was heard, what is counted twice does not explain it. */
-	while (n >= 0 && (int32_t)(all - c->heard) > 0 && vain < (twice && c->heard > 0 ? 2 : 10) &&
-	       !c->is_behind && np_now() < deadline) {
-		n = read_some(c);
-		vain = n == 0 ? vain + 1 : 0;
-	}
-}
-
 static void *
 listen_to(void *ctx)
 {
 	struct np_capture *c = ctx;
-	int n = 0;
+	bool twice = c->is_loopback || c->is_any;
+	int n = 0, vain = 0;
+	uint64_t deadline;
+	uint32_t all;
 
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	while (n >= 0 && !atomic_load(&c->stop)) {
 		n = read_some(c);
 	}
 	c->end_ns = np_clock(CLOCK_REALTIME);
-	drain(c);
+	deadline = np_now() + DRAIN_MS * NP_MSEC;
+	all = let_through(c) - c->through;
+	/*
+	 * Drain what has been let through. A busy kernel may be late to hand over a block that is
+	 * not full, so a wait in vain does not mean the end; but packets that were counted before
+	 * the beginning, or twice by the loopback interface, never come.
+	 */
+	while (n >= 0 && (int32_t)(all - c->heard) > 0 && vain < (twice && c->heard > 0 ? 2 : 10) &&
+	       !c->is_behind && np_now() < deadline) {
+		n = read_some(c);
+		vain = n == 0 ? vain + 1 : 0;
+	}
 	return NULL;
 }
 
@@ -476,47 +469,32 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	return NP_OK;
 }
 
-static void
-put_tap(const struct np_capture *c, struct np_bag *into)
-{
-	const char *where =
-	    c->is_loopback
-		? "packets as they arrive; large packets (GSO) are not split into segments"
-		: "outgoing: after the queue (qdisc), after segmentation by the kernel (GSO), "
-		  "before segmentation by the interface (TSO); incoming: after GRO, before the "
-		  "firewall";
-	char text[320];
-
-	snprintf(text, sizeof(text), "%s: %s; captured until the end of the test",
-		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where);
-	np_bag_text(into, text, "wire.tap");
-}
-
-static void
-put_file(struct np_capture *c, struct np_bag *into)
-{
-	if (c->dump == NULL) {
-		return;
-	}
-	if (pcap_dump_flush(c->dump) == 0 && !ferror(pcap_dump_file(c->dump))) {
-		np_bag_text(into, c->file, "wire.file");
-	} else {
-		np_bag_unread(into, strerror(errno), "wire.file");
-	}
-}
-
 void
 np_capture_stop(struct np_capture *c, struct np_bag *into)
 {
+	const char *where;
+	char text[320];
+
 	if (c->ledger == NULL) {
 		return;
 	}
 	atomic_store(&c->stop, true);
 	pthread_join(c->thread, NULL);
-	put_tap(c, into);
+	where = c->is_loopback
+		    ? "packets as they arrive; large packets (GSO) are not split into segments"
+		    : "outgoing: after the queue (qdisc), after segmentation by the kernel (GSO), "
+		      "before segmentation by the interface (TSO); incoming: after GRO, before the "
+		      "firewall";
+	snprintf(text, sizeof(text), "%s: %s; captured until the end of the test",
+		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where);
+	np_bag_text(into, text, "wire.tap");
 	np_bag_int(into, (int64_t)(dropped(c) - c->before), "wire.dropped");
 	np_ledger_put(c->ledger, into);
-	put_file(c, into);
+	if (c->dump != NULL && pcap_dump_flush(c->dump) == 0 && !ferror(pcap_dump_file(c->dump))) {
+		np_bag_text(into, c->file, "wire.file");
+	} else if (c->dump != NULL) {
+		np_bag_unread(into, strerror(errno), "wire.file");
+	}
 	np_ledger_free(c->ledger);
 	c->ledger = NULL;
 }

@@ -50,21 +50,6 @@ unmap(struct np_cidr *c)
 	}
 }
 
-/* "vsock:3" is one host, "vsock:any" all of the family. */
-static int
-parse_whole(struct np_cidr *c, const char *text, struct np_err *err)
-{
-	struct np_addrs found;
-	bool any;
-
-	if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, err) != NP_OK) {
-		return err->code;
-	}
-	any = np_addr_is_any(&found.at[0]);
-	np_cidr_of(c, &found.at[0], any ? 0 : 8 * (unsigned)np_addr_size(&found.at[0]));
-	return NP_OK;
-}
-
 /* An address of `length` characters. Returns its family; AF_UNSPEC: it is none. */
 static int
 read_literal(const char *text, size_t length, uint8_t bytes[16])
@@ -88,7 +73,15 @@ np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 	struct np_cidr read = { .family = AF_UNSPEC };
 
 	if (np_family_prefixed(text) != AF_UNSPEC) {
-		return parse_whole(c, text, err);
+		struct np_addrs found;
+		bool any;
+
+		if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, err) != NP_OK) {
+			return err->code;
+		}
+		any = np_addr_is_any(&found.at[0]);
+		np_cidr_of(c, &found.at[0], any ? 0 : 8 * (unsigned)np_addr_size(&found.at[0]));
+		return NP_OK;
 	}
 	read.family = read_literal(text, n, read.bytes);
 	read.bits = width_of(read.family);

@@ -86,18 +86,6 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	return NP_OK;
 }
 
-/* Is that the address of an interface itself? */
-static bool
-is_station(const struct sockaddr *a)
-{
-	switch (a->sa_family) {
-	case AF_PACKET:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /*
  * Among those that there are: a stranger has named it, and a question about the name of none, by
  * one of the calls of netdevice(7), has the kernel load the module of that name for who may.
@@ -114,7 +102,7 @@ find(struct np_eth *l, struct np_err *err)
 	}
 	for (i = all; i != NULL; i = i->ifa_next) {
 		/* One without an address of the link layer comes without any. */
-		if ((i->ifa_addr == NULL || is_station(i->ifa_addr)) &&
+		if ((i->ifa_addr == NULL || i->ifa_addr->sa_family == AF_PACKET) &&
 		    strcmp(i->ifa_name, l->device) == 0) {
 			break;
 		}

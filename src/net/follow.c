@@ -165,45 +165,23 @@ find_copy(const struct np_follow *f, uint64_t begin, uint64_t end)
 	return NULL;
 }
 
-static void
-remember(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, bool again)
-{
-	f->recent[f->seen % NP_FOLLOW_RECENT] = (struct np_follow_copy){
-		.begin = begin,
-		.end = begin + p->payload,
-		.mark = p->mark,
-		.each = p->each,
-		.again = again,
-	};
-	f->seen++;
-}
-
 enum origin { SENT_AGAIN, OVERTAKEN, DOUBLED };
-
-/* Of the segment in it that has this byte: each has counted. */
-static struct np_follow_mark
-mark_at(const struct np_follow_copy *copy, uint64_t byte)
-{
-	struct np_follow_mark mark = copy->mark;
-
-	if (copy->each > 0 && byte > copy->begin) {
-		mark.id = (uint16_t)(mark.id + (byte - copy->begin) / copy->each);
-	}
-	return mark;
-}
 
 /* Of data that were seen already, last in `copy`; NULL: that is not known any more. */
 static enum origin
 tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64_t begin,
 	    const struct np_follow_copy *copy, uint64_t rtt_ns)
 {
-	struct np_follow_mark first;
+	struct np_follow_mark first; /* of the segment that has this byte: each has counted */
 
 	if (copy == NULL) {
 		/* Sent before something that is here: late, or doubled. */
 		return order(f, mark, &f->newest) < 0 ? DOUBLED : SENT_AGAIN;
 	}
-	first = mark_at(copy, begin);
+	first = copy->mark;
+	if (copy->each > 0 && begin > copy->begin) {
+		first.id = (uint16_t)(first.id + (begin - copy->begin) / copy->each);
+	}
 	if (f->at_sender && order(f, mark, &first) == 0) {
 		return is_same(f, mark, &first) ? DOUBLED : SENT_AGAIN;
 	}
@@ -279,7 +257,14 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 	} else {
 		learn_ids(f, p);
 	}
-	remember(f, p, begin, again);
+	f->recent[f->seen % NP_FOLLOW_RECENT] = (struct np_follow_copy){
+		.begin = begin,
+		.end = begin + p->payload,
+		.mark = p->mark,
+		.each = p->each,
+		.again = again,
+	};
+	f->seen++;
 	if (order(f, &p->mark, &f->newest) > 0 || f->seen == 1) {
 		f->newest = p->mark;
 	}
@@ -289,18 +274,6 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 	f->last = p->mark;
 	f->last_in_order = in_order;
 	f->next = end > f->next ? end : f->next;
-}
-
-/* Another connection, or the first packet of this one. */
-static void
-begin_at(struct np_follow *f, uint32_t seq)
-{
-	f->follows = true;
-	f->next = (UINT64_C(1) << 32) + seq; /* what lies below has room */
-	f->holes = 0;
-	f->seen = 0;
-	f->last_in_order = false;
-	f->ids_count = f->ids_jump = 0;
 }
 
 void
@@ -313,7 +286,12 @@ np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns
 		if (p->payload == 0 && !p->syn) {
 			return; /* keep-alives are one below */
 		}
-		begin_at(f, p->seq);
+		f->follows = true;
+		f->next = (UINT64_C(1) << 32) + p->seq; /* what lies below has room */
+		f->holes = 0;
+		f->seen = 0;
+		f->last_in_order = false;
+		f->ids_count = f->ids_jump = 0;
 	}
 	if (p->payload > 0) {
 		see_data(f, p, rtt_ns);

@@ -362,13 +362,6 @@ np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
 	ports->count++;
 }
 
-static bool
-is_port(const struct np_ledger_flow *f, const struct np_addr *a, uint32_t port)
-{
-	return f->ports.count == 0 ? np_addr_port(a) == port
-				   : (f->ports.bits[(port & UINT16_MAX) / 8] >> port % 8 & 1) != 0;
-}
-
 /* port -1: the packet does not say it. */
 static bool
 is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct packet *p,
@@ -377,7 +370,9 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 	if (a->len == 0) {
 		return true;
 	}
-	if (np_addr_port(a) != 0 && port >= 0 && !is_port(f, a, (uint32_t)port)) {
+	if (np_addr_port(a) != 0 && port >= 0 &&
+	    (f->ports.count == 0 ? np_addr_port(a) != (uint32_t)port
+				 : (f->ports.bits[(port & UINT16_MAX) / 8] >> port % 8 & 1) == 0)) {
 		return false;
 	}
 	return np_addr_is_any(a) || (np_family_of(a)->version == p->version &&
@@ -450,33 +445,6 @@ bucket_of(uint64_t n)
 	return (log2 + (n >= STEPS)) * STEPS + (unsigned)(n >> log2) % STEPS;
 }
 
-/* The middle of a bucket. */
-static uint64_t
-bucket_value(unsigned bucket)
-{
-	unsigned log2 = bucket / STEPS;
-	uint64_t low;
-
-	if (log2 == 0) {
-		return bucket;
-	}
-	low = (uint64_t)(STEPS + bucket % STEPS) << (log2 - 1);
-	return low + (UINT64_C(1) << (log2 - 1)) / 2;
-}
-
-static void
-count_gap(struct side *s, uint64_t at_ns)
-{
-	if (s->packets > 0) {
-		uint64_t gap = at_ns > s->last_ns ? at_ns - s->last_ns : 0;
-
-		s->gap[bucket_of(gap)]++;
-		s->gaps++;
-		s->gap_max_ns = gap > s->gap_max_ns ? gap : s->gap_max_ns;
-	}
-	s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
-}
-
 static unsigned
 size_class(uint64_t bytes)
 {
@@ -511,16 +479,6 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 	return most != 0 ? most : s->ordinary;
 }
 
-/* The same, where an end sends blocks that are cut into datagrams of one size. */
-static uint64_t
-most_of_datagram(const struct np_ledger *l, const struct side *s, uint64_t most)
-{
-	uint32_t said = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
-
-	return l->flow.protocol == IPPROTO_UDP && said > 0 && (most == 0 || said < most) ? said
-											 : most;
-}
-
 /*
  * Count the packet as the segments that carry `payload` bytes: each has all the headers. Returns
  * the most that one of them carries, 0: the packet is one.
@@ -531,10 +489,23 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 {
 	uint32_t headers = p->ip_bytes + transport;
 	uint64_t most = most_payload(l, s, p->ip_bytes, transport);
-	uint64_t each = p->is_piece ? 0 : most_of_datagram(l, s, most);
-	uint64_t n = np_follow_parts(payload, each);
+	uint32_t said = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
+	uint64_t each, n;
 
-	count_gap(s, p->at_ns);
+	/* An end may send blocks that are cut into datagrams of one size. */
+	if (l->flow.protocol == IPPROTO_UDP && said > 0 && (most == 0 || said < most)) {
+		most = said;
+	}
+	each = p->is_piece ? 0 : most;
+	n = np_follow_parts(payload, each);
+	if (s->packets > 0) {
+		uint64_t gap = p->at_ns > s->last_ns ? p->at_ns - s->last_ns : 0;
+
+		s->gap[bucket_of(gap)]++;
+		s->gaps++;
+		s->gap_max_ns = gap > s->gap_max_ns ? gap : s->gap_max_ns;
+	}
+	s->last_ns = p->at_ns > s->last_ns ? p->at_ns : s->last_ns;
 	s->packets++;
 	s->segments += n;
 	s->seen_bytes += p->total;
@@ -561,34 +532,6 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 /* --- Fragments --------------------------------------------------------------------------------
  */
 
-/* It may be the flow's: that is known when the first piece comes, which was overtaken or is lost.
- */
-static void
-keep_orphan(struct np_ledger *l, enum direction d, const struct packet *p)
-{
-	struct orphan *o = &l->orphan[l->orphans % ORPHANS];
-
-	*o = (struct orphan){ .packet = *p, .direction = d };
-	o->packet.at = o->packet.src = o->packet.dst = NULL; /* the bytes go */
-	l->orphans++;
-	l->side[d].orphans++;
-	l->side[d].orphan_bytes += p->total;
-}
-
-/* The first fragment has come: now the ports are known. */
-static void
-settle_orphan(struct np_ledger *l, struct orphan *o, const struct fragmented *f)
-{
-	struct side *s = &l->side[o->direction];
-
-	s->orphans--;
-	s->orphan_bytes -= o->packet.total;
-	if (f->ours) {
-		count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
-	}
-	o->packet.is_piece = false; /* nothing of this sort is kept */
-}
-
 /* A first fragment, of the flow or not: those without ports belong where it belongs. */
 static void
 remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
@@ -610,63 +553,18 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 
 		if (o->packet.is_piece && o->packet.id == p->id &&
 		    (allowed >> o->direction & 1) != 0) {
-			settle_orphan(l, o, f);
+			l->side[o->direction].orphans--;
+			l->side[o->direction].orphan_bytes -= o->packet.total;
+			if (f->ours) {
+				count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
+			}
+			o->packet.is_piece = false; /* nothing of this sort is kept */
 		}
 	}
 }
 
 /* --- Segments ---------------------------------------------------------------------------------
  */
-
-static void
-close_window(struct side *s, uint64_t at_ns, unsigned window)
-{
-	if (s->zero_since_ns != 0 && window != 0) {
-		s->zero_ns += at_ns > s->zero_since_ns ? at_ns - s->zero_since_ns : 0;
-		s->zero_since_ns = 0;
-	}
-	if (window == 0) {
-		s->zero_window++;
-		s->zero_since_ns = s->zero_since_ns != 0 ? s->zero_since_ns : at_ns;
-	}
-}
-
-/* How long our SYN took to be answered, if it was sent only once. */
-static void
-time_handshake(struct np_ledger *l, enum direction d, const struct packet *p, unsigned flags)
-{
-	if (d == OUT && (flags & SYN) != 0) {
-		l->syn_ns = l->side[OUT].syn == 1 ? p->at_ns : 0;
-	} else if (d == IN && (flags & ACK) != 0 && l->syn_ns != 0) {
-		l->rtt_ns = p->at_ns > l->syn_ns ? p->at_ns - l->syn_ns : 0;
-		l->syn_ns = 0;
-	}
-}
-
-/* Both ends say that they are done, and hear that it was heard. */
-static void
-watch_end(struct np_ledger *l, enum direction d, const struct segment *seg, uint64_t payload)
-{
-	struct side *s = &l->side[d], *other = &l->side[d == OUT ? IN : OUT];
-
-	if ((seg->flags & FIN) != 0) {
-		s->fin_next = seg->seq + (uint32_t)payload + 1;
-	}
-	if ((seg->flags & ACK) != 0 && other->fin > 0 && seg->ack == other->fin_next) {
-		other->fin_acked = true;
-	}
-}
-
-/* When it was sent, and seen. The identification of what was cut into pieces is theirs. */
-static struct np_follow_mark
-mark_of(const struct packet *p, const struct segment *seg)
-{
-	return (struct np_follow_mark){ .at_ns = p->at_ns,
-					.stamp = seg->stamp,
-					.stamped = seg->stamped,
-					.id = (uint16_t)p->id,
-					.has_id = p->version == 4 };
-}
 
 /* How long a time stamp takes that is new: an old one may have gone out before. */
 static void
@@ -711,44 +609,44 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 	s->acks += payload == 0 && (seg.flags & (SYN | FIN | RST | ACK)) == ACK;
 	s->ecn_ece += (seg.flags & (SYN | ECE)) == ECE;
 	if ((seg.flags & (SYN | RST)) == 0) {
-		close_window(s, p->at_ns, seg.window);
+		if (s->zero_since_ns != 0 && seg.window != 0) {
+			s->zero_ns += p->at_ns > s->zero_since_ns ? p->at_ns - s->zero_since_ns : 0;
+			s->zero_since_ns = 0;
+		}
+		if (seg.window == 0) {
+			s->zero_window++;
+			s->zero_since_ns = s->zero_since_ns != 0 ? s->zero_since_ns : p->at_ns;
+		}
 	}
 	if (!l->flow.connections && (seg.flags & RST) == 0) {
-		time_handshake(l, d, p, seg.flags);
+		struct side *other = &l->side[d == OUT ? IN : OUT];
+
+		/* How long our SYN took to be answered, if it was sent only once. */
+		if (d == OUT && (seg.flags & SYN) != 0) {
+			l->syn_ns = l->side[OUT].syn == 1 ? p->at_ns : 0;
+		} else if (d == IN && (seg.flags & ACK) != 0 && l->syn_ns != 0) {
+			l->rtt_ns = p->at_ns > l->syn_ns ? p->at_ns - l->syn_ns : 0;
+			l->syn_ns = 0;
+		}
 		time_echo(l, d, p, &seg);
-		watch_end(l, d, &seg, payload);
+		if ((seg.flags & FIN) != 0) {
+			s->fin_next = seg.seq + (uint32_t)payload + 1;
+		}
+		if ((seg.flags & ACK) != 0 && other->fin > 0 && seg.ack == other->fin_next) {
+			other->fin_acked = true;
+		}
 		np_follow(&s->follow,
-			  &(struct np_follow_packet){ .mark = mark_of(p, &seg),
-						      .seq = seg.seq + ((seg.flags & SYN) != 0),
-						      .syn = (seg.flags & SYN) != 0,
-						      .payload = payload,
-						      .each = each },
+			  &(struct np_follow_packet){
+			      .mark = (struct np_follow_mark){ .at_ns = p->at_ns,
+							       .stamp = seg.stamp,
+							       .stamped = seg.stamped,
+							       .id = (uint16_t)p->id,
+							       .has_id = p->version == 4 },
+			      .seq = seg.seq + ((seg.flags & SYN) != 0),
+			      .syn = (seg.flags & SYN) != 0,
+			      .payload = payload,
+			      .each = each },
 			  l->echo_ns > l->rtt_ns ? l->echo_ns : l->rtt_ns);
-	}
-}
-
-static void
-count_udp(struct np_ledger *l, enum direction d, struct packet *p)
-{
-	if (take(p, UDP_HEADER) == NULL) {
-		l->malformed++;
-		return;
-	}
-	count(l, &l->side[d], p, UDP_HEADER, p->left);
-}
-
-/* A packet of the flow's. */
-static void
-count_packet(struct np_ledger *l, enum direction d, struct packet *p)
-{
-	l->first_ns = l->first_ns == 0 || p->at_ns < l->first_ns ? p->at_ns : l->first_ns;
-	l->last_ns = p->at_ns > l->last_ns ? p->at_ns : l->last_ns;
-	if (!p->is_first) {
-		count(l, &l->side[d], p, 0, p->left);
-	} else if (l->flow.protocol == IPPROTO_TCP) {
-		count_tcp(l, d, p);
-	} else {
-		count_udp(l, d, p);
 	}
 }
 
@@ -772,9 +670,26 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 		remember_first(l, &p, d, owner == OURS);
 	}
 	if (owner == OURS) {
-		count_packet(l, d, &p);
+		l->first_ns = l->first_ns == 0 || p.at_ns < l->first_ns ? p.at_ns : l->first_ns;
+		l->last_ns = p.at_ns > l->last_ns ? p.at_ns : l->last_ns;
+		if (!p.is_first) {
+			count(l, &l->side[d], &p, 0, p.left);
+		} else if (l->flow.protocol == IPPROTO_TCP) {
+			count_tcp(l, d, &p);
+		} else if (take(&p, UDP_HEADER) != NULL) {
+			count(l, &l->side[d], &p, UDP_HEADER, p.left);
+		} else {
+			l->malformed++;
+		}
 	} else if (owner == NOT_KNOWN_YET) {
-		keep_orphan(l, d, &p);
+		/* It may be the flow's: the first piece, which tells, was overtaken or is lost. */
+		struct orphan *o = &l->orphan[l->orphans % ORPHANS];
+
+		*o = (struct orphan){ .packet = p, .direction = d };
+		o->packet.at = o->packet.src = o->packet.dst = NULL; /* the bytes go */
+		l->orphans++;
+		l->side[d].orphans++;
+		l->side[d].orphan_bytes += p.total;
 	}
 	return owner != OTHERS;
 }
@@ -796,7 +711,10 @@ gap_p99(const struct side *s)
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		seen += s->gap[i];
 		if (seen >= most) {
-			uint64_t value = bucket_value(i);
+			/* The middle of the bucket. */
+			unsigned log2 = i < STEPS ? 0 : i / STEPS - 1;
+			uint64_t low = (uint64_t)(i - log2 * STEPS) << log2;
+			uint64_t value = low + (UINT64_C(1) << log2) / 2;
 
 			return value < s->gap_max_ns ? value : s->gap_max_ns;
 		}
@@ -872,24 +790,19 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 	np_bag_ints(into, sizes, NP_LEDGER_SIZES, "wire.%s.size_counts", way);
 }
 
-/* Did the capture end before the connection? What closes it is in no figure then. */
-static bool
-is_open(const struct np_ledger *l)
-{
-	const struct side *out = &l->side[OUT], *in = &l->side[IN];
-
-	return out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked);
-}
-
 void
 np_ledger_put(const struct np_ledger *l, struct np_bag *into)
 {
+	const struct side *out = &l->side[OUT], *in = &l->side[IN];
+
 	np_bag_real(into, (double)(l->last_ns - l->first_ns) / 1e9, "wire.seconds");
-	np_bag_int(into, (int64_t)(l->side[OUT].packets + l->side[IN].packets), "wire.captured");
+	np_bag_int(into, (int64_t)(out->packets + in->packets), "wire.captured");
 	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
 	if (l->flow.protocol == IPPROTO_TCP && !l->flow.connections) {
-		np_bag_int(into, is_open(l), "wire.open_at_end");
+		/* The capture may have ended before the connection, which no figure counts then. */
+		np_bag_int(into, out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked),
+			   "wire.open_at_end");
 	}
-	put_side(l, &l->side[OUT], "out", into);
-	put_side(l, &l->side[IN], "in", into);
+	put_side(l, out, "out", into);
+	put_side(l, in, "in", into);
 }

@@ -79,20 +79,14 @@ read_infos(int fd, struct infos *infos)
 	return read_array(fd, SUBFLOWS_TCP_INFO, infos, sizeof(*infos), sizeof(infos->at[0]));
 }
 
-/* The first subflow stays where it was when it is closed, without anything that it has counted. */
-static bool
-is_there(const struct tcp_info *info)
-{
-	return info->tcpi_segs_in + info->tcpi_segs_out > 0;
-}
-
 static uint32_t
 count_subflows(const struct infos *infos)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < infos->head.subflows; i++) {
-		count += is_there(&infos->at[i]);
+		/* The first one stays in its place when it is closed, with counts of 0. */
+		count += infos->at[i].tcpi_segs_in + infos->at[i].tcpi_segs_out > 0;
 	}
 	return count;
 }
@@ -187,18 +181,6 @@ put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 }
 
 static void
-put_subflow(const struct tcp_info *info, uint32_t number, struct np_bag *into)
-{
-	np_bag_int(into, (int64_t)info->tcpi_bytes_sent, "mptcp.%u.bytes_sent", number);
-	np_bag_int(into, (int64_t)info->tcpi_bytes_acked, "mptcp.%u.bytes_acked", number);
-	np_bag_int(into, (int64_t)info->tcpi_bytes_received, "mptcp.%u.bytes_received", number);
-	np_bag_int(into, info->tcpi_total_retrans, "mptcp.%u.retransmitted_segments", number);
-	np_bag_int(into, info->tcpi_rtt, "mptcp.%u.rtt_us", number);
-	np_bag_int(into, info->tcpi_snd_cwnd, "mptcp.%u.cwnd", number);
-	np_bag_int(into, info->tcpi_snd_mss, "mptcp.%u.mss", number);
-}
-
-static void
 put_subflows(int fd, uint32_t seen, struct np_bag *into)
 {
 	struct infos infos;
@@ -215,7 +197,15 @@ put_subflows(int fd, uint32_t seen, struct np_bag *into)
 	}
 	np_bag_int(into, infos.head.subflows, "mptcp.subflows");
 	for (uint32_t i = 0; i < infos.head.subflows; i++) {
-		put_subflow(&infos.at[i], i, into);
+		const struct tcp_info *info = &infos.at[i];
+
+		np_bag_int(into, (int64_t)info->tcpi_bytes_sent, "mptcp.%u.bytes_sent", i);
+		np_bag_int(into, (int64_t)info->tcpi_bytes_acked, "mptcp.%u.bytes_acked", i);
+		np_bag_int(into, (int64_t)info->tcpi_bytes_received, "mptcp.%u.bytes_received", i);
+		np_bag_int(into, info->tcpi_total_retrans, "mptcp.%u.retransmitted_segments", i);
+		np_bag_int(into, info->tcpi_rtt, "mptcp.%u.rtt_us", i);
+		np_bag_int(into, info->tcpi_snd_cwnd, "mptcp.%u.cwnd", i);
+		np_bag_int(into, info->tcpi_snd_mss, "mptcp.%u.mss", i);
 	}
 	/* Both arrays are in the order in which the kernel keeps the subflows. */
 	if (!read_array(fd, SUBFLOWS_ADDRESSES, &addresses, sizeof(addresses),

@@ -43,21 +43,6 @@ next_of(const struct np_addrs *remote, bool first_family, size_t *i)
 	return NULL;
 }
 
-/* Families take turns, so that one that is dead as a whole does not hold up the other. */
-static void
-line_up(struct race *r, const struct np_addrs *remote)
-{
-	size_t at[2] = { 0, 0 };
-
-	for (size_t turn = 0; r->count < remote->count; turn++) {
-		const struct np_addr *a = next_of(remote, turn % 2 == 0, &at[turn % 2]);
-
-		if (a != NULL) {
-			r->at[r->count++] = (struct attempt){ .to = a, .fd = -1 };
-		}
-	}
-}
-
 /* Returns a descriptor on which a connect() is under way or done, or minus an errno. */
 static int
 begin_from(const struct np_addr *to, const struct np_addr *from)
@@ -236,6 +221,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 {
 	struct race r = { .local = local, .deadline = deadline, .out = out };
 	struct attempt *won;
+	size_t at[2] = { 0, 0 };
 	char text[NP_ADDR_TEXT];
 
 	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx };
@@ -244,7 +230,14 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		return -1;
 	}
 	r.alone = local != NULL && local->count > 0 && np_addr_port(&local->at[0]) != 0;
-	line_up(&r, remote);
+	/* Families take turns, so that one that is dead as a whole does not hold up the other. */
+	for (size_t turn = 0; r.count < remote->count; turn++) {
+		const struct np_addr *a = next_of(remote, turn % 2 == 0, &at[turn % 2]);
+
+		if (a != NULL) {
+			r.at[r.count++] = (struct attempt){ .to = a, .fd = -1 };
+		}
+	}
 	won = run(&r);
 	conclude(&r, won, out->others);
 	if (won != NULL) {

@@ -72,37 +72,28 @@ is_congestion(const struct np_sockopts *o, size_t i)
 	return o->at[i].level == IPPROTO_TCP && o->at[i].name == TCP_CONGESTION;
 }
 
-/* A congestion control's name that is a stranger's is looked at before the kernel hears of it. */
-static int
-set_one(const struct np_sockopts *o, size_t i, int fd)
-{
-	if (o->permit != NULL && is_congestion(o, i)) {
-		return o->permit(o->permit_ctx, fd, o->at[i].value, o->at[i].len);
-	}
-	return setsockopt(fd, o->at[i].level, o->at[i].name, o->at[i].value, o->at[i].len);
-}
-
 #define ALLOWED "net.ipv4.tcp_allowed_congestion_control"
-
-static int
-fail_option(const struct np_sockopts *o, size_t i, struct np_err *err)
-{
-	if (is_congestion(o, i) && errno == EPERM) { /* there is one of that name */
-		return np_fail(err, NP_ESYS, errno,
-			       "set %s to %s (as root: sysctl -w " ALLOWED "=\"$(sysctl -n " ALLOWED
-			       ") %.*s\")",
-			       o->at[i].label, o->at[i].shown, (int)o->at[i].len,
-			       (const char *)o->at[i].value);
-	}
-	return np_fail(err, NP_ESYS, errno, "set %s to %s", o->at[i].label, o->at[i].shown);
-}
 
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
 	for (size_t i = 0; i < o->count; i++) {
-		if (set_one(o, i, fd) != 0 && !o->at[i].optional) {
-			return fail_option(o, i, err);
+		/* A congestion control that the peer named is checked before the kernel sees it. */
+		int rc = o->permit != NULL && is_congestion(o, i)
+			     ? o->permit(o->permit_ctx, fd, o->at[i].value, o->at[i].len)
+			     : setsockopt(fd, o->at[i].level, o->at[i].name, o->at[i].value,
+					  o->at[i].len);
+
+		if (rc != 0 && !o->at[i].optional) {
+			if (is_congestion(o, i) && errno == EPERM) { /* there is one of that name */
+				return np_fail(err, NP_ESYS, errno,
+					       "set %s to %s (as root: sysctl -w " ALLOWED
+					       "=\"$(sysctl -n " ALLOWED ") %.*s\")",
+					       o->at[i].label, o->at[i].shown, (int)o->at[i].len,
+					       (const char *)o->at[i].value);
+			}
+			return np_fail(err, NP_ESYS, errno, "set %s to %s", o->at[i].label,
+				       o->at[i].shown);
 		}
 	}
 	return NP_OK;

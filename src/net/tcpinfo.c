@@ -323,18 +323,6 @@ np_tcp_put_alike(int fd, struct np_bag *into)
 	}
 }
 
-/* Flags and half bytes, which have no offset. */
-static void
-put_flags(const struct tcp_info *info, struct np_bag *into)
-{
-	np_bag_int(into, (info->tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
-	np_bag_int(into, (info->tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
-	np_bag_int(into, (info->tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
-	np_bag_int(into, (info->tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
-	np_bag_int(into, info->tcpi_snd_wscale, "tcp.window_scale");
-	np_bag_int(into, info->tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
-}
-
 void
 np_tcp_put(int fd, struct np_bag *into)
 {
@@ -346,7 +334,12 @@ np_tcp_put(int fd, struct np_bag *into)
 		return;
 	}
 	np_tcp_sum_put(&one, 1, into);
-	put_flags(&info, into);
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
+	np_bag_int(into, info.tcpi_snd_wscale, "tcp.window_scale");
+	np_bag_int(into, info.tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
 	put_alike(&info, fd, into);
 }
 
