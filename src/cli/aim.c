@@ -131,30 +131,6 @@ aim_at_network(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
-/*
- * The control connection's host is no address of another family: unless the user names one, the
- * data stays on this machine.
- */
-static void
-aim_within(struct np_cli *cli, int family)
-{
-	struct np_addr own;
-
-	if (family > 0 && !cli->data.host.given &&
-	    np_family_prefixed(cli->target.host.text) != family) {
-		np_addr_make_loopback(&own, family);
-		np_addr_host(&own, cli->data.host.text);
-		cli->data.host.given = true;
-	}
-}
-
-/* Does the control connection tell the daemon nothing of the address that the data comes from? */
-static bool
-is_elsewhere(const struct np_cli *cli, const struct np_client *c, const struct np_ends *ends)
-{
-	return cli->data.host.given || !np_addr_same_family(&ends->remote.at[0], &c->used);
-}
-
 /* Where the control connection does not tell the daemon who comes, the near end is named as if the
  * user had said so. */
 static void
@@ -242,8 +218,16 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	int family = t->family > 0 ? t->family : data_family(cli, c);
 	const struct np_name *local;
 	const char *remote;
+	struct np_addr own;
 
-	aim_within(cli, t->family);
+	/* The control connection's host is no address of another family: unless the user names one,
+	 * the data stays on this machine. */
+	if (t->family > 0 && !cli->data.host.given &&
+	    np_family_prefixed(cli->target.host.text) != t->family) {
+		np_addr_make_loopback(&own, t->family);
+		np_addr_host(&own, cli->data.host.text);
+		cli->data.host.given = true;
+	}
 	local = np_facts_local(cli);
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
@@ -273,7 +257,9 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
-	} else if ((t->admit == NP_ADMIT_PEER && is_elsewhere(cli, c, ends)) ||
+	} else if ((t->admit == NP_ADMIT_PEER &&
+		    (cli->data.host.given ||
+		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		name_near(cli, ends);
 	}

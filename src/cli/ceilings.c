@@ -271,17 +271,6 @@ answer(struct question *q, FILE *out)
 	return b->pattern->transactions ? answer_transactions(q, out) : answer_stream(q, out);
 }
 
-/* The words of the question may be in it. */
-static void
-print_error(FILE *out, char *text)
-{
-	np_text_printable(text);
-	for (char *c = text; *c != '\0'; c++) {
-		*c = *c == '"' || *c == '\\' ? '\'' : *c;
-	}
-	fprintf(out, "{\"error\": \"%s\"}\n", text);
-}
-
 void
 np_ceilings_answer(FILE *in, FILE *out)
 {
@@ -292,7 +281,12 @@ np_ceilings_answer(FILE *in, FILE *out)
 		struct question q;
 
 		if (!read_line(&q, line) || !answer(&q, out)) {
-			print_error(out, q.error);
+			/* The words of the question may be in it. */
+			np_text_printable(q.error);
+			for (char *c = q.error; *c != '\0'; c++) {
+				*c = *c == '"' || *c == '\\' ? '\'' : *c;
+			}
+			fprintf(out, "{\"error\": \"%s\"}\n", q.error);
 		}
 		fflush(out);
 	}

@@ -19,17 +19,6 @@ plan_of(const struct np_cli *cli)
 	return p;
 }
 
-static void
-look_here(const struct np_cli *cli, struct np_bag *near)
-{
-	struct np_plan p = plan_of(cli);
-	const struct np_engine *e;
-
-	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-		np_engine_tell(e, np_engine_why_not(e, &p), near);
-	}
-}
-
 /* The daemon is asked about the very test that it would be asked for. */
 static int
 ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
@@ -98,30 +87,27 @@ print(const struct np_cli *cli, const char *where, const struct np_bag *list, FI
 	}
 }
 
-static void
-print_all(const struct np_cli *cli, const struct np_client *c, const struct np_engine_lists *lists,
-	  bool failed, FILE *out)
-{
-	char where[sizeof(c->peer) + 32];
-
-	print(cli, "this end", lists->near, out);
-	if (lists->far != NULL) {
-		snprintf(where, sizeof(where), "the netserver at %s", c->peer);
-		print(cli, where, lists->far, out);
-	} else if (!failed) { /* else an error line says why */
-		np_text_line(out, "only this end is shown: %s", lists->far_lacks);
-	}
-}
-
 static int
 list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
 	int rc = look_there(cli, c, lists, err);
 	struct np_err unwritten;
+	struct np_plan p = plan_of(cli);
+	const struct np_engine *e;
 
-	look_here(cli, lists->near);
+	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+		np_engine_tell(e, np_engine_why_not(e, &p), lists->near);
+	}
 	if (!cli->output.json || cli->output.json_file != NULL) {
-		print_all(cli, c, lists, rc != NP_OK, stdout);
+		char where[sizeof(c->peer) + 32];
+
+		print(cli, "this end", lists->near, stdout);
+		if (lists->far != NULL) {
+			snprintf(where, sizeof(where), "the netserver at %s", c->peer);
+			print(cli, where, lists->far, stdout);
+		} else if (rc == NP_OK) { /* else an error line says why */
+			np_text_line(stdout, "only this end is shown: %s", lists->far_lacks);
+		}
 	}
 	if (cli->output.json && np_document_engines(cli, lists, stdout, &unwritten) != NP_OK &&
 	    rc == NP_OK) {

@@ -5,33 +5,6 @@
 
 #include "net/llc.h"
 
-/* The interface that the control connection goes by. */
-static void
-default_device(const struct np_client *c, char device[NP_ETH_NAME])
-{
-	struct np_addr near = { .len = sizeof(near.sa) };
-
-	if (getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
-		(void)np_addr_device(&near, device);
-	}
-}
-
-static int
-check_sizes(const struct np_cli *cli, const struct np_eth *link, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-
-	if (!p->transport->bounded) {
-		return NP_OK;
-	}
-	if (np_eth_check_size(link, p->near.call.send_size, 'm', err) != NP_OK ||
-	    np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
-	    np_eth_check_size(link, p->response, 'r', err) != NP_OK) {
-		return err->code;
-	}
-	return NP_OK;
-}
-
 int
 np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
 		struct np_err *err)
@@ -50,7 +23,12 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 			       cli->bench.name, c->peer);
 	}
 	if (cli->data.device[0] == '\0') {
-		default_device(c, cli->data.device);
+		struct np_addr near = { .len = sizeof(near.sa) };
+
+		/* The interface that the control connection goes by. */
+		if (getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
+			(void)np_addr_device(&near, cli->data.device);
+		}
 	}
 	if (np_eth_open(link, cli->data.device, err) != NP_OK) {
 		return np_fail_in(err, cli->bench.name);
@@ -60,5 +38,11 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 		p->near.call.send_size =
 		    (int32_t)link->mtu - (p->transport->bounded ? 0 : NP_LLC_HEADER);
 	}
-	return check_sizes(cli, link, err) == NP_OK ? NP_OK : np_fail_in(err, cli->bench.name);
+	if (p->transport->bounded &&
+	    (np_eth_check_size(link, p->near.call.send_size, 'm', err) != NP_OK ||
+	     np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
+	     np_eth_check_size(link, p->response, 'r', err) != NP_OK)) {
+		return np_fail_in(err, cli->bench.name);
+	}
+	return NP_OK;
 }

@@ -283,21 +283,6 @@ np_help_tests(FILE *out)
 /* --- figures -----------------------------------------------------------------------------------
  */
 
-static void
-print_subject(FILE *out, enum np_subject subject)
-{
-	fprintf(out, "\n%s:\n", np_subject_title(subject));
-	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-		const struct np_metric *m = np_metric((enum np_metric_id)i);
-
-		if (m->subject == subject) {
-			int used = fprintf(out, "  %-27s %-8s", m->name, m->unit);
-
-			np_help_fill(out, m->words, used, 39);
-		}
-	}
-}
-
 void
 np_help_figures(FILE *out)
 {
@@ -305,6 +290,15 @@ np_help_figures(FILE *out)
 	      "Local is the end of netperf, remote that of netserver; -1 is not known.\n",
 	      out);
 	for (int s = NP_SUBJECT_NONE + 1; s < NP_SUBJECTS; s++) {
-		print_subject(out, (enum np_subject)s);
+		fprintf(out, "\n%s:\n", np_subject_title((enum np_subject)s));
+		for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
+			const struct np_metric *m = np_metric((enum np_metric_id)i);
+
+			if (m->subject == (enum np_subject)s) {
+				int used = fprintf(out, "  %-27s %-8s", m->name, m->unit);
+
+				np_help_fill(out, m->words, used, 39);
+			}
+		}
 	}
 }

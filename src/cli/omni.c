@@ -56,15 +56,6 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* The direction as the daemon sees it: what this end transmits is received there. */
-static uint32_t
-mirrored(uint32_t direction)
-{
-	return direction == NP_WD_TRANSMIT  ? NP_WD_RECEIVE
-	       : direction == NP_WD_RECEIVE ? NP_WD_TRANSMIT
-					    : direction;
-}
-
 static int
 choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
 {
@@ -74,51 +65,15 @@ choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
 	if (direction == NP_WD_NONE && !cli->omni.connections) {
 		direction = NP_WD_TRANSMIT;
 	}
-	b->pattern = np_pattern_find(mirrored(direction), cli->omni.connections, &far_role);
+	b->pattern = np_pattern_find(direction == NP_WD_TRANSMIT  ? NP_WD_RECEIVE
+				     : direction == NP_WD_RECEIVE ? NP_WD_TRANSMIT
+								  : direction,
+				     cli->omni.connections, &far_role);
 	if (b->pattern == NULL) {
 		return np_usage(err, "-c: connections need requests and responses (try -d rr)");
 	}
 	b->near_role = far_role == NP_LEAD ? NP_FOLLOW : NP_LEAD;
 	return NP_OK;
-}
-
-static void
-make_title(struct np_cli *cli)
-{
-	struct np_bench *b = &cli->bench;
-
-	/* netperf's title has room for 31 characters. */
-	snprintf(cli->title, sizeof(cli->title), "OMNI %s TEST",
-		 b->pattern->words[b->near_role].direction);
-	b->title = cli->title;
-	b->name = "OMNI";
-}
-
-/* The direction of a row of the table, as an OMNI test would have it from its options. */
-static uint32_t
-own_direction(const struct np_bench *b)
-{
-	if (b->pattern->transactions) {
-		return b->pattern->lead_direction;
-	}
-	return b->near_role == NP_LEAD ? NP_WD_TRANSMIT : NP_WD_RECEIVE;
-}
-
-/* What the row of the table says, options can't choose. */
-static int
-check_no_choice(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_omni_choice *o = &cli->omni;
-	const char *option = o->protocol != NULL ? "-T"
-			     : o->type != NULL   ? "-t"
-			     : o->connections    ? "-c"
-						 : "-d";
-
-	if (o->protocol == NULL && o->type == NULL && !o->connections && !o->direction_given) {
-		return NP_OK;
-	}
-	return np_usage(err, "%s: the test %s leaves no choice (try -t OMNI)", option,
-			cli->bench.name);
 }
 
 int
@@ -130,17 +85,35 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 
 	cli->bench = *row;
 	if (row->code != NP_OMNI) {
-		return check_no_choice(cli, err);
+		const struct np_omni_choice *o = &cli->omni;
+		const char *option = o->protocol != NULL ? "-T"
+				     : o->type != NULL   ? "-t"
+				     : o->connections    ? "-c"
+							 : "-d";
+
+		/* What the row of the table says, options can't choose. */
+		if (o->protocol == NULL && o->type == NULL && !o->connections &&
+		    !o->direction_given) {
+			return NP_OK;
+		}
+		return np_usage(err, "%s: the test %s leaves no choice (try -t OMNI)", option,
+				cli->bench.name);
 	}
 	if (choose_transport(cli, err) != NP_OK) {
 		return err->code;
 	}
 	cli->omni.connections = cli->omni.connections || row->pattern->connection_test;
 	if (omni) {
+		struct np_bench *b = &cli->bench;
+
 		if (choose_pattern(cli, cli->omni.direction, err) != NP_OK) {
 			return err->code;
 		}
-		make_title(cli);
+		/* netperf's title has room for 31 characters. */
+		snprintf(cli->title, sizeof(cli->title), "OMNI %s TEST",
+			 b->pattern->words[b->near_role].direction);
+		b->title = cli->title;
+		b->name = "OMNI";
 		cli->output.style =
 		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_COLUMNS : cli->output.style;
 		cli->bench.flags =
@@ -148,7 +121,11 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 			? NP_B_ROUTE_OFF
 			: 0;
 	} else if (cli->omni.connections != row->pattern->connection_test) {
-		rc = choose_pattern(cli, own_direction(row), err);
+		rc = choose_pattern(cli,
+				    row->pattern->transactions  ? row->pattern->lead_direction
+				    : row->near_role == NP_LEAD ? NP_WD_TRANSMIT
+								: NP_WD_RECEIVE,
+				    err);
 	}
 	if (rc == NP_OK && cli->bench.pattern->connection_test &&
 	    !np_delivers(cli->bench.transport)) {

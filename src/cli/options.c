@@ -71,35 +71,29 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The bits of "name/bits", which is cut off; without any *mask stays as it is. */
-static int
-cut_mask(char *name, int32_t *mask, struct np_err *err)
-{
-	char *slash = strchr(name, '/');
-	int64_t bits;
-
-	if (slash == NULL) {
-		return NP_OK;
-	}
-	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {
-		return np_usage(err, "%s is not a number of address bits (try /24)", slash + 1);
-	}
-	*slash = '\0';
-	*mask = (int32_t)bits;
-	return NP_OK;
-}
-
 /* -H and -L of the data connection: bits of the address that a mask leaves free are random. */
 static int
 set_data_name(const struct np_setting *set)
 {
-	struct np_name *name = set->to;
+	char *slash;
+	int32_t mask;
+	int64_t bits;
 
 	if (set_name(set) != NP_OK) {
 		return set->err->code;
 	}
-	return cut_mask(name->text, (int32_t *)(void *)((char *)set->ctx + set->row->to2),
-			set->err);
+	slash = strchr(((struct np_name *)set->to)->text, '/');
+	if (slash == NULL) {
+		return NP_OK;
+	}
+	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {
+		return np_usage(set->err, "%s is not a number of address bits (try /24)",
+				slash + 1);
+	}
+	*slash = '\0';
+	mask = (int32_t)bits;
+	memcpy((char *)set->ctx + set->row->to2, &mask, sizeof(mask));
+	return NP_OK;
 }
 
 /*

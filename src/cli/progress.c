@@ -163,27 +163,20 @@ put_unit(const struct np_cli *cli, struct np_progress *p)
 	}
 }
 
-static double
-done_of(const struct np_shown *s, const struct np_counts *c)
-{
-	bool counts = s->cli->plan.pattern->transactions;
-	uint64_t work = counts ? c->transactions : np_counts_bytes(c);
-
-	return s->counted == 0 ? -1 : (double)work / (double)s->counted;
-}
-
 static void
 describe(struct np_shown *s, struct np_progress *p)
 {
 	const struct np_plan *plan = &s->cli->plan;
 	uint64_t now = np_now(), since = s->view.since_ns;
+	const struct np_counts *c = &s->view.count;
+	uint64_t work = plan->pattern->transactions ? c->transactions : np_counts_bytes(c);
 
 	*p = (struct np_progress){ .test = s->cli->bench.name,
 				   .host = s->cli->target.host.text,
 				   .step = s->view.step,
 				   .elapsed_s = now > since ? (double)(now - since) / 1e9 : 0,
 				   .total_s = (double)s->view.length_ns / 1e9,
-				   .done = done_of(s, &s->view.count),
+				   .done = s->counted > 0 ? (double)work / (double)s->counted : -1,
 				   .iteration = s->iteration,
 				   .min = s->repeat.min,
 				   .max = s->repeat.clean_s > 0 ? 0 : s->repeat.max,
@@ -243,17 +236,6 @@ has_terminal(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-static void
-look_at_output(struct np_shown *s)
-{
-	struct stat out, err;
-
-	if (fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0) {
-		s->shares = out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-		s->piped = S_ISFIFO(out.st_mode);
-	}
-}
-
 /*
  * Who draws has a test to control, and must not wait for a reader. Standard error is opened anew,
  * since others share the flags of the open file.
@@ -270,23 +252,15 @@ open_line(void)
 	return fd >= 0 ? fd : STDERR_FILENO;
 }
 
-/* When the line is first drawn: at once if the test is known to be long. */
-static uint64_t
-begin_of(const struct np_shown *s)
-{
-	const struct np_plan *p = &s->cli->plan;
-	double each_s = p->warm_up_ms / 1e3 + np_plan_time_s(p);
-	bool is_long = p->length == 0 || each_s * s->repeat.min > LONG_S;
-
-	return np_now() + (is_long || s->cli->wait_s > LONG_S ? 0 : LONG_S * NP_SEC);
-}
-
 struct np_shown *
 np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
 	enum np_when when = cli->output.progress;
 	pthread_mutexattr_t nests;
 	struct np_shown *s;
+	const struct np_plan *p = &cli->plan;
+	struct stat out, err;
+	bool is_long;
 
 	if (when == NP_WHEN_NEVER || (when == NP_WHEN_AUTO && !has_terminal())) {
 		return NULL;
@@ -301,10 +275,15 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	np_cli_plan_repeats(cli, &s->repeat);
 	s->always = when == NP_WHEN_ALWAYS;
 	s->utf8 = np_progress_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));
-	look_at_output(s);
-	s->counted =
-	    cli->plan.length < 0 ? (uint64_t)-cli->plan.length * (cli->plan.both ? 2 : 1) : 0;
-	s->from_ns = begin_of(s);
+	if (fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0) {
+		s->shares = out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+		s->piped = S_ISFIFO(out.st_mode);
+	}
+	s->counted = p->length < 0 ? (uint64_t)-p->length * (p->both ? 2 : 1) : 0;
+	/* When the line is first drawn: at once if the test is known to be long. */
+	is_long =
+	    p->length == 0 || (p->warm_up_ms / 1e3 + np_plan_time_s(p)) * s->repeat.min > LONG_S;
+	s->from_ns = np_now() + (is_long || s->cli->wait_s > LONG_S ? 0 : LONG_S * NP_SEC);
 	pthread_mutexattr_init(&nests);
 	pthread_mutexattr_settype(&nests, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&s->lock, &nests);

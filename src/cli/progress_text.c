@@ -127,16 +127,6 @@ put_scaled(double rate, const char *unit, char text[PART])
 		 rate, prefixes[i], unit);
 }
 
-/* "10^6bits" is Mbit here, as in all but netperf's own tables. */
-static const char *
-unit_text(const char *unit)
-{
-	return strcmp(unit, "10^3bits") == 0   ? "kbit"
-	       : strcmp(unit, "10^6bits") == 0 ? "Mbit"
-	       : strcmp(unit, "10^9bits") == 0 ? "Gbit"
-					       : unit;
-}
-
 static void
 put_rate(const struct np_progress *p, char text[PART])
 {
@@ -154,7 +144,11 @@ put_rate(const struct np_progress *p, char text[PART])
 		snprintf(text, PART, "%.0f transactions/s", p->rate);
 		break;
 	case NP_PROGRESS_UNITS:
-		snprintf(text, PART, "%.2f %s/s", p->rate, unit_text(p->unit));
+		snprintf(text, PART, "%.2f %s/s", p->rate,
+			 strcmp(p->unit, "10^3bits") == 0   ? "kbit"
+			 : strcmp(p->unit, "10^6bits") == 0 ? "Mbit"
+			 : strcmp(p->unit, "10^9bits") == 0 ? "Gbit"
+							    : p->unit);
 		break;
 	}
 	if (p->sent) {

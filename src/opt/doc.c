@@ -36,36 +36,30 @@ put_range(FILE *out, const struct np_option *o)
 	}
 }
 
-static void
-put_row(FILE *out, const struct np_doc_table *t, const struct np_option *o)
-{
-	fprintf(out, "row\t%.1s\t%s\t%s\t%s\t", &o->letter, o->name != NULL ? o->name : "",
-		has_argument(o), o->arg != NULL ? o->arg : "");
-	put_range(out, o);
-	fprintf(out, "\t%u\t%s\n", t->scopes != NULL ? o->scope : (unsigned)o->group, o->help);
-}
-
-static void
-put_table(FILE *out, const struct np_doc_table *t)
-{
-	fprintf(out, "table\t%s\n", t->name);
-	for (size_t i = 0; t->scopes != NULL && t->scopes[i] != NULL; i++) {
-		fprintf(out, "scope\t%s\n", t->scopes[i]);
-	}
-	for (size_t i = 0; t->groups != NULL && t->groups[i] != NULL; i++) {
-		fprintf(out, "group\t%s\n", t->groups[i]);
-	}
-	for (size_t i = 0; i < t->count; i++) {
-		put_row(out, t, &t->rows[i]);
-	}
-}
-
 int
 np_doc_print(const struct np_doc *doc, FILE *out)
 {
 	fprintf(out, "package\t%s\n", doc->package);
 	for (size_t i = 0; i < doc->table_count; i++) {
-		put_table(out, &doc->tables[i]);
+		const struct np_doc_table *t = &doc->tables[i];
+
+		fprintf(out, "table\t%s\n", t->name);
+		for (size_t n = 0; t->scopes != NULL && t->scopes[n] != NULL; n++) {
+			fprintf(out, "scope\t%s\n", t->scopes[n]);
+		}
+		for (size_t n = 0; t->groups != NULL && t->groups[n] != NULL; n++) {
+			fprintf(out, "group\t%s\n", t->groups[n]);
+		}
+		for (size_t n = 0; n < t->count; n++) {
+			const struct np_option *o = &t->rows[n];
+
+			fprintf(out, "row\t%.1s\t%s\t%s\t%s\t", &o->letter,
+				o->name != NULL ? o->name : "", has_argument(o),
+				o->arg != NULL ? o->arg : "");
+			put_range(out, o);
+			fprintf(out, "\t%u\t%s\n",
+				t->scopes != NULL ? o->scope : (unsigned)o->group, o->help);
+		}
 	}
 	for (size_t i = 0; i < doc->list_count; i++) {
 		fprintf(out, "list\t%s\n", doc->lists[i].name);

@@ -103,29 +103,24 @@ np_help_print(FILE *out, const struct np_help *h)
 	}
 }
 
-/* Without its long name, if it has a letter. */
-static void
-print_brief(FILE *out, const struct np_option *o, const char *title)
-{
-	char arg[48];
-	int used = fprintf(out, "%-*s", BRIEF_AT, title);
-
-	argument(o, arg, sizeof(arg));
-	if (o->letter != '\0') {
-		used += fprintf(out, "-%c%s", o->letter, arg);
-	} else {
-		used += fprintf(out, "--%s%s", o->name, arg);
-	}
-	fprintf(out, "%*s%s\n", used < BRIEF_WORDS_AT ? BRIEF_WORDS_AT - used : 1, "", o->brief);
-}
-
 /* Of one group; -1: of all. */
 static void
 print_brief_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
 	for (size_t i = 0; i < h->count; i++) {
 		if (h->rows[i].brief != NULL && (group < 0 || h->rows[i].group == group)) {
-			print_brief(out, &h->rows[i], title);
+			char arg[48];
+			int used = fprintf(out, "%-*s", BRIEF_AT, title);
+
+			/* Without its long name, if it has a letter. */
+			argument(&h->rows[i], arg, sizeof(arg));
+			if (h->rows[i].letter != '\0') {
+				used += fprintf(out, "-%c%s", h->rows[i].letter, arg);
+			} else {
+				used += fprintf(out, "--%s%s", h->rows[i].name, arg);
+			}
+			fprintf(out, "%*s%s\n", used < BRIEF_WORDS_AT ? BRIEF_WORDS_AT - used : 1,
+				"", h->rows[i].brief);
 			title = "";
 		}
 	}

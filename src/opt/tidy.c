@@ -12,17 +12,6 @@ digits(const char *at)
 	return strspn(at, "0123456789");
 }
 
-static size_t
-letters_and_digits(const char *at)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)at[n])) {
-		n++;
-	}
-	return n;
-}
-
 /* Is the rest of the word an option that has been run together with what stands before it? */
 static bool
 runs_on(const char *at)
@@ -39,11 +28,12 @@ tidy_one(const char *word, char *out, size_t size, size_t *len)
 	const char *point = number + whole;
 	size_t fraction = *point == '.' ? digits(point + 1) : 0;
 	const char *rest = *point == '.' ? point + 1 + fraction : point;
-	size_t suffix = letters_and_digits(rest);
+	const char *end = rest + strspn(rest, "0123456789abcdefghijklmnopqrstuvwxyz"
+					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	size_t suffix = (size_t)(end - rest);
 	bool zeros = strspn(point + (rest != point), "0") >= fraction;
 	bool nothing = strspn(number, "0") >= whole;
 	bool plain = suffix == 0 || (suffix == 1 && *rest == 's');
-	const char *end = rest + suffix;
 	bool ends = *end == ',' || *end == '\0' || runs_on(end);
 
 	if (whole == 0 || !ends || (!zeros && (nothing || !plain))) {
