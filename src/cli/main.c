@@ -434,20 +434,6 @@ prepare(struct session *s, struct np_err *err)
 	return NP_OK;
 }
 
-/* What is looked at beside the test. */
-static int
-prepare_collecting(struct session *s, struct np_err *err)
-{
-	const struct np_cli *cli = &s->cli;
-
-	s->client.want_far = np_cli_wants_far(cli);
-	s->client.collect.caps = cli->evidence.caps;
-	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
-	s->client.collect.cycles = cli->evidence.cycles;
-	return np_cli_capture_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
-				   &s->client.collect, err);
-}
-
 static int
 run_bench(struct session *s, struct np_err *err)
 {
@@ -470,7 +456,13 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	np_progress_pause(s->progress, stderr);
-	rc = prepare_collecting(s, err);
+	/* What is looked at beside the test. */
+	s->client.want_far = np_cli_wants_far(cli);
+	s->client.collect.caps = cli->evidence.caps;
+	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
+	s->client.collect.cycles = cli->evidence.cycles;
+	rc = np_cli_capture_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
+				 &s->client.collect, err);
 	np_progress_resume(s->progress, stderr);
 	if (rc != NP_OK) {
 		return rc;

@@ -178,17 +178,6 @@ np_beside_own_us(const struct np_bag *sender)
 	return bytes > 0 && seconds > 0 && waited >= 0 && isfinite(us) ? us : (double)NAN;
 }
 
-static void
-keep_own(struct np_beside *b, const struct np_plan *p, const struct np_outcome *out)
-{
-	double us = np_beside_own_us(p->role == NP_LEAD ? out->near_bag : out->far_bag);
-
-	if (p->pattern->transactions || p->both) {
-		us = (double)NAN;
-	}
-	b->own_us += (us - b->own_us) / ++b->loads;
-}
-
 /* ---- Both ---- */
 
 /* The probe's window is the load's, but that a load which ends early ends it, too. */
@@ -237,6 +226,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		struct np_err *err)
 {
 	struct np_client *c = load->client;
+	double us;
 	int rc;
 
 	memset(r, 0, sizeof(*r));
@@ -259,7 +249,11 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	}
 	pthread_join(b->thread, NULL);
 	judge(b, rc, &r->out, c->chan.fd);
-	keep_own(b, load->plan, &r->out);
+	us = np_beside_own_us(load->plan->role == NP_LEAD ? r->out.near_bag : r->out.far_bag);
+	if (load->plan->pattern->transactions || load->plan->both) {
+		us = (double)NAN;
+	}
+	b->own_us += (us - b->own_us) / ++b->loads;
 	if (b->rc != NP_OK && (rc == NP_OK || b->first)) {
 		*err = b->err;
 		rc = np_fail_in(err, "--beside");

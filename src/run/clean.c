@@ -117,21 +117,6 @@ take_end(const struct np_bag *b, struct end *e)
 	return e->count > 0;
 }
 
-/*
- * The windows of two ends end at about the same time: no test becomes longer by what a stranger
- * tells.
- */
-static void
-end_by(struct end *e, double s)
-{
-	for (size_t i = 0; i < e->count; i++) {
-		if (e->end_s[i] >= s) {
-			e->end_s[i] = s;
-			e->count = i + 1;
-		}
-	}
-}
-
 static void
 mark(struct end *e, size_t i, enum np_reason r)
 {
@@ -189,10 +174,11 @@ beside(const struct end *e, size_t i, const struct end *other, double *used, dou
 	}
 }
 
-/* A wait is told when it is over: it was in the intervals before, too. */
+/* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
 static void
-spread_waits(struct end *e)
+mark_waits(struct end *e, const struct end *other)
 {
+	/* A wait is told when it is over: it was in the intervals before, too. */
 	for (size_t i = e->count; i-- > 1;) {
 		double beyond = e->kept_s[i] - length_of(e, i);
 
@@ -201,24 +187,6 @@ spread_waits(struct end *e)
 			e->kept_s[i - 1] += beyond;
 		}
 	}
-}
-
-/*
- * Does a worker wait for others? By its share of the time, or of what a worker that hardly runs
- * wants of it.
- */
-static bool
-is_kept(double kept_s, double ran_s, double length)
-{
-	return kept_s >= NP_D_WAITED * length ||
-	       (kept_s >= NP_D_TOUCHED * length && kept_s >= ran_s);
-}
-
-/* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
-static void
-mark_waits(struct end *e, const struct end *other)
-{
-	spread_waits(e);
 	for (size_t i = 0; i < e->count; i++) {
 		double length = length_of(e, i), used = 0, waited = 0, kept, crowd;
 
@@ -228,7 +196,9 @@ mark_waits(struct end *e, const struct end *other)
 		/* Short waits are for the kernel, and for the other end. */
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
-		if (is_kept(kept, e->used_s[i], length)) {
+		/* A large share of the time, or of what a worker wants that hardly runs. */
+		if (kept >= NP_D_WAITED * length ||
+		    (kept >= NP_D_TOUCHED * length && kept >= e->used_s[i])) {
 			mark(e, i, NP_R_SWITCHES);
 		}
 		if (kept >= NP_D_TOUCHED * length && crowd >= NP_D_STALLED * length) {
@@ -323,14 +293,6 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 }
 
-static bool
-same_machine(const struct np_bag *near, const struct np_bag *far)
-{
-	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
-
-	return a != NULL && b != NULL && strcmp(a, b) == 0;
-}
-
 /* Why none can say whether who kept a worker waiting was of the test. */
 static const char *
 lacks_switches(const struct np_bag *near, bool far_told)
@@ -349,10 +311,17 @@ static void
 judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
       bool far_counts)
 {
-	bool same = same_machine(near, far);
+	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
+	bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+	double ends_s = end[0].end_s[end[0].count - 1] + outlasts;
 
 	c->far_told = take_end(far, &end[1]);
-	end_by(&end[1], end[0].end_s[end[0].count - 1] + outlasts);
+	for (size_t i = 0; i < end[1].count; i++) {
+		if (end[1].end_s[i] >= ends_s) { /* a stranger may report any length */
+			end[1].end_s[i] = ends_s;
+			end[1].count = i + 1;
+		}
+	}
 	c->every_s = np_bag_number(near, "disturbed.every_s");
 	c->by_far = far_counts && c->far_told;
 	c->switches_why = lacks_switches(near, c->far_told);

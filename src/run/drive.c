@@ -134,15 +134,6 @@ rests(const struct np_run *run)
 	return false;
 }
 
-/* Of either end, in ns. */
-static uint64_t
-longest_pause(const struct np_plan *p)
-{
-	uint64_t near = np_load_pause_of(&p->near), far = np_load_pause_of(&p->far);
-
-	return near > far ? near : far;
-}
-
 /* For how long nothing has moved. A loop that rests is not waiting for anything, within its time.
  */
 static uint64_t
@@ -250,11 +241,14 @@ await_count(struct control *c, uint64_t now)
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
-	if (!c->d->run->plan->active) {
+	const struct np_plan *p = c->d->run->plan;
+	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+
+	if (!p->active) {
 		return await_count(c, now);
 	}
 	if (is_stalled(c, progress(c->d->run), now, rests(c->d->run),
-		       NP_STALL_S * NP_SEC + longest_pause(c->d->run->plan))) {
+		       NP_STALL_S * NP_SEC + pause)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}
@@ -299,12 +293,6 @@ keep_patience(struct control *c, uint64_t now)
 		}
 	}
 	return now + patience_ns / 10;
-}
-
-static uint64_t
-sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* A test that no clock ends must not last for ever, either, where there is a limit. */
@@ -396,13 +384,13 @@ keep_test_time(struct control *c, uint64_t now)
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
 	uint64_t time_up = run->window.started_ns + c->d->length_ns;
 
-	again = sooner(again, keep_patience(c, now));
-	again = sooner(again, keep_limit(c, now));
+	again = np_min(again, keep_patience(c, now));
+	again = np_min(again, keep_limit(c, now));
 	if (c->d->length_ns == 0) {
-		return c->heard_ns != 0 ? again : sooner(again, await_progress(c, now));
+		return c->heard_ns != 0 ? again : np_min(again, await_progress(c, now));
 	}
 	if (now < time_up) {
-		return sooner(again, time_up);
+		return np_min(again, time_up);
 	}
 	c->d->late_ns = c->saw_time_up ? c->d->late_ns : now - time_up;
 	c->saw_time_up = true;
@@ -412,18 +400,6 @@ keep_test_time(struct control *c, uint64_t now)
 		return NP_NEVER;
 	}
 	return again;
-}
-
-/* A worker that failed ends the test for all. */
-static void
-keep_together(struct control *c)
-{
-	NP_EACH_WORKER (w, c->d->run) {
-		if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
-			end(c, NP_BY_LOOP, 1);
-			return;
-		}
-	}
 }
 
 /* All workers are ready. The window opens with the gate, or never. */
@@ -457,9 +433,14 @@ keep_time(struct control *c, enum np_phase phase)
 	uint64_t now = np_now();
 
 	if (phase == NP_LOOPING) {
-		keep_together(c);
+		NP_EACH_WORKER (w, c->d->run) {
+			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
+				end(c, NP_BY_LOOP, 1); /* for all */
+				break;
+			}
+		}
 		return c->warm ? keep_test_time(c, now)
-			       : sooner(keep_warm_up(c, now), keep_patience(c, now));
+			       : np_min(keep_warm_up(c, now), keep_patience(c, now));
 	}
 	if (phase == NP_READY) {
 		keep_gate(c);
@@ -548,37 +529,29 @@ keep_watches(struct control *c, enum np_phase phase)
 
 	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
 		if (c->d->watch[i].every_ns != 0 && (c->warm || c->d->watch[i].warms_up)) {
-			next = sooner(next, keep_watch(c, &c->d->watch[i], &c->looking[i]));
+			next = np_min(next, keep_watch(c, &c->d->watch[i], &c->looking[i]));
 		}
 	}
 	return next;
 }
 
-/* Get a worker out of the system call it may sleep in, until it has heard. */
-static bool
-kick_one(const struct control *c, const struct np_worker *w)
-{
-	enum np_phase phase = np_team_phase_of(c->team, w);
-
-	/* A loop that waits for events hears by the stop's own, unless its load lets it sleep. */
-	if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_resting(&w->load)) {
-		return np_stopped(&w->stop);
-	}
-	if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
-	    (np_abandoned(&w->stop) && phase < NP_DONE)) {
-		np_team_kick(c->team, w);
-		return true;
-	}
-	return false;
-}
-
+/* Get workers out of system calls that they may sleep in. Returns false when all know. */
 static bool
 kick(const struct control *c)
 {
 	bool any = false;
 
 	NP_EACH_WORKER (w, c->d->run) {
-		any = kick_one(c, w) || any;
+		enum np_phase phase = np_team_phase_of(c->team, w);
+
+		/* A loop that waits for events is woken by one, unless its load lets it sleep. */
+		if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_resting(&w->load)) {
+			any |= np_stopped(&w->stop);
+		} else if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
+			   (np_abandoned(&w->stop) && phase < NP_DONE)) {
+			np_team_kick(c->team, w);
+			any = true;
+		}
 	}
 	return any;
 }
@@ -659,27 +632,13 @@ look_at_data(struct control *c, enum np_phase phase)
 	return np_deadline(20 * NP_MSEC);
 }
 
-/* By the first connection of each worker a daemon's sender hears of the end. */
-static void
-watch_data(const struct control *c, enum np_phase phase)
-{
-	const struct np_run *run = c->d->run;
-	bool wanted = hears_data(run, phase) && !np_engine_of(run->plan)->borrows;
-
-	NP_EACH_WORKER (w, run) {
-		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
-			.fd = wanted ? w->conn->fd : -1,
-			.events = POLLRDHUP,
-		};
-	}
-}
-
 static void
 wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 {
 	const struct np_run *run = c->d->run;
 	bool active = run->plan->active;
 	struct timespec left;
+	bool wanted;
 
 	c->polls[OF_TEAM] = (struct pollfd){ .fd = np_team_fd(c->team), .events = POLLIN };
 	c->polls[OF_CONTROL] = (struct pollfd){
@@ -690,7 +649,14 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		.fd = c->arrived && !c->let_go ? np_gate_fd(c->d->gate) : -1,
 		.events = POLLIN,
 	};
-	watch_data(c, phase);
+	/* By the first connection of each worker a daemon's sender hears of the end. */
+	wanted = hears_data(run, phase) && !np_engine_of(run->plan)->borrows;
+	NP_EACH_WORKER (w, run) {
+		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
+			.fd = wanted ? w->conn->fd : -1,
+			.events = POLLRDHUP,
+		};
+	}
 	if (ppoll(c->polls, FIXED + run->workers, np_left(until, &left), c->d->signals.let_in) <=
 	    0) {
 		return;
@@ -711,33 +677,27 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 }
 
 static void
-say_step(const struct control *c, enum np_phase phase)
-{
-	struct np_live *live = c->d->live;
-
-	if (phase < NP_LOOPING) {
-		np_live_step(live, NP_LIVE_MEETING, 0);
-	} else if (phase > NP_LOOPING) {
-		np_live_step(live, NP_LIVE_COLLECTING, 0);
-	} else if (c->warm) {
-		np_live_step(live, NP_LIVE_MEASURING, c->d->length_ns);
-	} else {
-		np_live_step(live, NP_LIVE_WARMING_UP, c->d->run->plan->warm_up_ms * NP_MSEC);
-	}
-}
-
-static void
 control_team(struct control *c)
 {
 	enum np_phase phase;
 
 	while ((phase = np_team_phase(c->team)) != NP_DONE) {
 		uint64_t until = keep_time(c, phase);
+		struct np_live *live = c->d->live;
 
-		say_step(c, phase);
-		np_live_look(c->d->live, c->d->run);
-		until = np_live_until(c->d->live, sooner(until, keep_watches(c, phase)));
-		until = sooner(until, look_at_data(c, phase));
+		if (phase < NP_LOOPING) {
+			np_live_step(live, NP_LIVE_MEETING, 0);
+		} else if (phase > NP_LOOPING) {
+			np_live_step(live, NP_LIVE_COLLECTING, 0);
+		} else if (c->warm) {
+			np_live_step(live, NP_LIVE_MEASURING, c->d->length_ns);
+		} else {
+			np_live_step(live, NP_LIVE_WARMING_UP,
+				     c->d->run->plan->warm_up_ms * NP_MSEC);
+		}
+		np_live_look(live, c->d->run);
+		until = np_live_until(live, np_min(until, keep_watches(c, phase)));
+		until = np_min(until, look_at_data(c, phase));
 		if (kick(c)) {
 			until = np_deadline(2 * NP_MSEC);
 		}
@@ -759,20 +719,6 @@ np_drive_release(struct np_drive *d)
 		np_team_dismiss(d->team);
 		d->team = NULL;
 	}
-}
-
-/* This machine's CPU utilisation since the reading `from`; what can't be read stays unknown. */
-static void
-note_cpu(struct np_run *run, struct np_cpu_times *from)
-{
-	struct np_cpu_times *to = NULL;
-	struct np_err err;
-
-	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
-		np_cpu_use(from, to, &run->closing.cpu);
-	}
-	np_cpu_free(from);
-	np_cpu_free(to);
 }
 
 /*
@@ -809,7 +755,14 @@ static void
 conclude(const struct control *c)
 {
 	struct np_run *run = c->d->run;
+	struct np_cpu_times *from = c->cpu != NULL ? c->cpu : np_team_cpu(c->team), *to = NULL;
+	struct np_err err;
 
+	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
+		np_cpu_use(from, to, &run->closing.cpu); /* else it stays unknown */
+	}
+	np_cpu_free(from);
+	np_cpu_free(to);
 	if (!c->warm) {
 		run->window.started_ns = 0; /* what was moved so far is no result */
 	}
@@ -864,7 +817,6 @@ np_drive(struct np_drive *d, struct np_err *err)
 	} else {
 		np_team_begin(c.team);
 		control_team(&c);
-		note_cpu(d->run, c.cpu != NULL ? c.cpu : np_team_cpu(c.team));
 		conclude(&c);
 	}
 	free(c.patience);

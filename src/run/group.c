@@ -97,20 +97,12 @@ np_group_engine(const struct np_plan *p, const struct np_hello *granted)
 	return np_engine_of(&one);
 }
 
-/* Bytes or transactions, what a session's count has to be a multiple of. */
-static int64_t
-unit_of(const struct np_plan *p)
-{
-	const struct np_end *sender = p->role == NP_LEAD ? &p->near : &p->far;
-
-	return !p->pattern->transactions && sender->call.send_size > 0 ? sender->call.send_size : 1;
-}
-
-/* The share of a count that session i of `of` has. */
+/* The share of a count that session i of `of` has: of a stream a whole number of messages. */
 static int64_t
 share_of(const struct np_plan *p, uint32_t i, uint32_t of)
 {
-	int64_t unit = unit_of(p), units;
+	int64_t size = (p->role == NP_LEAD ? &p->near : &p->far)->call.send_size;
+	int64_t unit = !p->pattern->transactions && size > 0 ? size : 1, units;
 
 	if (p->length >= 0) {
 		return p->length;
@@ -136,19 +128,6 @@ plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_pl
 		one->length = share_of(one, i % each_way, each_way);
 	}
 	np_plan_place(one, i);
-}
-
-static void
-name_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, char *name, size_t size)
-{
-	uint32_t each_way = whole->both ? sessions / 2 : sessions;
-	const char *way = !whole->both ? "" : i < each_way ? "sending " : "receiving ";
-
-	if (each_way > 1) {
-		snprintf(name, size, "%sflow %u of %u", way, i % each_way + 1, each_way);
-	} else {
-		snprintf(name, size, "the %shalf", way);
-	}
 }
 
 static int
@@ -195,30 +174,15 @@ check_plans(const struct np_plan *p, const struct np_target *t, const struct np_
 		       threads ? "--threads N,1, or leave it out" : "leave it out");
 }
 
-static int
-check_descriptors(const struct np_plan *p, uint32_t sessions, struct np_err *err)
-{
-	uint32_t flows = p->flows > sessions ? p->flows : sessions;
-	uint64_t wanted = (uint64_t)FDS_EACH * sessions + (flows - sessions) + FDS_BESIDE;
-	struct rlimit has;
-
-	np_fds_allow((uint32_t)wanted);
-	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows %u: %u sessions take %llu descriptors, and %llu are "
-			       "allowed (a smaller --flows, or a larger ulimit -n)",
-			       p->flows, sessions, (unsigned long long)wanted,
-			       (unsigned long long)has.rlim_cur);
-	}
-	return NP_OK;
-}
-
 int
 np_group_check(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
 	       struct np_err *err)
 {
 	uint32_t sessions = np_group_sessions(p, granted);
 	uint32_t each_way = p->both ? sessions / 2 : sessions;
+	uint32_t flows = p->flows > sessions ? p->flows : sessions;
+	uint64_t wanted = (uint64_t)FDS_EACH * sessions + (flows - sessions) + FDS_BESIDE;
+	struct rlimit has;
 
 	if (check_plans(p, t, granted, err) != NP_OK || check_ports(p, t, sessions, err) != NP_OK) {
 		return err->code;
@@ -236,12 +200,20 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 			       "or a smaller --flows)",
 			       (long long)p->length, p->flows);
 	}
-	return check_descriptors(p, sessions, err);
+	np_fds_allow((uint32_t)wanted);
+	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows %u: %u sessions take %llu descriptors, and %llu are "
+			       "allowed (a smaller --flows, or a larger ulimit -n)",
+			       p->flows, sessions, (unsigned long long)wanted,
+			       (unsigned long long)has.rlim_cur);
+	}
+	return NP_OK;
 }
 
 /* ---- While they run ---- */
 
-/* The gates stay shut, if they are: who waits there learns that it is in vain. */
+/* Gates that are still shut stay so, and who waits there is told. */
 static void
 fail_gates(struct party *p)
 {
@@ -440,22 +412,22 @@ static void
 make_member(struct party *p, uint32_t i)
 {
 	struct member *m = &p->member[i];
+	bool both = p->of->plan->both;
+	uint32_t each_way = both ? p->count / 2 : p->count;
+	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
 
 	m->party = p;
 	m->client = i == 0 ? p->of->client : &m->own;
 	m->own.chan.fd = -1;
 	m->own.used = p->of->client->used; /* of several addresses the one that answered */
 	plan_of(p->of->plan, i, p->count, &m->plan);
-	name_of(p->of->plan, i, p->count, m->name, sizeof(m->name));
+	if (each_way > 1) {
+		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
+			 each_way);
+	} else {
+		snprintf(m->name, sizeof(m->name), "the %shalf", way);
+	}
 	make_client(m);
-}
-
-/* What the far end can do the first session knows: the others ask for no more than they need. */
-static void
-aim_others(struct party *p)
-{
-	p->others = *p->of->target;
-	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 }
 
 static void
@@ -501,42 +473,14 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 		return err->code;
 	}
 	p->running = p->count;
-	aim_others(p);
+	/* What the far end can do the first session knows: the others ask for no more than they
+	 * need. */
+	p->others = *p->of->target;
+	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 	for (uint32_t i = 0; i < p->count; i++) {
 		make_member(p, i);
 	}
 	return NP_OK;
-}
-
-/*
- * What is passed on interrupts a session's waits and nothing else. From here on it is blocked, also
- * in the threads that are made. *before: what was blocked.
- */
-static void
-block_passed(struct party *p, sigset_t *before)
-{
-	sigset_t block;
-
-	sigemptyset(&block);
-	sigaddset(&block, NP_PASS_SIGNAL);
-	pthread_sigmask(SIG_BLOCK, &block, before);
-	p->let_in = *before;
-	sigdelset(&p->let_in, NP_PASS_SIGNAL);
-}
-
-static void
-start_all(struct party *p)
-{
-	for (uint32_t i = 0; i < p->count; i++) {
-		struct member *m = &p->member[i];
-		int failed = pthread_create(&m->thread, NULL, take_part, m);
-
-		m->started = failed == 0;
-		if (failed != 0) {
-			m->rc = np_fail(&m->err, NP_ESYS, failed, "start a thread");
-			note_over(m);
-		}
-	}
 }
 
 /* `signals` have come, or a session has failed: all end, as they would by signals. */
@@ -646,7 +590,7 @@ int
 np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *err)
 {
 	struct party p;
-	sigset_t before;
+	sigset_t block, before;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -654,8 +598,23 @@ np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *er
 	if (begin_party(&p, g, err) != NP_OK) {
 		return err->code;
 	}
-	block_passed(&p, &before);
-	start_all(&p);
+	/* The signal that is passed on interrupts a session's waits and nothing else: it is blocked
+	 * from here on, and in the threads that are made. */
+	sigemptyset(&block);
+	sigaddset(&block, NP_PASS_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &block, &before);
+	p.let_in = before;
+	sigdelset(&p.let_in, NP_PASS_SIGNAL);
+	for (uint32_t i = 0; i < p.count; i++) {
+		struct member *m = &p.member[i];
+		int failed = pthread_create(&m->thread, NULL, take_part, m);
+
+		m->started = failed == 0;
+		if (failed != 0) {
+			m->rc = np_fail(&m->err, NP_ESYS, failed, "start a thread");
+			note_over(m);
+		}
+	}
 	watch_over(&p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	rc = sum_up(&p, out, err);

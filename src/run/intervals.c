@@ -36,18 +36,6 @@ join(struct np_interval *into, const struct np_interval *i)
 	into->others_us += i->others_us;
 }
 
-/* Two become one, and from now on twice as many looks make one. */
-static void
-halve(struct np_intervals *all)
-{
-	for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
-		all->interval[i] = all->interval[2 * i];
-		join(&all->interval[i], &all->interval[2 * i + 1]);
-	}
-	all->count = NP_DISTURBED_MOST / 2;
-	all->every *= 2;
-}
-
 void
 np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t marks)
 {
@@ -66,7 +54,13 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 		return;
 	}
 	if (all->count == NP_DISTURBED_MOST) {
-		halve(all);
+		/* Two become one, and from now on twice as many looks make one. */
+		for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
+			all->interval[i] = all->interval[2 * i];
+			join(&all->interval[i], &all->interval[2 * i + 1]);
+		}
+		all->count = NP_DISTURBED_MOST / 2;
+		all->every *= 2;
 	}
 	all->interval[all->count++] = seen;
 }

@@ -104,16 +104,6 @@ np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 	}
 }
 
-/* May P99 as well be on the other side of the limit? */
-static bool
-is_unsure(const struct np_knee *k, const struct np_knee_step *s)
-{
-	double limit = limit_of(k);
-
-	return s->timed && s->high[1] > 0 && (double)s->low[1] <= limit &&
-	       (double)s->high[1] > limit;
-}
-
 static double
 measured(const struct np_record *r, enum np_metric_id id)
 {
@@ -184,6 +174,7 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 	 struct np_trial_result *r, struct np_err *err)
 {
 	uint32_t most = s->runs + RUNS;
+	bool unsure;
 	int rc;
 
 	ask(t->plan, s->rate);
@@ -198,7 +189,10 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 			np_hist_merge(all, r->out.tally.hist);
 		}
 		take(s, r, all);
-	} while (is_unsure(k, s) && s->runs < most && np_signalled(&t->client->signals) == 0);
+		/* P99 may as well be on the other side of the limit. */
+		unsure = s->timed && s->high[1] > 0 && (double)s->low[1] <= limit_of(k) &&
+			 (double)s->high[1] > limit_of(k);
+	} while (unsure && s->runs < most && np_signalled(&t->client->signals) == 0);
 	np_knee_judge(k, s);
 	return NP_OK;
 }

@@ -104,21 +104,14 @@ np_repeat_unclean(const struct np_repeat *r)
 	return r->plan.clean_s > 0 && missing_s(r) > 0;
 }
 
-/* If it is not known what was clean, there is nothing to wait for. */
-static bool
-wants_clean(const struct np_repeat *r)
-{
-	return np_repeat_unclean(r) && r->clean.seconds > 0 &&
-	       r->elapsed_s + 1 <= r->plan.at_most_s + enough_s;
-}
-
 bool
 np_repeat_more(const struct np_repeat *r)
 {
 	int done = (int)r->done;
 
-	if (r->plan.clean_s > 0) {
-		return wants_clean(r);
+	if (r->plan.clean_s > 0) { /* without news of what was clean there is no point in it */
+		return np_repeat_unclean(r) && r->clean.seconds > 0 &&
+		       r->elapsed_s + 1 <= r->plan.at_most_s + enough_s;
 	}
 	return done < r->plan.min || (done < r->plan.max && !reached(r));
 }

@@ -62,14 +62,6 @@ tell_others(struct np_team *team, const struct member *but)
 	}
 }
 
-/* A counted stream has got everything across when the far end has closed on its last message. */
-static bool
-counted_out(const struct np_worker *w)
-{
-	return w->budget != UINT64_MAX && !w->run->plan->pattern->transactions &&
-	       np_seen(&w->count->sent) + w->send_size >= w->budget;
-}
-
 /* Say why a worker's loop ended with that errno, unless it was told to. */
 static void
 explain(struct np_worker *w, int error)
@@ -77,9 +69,12 @@ explain(struct np_worker *w, int error)
 	const struct np_run *run = w->run;
 	const struct np_transport *t = run->plan->transport;
 	char peer[NP_ADDR_TEXT] = "the far end";
+	/* The far end of a counted stream closes when it has the last message. */
+	bool has_all = w->budget != UINT64_MAX && !run->plan->pattern->transactions &&
+		       np_seen(&w->count->sent) + w->send_size >= w->budget;
 
 	if (np_stopped(run->stop) || w->err.code != NP_OK ||
-	    ((error == ECONNRESET || error == EPIPE) && counted_out(w))) {
+	    ((error == ECONNRESET || error == EPIPE) && has_all)) {
 		return;
 	}
 	if (run->end.peer.len != 0) {
@@ -132,16 +127,6 @@ own_table(const struct member *m)
 	return own;
 }
 
-/* Copies: the caller's stay open, and are the last ones when it closes them. */
-static void
-close_copies(const struct np_worker *w)
-{
-	for (uint32_t i = 0; i < w->conns; i++) {
-		close(w->conn[i].fd);
-	}
-	close(w->run->end.listen_fd);
-}
-
 /* The worker's part of the window: its connections are driven. */
 static int
 drive_window(struct member *m)
@@ -177,30 +162,15 @@ drive_window(struct member *m)
 	return rc;
 }
 
-/* Wait until all are ready. The last one opens the window. */
-static void
-await_window(struct member *m)
-{
-	struct np_team *team = m->team;
-	bool is_last;
-
-	enter(m, NP_READY);
-	is_last = atomic_fetch_add(&team->ready, 1) + 1 == team->count;
-	if (is_last && !team->gated) {
-		team->run->window.started_ns = np_now();
-		tell_others(team, m);
-	} else {
-		wait_to_be_told(m);
-	}
-}
-
 /* The measured part and what follows. */
 static void
 measure(struct member *m)
 {
 	struct np_worker *w = m->w;
 	bool own = own_table(m);
+	struct np_team *team = m->team;
 	struct np_err err;
+	bool is_last;
 	int rc = 0;
 
 	if (w == w->run->worker && w->run->plan->near.place.measure_cpu &&
@@ -211,7 +181,15 @@ measure(struct member *m)
 		np_thread_open(&w->use);
 		np_thread_begin(&w->use);
 	}
-	await_window(m);
+	/* Wait until all are ready. The last one opens the window. */
+	enter(m, NP_READY);
+	is_last = atomic_fetch_add(&team->ready, 1) + 1 == team->count;
+	if (is_last && !team->gated) {
+		team->run->window.started_ns = np_now();
+		tell_others(team, m);
+	} else {
+		wait_to_be_told(m);
+	}
 	if (w->run->window.started_ns != 0) {
 		rc = drive_window(m);
 	}
@@ -227,7 +205,11 @@ measure(struct member *m)
 		np_engine_of(w->run->plan)->finish(w);
 	}
 	if (own) {
-		close_copies(w);
+		/* Copies: the caller's stay open, and are the last ones when it closes them. */
+		for (uint32_t i = 0; i < w->conns; i++) {
+			close(w->conn[i].fd);
+		}
+		close(w->run->end.listen_fd);
 	}
 }
 
@@ -242,43 +224,29 @@ has_all(const struct np_run *run)
 	return true;
 }
 
-/* The first one brings the ends together, for all. */
-static bool
-meet(struct np_run *run)
-{
-	bool met =
-	    run->plan->ramp > 0 || (run->side->steps != NULL && run->side->steps->open != NULL);
-
-	return met || (np_run_meet(run, &run->err) == NP_OK && has_all(run));
-}
-
-/* Where the plan names processors, workers have them in turn. */
-static void
-take_place(struct member *m)
-{
-	const struct np_run *run = m->team->run;
-	int cpu = np_cpu_turn(&run->plan->near.place.turns, (uint32_t)(m->w - run->worker));
-	struct np_err err;
-
-	if (cpu >= 0) {
-		(void)np_bind_cpu(cpu, &err); /* it could be a moment ago; else `bound` tells */
-	}
-	m->w->bound = np_cpu_bound();
-}
-
 static void *
 work(void *arg)
 {
 	struct member *m = arg;
 	struct np_team *team = m->team;
+	struct np_run *run = team->run;
+	/* Where the plan names processors, workers have them in turn. */
+	int cpu = np_cpu_turn(&run->plan->near.place.turns, (uint32_t)(m->w - run->worker));
+	struct np_err err;
 
 	wait_to_be_told(m);
 	if (!team->wanted) {
 		return NULL;
 	}
-	take_place(m);
-	if (m->w == team->run->worker) {
-		team->met = meet(team->run);
+	if (cpu >= 0) {
+		(void)np_bind_cpu(cpu, &err); /* it could be a moment ago; else `bound` tells */
+	}
+	m->w->bound = np_cpu_bound();
+	if (m->w == run->worker) {
+		/* The first one brings the ends together, for all. */
+		team->met = run->plan->ramp > 0 ||
+			    (run->side->steps != NULL && run->side->steps->open != NULL) ||
+			    (np_run_meet(run, &run->err) == NP_OK && has_all(run));
 		tell_others(team, m);
 	} else {
 		wait_to_be_told(m);

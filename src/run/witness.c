@@ -80,15 +80,6 @@ np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns)
 	}
 }
 
-static void
-put_gaps(const struct np_witness *w, struct np_bag *into)
-{
-	np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
-	np_bag_int(into, (int64_t)w->looks, "sampler.samples");
-	np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
-	np_bag_real(into, (double)w->stopped_ns / 1e9, "sampler.stopped_s");
-}
-
 uint64_t
 np_witness_last_due(const struct np_run *run)
 {
@@ -109,7 +100,10 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 	}
 	if (run->window.started_ns != 0) {
 		note_gap(w, run->window.started_ns, np_witness_last_due(run));
-		put_gaps(w, into);
+		np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
+		np_bag_int(into, (int64_t)w->looks, "sampler.samples");
+		np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
+		np_bag_real(into, (double)w->stopped_ns / 1e9, "sampler.stopped_s");
 	}
 	if (at < NP_WITNESS_THREADS) {
 		np_doing_put(&w->thread[at], into);
