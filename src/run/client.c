@@ -51,21 +51,6 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 	return np_client_judge_results(c, &d, t, err);
 }
 
-/* What all of that leaves: the sockets are closed, and the run is over. */
-static int
-conclude(struct np_client_test *t, int rc, struct np_err *err)
-{
-	struct np_err why;
-
-	if (t->out->tally.plan == NULL && np_tally_take(&t->run, &t->out->tally, &why) != NP_OK &&
-	    rc == NP_OK) {
-		*err = why;
-		rc = why.code;
-	}
-	np_run_free(&t->run);
-	return rc;
-}
-
 int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
@@ -76,6 +61,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	struct np_client_test test = { .out = out };
 	struct np_evidence *ev = NULL;
 	struct np_stop stop = { 0 };
+	struct np_err why;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -101,7 +87,13 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	if (rc != NP_OK && err->sys == ENETUNREACH && p->no_route) {
 		np_fail_hint(err, "no router is used: try -R 1");
 	}
-	return conclude(&test, rc, err);
+	if (out->tally.plan == NULL && np_tally_take(&test.run, &out->tally, &why) != NP_OK &&
+	    rc == NP_OK) {
+		*err = why;
+		rc = why.code;
+	}
+	np_run_free(&test.run);
+	return rc;
 }
 
 const struct np_bag *

@@ -175,14 +175,6 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 		   : NP_OK;
 }
 
-/* Is it our daemon that has answered? It says something that netperf's can't. */
-static bool
-is_ours(const struct np_client *c, const struct np_client_test *t)
-{
-	return t->out->far.ids || t->out->far.token != 0 || c->granted.caps != 0 ||
-	       np_plan_beyond(t->run.plan) != NULL;
-}
-
 /*
  * The daemon has answered: now its port is known. Ours sends nothing before it is asked to again,
  * so that what has come is no answer of it.
@@ -191,7 +183,8 @@ static int
 hear_daemon(struct np_client *c, struct np_client_test *t, const struct np_addr *data,
 	    struct np_sources *far, struct np_err *err)
 {
-	bool ours = is_ours(c, t);
+	bool ours = t->out->far.ids || t->out->far.token != 0 || c->granted.caps != 0 ||
+		    np_plan_beyond(t->run.plan) != NULL;
 
 	if (ours) {
 		np_hear_ours(&t->run, data, &c->used, far);

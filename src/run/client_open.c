@@ -301,16 +301,6 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 	return NP_OK;
 }
 
-/* A port that the user named is to be free again at once for the second connection. */
-static void
-close_for_another(struct np_client *c)
-{
-	static const struct linger reset = { .l_onoff = 1 };
-
-	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	np_client_close(c);
-}
-
 static void
 note_no_evidence(struct np_client *c)
 {
@@ -323,6 +313,7 @@ note_no_evidence(struct np_client *c)
 int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
+	static const struct linger reset = { .l_onoff = 1 };
 	struct np_addrs remote, local;
 	int rc;
 
@@ -346,7 +337,9 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 		}
 		return NP_OK;
 	}
-	close_for_another(c);
+	/* A port that the user named is to be free again at once for the second connection. */
+	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	np_client_close(c);
 	if (rc != NP_EUNSUP) {
 		return rc;
 	}

@@ -125,39 +125,6 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 	return NP_OK;
 }
 
-/* Bytes from transactions, or the lower 32 bits and what this end sent: less is under way. */
-static void
-complete_count(struct np_client_test *t)
-{
-	const struct np_plan *p = t->run.plan;
-	struct np_far *far = &t->out->far;
-	uint64_t sent = np_counts_of(&t->run).sent;
-	uint32_t missing = (uint32_t)(sent - far->received);
-
-	if (p->pattern->sized) {
-		far->received = (uint64_t)far->transactions * (uint64_t)p->request;
-		far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
-	} else if (missing <= sent) {
-		far->received = sent - missing;
-	}
-}
-
-static int
-no_results(const struct np_client *c, const struct np_client_test *t, int waited_s,
-	   struct np_err *err)
-{
-	double quiet_s = (double)(t->run.window.ended_ns - last_ns(&t->run)) / 1e9;
-
-	if (ended_in_silence(t)) {
-		return np_fail(err, NP_ETIME, 0,
-			       "no results from %s within %d s of the test's end, and no "
-			       "transaction in its last %.1f s (does that netserver hang?)",
-			       c->peer, waited_s, quiet_s);
-	}
-	return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
-		       c->peer, waited_s);
-}
-
 static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	       struct np_err *err)
@@ -176,7 +143,17 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		}
 	} while (rc == NP_ETIME && err->sys != EINTR && np_now() < until);
 	if (rc == NP_ETIME && err->sys != EINTR) {
-		return no_results(c, t, (int)((np_now() - since) / NP_SEC), err);
+		char quiet[96] = "";
+
+		if (ended_in_silence(t)) {
+			snprintf(quiet, sizeof(quiet),
+				 ", and no transaction in its last %.1f s (does that netserver "
+				 "hang?)",
+				 (double)(t->run.window.ended_ns - last_ns(&t->run)) / 1e9);
+		}
+		return np_fail(err, NP_ETIME, 0,
+			       "no results from %s within %d s of the test's end%s", c->peer,
+			       (int)((np_now() - since) / NP_SEC), quiet);
 	}
 	if (rc != NP_OK) {
 		return rc;
@@ -191,7 +168,19 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		return err->code;
 	}
 	if (t->out->far.truncated) {
-		complete_count(t);
+		const struct np_plan *p = t->run.plan;
+		struct np_far *far = &t->out->far;
+		uint64_t sent = np_counts_of(&t->run).sent;
+		uint32_t missing = (uint32_t)(sent - far->received);
+
+		/* Bytes from transactions, or the lower 32 bits and what this end sent: less is
+		 * under way. */
+		if (p->pattern->sized) {
+			far->received = (uint64_t)far->transactions * (uint64_t)p->request;
+			far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
+		} else if (missing <= sent) {
+			far->received = sent - missing;
+		}
 	}
 	if (t->run.cut && t->run.plan->warm_up_ms == 0) {
 		/* What came behind the end of the stream is none of it. */
@@ -208,14 +197,6 @@ np_client_collect(struct np_client *c, const struct np_dialect *dialect, struct 
 			       : collect_needed(c, dialect, t, err);
 }
 
-/* Has the far end no part in it? Who sends datagrams hears of a daemon by ICMP alone. */
-static bool
-failed_alone(const struct np_run *run)
-{
-	return run->err.sys == ENETUNREACH ||
-	       (!run->plan->transport->connected && run->err.sys != ECONNREFUSED);
-}
-
 void
 np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const struct np_drive *d,
 		  struct np_err *err)
@@ -227,7 +208,9 @@ np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const s
 		return;
 	}
 	c->owed = dialect->code + 2;
-	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP || failed_alone(run) ||
+	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP ||
+	    (run->err.sys == ENETUNREACH ||
+	     (!run->plan->transport->connected && run->err.sys != ECONNREFUSED)) ||
 	    np_client_receive(c, "the test's results", np_client_within(NP_SPARED_MS), &why) !=
 		NP_OK) {
 		return;

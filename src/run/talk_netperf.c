@@ -121,14 +121,6 @@ omni_flags_of(const struct np_plan *p)
 }
 
 static void
-omni_flags_to(uint32_t bits, struct np_plan *p)
-{
-	for (size_t i = 0; i < OMNI_FLAGS; i++) {
-		*(bool *)((char *)p + omni_flags[i].at) = (bits & omni_flags[i].bit) != 0;
-	}
-}
-
-static void
 omni_ask(struct talk *t)
 {
 	const struct np_plan *p = t->p;
@@ -178,7 +170,9 @@ omni_asked(struct talk *t)
 	const struct np_omni_request *m = &t->m.omni_request;
 	struct np_plan *p = t->p;
 
-	omni_flags_to(m->flags, p);
+	for (size_t i = 0; i < OMNI_FLAGS; i++) {
+		*(bool *)((char *)p + omni_flags[i].at) = (m->flags & omni_flags[i].bit) != 0;
+	}
 	p->no_route = (m->flags & NP_WB_ROUTE) == 0;
 	p->near.sock.connected = (m->flags & NP_WB_CONNECTED) != 0;
 	p->near.place.measure_cpu = (m->flags & NP_WB_CPU) != 0;

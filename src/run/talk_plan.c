@@ -53,22 +53,6 @@ within_reals(double v, double least, double most)
 #define NP_T_END(message) }
 #include "wire/plan.def"
 
-static uint32_t
-cipher_to_wire(uint32_t suite)
-{
-	return suite > NP_WP_TLS_FIRST
-		   ? (suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE
-		   : 0;
-}
-
-static uint32_t
-cipher_from_wire(uint32_t flags)
-{
-	uint32_t above = (flags & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT;
-
-	return above != 0 ? NP_WP_TLS_FIRST + above : 0;
-}
-
 /* All that is negative means the same. */
 static int32_t
 wish(int32_t v)
@@ -170,8 +154,10 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
 	ask_rows(p, run, &m);
-	m.flags |= cipher_to_wire(p->tls_suite) | (echoes ? NP_WP_ECHO : 0) |
-		   (np_plan_shows_token(p) ? NP_WP_TOKENS : 0);
+	m.flags |= (p->tls_suite > NP_WP_TLS_FIRST
+			? (p->tls_suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE
+			: 0) |
+		   (echoes ? NP_WP_ECHO : 0) | (np_plan_shows_token(p) ? NP_WP_TOKENS : 0);
 	snprintf(m.engine, sizeof(m.engine), "%s",
 		 p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
@@ -316,26 +302,6 @@ asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 	return NP_OK;
 }
 
-/* Nothing but its own clock ends a ramp at this end, if the far end never comes. */
-static int
-asked_ramp(const struct np_plan *p, struct np_err *err)
-{
-	const char *why = p->ramp > 0 ? np_plan_no_ramp(p) : NULL;
-
-	if (why != NULL) {
-		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "ramp of %u a second: %s", p->ramp, why);
-	}
-	return NP_OK;
-}
-
-static int
-asked_stations(const struct np_plan *p, struct np_err *err)
-{
-	const char *why = p->stations > 0 ? np_stamps_why_none(p) : NULL;
-
-	return why == NULL ? NP_OK : np_fail(err, NP_EUNSUP, EOPNOTSUPP, "stations: %s", why);
-}
-
 static int
 asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -355,6 +321,7 @@ static int
 asked_flows(const struct np_plan *p, struct np_err *err)
 {
 	uint32_t most = np_plan_most_flows(p);
+	const char *why;
 
 	if (p->flows > 1 && most == 1) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flows of %u: %s over %s has one",
@@ -369,13 +336,20 @@ asked_flows(const struct np_plan *p, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "flows of %u datagrams without an echo of each", p->flows);
 	}
-	return asked_ramp(p, err) == NP_OK ? asked_stations(p, err) : (int)err->code;
+	/* Only its own clock ends a ramp at this end, if the far end never comes. */
+	why = p->ramp > 0 ? np_plan_no_ramp(p) : NULL;
+	if (why != NULL) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "ramp of %u a second: %s", p->ramp, why);
+	}
+	why = p->stations > 0 ? np_stamps_why_none(p) : NULL;
+	return why == NULL ? NP_OK : np_fail(err, NP_EUNSUP, EOPNOTSUPP, "stations: %s", why);
 }
 
 static int
 asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	struct np_end *near = &p->near;
+	uint32_t suite;
 
 #define NP_P_NUMBER(type, member, json, kind, tag, name, ...) p->member = m->name;
 #define NP_P_FLAG(bit, member, ...) p->member = (m->flags & NP_WP_##bit) != 0;
@@ -388,7 +362,8 @@ asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *er
 		return err->code;                                                                  \
 	}
 #include "wire/plan.def"
-	p->tls_suite = cipher_from_wire(m->flags);
+	suite = (m->flags & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT;
+	p->tls_suite = suite != 0 ? NP_WP_TLS_FIRST + suite : 0;
 	return NP_OK;
 }
 
@@ -512,17 +487,6 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 }
 
 static int
-asked_engine(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
-{
-	np_text_printable(m->engine);
-	p->near.place.engine = m->engine[0] != '\0' ? np_engine_find(m->engine) : NULL;
-	if (m->engine[0] != '\0' && p->near.place.engine == NULL) {
-		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "engine '%s'", m->engine);
-	}
-	return NP_OK;
-}
-
-static int
 asked_cpus(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	const char *why =
@@ -548,7 +512,12 @@ asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, st
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flags: nothing to spread in %s over %s",
 			       p->pattern->name, p->transport->name);
 	}
-	return asked_engine(&m, p, err);
+	np_text_printable(m.engine);
+	p->near.place.engine = m.engine[0] != '\0' ? np_engine_find(m.engine) : NULL;
+	if (m.engine[0] != '\0' && p->near.place.engine == NULL) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "engine '%s'", m.engine);
+	}
+	return NP_OK;
 }
 
 static int
@@ -563,26 +532,6 @@ np_engines_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	return asked_by(&np_tagged_engines, frame, p, err);
 }
 
-static uint32_t
-granted_flags(const struct np_plan *p, const struct np_run *run)
-{
-	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->spread ? NP_WP_SPREAD : 0) |
-	       (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
-	       (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
-	       (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
-}
-
-/* The listener's, or where there are no connections one of each socket. */
-static void
-grant_ports(const struct np_run *run, struct np_grant_message *m)
-{
-	m->ports.at[0] = np_addr_port(&run->end.local);
-	m->ports.count = m->ports.at[0] != 0;
-	for (uint32_t i = 1; i < run->conns && run->conn[i].port != 0; i++) {
-		m->ports.at[m->ports.count++] = run->conn[i].port;
-	}
-}
-
 static void
 grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
@@ -592,8 +541,16 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 
 	np_tagged_init(&np_tagged_grant, &m);
 	pass_grant(&t, &m);
-	m.flags = granted_flags(p, run);
-	grant_ports(run, &m);
+	m.flags = (p->nodelay ? NP_WP_NODELAY : 0) | (p->spread ? NP_WP_SPREAD : 0) |
+		  (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
+		  (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
+		  (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
+	/* The listener's, or where there are no connections one of each socket. */
+	m.ports.at[0] = np_addr_port(&run->end.local);
+	m.ports.count = m.ports.at[0] != 0;
+	for (uint32_t i = 1; i < run->conns && run->conn[i].port != 0; i++) {
+		m.ports.at[m.ports.count++] = run->conn[i].port;
+	}
 	if (np_family(p->transport->family)->is_here) {
 		np_path_to_wire(run, m.path);
 	}
