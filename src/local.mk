@@ -145,7 +145,11 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \
-	%D%/run/server.c %D%/run/server.h \
+	%D%/run/server.c %D%/run/server.h %D%/run/server_parts.h \
+	%D%/run/server_answer.c \
+	%D%/run/server_limits.c \
+	%D%/run/server_policy.c \
+	%D%/run/server_test.c \
 	%D%/run/stations.c %D%/run/stations.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h %D%/run/talk_rows.h \
 	%D%/run/talk_netperf.c %D%/run/talk.def \

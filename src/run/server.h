@@ -128,13 +128,13 @@ struct np_server {
 	    collect;             /* what the client wants of its tests; capture is the caller's */
 	struct np_bag *evidence; /* of the last test; NULL: none */
 	unsigned questions;      /* requests since the last test, as far as they are counted */
-	unsigned oddities;       /* unknown requests so far, a line in the log each */
+	unsigned unknown;        /* unknown requests so far, a line in the log each */
 	bool unbound;            /* the log tells already that a processor can't be had */
 };
 
 /* A peer with this many unknown requests is not a client: the session ends before they fill the
  * log. */
-enum { NP_ODDITIES = 32 };
+enum { NP_UNKNOWN_MOST = 32 };
 
 /*
  * Serve until the client closes, a deadline passes or a signal comes. The channel may hold a first

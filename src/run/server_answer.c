@@ -1,0 +1,59 @@
+/*
+ * What the daemon's half of the conversation answers by.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "run/server_parts.h"
+
+enum { ANSWER_S = 10 }; /* for an answer to be taken */
+
+int
+np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err)
+{
+	return np_chan_send(c, message, np_deadline(ANSWER_S * NP_SEC), err);
+}
+
+int
+np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
+		      const void *m, struct np_err *err)
+{
+	struct np_head head = { .code = code, .word = word };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, layout, m);
+	return np_server_answer(c, frame, err);
+}
+
+/* An answer that is an error, in netperf's words or in ours, as the request was. */
+static int
+answer_error(struct np_chan *c, uint32_t code, const struct np_err *why, struct np_err *err)
+{
+	int number = why->sys != 0 ? why->sys : EINVAL;
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+	struct np_error_message ours;
+	uint8_t message[NP_MESSAGE_MAX];
+
+	if (!np_is_ours(code)) {
+		snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
+		return np_server_answer_code(c, code, number, np_why_layout, &m, err);
+	}
+	np_tagged_init(&np_tagged_error, &ours);
+	ours.number = (uint32_t)number;
+	snprintf(ours.text, sizeof(ours.text), "%s", why->msg);
+	np_tagged_put(&np_tagged_error, &ours, message);
+	return np_server_answer(c, message, err);
+}
+
+int
+np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
+		 const struct np_err *why, struct np_err *err)
+{
+	np_log(s->log, NP_LOG_ERROR, "%s: %s", s->peer, why->msg);
+	if (answer_error(c, code, why, err) != NP_OK) {
+		return err->code;
+	}
+	*err = *why;
+	return why->code;
+}

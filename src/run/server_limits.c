@@ -1,0 +1,217 @@
+/*
+ * How much a test may take: what it would take, what the limits leave of that, and which engines
+ * may drive it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "run/server_parts.h"
+#include "sys/affinity.h"
+
+uint32_t
+np_server_warm_up_s(const struct np_plan *p)
+{
+	return (p->warm_up_ms + 999) / 1000;
+}
+
+/* A listener's, or one of each flow. */
+static uint32_t
+ports_of(const struct np_plan *p)
+{
+	return p->transport->connected ? 1 : p->flows;
+}
+
+static int
+check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
+	     struct np_err *err)
+{
+	uint64_t bytes = wish->takes[NP_G_MEMORY] + NP_SESSION_BYTES;
+	uint32_t first = p->near.sock.port, last = first + ports_of(p) - 1;
+	/* The largest call that the request itself names; 0: it leaves the sizes to us. */
+	int32_t call = p->role == NP_LEAD ? p->near.call.send_size : p->near.call.recv_size;
+
+	if (p->pattern->sized) {
+		call = p->request > p->response ? p->request : p->response;
+	} else if (p->pattern->transactions) {
+		call = 0;
+	}
+	if (most->seconds != 0 && wish->seconds > most->seconds) {
+		return np_refuse(err, NP_EUNSUP, ERANGE,
+				 "test of %u s: the daemon allows %llu (netserver --max-length)",
+				 wish->seconds, (unsigned long long)most->seconds);
+	}
+	if (most->seconds != 0 && wish->seconds == 0 && np_server_warm_up_s(p) >= most->seconds) {
+		return np_refuse(
+		    err, NP_EUNSUP, ERANGE,
+		    "warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
+		    np_server_warm_up_s(p), (unsigned long long)most->seconds);
+	}
+	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
+		return np_refuse(
+		    err, NP_EUNSUP, EMSGSIZE,
+		    "message of %d bytes: the daemon allows %llu (netserver --max-message)", call,
+		    (unsigned long long)most->message);
+	}
+	if (most->bytes != 0 && bytes > most->bytes) {
+		return np_refuse(err, NP_EUNSUP, ENOMEM,
+				 "test of %llu bytes of buffers: the daemon allows %llu (netserver "
+				 "--max-memory)",
+				 (unsigned long long)bytes, (unsigned long long)most->bytes);
+	}
+	if (most->port_max != 0 && first != 0 &&
+	    (first < most->port_min || last > most->port_max)) {
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
+		    first < most->port_min ? first : last, most->port_min, most->port_max);
+	}
+	return NP_OK;
+}
+
+bool
+np_limits_serve(const struct np_limits *most, const struct np_engine *e)
+{
+	size_t i = 0;
+
+	while (np_engine_at(i) != e) {
+		i++;
+	}
+	return most->engines == 0 || (most->engines >> i & 1) != 0;
+}
+
+const char *
+np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
+			const struct np_plan *p)
+{
+	if (!np_limits_serve(most, e)) {
+		return "netserver --engines does not name it";
+	}
+	if (e->spins && most->spin == 0) {
+		return "netserver was not started with --spin N, which lets N threads spin";
+	}
+	return np_engine_why_not(e, p);
+}
+
+/* More threads than that would only wait for each other. */
+enum { THREADS_A_CPU = 4 };
+
+/*
+ * Grant no more flows and workers than there may be; the client learns how many they are. What does
+ * not fit with one of each is refused later.
+ */
+static int
+fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *terms, uint64_t *bytes,
+    struct np_err *err)
+{
+	uint32_t *threads = &p->near.place.threads, cpus = (uint32_t)np_cpu_count();
+	const struct np_engine *e = np_engine_of(p);
+	uint32_t engine_most = e->most != NULL ? e->most() : UINT32_MAX;
+
+	if (engine_most > 0 && *threads > engine_most) {
+		*threads = engine_most; /* with none at all the engine is refused */
+	}
+	*threads = *threads > THREADS_A_CPU * cpus ? THREADS_A_CPU * cpus : *threads;
+	if (e->spins && most->spin > 0 && *threads > most->spin) {
+		*threads = most->spin;
+	}
+	if (most->flows != 0 && p->flows > most->flows) {
+		p->flows = most->flows;
+	}
+	while (np_run_bytes(p, terms, bytes, err) == NP_OK) {
+		*bytes =
+		    *bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX : *bytes + NP_SESSION_BYTES;
+		if (most->bytes == 0 || *bytes <= most->bytes || (*threads <= 1 && p->flows <= 1)) {
+			return NP_OK;
+		}
+		*threads = *threads > 1 ? *threads / 2 : 1;
+		p->flows = *threads == 1 && p->flows > 1 ? p->flows / 2 : p->flows;
+	}
+	return err->code;
+}
+
+/*
+ * The control connection's port is the data's, too, unless the client names other places. Where the
+ * daemon is to send datagrams first it has to be shown a token: nothing else says where to. So it
+ * has where many connections say nothing: they would measure the daemon's time-out.
+ */
+static void
+choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)
+{
+	const struct np_addr *here = &s->collect.near;
+	bool datagrams = !p->transport->connected;
+	bool elsewhere = p->near.sock.port != 0 || p->also.count > 0 || p->far_also.count > 0 ||
+			 (p->bind.len != 0 && !np_addr_same_host(&p->bind, here)) ||
+			 np_family_of(here)->version != np_family(p->family)->version;
+
+	if (!(datagrams ? s->limits.one_port_udp : s->limits.one_port) || elsewhere ||
+	    !np_plan_shows_token(p) ||
+	    (!p->tokens &&
+	     (datagrams ? p->role == NP_LEAD : p->pattern->transactions && !p->pattern->sized))) {
+		return;
+	}
+	*way = (struct np_way){ .wanted = true,
+				.tokens = p->tokens,
+				.datagrams = datagrams,
+				.many = p->pattern->connection_test,
+				.port = p->flows == 1 ? (uint16_t)p->far.sock.port : 0,
+				.count = p->flows };
+	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);
+}
+
+int
+np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
+	       struct np_wish *wish, struct np_err *err)
+{
+	bool sends = p->pattern->lead_direction == NP_WD_TRANSMIT && p->role == NP_LEAD;
+	uint64_t bytes, ns = np_plan_time_ns(p);
+
+	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
+	memset(wish, 0, sizeof(*wish));
+	snprintf(wish->test, sizeof(wish->test), "%s_%s", p->transport->name,
+		 sends ? "maerts" : p->pattern->name);
+	for (char *at = wish->test; *at != '\0'; at++) {
+		*at = (char)toupper((unsigned char)*at);
+	}
+	wish->seconds =
+	    ns > 0 ? (uint32_t)((ns + p->warm_up_ms * NP_MSEC + NP_SEC - 1) / NP_SEC) : 0;
+	if (fit(&s->limits, p, terms, &bytes, err) != NP_OK) {
+		return err->code;
+	}
+	wish->takes[NP_G_MEMORY] = bytes - NP_SESSION_BYTES;
+	choose_way(s, p, &wish->way);
+	wish->takes[NP_G_THREADS] = np_plan_workers(p);
+	wish->takes[NP_G_FLOWS] = p->flows;
+	if (np_engine_of(p)->spins) {
+		wish->takes[NP_G_SPIN] = wish->takes[NP_G_THREADS];
+		wish->spares[NP_G_SPIN] = wish->takes[NP_G_SPIN] - 1;
+	}
+	if (p->transport->ip_protocol != 0 && !wish->way.wanted) {
+		wish->takes[NP_G_PORTS] = ports_of(p);
+		wish->spares[NP_G_PORTS] = wish->takes[NP_G_PORTS] - 1;
+	}
+	return check_limits(&s->limits, p, wish, err);
+}
+
+void
+np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
+	       struct np_terms *terms)
+{
+	if (wish->takes[NP_G_SPIN] > 0) {
+		p->near.place.threads = (uint32_t)wish->takes[NP_G_SPIN];
+	}
+	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->way.wanted) {
+		p->flows = (uint32_t)wish->takes[NP_G_PORTS];
+	}
+	if (wish->data_fd > 0) {
+		terms->data_fd = wish->data_fd;
+		terms->data_at = s->collect.near;
+		terms->tokens = wish->way.tokens;
+		terms->token = wish->token;
+		/* Sockets of datagrams are connected when they come. */
+		p->near.sock.connected = wish->way.datagrams || p->near.sock.connected;
+	}
+}

@@ -1,0 +1,53 @@
+/*
+ * What only the files of the server share: server.c (requests), server_answer.c, server_policy.c
+ * (what a client may ask for, and whose data count), server_limits.c (how much of it), and
+ * server_test.c, which runs a test.
+ */
+#ifndef NP_RUN_SERVER_PARTS_H
+#define NP_RUN_SERVER_PARTS_H
+
+#include "run/server.h"
+#include "run/talk.h"
+
+/* ---- Answers (server_answer.c) ---- */
+
+/* Send a whole message, or netperf's with this code and first word. */
+int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err);
+int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
+			  const void *m, struct np_err *err);
+
+/* A test that can't be run, or failed: say so on the wire and in the log. Returns *why's code. */
+int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
+		     const struct np_err *why, struct np_err *err);
+
+/* ---- What a client may ask for (server_policy.c) ---- */
+
+/* Refuse a plan that is not for this client, and choose the peers that its test may accept. */
+int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
+		    struct np_terms *out, struct np_err *err);
+
+/* ---- How much of it (server_limits.c) ---- */
+
+/* A warm-up as the limit of a test's length counts it: in whole seconds. */
+uint32_t np_server_warm_up_s(const struct np_plan *p);
+
+/* What the test would take. Reduces the plan to what the limits allow, or refuses it. */
+int np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
+		   struct np_wish *wish, struct np_err *err);
+
+/* Why an engine does not drive this end of that plan; NULL: it does. */
+const char *np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
+				    const struct np_plan *p);
+
+/* Put into the plan and the terms what was granted of the wish: it may be less. */
+void np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
+		    struct np_terms *terms);
+
+/* ---- The test itself (server_test.c) ---- */
+
+/* Run a test that was granted, from taking memory and sockets to its results. */
+int np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+		   const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
+		   struct np_err *err);
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * What a client may ask for, and which peers its test accepts data from and sends data to.
+ */
+#include <errno.h>
+
+#include "bench/lacks.h"
+#include "net/llc.h"
+#include "run/server_parts.h"
+
+/*
+ * Frames go to one station, the client's, and never to a group of them; and only as answers to what
+ * comes from there.
+ */
+static int
+check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
+{
+	if (s->eth == NULL) {
+		return np_refuse(err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
+				 s->link_why_not != NULL ? s->link_why_not : "there is none here");
+	}
+	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
+		return err->code;
+	}
+	/* A connection cuts what is larger than a frame. */
+	if (p->transport->bounded &&
+	    (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
+	     np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
+	     np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK)) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+static int
+check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
+{
+	if (np_lacks(s->limits.lacks, p->transport, np_plan_family(p))) {
+		/* A socket of it might have the kernel load a module for a stranger. */
+		return np_lacks_tell(s->limits.lacks, p->transport, err);
+	}
+	if (p->transport->link && check_link(s, p, err) != NP_OK) {
+		return err->code;
+	}
+	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {
+		/* Another machine's would only leave things in /tmp. */
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "request for a %s domain test from another machine",
+			       p->transport->name);
+	}
+	if (p->transport->passes_fds && s->collect.capture != NULL) {
+		/* By such sockets descriptors get copies, with numbers that its filter misses. */
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "request for a %s domain test beside a capture of packets",
+			       p->transport->name);
+	}
+	if (p->near.call.fill_file != NULL && s->fill_dir == 0) {
+		/* A client must not be sent this machine's files. */
+		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
+			       p->near.call.fill_file);
+	}
+	return NP_OK;
+}
+
+/* A control connection of the UNIX domain comes from this machine. */
+static int
+ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
+{
+	near->len = far->len = sizeof(far->sa);
+	if (getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "address of the client");
+	}
+	if (np_family_of(far)->is_here) {
+		np_addr_make_loopback(far, family);
+		np_addr_make_loopback(near, family);
+	}
+	np_addr_unmap(near);
+	np_addr_unmap(far);
+	return NP_OK;
+}
+
+/*
+ * Anybody can put any address into a datagram, or into a request: so datagrams come from, and go
+ * to, nowhere but the address that the control connection has proved.
+ */
+static int
+only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	       struct np_err *err)
+{
+	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
+
+	*only = *client;
+	if (np_family_of(client)->version != np_family(p->family)->version &&
+	    np_addr_is_loopback(client)) {
+		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
+	}
+	if (np_family_of(only)->version != np_family(p->family)->version) {
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams of family %s: the daemon exchanges them only with the address "
+		    "of the control connection, %s",
+		    np_family(p->family)->name, np_addr_host(client, text));
+	}
+	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams of %s: the daemon exchanges them only with the address of the "
+		    "control connection, %s",
+		    np_addr_host(&p->far_bind, asked), np_addr_host(client, text));
+	}
+	return NP_OK;
+}
+
+/*
+ * Our clients send to the address of the control connection unless they name another, and hear it
+ * alone: so they are answered from it, whichever the routes would choose. Others may mean another
+ * one by their host's name.
+ */
+static int
+answer_from(struct np_plan *p, int control_fd, struct np_err *err)
+{
+	struct np_addr here = { .len = 0 }, client;
+
+	if (p->transport->connected || p->transport->admit != NP_ADMIT_IP || p->bind.len != 0 ||
+	    (!p->ids && !p->echo)) {
+		return NP_OK;
+	}
+	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_family_of(&here)->version != np_family(p->family)->version &&
+	    np_addr_is_loopback(&here)) {
+		np_addr_make_loopback(&here, p->family); /* this machine, by its other name */
+	}
+	if (np_family_of(&here)->version == np_family(p->family)->version) {
+		p->bind = here;
+		np_addr_set_port(&p->bind, 0);
+	}
+	return NP_OK;
+}
+
+/*
+ * The control connection is of another family, and proves no address of this one: the client has to
+ * name its own, and connections from elsewhere are not accepted.
+ */
+static int
+only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
+{
+	if (p->far_bind.len == 0) {
+		return np_refuse(err, NP_EUNSUP, EACCES,
+				 "%s connections from a client that does not name its own address",
+				 p->transport->name);
+	}
+	*only = p->far_bind;
+	return NP_OK;
+}
+
+/* In the family of the control connection the client's address is known, and its alone counts. */
+static int
+only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	    struct np_err *err)
+{
+	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
+
+	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "%s connections from %s: the daemon accepts them only from the address of "
+		    "the control connection, %s",
+		    p->transport->name, np_addr_host(&p->far_bind, asked),
+		    np_addr_host(client, text));
+	}
+	*only = *client;
+	return NP_OK;
+}
+
+/*
+ * The peers that the data socket accepts. A TCP handshake proves an address, so the client may have
+ * named another one of its own. It need not have named it where the data takes another way than the
+ * control connection: in another family, or to another address of ours. The few addresses beside it
+ * that it may name are proved alike, each by its own handshakes.
+ */
+static int
+choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struct np_err *err)
+{
+	struct np_addr *only = &out->only;
+	struct np_addr here, client;
+
+	if (p->transport->link && p->transport->connected) {
+		np_llc_aim(out->eth, p->far.sock.mac, 0, only);
+		return NP_OK;
+	}
+	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
+		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
+	}
+	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
+		return err->code;
+	}
+	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) {
+		return client.sa.ss_family == np_plan_family(p) ? only_client(p, &client, only, err)
+								: only_named(p, only, err);
+	}
+	if (!p->transport->connected) {
+		return only_datagrams(p, &client, only, err);
+	}
+	if (p->far_bind.len != 0) {
+		*only = p->far_bind;
+		out->only_bits = p->far_bits;
+		out->also = p->far_also;
+	} else if (np_family_of(&client)->version == 0) {
+		return only_named(p, only, err);
+	} else if (np_family_of(&client)->version == np_family(p->family)->version &&
+		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
+		*only = client;
+	}
+	return NP_OK;
+}
+
+/*
+ * May datagrams be sent to that client? Newer ones echo a token; others get them at the port that
+ * they name.
+ */
+static int
+check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
+{
+	if (p->transport->connected || p->role != NP_LEAD || p->echo) {
+		return NP_OK;
+	}
+	if (s->limits.want_echo) {
+		return np_refuse(
+		    err, NP_EUNSUP, EACCES,
+		    "datagrams to a client that does not echo a token: the daemon sends none "
+		    "(netserver --want-echo)");
+	}
+	if (p->far.sock.port == 0) {
+		return np_refuse(err, NP_EUNSUP, EACCES,
+				 "datagrams to a client that names no port for them");
+	}
+	return NP_OK;
+}
+
+int
+np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, struct np_terms *out,
+		struct np_err *err)
+{
+	/* What no request can change. */
+	*out = (struct np_terms){
+		.call_max = s->limits.message,
+		.passive_min = s->limits.port_min,
+		.passive_max = s->limits.port_max,
+		.permit = s->permit,
+		.permit_ctx = s->permit_ctx,
+		.eth = p->transport->link ? s->eth : NULL,
+		.fill_dir = s->fill_dir,
+	};
+	if (check_request(s, p, err) != NP_OK || choose_only(p, control_fd, out, err) != NP_OK ||
+	    answer_from(p, control_fd, err) != NP_OK || check_sending(s, p, err) != NP_OK) {
+		return err->code;
+	}
+	/* In another VRF the client's address may be another host's. */
+	if (p->near.sock.device[0] != '\0' && (!s->limits.devices || s->limits.one_port)) {
+		return np_refuse(err, NP_EUNSUP, EACCES,
+				 "data sockets bound to the device %s: the daemon allows none "
+				 "(netserver --allow-device, without --one-port)",
+				 p->near.sock.device);
+	}
+	return NP_OK;
+}

@@ -1,0 +1,207 @@
+/*
+ * A test at the daemon's side: the data connections, the measured part, the results.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "net/capture.h"
+#include "run/server_parts.h"
+
+/* For the client to make the data connection, in seconds. */
+enum {
+	MEET_S = 120,
+	PLAIN_S = 10, /* where it shows no token: another daemon may have got it */
+	ECHO_S = 10   /* for the echo without which no datagram is sent */
+};
+
+/* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
+static int
+aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
+{
+	if (p->transport->connected || p->role != NP_LEAD) {
+		return NP_OK;
+	}
+	if (np_is_handed(run)) {
+		return NP_OK; /* by a datagram of the client's, which proves more than an echo */
+	}
+	while (p->echo && run->end.token == 0) {
+		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
+		    sizeof(run->end.token)) {
+			return np_fail(err, NP_ESYS, errno, "draw a token for the client");
+		}
+	}
+	if (run->end.token == 0) {
+		run->end.peer = run->terms->only;
+		np_addr_set_port(&run->end.peer, p->far.sock.port);
+	}
+	return NP_OK;
+}
+
+static struct np_drive
+plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
+{
+	const struct np_limits *most = &s->limits;
+	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
+	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
+
+	if (np_is_handed(run) && !run->terms->tokens && meet_s > PLAIN_S) {
+		meet_s = PLAIN_S;
+	}
+	limit_s -= most->seconds != 0 ? np_server_warm_up_s(run->plan)
+				      : 0; /* check_limits() has seen to it */
+	return (struct np_drive){
+		.run = run,
+		.control_fd = c->fd,
+		.length_ns = np_plan_time_ns(run->plan),
+		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
+		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC,
+		.signals = s->signals,
+	};
+}
+
+/* What a session tells of while its test runs. */
+struct progress {
+	const struct np_leave *leave;
+	uint64_t seen;
+};
+
+static void
+tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+{
+	struct progress *p = ctx;
+	struct np_counts c = np_counts_of(run);
+	uint64_t now = np_counts_bytes(&c) + c.transactions;
+
+	if (now != p->seen) {
+		p->leave->moved(p->leave->ctx);
+	}
+	p->seen = now;
+}
+
+/* The part between response and results. Returns NP_OK when the flow has results to report. */
+static int
+run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
+{
+	struct progress progress = { .leave = &s->leave };
+	struct np_run *run = d->run;
+	int rc;
+
+	np_evidence_watches(ev, &d->watch[1]);
+	if (s->leave.moved != NULL) {
+		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
+						 .look = tell_progress,
+						 .ctx = &progress,
+						 .warms_up = true };
+	}
+	rc = np_drive(d, err);
+	s->evidence = np_evidence_end(ev, run);
+	if (rc != NP_OK) {
+		return rc;
+	}
+	if (d->cause == NP_BY_LIMIT) {
+		return np_refuse(
+		    err, NP_EUNSUP, ERANGE,
+		    "test ended after %llu s: the daemon allows no longer tests (netserver "
+		    "--max-length)",
+		    (unsigned long long)s->limits.seconds);
+	}
+	if (run->err.code != NP_OK) {
+		*err = run->err;
+		return err->code;
+	}
+	if (d->cause == NP_BY_SIGNAL) {
+		/* Results of a test cut short here must not pass for those of a whole one. */
+		return np_fail(err, NP_ESYS, ECANCELED,
+			       "test aborted: netserver stops, or other clients wait and no data "
+			       "move in this test");
+	}
+	return NP_OK;
+}
+
+/* The data connection is closed before the results go out. */
+static int
+report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
+       struct np_err *err)
+{
+	uint8_t message[NP_MESSAGE_MAX];
+	struct np_tally tally;
+	struct np_err why;
+	int rc = np_tally_take(run, &tally, &why);
+
+	np_run_close(run);
+	if (rc != NP_OK) {
+		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
+	} else {
+		np_log(s->log, NP_LOG_DEBUG,
+		       "%s: %s %s ended: %llu bytes received, %llu sent, %llu transactions",
+		       s->peer, run->plan->transport->name, run->plan->pattern->name,
+		       (unsigned long long)tally.count.received,
+		       (unsigned long long)tally.count.sent,
+		       (unsigned long long)tally.count.transactions);
+		dialect->report(dialect, run->plan, &tally, message);
+		rc = np_server_answer(c, message, err);
+	}
+	np_tally_free(&tally);
+	return rc;
+}
+
+int
+np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	       const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
+	       struct np_err *err)
+{
+	struct np_err why = { .code = NP_OK };
+	struct np_evidence *ev;
+	struct np_stop stop = { 0 };
+	struct np_run run;
+	struct np_drive d;
+	struct np_counts counts;
+	uint8_t message[NP_MESSAGE_MAX];
+	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
+	int rc;
+
+	served->failed = true;
+	np_bag_free(s->evidence);
+	s->evidence = NULL;
+	if (np_run_open(&run, p, terms, &stop, &why) != NP_OK) {
+		return np_server_refuse(s, c, dialect->code + 1, &why, err);
+	}
+	rc = aim(p, &run, &why);
+	if (rc == NP_OK) {
+		d = plan_drive(s, c, &run);
+		rc = np_drive_hold(&d, &why); /* a worker may be refused, too */
+	}
+	if (rc != NP_OK) {
+		np_run_free(&run);
+		return np_server_refuse(s, c, dialect->code + 1, &why, err);
+	}
+	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %s, data at %s%s", s->peer,
+	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
+	       np_addr_text(&run.end.local, text),
+	       run.end.port_moved ? " (the one asked for is in use)" : "");
+	dialect->grant(dialect, p, &run, message);
+	/* What the session must not send by is known to its filter by number. */
+	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
+	ev = np_evidence_begin(&s->collect, &run);
+	np_evidence_capture(ev, &run);
+	np_run_hear_afresh(&run);
+	rc = np_server_answer(c, message, err);
+	if (rc != NP_OK) {
+		np_drive_release(&d);
+		np_bag_free(np_evidence_end(ev, &run));
+	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
+		/* While the data connection still stands: its end shall not be what is noticed. */
+		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
+	} else {
+		rc = report(s, c, dialect, &run, err);
+		served->failed = rc != NP_OK;
+	}
+	counts = np_counts_of(&run);
+	served->received = counts.received;
+	served->sent = counts.sent;
+	served->transactions = counts.transactions;
+	np_run_free(&run);
+	return rc;
+}
