@@ -176,7 +176,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/ledger_table.c %D%/out/ledger_table.h \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
-	%D%/out/prometheus.c %D%/out/prometheus.h \
 	%D%/out/select.c %D%/out/select.h \
 	%D%/out/times.c
 
@@ -234,9 +233,9 @@ src_netperf_LDADD = src/libnetperf.a $(netperf_libs)
 if HAVE_JANSSON
 AM_CPPFLAGS += $(JANSSON_CFLAGS)
 src_libnetperf_a_SOURCES += %D%/out/json.c %D%/out/json.h
-documents = src/cli/document.c src/cli/document.h src/cli/merge.c src/cli/merge.h src/cli/saved.c src/cli/saved.h
+documents = src/cli/document.c src/cli/document.h
 src_netperf_LDADD += $(JANSSON_LIBS)
 else
-documents = src/cli/document.h src/cli/document_none.c src/cli/merge.h src/cli/saved.h
+documents = src/cli/document.h src/cli/document_none.c
 endif
 src_netperf_SOURCES += $(documents)

@@ -137,14 +137,10 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
 			     &cli->notes, err) != NP_OK) {
 		np_stray_letter(err);
+		np_stray_reader(cli, err);
 		return err->code;
 	}
-	if (cli->output.merge) {
-		cli->output.files = argv + cli->notes.words;
-		cli->output.file_count = (size_t)(split - cli->notes.words);
-	} else {
-		note_stray(cli, argv, 0, split, given);
-	}
+	note_stray(cli, argv, 0, split, given);
 	np_stray_options(cli);
 	scope = np_cli_scope(cli);
 	if (cli->usage || cli->help || cli->version || cli->program || split == argc) {
@@ -171,10 +167,8 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 static void
 settle_loudness(struct np_cli_output *o)
 {
-	o->verbosity_said = o->verbosity != UNSAID;
-	o->headers_said = o->headers != UNSAID;
-	o->verbosity = o->verbosity_said ? o->verbosity : 1;
-	o->headers = o->headers_said ? o->headers : 1;
+	o->verbosity = o->verbosity != UNSAID ? o->verbosity : 1;
+	o->headers = o->headers != UNSAID ? o->headers : 1;
 }
 
 /* Who selects figures has named what is wanted: then the times are only kept. */
@@ -193,9 +187,8 @@ settle_human(struct np_cli *cli, struct np_err *err)
 	if (!o->human) {
 		return NP_OK;
 	}
-	if (o->style != NP_STYLE_CLASSIC || o->prometheus) {
-		return np_usage(err, "--human: together with %s (choose one of them)",
-				o->prometheus ? "--prometheus" : "-k, -o or -O");
+	if (o->style != NP_STYLE_CLASSIC) {
+		return np_usage(err, "--human: together with -k, -o or -O (choose one of them)");
 	}
 	if (o->json && o->json_file == NULL) {
 		return np_usage(
@@ -204,29 +197,6 @@ settle_human(struct np_cli *cli, struct np_err *err)
 	o->style = NP_STYLE_HUMAN;
 	o->limits = cli->evidence.explain;
 	o->selection.evidence = true; /* of loss, and of who disturbed the test */
-	return NP_OK;
-}
-
-static int
-check_documents(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_cli_output *o = &cli->output;
-
-	if (o->prometheus && o->show == NULL) {
-		return np_usage(err, "--prometheus: needs a run to print (--show FILE)");
-	}
-	if (o->merge && (o->file_count == 0 || o->show != NULL || o->json)) {
-		return np_usage(
-		    err,
-		    o->file_count == 0
-			? "--merge: no documents are named (netperf --merge A.json B.json)"
-			: "--merge: runs no test and shows no other (leave out --json and --show)");
-	}
-	if ((o->show != NULL || cli->preflight) && o->json) {
-		return np_usage(
-		    err, "%s: runs no test, so there is nothing for --json to write (choose one)",
-		    o->show != NULL ? "--show" : "--preflight");
-	}
 	return NP_OK;
 }
 
@@ -297,8 +267,9 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		np_stray_names(cli);
 		rc = settle_clean(cli, err);
 	}
-	if (rc == NP_OK) {
-		rc = check_documents(cli, err);
+	if (rc == NP_OK && cli->preflight && cli->output.json) {
+		rc = np_usage(err, "--preflight: runs no test, so there is nothing for --json to "
+				   "write (choose one)");
 	}
 	if (rc == NP_OK) {
 		rc = settle_human(cli, err);

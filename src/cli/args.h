@@ -97,25 +97,18 @@ struct np_cli_output {
 	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
 	struct np_selection selection;
 	int32_t verbosity, headers;
-	int debug;           /* -d, as often as it was given */
-	char unit;           /* letter of -f, '\0' not chosen */
-	bool verbosity_said; /* -v was given */
-	bool headers_said;   /* -P was */
-	bool latency;        /* -j */
-	bool human;          /* --human */
-	bool limits;         /* and --explain with it */
-	bool times;          /* --latency: a table of them below the result */
+	int debug;    /* -d, as often as it was given */
+	char unit;    /* letter of -f, '\0' not chosen */
+	bool latency; /* -j */
+	bool human;   /* --human */
+	bool limits;  /* and --explain with it */
+	bool times;   /* --latency: a table of them below the result */
 	bool histogram;
 	bool json;        /* --json */
-	bool merge;       /* --merge: no test is run, either */
-	bool prometheus;  /* how --show prints */
 	double interim_s; /* -D; 0: no interim results */
 	const char *brand;
 	const char *json_file; /* of --json; NULL: in place of what is printed */
-	const char *show;      /* --show; NULL: a test is run */
-	char *const *files;    /* the words behind --merge: documents */
-	size_t file_count;
-	const char *uuid; /* -u; NULL: one is made */
+	const char *uuid;      /* -u; NULL: one is made */
 	char uuid_made[40];
 };
 

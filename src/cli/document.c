@@ -83,7 +83,6 @@ outline(struct np_document *d, const struct np_cli *cli)
 	put(d, part(d, o, "test"), "name", np_json_text(cli->test));
 	put(d, o, "iterations", json_array());
 	put(d, o, "interim", json_array());
-	put(d, o, "display", json_null());
 	put(d, o, "left_out", json_integer(0));
 }
 
@@ -352,25 +351,9 @@ identify(struct np_document *d, const struct np_bag *near, const struct np_bag *
 	put(d, o, "peer", np_json_text(d->peer[0] != '\0' ? d->peer : NULL));
 }
 
-/* What --show prints the result by. */
-static void
-put_look(struct np_document *d, const struct np_look *look)
-{
-	json_t *shown = np_json_look(look);
-
-	d->failed |= json_object_update(part(d, d->root, "display"), shown) != 0;
-	json_decref(shown);
-}
-
 void
-np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
-		  const struct np_ends *ends)
+np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c)
 {
-	struct np_look look;
-	char *banner = NULL;
-	size_t size;
-	FILE *out;
-
 	if (d == NULL) {
 		return;
 	}
@@ -383,17 +366,6 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
 	}
 	identify(d, NULL, NULL, "nothing was measured");
-	out = open_memstream(&banner, &size);
-	if (out == NULL) {
-		d->failed = true;
-		return;
-	}
-	np_cli_banner(out, cli, ends);
-	fclose(out);
-	put(d, part(d, d->root, "display"), "banner", np_json_text(banner));
-	free(banner);
-	np_cli_look(cli, &look);
-	put_look(d, &look);
 }
 
 /* ---- What came out ---- */
@@ -945,8 +917,6 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	put(d, d->root, "final", np_json_metrics(figures->record));
 	put_percentiles(d, look, figures);
 	put(d, d->root, "latency", latency(d, look, figures->latency));
-	put_look(d, look);
-	put(d, part(d, d->root, "display"), "oddities", np_json_oddities(figures->record));
 }
 
 /* What a step came to. */

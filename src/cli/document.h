@@ -27,8 +27,7 @@ int np_document_new(const struct np_cli *cli, struct np_document **doc, struct n
 void np_document_free(struct np_document *d);
 
 /* The test is settled and its addresses are known. cli is kept. */
-void np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
-		       const struct np_ends *ends);
+void np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c);
 
 /* One interim result. */
 void np_document_interim(struct np_document *d, const struct np_interim *i);
@@ -37,7 +36,7 @@ void np_document_interim(struct np_document *d, const struct np_interim *i);
 void np_document_iteration(struct np_document *d, const struct np_outcome *out,
 			   const struct np_record *record, bool whole);
 
-/* What all iterations come to, and how that is shown. */
+/* What all iterations come to; look: which figures were selected, and what was timed. */
 void np_document_result(struct np_document *d, const struct np_look *look,
 			const struct np_figures *figures);
 

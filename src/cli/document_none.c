@@ -1,7 +1,5 @@
 /* A build without jansson. */
 #include "cli/document.h"
-#include "cli/merge.h"
-#include "cli/saved.h"
 
 static int
 refuse(const char *option, struct np_err *err)
@@ -23,7 +21,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	}
 NOTHING(np_document_free, struct np_document *d)
 NOTHING(np_document_begin, struct np_document *d, const struct np_cli *cli,
-	const struct np_client *c, const struct np_ends *ends)
+	const struct np_client *c)
 NOTHING(np_document_interim, struct np_document *d, const struct np_interim *i)
 NOTHING(np_document_iteration, struct np_document *d, const struct np_outcome *out,
 	const struct np_record *record, bool whole)
@@ -45,16 +43,4 @@ np_document_engines(const struct np_cli *cli, const struct np_engine_lists *list
 		    struct np_err *err)
 {
 	return refuse("--json", err);
-}
-
-int
-np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
-{
-	return refuse("--show", err);
-}
-
-int
-np_merge(const struct np_cli_output *o, FILE *out, struct np_err *err)
-{
-	return refuse("--merge", err);
 }

@@ -26,11 +26,9 @@
 #include "cli/facts.h"
 #include "cli/flows.h"
 #include "cli/help.h"
-#include "cli/merge.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/progress.h"
-#include "cli/saved.h"
 #include "cli/show.h"
 #include "cli/stray.h"
 #include "cli/tell_evidence.h"
@@ -430,7 +428,7 @@ prepare(struct session *s, struct np_err *err)
 	if (s->out != NULL) {
 		np_cli_banner(s->out, cli, &s->ends);
 	}
-	np_document_begin(s->document, cli, &s->client, &s->ends);
+	np_document_begin(s->document, cli, &s->client);
 	return NP_OK;
 }
 
@@ -784,9 +782,7 @@ main(int argc, char **argv)
 	np_phrases_option(stderr, argv[0], &s.cli.notes);
 	status = rc == NP_OK ? print_texts(&s.cli) : -1;
 	if (rc == NP_OK && status < 0) {
-		rc = s.cli.output.merge          ? np_merge(&s.cli.output, stdout, &err)
-		     : s.cli.output.show != NULL ? np_saved_show(&s.cli, stdout, &err)
-						 : run(&s, &err);
+		rc = run(&s, &err);
 	}
 	np_cli_beside_free(s.beside);
 	np_cli_free(&s.cli);

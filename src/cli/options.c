@@ -1191,22 +1191,11 @@ const struct np_option np_global_options[] = {
 	      "write the run as a JSON document, to the file or instead of the "
 	      "output" NP_NEEDS_JANSSON),
 	  .set = set_json, IN(PRINT), BRIEF("write the run as a JSON document") },
-	{ ROW('\0', "show", TEXT, "file",
-	      "print the run of a JSON document again; -- -o -O -k choose the "
-	      "figures" NP_NEEDS_JANSSON),
-	  TO(output.show), IN(PRINT) },
-	{ ROW('\0', "merge", FLAG, NULL,
-	      "print the runs of the JSON documents that are named behind the options as "
-	      "one" NP_NEEDS_JANSSON),
-	  TO(output.merge), IN(PRINT) },
 	{ ROW('\0', "human", FLAG, NULL,
 	      "print one table in SI units in place of the classic one: rate and its interval, "
 	      "loss, "
 	      "latencies, processors"),
 	  TO(output.human), IN(PRINT), BRIEF("one table in SI units, with intervals") },
-	{ ROW('\0', "prometheus", FLAG, NULL,
-	      "with --show: print in the format of Prometheus" NP_NEEDS_JANSSON),
-	  TO(output.prometheus), IN(PRINT) },
 	{ ROW('\0', "explain", PLAIN, NULL,
 	      "print on standard error what limited the test, and what the link can carry"),
 	  .set = set_explain, IN(WHY), BRIEF("print what limited the test") },

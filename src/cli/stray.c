@@ -182,6 +182,24 @@ np_stray_letter(struct np_err *err)
 	}
 }
 
+void
+np_stray_reader(struct np_cli *cli, struct np_err *err)
+{
+	static const char *const moved[] = { "--show", "--merge", "--prometheus" };
+
+	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		size_t n = strlen(moved[i]);
+
+		if (strncmp(err->msg, moved[i], n) == 0 &&
+		    (err->msg[n] == ':' || err->msg[n] == '=')) {
+			cli->notes.wrong = NP_OPT_RIGHT; /* netperf has no words for it */
+			np_usage(err, "%s: documents are read by netreport (netreport %s FILE)",
+				 moved[i], moved[i]);
+			return;
+		}
+	}
+}
+
 /* --- names -------------------------------------------------------------------------------------
  */
 

@@ -32,6 +32,9 @@ void np_stray_settled(struct np_cli *cli);
 /* An option before a -- that is none there: err says so if the test has one like it. */
 void np_stray_letter(struct np_err *err);
 
+/* An option that read a document before netreport did: err names netreport's. */
+void np_stray_reader(struct np_cli *cli, struct np_err *err);
+
 /* Of the list of selectors and the unit that were asked for. */
 void np_stray_names(struct np_cli *cli);
 

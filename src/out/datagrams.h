@@ -9,7 +9,6 @@
 #include "base/bag.h"
 #include "base/units.h"
 
-/* What the lines are about: a run that was just made, or one that was saved. */
 struct np_datagrams {
 	const char *bench;               /* the test's name */
 	const struct np_bag *near, *far; /* evidence of both ends; NULL: none */

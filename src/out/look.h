@@ -1,6 +1,5 @@
 /*
- * How a result is shown: everything but its figures. A saved one is printed by the same code as the
- * live one was.
+ * How a result is shown: everything but its figures.
  */
 #ifndef NP_OUT_LOOK_H
 #define NP_OUT_LOOK_H
@@ -18,7 +17,7 @@ struct np_look {
 	bool missed;                  /* the confidence that was asked for was not reached */
 	bool transactions;            /* the throughput counts them, whatever the unit */
 	bool limits;                  /* --human: show what limited the test */
-	const struct np_human *human; /* what NP_STYLE_HUMAN needs beside; not in documents */
+	const struct np_human *human; /* what NP_STYLE_HUMAN needs beside */
 	bool latency, congestion;     /* asked for; if not, such figures are known and not shown */
 };
 

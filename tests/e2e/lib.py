@@ -656,6 +656,11 @@ def refused(port: int, args: str, says: Sequence[str]) -> None:
     error_line(got, "netperf", *says)
 
 
+def has_documents(program: str = "") -> bool:
+    """Whether a netperf was built with libjansson."""
+    return "libjansson" not in run([program or netperf(), "--json=/nowhere/x"], 20).err
+
+
 def has_ipv6() -> bool:
     path = Path("/proc/net/if_inet6")
     return path.exists() and " lo" in path.read_text()

@@ -997,11 +997,11 @@ class Loopback(Calling):
 
     def test_documents_that_are_newer(self):
         netperf = self.fake("for word; do case $word in --json=*) "
-                            "echo '{\"schema\": \"plumbline-netperf/3\"}' > ${word#--json=} ;; esac; done\n"
+                            "echo '{\"schema\": \"plumbline-netperf/99\"}' > ${word#--json=} ;; esac; done\n"
                             "echo THROUGHPUT=1\n", "--json[=file]")
         self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "o.jsonl", status=1)
         run = results.read(f"{self.place}/o.jsonl").runs[0]
-        self.assertIn("document of number 3, and this program reads 1 to 2", run.reason())
+        self.assertIn("document of number 99, and this program reads 1 to 3", run.reason())
 
     @unittest.skipIf(NO_SCIPY, NO_SCIPY)
     def test_until_confidence(self):

@@ -56,13 +56,9 @@ def runs(program: str, port: int, test: str, length: str, options: str) -> str:
     return f"{found['THROUGHPUT']:.1f}"
 
 
-def has_documents(program: str) -> bool:
-    return "libjansson" not in lib.run([program, "--show", "/nowhere"], 20).err
-
-
 def evidence(program: str, port: int) -> str:
     """Both ends' values, whatever widths these have."""
-    if not has_documents(program):
+    if not lib.has_documents(program):
         got = client(program, port, "-l", "1", "--explain")
         assert got.rc == 0 and got.err.startswith("explain: "), got
         assert "the far end reported nothing" not in got.err, got.err

@@ -22,12 +22,6 @@ fuzz_targets = \
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/help.c src/cli/stray.c src/cli/flows.c \
 	src/cli/omni.c src/cli/options.c src/cli/tests.c
 
-if HAVE_JANSSON
-fuzz_targets += \
-	%D%/fuzz_document
-endif
-%C%_fuzz_document_SOURCES = %D%/fuzz_document.c src/cli/saved.c
-
 # The main() of those that bring none; with LDFLAGS=-fsanitize=fuzzer libFuzzer has one before.
 fuzz_main = %D%/libreplay.a
 %C%_libreplay_a_SOURCES = %D%/replay.c %D%/fuzz.h

@@ -527,7 +527,10 @@ TEST(people_get_one_table_and_no_other_style)
 	assert_wrong("--human -- -k", "--human: together with -k, -o or -O (choose one of them)");
 	assert_wrong("--human -- -o THROUGHPUT", "--human: together with -k, -o or -O");
 	assert_wrong("--human --json", "--human: --json prints the document in its place");
-	assert_wrong("--show x --human --prometheus", "--human: together with --prometheus");
+	assert_wrong("--show x.json",
+		     "--show: documents are read by netreport (netreport --show FILE)");
+	assert_wrong("--merge a b", "--merge: documents are read by netreport");
+	assert_wrong("--prometheus=x", "--prometheus: documents are read by netreport");
 }
 
 TEST(latency_is_a_table_where_no_figures_are_selected)
@@ -581,7 +584,8 @@ TEST(what_means_nothing_is_said)
 		{ "-L a,e", "-L: e is not an address family (4 or 6): AF_UNSPEC, as in netperf" },
 		{ "-- -L a,fe80::6",
 		  "-L: fe80::6 is not an address family (4 or 6): AF_INET6, as in" },
-		{ "--show a --show b", "--show a: ignored: the one behind it counts" },
+		{ "--beside UDP_RR:1 --beside UDP_RR:2",
+		  "--beside UDP_RR:1: ignored: the one behind it counts" },
 	};
 	static const char *const quiet[] = { "-f G",
 					     "-S -d -s 60 -P 1",

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
-#include "cli/saved.h"
 #include "run/report.h"
 #include "tests/lib/check.h"
 
@@ -42,7 +41,6 @@ document_from(const char *test, uint32_t flows, unsigned caps)
 	static struct np_cli cli;
 	static struct np_client client;
 	struct np_flow_result rows[FLOWS];
-	struct np_ends ends = { .remote = { .count = 0 } };
 	struct np_verdict verdict = { .rc = NP_OK, .partial = "" };
 	struct np_document *d;
 	struct np_outcome out;
@@ -59,7 +57,7 @@ document_from(const char *test, uint32_t flows, unsigned caps)
 	cli.plan.flows = flows;
 	client.granted.caps = caps;
 	assert_int_equal(np_document_new(&cli, &d, &err), NP_OK);
-	np_document_begin(d, &cli, &client, &ends);
+	np_document_begin(d, &cli, &client);
 	fill(&out, rows, &cli.plan);
 	np_report(&out, np_unit('m'), &r);
 	np_document_iteration(d, &out, &r, true);
@@ -149,47 +147,6 @@ TEST(the_plan_says_how_many_sessions)
 	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
 	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), FLOWS);
 	assert_string_equal(json_string_value(json_object_get(engine, "near")), "sync");
-	json_decref(root);
-}
-
-/* ---- Read again ---- */
-
-static void
-assert_shows(const json_t *root, const struct np_cli_output *how, const char *want)
-{
-	char *document = json_dumps(root, 0), *text = NULL;
-	struct np_saved *saved;
-	struct np_err err;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(np_saved_read(document, strlen(document), &saved, &err), NP_OK);
-	assert_int_equal(np_saved_print(saved, how, out, &err), NP_EPEER); /* it has no result */
-	fclose(out);
-	assert_has(text, want);
-	assert_null(strpbrk(text, "\x1b\x07"));
-	assert_null(strstr(text, "\u202e"));
-	free(text);
-	free(document);
-	np_saved_free(saved);
-}
-
-/* What a terminal obeys, and what turns the direction of writing. */
-TEST(texts_of_a_file_are_cleaned_when_it_is_read)
-{
-	json_t *root = document_of("TCP_RR", 1), *test = json_object_get(root, "test");
-	const struct np_cli_output prometheus = { .prometheus = true },
-				   as_it_was = { .verbosity = 1 };
-
-	json_object_set_new(test, "name", json_string("\u202eRR_PCT"));
-	json_object_set_new(test, "host", json_string("a\u200b\x1b[2Jb\nnetperf_complete 1"));
-	json_object_set_new(test, "brand", json_string("gr\u00fcn"));
-	json_object_set_new(json_object_get(root, "display"), "banner",
-			    json_string("TEST to \u202eb\x07\nsecond line\n"));
-	assert_shows(root, &prometheus,
-		     "netperf_complete{test=\"???RR_PCT\",host=\"a????[2Jb?netperf_complete 1\","
-		     "protocol=\"TCP\",brand=\"gr\u00fcn\"} 0\n");
-	assert_shows(root, &as_it_was, "TEST to ???b?\nsecond line\n");
 	json_decref(root);
 }
 
