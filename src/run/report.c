@@ -250,34 +250,38 @@ report_counts(const struct sums *s, struct np_record *r)
 		NP_M_REMOTE_BYTES_SENT, NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
-/* The count of that name in a bag, where it is told. */
-static void
-report_told(const struct np_bag *bag, const char *name, enum np_metric_id id, struct np_record *r)
+/* The number of that name, of a list the largest one; NAN: it is not told. */
+static double
+told(const struct np_bag *bag, const char *name)
 {
-	double n = np_bag_number(bag, name);
+	struct np_bag_item list;
+	size_t count = np_bag_list(bag, name, 0, &list);
+	double most = np_bag_number(bag, name);
 
-	if (n >= 0 && n < (double)(INT64_C(1) << 53)) {
-		np_record_int(r, id, (int64_t)n);
+	for (size_t i = 0; i < count; i++) {
+		most = fmax(most, np_bag_value(&list, i));
 	}
+	return most;
 }
 
-/* What the receiver of a stream of numbered datagrams knows. */
+/* The figures that are values of the evidence. */
 static void
-report_datagrams(const struct sums *s, struct np_record *r)
+report_evidence(const struct sums *s, struct np_record *r)
 {
-	const struct np_bag *receiver = np_outcome_receiver(s->out);
-	double span = np_bag_number(receiver, "udp.receive_span_s");
-	double bps = np_bag_number(receiver, "udp.receive_span_bps");
+	for (int i = 0; i < NP_METRICS; i++) {
+		enum np_metric_id id = (enum np_metric_id)i;
+		const struct np_metric *m = np_metric(id);
+		double v = m->from == NULL            ? -1
+			   : m->end == NP_METRIC_NEAR ? told(s->out->near_bag, m->from)
+			   : m->end == NP_METRIC_FAR  ? told(s->out->far_bag, m->from)
+						      : told(np_outcome_receiver(s->out), m->from);
 
-	report_told(receiver, "udp.unique", NP_M_UNIQUE_DATAGRAMS, r);
-	report_told(receiver, "udp.duplicated", NP_M_DUPLICATE_DATAGRAMS, r);
-	report_told(receiver, "udp.lost", NP_M_LOST_DATAGRAMS, r);
-	if (span >= 0) {
-		np_record_real(r, NP_M_RECEIVER_SPAN, span);
-	}
-	if (bps >= 0) {
-		np_record_real(r, NP_M_RECEIVER_SPAN_THROUGHPUT,
-			       np_rate(s->bytes_unit, bps / 8, 1));
+		if (v >= 0 && m->type == NP_TYPE_REAL) {
+			np_record_real(r, id,
+				       m->unit[0] == '-' ? np_rate(s->bytes_unit, v / 8, 1) : v);
+		} else if (v >= 0 && v < (double)(INT64_C(1) << 53)) {
+			np_record_int(r, id, (int64_t)v);
+		}
 	}
 }
 
@@ -519,7 +523,7 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_rings(&s, r);
 	report_placement(s.p, r);
 	report_counts(&s, r);
-	report_datagrams(&s, r);
+	report_evidence(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
 	report_open(&s, r);

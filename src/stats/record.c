@@ -9,7 +9,7 @@
 #include "stats/hist.h"
 
 static const struct np_metric table[NP_METRICS] = {
-#define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, w)                               \
+#define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, ...)                             \
 	{ .name = #id,                                                                             \
 	  .type = NP_TYPE_##t,                                                                     \
 	  .print = (fmt),                                                                          \
@@ -20,7 +20,7 @@ static const struct np_metric table[NP_METRICS] = {
 	  .block = (nr),                                                                           \
 	  .subject = NP_SUBJECT_##s,                                                               \
 	  .unit = (u),                                                                             \
-	  .words = (w) },
+	  __VA_ARGS__ },
 #include "stats/metrics.def"
 };
 

@@ -61,6 +61,7 @@ struct np_metric {
 	int block;         /* of figures of both ends, see np_metric_next(); 0: none */
 	const char *unit;  /* "": none; "-f": the one of that option */
 	const char *words; /* what it is */
+	const char *from;  /* value of the evidence that it is; NULL: it is computed */
 };
 
 struct np_record {
