@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit.engines import pair
+from netkit.ioengines import pair
 from netkit.results import Run, is_number
 from netkit.tables import GAP, Block, Cell, Sweep
 from netkit.units import show_value

@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import adaptive, engines, far, options, python, rounds, units
+from netkit import adaptive, far, ioengines, options, python, rounds, units
 from netkit.results import BOUND, Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
@@ -167,7 +167,7 @@ class Plan:
 
     def daemon_options(self) -> "List[str]":
         """What a netserver of the sweep's own takes for its runs."""
-        return engines.daemon_options([self.known(point).get("engine") for point in self.points()])
+        return ioengines.daemon_options([self.known(point).get("engine") for point in self.points()])
 
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from netkit import adaptive, calls, engines, environment, far, machine, options, progress
+from netkit import adaptive, calls, environment, far, ioengines, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
 from netkit.results import Run, point_key
@@ -119,7 +119,7 @@ class Sweep:
     _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # why runs in a row did, by the end
 
     def __post_init__(self) -> None:
-        self._engines = engines.Engines(self.netperf)
+        self._engines = ioengines.Engines(self.netperf)
 
     def run(self) -> None:
         """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""

@@ -28,7 +28,7 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import (adaptive, calls, engines, environment, machine, options, plan as plans, python, results,  # noqa: E402
+from netkit import (adaptive, calls, environment, ioengines, machine, options, plan as plans, python, results,  # noqa: E402
                     sweep, units, watch)
 
 NETSWEEP = str(SCRIPTS / "netsweep")
@@ -467,25 +467,25 @@ class Engines(unittest.TestCase):
                 ("spin", self.NEAR, self.FAR, "this end has no engine spin"),
                 ("sync/uring", self.NEAR, self.FAR, "the far end has no engine uring"),
                 ("anything", None, None, "")):
-            self.assertEqual(engines.excluded(engine, near, far), words, engine)
+            self.assertEqual(ioengines.excluded(engine, near, far), words, engine)
 
     def test_answers(self):
-        self.assertEqual(engines.reasons([{"name": "sync", "help": "x", "why": None},
+        self.assertEqual(ioengines.reasons([{"name": "sync", "help": "x", "why": None},
                                           {"name": "Uring", "help": "x", "why": "no"}, 7]),
                          {"sync": None, "uring": "no"})
-        self.assertIsNone(engines.reasons(None))    # a far end that does not tell
+        self.assertIsNone(ioengines.reasons(None))    # a far end that does not tell
 
     def test_the_question(self):
-        got = engines.question("netperf", {"host": "h", "test": "TCP_RR", "flows": 2, "engine": "batch"})
+        got = ioengines.question("netperf", {"host": "h", "test": "TCP_RR", "flows": 2, "engine": "batch"})
         self.assertEqual(got[:4], ["netperf", "--engine", "list", "--json"])
         self.assertIn("--flows", got)
         self.assertNotIn("batch", got)
 
     def test_what_a_daemon_of_ours_takes(self):
-        self.assertEqual(engines.daemon_options([None, "sync", "uring/sync"]), [])
+        self.assertEqual(ioengines.daemon_options([None, "sync", "uring/sync"]), [])
         for asked in ("uring", "Uring", "sync/uring"):
-            self.assertEqual(engines.daemon_options([None, "sync", asked])[0], "--uring")
-        self.assertEqual(engines.daemon_options(["spin/sync", "sync/spin"])[0], "--spin")
+            self.assertEqual(ioengines.daemon_options([None, "sync", asked])[0], "--uring")
+        self.assertEqual(ioengines.daemon_options(["spin/sync", "sync/spin"])[0], "--spin")
 
 
 class Ready(unittest.TestCase):
