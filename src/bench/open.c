@@ -152,7 +152,8 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	struct np_conn *c;
 	bool counts;
 
-	o->full = o->load.arrivals.due_ns >= o->closes_ns;
+	o->full = o->load.arrivals.due_ns >= o->closes_ns ||
+		  (now > o->closes_ns && now - o->closes_ns > NP_OPEN_LAST_NS);
 	if (now < o->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {
 		return NULL;
 	}

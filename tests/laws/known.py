@@ -40,6 +40,8 @@ KNOWN: "List[Known]" = [
     Known({"seconds": 2.0, "flows": 8, "buffers": 2 << 20, "mbit": 1, "warm": 1.0}, "10 it goes on", "status 1"),
     Known({"flows": 2000, "delay": 5}, "1 bytes are the witness's", "758 of 100 Mbit/s"),
     Known({"interim": 0.5, "mbit": 1, "seconds": 2.0, "buffers": 2 << 20}, "1 interim results are the path's", "4.19 of 1 Mbit/s"),
+    Known({"test": "TCP_RR", "rate": "100", "seconds": 0.3, "frozen": "near", "frozen_s": 4.0}, "1 bytes are the witness's",
+          "what was sent behind the window's end: 200 bytes of 129"),
     Known({"test": "TCP_RR", "seconds": 1.0, "frozen": "near", "frozen_s": 7.0}, "9 what is not whole says so", "averaged, no word"),
     *(Known({"test": test, "seconds": 0.3, "frozen": "near", "frozen_s": 7.0}, "9 what is not whole says so", "8 of 2 s, no word")
       for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_CRR")),
