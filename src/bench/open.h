@@ -26,9 +26,9 @@ enum {
 	NP_OPEN_SPIN_NS = 40000,       /* before it is due, and after wake-ups that came late */
 	NP_OPEN_SPIN_MOST_NS = 500000, /* as long as a virtual processor may need for them */
 	NP_OPEN_GRACE_MS = 1000, /* after the end, for answers; or two round trips; or -- -e */
-	NP_OPEN_LAST = 64,  /* requests that were due when the test ended are sent behind that */
+	NP_OPEN_LAST = 64, /* requests that were due when the test ended are sent behind that */
 	NP_OPEN_LAST_NS = 10000000, /* for so long: an end that stood still has not sent them */
-	NP_OPEN_GAPS = 1024 /* between sends, that are kept of a worker */
+	NP_OPEN_GAPS = 1024         /* between sends, that are kept of a worker */
 };
 
 /* Requests of the window: those that were due in it, whenever they are sent and answered. */
