@@ -28,7 +28,7 @@ def objects(text: str, path: str) -> "Iterator[Dict[str, Any]]":
         try:
             found, at = decoder.raw_decode(text, at)
             calls.check_number(found)
-        except (ValueError, AttributeError) as fault:
+        except (ValueError, AttributeError, RecursionError) as fault:
             raise results.ResultsError(f"{path}: not a document of netperf's ({fault})") from None
         except calls.NewerDocument as fault:
             raise results.ResultsError(f"{path}: {fault}") from None

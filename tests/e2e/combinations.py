@@ -12,7 +12,7 @@ TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_C
 OPTIONS = (
     "", "--human", "--latency", "--human --explain -i 3,3 -I 99,50", "--progress always", "-D 0.1 --progress always",
     "--human --flows 3", "--latency --both", "--human --both", "-P 0 -v 0 --latency", "-v 2 -j", "--json", "-l -10 --human",
-    "-l -10 --progress always", "--warm-up 0.1 --human", "--prometheus", "--clean 1 --at-most 1 --human",
+    "-l -10 --progress always", "--warm-up 0.1 --human", "--clean 1 --at-most 1 --human",
     "--latency -- -k P99.9_LATENCY,THROUGHPUT", "--human -- -o all", "-- -h",
 )
 STATUS = (0, 1, 255)

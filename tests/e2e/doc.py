@@ -461,7 +461,7 @@ def bash_offers_files() -> None:
     with tempfile.TemporaryDirectory() as place:
         Path(place, "run.json").touch()
         have, begun = [f"{place}/run.json"], f"{place}/ru"
-        for option in ("--show", "--key-file", "--passphrase-file", "-F"):
+        for option in ("--key-file", "--passphrase-file", "-F"):
             assert completed("netperf", option, begun) == have, option
         assert completed("netperf", "--json", "=", begun) == have
         assert completed("netperf", "--wire", "=", f"pcap:{begun}") == [f"pcap:{have[0]}"]
@@ -524,7 +524,7 @@ def a_dry_run_connects_to_nobody() -> None:
 
 def the_help_says_what_the_build_lacks() -> None:
     """An option that is refused for want of a library, and no other one."""
-    libraries = {"--json": "libjansson", "--show": "libjansson", "--key-file": "libsodium",
+    libraries = {"--json": "libjansson", "--key-file": "libsodium",
                  "--wire": "libpcap"}
     config = (BUILD.parent / "config.h").read_text()
     listed = re.sub(r"\n {20,}", " ", lib.run([lib.netperf(), "--help=all"], timeout=20).out)
@@ -549,6 +549,8 @@ def examples(page: str) -> List[List[str]]:
 
 def shortened(command: Sequence[str], port: int) -> List[str]:
     """The same against a daemon here, for a second, and with as few iterations as there can be."""
+    if command[0] == "netreport":
+        return [str(lib.TOP / "scripts" / "netreport"), *command[1:]]
     assert command[0] == "netperf", command
     words = [word.replace("server.example.net,inet6", "::1,inet6")
              .replace("server.example.net", "127.0.0.1") for word in command[1:]]
@@ -587,7 +589,7 @@ def cannot_run(command: Sequence[str]) -> str:
     """Why not on this machine, or by this build; empty if it can."""
     if any("inet6" in word for word in command) and not lib.has_ipv6():
         return "no IPv6"
-    if any(word.startswith(("--json", "--show")) for word in command) and not lib.has_documents():
+    if any(word.startswith("--json") for word in command) and not lib.has_documents():
         return "a build without libjansson"
     return ""
 

@@ -1,6 +1,5 @@
-"""Documents of runs (--json) and what --show makes of them: they fit to the published schema, whatever
-became of the run; what is shown equals what the run printed, byte for byte; what is no document, or
-a damaged one, is an error of one line.
+"""Documents of runs (--json): they fit to the published schema, whatever became of the run; netreport --show makes of them
+the table that the run printed (--human), byte for byte.
 """
 
 import json
@@ -18,63 +17,35 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import lib
 
 sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit import python  # noqa: E402
+from netkit import python, shown  # noqa: E402
 
 HOST = "127.0.0.1"
 LACKS = "built without libjansson"
 
-# Every layout and style, and each thing that a result can have beside its table.
+# Each thing that a document or its table can have.
 RUNS = (
-    "-l -1000000",
-    "-l -1000000 -P 0",
-    "-l -1000000 -v 0",
-    "-l -1000000 -v 2",
-    "-l -1000000 -j -v 2",
-    "-l -1000000 -j -v 3",
     "-l -1000000 -c -C",
-    "-l -1000000 -c -v 0 -B tag",
-    "-l -1000000 -P 0 -B 'a tag' -f K",
-    "-t TCP_MAERTS -l -1000000 -v 2 -f G",
-    "-t TCP_MAERTS -l -1000000 -C",
-    "-t TCP_SENDFILE -l -1000000 -v 2",
-    "-t TCP_RR -l -100",
-    "-t TCP_RR -l -100 --latency",
-    "-t TCP_RR -l -100 --human -c -C",
-    "-l -1000000 --human -i 3,3 -I 95,0.001",
-    "-t TCP_CC -l -50 --human -P 0 -v 0",
-    "-t UDP_RR -l -50 --human --latency",
-    "-t TCP_CRR -l -50 --latency -P 0 -v 2",
+    "-l -1000000 -i 3,3 -I 95,0.001",
     "-l -1000000 --latency",
-    "-t OMNI -l -50 --latency -- -d rr",
-    "-t TCP_RR -l -100 -f m -v 2",
-    "-t TCP_RR -l -100 --engine sync,",
-    "-t TCP_RR -l -100 -v 2 -j -c",
-    "-t TCP_RR -l -100 -f k -c -C",
-    "-t TCP_RR -l -300 -i 3,3 -I 99,0.001",
-    "-t TCP_RR -l -300 -i 3,3 -I 95,0.001 -r -c -C -P 0",
-    "-t UDP_RR -l -50 -v 2 -j",
-    "-t UDP_RR -l -50 -- -r 100,200 -o",
-    "-t TCP_CRR -l -50 -v 2",
-    "-t TCP_CC -l -50 -v 2 -j",
-    "-t TCP_MSS",
-    "-t UDP_STREAM -l 1 -- -m 1000",
-    "-t UDP_STREAM -l 1 -c -C -v 2 -j -- -m 1000",
-    "-l 1 -D 0.2",
-    "-l 1 -D 0.2 -t TCP_RR -- -k",
-    "-l 1 -D 0.2 -P 0 -- -o THROUGHPUT,ELAPSED_TIME",
-    "-t STREAM_STREAM -l -1000000 -v 2 -c",
-    "-t STREAM_RR -l -50",
-    "-t DG_STREAM -l -100000",
-    "-t DG_RR -l -50 -v 2",
-    "-t OMNI -l -1000000",
-    "-t OMNI -l -50 -j -v 2 -- -d rr -O 'THROUGHPUT,NO_SUCH,P99_LATENCY;LOCAL_CONG_CONTROL'",
-    "-t TCP_RR -l -100 -- -O 'P95_LATENCY,p99.990_latency;P50.0_LATENCY,CONNECT_P99.9'",
-    "-t TCP_RR -l 1 --flows 3 --ramp 100 -- -k CONNECT_P50,CONNECT_P99.9",
-    "-t OMNI -l -50 -- -d rr -o all",
-    "-t OMNI -l -50 -P 0 -- -d rr -k all",
-    "-t OMNI -l -50 -c -C -- -d recv -T tcp -k",
-    "-l -1000000 -- -o SELECTED",
+    "-l -1000000 -A 64 --explain",
     "-l -1000000 -H 127.0.0.1,inet -L 127.0.0.1 -- -V -D -s 64K -S 32K",
+    "-t TCP_MAERTS -l -1000000 -f G",
+    "-t TCP_SENDFILE -l -1000000 -f K",
+    "-t TCP_RR -l -400 --latency",
+    "-t TCP_RR -l -300 -i 3,3 -I 99,0.001 -c -C",
+    "-t TCP_RR -l -100 -f m --engine sync,",
+    "-t TCP_RR -l 1 --flows 3 --ramp 100",
+    "-t TCP_RR -l 1 --rate 200 --beside UDP_RR:100",
+    "-t UDP_RR -l -50 --latency -- -r 100,200",
+    "-t TCP_CRR -l -50 --latency",
+    "-t TCP_CC -l -50",
+    "-t TCP_MSS",
+    "-t UDP_STREAM -l 1 -c -C -- -m 1000",
+    "-t UDP_STREAM -l 1 --rate 10mbit -- -m 1000",
+    "-l 1 --both --flows 2",
+    "-t STREAM_STREAM -l -1000000 -c",
+    "-t DG_RR -l -50",
+    "-t OMNI -l -50 -- -d rr",
 )
 
 
@@ -85,19 +56,13 @@ class Runner(NamedTuple):
     errors: "Optional[Callable[[Any], List[str]]]"  # None: there is no validator
 
     def command(self, args: str, json_as: str, port: Optional[int] = None) -> List[str]:
-        words = [str(self.place / "selectors") if word == "SELECTED" else word
-                 for word in shlex.split(args)]
-        return [lib.netperf(), json_as, "-p", str(port or self.port), "-H", HOST, *words]
+        return [lib.netperf(), json_as, "-p", str(port or self.port), "-H", HOST, *shlex.split(args)]
 
     def check(self, document: Any) -> None:
         """Raises AssertionError unless it is as the schema says."""
         if self.errors is not None:
             found = self.errors(document)
             assert not found, "; ".join(found[:3])
-
-
-def show(path: Path, *args: str) -> lib.Result:
-    return lib.run([lib.netperf(), "--show", str(path), *args], timeout=20)
 
 
 def numbers_are_exact(text: str) -> None:
@@ -110,17 +75,16 @@ def numbers_are_exact(text: str) -> None:
 
 def same_as_live(runner: Runner, args: str, number: int) -> str:
     path = runner.place / f"{number}.json"
-    got = lib.run(runner.command(args, f"--json={path}"), timeout=30)
-    said = re.sub(r"netperf: NO_SUCH: there is no such output selector .*\n", "", got.err)
-    assert got.rc == 0 and not lib.without_account(said), f"status {got.rc}: {got.err!r}"
+    got = lib.run(runner.command(f"--human {args}", f"--json={path}"), timeout=30)
+    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
     text = path.read_text()
     document = json.loads(text)
     runner.check(document)
     numbers_are_exact(text)
     assert document["result"] == "complete" and document["reason"] is None, document["reason"]
-    again = show(path)
-    assert again.rc == 0 and again.err == said, f"--show: status {again.rc}: {again.err!r}, not {got.err!r}"
-    assert again.out == got.out, f"shown:\n{again.out}\nprinted:\n{got.out}"
+    table = shown.table(*shown.read(str(path)))
+    table = table if "--explain" in args else re.split(r"(?m)^(?=Limit|Calls|Doubts|Ceiling)", table)[0]
+    assert table == got.out, f"shown:\n{table}\nprinted:\n{got.out}"
     return f"{len(text)} bytes, {len(document['iterations'])} iterations"
 
 
@@ -143,10 +107,6 @@ def stands_alone(runner: Runner) -> None:
         alone(runner, args)
     got = lib.run(runner.command("-l -1000000 -d", "--json"), timeout=30)
     assert got.rc == 0 and json.loads(got.out) and "debug: " in got.err, got
-    # A document may be shown from a pipe.
-    shown = lib.run(["sh", "-c", f"{shlex.join(runner.command('-l -1000000', '--json'))} |"
-                     f" {lib.netperf()} --show - -- -k THROUGHPUT"], timeout=30)
-    assert shown.rc == 0 and re.fullmatch(r"THROUGHPUT=\d+\.\d\d\n", shown.out), shown
 
 
 def people_read_one_table(runner: Runner) -> None:
@@ -175,13 +135,6 @@ def people_read_one_table(runner: Runner) -> None:
             value, unit = rows["Throughput"].split()
             bits = float(value) * {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}[unit]
             assert abs(bits / final["THROUGHPUT"] / 1e6 - 1) < 1e-3, (rows, final)
-    # another document as such a table, and this one in netperf's
-    lib.run(runner.command("-t TCP_RR -l -50", f"--json={path}"), timeout=30)
-    shown = show(path, "--human", "--explain")
-    assert shown.rc == 0 and re.match(r"Test +TCP_RR, ", shown.out) and "\nLimit " in shown.out, shown
-    for words in (("--", "-k"), ("--prometheus",)):
-        got = show(path, "--human", *words)
-        assert got.rc != 0 and not got.out and re.fullmatch(r"netperf: --human: .*choose one.*\n", got.err), got
 
 
 def says_what_was_asked_and_granted(runner: Runner) -> None:
@@ -279,72 +232,6 @@ def latencies_have_fractions(runner: Runner) -> None:
     assert alone(runner, "-l -1000")["latency"] is None
 
 
-def an_older_document_is_shown(runner: Runner) -> None:
-    """With -1 and 0 in place of null, and without the members that came later."""
-    document = alone(runner, "-t TCP_RR -l -50")
-    want = show(write(runner, document), "--", "-k", "all").out
-    older = json.loads(json.dumps(document))
-    for name, word in older["display"]["oddities"].items():
-        older["final"][name] = int(word) if re.fullmatch("-?[0-9]+", word) else word
-    for name, value in want_of(want).items():
-        if value == "Deprecated":
-            older["final"][name] = value
-    older["final"] = {name: value for name, value in older["final"].items() if value is not None}
-    older["display"]["oddities"] = {}
-    del older["latency"], older["display"]["times"]
-    got = show(write(runner, older), "--", "-k", "all")
-    assert got.rc == 0 and not got.err, got
-    assert want_of(got.out) == want_of(want)
-
-
-def rank(cells: "List[List[int]]", share: float) -> int:
-    """The least time of the cell that a percentile lies in."""
-    at, seen = share * sum(count for _, count in cells), 0
-    for bottom, count in sorted(cells):
-        seen += count
-        if seen >= at:
-            return bottom
-    raise AssertionError(cells)
-
-
-def several_are_merged(runner: Runner) -> None:
-    """The percentiles are those of the merged histograms, which no mean of percentiles is."""
-    files = []
-    for number, words in enumerate(("-r 1,1", "-r 1,60000")):
-        document = alone(runner, f"-t TCP_RR -l -500 -- {words}")
-        files.append(runner.place / f"part{number}.json")
-        files[-1].write_text(json.dumps(document))
-    parts = [json.loads(path.read_text()) for path in files]
-    got = lib.run([lib.netperf(), "--merge", *map(str, files)], timeout=20)
-    lines = got.out.splitlines()
-    assert got.rc == 0 and lines[3].split()[:2] == ["together", "TCP_RR"], got
-    rates = [part["final"]["THROUGHPUT"] for part in parts]
-    assert abs(float(lines[3].split()[2]) - sum(rates)) < 0.02 and lines[3].split()[3] == "Trans/s", (lines, rates)
-    times = dict(zip(lines[5].split(), lines[6].split()))
-    cells = [cell for part in parts for cell in part["iterations"][0]["latency"]["cells"]]
-    assert int(times["Count"]) == sum(count for _, count in cells) == 1000, (times, lines)
-    for name, share in (("P50/us", 0.5), ("P90/us", 0.9)):
-        assert abs(float(times[name]) - rank(cells, share) / 1000) <= 0.01 * float(times[name]), (name, times)
-    assert "they ran together for 0.00 of" in got.err, got.err  # one after the other
-    other = runner.place / "other.json"
-    other.write_text(json.dumps(alone(runner, "-l -1000000")))
-    for words, says in (((), "no documents are named"), (("--json", str(files[0])), "runs no test"),
-                        ((str(files[0]), "/nowhere"), "/nowhere: open it: No such file"),
-                        ((str(files[0]), str(other)), "the first one a TCP_RR"), ((str(lib.TOP / "NEWS"),), "line 1")):
-        got = lib.run([lib.netperf(), "--merge", *words], timeout=20)
-        assert got.rc == 1 and says in got.err and "--merge" in got.err, (words, got)
-
-
-def write(runner: Runner, document: Any) -> Path:
-    path = runner.place / "written.json"
-    path.write_text(json.dumps(document))
-    return path
-
-
-def want_of(shown: str) -> Dict[str, str]:
-    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
-
-
 def has_both_ends_evidence(runner: Runner) -> None:
     document = alone(runner, "-l 1")
     near, far = (document["iterations"][0][end] for end in ("near", "far"))
@@ -393,7 +280,6 @@ def odd_words_are_mended(runner: Runner) -> None:
     assert got.rc == 0, got.err
     document = json.loads(path.read_text())
     assert document["test"]["brand"] == "gr\ufffd\ufffd", document["test"]
-    assert show(path).out == got.out  # as our reader has it, too
 
 
 # ---- runs that end otherwise --------------------------------------------------------------------
@@ -412,9 +298,6 @@ def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
     assert document["result"] == "partial" and document["error"] is None, document["result"]
     assert document["reason"] == f"ended by {number.name}", document["reason"]
     assert document["iterations"][0]["ended_by"] == "signal" and document["interim"]
-    again = show(path)
-    assert again.rc == 0 and again.out == got.out, again
-    lib.error_line(again, "netperf", "not a complete run", number.name)
 
 
 def a_connection_test_interrupted(runner: Runner) -> None:
@@ -459,8 +342,6 @@ def dead_peer(runner: Runner, alone_on_stdout: bool) -> None:
     assert document["result"] == "partial" and "covers" in document["reason"], document["reason"]
     assert document["error"] and document["error"] in got.err, document["error"]
     assert not document["iterations"][0]["complete"] and document["final"]["THROUGHPUT"] > 0
-    if not alone_on_stdout:
-        assert show(path).out == got.out
 
 
 def nothing_measured(runner: Runner) -> None:
@@ -476,11 +357,6 @@ def nothing_measured(runner: Runner) -> None:
         runner.check(document)
         assert document["result"] == "failed" and document["final"] is None, document["result"]
         assert document["error"] in line and document["iterations"] == [], document["error"]
-        again = show(path)
-        # netperf's words for a fault are of the run; ours are in the document.
-        assert again.rc == 1, again
-        assert again.out.splitlines() == lib.without_phrases(got.out, lib.STDOUT_PHRASES), again
-        lib.error_line(again, "netperf", "the run has no result", says)
 
 
 def stock_daemon(runner: Runner) -> None:
@@ -497,8 +373,6 @@ def stock_daemon(runner: Runner) -> None:
             far = document["iterations"][-1]["far"]
             assert far is None and document["far"]["kernel"] is None and document["far"]["why"]
             assert document["iterations"][-1]["near"]["flow.role"], document["iterations"]
-            again = show(path)
-            assert again.out == got.out, f"shown:\n{again.out}\nprinted:\n{got.out}"
 
 
 def no_control_connection(runner: Runner) -> None:
@@ -513,151 +387,8 @@ def no_control_connection(runner: Runner) -> None:
         document = json.loads(path.read_text())
         runner.check(document)
         assert document["far"]["peer"] is None and document["far"]["why"], document["far"]
-        assert show(path).out == got.out
     finally:
         service.shutdown()
-
-
-# ---- shown otherwise ----------------------------------------------------------------------------
-
-def other_figures(runner: Runner) -> None:
-    """Chosen later: also those that the run did not show."""
-    path = runner.place / "other.json"
-    got = lib.run(runner.command("-t TCP_RR -l -100", f"--json={path}"), timeout=20)
-    assert got.rc == 0, got.err
-    document = json.loads(path.read_text())
-    final = document["final"]
-    shown = show(path, "--", "-k", "THROUGHPUT,P50_LATENCY,LOCAL_CONG_CONTROL,PROTOCOL").out
-    assert shown == (f"THROUGHPUT={final['THROUGHPUT']:.2f}\nP50_LATENCY={final['P50_LATENCY']}\n"
-                     f"LOCAL_CONG_CONTROL={final['LOCAL_CONG_CONTROL']}\nPROTOCOL=TCP\n"), shown
-    assert final["LOCAL_CONG_CONTROL"], "no congestion control"
-    shown = show(path, "-P", "0", "--", "-o", "ELAPSED_TIME,LSS_SIZE").out
-    assert shown == f"{final['ELAPSED_TIME']:.2f},{final['LSS_SIZE']}\n", shown
-    assert show(path, "--", "-O", "THROUGHPUT").out.startswith("Throughput"), "no columns"
-    every = show(path, "--", "-k", "all").out
-    assert every.count("\n") > 100, every
-    assert show(path, "-v", "0", "-P", "0").out == f"{final['THROUGHPUT']:7.2f} \n"
-    assert "HIST_TOTAL:      100\n" in show(path, "-v", "2").out
-    assert show(path, "-P", "0").out == "".join(got.out.splitlines(keepends=True)[6:]), "heads"
-
-
-def evidence_is_kept(runner: Runner) -> None:
-    """What --explain and --wire print of a run they print of its document."""
-    path = runner.place / "explained.json"
-    got = lib.run(runner.command("-l 1 --explain --wire", f"--json={path}"), timeout=20)
-    assert got.rc == 0 and "explain: " in got.err, got
-    runner.check(json.loads(path.read_text()))
-    again = show(path, "--explain", "--wire")
-    assert again.rc == 0 and again.out == got.out, again
-    said = got.err[got.err.index("explain: "):]
-    assert again.err == said, f"shown:\n{again.err}\nprinted:\n{said}"
-    document = json.loads(path.read_text())
-    document["explanation"] = None
-    path.write_text(json.dumps(document))
-    lib.error_line(show(path, "--explain"), "netperf", "no explanation")
-
-
-SAMPLE = re.compile(r"([a-z_:][a-z0-9_:]*)(\{(?:[a-z_]+=\"(?:[^\"\\\n]|\\[\\\"n])*\",?)+\})? (\S+)")
-
-
-def samples(text: str) -> "Dict[str, float]":
-    """By name and labels; raises unless every line is as the format wants it."""
-    found: Dict[str, float] = {}
-    types: Dict[str, str] = {}
-    for line in text.splitlines():
-        if line.startswith("# "):
-            _, what, name, rest = line.split(" ", 3)
-            assert what in ("HELP", "TYPE") and rest, line
-            if what == "TYPE":
-                assert name not in types and rest in ("gauge", "summary"), line
-                types[name] = rest
-            continue
-        match = SAMPLE.fullmatch(line)
-        assert match, line
-        name = re.sub(r"_(sum|count)$", "", match[1])
-        assert match[1] in types or name in types, f"{line} has no type"
-        assert match[1] + (match[2] or "") not in found, line
-        found[match[1] + (match[2] or "")] = float(match[3])
-    return found
-
-
-def for_prometheus(runner: Runner) -> None:
-    path = runner.place / "prometheus.json"
-    got = lib.run(runner.command("-t TCP_RR -l -100 -B 'a\"b'", f"--json={path}"), timeout=20)
-    assert got.rc == 0, got.err
-    final = json.loads(path.read_text())["final"]
-    found = samples(show(path, "--prometheus").out)
-    labels = f'test="TCP_RR",host="{HOST}",protocol="TCP",brand="a\\"b"'
-    assert found[f'netperf_throughput{{{labels},unit="Trans/s"}}'] == final["THROUGHPUT"], found
-    assert found[f"netperf_complete{{{labels}}}"] == 1
-    assert found[f"netperf_latency_seconds_count{{{labels}}}"] == 100
-    assert len(found) > 60 and min(found.values()) >= 0, len(found)
-
-
-# ---- what is no document ------------------------------------------------------------------------
-
-def damaged(runner: Runner) -> str:
-    """Cut short, of another kind, or with another type in any place: a line, and no more."""
-    path = runner.place / "good.json"
-    assert lib.run(runner.command("-t TCP_RR -l -30 -D 1", f"--json={path}"), timeout=20).rc == 0
-    text = path.read_text()
-    document = json.loads(text)
-    bad = runner.place / "bad.json"
-    wrong = [("", "line"), (text[:len(text) // 2], "line"), ("[]", "not a document"),
-             ("{}", "not a document"), ('{"schema": "other"}', "not a document"), ("\0\1\2", "line"),
-             *((json.dumps({**document, "schema": f"plumbline-netperf/{n}"}), "not a document")
-               for n in ("", "0", "2x", "-1", "K")),
-             *((json.dumps({**document, "schema": f"plumbline-netperf/{n}"}), f"number {n}, and this netperf reads 1 to 2 "
-                "(a newer netperf is needed)") for n in (3, 99))]
-    for name in ("result", "reason", "error", "iterations", "final", "display"):
-        wrong.append((json.dumps({**document, name: 7}), ""))
-    for name in document["display"]:
-        if name != "oddities":
-            wrong.append((json.dumps({**document, "display": {**document["display"], name: {}}}),
-                          ""))
-    for cells in (7, [[1]], [["1", 1]], [[1, -5]], [[2049, 1]]):
-        times = {**document["iterations"][0]["latency"], "cells": cells}
-        wrong.append((json.dumps({**document, "iterations": [{"latency": times}]}), "histogram"))
-    wrong.append((json.dumps({**document, "final": {**document["final"], "LSS_SIZE": "x"}}),
-                  "LSS_SIZE"))
-    for content, says in wrong:
-        bad.write_text(content)
-        got = show(bad)
-        assert got.rc == 1 and not got.out, f"{content[:80]}: {got}"
-        lib.error_line(got, "netperf", "--show", "bad.json", says)
-    bad.write_text(json.dumps({**document, "display": None}))
-    assert show(bad).rc == 1
-    for name, says in (("/nowhere/at/all", "No such file"), (str(runner.place), "directory")):
-        got = show(Path(name))
-        assert got.rc == 1 and not got.out, got
-        lib.error_line(got, "netperf", "--show", says)
-    return f"{len(wrong)} kinds of damage"
-
-
-def earlier_number(runner: Runner) -> None:
-    """Number 1 is shown as it was."""
-    path = runner.place / "earlier.json"
-    got = lib.run(runner.command("-t TCP_RR -l -30", f"--json={path}"), timeout=20)
-    document = json.loads(path.read_text())
-    assert document["schema"] == "plumbline-netperf/2", document["schema"]
-    document["schema"] = "plumbline-netperf/1"
-    del document["latency"]
-    document["final"].update(dict.fromkeys(
-        [name for name, value in document["final"].items() if value is None and name.endswith("_SD")], -1.0))
-    path.write_text(json.dumps(document))
-    assert show(path).out == got.out
-
-
-def later_versions_may_add(runner: Runner) -> None:
-    """Unknown members are ignored."""
-    path = runner.place / "added.json"
-    got = lib.run(runner.command("-l -1000000", f"--json={path}"), timeout=20)
-    document = json.loads(path.read_text())
-    document["added"] = {"by": ["a", "later", {"version": 1}]}
-    document["final"]["A_NEW_FIGURE"] = [1]
-    document["display"]["colour"] = "green"
-    path.write_text(json.dumps(document, indent=2))
-    assert show(path).out == got.out
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -715,8 +446,8 @@ def files_that_cannot_be_written(runner: Runner) -> None:
 
 
 def wrong_options(runner: Runner) -> None:
-    for args, says in (("--json=", "no name"), ("--show=", "no name"), ("--prometheus", "--show"),
-                       ("--show x --json", "--show"), ("--preflight --json", "--preflight"), ("-t LOC_CPU --json", "LOC_CPU")):
+    for args, says in (("--json=", "no name"), ("--show x", "netreport --show FILE"), ("--merge a b", "netreport --merge FILE"),
+                       ("--prometheus", "netreport --prometheus FILE"), ("--preflight --json", "--preflight"), ("-t LOC_CPU --json", "LOC_CPU")):
         got = lib.run([lib.netperf(), "-H", HOST, "-p", str(runner.port), *args.split()],
                       timeout=20)
         assert got.rc == 1 and not got.out, got
@@ -747,13 +478,9 @@ def every_member_is_published(runner: Runner, schema: Any) -> None:
     compare(document["iterations"][0], schema["$defs"]["iteration"], "iterations")
 
 
-def made_without_jansson() -> bool:
-    return LACKS in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err
-
-
 def refused_without_jansson() -> None:
     """Each of the options is an error of one line, that says why, and nothing is measured."""
-    for args in ("--show /nowhere", "--merge /nowhere", "--json", "--json=/nowhere/file"):
+    for args in ("--json", "--json=/nowhere/file"):
         got = lib.run([lib.netperf(), *args.split()], timeout=20)
         assert got.rc == 1 and not got.out, got
         lib.error_line(got, "netperf", args.split("=")[0].split()[0], LACKS)
@@ -777,26 +504,22 @@ def suite(report: lib.Report) -> None:
     except python.MissingModule as missing:
         why = str(missing)
     lib.netperf(), lib.netserver()
-    if made_without_jansson():
+    if not lib.has_documents():
         report.case("a build without jansson says so", refused_without_jansson)
         return
     if why:
         report.skip("documents against the schema", why)
     with tempfile.TemporaryDirectory() as place, lib.Daemon() as daemon:
         runner = Runner(Path(place), daemon.port, errors)
-        (runner.place / "selectors").write_text("THROUGHPUT,P99_LATENCY,REMOTE_CONG_CONTROL\nUUID\n")
         cases: "List[Tuple[str, Callable[[], Optional[str]]]]" = [
-            (f"shown as printed: {args}", partial(same_as_live, runner, args, number))
+            (f"one table: {args}", partial(same_as_live, runner, args, number))
             for number, args in enumerate(RUNS)]
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
             stands_alone, people_read_one_table, says_what_was_asked_and_granted,
             says_flows_and_engines, figures_agree, what_was_not_measured_is_null, latencies_have_fractions,
-            an_older_document_is_shown, several_are_merged, has_both_ends_evidence,
-            interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
-            a_connection_test_interrupted,
-            nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
-            earlier_number, later_versions_may_add, files_are_replaced_whole, files_that_cannot_be_written,
-            wrong_options)]
+            has_both_ends_evidence, interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
+            a_connection_test_interrupted, nothing_measured, no_control_connection, files_are_replaced_whole,
+            files_that_cannot_be_written, wrong_options)]
         cases += [("every member is published", partial(every_member_is_published, runner, schema)),
                   ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),
                   ("ended by SIGTERM", partial(ended_by, runner, signal.SIGTERM, 143)),

@@ -689,7 +689,7 @@ class Sets(Place):
 
 
 def document(name):
-    return lib.TOP / "tests" / "fuzz" / "corpus" / "document" / name
+    return lib.TOP / "tests" / "vectors" / "documents" / name
 
 
 class Documents(Place):
@@ -749,6 +749,107 @@ class Documents(Place):
             rc, _, err = netreport(path)
             self.assertEqual((rc, err.count("\n")), (1, 1))
             self.assertIn(words, err)
+
+
+    def written(self, name="d.json", **members):
+        """A recorded one with other members; its path."""
+        told = json.loads(document("rr-histogram").read_text())
+        told.update(members)
+        (self.dir / name).write_text(json.dumps(told))
+        return self.dir / name
+
+    def test_a_table_for_people(self):
+        rc, text, err = netreport("--show", document("rr-histogram"), document("csv"))
+        self.assertEqual((rc, err), (0, ""))
+        self.assertIn("Transactions    30622/s\nLatency         min 6.26 us, mean 11.8 us, max 101 us of 20 times\n", text)
+        self.assertIn("\n\nTest            UDP_RR, 0.00 s\n", text)
+        self.assertNotIn("-1", text)            # what number 1 has for null
+
+    def test_all_recorded_documents_are_read(self):
+        """Number 1, by older programs, in every way; number 3 is json_doc.py's."""
+        for path in sorted((lib.TOP / "tests" / "vectors" / "documents").iterdir()):
+            failed = path.name.startswith("failed")
+            for words in (["--show"], ["-k", "all"], ["-o", "all"], ["--evidence", ""]):
+                rc, text, err = netreport(*words, path)
+                self.assertEqual((rc, bool(text), err.count("\n")), (1, False, 1) if failed else (0, True, 0), (path, words, err))
+            self.assertIn("netperf_complete{", netreport("--prometheus", path)[1])
+
+    def test_figures(self):
+        path = self.written()
+        told = json.loads(path.read_text())
+        final = told["final"]
+        rc, text, err = netreport(path, "-k", "throughput,P99.9_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,PROTOCOL")
+        self.assertEqual((rc, text, err), (0, f"THROUGHPUT={final['THROUGHPUT']:.12g}\nP99.9_LATENCY={told['iterations'][0]['latency']['max'] / 1000:g}\nMAX_LATENCY=100\n"
+                                           "LOCAL_CPU_UTIL=\nPROTOCOL=TCP\n", ""))
+        self.assertEqual(netreport("-o", "PROTOCOL,LSS_SIZE", path, path)[1],
+                         "PROTOCOL,LSS_SIZE\n" + 2 * f"TCP,{final['LSS_SIZE']}\n")
+        self.assertEqual(netreport("-k", "NO_SUCH", path)[0::2], (1, "netreport: NO_SUCH: the document has no such figure\n"))
+
+    def test_prometheus_reads_it(self):
+        told = json.loads(document("rr-histogram").read_text())
+        told["test"]["brand"] = 'a"b\\c\u202e'
+        text = netreport("--prometheus", self.written(test=told["test"]))[1]
+        labels = f'test="TCP_RR",host="{told["test"]["host"]}",protocol="TCP",brand="a\\"b\\\\c?"'
+        self.assertIn(f'\nnetperf_throughput{{{labels},unit="Trans/s"}} {told["final"]["THROUGHPUT"]:.17g}\n', text)
+        self.assertIn(f"\nnetperf_latency_seconds_count{{{labels}}} 20\n", text)
+        self.assertIn(f"\nnetperf_complete{{{labels}}} 1\n", text)
+        for line in text.splitlines():
+            self.assertRegex(line, r"# (HELP|TYPE) netperf_\w+ .|netperf_\w+\{.*\} ([0-9.e+-]+|\+Inf)$")
+        heads = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+        self.assertEqual(len(heads), len(set(heads)))
+
+    def test_what_was_never_answered_is_infinite(self):
+        told = json.loads(document("rr-histogram").read_text())
+        times = told["iterations"][0]["latency"]
+        times.update(max=2 ** 47 - 1, cells=[[times["min"], 18], [2 ** 47 - 2 ** 36, 2]])
+        told["final"].update(P99_LATENCY=None, MAX_LATENCY=None)
+        path = self.written(**told)
+        self.assertEqual(netreport("-k", "P99_LATENCY,MAX_LATENCY,P90_LATENCY", path)[1].split()[:2], ["P99_LATENCY=inf", "MAX_LATENCY=inf"])
+        self.assertIn("max never of 20 times", netreport("--show", path)[1])
+        self.assertRegex(netreport("--prometheus", path)[1], r'quantile="0.99"\} \+Inf\n(.*\n)*netperf_latency_seconds_sum\{.*\} \+Inf\n')
+
+    def test_several_are_one(self):
+        """Their percentiles are those of all times, which no mean of percentiles is."""
+        told = json.loads(document("rr-histogram").read_text())
+        slow = json.loads(json.dumps(told))
+        slow["iterations"][0]["latency"] = {**told["iterations"][0]["latency"], "min": 2 ** 30, "max": 2 ** 30, "sum": 20 << 30, "cells": [[2 ** 30, 20]]}
+        one, other = self.written("one.json"), self.written("other.json", **slow)
+        rc, text, err = netreport("--merge", one, other)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(text, rf"\ntogether +{2 * told['final']['THROUGHPUT']:.2f} ")
+        self.assertRegex(text, r"Latency of 40 times: min 6.26 us, P50 .* us, P90 1.07 s, P99 not known")
+        later = json.loads(json.dumps(told))
+        later["iterations"][0]["started"] = later["iterations"][-1]["started"] = "2031-01-01T00:00:00.000Z"
+        self.assertIn("they ran together for 0.00 of", netreport("--merge", one, self.written("later.json", **later))[2])
+        self.assertIn("no latencies", netreport("--merge", one, self.written(
+            iterations=[{**told["iterations"][0], "latency": None}]))[2])
+        for path, words in ((document("csv"), "the first one a TCP_RR"), (document("failed"), "no result"), ("/nowhere", "No such file")):
+            rc, text, err = netreport("--merge", one, path)
+            self.assertEqual((rc, err.count("\n") >= 1, words in err), (1, True, True), err)
+
+    def test_what_is_damaged_is_an_error_of_one_line(self):
+        told = json.loads(document("rr-histogram").read_text())
+        first = told["iterations"][0]
+        bad = self.dir / "bad.json"
+        texts = ["", "[]", "{}", "\0\1", "[" * 100000, json.dumps(told)[:2000], *(
+            json.dumps({**told, **change}) for change in (
+                *({name: 7} for name in ("iterations", "final")), *({"schema": f"plumbline-netperf/{n}"} for n in ("", "0", "2x", "99")),
+                {"iterations": [7]}, {"final": {"THROUGHPUT": "x", "ELAPSED_TIME": "y"}},
+                *({"iterations": [{**first, "latency": {**first["latency"], "cells": cells}}]} for cells in (7, [[1]], [["1", 1]], [[1, "x"]]))))]
+        for text in texts:
+            bad.write_text(text)
+            rc, out, err = netreport("--show", bad)
+            self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (text[:80], err))
+
+    def test_hostile_texts_are_harmless(self):
+        for words in (["--show"], ["-k", "all"], ["-o", "all"], ["--prometheus"], ["--evidence", ""], ["--merge"]):
+            _, text, err = netreport(*words, document("hostile-texts"))
+            self.assertFalse([one for one in text + err if not one.isprintable() and one != "\n"], words)
+
+    def test_ways_do_not_go_together(self):
+        for words in (["-k", "all", "--prometheus"], ["--show", "--html", "x.html"], ["--merge", "--table"]):
+            rc, text, err = netreport(document("stream"), *words)
+            self.assertEqual((rc, text, "not together with" in err), (2, "", True), err)
 
 
 @unittest.skipIf(NO_SCIPY, NO_SCIPY)

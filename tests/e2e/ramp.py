@@ -95,25 +95,11 @@ def interim_lines(port: int) -> None:
     lines = [line for line in got.out.splitlines() if line.startswith("Interim result")]
     assert got.rc == 0 and len(lines) >= 3, got
     assert all(re.search(r" ending at \d+\.\d{3} \d+ flows up$", line) for line in lines), lines
-    got = lib.run(client(port, "TCP_RR", "-D", "0.25", *some_selected(), **some), timeout=PATIENCE)
+    got = lib.run(client(port, "TCP_RR", "-D", "0.25", "--", "-k", "THROUGHPUT,CONNECT_P50", **some), timeout=PATIENCE)
     assert re.search(r"(?m)^NETPERF_FLOWS_UP\[2\]=\d$", got.out), got
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-D", "0.25", "--flows", "8"],
                   timeout=PATIENCE)
     assert got.rc == 0 and "Interim" in got.out and "flows up" not in got.out, got
-
-
-def some_selected() -> "List[str]":
-    return ["--", "-k", "THROUGHPUT,CONNECT_P50"]
-
-
-def a_document_prints_again(port: int) -> None:
-    document = lib.run(client(port, "TCP_RR", "--json", "-D", "0.25", *some_selected(), flows=8, rate=16, length=1),
-                       timeout=PATIENCE)
-    assert document.rc == 0, document
-    shown = lib.run(["sh", "-c", 'printf "%s" "$1" | "$2" --show -', "sh", document.out, lib.netperf()],
-                    timeout=PATIENCE)
-    assert shown.rc == 0 and re.search(r"(?m)^NETPERF_FLOWS_UP\[2\]=\d$", shown.out), shown
-    assert re.search(r"(?m)^CONNECT_P50=\d+$", shown.out), shown
 
 
 def the_time_may_be_short(port: int, test: str) -> str:
@@ -275,7 +261,6 @@ def suite(report: lib.Report) -> None:
                       for test in TESTS], 2 * len(TESTS))
         report.case("an even ramp", partial(an_even_ramp, daemon.port))
         report.case("interim lines", partial(interim_lines, daemon.port))
-        report.case("a document prints again", partial(a_document_prints_again, daemon.port))
         report.case("many at once", partial(many_at_once, daemon.port))
         for test in TESTS:
             report.case(f"they go round: {test}", partial(they_go_round, daemon.port, test))

@@ -65,7 +65,7 @@ NOT_RUN = (
     (r"\bsystemctl\b|\bjournalctl\b", "it is about this machine's services"),
 )
 # Options by which netperf runs no test, and takes no length.
-NO_TEST = ("--show", "--preflight", "--help", "--version", "--ceiling", "--list-figures", "-h", "-V", "--clean")
+NO_TEST = ("--preflight", "--help", "--version", "--ceiling", "--list-figures", "-h", "-V", "--clean")
 
 
 # ---- the documents ------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def cannot_run(text: str) -> str:
     if missing:
         return f"no {missing[0]}"
     config = Path(os.environ.get("top_builddir") or lib.TOP) / "config.h"
-    for option, library in (("--json", "JANSSON"), ("--show", "JANSSON"), ("--wire", "PCAP"), ("--key-file", "SODIUM")):
+    for option, library in (("--json", "JANSSON"), ("--wire", "PCAP"), ("--key-file", "SODIUM")):
         if option in text and config.exists() and f"#define HAVE_{library} 1" not in config.read_text():
             return f"a build without {library.lower()}"
     return ""

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "e2e"), str(Path(__file__).resolve().parents[2] / "scripts")]
 
 import lib  # noqa: E402
 import numpy as np  # noqa: E402
 from case import Case  # noqa: E402
+from netkit import shown  # noqa: E402
 from witness import Course, Ring, connections, course, keys  # noqa: E402
 
 netlab = lib.script("netlab")
@@ -227,7 +228,7 @@ class Bed:
         interim = [(float(said[f"NETPERF_INTERIM_RESULT[{n}]"]), float(said[f"NETPERF_INTERVAL[{n}]"])) for n in range(1000)
                    if f"NETPERF_ENDING[{n}]" in said]
         return Seen(got.rc, got.seconds, got.out, got.err, {k: v for k, v in said.items() if "[" not in k}, interim, made, near, far, began, missed,
-                    self.full() - before, lib.late_since(since), events, self.shows(document) if made else {})
+                    self.full() - before, lib.late_since(since), events, self.shows(made) if made else {})
 
     def sessions(self) -> "List[int]":
         return [pid for daemon in self.daemons.values() for pid in lib.children(daemon.pid)]
@@ -283,10 +284,9 @@ class Bed:
             return None
 
     @staticmethod
-    def shows(document: str) -> "Dict[str, str]":
-        show = [lib.netperf(), "--show", document]
-        ways = {"prometheus": ["--prometheus"], "csv": ["-P", "0", "--", "-o", ",".join(FIGURES + OURS)], "human": ["--human"]}
-        return {name: lib.run([*show, *words], 20).out for name, words in ways.items()}
+    def shows(document: "Dict[str, Any]") -> "Dict[str, str]":
+        return {"prometheus": shown.prometheus([document]), "human": shown.table(document) if document.get("final") else "",
+                "csv": shown.rows_of([document], ",".join(FIGURES + OURS)).partition("\n")[2]}
 
 
 def stop(pids: "List[int]", number: int) -> None:

@@ -19,8 +19,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Options of netperf that the gate gives by itself, and what to take instead.
 OWN = {"-H": "--host", "-p": "--port", "-l": "--slot", "-t": "--test", "-P": "", "-D": "", "-I": "--confidence",
        "-i": "--budget", "-f": "", "-N": "", "--host": "--host", "--port": "--port", "--length": "--slot",
-       "--test": "--test", "--json": "--output", "--warm-up": "--warm-up", "--show": "", "--prometheus": "",
-       "--interim": "", "--units": ""}
+       "--test": "--test", "--json": "--output", "--warm-up": "--warm-up", "--interim": "", "--units": ""}
 OF_TEST = {"-k": "--metric", "-o": "--metric", "-O": "--metric"}
 
 
