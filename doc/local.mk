@@ -36,7 +36,7 @@ fishcomp_DATA =
 zshcomp_DATA =
 
 if NP_RUNS_HERE
-noinst_PROGRAMS = src/cli/mkrows netserver/mkrows src/wire/mkdoc
+noinst_PROGRAMS += src/cli/mkrows netserver/mkrows src/wire/mkdoc
 src_cli_mkrows_SOURCES = src/cli/mkrows.c src/cli/options.c src/cli/tests.c
 src_cli_mkrows_LDADD = src/libnetperf.a $(netperf_libs)
 src_wire_mkdoc_SOURCES = src/wire/mkdoc.c

@@ -274,7 +274,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom
 # netlab is a program apart.
-%C%_unit_test_line_LDADD = src/netlab/libnetlab.a $(LDADD)
+%C%_unit_test_line_LDADD = tests/link/libnetlab.a $(LDADD)
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c
 
 # What make bench compares with; it stands alone.
@@ -330,27 +330,27 @@ run_alone_first = status=0; suites=$$alone; $(run_suites) || status=1; \
 
 .PHONY: check-clients check-explain check-gate check-laws check-links check-links-alone check-links-others check-long check-more \
 	check-packages check-vm
-check-more: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-more: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(more_tests)'; at_once=6; $(run_suites)
 
-check-clients: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-clients: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@alone='$(clients_alone)'; others='$(client_tests)'; $(run_alone_first)
 
-check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-vm: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@files=`sed -n 's/^# netvm: with //p' $(top_srcdir)/tests/vm/*`; \
 		test -z "$$files" || $(MAKE) $(AM_MAKEFLAGS) $$files
 	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir) $$NP_ONLY
 
-check-laws: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-laws: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@env $(test_environment) $(PYTHON) $(top_srcdir)/tests/laws/run.py --known --minutes $${NP_LAWS_MINUTES:-3} || test $$? = 77
 
-check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-links: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@alone='$(links_alone)'; others='$(link_tests)'; $(run_alone_first)
 
-check-links-alone: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-links-alone: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(links_alone)'; $(run_suites)
 
-check-links-others: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-links-others: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(link_tests)'; at_once=3; $(run_suites)
 
 # NP_PACKAGES=DIR: of a release that scripts/release has made.
@@ -358,17 +358,17 @@ check-packages:
 	@suites='$(package_tests)'; $(run_suites)
 
 # As many runs of each planted cause as NP_EXPLAIN_RUNS says, 3 unless it does.
-check-explain: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-explain: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(explain_tests)'; $(run_suites)
 
 # Half an hour of A against A beside a processor hog, then what is planted; NP_GATE=aa or NP_GATE=planted: one.
-check-gate: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-gate: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@for what in $${NP_GATE:-aa planted}; do \
 		env $(test_environment) $(PYTHON) $(top_srcdir)/tests/e2e/gate_bed.py $$what || exit 1; \
 	done
 
 # Each planted cause once. The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
-check-long: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+check-long: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@NP_EXPLAIN_RUNS=1; export NP_EXPLAIN_RUNS; suites='$(long_tests)'; $(run_suites)
 
 # Every line of a test's log that starts with SKIP, once the summary stands.

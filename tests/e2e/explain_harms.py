@@ -425,7 +425,7 @@ class Line(Harm):
 
 
 def link_program() -> str:
-    return os.environ.get("NETLAB_LINK") or str(Path(lib.netperf()).parent / "netlab" / "netlab-link")
+    return os.environ.get("NETLAB_LINK") or str(Path(lib.netperf()).parents[1] / "tests" / "link" / "netlab-link")
 
 
 class Foreign(Harm):

@@ -116,7 +116,7 @@ def real_netperf() -> Path:
 
 NETLAB = str(TOP / "scripts" / "netlab")
 if os.environ.get("top_builddir"):  # where its program in C is; what we start is to find it, too
-    os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "src", "netlab", "netlab-link"))
+    os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "tests", "link", "netlab-link"))
 
 
 def in_lab(name: str, role: str) -> "list[str]":
@@ -141,7 +141,7 @@ def no_line() -> str:
     obstacle = no_lab()
     if not obstacle and not os.path.exists("/dev/net/tun"):
         obstacle = "no /dev/net/tun"
-    place = os.environ.get("NETLAB_LINK", str(TOP / "src" / "netlab" / "netlab-link"))
+    place = os.environ.get("NETLAB_LINK", str(TOP / "tests" / "link" / "netlab-link"))
     if not obstacle and not os.access(place, os.X_OK):
         obstacle = f"no program {place}"
     return obstacle

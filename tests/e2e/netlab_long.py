@@ -65,7 +65,7 @@ class Lab(lib.Lab):
 
 
 def program() -> str:
-    return os.environ.get("NETLAB_LINK") or str(lib.TOP / "src" / "netlab" / "netlab-link")
+    return os.environ.get("NETLAB_LINK") or str(lib.TOP / "tests" / "link" / "netlab-link")
 
 
 def probe(kind: str, **words: int) -> "list[str]":

@@ -886,7 +886,7 @@ class Lines(Labs):
         return got.err
 
     def test_without_tun_or_the_program(self):
-        self.assertIn("build and install it, or name it in NETLAB_LINK",
+        self.assertIn("or name it in NETLAB_LINK",
                       self.refused("/nowhere/netlab-link", *self.LINE))
         with tempfile.TemporaryDirectory() as place:
             fake = Path(place, "netlab-link")

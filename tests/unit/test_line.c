@@ -1,9 +1,9 @@
 /*
  * One direction of a link: exact shares, exact times, and packets that come out as they went in.
  */
-#include "netlab/line.h"
+#include "tests/link/line.h"
 
-#include "netlab/carry.h"
+#include "tests/link/carry.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "netlab/line.h"
+#include "tests/link/line.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
  * Times of arrival never fall, whatever the jitter, so packets wait in the order in which they
  * came: a ring of bytes does what a timer wheel would, at the same cost for any number of packets.
  */
-#ifndef NP_NETLAB_LINE_H
-#define NP_NETLAB_LINE_H
+#ifndef NP_TESTS_LINK_LINE_H
+#define NP_TESTS_LINK_LINE_H
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,8 +1,8 @@
 /*
  * Network namespaces by the names that iproute2 gives them.
  */
-#ifndef NP_NETLAB_NS_H
-#define NP_NETLAB_NS_H
+#ifndef NP_TESTS_LINK_NS_H
+#define NP_TESTS_LINK_NS_H
 
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "netlab/ns.h"
+#include "tests/link/ns.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-#include "netlab/probe.h"
+#include "tests/link/probe.h"
 
 #include "base/clock.h"
 #include "base/fds.h"
-#include "netlab/ns.h"
+#include "tests/link/ns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
-#include "netlab/link.h"
+#include "tests/link/link.h"
 
 #include "base/fds.h"
 #include "base/text.h"
-#include "netlab/carry.h"
-#include "netlab/ns.h"
+#include "tests/link/carry.h"
+#include "tests/link/ns.h"
 
 #include <errno.h>
 #include <fcntl.h>

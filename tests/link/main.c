@@ -3,8 +3,8 @@
  */
 #include "config.h"
 
-#include "netlab/link.h"
-#include "netlab/probe.h"
+#include "tests/link/link.h"
+#include "tests/link/probe.h"
 
 #include <stdio.h>
 #include <string.h>

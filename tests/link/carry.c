@@ -1,4 +1,4 @@
-#include "netlab/carry.h"
+#include "tests/link/carry.h"
 
 #include <errno.h>
 #include <poll.h>

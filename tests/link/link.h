@@ -2,8 +2,8 @@
  * netlab-link run: a link of two TUN devices, one in each namespace, held and served by a process
  * in the background. Everything of it goes with that process. And netlab-link tell: speaks to it.
  */
-#ifndef NP_NETLAB_LINK_H
-#define NP_NETLAB_LINK_H
+#ifndef NP_TESTS_LINK_LINK_H
+#define NP_TESTS_LINK_LINK_H
 
 #include "base/err.h"
 

@@ -1,10 +1,10 @@
 /*
  * A thread that carries packets one way between two TUN devices, through a line (line.h).
  */
-#ifndef NP_NETLAB_CARRY_H
-#define NP_NETLAB_CARRY_H
+#ifndef NP_TESTS_LINK_CARRY_H
+#define NP_TESTS_LINK_CARRY_H
 
-#include "netlab/line.h"
+#include "tests/link/line.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

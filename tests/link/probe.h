@@ -3,8 +3,8 @@
  * each end; datagrams carry their number and when they were sent, and the kernel says when they
  * came.
  */
-#ifndef NP_NETLAB_PROBE_H
-#define NP_NETLAB_PROBE_H
+#ifndef NP_TESTS_LINK_PROBE_H
+#define NP_TESTS_LINK_PROBE_H
 
 #include "base/err.h"
 
