@@ -36,6 +36,7 @@ enum {
 	NOBODY = 65534,    /* where the list of users has none */
 	DESCRIPTORS = 128, /* of a session beside its data connections: it uses some ten, and up to
 			    * 86 for evidence */
+	OF_A_THREAD = 8,   /* descriptors: of epoll, pipes, samples */
 	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
 	BESIDE = 2 << 20,  /* that stack, and what libc takes with it and for its own ends */
 	MAIN_STACK = 1 << 20,
@@ -399,6 +400,17 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 		return err->code;
 	}
 	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
+}
+
+void
+ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
+{
+	struct rlimit l;
+
+	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
+		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + OF_A_THREAD * threads + flows);
+		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL);
+	}
 }
 
 /* What the making of a seal has left of it, where there was stack below this one. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -98,6 +99,13 @@ void ns_confine_means(struct ns_means *m);
  * (/proc/self), and wipes the seal.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
+
+/*
+ * The daemon bounds the descriptors of a confined session by the test that it granted (of no
+ * threads and flows: none): half of them could watch the other half by epoll(7), and these watches
+ * are counted for the user that all sessions have. The session can't raise that again by itself.
+ */
+void ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows);
 int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 

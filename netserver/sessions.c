@@ -17,6 +17,7 @@
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
+#include "netserver/confine.h"
 #include "netserver/launch.h"
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
@@ -161,6 +162,9 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	d->sessions = s;
 	d->stats.sessions++;
 	set_holds(d, s, NULL);
+	if (d->sandbox && s->bare[NP_G_FILTERS] == 0) { /* else it may not be confined yet */
+		ns_confine_descriptors(s->pid, 0, 0);
+	}
 	refill(d, &s->peer);
 	return NP_OK;
 }
@@ -274,6 +278,10 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->wish = granted;
+	if (d->sandbox) {
+		ns_confine_descriptors(s->pid, granted.takes[NP_G_THREADS] + d->urings,
+				       granted.takes[NP_G_FLOWS]);
+	}
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
 
@@ -490,29 +498,30 @@ forget(struct ns_daemon *d, struct ns_session *gone_one)
 void
 ns_sessions_reap(struct ns_daemon *d)
 {
-	int status;
-	pid_t pid;
+	siginfo_t end = { .si_pid = 0 };
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	/* Its number stays its own until it is of no more use here. */
+	for (; waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid > 0;
+	     waitpid(end.si_pid, NULL, 0), end.si_pid = 0) {
 		struct ns_session *s = d->sessions;
 
-		if (ns_launch_lost(d, pid)) {
+		if (ns_launch_lost(d, end.si_pid)) {
 			continue;
 		}
-		while (s != NULL && s->pid != pid) {
+		while (s != NULL && s->pid != end.si_pid) {
 			s = s->next;
 		}
-		if (WIFSIGNALED(status)) {
+		if (end.si_code != CLD_EXITED) {
 			if (ns_lines_may(&d->lines, d->log)) {
 				np_log(d->log, NP_LOG_ERROR,
-				       "session process %ld was ended by signal %d%s", (long)pid,
-				       WTERMSIG(status),
-				       WTERMSIG(status) == SIGSYS
+				       "session process %ld was ended by signal %d%s",
+				       (long)end.si_pid, end.si_status,
+				       end.si_status == SIGSYS
 					   ? ": it made a system call that no test needs"
 					   : "");
 			}
 			d->stats.killed += s == NULL || !s->told;
-			np_unix_sweep(pid);
+			np_unix_sweep(end.si_pid);
 		}
 		if (s != NULL) {
 			hear(d, s, INT_MAX); /* its last words, and no more */

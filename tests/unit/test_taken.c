@@ -489,10 +489,10 @@ TEST_WITH(it_has_the_kernel_load_nothing_and_attaches_no_filter, set_up, tear_do
 	close(fd);
 }
 
-/* In one table of descriptors. doc/security.md says what that comes to at the defaults. */
+/* In one table of descriptors, and without a test: doc/security.md says what one adds. */
 TEST_WITH(its_epoll_watches_are_bounded_by_its_descriptors, set_up, tear_down)
 {
-	const int half = (128 + NP_THREADS_MAX + FLOWS) / 2;
+	const int half = 128 / 2;
 	struct place *p = *state;
 	int fd, watches;
 
