@@ -131,7 +131,7 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* One line of mountinfo (proc_pid_mountinfo(5)): what of the file system is mounted where. */
+/* A line of mountinfo (proc_pid_mountinfo(5)): which part of a file system is mounted where. */
 struct mount {
 	char *top, *where, *type, *options;
 };

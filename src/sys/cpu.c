@@ -116,8 +116,7 @@ parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 		return rc;
 	}
 	if (t->count == 0) {
-		np_fail(err, NP_ESYS, 0, "%s: lists no processors", path);
-		return NP_ESYS;
+		return np_fail(err, NP_ESYS, 0, "%s: lists no processors", path);
 	}
 	qsort(t->cpus, t->count, sizeof(t->cpus[0]), by_id);
 	for (size_t i = 1; i < t->count; i++) {
@@ -146,12 +145,12 @@ np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
 	rc = text != NULL ? parse_times(text, t, path, err)
 			  : np_fail(err, NP_ESYS, error, "read %s", path);
 	free(text);
-	if (rc != NP_OK) {
+	if (rc == NP_OK) {
+		*out = t;
+	} else {
 		np_cpu_free(t);
-		return rc;
 	}
-	*out = t;
-	return NP_OK;
+	return rc;
 }
 
 void

@@ -85,24 +85,13 @@ put_numbers(struct np_bag *into, const char *root, const char *name, const char 
 /* Of the id, enough to tell machines apart, and too little to find one elsewhere. */
 enum { DIGITS = 8 };
 
-/* "time:[4026531834]": another namespace may have an offset of its own (time_namespaces(7)). */
-static unsigned long
-time_namespace(const char *root)
-{
-	static const char prefix[] = "time:[";
-	char link[64];
-
-	if (np_file_link(link, sizeof(link), root, "/proc/self/ns/time") < 0 ||
-	    strncmp(link, prefix, sizeof(prefix) - 1) != 0) {
-		return 0; /* a kernel without them */
-	}
-	return strtoul(link + sizeof(prefix) - 1, NULL, 10);
-}
-
 void
 np_host_boot(const char *root, struct np_bag *into)
 {
-	char id[64], text[96], why[128];
+	static const char prefix[] = "time:[";
+	const size_t len = sizeof(prefix) - 1;
+	char id[64], link[64], text[96], why[128];
+	unsigned long space = 0;
 	long n;
 
 	root = root != NULL ? root : "";
@@ -113,7 +102,13 @@ np_host_boot(const char *root, struct np_bag *into)
 		np_bag_unread(into, why, "clock.boot");
 		return;
 	}
-	snprintf(text, sizeof(text), "%.*s-%lu", DIGITS, id, time_namespace(root));
+	/* "time:[4026531834]": another namespace may have an offset of its own
+	 * (time_namespaces(7)). Old kernels have none. */
+	if (np_file_link(link, sizeof(link), root, "/proc/self/ns/time") >= 0 &&
+	    strncmp(link, prefix, len) == 0) {
+		space = strtoul(link + len, NULL, 10);
+	}
+	snprintf(text, sizeof(text), "%.*s-%lu", DIGITS, id, space);
 	np_bag_text(into, text, "clock.boot");
 }
 
@@ -229,26 +224,6 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	snprintf(text, sizeof(text), "%s%s%s%s", name[0] != '\0' ? name : "unnamed",
 		 dmi[0] != '\0' ? " (" : "", dmi, dmi[0] != '\0' ? ")" : "");
 	np_bag_text(into, guest ? text : "none", "host.hypervisor");
-}
-
-/*
- * The processors that are online. Their numbers may have gaps: one can be taken offline, and
- * without SMT every other one is.
- */
-static void
-list_online(const char *root, struct np_cpulist *online)
-{
-	int count = np_cpu_count();
-	char text[1024];
-
-	memset(online, 0, sizeof(*online));
-	if (np_file_line(text, sizeof(text), root, "/sys/devices/system/cpu/online") > 0 &&
-	    np_cpulist_add(online, text)) {
-		return;
-	}
-	for (int cpu = 0; cpu < count; cpu++) {
-		np_cpulist_set(online, (unsigned)cpu);
-	}
 }
 
 static unsigned
@@ -419,14 +394,21 @@ static void
 cpu_facts(const char *root, struct np_bag *into)
 {
 	struct np_cpulist online;
-	char info[CPUINFO], mhz[32];
+	char info[CPUINFO], text[1024], mhz[32];
 	struct np_err err = { .sys = 0 };
 	const char *lasting;
 	int64_t khz;
 	struct np_cpu_times *t;
 	long running;
 
-	list_online(root, &online);
+	/* Numbers may have gaps: one can be taken offline, and without SMT every other one is. */
+	memset(&online, 0, sizeof(online));
+	if (np_file_line(text, sizeof(text), root, "/sys/devices/system/cpu/online") <= 0 ||
+	    !np_cpulist_add(&online, text)) {
+		for (int cpu = 0; cpu < np_cpu_count(); cpu++) {
+			np_cpulist_set(&online, (unsigned)cpu);
+		}
+	}
 	lasting = lasting_facts(root, info, into);
 	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
 			   first_online(&online)) == 0) {
@@ -495,34 +477,12 @@ stack_facts(const char *root, struct np_bag *into)
 	put_line(into, root, "host.tcp.congestion", "/proc/sys/net/ipv4/tcp_congestion_control");
 }
 
-struct mtu_option {
-	int level, name;
-};
-
-/* By which option a socket tells the MTU of its route; NULL: such a family has none. */
-static const struct mtu_option *
-mtu_option(int family)
-{
-	static const struct mtu_option four = { IPPROTO_IP, IP_MTU },
-				       six = { IPPROTO_IPV6, IPV6_MTU };
-
-	switch (family) {
-	case AF_INET:
-		return &four;
-	case AF_INET6:
-		return &six;
-	default:
-		return NULL;
-	}
-}
-
 /* What the connection itself has goes before the default of those to come. */
 static void
 connection_facts(int fd, struct np_bag *into)
 {
 	char name[32] = "";
 	socklen_t len = sizeof(name) - 1;
-	const struct mtu_option *o;
 	int family = AF_UNSPEC, mtu = 0;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0 && name[0] != '\0') {
@@ -530,12 +490,12 @@ connection_facts(int fd, struct np_bag *into)
 	}
 	len = sizeof(family);
 	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
-	o = mtu_option(family);
-	if (o == NULL) {
+	if (family != AF_INET && family != AF_INET6) {
 		return; /* no route, no MTU of it */
 	}
 	len = sizeof(mtu);
-	if (getsockopt(fd, o->level, o->name, &mtu, &len) == 0) {
+	if (family == AF_INET ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) == 0
+			      : getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &len) == 0) {
 		np_bag_int(into, mtu, "host.path_mtu");
 	} else {
 		np_bag_unread(into, strerror(errno), "host.path_mtu");

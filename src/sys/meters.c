@@ -154,20 +154,6 @@ number_in(int fd)
 	return fd >= 0 && np_file_again(text, sizeof(text), fd) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-static int
-look_at_link(const struct np_meters *m, struct np_meters_seen *out)
-{
-	const struct np_link *l = &m->link;
-	int rc;
-
-	if (l->device[0] == '\0') {
-		return 0;
-	}
-	rc = np_link_count(l, &out->link);
-	out->has_link = rc == 0;
-	return -rc;
-}
-
 /* Taken twice where something came between the two readings: a step is what it is to show. */
 static int64_t
 ahead(void)
@@ -197,7 +183,10 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	m->before = *now;
 	memset(now, 0, sizeof(*now));
 	now->at_ns = np_now();
-	m->why[NP_METER_LINK] = look_at_link(m, now); /* first, and what is the test's own last */
+	/* The link first, and what is the test's own last. */
+	rc = m->link.device[0] != '\0' ? np_link_count(&m->link, &now->link) : 0;
+	now->has_link = m->link.device[0] != '\0' && rc == 0;
+	m->why[NP_METER_LINK] = -rc;
 	now->ahead_ns = ahead();
 	m->why[NP_METER_CPUS] = np_cpu_read(m->link.root, &now->cpus, &err) == NP_OK ? 0
 				: err.sys != 0                                       ? err.sys

@@ -155,40 +155,29 @@ is_gauge(const char *name)
 	return false;
 }
 
-static void
-take_pair(char *names, char *values, struct list *l)
-{
-	char *rest_n = NULL, *rest_v = NULL;
-	const char *group = strtok_r(names, ": ", &rest_n);
-	const char *again = strtok_r(values, ": ", &rest_v), *n, *v;
-	char full[NAME];
-
-	if (group == NULL || again == NULL || strcmp(group, again) != 0) {
-		return;
-	}
-	while ((n = strtok_r(NULL, " ", &rest_n)) != NULL &&
-	       (v = strtok_r(NULL, " ", &rest_v)) != NULL) {
-		snprintf(full, sizeof(full), "%s.%s", group, n);
-		if (isdigit((unsigned char)*v) && !is_gauge(full)) {
-			add(l, strtoull(v, NULL, 10), "%s", full);
-		}
-	}
-}
-
 /* "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...", line after line. */
 static void
 parse_pairs(char *text, struct list *l)
 {
-	char *rest = NULL;
-	char *names = strtok_r(text, "\n", &rest);
+	char *rest = NULL, *names = strtok_r(text, "\n", &rest), *values;
 
-	while (names != NULL) {
-		char *values = strtok_r(NULL, "\n", &rest);
+	for (; names != NULL && (values = strtok_r(NULL, "\n", &rest)) != NULL;
+	     names = strtok_r(NULL, "\n", &rest)) {
+		char *rest_n = NULL, *rest_v = NULL;
+		const char *group = strtok_r(names, ": ", &rest_n);
+		const char *again = strtok_r(values, ": ", &rest_v), *n, *v;
+		char full[NAME];
 
-		if (values != NULL) {
-			take_pair(names, values, l);
+		if (group == NULL || again == NULL || strcmp(group, again) != 0) {
+			continue;
 		}
-		names = strtok_r(NULL, "\n", &rest);
+		while ((n = strtok_r(NULL, " ", &rest_n)) != NULL &&
+		       (v = strtok_r(NULL, " ", &rest_v)) != NULL) {
+			snprintf(full, sizeof(full), "%s.%s", group, n);
+			if (isdigit((unsigned char)*v) && !is_gauge(full)) {
+				add(l, strtoull(v, NULL, 10), "%s", full);
+			}
+		}
 	}
 }
 
@@ -370,23 +359,6 @@ np_moved_begin(const char *root, const char *device)
 	return m;
 }
 
-/*
- * How far it went. A counter of 32 bits that is lower than before has wrapped if it was about to,
- * and has not gone further than one can within a test; else it went back.
- */
-static bool
-difference(uint64_t from, uint64_t to, bool narrow, uint64_t *out)
-{
-	static const uint64_t far_enough = UINT64_C(1) << 30;
-
-	*out = to - from;
-	if (to >= from) {
-		return true;
-	}
-	*out = to + (UINT64_C(1) << 32) - from;
-	return narrow && from <= UINT32_MAX && *out < far_enough;
-}
-
 static void
 put_list(const struct list *from, const struct list *to, enum source s, struct np_bag *into)
 {
@@ -399,13 +371,22 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 	for (size_t i = 0; i < to->count; i++) {
 		const char *name = to->at[i].name;
 		const struct counter *before = find(from, name, i);
-		uint64_t by;
+		uint64_t by, was;
 
 		if (before == NULL || before->value == to->at[i].value) {
 			continue; /* one that has come about meanwhile says nothing */
 		}
-		if (difference(before->value, to->at[i].value, sources[s].narrow, &by) &&
-		    by <= INT64_MAX) {
+		/* One of 32 bits that is lower than before has wrapped if it was about to, and
+		 * went no further than one can within a test; else it went back. */
+		was = before->value;
+		by = to->at[i].value - was;
+		if (to->at[i].value < was) {
+			by += UINT64_C(1) << 32;
+			by = sources[s].narrow && was <= UINT32_MAX && by < UINT64_C(1) << 30
+				 ? by
+				 : UINT64_MAX;
+		}
+		if (by <= INT64_MAX) {
 			np_bag_int(into, (int64_t)by, "moved.%s.%s", sources[s].name, name);
 		} else {
 			np_bag_unread(into, "went back: it was reset, or has wrapped",
@@ -441,23 +422,6 @@ put_cpu(void *ctx, const struct np_cpu_ticks *did)
 	}
 }
 
-static void
-put_cpus(const struct reading *from, const struct reading *to, struct np_bag *into)
-{
-	int why = from->cpu_why != 0 ? from->cpu_why : to->cpu_why;
-	struct told told = { .into = into };
-	size_t count;
-
-	if (why != 0) {
-		np_bag_unread(into, strerror(why), "cpu.count");
-		return;
-	}
-	count = np_cpu_each(from->cpus, to->cpus, NULL, NULL);
-	told.idle_too = count <= MANY_CPUS;
-	np_bag_int(into, (int64_t)count, "cpu.count");
-	np_cpu_each(from->cpus, to->cpus, put_cpu, &told);
-}
-
 void
 np_moved_end(struct np_moved *m, struct np_bag *into)
 {
@@ -470,7 +434,16 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	}
 	take_reading(m, &to);
 	np_bag_real(into, (double)(to.at_ns - m->from.at_ns) / 1e9, "moved.seconds");
-	put_cpus(&m->from, &to, into);
+	why = m->from.cpu_why != 0 ? m->from.cpu_why : to.cpu_why;
+	if (why != 0) {
+		np_bag_unread(into, strerror(why), "cpu.count");
+	} else {
+		size_t count = np_cpu_each(m->from.cpus, to.cpus, NULL, NULL);
+		struct told told = { .into = into, .idle_too = count <= MANY_CPUS };
+
+		np_bag_int(into, (int64_t)count, "cpu.count");
+		np_cpu_each(m->from.cpus, to.cpus, put_cpu, &told);
+	}
 	for (int s = 0; s < SOURCES; s++) {
 		put_list(&m->from.list[s], &to.list[s], (enum source)s, into);
 	}

@@ -340,7 +340,7 @@ dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Kernels since 6.8 answer a request for one queue only to sockets that listen to all changes. */
+/* All of them: kernels since 6.8 tell of one queue only to sockets that listen to all changes. */
 static int
 read_queues(int fd, struct np_tc *tc)
 {
@@ -493,22 +493,6 @@ add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t 
 }
 
 static void
-put_way(const struct way *w, const char *name, struct np_bag *into)
-{
-	if (!w->any) {
-		return;
-	}
-	np_bag_int(into, (int64_t)w->drops, "tc.%s.drops", name);
-	np_bag_int(into, (int64_t)w->overlimits, "tc.%s.overlimits", name);
-	if (w->kind[0] != '\0') {
-		np_bag_text(into, w->kind, "tc.%s.kind", name);
-	}
-	if (w->rate_bps > 0 && w->rate_bps <= INT64_MAX) {
-		np_bag_int(into, (int64_t)w->rate_bps, "tc.%s.rate_bps", name);
-	}
-}
-
-static void
 put_ways(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 {
 	static const char *const names[] = { "out", "in" };
@@ -528,7 +512,16 @@ put_ways(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 			w.rate_bps = class_rate_bps;
 			snprintf(w.kind, sizeof(w.kind), "htb");
 		}
-		put_way(&w, names[in], into);
+		if (w.any) {
+			np_bag_int(into, (int64_t)w.drops, "tc.%s.drops", names[in]);
+			np_bag_int(into, (int64_t)w.overlimits, "tc.%s.overlimits", names[in]);
+		}
+		if (w.kind[0] != '\0') {
+			np_bag_text(into, w.kind, "tc.%s.kind", names[in]);
+		}
+		if (w.rate_bps > 0 && w.rate_bps <= INT64_MAX) {
+			np_bag_int(into, (int64_t)w.rate_bps, "tc.%s.rate_bps", names[in]);
+		}
 	}
 }
 
