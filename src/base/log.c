@@ -70,32 +70,26 @@ is_plain(const char *value)
 	return value[0] != '\0';
 }
 
-/* How one byte is written inside quotes. Returns the length. */
-static size_t
-escaped(char out[8], unsigned char c)
-{
-	if (!is_printable(c)) {
-		return (size_t)snprintf(out, 8, "\\u%04x", c);
-	}
-	return (size_t)snprintf(out, 8, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-}
-
 /* Returns the length; always less than room, which is at least 3. */
 static size_t
 put_quoted(char *text, size_t room, const char *value)
 {
 	size_t n = 0;
-	char byte[8];
+	char one[8];
 
 	text[n++] = '"';
 	for (const char *c = value; *c != '\0'; c++) {
-		size_t len = escaped(byte, (unsigned char)*c);
+		unsigned char byte = (unsigned char)*c;
+		int len = is_printable(byte)
+			      ? snprintf(one, sizeof(one),
+					 byte == '"' || byte == '\\' ? "\\%c" : "%c", byte)
+			      : snprintf(one, sizeof(one), "\\u%04x", byte);
 
-		if (n + len + 2 > room) {
+		if (n + (size_t)len + 2 > room) {
 			break;
 		}
-		memcpy(text + n, byte, len);
-		n += len;
+		memcpy(text + n, one, (size_t)len);
+		n += (size_t)len;
 	}
 	text[n++] = '"';
 	text[n] = '\0';

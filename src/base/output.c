@@ -99,12 +99,18 @@ np_output_open(struct np_output *o, const char *path, enum np_output_how how, st
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write %s", path) : NP_OK;
 }
 
-/* Returns 0, or the errno. */
-static int
-make_beside(struct np_output *o, int mode)
+int
+np_output_beside(struct np_output *o, int dir, const char *name, int mode)
 {
 	int failed = EEXIST;
 
+	*o = (struct np_output){ .fd = -1, .dir = fcntl(dir, F_DUPFD_CLOEXEC, 0) };
+	if (o->dir < 0) {
+		return errno;
+	}
+	if (np_text_copy(o->name, sizeof(o->name), name) != 0) {
+		failed = ENAMETOOLONG;
+	}
 	for (int i = 0; i < TRIES && failed == EEXIST; i++) {
 		uint32_t number = 0;
 
@@ -118,20 +124,6 @@ make_beside(struct np_output *o, int mode)
 	if (failed == 0 && mode >= 0 && fchmod(o->fd, (mode_t)mode) != 0) {
 		failed = errno;
 	}
-	return failed;
-}
-
-int
-np_output_beside(struct np_output *o, int dir, const char *name, int mode)
-{
-	int failed = 0;
-
-	*o = (struct np_output){ .fd = -1, .dir = fcntl(dir, F_DUPFD_CLOEXEC, 0) };
-	if (o->dir < 0) {
-		return errno;
-	}
-	failed =
-	    np_text_copy(o->name, sizeof(o->name), name) != 0 ? ENAMETOOLONG : make_beside(o, mode);
 	return failed != 0 ? np_output_end(o, failed) : 0;
 }
 

@@ -30,26 +30,19 @@ take(size_t size, char **begin)
 	return memory;
 }
 
-/* The most that this adds: pages to large pieces, a line to others, and words to all. */
-static uint64_t
-with_overhead(uint64_t size)
-{
-	enum { WORDS = 3 * sizeof(size_t) };
-
-	return size + WORDS + (size >= LARGE ? 3 * PAGE : size >= PAGE ? 2 * LINE : 0);
-}
-
 uint64_t
 np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset)
 {
 	uint64_t each, all;
 
 	if (__builtin_add_overflow(size, alignment, &each) ||
-	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2 ||
-	    __builtin_mul_overflow(with_overhead(each) + sizeof(struct np_slot), width, &all)) {
+	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2) {
 		return UINT64_MAX;
 	}
-	return all;
+	/* take() adds pages to large pieces at most, lines to others; malloc(3) words to all. */
+	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * LINE : 0;
+	each += 3 * sizeof(size_t) + sizeof(struct np_slot);
+	return __builtin_mul_overflow(each, width, &all) ? UINT64_MAX : all;
 }
 
 int

@@ -162,14 +162,6 @@ np_text_line(FILE *out, const char *fmt, ...)
 	fprintf(out, "%s\n", line);
 }
 
-static unsigned
-least(unsigned a, unsigned b, unsigned c)
-{
-	unsigned ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
 /* How many letters one has to change, add or leave out (Levenshtein's distance), cases alike. */
 static unsigned
 distance(const char *a, const char *b)
@@ -189,9 +181,10 @@ distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= n; j++) {
 			unsigned above = row[j];
+			unsigned changed = corner + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
 
-			row[j] = least(above + 1, row[j - 1] + 1,
-				       corner + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0));
+			row[j] = above < row[j - 1] ? above + 1 : row[j - 1] + 1;
+			row[j] = changed < row[j] ? changed : row[j];
 			corner = above;
 		}
 	}

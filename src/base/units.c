@@ -24,39 +24,23 @@ parse_digits(const char *text, int64_t *out, const char **end)
 	return errno == 0 ? 0 : -1;
 }
 
-static int64_t
-suffix_factor(char c)
-{
-	switch (c) {
-	case 'k':
-		return 1000;
-	case 'm':
-		return INT64_C(1000) * 1000;
-	case 'g':
-		return INT64_C(1000) * 1000 * 1000;
-	case 'K':
-		return 1024;
-	case 'M':
-		return INT64_C(1024) * 1024;
-	case 'G':
-		return INT64_C(1024) * 1024 * 1024;
-	default:
-		return 0;
-	}
-}
-
 int
 np_parse_count(const char *text, int64_t *out)
 {
-	const char *end;
-	int64_t n, factor;
+	static const char letters[] =
+	    "kmgKMG"; /* of 1000, and of 1024, to the 1st, 2nd, 3rd power */
+	const char *end, *letter;
+	int64_t n;
 
 	if (parse_digits(text, &n, &end) != 0) {
 		return -1;
 	}
-	if (*end != '\0') {
-		factor = suffix_factor(*end);
-		if (factor == 0 || end[1] != '\0' || __builtin_mul_overflow(n, factor, &n)) {
+	letter = *end != '\0' ? strchr(letters, *end) : NULL;
+	if (*end != '\0' && (letter == NULL || end[1] != '\0')) {
+		return -1;
+	}
+	for (ptrdiff_t i = letter != NULL ? (letter - letters) % 3 : -1; i >= 0; i--) {
+		if (__builtin_mul_overflow(n, letter - letters < 3 ? 1000 : 1024, &n)) {
 			return -1;
 		}
 	}
@@ -110,40 +94,32 @@ parse_fraction(const char *text, int64_t *billionths)
 	return text;
 }
 
-/* n and a fraction of it, in units of unit_ms milliseconds: rounded, but no time becomes none. */
-static int
-to_milliseconds(int64_t n, int64_t billionths, int64_t unit_ms, int64_t *ms)
-{
-	enum { BILLION = 1000000000 };
-	int64_t part = (billionths * unit_ms + BILLION / 2) / BILLION;
-
-	if (n == 0 && billionths > 0 && part == 0) {
-		part = 1;
-	}
-	return __builtin_mul_overflow(n, unit_ms, ms) || __builtin_add_overflow(*ms, part, ms) ? -1
-											       : 0;
-}
-
 /* "1h0m5s", "1.5s", "500ms": numbers with falling units; or seconds without one, "0.5". */
 static int
 parse_duration(const char *text, int64_t *ms)
 {
+	enum { BILLION = 1000000000 };
 	int64_t total = 0, last = INT64_MAX;
 
 	while (*text != '\0') {
-		int64_t n = 0, part, factor;
+		int64_t n = 0, billionths, part, factor;
 		const char *end = text;
 
 		if (*text != '.' &&
 		    (!isdigit((unsigned char)*text) || parse_digits(text, &n, &end) != 0)) {
 			return -1;
 		}
-		end = parse_fraction(end, &part);
+		end = parse_fraction(end, &billionths);
 		if (end == NULL) {
 			return -1;
 		}
 		factor = *end == '\0' && last == INT64_MAX ? 1000 : duration_factor(end, &end);
-		if (factor == 0 || factor >= last || to_milliseconds(n, part, factor, &n) != 0 ||
+		part = (billionths * factor + BILLION / 2) / BILLION;
+		if (n == 0 && billionths > 0 && part == 0) {
+			part = 1; /* rounded, but no time becomes none */
+		}
+		if (factor == 0 || factor >= last || __builtin_mul_overflow(n, factor, &n) ||
+		    __builtin_add_overflow(n, part, &n) ||
 		    __builtin_add_overflow(total, n, &total)) {
 			return -1;
 		}
@@ -177,7 +153,6 @@ int
 np_parse_int(const char *text, int64_t *out)
 {
 	const char *end;
-
 	int64_t n;
 
 	if (parse_digits(text, &n, &end) != 0 || *end != '\0') {

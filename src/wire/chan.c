@@ -68,15 +68,16 @@ blame(int sys)
 }
 
 /*
- * What a user should know about a message that stays a fragment: often the peer is another
- * service, or a netperf too old to use messages of this size.
+ * What a user should know about a message that stays a fragment, behind ": ": often the peer is
+ * another service, or a netperf too old to use messages of this size.
  */
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)
 {
 	char words[41];
 
-	if (!c->is_ours && np_frame_is_text(c->in, c->have)) {
+	out[0] = '\0';
+	if (c->have > 0 && !c->is_ours && np_frame_is_text(c->in, c->have)) {
 		size_t n = 0;
 
 		/* Quote what a foreign service sent, its first line at most. */
@@ -86,13 +87,13 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 		}
 		words[n] = '\0';
 		snprintf(out, size,
-			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
-			 words);
-	} else if (!c->is_ours && c->have % NP_OLD_FRAME_SIZE == 0) {
-		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
-			 NP_FRAME_SIZE);
-	} else {
-		snprintf(out, size, "%zu of %zu bytes came", c->have, c->due);
+			 ": the peer sent %zu bytes that are not a netperf message (\"%s\")",
+			 c->have, words);
+	} else if (c->have > 0 && !c->is_ours && c->have % NP_OLD_FRAME_SIZE == 0) {
+		snprintf(out, size, ": %zu of %d bytes came (is it netperf 2.5.0 or older?)",
+			 c->have, NP_FRAME_SIZE);
+	} else if (c->have > 0) {
+		snprintf(out, size, ": %zu of %zu bytes came", c->have, c->due);
 	}
 }
 
@@ -104,12 +105,8 @@ gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 	enum np_errc code = sys == 0 ? NP_EPEER : blame(sys);
 	char fragment[200];
 
-	if (c->have == 0) {
-		return np_fail(err, code, sys, "control connection to %s: %s while waiting for %s",
-			       c->peer, how, what);
-	}
 	explain_fragment(c, fragment, sizeof(fragment));
-	return np_fail(err, code, sys, "control connection to %s: %s while waiting for %s: %s",
+	return np_fail(err, code, sys, "control connection to %s: %s while waiting for %s%s",
 		       c->peer, how, what, fragment);
 }
 
@@ -222,17 +219,9 @@ seconds(uint64_t from, uint64_t to)
 static bool
 begins_old(const uint8_t *bytes, bool first)
 {
-	uint32_t code = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
-			(uint32_t)bytes[2] << 8 | bytes[3];
+	uint32_t code = np_frame_head(bytes).code;
 
-	switch (code) {
-	case 0:
-		return false;
-	case NP_OMNI:
-		return !first;
-	default:
-		return code <= NP_SYSINFO;
-	}
+	return code == NP_OMNI ? !first : code != 0 && code <= NP_SYSINFO;
 }
 
 /* One short message, or a passphrase and the request that follows it at once. */
@@ -339,39 +328,21 @@ wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t
 		char fragment[200];
 
 		c->since = 0;
-		if (c->have == 0) {
-			return np_fail(err, NP_ETIME, 0,
-				       "control connection to %s: %s did not come within %g s",
-				       c->peer, what, waited);
-		}
 		explain_fragment(c, fragment, sizeof(fragment));
 		return np_fail(err, NP_ETIME, 0,
-			       "control connection to %s: %s did not come within %g s: %s", c->peer,
+			       "control connection to %s: %s did not come within %g s%s", c->peer,
 			       what, waited, fragment);
 	}
 	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting for %s", c->peer,
 		       what);
 }
 
-/* Another service that has said its name: nothing that it says later will be a message. */
-static int
-is_foreign(const struct np_chan *c, struct np_err *err)
-{
-	char fragment[200];
-
-	if (c->rest_ns == 0 || c->have < 8 || c->is_ours || !np_frame_is_text(c->in, c->have)) {
-		return NP_OK;
-	}
-	explain_fragment(c, fragment, sizeof(fragment));
-	return np_fail(err, NP_EPEER, 0,
-		       "control connection to %s: %s (is netserver at another port? see -p)",
-		       c->peer, fragment);
-}
-
 int
 np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 	     struct np_err *err)
 {
+	char fragment[200];
+
 	/* A wait that a signal interrupted goes on: the time it took counts from its beginning. */
 	if (c->since == 0) {
 		c->since = np_now();
@@ -389,8 +360,14 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		case NP_CHAN_MORE:
 			break;
 		}
-		if (is_foreign(c, err) != NP_OK) {
-			return err->code;
+		/* Another service that has said its name will send no message. */
+		if (c->rest_ns != 0 && c->have >= 8 && !c->is_ours &&
+		    np_frame_is_text(c->in, c->have)) {
+			explain_fragment(c, fragment, sizeof(fragment));
+			return np_fail(err, NP_EPEER, 0,
+				       "control connection to %s%s (is netserver at another port? "
+				       "see -p)",
+				       c->peer, fragment);
 		}
 		rc = wait_more(c, what, rest_deadline(c, deadline), sigmask, err);
 		if (rc != NP_OK) {
@@ -400,24 +377,6 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 			return note_whole(c, err);
 		}
 	}
-}
-
-/* After EAGAIN: NP_OK when sending can go on. */
-static int
-wait_room(const struct np_chan *c, uint64_t since, uint64_t deadline, struct np_err *err)
-{
-	int ready = wait_for(c, POLLOUT, deadline, NULL);
-
-	if (ready > 0 || (ready < 0 && errno == EINTR)) {
-		return NP_OK;
-	}
-	if (ready == 0) {
-		return np_fail(
-		    err, NP_ETIME, 0,
-		    "control connection to %s: the peer did not take a message within %g s",
-		    c->peer, seconds(since, deadline));
-	}
-	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting to send", c->peer);
 }
 
 int
@@ -430,18 +389,26 @@ np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struc
 
 	while (sent < size) {
 		ssize_t n = send(c->fd, message + sent, size - sent, MSG_NOSIGNAL);
-		int rc = NP_OK;
+		int ready;
 
 		if (n >= 0) {
 			sent += (size_t)n;
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			rc = wait_room(c, since, deadline, err);
-		} else if (errno != EINTR) {
-			rc = np_fail(err, blame(errno), errno, "control connection to %s: send",
-				     c->peer);
+			continue;
 		}
-		if (rc != NP_OK) {
-			return rc;
+		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+			return np_fail(err, blame(errno), errno, "control connection to %s: send",
+				       c->peer);
+		}
+		ready = errno != EINTR ? wait_for(c, POLLOUT, deadline, NULL) : 1;
+		if (ready == 0) {
+			return np_fail(err, NP_ETIME, 0,
+				       "control connection to %s: the peer did not take a message "
+				       "within %g s",
+				       c->peer, seconds(since, deadline));
+		}
+		if (ready < 0 && errno != EINTR) {
+			return np_fail(err, NP_ESYS, errno,
+				       "control connection to %s: waiting to send", c->peer);
 		}
 	}
 	return NP_OK;

@@ -62,23 +62,6 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 /* --- a bag -------------------------------------------------------------------------------------
  */
 
-static size_t
-value_size(const struct np_bag_item *it)
-{
-	switch (it->kind) {
-	case NP_BAG_INT:
-	case NP_BAG_REAL:
-		return 8;
-	case NP_BAG_STRING:
-	case NP_BAG_UNREAD:
-		return strlen(it->text);
-	case NP_BAG_REALS:
-	case NP_BAG_INTS:
-		return 8 * it->count;
-	}
-	return 0;
-}
-
 static void
 put_value(struct np_wire *w, const struct np_bag_item *it)
 {
@@ -112,7 +95,11 @@ put_value(struct np_wire *w, const struct np_bag_item *it)
 static size_t
 field_size(const struct np_bag_item *it)
 {
-	return 4 + np_tag_padded(strlen(it->name)) + value_size(it);
+	bool text = it->kind == NP_BAG_STRING || it->kind == NP_BAG_UNREAD;
+	bool number = it->kind == NP_BAG_INT || it->kind == NP_BAG_REAL;
+
+	return 4 + np_tag_padded(strlen(it->name)) +
+	       (text ? strlen(it->text) : 8 * (number ? 1 : it->count));
 }
 
 int

@@ -262,28 +262,21 @@ check_number(const struct np_tagged *t, const struct np_tag_row *r, const void *
 {
 	int64_t v;
 
-	switch (r->kind) {
-	case NP_TAG_U32:
-	case NP_TAG_I32:
-	case NP_TAG_I64:
+	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
 		v = integer(r, member);
 		if (v < r->least || v > r->most) {
 			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %lld (%lld to %lld)",
 				       t->name, r->name, (long long)v, (long long)r->least,
 				       (long long)r->most);
 		}
-		return NP_OK;
-	case NP_TAG_F64:
-		/* In this form it catches what is no number, too. */
-		if (!(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
-			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)",
-				       t->name, r->name, real_of(member), (long long)r->least,
-				       (long long)r->most);
-		}
-		return NP_OK;
-	default:
-		return NP_OK;
 	}
+	/* In this form it catches what is no number, too. */
+	if (r->kind == NP_TAG_F64 &&
+	    !(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
+		return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)", t->name,
+			       r->name, real_of(member), (long long)r->least, (long long)r->most);
+	}
+	return NP_OK;
 }
 
 static int
