@@ -172,7 +172,7 @@ set_data_ports(const struct np_setting *set)
 	}
 	a->limits.each.port_min = (uint32_t)first;
 	a->limits.each.port_max = (uint32_t)last;
-	a->limits.all[NP_G_PORTS] = (uint64_t)(last - first + 1);
+	a->limits.all[NP_RES_PORTS] = (uint64_t)(last - first + 1);
 	return NP_OK;
 }
 
@@ -409,7 +409,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	memset(a, 0, sizeof(*a));
 	ns_limits_init(&a->limits);
 	if (np_host_ports(&first, &last)) {
-		a->limits.all[NP_G_PORTS] = last - first + 1;
+		a->limits.all[NP_RES_PORTS] = last - first + 1;
 	}
 	a->line = LINE_S;
 	a->family = AF_UNSPEC;
@@ -422,7 +422,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
-	a->limits.each.spin = (uint32_t)a->limits.all[NP_G_SPIN];
+	a->limits.each.spin = (uint32_t)a->limits.all[NP_RES_SPIN];
 	if (a->one_port && a->no_fork) {
 		return np_usage(err,
 				"--one-port: together with -f, by which one client is served at a "

@@ -207,9 +207,9 @@ count_open(rlim_t below)
 int
 ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
-	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_G_SESSIONS];
+	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_RES_SESSIONS];
 	uint32_t flows = d->limits.each.flows;
-	bool endless = d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0;
+	bool endless = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
 	rlim_t least = SESSION_FDS, own;
 	struct rlimit has;
 

@@ -306,7 +306,7 @@ static void
 hand_over(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
-	uint64_t takes[NP_GOODS];
+	uint64_t takes[NP_RESOURCES];
 	enum ns_refusal why;
 
 	if (is_denied(d, c)) {
@@ -528,9 +528,9 @@ hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		    words, sizeof(words),
 		    "%llu of %llu descriptors in flight are in use, %llu of them to this "
 		    "test, which did not accept its connections in time (netserver --one-port)",
-		    (unsigned long long)d->stats.held[NP_G_PASSED],
-		    (unsigned long long)d->limits.all[NP_G_PASSED],
-		    (unsigned long long)c->of->holds[NP_G_PASSED]);
+		    (unsigned long long)d->stats.held[NP_RES_PASSED],
+		    (unsigned long long)d->limits.all[NP_RES_PASSED],
+		    (unsigned long long)c->of->holds[NP_RES_PASSED]);
 		note_refusal(d, c, NS_PASSED, words);
 		drop(d, c);
 	} else {
@@ -585,7 +585,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		char words[100];
 
 		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
-			 ns_good(ns_good_of(c->lack))->option);
+			 ns_resource(ns_resource_of(c->lack))->option);
 		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		/* Its secret may be looked at, unless another one came first. */

@@ -50,37 +50,38 @@ ns_refusal_errno(enum ns_refusal why)
 }
 
 /* label, words, option, metric, why, first, reserve, is_bytes, none_at_0; first with evidence */
-static const struct ns_good goods[NP_GOODS] = {
-	[NP_G_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS, 2 },
-	[NP_G_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
-			  NS_MEMORY, 2 << 20, .is_bytes = true },
-	[NP_G_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2 },
-	[NP_G_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2 },
-	[NP_G_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN, 1, 1,
-			.none_at_0 = true },
-	[NP_G_FLOWS] = { "sockets", "data sockets", "--max-total-flows", "data_sockets", NS_SOCKETS,
-			 2 },
-	[NP_G_FILTERS] = { "filters", "filters of system calls", "--max-filters", "call_filters",
-			   NS_FILTERED, 1 },
-	[NP_G_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
-			  "descriptors_in_flight", NS_PASSED, 2, .none_at_0 = true },
+static const struct ns_resource resources[NP_RESOURCES] = {
+	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS,
+			      2 },
+	[NP_RES_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
+			    NS_MEMORY, 2 << 20, .is_bytes = true },
+	[NP_RES_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2 },
+	[NP_RES_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2 },
+	[NP_RES_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN, 1,
+			  1, .none_at_0 = true },
+	[NP_RES_FLOWS] = { "sockets", "data sockets", "--max-total-flows", "data_sockets",
+			   NS_SOCKETS, 2 },
+	[NP_RES_FILTERS] = { "filters", "filters of system calls", "--max-filters", "call_filters",
+			     NS_FILTERED, 1 },
+	[NP_RES_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
+			    "descriptors_in_flight", NS_PASSED, 2, .none_at_0 = true },
 };
 
-const struct ns_good *
-ns_good(enum np_good g)
+const struct ns_resource *
+ns_resource(enum np_resource g)
 {
-	return &goods[g];
+	return &resources[g];
 }
 
-enum np_good
-ns_good_of(enum ns_refusal why)
+enum np_resource
+ns_resource_of(enum ns_refusal why)
 {
 	unsigned g = 0;
 
-	while (g < NP_GOODS && goods[g].why != why) {
+	while (g < NP_RESOURCES && resources[g].why != why) {
 		g++;
 	}
-	return (enum np_good)g;
+	return (enum np_resource)g;
 }
 
 void
@@ -387,8 +388,8 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 
 /* What is held, by everybody and by the neighbours of an address. */
 struct usage {
-	uint64_t all[NP_GOODS];
-	uint64_t near[NP_GOODS], net[NP_GOODS]; /* from the address, from its network */
+	uint64_t all[NP_RESOURCES];
+	uint64_t near[NP_RESOURCES], net[NP_RESOURCES]; /* from the address, from its network */
 };
 
 /* But by one session, which may be NULL. */
@@ -402,7 +403,7 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 		bool is_near = share_prefix(&s->peer, peer, np_family_of(peer)->owner);
 		bool is_net = share_prefix(&s->peer, peer, np_family_of(peer)->network);
 
-		for (int g = 0; g < NP_GOODS && s != but; g++) {
+		for (int g = 0; g < NP_RESOURCES && s != but; g++) {
 			u.all[g] += s->holds[g];
 			u.near[g] += is_near ? s->holds[g] : 0;
 			u.net[g] += is_net ? s->holds[g] : 0;
@@ -412,27 +413,28 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 }
 
 static uint64_t
-reserved(uint64_t limit, enum np_good g)
+reserved(uint64_t limit, enum np_resource g)
 {
 	uint64_t kept = limit / NS_KEPT;
 
-	return kept < goods[g].reserve && limit > goods[g].reserve ? goods[g].reserve : kept;
+	return kept < resources[g].reserve && limit > resources[g].reserve ? resources[g].reserve
+									   : kept;
 }
 
 static bool
-is_limited(const struct ns_limits *l, enum np_good g)
+is_limited(const struct ns_limits *l, enum np_resource g)
 {
-	return l->all[g] > 0 || goods[g].none_at_0;
+	return l->all[g] > 0 || resources[g].none_at_0;
 }
 
 /*
- * The most of a good that one session of that address may hold, beside what the others do: of what
- * is not reserved, or little. An odd part of the reserve is for an address.
+ * The most of a resource that one session of that address may hold, beside what the others do: of
+ * what is not reserved, or little. An odd part of the reserve is for an address.
  */
 static uint64_t
-room_for(const struct ns_limits *l, const struct usage *u, enum np_good g)
+room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 {
-	uint64_t limit = l->all[g], kept = reserved(limit, g), first = goods[g].first;
+	uint64_t limit = l->all[g], kept = reserved(limit, g), first = resources[g].first;
 	uint64_t open = np_beyond(limit - kept, u->all[g]);
 	uint64_t to_address = np_beyond(limit - kept / 2, u->all[g]);
 	uint64_t to_network = np_beyond(limit, u->all[g]);
@@ -446,28 +448,28 @@ room_for(const struct ns_limits *l, const struct usage *u, enum np_good g)
 }
 
 static int
-no_room(const struct ns_limits *l, const struct usage *u, enum np_good g, uint64_t wants,
+no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, uint64_t wants,
 	enum ns_refusal *why, struct np_err *err)
 {
 	bool is_left = wants <= np_beyond(l->all[g], u->all[g]);
 
-	*why = goods[g].why;
+	*why = resources[g].why;
 	return np_refuse(
-	    err, NP_EPEER, ns_refusal_errno(goods[g].why),
+	    err, NP_EPEER, ns_refusal_errno(resources[g].why),
 	    "%llu of %llu %s are in use%s (netserver %s)", (unsigned long long)u->all[g],
-	    (unsigned long long)l->all[g], goods[g].words,
+	    (unsigned long long)l->all[g], resources[g].words,
 	    is_left ? ", the rest is for addresses and networks with next to none" : "",
-	    goods[g].option);
+	    resources[g].option);
 }
 
-/* Of each good what is wanted, if it is wanted. */
+/* Of each resource what is wanted, if it is wanted. */
 static int
-all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t wants[NP_GOODS],
+all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t wants[NP_RESOURCES],
 	      enum ns_refusal *why, struct np_err *err)
 {
-	for (int g = 0; g < NP_GOODS; g++) {
-		if (wants[g] > 0 && wants[g] > room_for(l, u, (enum np_good)g)) {
-			return no_room(l, u, (enum np_good)g, wants[g], why, err);
+	for (int g = 0; g < NP_RESOURCES; g++) {
+		if (wants[g] > 0 && wants[g] > room_for(l, u, (enum np_resource)g)) {
+			return no_room(l, u, (enum np_resource)g, wants[g], why, err);
 		}
 	}
 	return NP_OK;
@@ -475,17 +477,17 @@ all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t w
 
 int
 ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], enum ns_refusal *why,
-		 struct np_err *err)
+		 const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
+		 enum ns_refusal *why, struct np_err *err)
 {
 	struct usage u = usage_of(sessions, NULL, peer);
 
-	if (l->per_address > 0 && u.near[NP_G_SESSIONS] >= (uint64_t)l->per_address) {
+	if (l->per_address > 0 && u.near[NP_RES_SESSIONS] >= (uint64_t)l->per_address) {
 		*why = NS_ADDRESS;
 		return np_refuse(
 		    err, NP_EPEER, ns_refusal_errno(NS_ADDRESS),
 		    "%llu sessions are open from this address (netserver --max-per-address)",
-		    (unsigned long long)u.near[NP_G_SESSIONS]);
+		    (unsigned long long)u.near[NP_RES_SESSIONS]);
 	}
 	return all_have_room(l, &u, holds, why, err);
 }
@@ -495,7 +497,7 @@ static bool
 may_have(const struct ns_limits *l, const struct np_wish *wish)
 {
 	return l->each.bytes == 0 ||
-	       wish->takes[NP_G_MEMORY] <= np_beyond(l->each.bytes, NP_SESSION_BYTES);
+	       wish->takes[NP_RES_MEMORY] <= np_beyond(l->each.bytes, NP_SESSION_BYTES);
 }
 
 int
@@ -511,12 +513,12 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 				 "a session may have %llu bytes of memory (netserver --max-memory)",
 				 (unsigned long long)l->each.bytes);
 	}
-	for (int g = 0; g < NP_GOODS; g++) {
-		uint64_t room = np_beyond(room_for(l, &u, (enum np_good)g), s->bare[g]);
+	for (int g = 0; g < NP_RESOURCES; g++) {
+		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->bare[g]);
 
 		if (wish->takes[g] > room + np_min(wish->spares[g], UINT64_MAX - room)) {
 			u.all[g] += s->bare[g];
-			return no_room(l, &u, (enum np_good)g, wish->takes[g], why, err);
+			return no_room(l, &u, (enum np_resource)g, wish->takes[g], why, err);
 		}
 		wish->takes[g] = np_min(wish->takes[g], room);
 	}
@@ -534,7 +536,7 @@ bool
 ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer)
 {
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		if (s->holds[NP_G_THREADS] > 0 && !ns_one_owner(&s->peer, peer)) {
+		if (s->holds[NP_RES_THREADS] > 0 && !ns_one_owner(&s->peer, peer)) {
 			return true;
 		}
 	}
@@ -548,8 +550,8 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 	int nice = NS_NICE;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		all += s->holds[NP_G_THREADS];
-		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_G_THREADS] : 0;
+		all += s->holds[NP_RES_THREADS];
+		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
 	}
 	if (all <= cpus || cpus == 0) {
 		return 0; /* or it is not known how many there are */
@@ -564,10 +566,10 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
 {
-	for (int g = 0; g < NP_GOODS; g++) {
-		uint64_t most = l->all[g] - reserved(l->all[g], (enum np_good)g);
+	for (int g = 0; g < NP_RESOURCES; g++) {
+		uint64_t most = l->all[g] - reserved(l->all[g], (enum np_resource)g);
 
-		if (is_limited(l, (enum np_good)g) &&
+		if (is_limited(l, (enum np_resource)g) &&
 		    wish->takes[g] - wish->spares[g] > np_beyond(most, s->bare[g])) {
 			return false;
 		}
@@ -577,26 +579,28 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 
 bool
 ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
-	      const struct ns_session *s, enum np_good good, uint64_t total)
+	      const struct ns_session *s, enum np_resource resource, uint64_t total)
 {
 	struct usage u;
 
-	if (total < l->all[good] - reserved(l->all[good], good)) {
+	if (total < l->all[resource] - reserved(l->all[resource], resource)) {
 		return true;
 	}
 	u = usage_of(sessions, s, &s->peer);
-	return s->holds[good] < room_for(l, &u, good);
+	return s->holds[resource] < room_for(l, &u, resource);
 }
 
 bool
-ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum np_good good)
+ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
+		enum np_resource resource)
 {
 	uint64_t held = 0;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		held += s->holds[good];
+		held += s->holds[resource];
 	}
-	return l->all[good] > 0 && held > l->all[good] - reserved(l->all[good], good);
+	return l->all[resource] > 0 &&
+	       held > l->all[resource] - reserved(l->all[resource], resource);
 }
 
 void
@@ -614,7 +618,7 @@ ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b)
 }
 
 struct ns_session *
-ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_good good,
+ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_resource resource,
 	       uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
@@ -622,18 +626,18 @@ ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		ns_weights_add(&w, ns_place_of(&s->peer, seed), s->holds[good]);
+		ns_weights_add(&w, ns_place_of(&s->peer, seed), s->holds[resource]);
 	}
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
 		struct ns_place at = ns_place_of(&s->peer, seed);
 
 		if (s->told || s->fd < 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
-		    now_ns < s->moved_ns + NS_STILL_S * NP_SEC || s->holds[good] == 0 ||
+		    now_ns < s->moved_ns + NS_STILL_S * NP_SEC || s->holds[resource] == 0 ||
 		    !ns_outweighs(&w, at, own)) {
 			continue;
 		}
 		if (found == NULL || ns_outweighs(&w, at, most) ||
-		    (!ns_outweighs(&w, most, at) && s->holds[good] > found->holds[good])) {
+		    (!ns_outweighs(&w, most, at) && s->holds[resource] > found->holds[resource])) {
 			found = s;
 			most = at;
 		}
@@ -643,10 +647,10 @@ ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_
 
 int
 ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], struct np_err *err)
+		 const struct np_addr *peer, const uint64_t holds[NP_RESOURCES], struct np_err *err)
 {
 	struct usage u = usage_of(sessions, NULL, peer);
-	uint64_t wants[NP_GOODS];
+	uint64_t wants[NP_RESOURCES];
 	enum ns_refusal why;
 	int all = 0, near = 0;
 
@@ -665,7 +669,7 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 			       "%d other sessions have a capture now, which is the limit", all);
 	}
 	memcpy(wants, holds, sizeof(wants));
-	wants[NP_G_MEMORY] += NP_CAPTURE_BYTES;
+	wants[NP_RES_MEMORY] += NP_CAPTURE_BYTES;
 	return all_have_room(l, &u, wants, &why, err);
 }
 
@@ -674,9 +678,9 @@ ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 		const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
 		struct np_err *err)
 {
-	static const uint64_t wants[NP_GOODS] = { [NP_G_FILTERS] = 1 };
+	static const uint64_t wants[NP_RESOURCES] = { [NP_RES_FILTERS] = 1 };
 	struct usage u = usage_of(sessions, NULL, peer);
-	uint64_t most = l->all[NP_G_FILTERS];
+	uint64_t most = l->all[NP_RES_FILTERS];
 	enum ns_refusal why;
 
 	if (all_have_room(l, &u, wants, &why, err) != NP_OK) {
@@ -694,7 +698,7 @@ ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 bool
 ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish)
 {
-	for (int g = 0; g < NP_GOODS; g++) {
+	for (int g = 0; g < NP_RESOURCES; g++) {
 		if (wish->spares[g] > wish->takes[g]) {
 			return false;
 		}

@@ -48,7 +48,7 @@ const char *ns_refusal_name(enum ns_refusal why);
 int ns_refusal_errno(enum ns_refusal why);
 
 /* What sessions share: a row for each. */
-struct ns_good {
+struct ns_resource {
 	const char *label;  /* "ports": in the status */
 	const char *words;  /* "data ports": in refusals and metrics */
 	const char *option; /* that limits it */
@@ -59,17 +59,17 @@ struct ns_good {
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 means none of it, not any number */
 };
-const struct ns_good *ns_good(enum np_good g);
+const struct ns_resource *ns_resource(enum np_resource g);
 
-/* The good that was refused, NP_GOODS if it was none. */
-enum np_good ns_good_of(enum ns_refusal why);
+/* The resource that was refused, NP_RESOURCES if it was none. */
+enum np_resource ns_resource_of(enum ns_refusal why);
 
-/* 0 means no limit, but for silent, which is at least 1, and goods with none_at_0. */
+/* 0 means no limit, but for silent, which is at least 1, and resources with none_at_0. */
 struct ns_limits {
-	uint64_t all[NP_GOODS]; /* of all sessions together, at once */
-	int32_t per_address;    /* sessions at once from one address */
-	int32_t rate;           /* new sessions a second; one address: twice as many in one go */
-	int32_t silent;         /* connections without a session, at once */
+	uint64_t all[NP_RESOURCES]; /* of all sessions together, at once */
+	int32_t per_address;        /* sessions at once from one address */
+	int32_t rate;   /* new sessions a second; one address: twice as many in one go */
+	int32_t silent; /* connections without a session, at once */
 	struct np_limits each;
 };
 
@@ -171,7 +171,7 @@ struct ns_stats {
 	uint64_t refused[NS_REFUSALS];
 	uint64_t metrics_lost; /* files that could not be written (--metrics-file) */
 	uint64_t waiting_now, silent_now;
-	uint64_t held[NP_GOODS]; /* by all sessions now */
+	uint64_t held[NP_RESOURCES]; /* by all sessions now */
 };
 
 /* Data sockets of a test that the daemon hands over (one_port.h). Zeroed: there are none. */
@@ -212,23 +212,23 @@ struct ns_session {
 	int fd;              /* the daemon's end of the pair; -1: closed already */
 	struct np_addr peer; /* unmapped */
 	uint64_t began_ns;
-	uint64_t end_ns;          /* when it is killed, np_now(); 0: never */
-	uint64_t test_ns;         /* when its test got its leave; 0: none has */
-	uint64_t waiting_ns;      /* since when it waits for its turn; 0: it does not */
-	uint64_t short_ns;        /* until when its test waits for room; 0: it does not */
-	uint64_t short_of;        /* what the daemon's count of things given back was then, and 1 */
-	uint64_t moved_ns;        /* when it last moved data, or began or ended a test */
-	uint64_t holds[NP_GOODS]; /* granted to it */
-	uint64_t bare[NP_GOODS];  /* of that, what it holds without a test */
-	struct np_wish wish;      /* of the test that runs or waits */
-	uint64_t tests;           /* ended */
-	int nice;                 /* of its threads; it only rises */
-	bool told;                /* SIGTERM was sent */
-	bool yields;              /* to others that wait for room */
-	bool captures;            /* its packets, by a buffer of the kernel's */
-	bool gathers;             /* evidence */
-	struct ns_bucket lines;   /* in the log */
-	struct ns_way way;        /* of its test's data sockets, where the daemon hands them over */
+	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
+	uint64_t test_ns;    /* when its test got its leave; 0: none has */
+	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
+	uint64_t short_ns;   /* until when its test waits for room; 0: it does not */
+	uint64_t short_of;   /* what the daemon's count of things given back was then, and 1 */
+	uint64_t moved_ns;   /* when it last moved data, or began or ended a test */
+	uint64_t holds[NP_RESOURCES]; /* granted to it */
+	uint64_t bare[NP_RESOURCES];  /* of that, what it holds without a test */
+	struct np_wish wish;          /* of the test that runs or waits */
+	uint64_t tests;               /* ended */
+	int nice;                     /* of its threads; it only rises */
+	bool told;                    /* SIGTERM was sent */
+	bool yields;                  /* to others that wait for room */
+	bool captures;                /* its packets, by a buffer of the kernel's */
+	bool gathers;                 /* evidence */
+	struct ns_bucket lines;       /* in the log */
+	struct ns_way way; /* of its test's data sockets, where the daemon hands them over */
 };
 
 /* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */
@@ -246,15 +246,15 @@ void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
 /*
- * The last tenth of each good is reserved: half of it for addresses that have next to nothing
- * (ns_good.first), the other half for networks that have. Who has more gets none of it, so that
+ * The last tenth of each resource is reserved: half of it for addresses that have next to nothing
+ * (ns_resource.first), the other half for networks that have. Who has more gets none of it, so that
  * neither an address keeps out its neighbours, nor a network other ones.
  */
 enum { NS_KEPT = 10 };
 
 /* May one more session begin, which holds that? Else err is filled and *why set. */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, const uint64_t holds[NP_GOODS],
+		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     enum ns_refusal *why, struct np_err *err);
 
 /*
@@ -284,15 +284,15 @@ bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
 /*
- * May session s hold one more of a good than it does? total: what all hold together. As long as
+ * May session s hold one more of a resource than it does? total: what all hold together. As long as
  * that is less than what is not reserved, the sessions are not looked at.
  */
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
-		   const struct ns_session *s, enum np_good good, uint64_t total);
+		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
 /* Is what is left of it only for some? */
-bool
-ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum np_good good);
+bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
+		     enum np_resource resource);
 
 /*
  * What groups of networks and of addresses hold of something. What has to make room is that of the
@@ -314,16 +314,16 @@ bool ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place
  */
 enum { NS_STILL_S = 10 };
 struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_addr *peer,
-				  enum np_good good, uint32_t seed, uint64_t now_ns);
+				  enum np_resource resource, uint32_t seed, uint64_t now_ns);
 
 /*
  * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? There are
  * some, and no address has all of them. Else err says why not, for the client to read.
  */
 enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };
-int
-ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], struct np_err *err);
+int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
+		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
+		     struct np_err *err);
 
 /*
  * May one more session have a filter of system calls of its own, for packet sockets or rings? As

@@ -100,11 +100,11 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	put_gauge(&m, "silent_connections", "Connections without a session.", v->stats->silent_now);
 	put_limit(&m, "limit_silent_connections", "Limit of connections without a session.",
 		  (uint64_t)v->limits->silent, true);
-	for (int i = 0; i < NP_GOODS; i++) {
-		const struct ns_good *g = ns_good((enum np_good)i);
+	for (int i = 0; i < NP_RESOURCES; i++) {
+		const struct ns_resource *g = ns_resource((enum np_resource)i);
 		char text[NAME], name[NAME];
 
-		snprintf(name, sizeof(name), "%s%s", i == NP_G_SESSIONS ? "active_" : "",
+		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",
 			 g->metric);
 		snprintf(text, sizeof(text), "The %s in use now.", g->words);
 		put_gauge(&m, name, text, v->stats->held[i]);

@@ -62,7 +62,7 @@ ns_ways_begin(struct ns_daemon *d)
 	int pair[2], bytes = 0;
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	d->limits.all[NP_G_PASSED] = np_max(1, np_min(files.rlim_cur / PART, PASSED));
+	d->limits.all[NP_RES_PASSED] = np_max(1, np_min(files.rlim_cur / PART, PASSED));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return;
 	}
@@ -77,15 +77,15 @@ ns_ways_begin(struct ns_daemon *d)
 static void
 hold(struct ns_daemon *d, struct ns_session *s, uint64_t count)
 {
-	d->stats.held[NP_G_PASSED] += count - s->holds[NP_G_PASSED];
-	s->holds[NP_G_PASSED] = count;
+	d->stats.held[NP_RES_PASSED] += count - s->holds[NP_RES_PASSED];
+	s->holds[NP_RES_PASSED] = count;
 }
 
 void
 ns_ways_count(struct ns_daemon *d)
 {
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		if (s->way.fd > 0 && s->holds[NP_G_PASSED] > 0) {
+		if (s->way.fd > 0 && s->holds[NP_RES_PASSED] > 0) {
 			hold(d, s, unreceived(d, s->way.fd));
 		}
 	}
@@ -98,19 +98,20 @@ ns_ways_count(struct ns_daemon *d)
 static bool
 has_room(struct ns_daemon *d, struct ns_session *s)
 {
-	const uint64_t each = np_max(1, d->limits.all[NP_G_PASSED] / EACH);
+	const uint64_t each = np_max(1, d->limits.all[NP_RES_PASSED] / EACH);
 
 	s->way.lacks = false;
-	if (s->holds[NP_G_PASSED] >= each) {
+	if (s->holds[NP_RES_PASSED] >= each) {
 		hold(d, s, unreceived(d, s->way.fd));
 	}
-	if (s->holds[NP_G_PASSED] >= each) {
+	if (s->holds[NP_RES_PASSED] >= each) {
 		return false;
 	}
-	if (!ns_guard_more(&d->limits, d->sessions, s, NP_G_PASSED, d->stats.held[NP_G_PASSED])) {
+	if (!ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
+			   d->stats.held[NP_RES_PASSED])) {
 		ns_ways_count(d);
-		s->way.lacks = !ns_guard_more(&d->limits, d->sessions, s, NP_G_PASSED,
-					      d->stats.held[NP_G_PASSED]);
+		s->way.lacks = !ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
+					      d->stats.held[NP_RES_PASSED]);
 	}
 	return !s->way.lacks;
 }
@@ -258,7 +259,7 @@ hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *
 	if (!np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
 		return errno == EPIPE || errno == ECONNRESET ? NS_DATA_UNKNOWN : NS_DATA_FULL;
 	}
-	hold(d, s, s->holds[NP_G_PASSED] + 1);
+	hold(d, s, s->holds[NP_RES_PASSED] + 1);
 	s->way.since = np_now();
 	s->way.left -= s->way.left != UINT32_MAX;
 	d->freed += s->way.left == 0;

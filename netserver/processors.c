@@ -49,7 +49,7 @@ ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 		bool is_own = ns_one_owner(&s->peer, peer);
 		int nice;
 
-		if (s->holds[NP_G_THREADS] == 0 || (!is_own && s->nice > 0)) {
+		if (s->holds[NP_RES_THREADS] == 0 || (!is_own && s->nice > 0)) {
 			continue; /* of others only what began when they were alone */
 		}
 		nice = is_own ? own : ns_guard_nice(d->sessions, &s->peer, cpus);

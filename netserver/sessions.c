@@ -42,10 +42,10 @@ bool
 ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what)
 {
 	uint64_t now = np_now();
-	enum np_good good = ns_good_of(what);
+	enum np_resource resource = ns_resource_of(what);
 	struct ns_session *s;
 
-	if (good == NP_GOODS) {
+	if (resource == NP_RESOURCES) {
 		return false;
 	}
 	for (s = d->sessions; s != NULL; s = s->next) {
@@ -53,7 +53,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 			return true; /* it will be gone in a moment */
 		}
 	}
-	s = ns_guard_still(d->sessions, peer, good, d->rates.seed, now);
+	s = ns_guard_still(d->sessions, peer, resource, d->rates.seed, now);
 	if (s != NULL) {
 		struct np_event e;
 
@@ -77,9 +77,9 @@ static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
 	ns_ways_count(d);
-	for (int g = 0; g < NP_GOODS; g++) {
-		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_good)g)) {
-			ns_sessions_make_room(d, peer, ns_good((enum np_good)g)->why);
+	for (int g = 0; g < NP_RESOURCES; g++) {
+		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_resource)g)) {
+			ns_sessions_make_room(d, peer, ns_resource((enum np_resource)g)->why);
 		}
 	}
 }
@@ -94,23 +94,23 @@ end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 }
 
 void
-ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_GOODS])
+ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_RESOURCES])
 {
-	memset(takes, 0, NP_GOODS * sizeof(takes[0]));
-	takes[NP_G_SESSIONS] = 1;
-	takes[NP_G_MEMORY] = NP_SESSION_BYTES +
-			     (ns_gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
-			     d->urings * (uint64_t)NP_URING_BYTES;
+	memset(takes, 0, NP_RESOURCES * sizeof(takes[0]));
+	takes[NP_RES_SESSIONS] = 1;
+	takes[NP_RES_MEMORY] = NP_SESSION_BYTES +
+			       (ns_gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
+			       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
 /* What it holds from now on: what it has without a test, and what one takes; NULL: there is none.
  */
 static void
-set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_GOODS])
+set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESOURCES])
 {
 	bool frees = false;
 
-	for (int g = 0; g < NP_GOODS; g++) {
+	for (int g = 0; g < NP_RESOURCES; g++) {
 		uint64_t holds = s->bare[g] + (test != NULL ? test[g] : 0);
 
 		d->stats.held[g] += holds - s->holds[g];
@@ -139,7 +139,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	    d->allow_raw && d->evidence && ns_wants_capture(c) &&
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
 	ns_launch_settle(d, c, s);
-	s->bare[NP_G_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
+	s->bare[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->gathers = ns_gathers_evidence(d, c);
 	ns_passed_refuse(pair[0]);
 	rc = ns_launch(d, c, s, pair[1], err);
@@ -162,7 +162,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	d->sessions = s;
 	d->stats.sessions++;
 	set_holds(d, s, NULL);
-	if (d->sandbox && s->bare[NP_G_FILTERS] == 0) { /* else it may not be confined yet */
+	if (d->sandbox && s->bare[NP_RES_FILTERS] == 0) { /* else it may not be confined yet */
 		ns_confine_descriptors(s->pid, 0, 0);
 	}
 	refill(d, &s->peer);
@@ -279,8 +279,8 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	}
 	s->wish = granted;
 	if (d->sandbox) {
-		ns_confine_descriptors(s->pid, granted.takes[NP_G_THREADS] + d->urings,
-				       granted.takes[NP_G_FLOWS]);
+		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
+				       granted.takes[NP_RES_FLOWS]);
 	}
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
@@ -629,7 +629,7 @@ ns_sessions_end(struct ns_daemon *d)
 		return;
 	}
 	np_log(d->log, NP_LOG_INFO, "ending %llu sessions",
-	       (unsigned long long)d->stats.held[NP_G_SESSIONS]);
+	       (unsigned long long)d->stats.held[NP_RES_SESSIONS]);
 	signal_all(d, SIGTERM);
 	await_all(d);
 	signal_all(d, SIGKILL);

@@ -8,8 +8,8 @@
 #include "netserver/caller.h"
 
 /* What the caller's session takes without a test: more for one that gathers evidence. */
-void
-ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_GOODS]);
+void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
+		      uint64_t takes[NP_RESOURCES]);
 
 /*
  * Start a process that serves the caller from its first message on; the caller stays the daemon's

@@ -80,8 +80,8 @@ put_head(struct out *o, const struct ns_view *v)
 
 	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
 	    span(a, s->started_ns, v->now_ns));
-	for (int i = 0; i < NP_GOODS; i++) {
-		const struct ns_good *g = ns_good((enum np_good)i);
+	for (int i = 0; i < NP_RESOURCES; i++) {
+		const struct ns_resource *g = ns_resource((enum np_resource)i);
 		uint64_t most = v->limits->all[i];
 
 		if (g->is_bytes) {
@@ -181,7 +181,7 @@ put_sessions(struct out *o, const struct ns_view *v)
 
 		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid,
 		    np_addr_text(&s->peer, peer), span(age, s->began_ns, v->now_ns), s->tests,
-		    amount(memory, s->holds[NP_G_MEMORY]), doing(words, s, v->now_ns));
+		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, v->now_ns));
 		if (o->len == len) {
 			break;
 		}

@@ -46,16 +46,16 @@ struct np_limits {
 bool np_limits_serve(const struct np_limits *most, const struct np_engine *e);
 
 /* What all sessions share, and who grants tests counts (netserver/guard.h). */
-enum np_good {
-	NP_G_SESSIONS,
-	NP_G_MEMORY,  /* bytes */
-	NP_G_PORTS,   /* of IP, that data sockets are bound to */
-	NP_G_THREADS, /* workers */
-	NP_G_SPIN,    /* of them, those that never sleep */
-	NP_G_FLOWS,   /* data sockets */
-	NP_G_FILTERS, /* of system calls, of sessions that have one of their own */
-	NP_G_PASSED,  /* descriptors that sessions were passed and have not received yet */
-	NP_GOODS
+enum np_resource {
+	NP_RES_SESSIONS,
+	NP_RES_MEMORY,  /* bytes */
+	NP_RES_PORTS,   /* of IP, that data sockets are bound to */
+	NP_RES_THREADS, /* workers */
+	NP_RES_SPIN,    /* of them, those that never sleep */
+	NP_RES_FLOWS,   /* data sockets */
+	NP_RES_FILTERS, /* of system calls, of sessions that have one of their own */
+	NP_RES_PASSED,  /* descriptors that sessions were passed and have not received yet */
+	NP_RESOURCES
 };
 
 /*
@@ -77,7 +77,7 @@ struct np_wish {
 	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
 	/* What it takes beside what its session has; and of that, what it can do without. */
-	uint64_t takes[NP_GOODS], spares[NP_GOODS];
+	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
 	struct np_way way;
 	/* Granted: where the data sockets come from (np_terms.data_fd), and the token if one is
 	 * shown. */

@@ -29,7 +29,7 @@ static int
 check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)
 {
-	uint64_t bytes = wish->takes[NP_G_MEMORY] + NP_SESSION_BYTES;
+	uint64_t bytes = wish->takes[NP_RES_MEMORY] + NP_SESSION_BYTES;
 	uint32_t first = p->near.sock.port, last = first + ports_of(p) - 1;
 	/* The largest call that the request itself names; 0: it leaves the sizes to us. */
 	int32_t call = p->role == NP_LEAD ? p->near.call.send_size : p->near.call.recv_size;
@@ -181,17 +181,17 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 	if (fit(&s->limits, p, terms, &bytes, err) != NP_OK) {
 		return err->code;
 	}
-	wish->takes[NP_G_MEMORY] = bytes - NP_SESSION_BYTES;
+	wish->takes[NP_RES_MEMORY] = bytes - NP_SESSION_BYTES;
 	choose_way(s, p, &wish->way);
-	wish->takes[NP_G_THREADS] = np_plan_workers(p);
-	wish->takes[NP_G_FLOWS] = p->flows;
+	wish->takes[NP_RES_THREADS] = np_plan_workers(p);
+	wish->takes[NP_RES_FLOWS] = p->flows;
 	if (np_engine_of(p)->spins) {
-		wish->takes[NP_G_SPIN] = wish->takes[NP_G_THREADS];
-		wish->spares[NP_G_SPIN] = wish->takes[NP_G_SPIN] - 1;
+		wish->takes[NP_RES_SPIN] = wish->takes[NP_RES_THREADS];
+		wish->spares[NP_RES_SPIN] = wish->takes[NP_RES_SPIN] - 1;
 	}
 	if (p->transport->ip_protocol != 0 && !wish->way.wanted) {
-		wish->takes[NP_G_PORTS] = ports_of(p);
-		wish->spares[NP_G_PORTS] = wish->takes[NP_G_PORTS] - 1;
+		wish->takes[NP_RES_PORTS] = ports_of(p);
+		wish->spares[NP_RES_PORTS] = wish->takes[NP_RES_PORTS] - 1;
 	}
 	return check_limits(&s->limits, p, wish, err);
 }
@@ -200,11 +200,11 @@ void
 np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
 	       struct np_terms *terms)
 {
-	if (wish->takes[NP_G_SPIN] > 0) {
-		p->near.place.threads = (uint32_t)wish->takes[NP_G_SPIN];
+	if (wish->takes[NP_RES_SPIN] > 0) {
+		p->near.place.threads = (uint32_t)wish->takes[NP_RES_SPIN];
 	}
 	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->way.wanted) {
-		p->flows = (uint32_t)wish->takes[NP_G_PORTS];
+		p->flows = (uint32_t)wish->takes[NP_RES_PORTS];
 	}
 	if (wish->data_fd > 0) {
 		terms->data_fd = wish->data_fd;

@@ -193,28 +193,28 @@ def is_there(name: str, test: str) -> bool:
     return path.exists() and bool(re.search(defined, path.read_text()))
 
 
-def shared_lacks(text: str, goods: "Sequence[str]") -> "List[str]":
-    """What is wrong with the tables of doc/security.md that begin with "shared": a row without a test, a good without a row."""
+def shared_lacks(text: str, resources: "Sequence[str]") -> "List[str]":
+    """What is wrong with the tables of doc/security.md that begin with "shared": a row without a test, a resource without a row."""
     tables = re.findall(r"^\| shared.*the test that fills it \|\n\|[-|: ]+\|\n((?:\|.*\n)+)", text, re.M)
     rows = [line for table in tables for line in table.splitlines()]
     bad = [f"no test: {row}" for row in rows if not named_tests(row.split("|")[-2])]
     bad += [f"{name} has no {test}" for row in rows for name, test in named_tests(row.split("|")[-2]) if not is_there(name, test)]
-    return bad + [f"no row: {option}" for option in goods if sum(f"`{option}`" in row for row in rows) != 1]
+    return bad + [f"no row: {option}" for option in resources if sum(f"`{option}`" in row for row in rows) != 1]
 
 
 def shared_things_have_tests() -> str:
-    """Each good of netserver/guard.c is a row, and each row names a test that is there."""
-    table = re.search(r"^static const struct ns_good goods.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
+    """Each resource of netserver/guard.c is a row, and each row names a test that is there."""
+    table = re.search(r"^static const struct ns_resource resources.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
     assert table
-    goods = re.findall(r'"(--[\w-]+)"', table[0])
-    assert len(goods) == len(re.findall(r"\[NP_G_\w+\] =", table[0])) > 5, goods
+    resources = re.findall(r'"(--[\w-]+)"', table[0])
+    assert len(resources) == len(re.findall(r"\[NP_RES_\w+\] =", table[0])) > 5, resources
     text = (DOC / "security.md").read_text()
-    assert not shared_lacks(text, goods), shared_lacks(text, goods)
+    assert not shared_lacks(text, resources), shared_lacks(text, resources)
     # What it is to find.
-    assert shared_lacks(text, [*goods, "--max-of-another"]) == ["no row: --max-of-another"]
-    assert len(shared_lacks(text.replace("attacks.py `tests that take all threads`", ""), goods)) == 1
-    assert len(shared_lacks(text.replace("`tests that take all threads`", "`another`"), goods)) == 1
-    return f"{len(goods)} goods"
+    assert shared_lacks(text, [*resources, "--max-of-another"]) == ["no row: --max-of-another"]
+    assert len(shared_lacks(text.replace("attacks.py `tests that take all threads`", ""), resources)) == 1
+    assert len(shared_lacks(text.replace("`tests that take all threads`", "`another`"), resources)) == 1
+    return f"{len(resources)} resources"
 
 
 def suite(report: lib.Report) -> None:

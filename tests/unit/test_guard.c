@@ -313,7 +313,7 @@ sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count
 	for (size_t i = 0; i < count; i++) {
 		s[i] = (struct ns_session){
 			.peer = address(peers[i]),
-			.bare = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = NP_SESSION_BYTES }
+			.bare = { [NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = NP_SESSION_BYTES }
 		};
 		memcpy(s[i].holds, s[i].bare, sizeof(s[i].holds));
 		s[i].next = i + 1 < count ? &s[i + 1] : NULL;
@@ -327,7 +327,9 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 	struct np_addr a = address(peer);
 	enum ns_refusal why = NS_REFUSALS;
 	struct np_err err = { .code = NP_OK };
-	const uint64_t takes[NP_GOODS] = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = NP_SESSION_BYTES };
+	const uint64_t takes[NP_RESOURCES] = {
+		[NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = NP_SESSION_BYTES
+	};
 	int rc = ns_guard_session(l, list, &a, takes, &why, &err);
 
 	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
@@ -353,14 +355,14 @@ TEST(sessions_are_limited_in_all_and_by_address)
 	l.per_address = 1; /* of IPv6 the /64 counts */
 	assert_int_equal(refusal(&l, s, "2001:db8::ffff:1"), NS_ADDRESS);
 	assert_int_equal(refusal(&l, s, "2001:db8:0:1::1"), NS_REFUSALS);
-	l.all[NP_G_SESSIONS] = 4;
+	l.all[NP_RES_SESSIONS] = 4;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_SESSIONS);
-	l.all[NP_G_SESSIONS] = 0;
+	l.all[NP_RES_SESSIONS] = 0;
 	l.per_address = 0;
 	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_REFUSALS);
-	l.all[NP_G_MEMORY] = 5 * NP_SESSION_BYTES;
+	l.all[NP_RES_MEMORY] = 5 * NP_SESSION_BYTES;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_REFUSALS);
-	l.all[NP_G_MEMORY]--;
+	l.all[NP_RES_MEMORY]--;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
 }
 
@@ -406,12 +408,12 @@ static bool
 gets_memory(const struct ns_limits *l, const struct ns_session *list, const struct ns_session *s,
 	    uint64_t bytes, const char *limit)
 {
-	struct np_wish wish = { .takes = { [NP_G_MEMORY] = bytes } };
+	struct np_wish wish = { .takes = { [NP_RES_MEMORY] = bytes } };
 	struct np_err err = { .code = NP_OK };
 	enum ns_refusal why;
 
 	if (ns_guard_test(l, list, s, &wish, &why, &err) == NP_OK) {
-		assert_true(wish.takes[NP_G_MEMORY] == bytes);
+		assert_true(wish.takes[NP_RES_MEMORY] == bytes);
 		return true;
 	}
 	assert_int_equal(why, NS_MEMORY);
@@ -425,13 +427,13 @@ TEST(memory_is_shared)
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.2" };
 	static const char total[] = "--max-total-memory", each[] = "--max-memory";
 	const uint64_t all = (100 << 20) + 2 * NP_SESSION_BYTES, most = 64 << 20;
-	struct ns_limits l = { .all = { [NP_G_MEMORY] = total_with(all) },
+	struct ns_limits l = { .all = { [NP_RES_MEMORY] = total_with(all) },
 			       .each.bytes = most + NP_SESSION_BYTES };
 	struct ns_session s[MANY];
 
 	sessions_from(s, peers, LEN(peers));
 	assert_true(gets_memory(&l, s, &s[0], most, NULL));
-	s[0].holds[NP_G_MEMORY] += most;
+	s[0].holds[NP_RES_MEMORY] += most;
 	assert_false(gets_memory(&l, s, &s[1], most, total));
 	assert_false(gets_memory(&l, s, &s[1], (36 << 20) + 1, total));
 	assert_true(gets_memory(&l, s, &s[1], 36 << 20, NULL));
@@ -447,8 +449,8 @@ TEST(captures_are_shared)
 					     "2001:db8::2" };
 	struct np_addr greedy = address("192.0.2.1"), other = address("192.0.2.2"),
 		       six = address("2001:db8::3");
-	const uint64_t none[NP_GOODS] = { 0 },
-		       takes[NP_GOODS] = { [NP_G_MEMORY] = NP_SESSION_BYTES };
+	const uint64_t none[NP_RESOURCES] = { 0 },
+		       takes[NP_RESOURCES] = { [NP_RES_MEMORY] = NP_SESSION_BYTES };
 	struct ns_limits l = { .rate = 0 };
 	struct ns_session s[MANY];
 	struct np_err err;
@@ -468,9 +470,9 @@ TEST(captures_are_shared)
 	assert_has(err.msg, "4 other sessions have");
 	/* Their memory counts. */
 	s[3].captures = false;
-	l.all[NP_G_MEMORY] = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
+	l.all[NP_RES_MEMORY] = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
 	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_OK);
-	l.all[NP_G_MEMORY]--;
+	l.all[NP_RES_MEMORY]--;
 	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_EPEER);
 	assert_has(err.msg, "--max-total-memory");
 }
@@ -479,14 +481,14 @@ TEST(captures_are_shared)
 TEST(memory_beside_a_test_counts)
 {
 	static const char *const peers[] = { "192.0.2.1" };
-	struct ns_limits l = { .all = { [NP_G_MEMORY] = total_with(10 << 20) },
+	struct ns_limits l = { .all = { [NP_RES_MEMORY] = total_with(10 << 20) },
 			       .each.bytes = 9 << 20 };
 	struct ns_session s[MANY];
 
 	sessions_from(s, peers, LEN(peers));
-	s[0].bare[NP_G_MEMORY] = 2 << 20;
+	s[0].bare[NP_RES_MEMORY] = 2 << 20;
 	assert_true(gets_memory(&l, s, &s[0], 8 << 20, NULL));
-	s[0].bare[NP_G_MEMORY]++;
+	s[0].bare[NP_RES_MEMORY]++;
 	assert_false(gets_memory(&l, s, &s[0], 8 << 20, "--max-total-memory"));
 }
 
@@ -508,10 +510,10 @@ TEST(no_wish_is_longer_than_a_test_may_be)
 TEST(a_laboratory_meets_no_limit)
 {
 	/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. With evidence, too. */
-	const struct np_wish wanted = { .takes = { [NP_G_MEMORY] = 256 << 10,
-						   [NP_G_PORTS] = 1,
-						   [NP_G_THREADS] = 1,
-						   [NP_G_FLOWS] = 1 } };
+	const struct np_wish wanted = { .takes = { [NP_RES_MEMORY] = 256 << 10,
+						   [NP_RES_PORTS] = 1,
+						   [NP_RES_THREADS] = 1,
+						   [NP_RES_FLOWS] = 1 } };
 	struct np_addr peer = address("192.0.2.1");
 	static struct ns_session s[500];
 	enum ns_refusal why;
@@ -519,31 +521,31 @@ TEST(a_laboratory_meets_no_limit)
 	struct np_err err;
 
 	ns_limits_init(&l);
-	l.all[NP_G_PORTS] = 28232;
-	assert_true(l.all[NP_G_MEMORY] < UINT64_C(512) * 1000 * 1000);
+	l.all[NP_RES_PORTS] = 28232;
+	assert_true(l.all[NP_RES_MEMORY] < UINT64_C(512) * 1000 * 1000);
 	for (size_t i = 0; i < LEN(s); i++) {
 		struct ns_session *others = i > 0 ? &s[i - 1] : NULL;
 		struct np_wish wish = wanted;
 
-		s[i] =
-		    (struct ns_session){ .peer = peer,
-					 .next = others,
-					 .bare = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = TAKES } };
+		s[i] = (struct ns_session){ .peer = peer,
+					    .next = others,
+					    .bare = {
+						[NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = TAKES } };
 		assert_int_equal(ns_guard_session(&l, others, &peer, s[i].bare, &why, &err), NP_OK);
 		assert_int_equal(ns_guard_test(&l, &s[i], &s[i], &wish, &why, &err), NP_OK);
-		for (int g = 0; g < NP_GOODS; g++) {
+		for (int g = 0; g < NP_RESOURCES; g++) {
 			s[i].holds[g] = s[i].bare[g] + wish.takes[g];
 		}
 	}
 }
 
-/* ---- Shares: what holds for one good holds for each ---- */
+/* ---- Shares: what holds for one resource holds for each ---- */
 
 enum { CROWD = 700, SHARES = 100, RESERVE = SHARES / NS_KEPT, BEGAN_S = 1000 };
 
-/* A daemon that has SHARES shares of one good, and any amount of all others. */
+/* A daemon that has SHARES shares of one resource, and any amount of all others. */
 struct house {
-	enum np_good good;
+	enum np_resource resource;
 	uint64_t share, first; /* first: shares that are next to nothing */
 	struct ns_limits l;
 	struct ns_session s[CROWD];
@@ -551,16 +553,16 @@ struct house {
 };
 
 static struct house *
-house(enum np_good good)
+house(enum np_resource resource)
 {
 	static struct house h;
 
 	memset(&h, 0, sizeof(h));
-	h.good = good;
-	h.share = ns_good(good)->first > 1 ? ns_good(good)->first / 2 : 1;
-	h.first = ns_good(good)->first / h.share;
-	h.l.all[good] = SHARES * h.share;
-	h.l.all[NP_G_SPIN] = good == NP_G_SPIN ? h.l.all[good] : UINT32_MAX;
+	h.resource = resource;
+	h.share = ns_resource(resource)->first > 1 ? ns_resource(resource)->first / 2 : 1;
+	h.first = ns_resource(resource)->first / h.share;
+	h.l.all[resource] = SHARES * h.share;
+	h.l.all[NP_RES_SPIN] = resource == NP_RES_SPIN ? h.l.all[resource] : UINT32_MAX;
 	return &h;
 }
 
@@ -578,29 +580,29 @@ gets(struct house *h, const char *from, uint64_t shares, uint64_t spares)
 	struct ns_session *s = &h->s[h->count];
 	struct np_err err = { .code = NP_OK };
 	enum ns_refusal why = NS_REFUSALS;
-	uint64_t wants[NP_GOODS] = { 0 };
+	uint64_t wants[NP_RESOURCES] = { 0 };
 	struct np_wish wish = { .seconds = 1 };
 	int rc;
 
 	assert_true(h->count < CROWD);
-	wants[h->good] = wish.takes[h->good] = shares * h->share;
-	wish.spares[h->good] = spares * h->share;
+	wants[h->resource] = wish.takes[h->resource] = shares * h->share;
+	wish.spares[h->resource] = spares * h->share;
 	*s = (struct ns_session){ .peer = address(from), .fd = 1, .moved_ns = BEGAN_S * NP_SEC };
-	rc = h->good == NP_G_SESSIONS
+	rc = h->resource == NP_RES_SESSIONS
 		 ? ns_guard_session(&h->l, all_of(h), &s->peer, wants, &why, &err)
 		 : ns_guard_test(&h->l, all_of(h), s, &wish, &why, &err);
 	if (rc != NP_OK) {
-		assert_int_equal(why, ns_good(h->good)->why);
+		assert_int_equal(why, ns_resource(h->resource)->why);
 		assert_int_equal(err.sys, ns_refusal_errno(why));
-		assert_has(err.msg, ns_good(h->good)->option);
+		assert_has(err.msg, ns_resource(h->resource)->option);
 		return 0;
 	}
-	s->holds[h->good] = wish.takes[h->good];
+	s->holds[h->resource] = wish.takes[h->resource];
 	if (h->count > 0) {
 		h->s[h->count - 1].next = s;
 	}
 	h->count++;
-	return s->holds[h->good] / h->share;
+	return s->holds[h->resource] / h->share;
 }
 
 /* As many as it gets, one each. */
@@ -646,7 +648,7 @@ one_network_leaves_half_of_the_reserve(struct house *h)
 		got += gets(h, text, 1, 0);
 	}
 	assert_int_equal(got, SHARES - RESERVE / 2);
-	h = house(h->good);
+	h = house(h->resource);
 	got = 0;
 	for (int i = 0; i < 255; i++) {
 		snprintf(text, sizeof(text), "2001:db8:7:%x::1", i);
@@ -662,7 +664,7 @@ still(struct house *h, const char *from, uint64_t now_s)
 {
 	struct np_addr peer = address(from);
 
-	return ns_guard_still(all_of(h), &peer, h->good, 4711, now_s * NP_SEC);
+	return ns_guard_still(all_of(h), &peer, h->resource, 4711, now_s * NP_SEC);
 }
 
 /* Who moves nothing makes room for any other address, whichever network that is of. */
@@ -688,11 +690,11 @@ the_still_one_is_ended(struct house *h)
 	assert_ptr_equal(still(h, "198.51.100.1", 2 * BEGAN_S), &h->s[0]);
 	assert_null(still(h, "192.0.2.1", 2 * BEGAN_S));
 	/* Who has none of it gives none. */
-	h->s[0].holds[h->good] = 0;
+	h->s[0].holds[h->resource] = 0;
 	assert_ptr_equal(still(h, "2001:db8::1", 2 * BEGAN_S), &h->s[1]);
 	/* Between networks it is what they hold that counts, and not what an address of them does.
 	 */
-	h = house(h->good);
+	h = house(h->resource);
 	gets(h, "192.0.2.1", 1, 0);
 	gets(h, "192.0.2.1", 1, 0);
 	gets(h, "198.51.100.1", 1, 0);
@@ -704,7 +706,7 @@ the_still_one_is_ended(struct house *h)
 static void
 less_will_do(struct house *h)
 {
-	if (h->good == NP_G_SESSIONS) {
+	if (h->resource == NP_RES_SESSIONS) {
 		return;
 	}
 	assert_int_equal(gets(h, "192.0.2.1", SHARES, SHARES - 1), SHARES - RESERVE);
@@ -717,38 +719,38 @@ less_will_do(struct house *h)
 static void
 the_reserve_is_refilled(struct house *h)
 {
-	assert_false(ns_guard_scarce(&h->l, NULL, h->good));
+	assert_false(ns_guard_scarce(&h->l, NULL, h->resource));
 	gets_all(h, "192.0.2.1");
-	assert_false(ns_guard_scarce(&h->l, all_of(h), h->good));
+	assert_false(ns_guard_scarce(&h->l, all_of(h), h->resource));
 	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
-	assert_true(ns_guard_scarce(&h->l, all_of(h), h->good));
-	h->l.all[h->good] = 0;
-	assert_false(ns_guard_scarce(&h->l, all_of(h), h->good));
+	assert_true(ns_guard_scarce(&h->l, all_of(h), h->resource));
+	h->l.all[h->resource] = 0;
+	assert_false(ns_guard_scarce(&h->l, all_of(h), h->resource));
 }
 
-TEST(each_good_has_shares_a_reserve_and_an_end)
+TEST(each_resource_has_shares_a_reserve_and_an_end)
 {
 	static void (*const rules[])(struct house *) = { one_address_leaves_the_reserve,
 							 one_network_leaves_half_of_the_reserve,
 							 the_still_one_is_ended, less_will_do,
 							 the_reserve_is_refilled };
 
-	for (int g = 0; g < NP_GOODS; g++) {
+	for (int g = 0; g < NP_RESOURCES; g++) {
 		for (size_t i = 0; i < LEN(rules); i++) {
-			print_message("%s, rule %zu\n", ns_good((enum np_good)g)->label, i);
-			rules[i](house((enum np_good)g));
+			print_message("%s, rule %zu\n", ns_resource((enum np_resource)g)->label, i);
+			rules[i](house((enum np_resource)g));
 		}
 	}
 }
 
 /* Each is limited by an option that there is, and told by metrics of its own. */
-TEST(each_good_has_an_option_and_metrics)
+TEST(each_resource_has_an_option_and_metrics)
 {
-	for (int g = 0; g < NP_GOODS; g++) {
-		const struct ns_good *row = ns_good((enum np_good)g);
+	for (int g = 0; g < NP_RESOURCES; g++) {
+		const struct ns_resource *row = ns_resource((enum np_resource)g);
 		size_t at = 0;
 
-		assert_int_equal(ns_good_of(row->why), g);
+		assert_int_equal(ns_resource_of(row->why), g);
 		while (at < ns_options_count &&
 		       (ns_options[at].name == NULL ||
 			strcmp(ns_options[at].name, row->option + 2) != 0)) {
@@ -756,29 +758,30 @@ TEST(each_good_has_an_option_and_metrics)
 		}
 		assert_true(at < ns_options_count);
 		for (int other = 0; other < g; other++) {
-			assert_string_not_equal(row->metric, ns_good((enum np_good)other)->metric);
+			assert_string_not_equal(row->metric,
+						ns_resource((enum np_resource)other)->metric);
 		}
 	}
-	assert_int_equal(ns_good_of(NS_RATE), NP_GOODS);
+	assert_int_equal(ns_resource_of(NS_RATE), NP_RESOURCES);
 }
 
 /* Of what is taken one by one: as long as enough is left nobody is counted. */
 TEST(one_more_has_room_by_the_same_rule)
 {
-	struct house *h = house(NP_G_PASSED);
+	struct house *h = house(NP_RES_PASSED);
 	struct ns_session newcomer = { .peer = address("198.51.100.1") };
 
 	assert_int_equal(gets_all(h, "192.0.2.1"), SHARES - RESERVE);
-	assert_true(ns_guard_more(&h->l, all_of(h), &h->s[0], h->good, 1));
-	assert_false(ns_guard_more(&h->l, all_of(h), &h->s[0], h->good, SHARES - RESERVE));
+	assert_true(ns_guard_more(&h->l, all_of(h), &h->s[0], h->resource, 1));
+	assert_false(ns_guard_more(&h->l, all_of(h), &h->s[0], h->resource, SHARES - RESERVE));
 	newcomer.next = all_of(h);
 	for (uint64_t n = 0; n < h->first; n++) {
 		assert_true(
-		    ns_guard_more(&h->l, &newcomer, &newcomer, h->good, SHARES - RESERVE + n));
-		newcomer.holds[h->good]++;
+		    ns_guard_more(&h->l, &newcomer, &newcomer, h->resource, SHARES - RESERVE + n));
+		newcomer.holds[h->resource]++;
 	}
 	assert_false(
-	    ns_guard_more(&h->l, &newcomer, &newcomer, h->good, SHARES - RESERVE + h->first));
+	    ns_guard_more(&h->l, &newcomer, &newcomer, h->resource, SHARES - RESERVE + h->first));
 }
 
 /* Many addresses with one each are more than one address with two, if they are of one network. */
@@ -801,35 +804,35 @@ TEST(a_network_makes_room_before_an_address)
 /* Of two there is one for somebody else; of one there is none. */
 TEST(few_processors_are_shared)
 {
-	struct house *h = house(NP_G_SPIN);
+	struct house *h = house(NP_RES_SPIN);
 
-	h->l.all[NP_G_SPIN] = 2;
+	h->l.all[NP_RES_SPIN] = 2;
 	assert_int_equal(gets(h, "192.0.2.1", 2, 0), 0);
 	assert_int_equal(gets(h, "192.0.2.1", 2, 1), 1);
 	assert_int_equal(gets(h, "192.0.2.1", 1, 0), 0);
 	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
-	h = house(NP_G_SPIN);
-	h->l.all[NP_G_SPIN] = 1;
+	h = house(NP_RES_SPIN);
+	h->l.all[NP_RES_SPIN] = 1;
 	assert_int_equal(gets(h, "192.0.2.1", 4, 3), 1);
 	assert_int_equal(gets(h, "198.51.100.1", 1, 0), 0);
-	h = house(NP_G_SPIN);
-	h->l.all[NP_G_SPIN] = 0;
+	h = house(NP_RES_SPIN);
+	h->l.all[NP_RES_SPIN] = 0;
 	assert_int_equal(gets(h, "192.0.2.1", 1, 0), 0);
 }
 
 /* Whoever waits for room can have it one day. */
 TEST(nobody_waits_for_what_there_never_is)
 {
-	struct house *h = house(NP_G_PORTS);
-	struct np_wish wish = { .takes = { [NP_G_PORTS] = SHARES - RESERVE } };
+	struct house *h = house(NP_RES_PORTS);
+	struct np_wish wish = { .takes = { [NP_RES_PORTS] = SHARES - RESERVE } };
 	struct ns_session s = { .fd = 1 };
 
 	assert_true(ns_guard_could(&h->l, &s, &wish));
-	wish.takes[NP_G_PORTS]++;
+	wish.takes[NP_RES_PORTS]++;
 	assert_false(ns_guard_could(&h->l, &s, &wish));
-	wish.spares[NP_G_PORTS] = 1;
+	wish.spares[NP_RES_PORTS] = 1;
 	assert_true(ns_guard_could(&h->l, &s, &wish));
-	wish.takes[NP_G_MEMORY] = 1;
+	wish.takes[NP_RES_MEMORY] = 1;
 	h->l.each.bytes = NP_SESSION_BYTES;
 	assert_false(ns_guard_could(&h->l, &s, &wish));
 }
@@ -837,7 +840,7 @@ TEST(nobody_waits_for_what_there_never_is)
 /* Who waits for his turn, or is told to go already, makes no room. */
 TEST(only_the_still_make_room)
 {
-	struct house *h = house(NP_G_MEMORY);
+	struct house *h = house(NP_RES_MEMORY);
 	struct ns_session *s = &h->s[0];
 
 	assert_int_equal(gets(h, "192.0.2.1", 50, 0), 50);
@@ -866,20 +869,20 @@ TEST(an_address_has_its_share_of_the_processors)
 		s[i].next = i < 3 ? &s[i + 1] : NULL;
 		s[i].peer = i < 3 ? greedy : honest;
 	}
-	s[0].holds[NP_G_THREADS] = 2;
+	s[0].holds[NP_RES_THREADS] = 2;
 	assert_false(ns_guard_shared(s, &greedy)); /* a session without a test is no matter */
 	assert_true(ns_guard_shared(s, &honest));
-	s[3].holds[NP_G_THREADS] = 2;
+	s[3].holds[NP_RES_THREADS] = 2;
 	assert_true(ns_guard_shared(s, &greedy));
 	/* As long as there is a processor for each thread nothing is changed. */
 	assert_int_equal(ns_guard_nice(s, &greedy, 4), 0);
 	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE);
 	assert_int_equal(ns_guard_nice(s, &honest, 2), NS_NICE);
 	/* Twice as many threads, in all its sessions, are four steps of a fifth each. */
-	s[1].holds[NP_G_THREADS] = 2;
+	s[1].holds[NP_RES_THREADS] = 2;
 	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE + 4);
 	assert_int_equal(ns_guard_nice(s, &honest, 2), NS_NICE);
-	s[2].holds[NP_G_THREADS] = 1000;
+	s[2].holds[NP_RES_THREADS] = 1000;
 	assert_int_equal(ns_guard_nice(s, &greedy, 2), NS_NICE_MOST);
 	assert_int_equal(ns_guard_nice(s, &greedy, 1000), NS_NICE + 1);
 }

@@ -22,8 +22,8 @@
 /* Who grants, and what it was told. Read by the test when the session has ended. */
 struct book {
 	int asked, done, refused, refused_with;
-	int deny;                /* errno to answer every wish with; 0: grant */
-	uint64_t most[NP_GOODS]; /* that is granted; 0: all that is wanted */
+	int deny;                    /* errno to answer every wish with; 0: grant */
+	uint64_t most[NP_RESOURCES]; /* that is granted; 0: all that is wanted */
 	struct np_wish wish;
 	struct np_served served;
 };
@@ -41,7 +41,7 @@ on_ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 		err->sys = b->deny;
 		return err->code;
 	}
-	for (int g = 0; g < NP_GOODS; g++) {
+	for (int g = 0; g < NP_RESOURCES; g++) {
 		if (b->most[g] > 0 && wish->takes[g] > b->most[g]) {
 			assert_true(wish->takes[g] - wish->spares[g] <= b->most[g]);
 			wish->takes[g] = b->most[g];
@@ -290,15 +290,15 @@ TEST(wishes_name_what_is_shared)
 		m.flows = cases[i].flows;
 		m.threads = cases[i].threads;
 		expect_plan_of(&limits, &m, &b);
-		assert_int_equal(b.wish.takes[NP_G_PORTS], cases[i].ports);
-		assert_int_equal(b.wish.spares[NP_G_PORTS], cases[i].spare_ports);
-		assert_int_equal(b.wish.takes[NP_G_THREADS], cases[i].threads);
-		assert_int_equal(b.wish.spares[NP_G_THREADS], 0);
-		assert_int_equal(b.wish.takes[NP_G_SPIN], cases[i].spins);
-		assert_int_equal(b.wish.spares[NP_G_SPIN],
+		assert_int_equal(b.wish.takes[NP_RES_PORTS], cases[i].ports);
+		assert_int_equal(b.wish.spares[NP_RES_PORTS], cases[i].spare_ports);
+		assert_int_equal(b.wish.takes[NP_RES_THREADS], cases[i].threads);
+		assert_int_equal(b.wish.spares[NP_RES_THREADS], 0);
+		assert_int_equal(b.wish.takes[NP_RES_SPIN], cases[i].spins);
+		assert_int_equal(b.wish.spares[NP_RES_SPIN],
 				 cases[i].spins > 0 ? cases[i].spins - 1 : 0);
-		assert_int_equal(b.wish.takes[NP_G_FLOWS], cases[i].sockets);
-		assert_int_equal(b.wish.takes[NP_G_SESSIONS], 0);
+		assert_int_equal(b.wish.takes[NP_RES_FLOWS], cases[i].sockets);
+		assert_int_equal(b.wish.takes[NP_RES_SESSIONS], 0);
 	}
 }
 
@@ -307,7 +307,7 @@ TEST(a_test_does_with_less)
 {
 	struct np_limits limits = { .spin = 8 };
 	struct np_plan_message m = five_by_plan();
-	struct book b = { .most = { [NP_G_PORTS] = 2, [NP_G_SPIN] = 1 } };
+	struct book b = { .most = { [NP_RES_PORTS] = 2, [NP_RES_SPIN] = 1 } };
 	struct np_grant_message granted;
 
 	snprintf(m.transport, sizeof(m.transport), "UDP");
@@ -410,7 +410,7 @@ TEST(what_takes_more_memory_is_turned_down)
 	expect_refusal(&limits, &request, ENOMEM, "(netserver --max-memory)");
 	request.recv_width = 9;
 	expect_grant(&limits, &request, &b);
-	assert_in_range(b.wish.takes[NP_G_MEMORY], 90001, limits.bytes - NP_SESSION_BYTES);
+	assert_in_range(b.wish.takes[NP_RES_MEMORY], 90001, limits.bytes - NP_SESSION_BYTES);
 	/* Numbers whose product is beyond all counting. */
 	request.recv_width = request.recv_offset = UINT32_MAX;
 	request.recv_alignment = 1U << 31;

@@ -222,20 +222,20 @@ TEST(a_session_has_as_many_in_flight_as_it_does_not_receive)
 	struct bed b;
 
 	bed_make(&b, &endless);
-	b.daemon.limits.all[NP_G_PASSED] = 80;
+	b.daemon.limits.all[NP_RES_PASSED] = 80;
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_HANDED);
 		assert_true(was_handed(&b));
 	}
 	ns_ways_count(&b.daemon);
-	assert_int_equal(b.session.holds[NP_G_PASSED], 0);
+	assert_int_equal(b.session.holds[NP_RES_PASSED], 0);
 	assert_int_equal(passes(&b, &b.session), 20);
-	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 20);
+	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 20);
 	assert_false(b.session.way.lacks);
 	assert_true(was_handed(&b) && was_handed(&b));
 	assert_int_equal(passes(&b, &b.session), 2);
 	bed_free(&b);
-	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 0);
+	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 0);
 }
 
 /* One more session of the bed's daemon, and its end of the way. */
@@ -259,7 +259,7 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 	struct bed b;
 
 	bed_make(&b, &endless);
-	b.daemon.limits.all[NP_G_PASSED] = 80;
+	b.daemon.limits.all[NP_RES_PASSED] = 80;
 	np_addr_make(&elsewhere, AF_INET, (const uint8_t[]){ 198, 51, 100, 1 }, 4711);
 	for (size_t i = 0; i < LEN(greedy); i++) {
 		theirs[i] = add_session(&b, &greedy[i], &b.near);
@@ -269,12 +269,12 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 	others = add_session(&b, &other, &elsewhere);
 	assert_int_equal(passes(&b, &other), 2);
 	assert_true(other.way.lacks &&
-		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_G_PASSED));
+		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_RES_PASSED));
 	for (size_t i = 0; i < LEN(greedy); i++) {
 		ns_way_close(&b.daemon, &greedy[i]);
 		close(theirs[i]);
 	}
-	assert_int_equal(b.daemon.stats.held[NP_G_PASSED], 2);
+	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 2);
 	ns_way_close(&b.daemon, &other);
 	close(others);
 	bed_free(&b);
@@ -291,7 +291,7 @@ TEST(what_the_kernel_does_not_pass_waits)
 	bed_make(&b, &endless);
 	assert_int_equal(
 	    setsockopt(b.session.way.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
-	assert_true(passes(&b, &b.session) < b.daemon.limits.all[NP_G_PASSED] / 4);
+	assert_true(passes(&b, &b.session) < b.daemon.limits.all[NP_RES_PASSED] / 4);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
 	assert_true(was_handed(&b) && was_handed(&b));

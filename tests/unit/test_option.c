@@ -514,7 +514,7 @@ TEST(limits_of_memory_have_no_small_end)
 	struct ns_args a;
 
 	assert_int_equal(parse_daemon("--max-total-memory 8G --max-memory 0", &a, &err), NP_OK);
-	assert_true(a.limits.all[NP_G_MEMORY] == UINT64_C(8) << 30);
+	assert_true(a.limits.all[NP_RES_MEMORY] == UINT64_C(8) << 30);
 	assert_true(a.limits.each.bytes == 0);
 	assert_int_equal(parse_daemon("--max-memory -1", &a, &err), NP_EUSAGE);
 	assert_has(err.msg, "-1 is not a number of bytes");

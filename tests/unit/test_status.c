@@ -106,7 +106,7 @@ add_sessions(struct daemon *d, size_t count)
 			.next = i + 1 < count ? s + 1 : NULL,
 			.pid = (int)(1000 + i),
 			.began_ns = d->view.now_ns - 90 * NP_SEC,
-			.holds = { [NP_G_MEMORY] = 262144 },
+			.holds = { [NP_RES_MEMORY] = 262144 },
 			.tests = i,
 		};
 		np_addr_make(&s->peer, AF_INET, bytes, 40000);

@@ -160,7 +160,7 @@ begin_a_test(const struct taken *t)
 	const struct np_leave *leave = &t->server->leave;
 	struct np_wish wish = { .test = "TCP_STREAM",
 				.seconds = 10,
-				.takes = { [NP_G_MEMORY] = MIB } };
+				.takes = { [NP_RES_MEMORY] = MIB } };
 	struct np_err err;
 
 	return leave->ask(leave->ctx, &wish, t->control, &err) == NP_OK ? 0 : 1;
