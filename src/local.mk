@@ -97,7 +97,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \
 	%D%/bench/engine/segment.c \
 	%D%/bench/engine/spin.c \
-	%D%/bench/engine/sync.h \
+	%D%/bench/engine/sync.c %D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/engine/uring.h \
 	%D%/bench/engine/zerocopy.c %D%/bench/engine/zerocopy.h \

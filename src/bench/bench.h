@@ -110,6 +110,7 @@ struct np_pattern {
 	bool ids;                /* its requests can have ids (bench/ids.h) */
 	bool offers;             /* its transmitter may send by the clock (--rate in bits) */
 	bool speaks_first;       /* the leader's first call is a send */
+	bool sends_file;         /* the leader sends by sendfile(2) */
 };
 
 /* Which peers a passive end admits (np_terms.only). Every transport has to say it. */

@@ -9,11 +9,10 @@
 int
 np_run_compare(struct np_run *run, struct np_err *err)
 {
-	const struct np_engine *engine = np_engine_of(run->plan);
-
-	if (!engine->compares) {
+	if (!run->engine->compares) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
-			       "the engine %s cannot tell where datagrams come from", engine->name);
+			       "the engine %s cannot tell where datagrams come from",
+			       run->engine->name);
 	}
 	NP_EACH_WORKER (w, run) {
 		w->codec |= NP_C_COMPARE;

@@ -15,72 +15,44 @@
 
 enum { DATAGRAM_MAX = 65536 };
 
-/*
- * netperf's rule: as many buffers as fill the socket buffer and one more, at least two. An engine
- * may need more.
- */
-static size_t
-ring_width(const struct np_plan *p, uint32_t asked, int sockbuf, size_t size, bool stream)
-{
-	const struct np_engine *e = np_engine_of(p);
-	uint32_t least = e->width != NULL ? e->width(p) : 1;
-
-	if (asked == 0) {
-		asked = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / size + 1) : 1;
-	}
-	least = stream && least < 2 ? 2 : least;
-	return asked < least ? least : asked;
-}
-
-/*
- * Bytes of one call: what was asked for, and is no less than the transport's least, else the socket
- * buffer's size up to the limits, 0: none.
- */
-static size_t
-call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit,
-	  size_t other_limit)
-{
-	size_t size = sockbuf > 0 ? (size_t)sockbuf : 4096;
-
-	if (asked > 0) {
-		return (size_t)(asked < t->min_message ? t->min_message : asked);
-	}
-	size = limit > 0 && size > limit ? limit : size;
-	return other_limit > 0 && size > other_limit ? other_limit : size;
-}
-
-/* A ring, and the bytes of a call that goes by its buffers. */
+/* A ring, and the bytes of a call that uses one of its buffers. */
 struct shape {
 	size_t width, size, call;
 };
 
-static struct shape
-send_shape(const struct np_plan *p, const struct np_terms *terms, int32_t asked, int sndbuf,
-	   bool stream)
-{
-	size_t call = call_size(p->transport, asked, sndbuf, (size_t)p->transport->max_message,
-				terms->call_max);
-
-	return (struct shape){ ring_width(p, p->near.call.send_width, sndbuf, call, stream), call,
-			       call };
-}
-
 /*
- * Unless the user says less, no datagram is cut that the far end can send: netperf receives by the
- * socket buffer's size, and has cut ones count as what is left of them. Of many buffers none is
- * larger than a datagram of the Internet can be.
+ * A call has the size that was asked for, no less than the transport's least, else the socket
+ * buffer's size up to the limits. As in netperf, a ring has as many buffers as fill the socket
+ * buffer and one more, at least two; an engine may need more.
+ *
+ * Unless the user asks for less, a receiver cuts no datagram that the far end can send: netperf
+ * receives by the socket buffer's size, and counts what is left of those that were cut. Of many
+ * buffers none is larger than a datagram of the Internet can be.
  */
 static struct shape
-recv_shape(const struct np_plan *p, const struct np_terms *terms, int32_t asked, int rcvbuf,
-	   bool stream)
+shape_of(const struct np_plan *p, const struct np_engine *e, size_t call_max, bool sends,
+	 int32_t asked, int sockbuf, bool stream)
 {
 	const struct np_transport *t = p->transport;
-	bool many = np_engine_of(p)->width != NULL && t->bounded && t->ip_protocol != 0;
-	size_t call = call_size(t, asked, rcvbuf > t->max_message ? rcvbuf : t->max_message, 0,
-				terms->call_max);
+	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
+	uint32_t least = e->width != NULL ? e->width(p) : 1;
+	int32_t full = !sends && sockbuf < t->max_message ? t->max_message : sockbuf;
+	size_t call = full > 0 ? (size_t)full : 4096, limit = sends ? (size_t)t->max_message : 0;
+	bool many = !sends && e->width != NULL && t->bounded && t->ip_protocol != 0;
 
-	return (struct shape){ ring_width(p, p->near.call.recv_width, rcvbuf, call, stream),
-			       many && call > DATAGRAM_MAX ? DATAGRAM_MAX : call, call };
+	if (asked > 0) {
+		call = (size_t)(asked < t->min_message ? t->min_message : asked);
+	} else {
+		call = limit > 0 && call > limit ? limit : call;
+		call = call_max > 0 && call > call_max ? call_max : call;
+	}
+	if (width == 0) {
+		width = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / call + 1) : 1;
+	}
+	least = stream && least < 2 ? 2 : least;
+	return (struct shape){ .width = width < least ? least : width,
+			       .size = many && call > DATAGRAM_MAX ? DATAGRAM_MAX : call,
+			       .call = call };
 }
 
 int
@@ -88,7 +60,8 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 {
 	const struct np_run *run = w->run;
 	const struct np_call_plan *call = &run->plan->near.call;
-	struct shape s = send_shape(run->plan, run->terms, size, run->end.sndbuf, stream);
+	struct shape s = shape_of(run->plan, run->engine, run->terms->call_max, true, size,
+				  run->end.sndbuf, stream);
 	int rc =
 	    np_ring_make(&w->send_ring, s.width, s.size, call->send_align, call->send_offset, err);
 
@@ -106,7 +79,8 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 {
 	const struct np_run *run = w->run;
 	const struct np_call_plan *call = &run->plan->near.call;
-	struct shape s = recv_shape(run->plan, run->terms, size, run->end.rcvbuf, stream);
+	struct shape s = shape_of(run->plan, run->engine, run->terms->call_max, false, size,
+				  run->end.rcvbuf, stream);
 
 	w->recv_size = w->whole = s.call;
 	return np_ring_make(&w->recv_ring, s.width, s.size, call->recv_align, call->recv_offset,
@@ -114,21 +88,15 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 }
 
 static uint64_t
-send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf,
-		bool stream)
+shape_bytes(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,
+	    int sockbuf, bool stream)
 {
-	struct shape s = send_shape(p, terms, size, sndbuf, stream);
+	const struct np_call_plan *call = &p->near.call;
+	struct shape s =
+	    shape_of(p, np_engine_of(p), terms->call_max, sends, asked, sockbuf, stream);
 
-	return np_ring_bytes(s.width, s.size, p->near.call.send_align, p->near.call.send_offset);
-}
-
-static uint64_t
-recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf,
-		bool stream)
-{
-	struct shape s = recv_shape(p, terms, size, rcvbuf, stream);
-
-	return np_ring_bytes(s.width, s.size, p->near.call.recv_align, p->near.call.recv_offset);
+	return np_ring_bytes(s.width, s.size, sends ? call->send_align : call->recv_align,
+			     sends ? call->send_offset : call->recv_offset);
 }
 
 /* The sizes that the socket buffers would have. */
@@ -166,14 +134,15 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 {
 	const struct np_pattern *t = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
+	bool leads = plan->role == NP_LEAD;
 	uint64_t in;
 
 	*bytes = 0;
 	if (t->sized) {
-		in = recv_ring_bytes(
-		    plan, terms, plan->role == NP_LEAD ? plan->response : plan->request, 0, false);
-		*bytes = send_ring_bytes(
-		    plan, terms, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
+		in = shape_bytes(plan, terms, false, leads ? plan->response : plan->request, 0,
+				 false);
+		*bytes = shape_bytes(plan, terms, true, leads ? plan->request : plan->response, 0,
+				     false);
 		in += plan->stations > 0 ? sizeof(struct np_stamps) : 0;
 		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
 		return NP_OK;
@@ -184,12 +153,9 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
-	if (plan->role == NP_LEAD) {
-		*bytes = send_ring_bytes(plan, terms, plan->near.call.send_size, sndbuf, true);
-		return NP_OK;
-	}
-	*bytes = recv_ring_bytes(plan, terms, plan->near.call.recv_size, rcvbuf, true);
-	if (np_sequence_wanted(plan) &&
+	*bytes = leads ? shape_bytes(plan, terms, true, plan->near.call.send_size, sndbuf, true)
+		       : shape_bytes(plan, terms, false, plan->near.call.recv_size, rcvbuf, true);
+	if (!leads && np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, np_plan_worker_flows(plan) * np_sequence_bytes(plan),
 				   bytes)) {
 		*bytes = UINT64_MAX;

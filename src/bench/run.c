@@ -68,8 +68,8 @@ free_worker(struct np_worker *w)
 	if (w->run != NULL && w->run->side->release != NULL) {
 		w->run->side->release(w);
 	}
-	if (w->run != NULL && w->engine_own != NULL && np_engine_of(w->run->plan)->close != NULL) {
-		np_engine_of(w->run->plan)->close(w);
+	if (w->run != NULL && w->engine_own != NULL && w->run->engine->close != NULL) {
+		w->run->engine->close(w);
 	}
 	free(w->engine_own);
 	np_open_free(w);
@@ -124,7 +124,7 @@ static int
 prepare_worker(struct np_run *run, struct np_worker *w)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_engine *engine = np_engine_of(p);
+	const struct np_engine *engine = run->engine;
 
 	w->run = run;
 	w->loop = engine->calls == NULL ? (engine->run != NULL ? engine->run : run->side->sync)
@@ -198,7 +198,7 @@ take_workers(struct np_run *run, struct np_err *err)
 static int
 open_engine(struct np_worker *w, struct np_err *err)
 {
-	const struct np_engine *engine = np_engine_of(w->run->plan);
+	const struct np_engine *engine = w->run->engine;
 	uint64_t bytes = engine->bytes != NULL ? engine->bytes(w->run->plan) : 0;
 
 	if (bytes > 0 && (bytes > SIZE_MAX || (w->engine_own = calloc(1, (size_t)bytes)) == NULL)) {
@@ -242,6 +242,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	run->terms = terms != NULL ? terms : &no_terms;
 	run->stop = stop;
 	run->control_fd = -1;
+	run->engine = engine;
 	run->side = plan->pattern->side[plan->role];
 	run->end.listen_fd = run->end.held_fd = -1;
 	run->closing.mss = run->closing.retrans = -1;

@@ -100,6 +100,7 @@ struct np_run {
 	const struct np_plan *plan;
 	const struct np_terms *terms; /* never NULL in an open one */
 	const struct np_side *side;
+	const struct np_engine *engine;
 	struct np_stop *stop;
 	struct np_endpoint end;
 	struct np_window window;

@@ -34,7 +34,8 @@ np_stamps_why_none(const struct np_plan *p)
 		return "one transaction has to follow the other (leave out --flows, --rate and -- "
 		       "-b)";
 	}
-	if (np_engine_of(p) != &np_engine_sync) {
+	if (p->ramp > 0 ||
+	    (p->near.place.engine != NULL && p->near.place.engine != &np_engine_sync)) {
 		return "the engine has to be sync";
 	}
 	if (p->no_control) {

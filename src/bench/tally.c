@@ -274,7 +274,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	np_run_look(run);
 	*t = (struct np_tally){
 		.plan = run->plan,
-		.engine = np_engine_of(run->plan),
+		.engine = run->engine,
 		.count = np_counts_of(run),
 		.paced_ns = w->load.paced_ns,
 		.hist = w->hist,

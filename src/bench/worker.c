@@ -131,8 +131,8 @@ np_worker_mark(struct np_worker *w)
 	w->budget = w->budget_behind;
 	w->goes_on = true;
 	set_end_of_load(w);
-	if (np_engine_of(w->run->plan)->mark != NULL) {
-		np_engine_of(w->run->plan)->mark(w);
+	if (w->run->engine->mark != NULL) {
+		w->run->engine->mark(w);
 	}
 	return true;
 }

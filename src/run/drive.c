@@ -619,7 +619,7 @@ look_at_data(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
 
-	if (!np_engine_of(run->plan)->borrows || !hears_data(run, phase)) {
+	if (!run->engine->borrows || !hears_data(run, phase)) {
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, run) {
@@ -650,7 +650,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		.events = POLLIN,
 	};
 	/* By the first connection of each worker a daemon's sender hears of the end. */
-	wanted = hears_data(run, phase) && !np_engine_of(run->plan)->borrows;
+	wanted = hears_data(run, phase) && !run->engine->borrows;
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
 			.fd = wanted ? w->conn->fd : -1,

@@ -107,7 +107,7 @@ np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, stru
 	if (s->count == 0) {
 		return NP_OK;
 	}
-	if (np_sources_are_one(s) || !np_engine_of(run->plan)->compares) {
+	if (np_sources_are_one(s) || !run->engine->compares) {
 		return np_sock_hear_only(run->conn->fd, np_plan_family(run->plan), &s->at[0], port,
 					 err);
 	}

@@ -201,8 +201,8 @@ measure(struct member *m)
 	if (w->run->side->finish != NULL && w->run->window.started_ns != 0) {
 		w->run->side->finish(w);
 	}
-	if (np_engine_of(w->run->plan)->finish != NULL && w->run->window.started_ns != 0) {
-		np_engine_of(w->run->plan)->finish(w);
+	if (w->run->engine->finish != NULL && w->run->window.started_ns != 0) {
+		w->run->engine->finish(w);
 	}
 	if (own) {
 		/* Copies: the caller's stay open, and are the last ones when it closes them. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bench/engine/calls.h"
 #include "bench/run.h"
 
 /* The first one is the usual one of a single connection a worker, the second of many. */
@@ -14,26 +13,6 @@ static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engi
 						   &np_engine_uring };
 
 enum { SYNC, EPOLL };
-
-static const char *
-sync_why_not(const struct np_plan *p)
-{
-	if (p->ramp > 0) {
-		return "it waits for each connection in turn";
-	}
-	if (p->rate > 0) {
-		return "it waits for answers before it sends, and --rate does not";
-	}
-	return p->flows > np_plan_workers(p) ? "it drives one connection for each worker" : NULL;
-}
-
-/* Each side brings a copy of its loop, engine/sync.h. */
-const struct np_engine np_engine_sync = {
-	.name = "sync",
-	.help = "blocks in calls; one connection for each worker",
-	.compares = true,
-	.why_not = sync_why_not,
-};
 
 const struct np_engine *
 np_engine_at(size_t i)
@@ -99,21 +78,6 @@ np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told)
 	return false;
 }
 
-void *
-np_room_take(struct np_room *room, size_t count, size_t size)
-{
-	size_t begin = (room->used + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
-
-	room->used = begin + count * size;
-	return room->at != NULL ? room->at + begin : NULL;
-}
-
-bool
-np_engine_blocks(const struct np_engine *e, const struct np_plan *p)
-{
-	return e->calls != NULL ? sync_why_not(p) == NULL : e->run == NULL;
-}
-
 void
 np_engine_put(const struct np_run *run, struct np_bag *into)
 {
@@ -123,7 +87,7 @@ np_engine_put(const struct np_run *run, struct np_bag *into)
 #undef NP_ENGINE_COUNT
 	};
 
-	np_bag_text(into, np_engine_of(run->plan)->name, "engine.name");
+	np_bag_text(into, run->engine->name, "engine.name");
 	for (int i = 0; i < NP_E_COUNTS; i++) {
 		uint64_t sum = 0;
 
@@ -134,7 +98,7 @@ np_engine_put(const struct np_run *run, struct np_bag *into)
 			np_bag_int(into, (int64_t)sum, "engine.%s", names[i]);
 		}
 	}
-	if (np_engine_of(run->plan)->put != NULL) {
-		np_engine_of(run->plan)->put(run, into);
+	if (run->engine->put != NULL) {
+		run->engine->put(run, into);
 	}
 }

@@ -838,7 +838,7 @@ run(struct np_worker *w)
 	bool hears_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	struct loop l = { .w = w,
 			  .drains = drains,
-			  .spins = np_engine_of(w->run->plan)->spins && !drains,
+			  .spins = run->engine->spins && !drains,
 			  .moved_ns = w->goes_on ? np_now() : 0,
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,

@@ -799,7 +799,7 @@ why_not(const struct np_plan *p)
 	if (p->transport->bounded && p->pattern->transactions) {
 		return "its receives do not give the address to answer";
 	}
-	if (p->pattern == &np_pattern_sendfile && p->role == NP_LEAD) {
+	if (p->pattern->sends_file && p->role == NP_LEAD) {
 		return "io_uring has no sendfile(2)";
 	}
 	if (p->role == NP_FOLLOW && np_load_of(&p->near) != &np_load_closed) {

@@ -252,7 +252,7 @@ static const struct np_calls calls = {
 static bool
 borrows(const struct np_plan *p)
 {
-	return p->role == NP_LEAD && p->pattern != &np_pattern_sendfile;
+	return p->role == NP_LEAD && !p->pattern->sends_file;
 }
 
 static const char *

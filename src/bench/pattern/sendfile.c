@@ -94,5 +94,6 @@ const struct np_pattern np_pattern_sendfile = {
 		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &transmit_file, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
+	.sends_file = true,
 	.several = true,
 };
