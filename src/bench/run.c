@@ -196,24 +196,23 @@ take_workers(struct np_run *run, struct np_err *err)
 }
 
 static int
-open_engine(struct np_worker *w, struct np_err *err)
-{
-	const struct np_engine *engine = w->run->engine;
-	uint64_t bytes = engine->bytes != NULL ? engine->bytes(w->run->plan) : 0;
-
-	if (bytes > 0 && (bytes > SIZE_MAX || (w->engine_own = calloc(1, (size_t)bytes)) == NULL)) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s", engine->name);
-	}
-	return engine->open != NULL ? engine->open(w, err) : NP_OK;
-}
-
-static int
 set_up_workers(struct np_run *run, struct np_err *err)
 {
+	const struct np_engine *engine = run->engine;
+
 	deal(run);
 	NP_EACH_WORKER (w, run) {
-		if ((run->side->setup != NULL && run->side->setup(w, err) != NP_OK) ||
-		    open_engine(w, err) != NP_OK) {
+		uint64_t bytes = engine->bytes != NULL ? engine->bytes(run->plan) : 0;
+
+		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
+			return err->code;
+		}
+		if (bytes > 0 &&
+		    (bytes > SIZE_MAX || (w->engine_own = calloc(1, (size_t)bytes)) == NULL)) {
+			return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s",
+				       engine->name);
+		}
+		if (engine->open != NULL && engine->open(w, err) != NP_OK) {
 			return err->code;
 		}
 		set_budget(w, w->budget);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/units.h"
 #include "bench/bench.h"
 #include "bench/run.h"
 
@@ -180,22 +181,6 @@ count_number(struct np_sequence *s, uint64_t number)
 	s->unique++;
 }
 
-/* As in RFC 3550's appendix A.8, which keeps sixteen times the figure. */
-static void
-count_transit(struct np_sequence *s, uint64_t transit_ns, bool first)
-{
-	int64_t d = (int64_t)(transit_ns - s->transit_ns);
-	uint64_t distance = d < 0 ? -(uint64_t)d : (uint64_t)d;
-
-	s->transit_ns = transit_ns;
-	if (first) {
-		return;
-	}
-	distance = distance < transit_limit ? distance : transit_limit;
-	s->jitter16 += distance - ((s->jitter16 + 8) >> 4);
-	s->jitter16_max = s->jitter16 > s->jitter16_max ? s->jitter16 : s->jitter16_max;
-}
-
 /*
  * What was sent within an outage is missing. A sender that stood still has sent nothing, and of a
  * receiver that did nothing is missing; what comes late ends up in no outage.
@@ -226,7 +211,8 @@ enum np_sequence_is
 np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
 		    bool late)
 {
-	uint64_t number, sent_ns;
+	uint64_t number, sent_ns, distance;
+	int64_t later;
 	enum np_sequence_is what = read_mark(datagram, size, &number, &sent_ns);
 
 	s->foreign += what == NP_IS_FOREIGN;
@@ -239,7 +225,14 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 	}
 	s->last_ns = now_ns;
 	s->bytes += size;
-	count_transit(s, now_ns - sent_ns, s->next == 0);
+	/* As in RFC 3550's appendix A.8, which keeps sixteen times the figure. */
+	later = (int64_t)(now_ns - sent_ns - s->transit_ns);
+	s->transit_ns = now_ns - sent_ns;
+	if (s->next > 0) {
+		distance = np_min(later < 0 ? -(uint64_t)later : (uint64_t)later, transit_limit);
+		s->jitter16 += distance - ((s->jitter16 + 8) >> 4);
+		s->jitter16_max = np_max(s->jitter16, s->jitter16_max);
+	}
 	look_for_outage(s, number, sent_ns);
 	count_number(s, number);
 	s->late += late;

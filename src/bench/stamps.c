@@ -124,27 +124,6 @@ take_back(struct np_stamps *s, int fd)
 	}
 }
 
-/*
- * Every other one goes, and from now on only every other one is kept. By their numbers, which a far
- * end chooses: none may go.
- */
-static void
-thin_out(struct np_stamps *s)
-{
-	size_t left = 0;
-
-	if (s->kept_every > INT64_MAX) {
-		return;
-	}
-	s->kept_every *= 2;
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->kept[i].number % s->kept_every == 0) {
-			s->kept[left++] = s->kept[i];
-		}
-	}
-	s->count = left;
-}
-
 /* The one under way is over. */
 static void
 close_one(struct np_stamps *s, int fd)
@@ -165,8 +144,15 @@ close_one(struct np_stamps *s, int fd)
 	if (!whole || s->now.number % s->kept_every != 0) {
 		return;
 	}
-	if (s->count == NP_STAMPS_KEPT) {
-		thin_out(s);
+	if (s->count == NP_STAMPS_KEPT && s->kept_every <= INT64_MAX) {
+		/* Keep every other one from now on, by their numbers, which a far end chooses. */
+		s->kept_every *= 2;
+		s->count = 0;
+		for (size_t i = 0; i < NP_STAMPS_KEPT; i++) {
+			if (s->kept[i].number % s->kept_every == 0) {
+				s->kept[s->count++] = s->kept[i];
+			}
+		}
 	}
 	if (s->count < NP_STAMPS_KEPT && s->now.number % s->kept_every == 0) {
 		s->kept[s->count++] = s->now;

@@ -96,26 +96,12 @@ look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_
 	}
 }
 
-/* The figure is of all flows, or of none: a sum with gaps would pass for less than there was. */
-static int
-sum_retrans(const struct np_tally *t)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < t->flows; i++) {
-		if (t->flow[i].tcp.retransmitted_segments < 0) {
-			return -1;
-		}
-		sum += t->flow[i].tcp.retransmitted_segments;
-	}
-	return sum < INT32_MAX ? (int)sum : INT32_MAX;
-}
-
 /* What a ramp did not bring has no row. */
 static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
 	struct np_flow_result *row;
+	int64_t again = 0;
 
 	if (t->flows < 2) {
 		look(np_run_lasting_fd(run), run->plan->transport, &run->end.peer, &t->only);
@@ -139,8 +125,15 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			}
 		}
 	}
-	t->closing.retrans =
-	    run->plan->pattern->connection_test ? t->closing.retrans : sum_retrans(t);
+	/* Of all flows, or -1: a sum with gaps would pass for less than there was. */
+	for (uint32_t i = 0; i < t->flows && again >= 0; i++) {
+		int64_t one = t->flow[i].tcp.retransmitted_segments;
+
+		again = one < 0 ? -1 : again + one;
+	}
+	if (!run->plan->pattern->connection_test) {
+		t->closing.retrans = (int)(again < INT32_MAX ? again : INT32_MAX);
+	}
 	return NP_OK;
 }
 

@@ -368,23 +368,16 @@ np_worker_look(struct np_worker *w)
 	}
 }
 
-/* A receiver that has closed its half reads no more: room that is missing will not come. */
-static bool
-reads_no_more(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
-}
-
 void
 np_worker_shut(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
-		int fd = w->conn[i].fd;
+		struct pollfd p = { .fd = w->conn[i].fd, .events = POLLRDHUP };
+		/* A receiver that has closed its half reads no more: there will be no room. */
+		bool closed = poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 
-		np_run_shut_one(w->run, &w->stop, fd, reads_no_more(fd) ? 0 : until);
+		np_run_shut_one(w->run, &w->stop, p.fd, closed ? 0 : until);
 	}
 }

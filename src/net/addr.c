@@ -283,29 +283,14 @@ lookup(const char *host, const char *service, const struct addrinfo *hints, stru
 	return rc;
 }
 
-/* A port of a family that the resolver does not know; a service has that of TCP. */
-static int
-read_port(const char *service, struct np_addr *a, struct np_err *err)
-{
-	const struct servent *known = getservbyname(service, NULL);
-	int64_t n;
-
-	if (np_parse_int(service, &n) != 0) {
-		n = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
-	}
-	if (n < 0 || n > np_family_ports(a->sa.ss_family)) {
-		return np_usage(err, "%.40s is not a port of %s", service, np_family_of(a)->name);
-	}
-	np_addr_set_port(a, (uint32_t)n);
-	return NP_OK;
-}
-
 /* An address of a family that the resolver does not know. */
 static int
 read_address(const char *host, const char *service, int family, struct np_addrs *out,
 	     struct np_err *err)
 {
 	const struct np_family *f = np_family(family);
+	const struct servent *known;
+	int64_t port;
 
 	out->count = 1;
 	snprintf(out->name, sizeof(out->name), "%s", host != NULL ? host : "");
@@ -317,7 +302,20 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 			return err->code;
 		}
 	}
-	return service != NULL && f->port_size > 0 ? read_port(service, &out->at[0], err) : NP_OK;
+	if (service == NULL || f->port_size == 0) {
+		return NP_OK;
+	}
+	/* A service has the port of TCP. */
+	if (np_parse_int(service, &port) != 0) {
+		known = getservbyname(service, NULL);
+		port = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
+	}
+	if (port < 0 || port > np_family_ports(out->at[0].sa.ss_family)) {
+		return np_usage(err, "%.40s is not a port of %s", service,
+				np_family_of(&out->at[0])->name);
+	}
+	np_addr_set_port(&out->at[0], (uint32_t)port);
+	return NP_OK;
 }
 
 int
@@ -607,17 +605,6 @@ np_addr_from(struct np_addr *a, const struct sockaddr *sa)
 	}
 }
 
-/* Is that the address of an interface of ours? A link-local one counts on its own link only. */
-static bool
-is_same_place(const struct np_addr *a, const struct sockaddr *own)
-{
-	struct np_addr b;
-
-	np_addr_from(&b, own);
-	return b.len > 0 && np_addr_same_host(a, &b) &&
-	       (!is_link_local(a) || np_addr_scope(a) == np_addr_scope(&b));
-}
-
 /* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
 static int
 device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
@@ -633,7 +620,12 @@ device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 		return -errno;
 	}
 	for (const struct ifaddrs *i = list; i != NULL && device[0] == '\0'; i = i->ifa_next) {
-		if (is_same_place(a, i->ifa_addr)) {
+		struct np_addr own;
+
+		/* A link-local address counts on its own link only. */
+		np_addr_from(&own, i->ifa_addr);
+		if (own.len > 0 && np_addr_same_host(a, &own) &&
+		    (!is_link_local(a) || np_addr_scope(a) == np_addr_scope(&own))) {
 			/* IPv4's may have a label behind the name: "eth0:1". */
 			snprintf(device, NP_ADDR_DEVICE, "%.*s", (int)strcspn(i->ifa_name, ":"),
 				 i->ifa_name);

@@ -411,23 +411,11 @@ make_thread(struct np_capture *c)
 	return rc;
 }
 
-/* Let the kernel keep back what is no packet of the flow's. Of several ports the ledger knows. */
-static int
-narrow(struct np_capture *c, const struct np_ledger_flow *f, struct np_err *err)
-{
-	struct np_addr near = f->near, far = f->far;
-
-	if (f->ports.count > 1) {
-		np_addr_set_port(&near, 0);
-		np_addr_set_port(&far, 0);
-	}
-	return set_filter(c, &near, &far, f->protocol, err);
-}
-
 int
 np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err)
 {
 	struct np_ledger_flow f = *flow;
+	struct np_addr near, far;
 	uint16_t port = flow->far.len != 0 ? np_addr_port(&flow->far) : 0;
 	int rc;
 
@@ -446,7 +434,14 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 		f.far = c->far; /* pieces of datagrams have no ports, and no direction but by it */
 		np_addr_set_port(&f.far, port);
 	}
-	if (!c->locked && narrow(c, &f, err) != NP_OK) {
+	/* Let the kernel filter by the flow's port; of several ports the ledger knows. */
+	near = f.near;
+	far = f.far;
+	if (f.ports.count > 1) {
+		np_addr_set_port(&near, 0);
+		np_addr_set_port(&far, 0);
+	}
+	if (!c->locked && set_filter(c, &near, &far, f.protocol, err) != NP_OK) {
 		return err->code;
 	}
 	c->ledger = np_ledger_new(&f);

@@ -27,22 +27,6 @@ static const uint32_t end_word = 0x504c656e; /* "PLen" */
 /* --- the interface -----------------------------------------------------------------------------
  */
 
-static int
-check_flags(const struct np_eth *l, unsigned flags, struct np_err *err)
-{
-	if ((flags & IFF_UP) == 0) {
-		return np_refuse(err, NP_EUSAGE, ENETDOWN,
-				 "interface %s is down (try: ip link set %s up)", l->device,
-				 l->device);
-	}
-	if ((flags & IFF_RUNNING) == 0) {
-		return np_refuse(err, NP_EUSAGE, ENETDOWN,
-				 "interface %s has no carrier (is the other end of the cable up?)",
-				 l->device);
-	}
-	return NP_OK;
-}
-
 uint32_t
 np_eth_mtu(const char *device)
 {
@@ -74,8 +58,15 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	}
 	memcpy(l->mac, ll->sll_addr, NP_ETH_MAC);
 	l->index = ll->sll_ifindex;
-	if (check_flags(l, i->ifa_flags, err) != NP_OK) {
-		return err->code;
+	if ((i->ifa_flags & IFF_UP) == 0) {
+		return np_refuse(err, NP_EUSAGE, ENETDOWN,
+				 "interface %s is down (try: ip link set %s up)", l->device,
+				 l->device);
+	}
+	if ((i->ifa_flags & IFF_RUNNING) == 0) {
+		return np_refuse(err, NP_EUSAGE, ENETDOWN,
+				 "interface %s has no carrier (is the other end of the cable up?)",
+				 l->device);
 	}
 	l->mtu = np_eth_mtu(l->device);
 	if (l->mtu < NP_ETH_LEAST) {

@@ -38,22 +38,6 @@ order(const struct np_follow *f, const struct np_follow_mark *a, const struct np
 	return 0;
 }
 
-/* Of two packets in order: what the sender does with its identification. */
-static void
-learn_ids(struct np_follow *f, const struct np_follow_packet *p)
-{
-	uint16_t step = (uint16_t)(p->mark.id - f->last.id);
-
-	if (!f->last_in_order || !f->last.has_id || !p->mark.has_id) {
-		return;
-	}
-	if (step > 0 && step < IDS_STEP) {
-		f->ids_count++;
-	} else {
-		f->ids_jump++;
-	}
-}
-
 /* Is it one packet, by its stamp and identification? */
 static bool
 is_same(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
@@ -254,8 +238,13 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 						  .behind = p->mark };
 
 		insert_hole(f, f->holes, &h);
-	} else {
-		learn_ids(f, p);
+	} else if (f->last_in_order && f->last.has_id && p->mark.has_id) {
+		/* What does the sender do with the identification of packets in order? */
+		uint16_t step = (uint16_t)(p->mark.id - f->last.id);
+		bool counts = step > 0 && step < IDS_STEP;
+
+		f->ids_count += counts;
+		f->ids_jump += !counts;
 	}
 	f->recent[f->seen % NP_FOLLOW_RECENT] = (struct np_follow_copy){
 		.begin = begin,

@@ -391,14 +391,23 @@ by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int ds
 	return (unsigned)out << OUT | (unsigned)in << IN;
 }
 
-/* A piece without ports. The hosts leave both directions open where they are the same. */
+/* Where does it go? */
 static enum owner
-direct_piece(const struct np_ledger *l, const struct packet *p, enum direction *direction)
+direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
-	unsigned allowed = by_hosts(&l->flow, p, -1, -1);
 	size_t known = l->fragments < FRAGMENTS ? l->fragments : FRAGMENTS;
+	unsigned allowed;
 
-	for (size_t back = 1; back <= known; back++) {
+	if (p->protocol != l->flow.protocol) {
+		return OTHERS;
+	}
+	if (p->is_first && p->have < 4) {
+		return OTHERS;
+	}
+	/* A piece has no ports. The hosts leave both directions open where they are the same. */
+	allowed = p->is_first ? by_hosts(&l->flow, p, (int)get16(p->at), (int)get16(p->at + 2))
+			      : by_hosts(&l->flow, p, -1, -1);
+	for (size_t back = 1; back <= known && !p->is_first; back++) {
 		const struct fragmented *f = &l->fragment[(l->fragments - back) % FRAGMENTS];
 
 		if (f->id == p->id && (allowed >> f->direction & 1) != 0) {
@@ -407,27 +416,7 @@ direct_piece(const struct np_ledger *l, const struct packet *p, enum direction *
 		}
 	}
 	*direction = (allowed & 1U << OUT) != 0 ? OUT : IN;
-	return allowed != 0 ? NOT_KNOWN_YET : OTHERS;
-}
-
-/* Where does it go? */
-static enum owner
-direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
-{
-	unsigned allowed;
-
-	if (p->protocol != l->flow.protocol) {
-		return OTHERS;
-	}
-	if (!p->is_first) {
-		return direct_piece(l, p, direction);
-	}
-	if (p->have < 4) {
-		return OTHERS;
-	}
-	allowed = by_hosts(&l->flow, p, (int)get16(p->at), (int)get16(p->at + 2));
-	*direction = (allowed & 1U << OUT) != 0 ? OUT : IN;
-	return allowed != 0 ? OURS : OTHERS;
+	return allowed == 0 ? OTHERS : p->is_first ? OURS : NOT_KNOWN_YET;
 }
 
 /* --- Counting ---------------------------------------------------------------------------------

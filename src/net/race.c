@@ -67,22 +67,6 @@ begin_from(const struct np_addr *to, const struct np_addr *from)
 	return fd;
 }
 
-static int
-begin_one(const struct np_addr *to, const struct np_addrs *local)
-{
-	int fd = -EADDRNOTAVAIL;
-
-	if (local == NULL || local->count == 0) {
-		return begin_from(to, NULL);
-	}
-	for (size_t i = 0; i < local->count && fd < 0; i++) {
-		if (np_addr_same_family(&local->at[i], to)) {
-			fd = begin_from(to, &local->at[i]);
-		}
-	}
-	return fd;
-}
-
 static void
 give_up(struct attempt *a, int sys)
 {
@@ -107,6 +91,7 @@ begin_next(struct race *r, uint64_t now)
 {
 	struct attempt *a = &r->at[r->begun];
 	uint64_t left = r->deadline > now ? r->deadline - now : 0;
+	size_t count = r->local != NULL ? r->local->count : 0;
 
 	for (size_t i = 0; i < r->begun && r->alone; i++) {
 		if (r->at[i].fd >= 0) {
@@ -115,7 +100,12 @@ begin_next(struct race *r, uint64_t now)
 	}
 	r->next_ns = now + (r->alone ? left / (r->count - r->begun) : NP_RACE_GAP_MS * NP_MSEC);
 	r->begun++;
-	a->fd = begin_one(a->to, r->local);
+	a->fd = count == 0 ? begin_from(a->to, NULL) : -EADDRNOTAVAIL;
+	for (size_t i = 0; i < count && a->fd < 0; i++) {
+		if (np_addr_same_family(&r->local->at[i], a->to)) {
+			a->fd = begin_from(a->to, &r->local->at[i]);
+		}
+	}
 	if (a->fd < 0) {
 		give_up(a, -a->fd);
 	}

@@ -133,24 +133,6 @@ put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 	t->need = need == NP_OVER ? NP_OVER : NP_RECV;
 }
 
-/* The response to a message that has had its step. */
-static void
-prepare_answer(struct np_worker *w, struct np_conn *c, const struct np_train *question,
-	       struct taken *t)
-{
-	struct np_batch *b = w->engine_own;
-	struct np_outgoing *answer = &b->out[t->answers++];
-
-	if (w->codec != 0) {
-		np_codec_prepare(w, answer->buf, c->number, 0);
-	}
-	answer->addr = w->to != NULL ? question->addr : NULL;
-	answer->addr_len = question->addr_len;
-	if (t->answers == b->most_out) {
-		put_answers(w, c, t);
-	}
-}
-
 /* The next message of a train, as a receive of one would have given it. */
 static size_t
 next_message(const struct np_worker *w, struct np_batch *b, char **buf)
@@ -194,7 +176,16 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 			continue;
 		}
 		if (w->steps->answers) {
-			prepare_answer(w, c, m, t);
+			struct np_outgoing *answer = &b->out[t->answers++];
+
+			if (w->codec != 0) {
+				np_codec_prepare(w, answer->buf, c->number, 0);
+			}
+			answer->addr = w->to != NULL ? m->addr : NULL;
+			answer->addr_len = m->addr_len;
+			if (t->answers == b->most_out) {
+				put_answers(w, c, t);
+			}
 		} else {
 			t->sends = true;
 		}

@@ -510,21 +510,6 @@ turn(struct uring *u)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* Their numbers in the ring are those of the connections; the last one is the stop's. */
-static int
-register_sockets(struct uring *u)
-{
-	struct np_worker *w = u->w;
-	int rc;
-
-	for (uint32_t i = 0; i < w->conns; i++) {
-		u->socket[i] = w->conn[i].fd;
-	}
-	u->socket[w->conns] = w->stop.wake_fd;
-	rc = io_uring_register_files(u->ring, u->socket, w->conns + 1);
-	return rc < 0 ? rc : 0;
-}
-
 static int
 begin(struct uring *u)
 {
@@ -532,8 +517,13 @@ begin(struct uring *u)
 	int rc = np_uring_enable(u->own);
 	struct io_uring_sqe *sqe;
 
-	rc = rc == 0 ? register_sockets(u) : rc;
-	if (rc != 0) {
+	/* Their numbers in the ring are those of the connections; the last one is the stop's. */
+	for (uint32_t i = 0; i < w->conns; i++) {
+		u->socket[i] = w->conn[i].fd;
+	}
+	u->socket[w->conns] = w->stop.wake_fd;
+	rc = rc == 0 ? io_uring_register_files(u->ring, u->socket, w->conns + 1) : rc;
+	if (rc < 0) {
 		return rc;
 	}
 	u->leaving = false;
@@ -652,27 +642,18 @@ uring_run(struct np_worker *w)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* The largest power of two that is no more than that. */
-static uint32_t
-power_of_two(uint64_t most)
-{
-	uint32_t n = 1;
-
-	while (2 * (uint64_t)n <= most) {
-		n *= 2;
-	}
-	return n;
-}
-
 /* Each connection may have a message waiting; more than that only takes cache. */
 static uint32_t
 buffers_of(const struct np_plan *p)
 {
 	uint64_t wanted =
 	    p->pattern->transactions ? 2 * (uint64_t)np_plan_worker_flows(p) : STREAM_BUFFERS;
+	uint32_t count = FEWEST; /* a power of two */
 
-	wanted = wanted < FEWEST ? FEWEST : wanted;
-	return power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
+	while (count < MOST_BUFFERS && 2 * (uint64_t)count <= wanted) {
+		count *= 2;
+	}
+	return count;
 }
 
 /* Of bytes that make messages; what makes none, or has bounds, is in the worker's buffers. */

@@ -205,21 +205,6 @@ np_urings_release(void)
 
 /* --- a worker's ------------------------------------------------------------------------------- */
 
-static struct np_uring *
-take_given(struct np_err *err)
-{
-	for (uint32_t i = 0; i < given.count; i++) {
-		if (!given.ring[i].taken) {
-			given.ring[i].taken = true;
-			return &given.ring[i];
-		}
-	}
-	np_fail(err, NP_EUNSUP, 0,
-		"the engine uring needs a ring for each thread, and there are only %u",
-		given.count);
-	return NULL;
-}
-
 struct np_uring *
 np_uring_take(struct np_err *err)
 {
@@ -227,7 +212,16 @@ np_uring_take(struct np_err *err)
 	int rc = -ENOMEM;
 
 	if (given.settled) {
-		return take_given(err);
+		for (uint32_t i = 0; i < given.count; i++) {
+			if (!given.ring[i].taken) {
+				given.ring[i].taken = true;
+				return &given.ring[i];
+			}
+		}
+		np_fail(err, NP_EUNSUP, 0,
+			"the engine uring needs a ring for each thread, and there are only %u",
+			given.count);
+		return NULL;
 	}
 	u = calloc(1, sizeof(*u));
 	if (u != NULL) {

@@ -139,21 +139,6 @@ need_of(const struct np_conn *c)
 }
 
 static enum np_need
-send_failed(struct np_worker *w, struct np_conn *c)
-{
-	int error = errno;
-
-	if (error == EAGAIN) {
-		/* Else there would be an event for what has been released. */
-		while (take_back(w, c)) {
-		}
-		w->engine_count[NP_E_BLOCKED]++;
-	}
-	errno = error;
-	return np_io_failed(w, c, NP_SEND);
-}
-
-static enum np_need
 zerocopy_send(struct np_worker *w, struct np_conn *c)
 {
 	struct np_borrowed *b = borrowed_of(w, c);
@@ -187,7 +172,17 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 		w->engine_count[NP_E_REFUSED] += n >= 0;
 	}
-	return n >= 0 ? w->steps->sent(w, c, (size_t)n) : send_failed(w, c);
+	if (n >= 0) {
+		return w->steps->sent(w, c, (size_t)n);
+	}
+	if (errno == EAGAIN) {
+		/* Else there would be an event for what has been released. */
+		while (take_back(w, c)) {
+		}
+		w->engine_count[NP_E_BLOCKED]++;
+		errno = EAGAIN;
+	}
+	return np_io_failed(w, c, NP_SEND);
 }
 
 static enum np_need

@@ -17,29 +17,25 @@
 #include "bench/pattern/stream.h"
 #include "bench/stamps.h"
 
-enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
-
-/* What a connection has sent, of which some is lost or under way; an open loop counts it. */
-static uint64_t
-sent_by(const struct np_worker *w, const struct np_conn *c)
-{
-	if (w->open != NULL) {
-		return c->sent;
-	}
-	if (w->depth > 1) {
-		return (c->transactions + c->lost + c->ids->in_flight) * w->send_size;
-	}
-	return (w->run->plan->role == NP_LEAD ? c->number - c->before : c->transactions) *
-	       w->send_size;
-}
+enum {
+	DRAIN_MS = 100,       /* the longest that is looked for what came late */
+	OPEN_DEPTH = 32768,   /* requests in flight of an open loop: of all connections, */
+	OPEN_DEPTH_LEAST = 64 /* and of one of many */
+};
 
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
+		/* Of what was sent, some is lost or under way. */
+		uint64_t begun = w->open != NULL ? 0
+				 : w->depth > 1  ? c->transactions + c->lost + c->ids->in_flight
+				 : w->run->plan->role == NP_LEAD ? c->number - c->before
+								 : c->transactions;
 
-		c->sent = sent_by(w, c);
+		c->sent =
+		    w->open != NULL ? c->sent : begun * w->send_size; /* an open loop counts it */
 		c->received = c->transactions * w->recv_size;
 	}
 	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
@@ -302,26 +298,6 @@ static const struct np_steps open_steps = {
 	.failed = open_failed,
 };
 
-/*
- * One in flight: each request was answered or given up but the last one, if that is under way. It
- * may be answered yet: the drain is to know it.
- */
-static void
-settle_one(struct np_conn *c)
-{
-	struct np_ids *ids = c->ids;
-	bool is_under_way = (c->need & ~(unsigned)NP_PART) == NP_RECV;
-
-	c->transactions = c->number - c->before - c->lost - is_under_way;
-	if (ids == NULL) {
-		return;
-	}
-	ids->next = c->number;
-	if (is_under_way) {
-		ids->slots[(c->number - 1) & ids->slot_mask].number_and_1 = c->number;
-	}
-}
-
 static void
 request_settle(struct np_worker *w)
 {
@@ -329,37 +305,26 @@ request_settle(struct np_worker *w)
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
+		bool is_under_way = (c->need & ~(unsigned)NP_PART) == NP_RECV;
 
-		if (w->depth == 1) {
-			sends += c->number - c->before;
-			settle_one(c);
+		if (w->depth > 1) {
+			continue;
+		}
+		/*
+		 * One in flight: each was answered or given up but the last one, if that is under
+		 * way. It may be answered yet: the drain has to know it.
+		 */
+		sends += c->number - c->before;
+		c->transactions = c->number - c->before - c->lost - is_under_way;
+		if (c->ids != NULL) {
+			c->ids->next = c->number;
+		}
+		if (c->ids != NULL && is_under_way) {
+			c->ids->slots[(c->number - 1) & c->ids->slot_mask].number_and_1 = c->number;
 		}
 	}
 	settle(w, sends);
 	np_stamps_end(w);
-}
-
-/* The account of what each connection has in flight. */
-static int
-take_ids(struct np_worker *w, struct np_err *err)
-{
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].ids = np_ids_new(w->id, w->depth, w->run->conns, w->count, err);
-		if (w->conn[i].ids == NULL) {
-			return err->code;
-		}
-	}
-	return NP_OK;
-}
-
-/* Most requests in flight of a connection of an open loop: more wait until there is room. */
-static uint32_t
-open_depth(const struct np_plan *p)
-{
-	enum { OF_ALL = 32768, LEAST = 64 };
-	uint32_t each = OF_ALL / p->flows;
-
-	return np_id_place(p).width == 1 ? NP_IDS_NARROW_DEPTH : each > LEAST ? each : LEAST;
 }
 
 /* Where some of the transactions have stamps. */
@@ -377,17 +342,26 @@ static int
 request_setup(struct np_worker *w, struct np_err *err)
 {
 	const struct np_plan *p = w->run->plan;
-
 	bool many = p->burst > 0 || p->rate > 0;
 
-	w->depth = p->rate > 0 ? open_depth(p) : p->burst + 1;
+	w->depth = p->burst + 1;
+	if (p->rate > 0) { /* more wait until there is room */
+		w->depth = np_id_place(p).width == 1
+			       ? NP_IDS_NARROW_DEPTH
+			       : (uint32_t)np_max(OPEN_DEPTH / p->flows, OPEN_DEPTH_LEAST);
+	}
 	w->steps = p->rate > 0 ? &open_steps : w->steps;
 	if (np_ids_used(p)) {
 		w->id = np_id_place(p);
 		w->codec |= many ? NP_C_MANY_IDS : NP_C_ID;
 	}
-	if (((np_ids_used(p) || many) && take_ids(w, err) != NP_OK) ||
-	    take_stamps(w, err) != NP_OK) {
+	for (uint32_t i = 0; i < w->conns && (np_ids_used(p) || many); i++) {
+		w->conn[i].ids = np_ids_new(w->id, w->depth, w->run->conns, w->count, err);
+		if (w->conn[i].ids == NULL) {
+			return err->code;
+		}
+	}
+	if (take_stamps(w, err) != NP_OK) {
 		return err->code;
 	}
 	w->codec |= many ? NP_C_MANY : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE : 0u;
@@ -423,18 +397,6 @@ request_release(struct np_worker *w)
 	}
 }
 
-/* Without results to wait for, a response gets about as long as two took, on average. */
-static int
-drain_ms(const struct np_worker *w)
-{
-	const struct np_run *run = w->run;
-	uint64_t done = np_seen(&w->count->transactions);
-	uint64_t ns = run->window.ended_ns - run->window.started_ns;
-	uint64_t ms = done > 0 ? 2 * ns / done / NP_MSEC + 1 : 0;
-
-	return !run->plan->no_control ? 0 : ms < DRAIN_MS ? (int)ms : DRAIN_MS;
-}
-
 /* What is still in one socket. Returns how many messages. */
 static uint64_t
 drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
@@ -463,15 +425,22 @@ static void
 request_drain(struct np_worker *w)
 {
 	struct np_counters *count = w->count;
-	uint64_t under_way =
-	    np_seen(&count->sends) - np_seen(&count->transactions) - np_seen(&count->lost);
+	const struct np_run *run = w->run;
+	uint64_t done = np_seen(&count->transactions), ms = 0;
+	uint64_t under_way = np_seen(&count->sends) - done - np_seen(&count->lost);
 	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
 	if (np_delivers(w->run->plan->transport) || w->conn->fd < 0) {
 		return;
 	}
-	poll(&more, 1, drain_ms(w));
+	/* Without results to wait for, a response gets about as long as two took, on average. */
+	if (run->plan->no_control && done > 0) {
+		ms =
+		    np_min(2 * (run->window.ended_ns - run->window.started_ns) / done / NP_MSEC + 1,
+			   DRAIN_MS);
+	}
+	poll(&more, 1, (int)ms);
 	for (uint32_t i = 0; i < w->conns; i++) {
 		came += drain_one(w, &w->conn[i], until);
 	}

@@ -30,18 +30,6 @@ write_ring(int fd, const struct np_ring *ring)
 	return 0;
 }
 
-/* A file without a name (memfd_create(2)): nothing to guess, nothing to be left behind. */
-static int
-make_file(struct np_worker *w, struct np_err *err)
-{
-	w->file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
-	if (w->file_fd < 0 || write_ring(w->file_fd, &w->send_ring) != 0) {
-		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
-	}
-	w->file_last = (off_t)((w->send_ring.width - 1) * w->send_ring.size);
-	return NP_OK;
-}
-
 static int
 open_file(struct np_worker *w, struct np_err *err)
 {
@@ -69,7 +57,16 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 		return err->code;
 	}
 	w->codec |= NP_C_FILE;
-	return w->run->plan->near.call.fill_file != NULL ? open_file(w, err) : make_file(w, err);
+	if (w->run->plan->near.call.fill_file != NULL) {
+		return open_file(w, err);
+	}
+	/* A file without a name: nothing to guess, nothing to be left behind. */
+	w->file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
+	if (w->file_fd < 0 || write_ring(w->file_fd, &w->send_ring) != 0) {
+		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
+	}
+	w->file_last = (off_t)((w->send_ring.width - 1) * w->send_ring.size);
+	return NP_OK;
 }
 
 static void

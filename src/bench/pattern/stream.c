@@ -218,30 +218,20 @@ part(struct np_worker *w)
 	}
 }
 
-/*
- * Congestion control may keep for seconds what a connection's sends have left with the kernel. As
- * with TCP, the time of the test goes on for a client.
- */
-static void
-empty(struct np_worker *w)
-{
-	const struct np_plan *p = w->run->plan;
-
-	if (!p->transport->connected || !p->active) {
-		return; /* a client that receives has a clock of its own */
-	}
-	if (was_in_time(w, np_worker_empty(w), "the rest of the data was not sent")) {
-		end_window(w);
-	}
-}
-
 void
 np_stream_transmit_finish(struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
 	if (!np_delivers(p->transport)) {
-		empty(w);
+		/*
+		 * Congestion control may keep for seconds what the sends left with the kernel. As
+		 * with TCP, the time goes on for a client that sends.
+		 */
+		if (p->transport->connected && p->active &&
+		    was_in_time(w, np_worker_empty(w), "the rest of the data was not sent")) {
+			end_window(w);
+		}
 		farewell(w, np_deadline(ROOM_MS * NP_MSEC));
 		for (uint32_t i = 1; i < FAREWELLS; i++) {
 			farewell(w, 0);

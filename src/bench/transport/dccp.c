@@ -160,23 +160,6 @@ dccp_look(struct np_run *run, int fd)
 }
 
 static void
-know_tfrc(int fd, struct np_bag *bag)
-{
-	struct np_dccp_tfrc t;
-	socklen_t len = sizeof(t);
-
-	memset(&t, 0, sizeof(t));
-	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_TX_INFO, &t, &len) != 0 || len < sizeof(t)) {
-		return; /* CCID 2 has none */
-	}
-	np_bag_int(bag, (int64_t)(t.rate / 64 * 8), "dccp.rate_bps");
-	np_bag_int(bag, (int64_t)(t.rate_received / 64 * 8), "dccp.received_bps");
-	np_bag_int(bag, (int64_t)t.rate_calculated * 8, "dccp.calculated_bps");
-	np_bag_real(bag, t.rtt_us / 1e6, "dccp.rtt");
-	np_bag_real(bag, t.loss / 1e6, "dccp.loss_events");
-}
-
-static void
 know_int(int fd, int option, const char *name, struct np_bag *bag)
 {
 	int v = np_sock_int(fd, NP_SOL_DCCP, option);
@@ -192,6 +175,7 @@ dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	char text[NP_DCCP_SERVICE_TEXT];
 	uint32_t code = 0;
 	socklen_t len = sizeof(code);
+	struct np_dccp_tfrc t = { .rtt_us = 0 };
 
 	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
 	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
@@ -200,7 +184,15 @@ dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 		np_dccp_service_text(ntohl(code), text);
 		np_bag_text(bag, text, "dccp.service");
 	}
-	know_tfrc(fd, bag);
+	len = sizeof(t);
+	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_TX_INFO, &t, &len) == 0 && len == sizeof(t)) {
+		/* CCID 2 has none of these. */
+		np_bag_int(bag, (int64_t)(t.rate / 64 * 8), "dccp.rate_bps");
+		np_bag_int(bag, (int64_t)(t.rate_received / 64 * 8), "dccp.received_bps");
+		np_bag_int(bag, (int64_t)t.rate_calculated * 8, "dccp.calculated_bps");
+		np_bag_real(bag, t.rtt_us / 1e6, "dccp.rtt");
+		np_bag_real(bag, t.loss / 1e6, "dccp.loss_events");
+	}
 }
 
 const struct np_transport np_transport_dccp = {

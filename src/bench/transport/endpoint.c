@@ -414,23 +414,6 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* A stranger's connection is reset, whatever it was about to say. */
-static int
-take_welcome(struct np_run *run, int flags)
-{
-	struct np_addr peer; /* a part of which accept(2) fills */
-	int fd;
-
-	peer.len = sizeof(peer.sa);
-	fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
-	if (fd < 0 || np_sources_have(&run->end.hears, &peer)) {
-		return fd;
-	}
-	np_sock_reset(fd);
-	errno = ECONNABORTED;
-	return -1;
-}
-
 /*
  * A request is answered at once. If no more will come, a socket that is shut down tells the
  * receiver.
@@ -497,11 +480,23 @@ take_handed(struct np_run *run, int flags)
 int
 np_endpoint_take(struct np_run *run, int flags)
 {
+	struct np_addr peer; /* a part of which accept(2) fills */
+	int fd;
+
 	if (np_is_handed(run)) {
 		return take_handed(run, flags);
 	}
-	return run->end.hears.count > 0 ? take_welcome(run, flags)
-					: np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
+	if (run->end.hears.count == 0) {
+		return np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
+	}
+	peer.len = sizeof(peer.sa);
+	fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
+	if (fd < 0 || np_sources_have(&run->end.hears, &peer)) {
+		return fd;
+	}
+	np_sock_reset(fd); /* a stranger's, whatever it was about to say */
+	errno = ECONNABORTED;
+	return -1;
 }
 
 int

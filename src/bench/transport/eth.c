@@ -11,19 +11,6 @@
 #include "bench/run.h"
 #include "net/eth.h"
 
-/* The tag of a test must not be guessed: who knows it may be answered. */
-static int
-draw_tag(struct np_run *run, struct np_err *err)
-{
-	do {
-		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
-		    sizeof(run->end.token)) {
-			return np_fail(err, NP_ESYS, errno, "draw a tag for the test's frames");
-		}
-	} while (run->end.token == 0);
-	return NP_OK;
-}
-
 /* The daemon hears its client from now on: frames may come right behind the response. */
 static int
 eth_open(struct np_run *run, struct np_err *err)
@@ -52,9 +39,13 @@ eth_open(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	np_eth_aim(l, p->far.sock.mac, &run->end.peer);
-	if (draw_tag(run, err) != NP_OK) {
-		return err->code;
-	}
+	/* The tag of a test must not be guessed: who knows it may be answered. */
+	do {
+		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
+		    sizeof(run->end.token)) {
+			return np_fail(err, NP_ESYS, errno, "draw a tag for the test's frames");
+		}
+	} while (run->end.token == 0);
 	return np_eth_hear(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 

@@ -383,26 +383,12 @@ tls_probe(const struct np_transport *t, struct np_err *err)
 	return rc;
 }
 
-/* A passive end draws the key. The other one's comes with the answer to its request. */
-static int
-draw_key(struct np_run *run, struct np_err *err)
-{
-	struct np_key *key = &run->end.key;
-
-	if (run->plan->active) {
-		return NP_OK;
-	}
-	key->count = sizeof(key->at);
-	return getrandom(key->at, sizeof(key->at), 0) == sizeof(key->at)
-		   ? NP_OK
-		   : np_fail(err, NP_ESYS, errno, "draw a key for TLS");
-}
-
 static int
 tls_open(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	const struct np_tls_suite *suite = np_tls_suite_find(NULL, p->tls_suite);
+	struct np_key *key = &run->end.key;
 
 	if (np_tls_lacks() != NULL) {
 		return np_fail(err, NP_EUNSUP, 0, "%s", np_tls_lacks());
@@ -411,7 +397,14 @@ tls_open(struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "cipher suite 0x%04x of TLS",
 			       p->tls_suite);
 	}
-	if (draw_key(run, err) != NP_OK || np_endpoint_open(run, err) != NP_OK ||
+	/* A passive end draws the key; the other one gets it with the answer to its request. */
+	if (!p->active) {
+		key->count = sizeof(key->at);
+		if (getrandom(key->at, sizeof(key->at), 0) != sizeof(key->at)) {
+			return np_fail(err, NP_ESYS, errno, "draw a key for TLS");
+		}
+	}
+	if (np_endpoint_open(run, err) != NP_OK ||
 	    attach(p->transport, p->active ? run->conn->fd : run->end.listen_fd, true, err) !=
 		NP_OK) {
 		return err->code;
