@@ -509,28 +509,23 @@ keep_ramp(struct loop *l)
 	}
 }
 
-/* The load lets some of those that it holds begin, each in its turn. */
+/*
+ * Begin what the load lets begin. An open loop's next operation has a timer, as timerfd(2) has no
+ * slack.
+ */
 static void
 resume(struct loop *l)
-{
-	struct np_conn *c;
-
-	for (uint32_t i = 0; l->live > 0 && (c = np_io_next_held(l->w, &l->next, &i)) != NULL;) {
-		advance(l, c);
-	}
-}
-
-/* Begin what is due of an open loop, and set the timer for the next: timerfd(2) has no slack. */
-static void
-keep_open(struct loop *l)
 {
 	struct np_worker *w = l->w;
 	struct itimerspec at = { .it_value.tv_sec = 0 };
 	struct np_conn *c;
 	uint64_t wake;
 
-	for (int i = 0; i < BATCH && l->live > 0 && (c = np_open_begin(w, &l->next)) != NULL; i++) {
+	for (uint32_t i = 0; l->live > 0 && (c = np_io_next_due(w, &l->next, &i)) != NULL;) {
 		advance(l, c);
+	}
+	if (w->open == NULL) {
+		return;
 	}
 	wake = np_open_wake(w);
 	l->is_near = wake <= w->open->looked_ns;
@@ -619,7 +614,7 @@ turn(struct loop *l)
 		}
 	}
 	if (l->w->open != NULL) {
-		keep_open(l);
+		resume(l);
 	}
 	if (!timed) {
 		return;
@@ -715,7 +710,7 @@ spin(struct loop *l)
 		}
 	}
 	if (w->open != NULL) {
-		keep_open(l);
+		resume(l);
 	}
 	if (++l->rounds == ROUNDS) {
 		look(l);
@@ -824,9 +819,6 @@ start(struct loop *l)
 		}
 	}
 	resume(l);
-	if (w->open != NULL) {
-		keep_open(l);
-	}
 }
 
 static int

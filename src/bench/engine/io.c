@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/calls.h"
+#include "bench/open.h"
 #include "bench/run.h"
 
 static ssize_t
@@ -230,8 +231,13 @@ np_io_begins(struct np_worker *w, struct np_conn *c)
 }
 
 struct np_conn *
-np_io_next_held(struct np_worker *w, uint32_t *turn, uint32_t *begun)
+np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 {
+	enum { OPEN_MOST = 64 };
+
+	if (w->open != NULL) {
+		return ++*begun > OPEN_MOST ? NULL : np_open_begin(w, turn);
+	}
 	if (++*begun > w->conns + 1) {
 		np_load_some_wait(&w->load, np_now());
 		return NULL;

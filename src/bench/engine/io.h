@@ -110,12 +110,12 @@ enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need nee
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
 /*
- * Of the connections that need NP_REST, the next one that may begin an operation, from *turn on;
- * *begun, 0 at first, counts them. NULL: there is none, or not before w->load.due_ns. Where the
- * load lets them begin faster than they are driven, that is now, after a look at what else there
- * is. While w->load.holds, who else asks waits behind them.
+ * The next connection that the load lets begin an operation now, from *turn on; *begun, 0 at first,
+ * counts them. NULL: there is none, or not before the load's next time. Where operations may begin
+ * faster than they are driven, NULL has the engine look at what else there is, and ask again at
+ * once. While w->load.holds, what else asks waits behind these.
  */
-struct np_conn *np_io_next_held(struct np_worker *w, uint32_t *turn, uint32_t *begun);
+struct np_conn *np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun);
 
 /*
  * Without waiting, the next message that is still in the socket, or that has been received and that

@@ -608,21 +608,13 @@ uring_run(struct np_worker *w)
 	}
 	while (u->live > 0 && !np_stopped(&w->stop)) {
 		turn(u);
-		if (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns) {
+		if (__builtin_expect(w->open != NULL, 0) ||
+		    (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns)) {
+			uint32_t begun = 0;
 			struct np_conn *c;
 
-			for (uint32_t i = 0;
-			     u->live > 0 && (c = np_io_next_held(u->w, &u->next, &i)) != NULL;) {
-				advance(u, c, (uint32_t)(c - u->w->conn));
-			}
-		}
-		if (__builtin_expect(w->open != NULL, 0)) {
-			struct np_conn *c;
-
-			for (int i = 0; i < CHAIN && u->live > 0 &&
-					(c = np_open_begin(u->w, &u->next)) != NULL;
-			     i++) {
-				advance(u, c, (uint32_t)(c - u->w->conn));
+			while (u->live > 0 && (c = np_io_next_due(w, &u->next, &begun)) != NULL) {
+				advance(u, c, (uint32_t)(c - w->conn));
 			}
 		}
 		if (np_sampler_is_asked(&w->sampler)) {
