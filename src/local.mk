@@ -214,6 +214,7 @@ src_netperf_SOURCES = \
 	%D%/cli/facts.c %D%/cli/facts.h \
 	%D%/cli/eth.c %D%/cli/eth.h \
 	%D%/cli/engines.c %D%/cli/engines.h \
+	%D%/cli/conflicts.c %D%/cli/conflicts.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
 	%D%/cli/help.c %D%/cli/help.h \
 	%D%/cli/look.c %D%/cli/look.h \

@@ -7,19 +7,6 @@
 
 enum { USUAL_RATE = 100 }; /* a second: a thousand in ten, which P99 takes */
 
-/* What the load has no room for. */
-static int
-check_load(const struct np_cli *of, struct np_err *err)
-{
-	if (of->plan.no_control) {
-		return np_usage(err, "--beside: it needs a netserver, which -N leaves out");
-	}
-	if (of->plan.length <= 0) {
-		return np_usage(err, "--beside: it needs a test by time (-l with seconds)");
-	}
-	return NP_OK;
-}
-
 /* As if it were a netperf of its own, with the load's ends. */
 static int
 settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *err)
@@ -71,9 +58,6 @@ np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct 
 	*probe = NULL;
 	if (of->beside == NULL) {
 		return NP_OK;
-	}
-	if (check_load(of, err) != NP_OK) {
-		return err->code;
 	}
 	p = *probe = calloc(1, sizeof(*p));
 	if (p == NULL) {

@@ -32,9 +32,6 @@ check_several(const struct np_cli *cli, struct np_err *err)
 		    "--engine ,%s: each flow of %s is a session with one connection (leave it out)",
 		    p->far.place.engine->name, cli->bench.name);
 	}
-	if (p->no_control) {
-		return np_usage(err, "--flows: needs a control connection, which -N leaves out");
-	}
 	if (p->pattern->connection_test && p->port_max > 0 &&
 	    p->flows > p->port_max - p->port_min) {
 		return np_usage(err,
@@ -71,22 +68,6 @@ check_far(const struct np_cli *cli, struct np_err *err)
 			cli->bench.name, p->flows, why);
 }
 
-static int
-check_threads(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-	bool far = p->near.place.threads <= p->flows;
-	uint32_t threads = far ? p->far.place.threads : p->near.place.threads;
-
-	if (threads <= p->flows) {
-		return NP_OK;
-	}
-	return np_usage(
-	    err,
-	    "--threads %s%u: is more than the %u data connection%s to drive (a larger --flows)",
-	    far ? "," : "", threads, p->flows, p->flows > 1 ? "s" : "");
-}
-
 int
 np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 {
@@ -108,7 +89,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	return np_usage(err, "%s: %s has no data connection", option, cli->test);
 }
 
-/* The kernel picks the local ports of a connection from few of them: one is of one connection. */
+/* The kernel picks the local ports of connections from few, and each serves one connection. */
 static int
 check_ports(const struct np_cli *cli, struct np_err *err)
 {
@@ -156,25 +137,10 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 	char text[NP_ADDR_TEXT];
 	struct np_addr at;
 
-	if (p->flows < 2) {
-		return np_usage(err,
-				"--source-range: one data connection has one address (give their "
-				"number with --flows, or the address with -- -L)");
-	}
-	if (p->transport != &np_transport_tcp || p->pattern->connection_test || p->no_control) {
-		return np_usage(err,
-				"--source-range: not for this %s (try TCP_STREAM, TCP_MAERTS or "
-				"TCP_RR)",
-				cli->bench.name);
-	}
 	if (strcmp(cli->data.local.text, np_addr_host(&cli->source, text)) != 0) {
 		return np_usage(
 		    err,
 		    "--source-range: -- -L also names a local address (leave one of them out)");
-	}
-	if (cli->evidence.wire) {
-		return np_usage(
-		    err, "--source-range: --wire captures one address (leave one of them out)");
 	}
 	for (uint32_t i = 0; i < p->sources; i++) {
 		np_range_at(&cli->source, i, &at);
@@ -183,123 +149,6 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 		}
 	}
 	return NP_OK;
-}
-
-/* Refuse the option where there is a reason why such a test can't have it; NULL: it can. */
-static int
-not_for_this(const struct np_cli *cli, const char *option, const char *why, struct np_err *err)
-{
-	return why == NULL ? NP_OK
-			   : np_usage(err, "%s: not for this %s: %s", option, cli->bench.name, why);
-}
-
-/* Connections that come about while others are driven. */
-static int
-check_ramp(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-
-	if (not_for_this(cli, "--ramp", np_plan_no_ramp(p), err) != NP_OK) {
-		return err->code;
-	}
-	if (p->flows < 2) {
-		return np_usage(
-		    err,
-		    "--ramp: one data connection is not a ramp (give their number with --flows)");
-	}
-	if (p->both) {
-		return np_usage(err, "--ramp: --both has several sessions, which begin to measure "
-				     "together (leave one of them out)");
-	}
-	if (p->spread) {
-		return np_usage(err,
-				"--ramp: --spread makes its connections before the test begins "
-				"(leave one of them out)");
-	}
-	if (p->fast_open) {
-		return np_usage(err,
-				"--ramp: with -- -F a connection begins with its first data, and "
-				"cannot be timed (leave one of them out)");
-	}
-	return NP_OK;
-}
-
-/* Requests that are due by the clock. */
-static int
-check_rate(const struct np_cli *cli, struct np_err *err)
-{
-	if (cli->rate <= 0) {
-		return np_usage(err, "--arrivals: needs a --rate");
-	}
-	if (cli->knee_times > 0 &&
-	    (cli->beside != NULL || cli->confidence.max > 1 || cli->confidence.clean_s > 0)) {
-		return np_usage(err, "--rate auto: repeats the test by itself (leave out %s)",
-				cli->beside != NULL           ? "--beside"
-				: cli->confidence.clean_s > 0 ? "--clean"
-							      : "-i and -I");
-	}
-	if (cli->no_loss && (!cli->plan.pattern->offers || np_delivers(cli->plan.transport))) {
-		return np_usage(err,
-				"--rate ndr: %.40s has no datagrams that can be lost "
-				"(UDP_STREAM has; --rate auto is for others)",
-				cli->bench.name);
-	}
-	return not_for_this(cli, "--rate", np_plan_no_rate(&cli->plan), err);
-}
-
-static int
-check_both(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-	bool stream = p->pattern == &np_pattern_stream && np_delivers(p->transport);
-
-	if (!stream || cli->bench.code != NP_OMNI) {
-		return np_usage(
-		    err, "--both: %s is not a stream that either end can send (try TCP_STREAM)",
-		    cli->bench.name);
-	}
-	if (p->no_control) {
-		return np_usage(err, "--both: needs a control connection, which -N leaves out");
-	}
-	return NP_OK;
-}
-
-static int
-check_spread(const struct np_cli *cli, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-
-	if (p->flows < 2) {
-		return np_usage(err,
-				"--spread: one data connection uses one queue (try --flows 8)");
-	}
-	if (p->fast_open) {
-		return np_usage(err,
-				"--spread: not with TCP Fast Open, which connects with the first "
-				"data (leave out -- -F)");
-	}
-	if (p->both) {
-		return np_usage(err, "--spread: needs a single session (leave out --both)");
-	}
-	if (!np_plan_spreads(p)) {
-		return np_usage(err,
-				"--spread: %s has no lasting IP connections to make again (try "
-				"TCP_STREAM, TCP_MAERTS or TCP_RR)",
-				cli->bench.name);
-	}
-	return NP_OK;
-}
-
-/* What is under way at its begin arrives behind it, and would be in a count that is not of it. */
-static int
-check_warm_up(const struct np_plan *p, struct np_err *err)
-{
-	if (p->warm_up_ms == 0 || p->length >= 0 || p->pattern->transactions) {
-		return NP_OK;
-	}
-	return np_usage(
-	    err, "--warm-up: not for a stream that ends by a count, -l %lld (use a time, -l S)",
-	    (long long)p->length);
 }
 
 int
@@ -325,22 +174,34 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan one = cli->plan;
 	const struct np_plan *p = &cli->plan;
+	const struct {
+		const char *option, *why_not;
+	} loads[] = {
+		{ "--ramp", p->ramp > 0 ? np_plan_no_ramp(p) : NULL },
+		{ "--rate", cli->rate > 0 ? np_plan_no_rate(p) : NULL },
+		{ "--stations", p->stations > 0 ? np_stamps_why_none(p) : NULL },
+	};
+	uint32_t near = p->near.place.threads, far = p->far.place.threads;
 	const struct np_engine *engine;
 	const char *why;
 
-	if ((p->both && check_both(cli, err) != NP_OK) ||
-	    (p->spread && check_spread(cli, err) != NP_OK) ||
-	    (p->ramp > 0 && check_ramp(cli, err) != NP_OK) ||
-	    ((cli->rate > 0 || p->arrivals != NP_ARRIVE_EVENLY) && check_rate(cli, err) != NP_OK) ||
-	    (p->stations > 0 &&
-	     not_for_this(cli, "--stations", np_stamps_why_none(p), err) != NP_OK) ||
-	    (p->sources > 0 && check_sources(cli, err) != NP_OK)) {
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		if (loads[i].why_not != NULL) {
+			return np_usage(err, "%s: not for this %s: %s", loads[i].option,
+					cli->bench.name, loads[i].why_not);
+		}
+	}
+	if ((p->sources > 0 && check_sources(cli, err) != NP_OK) ||
+	    (p->flows > 1 &&
+	     (check_several(cli, err) != NP_OK || check_ports(cli, err) != NP_OK))) {
 		return err->code;
 	}
-	if ((p->flows > 1 &&
-	     (check_several(cli, err) != NP_OK || check_ports(cli, err) != NP_OK)) ||
-	    check_threads(cli, err) != NP_OK || check_warm_up(p, err) != NP_OK) {
-		return err->code;
+	if (near > p->flows || far > p->flows) {
+		return np_usage(err,
+				"--threads %s%u: is more than the %u data connection%s to drive (a "
+				"larger --flows)",
+				near > p->flows ? "" : ",", near > p->flows ? near : far, p->flows,
+				p->flows > 1 ? "s" : "");
 	}
 	if (cli->list_engines) {
 		return NP_OK; /* which of them can, the list says */

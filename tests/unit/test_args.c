@@ -366,7 +366,7 @@ TEST(lengths_are_seconds_or_counts)
 	assert_time("-l 500ms --clean 3 -l 3", 3000);
 	assert_time("-l 0.0", 0);
 	assert_time("-l -5.5", 0); /* a count, as before */
-	assert_wrong("-l 2.5 --clean 3", "-l: --clean 3 sets the length of the test");
+	assert_wrong("-l 2.5 --clean 3", "-l: --clean sets the length of the test");
 	assert_int_equal(parsed("--length=1h")->plan.length, 3600);
 	assert_wrong("-l never", "-l: never is not a length");
 	assert_wrong("-l 3G", "-l: 3G is out of range");

@@ -1,0 +1,197 @@
+#include "cli/conflicts.h"
+
+#include "bench/engine/calls.h"
+#include "bench/engine/engine.h"
+#include "bench/transport/dccp.h"
+
+/* One row: the option that is refused, and why. */
+struct conflict {
+	bool applies;
+	const char *option;
+	const char *test; /* its name stands in front of the reason; NULL: the reason says all */
+	const char *why;
+};
+
+static int
+refuse(const struct conflict *rows, size_t count, struct np_err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct conflict *c = &rows[i];
+
+		if (c->applies) {
+			return np_usage(err, "%s: %s%s%s", c->option,
+					c->test != NULL ? c->test : "", c->test != NULL ? " " : "",
+					c->why);
+		}
+	}
+	return NP_OK;
+}
+
+#define REFUSE(rows, err) refuse(rows, sizeof(rows) / sizeof((rows)[0]), err)
+
+int
+np_conflicts_of_options(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_cli_output *o = &cli->output;
+	const struct np_repeat_plan *r = &cli->confidence;
+	bool clean = r->clean_s > 0;
+	bool length = cli->plan.length != NP_LENGTH_UNSAID &&
+		      (cli->plan.length != r->clean_s || cli->plan.length_less_ms != 0);
+	const struct conflict rows[] = {
+		{ cli->target.passphrase != NULL && cli->target.key.count > 0, "--key-file", NULL,
+		  "together with -Z or --passphrase-file (choose one)" },
+		{ !clean && r->at_most_s != 0, "--at-most", NULL,
+		  "limits --clean, which is not given" },
+		{ clean && length, "-l", NULL,
+		  "--clean sets the length of the test (leave out -l)" },
+		{ clean && (r->level != 0 || r->max > 1), "--clean", NULL,
+		  "together with -i or -I (both set the number of iterations: choose one)" },
+		{ cli->preflight && o->json, "--preflight", NULL,
+		  "runs no test, so there is nothing for --json to write (choose one)" },
+		{ o->human && o->style != NP_STYLE_CLASSIC, "--human", NULL,
+		  "together with -k, -o or -O (choose one of them)" },
+		{ o->human && o->json && o->json_file == NULL, "--human", NULL,
+		  "--json prints the document in its place (try --json=FILE)" },
+	};
+
+	return REFUSE(rows, err);
+}
+
+static bool
+is_power_of_two(uint32_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+/* Does that end's engine carry several datagrams in a call? */
+static bool
+carries_several(const struct np_end *e)
+{
+	return e->place.engine != NULL && e->place.engine->calls == &np_batch_turns;
+}
+
+/* What a transport, an engine or a processor does not have. */
+static int
+check_means(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_call_plan *near = &p->near.call, *far = &p->far.call;
+	const char *test = cli->bench.name;
+	bool also = cli->also[0][0] != '\0' || cli->also[1][0] != '\0';
+	bool dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
+	bool ccid = np_dccp_ccid(p->near.sock.cong) != 0 || np_dccp_ccid(p->far.sock.cong) != 0;
+	bool cong = p->near.sock.cong[0] != '\0' || p->far.sock.cong[0] != '\0';
+	const struct conflict rows[] = {
+		{ also && !p->transport->several_paths, "-- --also-bind", p->transport->name,
+		  "has one path (try SCTP_STREAM, or -- -T sctp)" },
+		{ also && p->both, "-- --also-bind", NULL, "not with --both" },
+		{ also && p->no_control, "-- --also-bind", NULL, "not with -N" },
+		{ !is_power_of_two(near->send_align) || !is_power_of_two(near->recv_align), "-a",
+		  NULL, "an alignment must be a power of two (try 4096)" },
+		{ !is_power_of_two(far->send_align) || !is_power_of_two(far->recv_align), "-A",
+		  NULL, "an alignment must be a power of two (try 4096)" },
+		{ p->batch > 0 && !cli->list_engines && !carries_several(&p->near) &&
+		      !carries_several(&p->far),
+		  "--batch", NULL,
+		  "needs an engine that carries several datagrams in a call (try --engine batch)" },
+		{ p->tls_suite != 0 && !p->transport->encrypts, "--tls-cipher", test,
+		  "does not encrypt (try TLS_STREAM or TLS_RR)" },
+		{ p->service != 0 && !dccp, "--service-code", test,
+		  "is no test of DCCP (try -t DCCP_STREAM)" },
+		{ ccid && !dccp, "--ccid", test, "is no test of DCCP (try -t DCCP_STREAM)" },
+		{ cong && !ccid && dccp, "-K", NULL,
+		  "DCCP has congestion controls of its own (try --ccid 2)" },
+	};
+
+	return REFUSE(rows, err);
+}
+
+/* Loads that are due by the clock, that run beside a test, or that are repeated. */
+static int
+check_load(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_repeat_plan *r = &cli->confidence;
+	const char *test = cli->bench.name;
+	bool rate = cli->rate > 0, knee = cli->knee_times > 0;
+	const struct conflict rows[] = {
+		{ r->clean_s > 0 && !np_cli_repeats(cli), "--clean", test, "runs only once" },
+		{ cli->far_rate > 0 && !p->both, "--rate", NULL, "two rates are for --both" },
+		{ knee && (p->both || p->role != NP_LEAD), "--rate auto", NULL,
+		  "not for what the far end sends" },
+		{ p->arrivals != NP_ARRIVE_EVENLY && !rate, "--arrivals", NULL, "needs a --rate" },
+		{ knee && cli->beside != NULL, "--rate auto", NULL,
+		  "repeats the test by itself (leave out --beside)" },
+		{ knee && r->clean_s > 0, "--rate auto", NULL,
+		  "repeats the test by itself (leave out --clean)" },
+		{ knee && r->max > 1, "--rate auto", NULL,
+		  "repeats the test by itself (leave out -i and -I)" },
+		{ rate && cli->no_loss && (!p->pattern->offers || np_delivers(p->transport)),
+		  "--rate ndr", test,
+		  "has no datagrams that can be lost (UDP_STREAM has; --rate auto is for others)" },
+		{ p->warm_up_ms > 0 && p->length < 0 && !p->pattern->transactions, "--warm-up",
+		  NULL, "not for a stream that ends by a count (use a time, -l S)" },
+		{ cli->beside != NULL && p->no_control, "--beside", NULL,
+		  "needs a netserver, which -N leaves out" },
+		{ cli->beside != NULL && p->length <= 0, "--beside", NULL,
+		  "needs a test by time (-l with seconds)" },
+	};
+
+	return REFUSE(rows, err);
+}
+
+/* Several data connections, and how they come about. */
+static int
+check_connections(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const char *test = cli->bench.name;
+	bool one = p->flows<2, ramp = p->ramp> 0, sources = p->sources > 0;
+	bool can_both = p->pattern == &np_pattern_stream && np_delivers(p->transport) &&
+			cli->bench.code == NP_OMNI;
+	const struct conflict rows[] = {
+		{ p->both && !can_both, "--both", test,
+		  "is not a stream that either end can send (try TCP_STREAM)" },
+		{ p->both && p->no_control, "--both", NULL,
+		  "needs a control connection, which -N leaves out" },
+		{ p->spread && one, "--spread", NULL,
+		  "one data connection uses one queue (try --flows 8)" },
+		{ p->spread && p->fast_open, "--spread", NULL,
+		  "not with TCP Fast Open, which connects with the first data (leave out -- -F)" },
+		{ p->spread && p->both, "--spread", NULL,
+		  "needs a single session (leave out --both)" },
+		{ p->spread && !np_plan_spreads(p), "--spread", test,
+		  "has no lasting IP connections to make again (try TCP_STREAM, TCP_MAERTS or "
+		  "TCP_RR)" },
+		{ ramp && one, "--ramp", NULL,
+		  "one data connection is not a ramp (give their number with --flows)" },
+		{ ramp && p->both, "--ramp", NULL,
+		  "--both has several sessions, which begin to measure together (leave one of them "
+		  "out)" },
+		{ ramp && p->spread, "--ramp", NULL,
+		  "--spread makes its connections before the test begins (leave one of them out)" },
+		{ ramp && p->fast_open, "--ramp", NULL,
+		  "with -- -F a connection begins with its first data, and cannot be timed (leave "
+		  "one of them out)" },
+		{ sources && one, "--source-range", NULL,
+		  "one data connection has one address (give their number with --flows, or the "
+		  "address with -- -L)" },
+		{ sources && (p->transport != &np_transport_tcp || p->pattern->connection_test ||
+			      p->no_control),
+		  "--source-range", test, "cannot use it (try TCP_STREAM, TCP_MAERTS or TCP_RR)" },
+		{ sources && cli->evidence.wire, "--source-range", NULL,
+		  "--wire captures one address (leave one of them out)" },
+		{ !one && p->no_control, "--flows", NULL,
+		  "needs a control connection, which -N leaves out" },
+	};
+
+	return REFUSE(rows, err);
+}
+
+int
+np_conflicts_of_test(const struct np_cli *cli, struct np_err *err)
+{
+	return check_load(cli, err) == NP_OK && check_connections(cli, err) == NP_OK
+		   ? check_means(cli, err)
+		   : (int)err->code;
+}
