@@ -180,6 +180,12 @@ settle_output(struct np_cli *cli)
 {
 	struct np_cli_output *o = &cli->output;
 
+	if (cli->evidence.explain || o->json) {
+		cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
+	}
+	if (cli->evidence.wire || cli->plan.stations > 0) {
+		cli->evidence.caps |= NP_CAP_TEST | (cli->evidence.wire ? NP_CAP_WIRE : 0U);
+	}
 	o->verbosity = o->verbosity != UNSAID ? o->verbosity : 1;
 	o->headers = o->headers != UNSAID ? o->headers : 1;
 	/* Where figures are selected, their table is not printed beside them. */

@@ -20,7 +20,230 @@
 #include "sys/affinity.h"
 #include "wire/ext.h"
 
-/* --- values with a grammar of their own --------------------------------------------------------
+/* --- words that are a value ---------------------------------------------------------------------
+ */
+
+/*
+ * A port number or a service's name, as text for the resolver. How large it may be is known when
+ * the host, or the test, is.
+ */
+static bool
+read_port_name(const char *word, void *to)
+{
+	int64_t n;
+
+	return (np_parse_int(word, &n) != 0 || (n >= 0 && n < UINT32_MAX)) &&
+	       np_text_copy(to, NP_PORT_TEXT, word) == 0;
+}
+
+static bool
+read_port(const char *word, void *to)
+{
+	const struct servent *service;
+	char checked[NP_PORT_TEXT];
+	uint32_t *port = to;
+	int64_t n;
+
+	if (!read_port_name(word, checked)) {
+		return false;
+	}
+	if (np_parse_int(word, &n) == 0) {
+		*port = (uint32_t)n;
+		return true;
+	}
+	service = getservbyname(word, NULL);
+	*port = service != NULL ? ntohs((uint16_t)service->s_port) : 0;
+	return service != NULL;
+}
+
+static bool
+read_service_code(const char *word, void *to)
+{
+	return np_dccp_service(word, to);
+}
+
+static bool
+read_timeout(const char *word, void *to)
+{
+	uint32_t *timeout_ms = to;
+	int64_t n;
+
+	if (np_parse_int(word, &n) != 0 || n < 1 || n > 3600) {
+		return false;
+	}
+	*timeout_ms = (uint32_t)n * 1000;
+	return true;
+}
+
+/* Counts beyond 32 bits mean "as many as you like", as scripts write 10G. */
+static bool
+read_burst(const char *word, void *to)
+{
+	uint32_t *burst = to;
+	int64_t n;
+
+	if (np_parse_count(word, &n) != 0 || n < 0) {
+		return false;
+	}
+	*burst = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+	return true;
+}
+
+/* netperf's times: the first of m, u and s in the word is the unit; without one, milliseconds. */
+static bool
+read_interval(const char *word, void *to)
+{
+	uint32_t *interval_us = to;
+	char *end;
+	double n = strtod(word, &end), unit = 1000;
+
+	if (strchr(end, 'm') == NULL && strchr(end, 'u') != NULL) {
+		unit = 1;
+	} else if (strchr(end, 'm') == NULL && strchr(end, 's') != NULL) {
+		unit = 1e6;
+	}
+	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) {
+		return false;
+	}
+	*interval_us = (uint32_t)(n * unit);
+	return true;
+}
+
+static bool
+read_tls_cipher(const char *word, void *to)
+{
+	const struct np_tls_suite *found = np_tls_suite_find(word, 0);
+	uint32_t *suite = to;
+
+	*suite = found != NULL ? found->number : 0;
+	return found != NULL;
+}
+
+static bool
+read_when(const char *word, void *to)
+{
+	static const char *const words[] = {
+		[NP_WHEN_AUTO] = "auto",
+		[NP_WHEN_ALWAYS] = "always",
+		[NP_WHEN_NEVER] = "never",
+	};
+	enum np_when *when = to;
+	int i = NP_WHEN_NEVER;
+
+	while (i >= 0 && strcmp(word, words[i]) != 0) {
+		i--;
+	}
+	*when = i >= 0 ? (enum np_when)i : NP_WHEN_AUTO;
+	return i >= 0;
+}
+
+/* Scripts write 1400b, which netperf reads as 1400, and 0 for none. */
+static bool
+read_mss(const char *word, void *to)
+{
+	int32_t *mss = to;
+	char *end;
+	long n = strtol(word, &end, 10);
+
+	if (end == word || (*end != '\0' && strcmp(end, "b") != 0) || n < -1 || n > 65535) {
+		return false;
+	}
+	*mss = n > 0 ? (int32_t)n : 0; /* 0 and -1: the system's */
+	return true;
+}
+
+static bool
+read_engine(const char *word, void *to)
+{
+	const struct np_engine **engine = to;
+
+	*engine = np_engine_find(word);
+	return *engine != NULL;
+}
+
+static bool
+read_warm_up(const char *word, void *to)
+{
+	uint32_t *warm_up_ms = to;
+	char *end;
+	double s = strtod(word, &end);
+
+	if (end == word || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
+		return false;
+	}
+	*warm_up_ms = (uint32_t)(s * 1000 + 0.5);
+	return true;
+}
+
+static bool
+read_ramp(const char *word, void *to)
+{
+	size_t length = strcspn(word, "/");
+	uint32_t *ramp = to;
+	char number[24];
+	int64_t n;
+
+	snprintf(number, sizeof(number), "%.*s", (int)length, word);
+	if ((word[length] != '\0' && strcmp(word + length, "/s") != 0) ||
+	    length >= sizeof(number) || np_parse_count(number, &n) != 0 || n < 1 ||
+	    n > NP_RAMP_MAX) {
+		return false;
+	}
+	*ramp = (uint32_t)n;
+	return true;
+}
+
+static bool
+read_arrivals(const char *word, void *to)
+{
+	uint32_t *arrivals = to;
+	int64_t n;
+
+	if (strcmp(word, "constant") == 0) {
+		*arrivals = NP_ARRIVE_EVENLY;
+	} else if (strcmp(word, "poisson") == 0) {
+		*arrivals = NP_ARRIVE_POISSON;
+	} else if (strncmp(word, "burst:", 6) == 0 && np_parse_count(word + 6, &n) == 0 && n >= 2 &&
+		   n <= NP_ARRIVE_BURST_MAX) {
+		*arrivals = (uint32_t)n;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool
+read_rate_of_link(const char *word, void *to)
+{
+	return np_parse_rate(word, to) == 0;
+}
+
+/* netperf counts from 1 in its message, and takes no less than 2. */
+static bool
+read_associations(const char *word, void *to)
+{
+	uint32_t *associations = to;
+	int64_t n;
+
+	if (np_parse_count(word, &n) != 0 || n > NP_FLOWS_MAX) {
+		return false;
+	}
+	if (n < 2) {
+		printf("Number of SCTP associations must be >= 1\n");
+		return false;
+	}
+	*associations = (uint32_t)n;
+	return true;
+}
+
+static bool
+read_uuid(const char *word, void *to)
+{
+	memcpy(to, &word, sizeof(word));
+	return strlen(word) <= 37;
+}
+
+/* --- values that take more than their word -----------------------------------------------------
  */
 
 /* The family part of -H and -L: netperf looks for single characters of it, which addresses have,
@@ -96,48 +319,6 @@ set_data_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/*
- * A port number or a service's name, as text for the resolver. How large it may be is known when
- * the host, or the test, is.
- */
-static int
-take_port_name(const struct np_setting *set)
-{
-	int64_t n;
-
-	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
-	    np_text_copy(set->to, NP_PORT_TEXT, set->arg) != 0) {
-		return np_usage(set->err, "%.40s is not a port (0 to 65535, or a service)",
-				set->arg);
-	}
-	return NP_OK;
-}
-
-static int
-take_port(const struct np_setting *set)
-{
-	const struct servent *s;
-	char checked[NP_PORT_TEXT];
-	const struct np_setting name = { .to = checked, .arg = set->arg, .err = set->err };
-	uint32_t *port = set->to;
-	int64_t n;
-
-	if (take_port_name(&name) != NP_OK) {
-		return set->err->code;
-	}
-	if (np_parse_int(set->arg, &n) == 0) {
-		*port = (uint32_t)n;
-		return NP_OK;
-	}
-	s = getservbyname(set->arg, NULL);
-	if (s == NULL) {
-		return np_usage(set->err, "%s is neither a port number nor a known service",
-				set->arg);
-	}
-	*port = ntohs((uint16_t)s->s_port);
-	return NP_OK;
-}
-
 /* And as the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
 static int
 keep_data_ports(const struct np_setting *set)
@@ -146,7 +327,7 @@ keep_data_ports(const struct np_setting *set)
 		.kind = NP_OPT_BOTH_WORDS,
 		.to = offsetof(struct np_cli, data.local_port),
 		.to2 = offsetof(struct np_cli, data.port),
-		.set = take_port_name,
+		.read = read_port_name,
 	};
 
 	return np_option_set(&names, set->arg, set->ctx, set->err);
@@ -231,17 +412,6 @@ set_ccid(const struct np_setting *set)
 	return NP_OK;
 }
 
-static int
-set_service(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-
-	if (!np_dccp_service(set->arg, &cli->plan.service)) {
-		return np_usage(set->err, "'%.40s' is not a service code (try SC:test)", set->arg);
-	}
-	return NP_OK;
-}
-
 /* One end's processor, or its list of them. */
 static int
 take_cpus(const struct np_setting *set)
@@ -284,19 +454,6 @@ check_cpus(const struct np_setting *set)
 }
 
 static int
-set_timeout(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	int64_t n;
-
-	if (np_parse_int(set->arg, &n) != 0 || n < 1 || n > 3600) {
-		return np_usage(set->err, "%s is not a time-out (1 to 3600 seconds)", set->arg);
-	}
-	cli->plan.timeout_ms = (uint32_t)n * 1000;
-	return NP_OK;
-}
-
-static int
 set_family(const struct np_setting *set)
 {
 	int family = set->row->letter == '6' ? AF_INET6 : AF_INET;
@@ -316,57 +473,10 @@ set_control_family(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Counts beyond 32 bits mean "as many as you like", as scripts write 10G. */
-static int
-take_burst(const struct np_setting *set)
-{
-	uint32_t *burst = set->to;
-	int64_t n;
-
-	if (np_parse_count(set->arg, &n) != 0 || n < 0) {
-		return np_usage(set->err, "%s is not a number of operations (try 16)", set->arg);
-	}
-	*burst = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-	return NP_OK;
-}
-
-/* netperf's times: the first of m, u and s in the word is the unit; without one, milliseconds. */
-static int
-take_interval(const struct np_setting *set)
-{
-	uint32_t *interval_us = set->to;
-	double unit = 1000;
-	char *end;
-	double n = strtod(set->arg, &end);
-
-	if (strchr(end, 'm') == NULL && strchr(end, 'u') != NULL) {
-		unit = 1;
-	} else if (strchr(end, 'm') == NULL && strchr(end, 's') != NULL) {
-		unit = 1e6;
-	}
-	if (end == set->arg || !(n >= 0 && n * unit <= 3.6e9)) {
-		return np_usage(set->err, "%s is not an interval (try 10ms or 500us)", set->arg);
-	}
-	*interval_us = (uint32_t)(n * unit);
-	return NP_OK;
-}
-
-/* -c and -C: netperf takes a calibration rate, of which Linux has no need. */
-static int
-set_cpu(const struct np_setting *set)
-{
-	static const bool yes = true;
-
-	memcpy(set->to, &yes, sizeof(yes));
-	return NP_OK;
-}
-
 static int
 set_debug(const struct np_setting *set)
 {
-	struct np_cli *cli = set->ctx;
-
-	cli->output.debug++;
+	++*(int *)set->to;
 	return NP_OK;
 }
 
@@ -395,40 +505,6 @@ set_interim(const struct np_setting *set)
 	}
 	cli->output.interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
 	return NP_OK;
-}
-
-static int
-set_tls_cipher(const struct np_setting *set)
-{
-	const struct np_tls_suite *suite = np_tls_suite_find(set->arg, 0);
-	struct np_cli *cli = set->ctx;
-
-	if (suite == NULL) {
-		return np_usage(set->err,
-				"%s: unknown (try aes128-gcm, aes256-gcm or chacha20-poly1305)",
-				set->arg);
-	}
-	cli->plan.tls_suite = suite->number;
-	return NP_OK;
-}
-
-static int
-set_progress(const struct np_setting *set)
-{
-	static const char *const words[] = {
-		[NP_WHEN_AUTO] = "auto",
-		[NP_WHEN_ALWAYS] = "always",
-		[NP_WHEN_NEVER] = "never",
-	};
-	struct np_cli *cli = set->ctx;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(set->arg, words[i]) == 0) {
-			cli->output.progress = (enum np_when)i;
-			return NP_OK;
-		}
-	}
-	return np_usage(set->err, "%s: unknown (try always, never or auto)", set->arg);
 }
 
 static int32_t
@@ -582,33 +658,6 @@ set_gone(const struct np_setting *set)
 	return NP_OK;
 }
 
-static int
-set_uuid(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-
-	if (strlen(set->arg) > 37) {
-		return np_usage(set->err, "%s: an identifier of more than 37 characters", set->arg);
-	}
-	cli->output.uuid = set->arg;
-	return NP_OK;
-}
-
-/* Scripts write 1400b, which netperf reads as 1400, and 0 for none. */
-static int
-set_mss(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	char *end;
-	long n = strtol(set->arg, &end, 10);
-
-	if (end == set->arg || (*end != '\0' && strcmp(end, "b") != 0) || n < -1 || n > 65535) {
-		return np_usage(set->err, "%s is not a segment size (1 to 65535 bytes)", set->arg);
-	}
-	cli->plan.mss = n > 0 ? (int32_t)n : 0; /* 0 and -1: the system's */
-	return NP_OK;
-}
-
 /* What is longer than a message holds is cut, as netperf does. */
 static int
 set_passphrase(const struct np_setting *set)
@@ -648,19 +697,6 @@ set_key_file(const struct np_setting *set)
 	return np_auth_read_key(&cli->target.key, set->arg, set->err);
 }
 
-/* What drives the data connections of one end. */
-static int
-take_engine(const struct np_setting *set)
-{
-	const struct np_engine *found = np_engine_find(set->arg), **engine = set->to;
-
-	if (found == NULL) {
-		return np_usage(set->err, "%.40s is not an engine (try --engine list)", set->arg);
-	}
-	*engine = found;
-	return NP_OK;
-}
-
 static int
 set_engine(const struct np_setting *set)
 {
@@ -668,7 +704,8 @@ set_engine(const struct np_setting *set)
 		.kind = NP_OPT_BOTH_WORDS,
 		.to = offsetof(struct np_cli, plan.near.place.engine),
 		.to2 = offsetof(struct np_cli, plan.far.place.engine),
-		.set = take_engine,
+		.read = read_engine,
+		.what = "an engine (try --engine list)",
 	};
 	struct np_cli *cli = set->ctx;
 
@@ -677,40 +714,6 @@ set_engine(const struct np_setting *set)
 		return NP_OK;
 	}
 	return np_option_set(&engines, set->arg, set->ctx, set->err);
-}
-
-static int
-set_warm_up(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	char *end;
-	double s = strtod(set->arg, &end);
-
-	if (end == set->arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
-		return np_usage(set->err, "%.40s is not a time to warm up (0 to %d s)", set->arg,
-				NP_WARM_UP_MAX / 1000);
-	}
-	cli->plan.warm_up_ms = (uint32_t)(s * 1000 + 0.5);
-	return NP_OK;
-}
-
-static int
-set_ramp(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	size_t length = strcspn(set->arg, "/");
-	char number[24];
-	int64_t n;
-
-	snprintf(number, sizeof(number), "%.*s", (int)length, set->arg);
-	if ((set->arg[length] != '\0' && strcmp(set->arg + length, "/s") != 0) ||
-	    length >= sizeof(number) || np_parse_count(number, &n) != 0 || n < 1 ||
-	    n > NP_RAMP_MAX) {
-		return np_usage(set->err, "%.40s is not a number of connections a second (1 to %d)",
-				set->arg, NP_RAMP_MAX);
-	}
-	cli->plan.ramp = (uint32_t)n;
-	return NP_OK;
 }
 
 static int
@@ -778,27 +781,6 @@ set_rate(const struct np_setting *set)
 	return read_rate(set->arg, first, &cli->rate, &cli->rate_bits, set->err);
 }
 
-static int
-set_arrivals(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	int64_t n;
-
-	if (strcmp(set->arg, "constant") == 0) {
-		cli->plan.arrivals = NP_ARRIVE_EVENLY;
-	} else if (strcmp(set->arg, "poisson") == 0) {
-		cli->plan.arrivals = NP_ARRIVE_POISSON;
-	} else if (strncmp(set->arg, "burst:", 6) == 0 && np_parse_count(set->arg + 6, &n) == 0 &&
-		   n >= 2 && n <= NP_ARRIVE_BURST_MAX) {
-		cli->plan.arrivals = (uint32_t)n;
-	} else {
-		return np_usage(set->err,
-				"%.40s: arrivals are constant, poisson or burst:K (2 to %d)",
-				set->arg, NP_ARRIVE_BURST_MAX);
-	}
-	return NP_OK;
-}
-
 /* The first one is as if -L had named it. */
 static int
 set_source_range(const struct np_setting *set)
@@ -825,18 +807,7 @@ set_json(const struct np_setting *set)
 		return np_usage(set->err, "the file has no name");
 	}
 	cli->output.json = true;
-	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
 	cli->output.json_file = set->arg != NULL && strcmp(set->arg, "-") != 0 ? set->arg : NULL;
-	return NP_OK;
-}
-
-static int
-set_explain(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-
-	cli->evidence.explain = true;
-	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
 	return NP_OK;
 }
 
@@ -849,22 +820,9 @@ set_stations(const struct np_setting *set)
 
 	if (set->arg != NULL &&
 	    (set->arg[0] < '1' || set->arg[0] > '9' || *end != '\0' || n > INT32_MAX)) {
-		return np_usage(set->err, "%s: one transaction in how many? (try 100)", set->arg);
+		return np_usage(set->err, "%s is not a sampling interval (try 100)", set->arg);
 	}
 	cli->plan.stations = (uint32_t)n;
-	cli->evidence.caps |= NP_CAP_TEST;
-	return NP_OK;
-}
-
-static int
-set_link_rate(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-
-	if (np_parse_rate(set->arg, &cli->evidence.link_rate) != 0) {
-		return np_usage(set->err, "%s is not a rate of a link (try 100mbit, 2.5gbit)",
-				set->arg);
-	}
 	return NP_OK;
 }
 
@@ -876,8 +834,7 @@ set_wire(const struct np_setting *set)
 	struct np_cli *cli = set->ctx;
 
 	if (set->arg != NULL && strncmp(set->arg, file, sizeof(file) - 1) != 0) {
-		return np_usage(set->err, "%s: nothing that can be written (try pcap:FILE)",
-				set->arg);
+		return np_usage(set->err, "%s: unknown capture format (try pcap:FILE)", set->arg);
 	}
 	cli->evidence.wire_file = set->arg != NULL ? set->arg + sizeof(file) - 1 : NULL;
 	if (set->arg != NULL &&
@@ -885,7 +842,6 @@ set_wire(const struct np_setting *set)
 		return np_usage(set->err, "%s: needs the name of a file", set->arg);
 	}
 	cli->evidence.wire = true;
-	cli->evidence.caps |= NP_CAP_WIRE | NP_CAP_TEST;
 	return NP_OK;
 }
 
@@ -929,26 +885,6 @@ set_nothing(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* netperf counts from 1 in its message, and takes no less than 2. */
-static int
-set_associations(const struct np_setting *set)
-{
-	struct np_cli *cli = set->ctx;
-	int64_t n;
-
-	if (np_parse_count(set->arg, &n) != 0 || n > NP_FLOWS_MAX) {
-		return np_usage(set->err, "%.40s is not a number of associations (2 to %d)",
-				set->arg, NP_FLOWS_MAX);
-	}
-	if (n < 2) {
-		printf("Number of SCTP associations must be >= 1\n");
-		return np_usage(set->err, "%.40s is not a number of associations (2 to %d)",
-				set->arg, NP_FLOWS_MAX);
-	}
-	cli->associations = (uint32_t)n;
-	return NP_OK;
-}
-
 /* --- the tables --------------------------------------------------------------------------------
  */
 
@@ -965,6 +901,9 @@ set_associations(const struct np_setting *set)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
 /* What both ends are given a word of: how it is read, or names of limited length. */
 #define TAKES(what, m1, m2) TO2(m1, m2), .set = take_##what
+#define READS(kind, m, words) TO(m), .read = read_##kind, .what = (words)
+#define READS2(kind, m1, m2, words) TO2(m1, m2), .read = read_##kind, .what = (words)
+#define A_PORT "a port (0 to 65535, or a service)"
 #define NAMES(m1, m2)                                                                              \
 	TO2(m1, m2), .set = np_option_set_name, .max = sizeof(((struct np_cli *)0)->m1) - 1
 /* Where help texts have the row, the words of the short one, and which tests have a use for it. */
@@ -1008,18 +947,17 @@ const struct np_option np_global_options[] = {
 	  TO2(plan.far.call.send_align, plan.far.call.recv_align), RANGE(1, 1 << 24), IN(TUNE) },
 	{ ROW('b', "interval-burst", EACH_WORD, "local,remote",
 	      "pace: run N operations in each interval of -w (0: no pacing)"),
-	  TAKES(burst, plan.near.call.interval_burst, plan.far.call.interval_burst),
+	  READS2(burst, plan.near.call.interval_burst, plan.far.call.interval_burst,
+		 "a number of operations (try 16)"),
 	  .numbers = true, IN(PACE), BRIEF("send N messages each time") },
 	{ ROW('B', "brand", TEXT, "text", "print this text after a result without headers"),
 	  TO(output.brand), IN(PRINT) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
-	  TO(plan.near.place.measure_cpu), .set = set_cpu, IN(WHY),
-	  BRIEF("measure the CPU of this end") },
+	  TO(plan.near.place.measure_cpu), IN(WHY), BRIEF("measure the CPU of this end") },
 	{ ROW('C', "remote-cpu", NUMBER, "rate", "measure the CPU utilisation of the far end"),
-	  TO(plan.far.place.measure_cpu), .set = set_cpu, IN(WHY),
-	  BRIEF("measure the CPU of the far end") },
+	  TO(plan.far.place.measure_cpu), IN(WHY), BRIEF("measure the CPU of the far end") },
 	{ ROW('d', "debug", PLAIN, NULL, "print each step on standard output; twice: more"),
-	  .set = set_debug, IN(PRINT) },
+	  TO(output.debug), .set = set_debug, IN(PRINT) },
 	{ ROW('D', "interim", CUSTOM, "seconds,units",
 	      "print an interim result every N seconds (1); units are ignored"),
 	  .set = set_interim, IN(PRINT), BRIEF("print a result every N seconds") },
@@ -1082,7 +1020,7 @@ const struct np_option np_global_options[] = {
 	  IN(TUNE) },
 	{ ROW('p', "port", EACH_WORD, "remote,local",
 	      "set the ports of the control connection (12865,any)"),
-	  TAKES(port_name, target.port, target.local_port), IN(WHERE),
+	  READS2(port_name, target.port, target.local_port, A_PORT), IN(WHERE),
 	  BRIEF("set its port, and ours (12865,any)") },
 	{ ROW('P', "headers", COUNT, "0|1", "print no banner and no column headers with 0 (1)"),
 	  TO(output.headers), IN(PRINT) },
@@ -1106,8 +1044,9 @@ const struct np_option np_global_options[] = {
 	{ ROW('V', NULL, FLAG, NULL, "show the version"), TO(version), IN(HELP) },
 	{ ROW('w', "interval", EACH_WORD, "local,remote",
 	      "set the pacing interval: 10ms, 500us, 1s; see -b (1ms)"),
-	  TAKES(interval, plan.near.call.interval_us, plan.far.call.interval_us), IN(PACE),
-	  BRIEF("do so at intervals: 10ms, 500us (1ms)") },
+	  READS2(interval, plan.near.call.interval_us, plan.far.call.interval_us,
+		 "an interval (try 10ms or 500us)"),
+	  IN(PACE), BRIEF("do so at intervals: 10ms, 500us (1ms)") },
 	{ ROW('W', "width", BOTH, "send,recv",
 	      "use N buffers in turn, at both ends (by socket buffer)"),
 	  TO2(plan.near.call.send_width, plan.near.call.recv_width), RANGE(0, 1 << 20), IN(TUNE) },
@@ -1145,10 +1084,11 @@ const struct np_option np_global_options[] = {
 	  TO(plan.silence_s), RANGE(1, 86400), IN(LONG) },
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "drive the data connections for N seconds before the measurement (0)"),
-	  .set = set_warm_up, IN(LONG), BRIEF("run N seconds before it counts (0)") },
+	  READS(warm_up, plan.warm_up_ms, "a time to warm up (0 to 60 s)"), IN(LONG),
+	  BRIEF("run N seconds before measuring (0)") },
 	{ ROW('\0', "ramp", CUSTOM, "n",
 	      "begin N data connections a second, up to --flows; also written N/s"),
-	  .set = set_ramp, IN(FLOWS) },
+	  READS(ramp, plan.ramp, "a number of connections a second (1 to 1000000)"), IN(FLOWS) },
 	{ ROW('\0', "rate", CUSTOM, "n",
 	      "begin N transactions a second in all, by the clock and whatever is answered: times "
 	      "count from when each was due; a stream sends N bits a second (10M, 2.5gbit; of "
@@ -1157,7 +1097,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_rate, IN(FLOWS) },
 	{ ROW('\0', "arrivals", CUSTOM, "how",
 	      "with --rate: when requests are due, constant (the default), poisson or burst:K"),
-	  .set = set_arrivals, IN(FLOWS) },
+	  READS(arrivals, plan.arrivals, "constant, poisson or burst:K (2 to 65536)"), IN(FLOWS) },
 	{ ROW('\0', "beside", TEXT, "test:rate",
 	      "run such transactions, N a second (100), beside the test: latency without it and "
 	      "under its load"),
@@ -1196,12 +1136,13 @@ const struct np_option np_global_options[] = {
 	      "loss, "
 	      "latencies, processors"),
 	  TO(output.human), IN(PRINT), BRIEF("one table in SI units, with intervals") },
-	{ ROW('\0', "explain", PLAIN, NULL,
+	{ ROW('\0', "explain", FLAG, NULL,
 	      "print on standard error what limited the test, and what the link can carry"),
-	  .set = set_explain, IN(WHY), BRIEF("print what limited the test") },
+	  TO(evidence.explain), IN(WHY), BRIEF("print what limited the test") },
 	{ ROW('\0', "link-rate", CUSTOM, "rate",
 	      "give the link's rate, if it cannot be read: 100mbit, 2.5gbit"),
-	  .set = set_link_rate, IN(WHY) },
+	  READS(rate_of_link, evidence.link_rate, "a rate of a link (try 100mbit, 2.5gbit)"),
+	  IN(WHY) },
 	{ ROW('\0', "sample-interval", COUNT, "ms",
 	      "sample TCP_INFO every N milliseconds, at both ends (100; with --explain 20)"),
 	  TO(evidence.sample_ms), RANGE(1, 60000), IN(WHY) },
@@ -1214,7 +1155,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_wire, IN(WHY), BRIEF("count the packets, by a capture") },
 	{ ROW('\0', "progress", CUSTOM, "always|never|auto",
 	      "show on standard error, in one line, how far the test is (auto: on a terminal)"),
-	  .set = set_progress, IN(PRINT) },
+	  READS(when, output.progress, "always, never or auto"), IN(PRINT) },
 	{ ROW('\0', "help", MAYBE, "all",
 	      "show the options that most people need, on standard output; all: every option"),
 	  .set = set_help, IN(HELP), BRIEF("show this text; --help=all: all options") },
@@ -1304,7 +1245,8 @@ const struct np_option np_test_options[] = {
 	  FOR(IP) },
 	{ ROW('e', "timeout", CUSTOM, "seconds",
 	      "UDP_RR, DLCL_RR: count a response as lost after N seconds, or two round trips (1)"),
-	  .set = set_timeout, .numbers = true, .scope = OMNI | LINK, IN(FLIGHT), FOR(LOSSES) },
+	  READS(timeout, plan.timeout_ms, "a time-out (1 to 3600 seconds)"), .numbers = true,
+	  .scope = OMNI | LINK, IN(FLIGHT), FOR(LOSSES) },
 	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment packets (IPv4)"),
 	  TO(plan.no_fragment), .scope = OMNI, IN(SOCKET), FOR(IP) },
 	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(plan.fast_open), .scope = OMNI,
@@ -1313,7 +1255,8 @@ const struct np_option np_test_options[] = {
 	  .scope = OMNI, IN(SOCKET), FOR(TCP) },
 	{ ROW('G', "mss", CUSTOM, "bytes",
 	      "set the largest segment (TCP_MAXSEG), or fragment of a message (SCTP_MAXSEG)"),
-	  .set = set_mss, .numbers = true, .scope = OMNI | SCTP, IN(SOCKET), FOR(SEGMENTS) },
+	  READS(mss, plan.mss, "a segment size (1 to 65535 bytes)"), .numbers = true,
+	  .scope = OMNI | SCTP, IN(SOCKET), FOR(SEGMENTS) },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage), IN(HELP),
 	  BRIEF("list all options of the test of -t") },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
@@ -1338,7 +1281,8 @@ const struct np_option np_test_options[] = {
 	  .set = set_ccid, .numbers = true, .scope = OMNI, IN(SOCKET), FOR(DCCP) },
 	{ ROW('\0', "service-code", CUSTOM, "code",
 	      "DCCP: set the service code of both ends: SC:test, SC=1, SC=xA1"),
-	  .set = set_service, .scope = OMNI, IN(SOCKET), FOR(DCCP) },
+	  READS(service_code, plan.service, "a service code (try SC:test)"), .scope = OMNI,
+	  IN(SOCKET), FOR(DCCP) },
 	{ ROW('l', NULL, COUNT, "hops", "set the time to live of multicast datagrams"),
 	  TO(plan.ttl), RANGE(0, 255), .scope = OMNI, IN(ENDS), FOR(UDP) },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family",
@@ -1367,12 +1311,13 @@ const struct np_option np_test_options[] = {
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('p', NULL, BOTH_WORDS, "min,max",
 	      "use local ports of this range in connection tests (5000,65535); 0,0: any"),
-	  TAKES(port, plan.port_min, plan.port_max), .scope = IP, IN(ENDS), FOR(CONNECTS) },
+	  READS2(port, plan.port_min, plan.port_max, A_PORT), .scope = IP, IN(ENDS),
+	  FOR(CONNECTS) },
 	{ ROW('p', NULL, CUSTOM, "directory",
 	      "make netperf's socket of DG_RR in this directory (/tmp)"),
 	  NAMES(plan.unix_dir, plan.unix_dir), .scope = UNIX, IN(ENDS), FOR(PATH) },
 	{ ROW('P', NULL, BOTH_WORDS, "local,remote", "set the ports of the data sockets (any)"),
-	  TAKES(port, plan.near.sock.port, plan.far.sock.port), .then = keep_data_ports,
+	  READS2(port, plan.near.sock.port, plan.far.sock.port, A_PORT), .then = keep_data_ports,
 	  .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s",
 	      "set SO_MAX_PACING_RATE of the local data socket"),
@@ -1396,12 +1341,16 @@ const struct np_option np_test_options[] = {
 	{ ROW('T', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('T', NULL, CUSTOM, "n", "_MANY: use N associations, as --flows does (1)"),
-	  .set = set_associations, .scope = SCTP, IN(ENDS), FOR(SCTP) },
+	  READS(associations, associations, "a number of associations (2 to 10000)"), .scope = SCTP,
+	  IN(ENDS), FOR(SCTP) },
 	{ ROW('\0', "tls-cipher", CUSTOM, "aes128-gcm|aes256-gcm|chacha20-poly1305",
 	      "TLS tests: encrypt by this cipher (aes128-gcm)"),
-	  .set = set_tls_cipher, .scope = OMNI, IN(SOCKET), FOR(TLS) },
+	  READS(tls_cipher, plan.tls_suite,
+		"a cipher (try aes128-gcm, aes256-gcm or chacha20-poly1305)"),
+	  .scope = OMNI, IN(SOCKET), FOR(TLS) },
 	{ ROW('u', "uuid", CUSTOM, "text", "report this UUID, up to 37 characters"),
-	  .set = set_uuid, .scope = OMNI | LINK | SCTP, IN(PRINT) },
+	  READS(uuid, output.uuid, "an identifier of at most 37 characters"),
+	  .scope = OMNI | LINK | SCTP, IN(PRINT) },
 	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),
 	  TO(plan.retry_connect), .scope = OMNI, IN(CALLS), FOR(CONNECTS) },
 	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),

@@ -106,7 +106,10 @@ set_word(const struct np_option *o, const char *word, void *ctx, size_t to, stru
 		.row = o, .arg = word, .ctx = ctx, .to = (char *)ctx + to, .err = err
 	};
 
-	return o->set(&set);
+	if (o->read == NULL) {
+		return o->set(&set);
+	}
+	return o->read(word, set.to) ? NP_OK : np_usage(err, "%.40s is not %s", word, o->what);
 }
 
 /* A value that is not there leaves what is; of numbers there is at least one. */
@@ -151,10 +154,11 @@ set_value(const struct np_option *o, const char *arg, void *ctx, struct np_err *
 {
 	static const bool yes = true;
 
-	switch (o->kind) {
-	case NP_OPT_FLAG:
+	if (o->kind == NP_OPT_FLAG || (o->kind == NP_OPT_NUMBER && o->set == NULL)) {
 		memcpy((char *)ctx + o->to, &yes, sizeof(yes));
 		return NP_OK;
+	}
+	switch (o->kind) {
 	case NP_OPT_COUNT:
 		return set_count(o, arg, ctx, o->to, err);
 	case NP_OPT_LENGTH:

@@ -48,8 +48,10 @@ enum np_opt_kind {
 	NP_OPT_CUSTOM, /* a word, handed to set() */
 	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
 	NP_OPT_NEXT, /* may have an argument, the next word if that is no option: set(), or NULL */
-	NP_OPT_NUMBER, /* may have one, the next word if that starts with a digit: set(), or NULL */
-	NP_OPT_MAYBE   /* may have one, only as --name=VALUE; has no letter: set(), or NULL */
+	/* May have one, the next word if that starts with a digit: set(), or NULL. Without set()
+	 * the number has no meaning, and bool at `to` becomes true. */
+	NP_OPT_NUMBER,
+	NP_OPT_MAYBE /* may have one, only as --name=VALUE; has no letter: set(), or NULL */
 };
 
 struct np_option;
@@ -71,6 +73,9 @@ struct np_option {
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
 	int (*set)(const struct np_setting *set);
+	/* In place of set() of a word: fill the member, or return false: it is not `what`. */
+	bool (*read)(const char *word, void *to);
+	const char *what;
 	int (*then)(const struct np_setting *set); /* of the whole, once it is set; NULL: nothing */
 	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
 	int group;         /* of the caller's titles, the one that help and manual have it under */

@@ -39,8 +39,7 @@ static void
 assert_whole(const struct np_option *o)
 {
 	bool needs_set = o->kind == NP_OPT_CUSTOM || o->kind == NP_OPT_PLAIN ||
-			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER ||
-			 o->kind == NP_OPT_MAYBE;
+			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_MAYBE;
 	bool needs_arg = o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
 			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
 			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
@@ -55,7 +54,8 @@ assert_whole(const struct np_option *o)
 	if (o->secret && o->kind != NP_OPT_CUSTOM) {
 		fail_msg("the value of --%s would be overwritten", o->name);
 	}
-	if (o->help == NULL || (needs_set && o->set == NULL) || (needs_arg && o->arg == NULL) ||
+	if (o->help == NULL || (needs_set && (o->set == NULL) == (o->read == NULL)) ||
+	    (o->read != NULL && o->what == NULL) || (needs_arg && o->arg == NULL) ||
 	    o->min > o->max) {
 		fail_msg("the row of -%c --%s is not whole", o->letter,
 			 o->name != NULL ? o->name : "");
