@@ -11,6 +11,17 @@
 #include "bench/arrivals.h"
 #include "bench/bench.h"
 
+/* A member has the type of its row. */
+#define IS(of, member, type)                                                                       \
+	_Static_assert(_Generic(((struct of *)0)->member, type : 1, default : 0), #member);
+#define NP_E_NUMBER(type, group, member, ...) IS(np_end, group.member, NP_C_##type)
+#define NP_E_FLAG(bit, group, member, ...) IS(np_end, group.member, bool)
+#define NP_P_NUMBER(type, member, ...) IS(np_plan, member, NP_C_##type)
+#define NP_P_FLAG(bit, member, ...) IS(np_plan, member, bool)
+#define NP_H_NUMBER(type, member, ...) IS(np_plan, member, NP_C_##type)
+#define NP_H_FLAG(member, ...) IS(np_plan, member, bool)
+#include "wire/plan.def"
+
 static void
 end_init(struct np_end *e)
 {

@@ -25,59 +25,43 @@ enum { NP_BATCH_USUAL = 64 }; /* messages of a call by default */
 enum { NP_CONG_MAX = 16, NP_UNIX_DIR_MAX = 80 };
 
 /*
- * What can be asked of an end as a number or a text is a row of wire/plan.def, which says what it
- * means: the members of these three are those, and some that have rows of their own elsewhere. -1:
- * leave it to the kernel, and sizes to the socket buffer.
+ * What can be asked of an end, or of the whole test, as a number, a text or a flag has a row of
+ * wire/plan.def, which says what it means, its default, and its place in messages and documents;
+ * plan.c checks that member and row have the same type. -1: leave it to the kernel, and sizes to
+ * the socket buffer.
  */
-#define NP_IN_sock(member)
-#define NP_IN_call(member)
-#define NP_IN_place(member)
-#define NP_MEMBER(group, member) NP_IN_##group(member;)
 
 /* What one end's data socket is asked for. */
 struct np_sock_plan {
-#undef NP_IN_sock
-#define NP_IN_sock(member) member
-#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
-#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
-#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
-#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
-#include "wire/plan.def"
-#undef NP_IN_sock
-#define NP_IN_sock(member)
+	int32_t sndbuf, rcvbuf;
+	int32_t prio, tos, mark;
+	uint32_t port;
+	char cong[NP_CONG_MAX];
+	char device[16]; /* that it is bound to */
+	bool connected;
 	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
 /* What one end's calls move, and when. */
 struct np_call_plan {
-#undef NP_IN_call
-#define NP_IN_call(member) member
-#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
-#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
-#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
-#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
-#include "wire/plan.def"
-#undef NP_IN_call
-#define NP_IN_call(member)
+	int32_t send_size, recv_size;
+	uint32_t send_width, recv_width; /* buffers to use in turn */
+	uint32_t send_align, recv_align, send_offset, recv_offset;
+	int32_t dirty, clean;                 /* bytes written and read before each send */
+	uint32_t interval_burst, interval_us; /* pacing */
+	int64_t offered;                      /* bits a second of a stream; 0: all it can */
+	char *fill_file;
 };
 
 /* Where one end runs, and by what. */
 struct np_place {
-#undef NP_IN_place
-#define NP_IN_place(member) member
-#define NP_E_NUMBER(type, group, member, ...) NP_MEMBER(group, NP_C_##type member)
-#define NP_E_TEXT(group, member, json, tag, name, room, ...) NP_MEMBER(group, char member[room])
-#define NP_E_PATH(group, member, ...) NP_MEMBER(group, char *member)
-#define NP_E_FLAG(bit, group, member, ...) NP_MEMBER(group, bool member)
-#include "wire/plan.def"
+	bool measure_cpu;
+	uint32_t threads;
+	int32_t cpu;
 	struct np_cpu_turns turns;      /* workers are bound to, in turn; then cpu is -1 */
 	const struct np_engine *engine; /* NULL: sync for one flow a worker, epoll for more */
 };
-#undef NP_IN_sock
-#undef NP_IN_call
-#undef NP_IN_place
-#undef NP_MEMBER
 
 /* One end's share. */
 struct np_end {
@@ -103,12 +87,16 @@ struct np_plan {
 	 * paths. */
 	struct np_also also, far_also;
 	struct np_end near, far;
-	/* What the whole test is asked for is a row of wire/plan.def, which says what it means. */
-#define NP_P_NUMBER(type, member, ...) NP_C_##type member;
-#define NP_P_FLAG(bit, member, ...) bool member;
-#define NP_H_NUMBER(type, member, ...) NP_C_##type member;
-#define NP_H_FLAG(member, ...) bool member;
-#include "wire/plan.def"
+	int32_t request, response;
+	uint32_t flows, burst, batch;
+	uint32_t warm_up_ms, ramp, rate, arrivals, stations;
+	uint32_t timeout_ms, silence_s;
+	uint32_t port_min, port_max;
+	uint32_t service, pacing;
+	int32_t mss, ttl;
+	bool nodelay, keepalive, no_route, no_fragment, defer_accept, fast_open, packet_info, cork;
+	bool copy_avoidance, use_write, no_control, time_calls;
+	bool ids, echo, spread, tokens, resets;
 	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	uint32_t
 	    length_less_ms; /* milliseconds by which a length in seconds is shorter: 0 to 999 */
