@@ -115,7 +115,8 @@ check_load(const struct np_cli *cli, struct np_err *err)
 	const char *test = cli->bench.name;
 	bool rate = cli->rate > 0, knee = cli->knee_times > 0;
 	const struct conflict rows[] = {
-		{ r->clean_s > 0 && !np_cli_repeats(cli), "--clean", test, "runs only once" },
+		{ r->clean_s > 0 && (cli->bench.flags & NP_B_ONCE) != 0, "--clean", test,
+		  "runs only once" },
 		{ cli->far_rate > 0 && !p->both, "--rate", NULL, "two rates are for --both" },
 		{ knee && (p->both || p->role != NP_LEAD), "--rate auto", NULL,
 		  "not for what the far end sends" },
