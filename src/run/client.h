@@ -81,6 +81,10 @@ int np_client_connect(struct np_client *c, const struct np_target *t, struct np_
 
 void np_client_close(struct np_client *c);
 
+/* Have the caller's hook tell the user something, if there is one. */
+void np_client_tell(const struct np_client *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* What came out of a test. */
 struct np_outcome {
 	struct np_tally tally;

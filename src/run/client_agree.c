@@ -11,59 +11,94 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
-/* What netperf's messages can't say takes a daemon of ours: name the option that asks for it. */
+/* Can the test be run with what the daemon granted? An older one leaves out what it does not know.
+ */
 static int
-check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *err)
+check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
+	    struct np_err *err)
 {
-	const char *what = np_plan_beyond(p);
-
-	if (what == NULL || (c->granted.caps & NP_CAP_PLAN) != 0) {
-		return NP_OK;
+	if (far->flows > p->flows) {
+		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
+			       c->peer, far->flows, p->flows);
 	}
-	return np_fail(err, NP_ECONTROL, 0,
-		       "%s: the netserver at %s does not support this; it is not Plumbline's, or "
-		       "it is older (leave that out, or start a newer one there)",
-		       what, c->peer);
+	if (p->sources > 1 && far->client_bits == 0) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--source-range: the netserver at %s accepts one address of a "
+			       "client; it is older",
+			       c->peer);
+	}
+	if (far->also != p->also.count + p->far_also.count) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--also-bind: the netserver at %s knows of one address of each end; "
+			       "it is older",
+			       c->peer);
+	}
+	if (far->ramp != p->ramp) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--ramp %u: the netserver at %s waits for all data connections "
+			       "first; it is older",
+			       p->ramp, c->peer);
+	}
+	if (p->rate > 0 && np_ids_useful(p) && !far->ids) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--rate: the netserver at %s copies no ids, without which nothing "
+			       "tells which request a datagram answers (try TCP_RR)",
+			       c->peer);
+	}
+	return NP_OK;
 }
 
-/* The daemon's limits are its own: less than was asked for is a test, too, and the user is told. */
+/* Go by what the daemon granted. Less than was asked for is a test, too, and the user is told. */
 static void
-take_fewer(struct np_client *c, struct np_client_test *t)
+take_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
+	   struct np_run *run)
 {
-	uint32_t flows = t->out->far.flows, asked = t->run.plan->flows;
-	char text[512];
+	char asked[NP_CPU_TURNS_TEXT];
 
-	np_run_trim(&t->run, flows);
-	if (c->hooks.tell != NULL) {
-		snprintf(text, sizeof(text),
-			 "%s grants %u of %u data connections (netserver --max-flows, "
-			 "--max-memory, --data-ports)",
-			 c->peer, flows, asked);
-		c->hooks.tell(c->hooks.ctx, text);
+	if (far->flows < p->flows) {
+		np_client_tell(c,
+			       "%s grants %u of %u data connections (netserver --max-flows, "
+			       "--max-memory, --data-ports)",
+			       c->peer, far->flows, p->flows);
+		np_run_trim(run, far->flows);
+	}
+	(void)np_cpu_turns_text(&p->far.place.turns, asked, sizeof(asked));
+	if (strcmp(asked, far->cpus) != 0) {
+		np_client_tell(c, "%s binds its threads to %s of -T ,%s", c->peer,
+			       far->cpus[0] != '\0' ? far->cpus : "none", asked);
+	}
+	run->end.token = far->token;
+	run->end.shows = far->tokens && np_plan_shows_token(p);
+	run->end.shown = far->token_shown;
+	run->end.key.count = far->key_bytes;
+	memcpy(run->end.key.at, far->key, far->key_bytes);
+	run->spread.agreed = far->spreads;
+	run->resets = p->resets && far->resets && p->role == NP_LEAD;
+	NP_EACH_WORKER (w, run) {
+		if (run->end.shows && run->side->show_token != NULL) {
+			run->side->show_token(w);
+		}
+		if (run->side->without_ids != NULL && w->id.width > 0 && !far->ids) {
+			run->side->without_ids(w);
+		}
 	}
 }
 
-/* The same of processors: the daemon binds to those that it has, an older one to none. */
-static void
-tell_places(struct np_client *c, const struct np_client_test *t)
-{
-	const char *told = t->out->far.cpus;
-	char asked[NP_CPU_TURNS_TEXT], text[512];
-
-	(void)np_cpu_turns_text(&t->run.plan->far.place.turns, asked, sizeof(asked));
-	if (c->hooks.tell != NULL && strcmp(asked, told) != 0) {
-		snprintf(text, sizeof(text), "%s binds its threads to %s of -T ,%s", c->peer,
-			 told[0] != '\0' ? told : "none", asked);
-		c->hooks.tell(c->hooks.ctx, text);
-	}
-}
-
+/* Ask for the test, and take what is granted. */
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct np_client_test *t, struct np_err *err)
 {
+	const char *ours = np_plan_beyond(p);
 	uint8_t message[NP_MESSAGE_MAX];
 
+	if (ours != NULL && (c->granted.caps & NP_CAP_PLAN) == 0) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "%s: the netserver at %s does not support this; it is not "
+			       "Plumbline's, or it is older (leave that out, or start a newer one "
+			       "there)",
+			       ours, c->peer);
+	}
 	dialect->ask(dialect, p, &t->run, message);
 	if (np_client_request(c, message, dialect->code + 1, "the response to the test's request",
 			      NP_RESPONSE_MS, err) != NP_OK) {
@@ -79,55 +114,10 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (dialect->granted(dialect, np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	if (t->out->far.flows > p->flows) {
-		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
-			       c->peer, t->out->far.flows, p->flows);
+	if (check_grant(c, p, &t->out->far, err) != NP_OK) {
+		return err->code;
 	}
-	if (p->sources > 1 && t->out->far.client_bits == 0) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--source-range: the netserver at %s accepts one address of a "
-			       "client; it is older",
-			       c->peer);
-	}
-	if (t->out->far.also != p->also.count + p->far_also.count) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--also-bind: the netserver at %s knows of one address of each end; "
-			       "it is older",
-			       c->peer);
-	}
-	if (t->out->far.ramp != p->ramp) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--ramp %u: the netserver at %s waits for all data connections "
-			       "first; it is older",
-			       p->ramp, c->peer);
-	}
-	if (t->out->far.flows < p->flows) {
-		take_fewer(c, t);
-	}
-	tell_places(c, t);
-	t->run.end.token = t->out->far.token;
-	t->run.end.shows = t->out->far.tokens && np_plan_shows_token(p);
-	t->run.end.shown = t->out->far.token_shown;
-	t->run.end.key.count = t->out->far.key_bytes;
-	memcpy(t->run.end.key.at, t->out->far.key, t->out->far.key_bytes);
-	t->run.spread.agreed = t->out->far.spreads;
-	t->run.resets = p->resets && t->out->far.resets && p->role == NP_LEAD;
-	if (p->rate > 0 && np_ids_useful(p) && !t->out->far.ids) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--rate: the netserver at %s copies no ids, without which nothing "
-			       "tells which request a datagram answers (try TCP_RR)",
-			       c->peer);
-	}
-	if (t->run.end.shows && t->run.side->show_token != NULL) {
-		NP_EACH_WORKER (w, &t->run) {
-			t->run.side->show_token(w);
-		}
-	}
-	if (t->run.side->without_ids != NULL && t->run.worker->id.width > 0 && !t->out->far.ids) {
-		NP_EACH_WORKER (w, &t->run) {
-			t->run.side->without_ids(w);
-		}
-	}
+	take_grant(c, p, &t->out->far, &t->run);
 	return NP_OK;
 }
 
@@ -176,29 +166,6 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 }
 
 /*
- * The daemon has answered: now its port is known. Ours sends nothing before it is asked to again,
- * so that what has come is no answer of it.
- */
-static int
-hear_daemon(struct np_client *c, struct np_client_test *t, const struct np_addr *data,
-	    struct np_sources *far, struct np_err *err)
-{
-	bool ours = t->out->far.ids || t->out->far.token != 0 || c->granted.caps != 0 ||
-		    np_plan_beyond(t->run.plan) != NULL;
-
-	if (ours) {
-		np_hear_ours(&t->run, data, &c->used, far);
-	}
-	if (np_hear_only(&t->run, far, t->out->far.port, err) != NP_OK) {
-		return err->code;
-	}
-	if (ours) {
-		np_run_hear_afresh(&t->run);
-	}
-	return NP_OK;
-}
-
-/*
  * Agree with the daemon, if there is one, on what is to be done. The peer's address is known
  * before anything is asked for, its port only when the daemon has answered.
  */
@@ -207,8 +174,10 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		struct np_client_test *t, struct np_err *err)
 {
 	static const struct np_addr none = { .len = 0 };
+	const struct np_far *granted = &t->out->far;
 	struct np_run *run = &t->run;
 	struct np_sources far;
+	bool ours;
 
 	run->end.peer = *peer;
 	np_hear_find(run, peer, p->no_control ? &none : &c->used, p->no_control ? -1 : c->chan.fd,
@@ -217,10 +186,25 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		return err->code;
 	}
 	np_run_hear_afresh(run);
-	if (!p->no_control &&
-	    (check_plan(c, p, err) != NP_OK || negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
-	     aim(c, t, peer, err) != NP_OK || hear_daemon(c, t, peer, &far, err) != NP_OK)) {
-		return err->code;
+	if (!p->no_control) {
+		if (negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
+		    aim(c, t, peer, err) != NP_OK) {
+			return err->code;
+		}
+		/* Now its port is known. Our daemon sends nothing before it is asked to again, so
+		 * that what has come is no answer of it. It is ours if it says what netperf's
+		 * can't. */
+		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
+		       np_plan_beyond(p) != NULL;
+		if (ours) {
+			np_hear_ours(run, peer, &c->used, &far);
+		}
+		if (np_hear_only(run, &far, granted->port, err) != NP_OK) {
+			return err->code;
+		}
+		if (ours) {
+			np_run_hear_afresh(run);
+		}
 	}
 	if (c->hooks.agreed != NULL) {
 		c->hooks.agreed(c->hooks.ctx, run);

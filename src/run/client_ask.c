@@ -1,6 +1,7 @@
 #include "run/client_parts.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +20,20 @@ read_error(const struct np_client *c, struct np_error_message *m)
 	np_text_printable(m->text);
 }
 
+void
+np_client_tell(const struct np_client *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (c->hooks.tell != NULL) {
+		va_start(ap, fmt);
+		vsnprintf(text, sizeof(text), fmt, ap);
+		va_end(ap);
+		c->hooks.tell(c->hooks.ctx, text);
+	}
+}
+
 struct np_head
 np_client_answer_head(const struct np_client *c)
 {
@@ -35,32 +50,23 @@ np_client_answer_head(const struct np_client *c)
 	return head;
 }
 
-/* What the daemon says of its error; empty: nothing. */
-static void
-error_text(const struct np_client *c, char *text, size_t size)
-{
-	struct np_error_message m;
-	struct np_why why;
-
-	if (c->chan.is_ours) {
-		read_error(c, &m);
-		snprintf(text, size, "%s", m.text);
-		return;
-	}
-	/* A text without its end comes cut off. */
-	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
-	np_text_printable(why.text);
-	snprintf(text, size, "%s", why.magic == NP_WHY_MAGIC ? why.text : "");
-}
-
 int
 np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err)
 {
 	int error = np_client_answer_head(c).word;
-	char text[512];
+	struct np_error_message m = { .text = "" };
+	struct np_why why = { .text = "" };
+	const char *text = m.text;
 
 	c->remote_error = error;
-	error_text(c, text, sizeof(text));
+	if (c->chan.is_ours) {
+		read_error(c, &m);
+	} else {
+		/* A text without its end comes cut off. */
+		np_frame_get(c->chan.in, np_why_layout, &why, NULL);
+		np_text_printable(why.text);
+		text = why.magic == NP_WHY_MAGIC ? why.text : "";
+	}
 	if (text[0] != '\0') {
 		return np_refuse(err, NP_ECONTROL, error, "the netserver at %s %s: %s", c->peer,
 				 verb, text);
@@ -83,17 +89,6 @@ code_text(uint32_t code, char text[16])
 	return text;
 }
 
-/* What came has another code than its place in the conversation: both ends are out of step. */
-static int
-wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
-{
-	uint32_t code = np_client_answer_head(c).code;
-	char came[16], due[16];
-
-	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s instead of %s, code %s",
-		       c->peer, code_text(code, came), what, code_text(wanted, due));
-}
-
 /*
  * Is the message that has come an answer of that code? One with an error is, whatever its code:
  * netperf's daemons answer what they do not know by the code of an earlier message, or by 0.
@@ -102,6 +97,7 @@ static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
 {
 	struct np_head head = np_client_answer_head(c);
+	char came[16], due[16];
 
 	/* No system has error numbers as large as that. */
 	bool noise = head.code != wanted && (head.word > 4095 || head.word < -4095);
@@ -111,7 +107,12 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 			       "the program that listens at %s is not a netserver (see -p)",
 			       c->peer);
 	}
-	return head.word != 0 || head.code == wanted ? NP_OK : wrong_code(c, what, wanted, err);
+	if (head.word == 0 && head.code != wanted) { /* both ends are out of step */
+		return np_fail(err, NP_EPEER, 0,
+			       "%s sent a message of code %s instead of %s, code %s", c->peer,
+			       code_text(head.code, came), what, code_text(wanted, due));
+	}
+	return NP_OK;
 }
 
 /*
@@ -151,40 +152,31 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	return rc;
 }
 
-/* Tell what the wait is for, why that may be, and how long it may last. */
-static void
-tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
-{
-	uint64_t now = np_now();
-	char text[512];
-
-	snprintf(text, sizeof(text),
-		 "%s %shas not answered for %.0f s: it %s; waiting for up to %.0f s more", c->peer,
-		 c->heard ? "" : "accepted the connection, and ", (double)(now - since) / 1e9,
-		 c->heard ? "did before, and that end or the path to it is down"
-			  : "hangs, or other tests run first",
-		 (double)(deadline - now) / 1e9);
-	c->told = true;
-	c->hooks.tell(c->hooks.ctx, text);
-}
-
 /* Receive an answer, for which the user may have to wait for long. */
 static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
 	uint64_t since = np_now(), deadline = np_client_within(answer_ms);
-	uint64_t tell = since + c->hooks.patience_ns;
+	uint64_t tell = since + c->hooks.patience_ns, now;
 	int rc;
 
 	if (c->hooks.tell == NULL || c->told || tell >= deadline) {
 		return np_client_receive(c, what, deadline, err);
 	}
 	rc = np_client_receive(c, what, tell, err);
-	if (rc != NP_ETIME || err->sys == EINTR || np_now() >= deadline) {
+	now = np_now();
+	if (rc != NP_ETIME || err->sys == EINTR || now >= deadline) {
 		return rc;
 	}
 	if (c->chan.have == 0) {
-		tell_wait(c, since, deadline);
+		np_client_tell(
+		    c, "%s %shas not answered for %.0f s: it %s; waiting for up to %.0f s more",
+		    c->peer, c->heard ? "" : "accepted the connection, and ",
+		    (double)(now - since) / 1e9,
+		    c->heard ? "did before, and that end or the path to it is down"
+			     : "hangs, or other tests run first",
+		    (double)(deadline - now) / 1e9);
+		c->told = true;
 	}
 	c->chan.since = since; /* it is one wait, and an error says how long it was */
 	return np_client_receive(c, what, deadline, err);

@@ -23,41 +23,27 @@ tell_spread(struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_spread *s = &t->run.spread;
 	uint32_t flows = t->run.conns;
-	char text[512];
 
-	if (c->hooks.tell == NULL || !t->run.plan->spread || t->run.window.started_ns == 0) {
+	if (!t->run.plan->spread || t->run.window.started_ns == 0) {
 		return;
 	}
 	if (s->queues == 0) {
-		snprintf(text, sizeof(text),
-			 "--spread: the receive queues of the data connections are not known, so "
-			 "nothing was spread");
+		np_client_tell(
+		    c, "--spread: the receive queues of the data connections are not known, "
+		       "so nothing was spread");
 	} else if (!s->agreed) {
-		snprintf(text, sizeof(text),
-			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
-			 "(the netserver at %s is older and does not spread them)",
-			 flows, s->queues, s->collisions, c->peer);
+		np_client_tell(
+		    c,
+		    "--spread: %u flows on %u receive queues, %u of them beyond an even share (the "
+		    "netserver at %s is older and does not spread them)",
+		    flows, s->queues, s->collisions, c->peer);
 	} else {
-		snprintf(text, sizeof(text),
-			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
-			 "(connected again: %u)",
-			 flows, s->queues, s->collisions, s->reconnected);
+		np_client_tell(
+		    c,
+		    "--spread: %u flows on %u receive queues, %u of them beyond an even share "
+		    "(connected again: %u)",
+		    flows, s->queues, s->collisions, s->reconnected);
 	}
-	c->hooks.tell(c->hooks.ctx, text);
-}
-
-static int
-lost_control(const struct np_client *c, const struct np_client_test *t, int error,
-	     struct np_err *err)
-{
-	const struct np_run *run = &t->run;
-	double after = run->window.started_ns != 0
-			   ? (double)(run->window.ended_ns - run->window.started_ns) / 1e9
-			   : 0;
-
-	return np_fail(err, NP_EPEER, error,
-		       "lost the control connection to %s after %.1f s of the test", c->peer,
-		       after);
 }
 
 static bool
@@ -155,7 +141,6 @@ static int
 silent_flow(const struct np_run *run, struct np_err *err)
 {
 	const char *hint = firewall_hint(run->plan);
-
 	char text[NP_ADDR_TEXT];
 
 	np_addr_text(&run->end.peer, text);
@@ -221,7 +206,11 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 		return err->code; /* the daemon did not wait for it */
 	}
 	if (d->lost != 0) {
-		return lost_control(c, t, d->lost, err);
+		uint64_t ran_ns = run->window.ended_ns - run->window.started_ns;
+
+		return np_fail(err, NP_EPEER, d->lost,
+			       "lost the control connection to %s after %.1f s of the test",
+			       c->peer, run->window.started_ns != 0 ? (double)ran_ns / 1e9 : 0);
 	}
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
 		*err = run->err;
@@ -262,17 +251,16 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	bool leads = p->role == NP_LEAD;
 	uint64_t sent = leads ? near.sent : far->sent;
 	uint64_t received = leads ? far->received : near.received;
-	char text[512], peer[NP_ADDR_TEXT], more[HINT];
+	char peer[NP_ADDR_TEXT], more[HINT];
 	const char *hint = loss_hint(t, more);
 
-	if (c->hooks.tell == NULL || hint == NULL || p->pattern->transactions || p->both ||
-	    !far->reported || (sent == 0 && !t->run.cut) || received != 0 ||
+	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
+	    (sent == 0 && !t->run.cut) || received != 0 ||
 	    !(p->transport->connected ? is_too_large(t) : leads)) {
 		return;
 	}
-	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived %s %s (%s)",
-		 p->bench->name, leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
-	c->hooks.tell(c->hooks.ctx, text);
+	np_client_tell(c, "%s: nothing of what was sent has arrived %s %s (%s)", p->bench->name,
+		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 }
 
 /* Where a close drops what is on its way, and the kernel loses data in silence: the counts show it.
@@ -282,17 +270,16 @@ tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 	uint64_t sent = np_counts_of(&t->run).sent, received = t->out->far.received;
-	char text[512];
 
-	if (c->hooks.tell == NULL || !p->transport->shut_drops || p->pattern->transactions ||
-	    p->warm_up_ms > 0 || !t->out->far.reported || received >= sent) {
-		return;
+	if (p->transport->shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
+	    t->out->far.reported && received < sent) {
+		np_client_tell(
+		    c,
+		    "%s: %" PRIu64 " of %" PRIu64
+		    " bytes were acknowledged, and did not arrive: the kernel's LLC2 has "
+		    "lost them, and the rate is that of what was sent",
+		    p->bench->name, sent - received, sent);
 	}
-	snprintf(text, sizeof(text),
-		 "%s: %" PRIu64 " of %" PRIu64 " bytes were acknowledged, and did not arrive: the "
-		 "kernel's LLC2 has lost them, and the rate is that of what was sent",
-		 p->bench->name, sent - received, sent);
-	c->hooks.tell(c->hooks.ctx, text);
 }
 
 /* An engine that copied after all: the result is not that of what was asked for. */
@@ -300,18 +287,17 @@ static void
 tell_copied(const struct np_client *c, const struct np_client_test *t)
 {
 	uint64_t copied = 0, given = 0;
-	char text[512];
 
 	NP_EACH_WORKER (w, &t->run) {
 		copied += w->engine_count[NP_E_REFUSED];
 		given += w->engine_count[NP_E_BORROWED];
 	}
-	if (c->hooks.tell != NULL && copied > given) {
-		snprintf(text, sizeof(text),
-			 "--engine zerocopy: %.0f %% of the sends were copied, for the kernel may "
-			 "not pin more memory (ulimit -l, net.core.optmem_max)",
-			 100 * (double)copied / (double)(copied + given));
-		c->hooks.tell(c->hooks.ctx, text);
+	if (copied > given) {
+		np_client_tell(
+		    c,
+		    "--engine zerocopy: %.0f %% of the sends were copied, for the kernel "
+		    "may not pin more memory (ulimit -l, net.core.optmem_max)",
+		    100 * (double)copied / (double)(copied + given));
 	}
 }
 

@@ -186,16 +186,6 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* What the daemon may demand before the first request. */
-static int
-introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
-{
-	if (t->key != NULL) {
-		return authenticate(c, t, err);
-	}
-	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
-}
-
 static void
 look_live(void *live)
 {
@@ -226,14 +216,12 @@ connect_again(const struct np_client *c, const struct np_addrs *remote,
 static void
 tell_address(const struct np_client *c, const struct np_target *t, const struct np_race *race)
 {
-	char text[512], host[NP_ADDR_TEXT];
+	char host[NP_ADDR_TEXT];
 
-	if (race->others[0] == '\0' || c->hooks.tell == NULL || np_addr_is_loopback(&race->used)) {
-		return;
+	if (race->others[0] != '\0' && !np_addr_is_loopback(&race->used)) {
+		np_client_tell(c, "%s: %s is used (%s)", t->host, np_addr_host(&race->used, host),
+			       race->others);
 	}
-	snprintf(text, sizeof(text), "%s: %s is used (%s)", t->host,
-		 np_addr_host(&race->used, host), race->others);
-	c->hooks.tell(c->hooks.ctx, text);
 }
 
 /* One connection, of which the daemon knows whatever it may demand. */
@@ -259,7 +247,9 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 		return err->code;
 	}
 	c->chan.rest_ns = REST_MS * NP_MSEC;
-	if (introduce(c, t, err) != NP_OK) {
+	if ((t->key != NULL && authenticate(c, t, err) != NP_OK) ||
+	    (t->key == NULL && t->passphrase != NULL &&
+	     send_passphrase(c, t->passphrase, err) != NP_OK)) {
 		np_client_close(c);
 		return err->code;
 	}

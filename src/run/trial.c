@@ -14,17 +14,15 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 	if (rc == NP_OK && np_plan_far_fraction(t->plan) &&
 	    (t->client->granted.caps & NP_CAP_PLAN) == 0) {
 		struct np_plan *p = t->plan;
-		char text[512], length[NP_LENGTH_TEXT];
+		char length[NP_LENGTH_TEXT];
 
 		/* The far end ends the test, and knows of whole seconds only. */
-		snprintf(text, sizeof(text),
-			 "-l %s: the netserver at %s ends this test, and takes whole seconds only "
-			 "(it is netperf's, or older): the test lasts %lld s",
-			 np_plan_length_text(p, length), t->client->peer, (long long)p->length);
+		np_client_tell(t->client,
+			       "-l %s: the netserver at %s ends this test, and takes whole seconds "
+			       "only (it is netperf's, or older): the test lasts %lld s",
+			       np_plan_length_text(p, length), t->client->peer,
+			       (long long)p->length);
 		p->length_less_ms = 0;
-		if (t->client->hooks.tell != NULL) {
-			t->client->hooks.tell(t->client->hooks.ctx, text);
-		}
 	}
 	t->plan->sequence = rc == NP_OK && (t->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 	return rc;
