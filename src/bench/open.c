@@ -152,6 +152,11 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	struct np_conn *c;
 	bool counts;
 
+	/* What a warm-up did not get to is of no window: it must not come before what is due in it.
+	 */
+	while (o->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
+		np_arrivals_next(&o->load.arrivals);
+	}
 	o->full = o->load.arrivals.due_ns >= o->closes_ns ||
 		  (now > o->closes_ns && now - o->closes_ns > NP_OPEN_LAST_NS);
 	if (now < o->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {

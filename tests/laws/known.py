@@ -17,6 +17,7 @@ KNOWN: "List[Known]" = [
           "Connection refused (a firewall?)"),
     Known({"test": "UDP_STREAM", "seconds": 3.0, "warm": 2.0, "mbit": 10, "rate": "5M"}, "3 loss is the path's", "0.07 to 4.9 %", 3),
     Known({"test": "TCP_RR", "warm": 0.1, "rate": "500", "delay": 100}, "5 due is rate by time", "551.97 a second", 2),
+    Known({"test": "TCP_CC", "warm": 1.0, "rate": "100", "delay": 50}, "10 it goes on", "not one transaction was completed"),
     Known({"test": "TCP_RR", "rate": "10"}, "5 due is rate by time", "11 due in a second"),
     Known({"test": "TCP_RR", "size": 23, "one_port": True, "stations": 1, "delay": 5}, "10 it goes on", "no end"),
     Known({"test": "TCP_RR", "one_port": True, "stations": 1, "delay": 50}, "8 both ends agree", "0 of 13 stamps"),

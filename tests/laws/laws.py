@@ -111,7 +111,7 @@ class View:
         c = self.case
         over = TICK + 4 * self.seen.late
         if c.stream and not c.udp:
-            over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down else 0.0) + (5.0 if c.real else 0.0)
+            over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down or c.frozen else 0.0) + (5.0 if c.real else 0.0)
         if c.frozen == "near":
             over += 4.0     # where it has to say so: that may be a busy machine's doing
         if c.real and c.rr:
@@ -261,7 +261,7 @@ def law_5_due_is_rate_by_time(v: View) -> Found:
     if not v.whole or not c.open or due is None:
         return
     expected = c.bits * c.length if not c.count else float(c.count)
-    free = 0.0
+    free = 1e-6      # of its product
     if c.arrivals == "poisson":
         free = 5 * expected ** 0.5 + 1
     elif c.arrivals:
