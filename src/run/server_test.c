@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "net/capture.h"
 #include "run/server_parts.h"
 
@@ -13,7 +14,8 @@
 enum {
 	MEET_S = 120,
 	PLAIN_S = 10, /* where it shows no token: another daemon may have got it */
-	ECHO_S = 10   /* for the echo without which no datagram is sent */
+	ECHO_S = 10,  /* for the echo without which no datagram is sent */
+	BEHIND_S = 4  /* behind the time of a test: netperf's client stops, and waits for results */
 };
 
 /* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
@@ -46,6 +48,9 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
 	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
+	if (most->meet_s == 0 && run->plan->length > 0) {
+		meet_s = np_min(meet_s, np_max(PLAIN_S, (uint64_t)run->plan->length + BEHIND_S));
+	}
 	if (np_is_handed(run) && !run->terms->tokens && meet_s > PLAIN_S) {
 		meet_s = PLAIN_S;
 	}

@@ -51,5 +51,6 @@ KNOWN: "List[Known]" = [
     Known({"test": "UDP_RR", "burst": 7, "flows": 4}, "6 parts add up", "bytes of flows: 27,951 of 27,967"),
     Known({"test": "UDP_RR", "seconds": 2.0, "warm": 1.0, "late": 1500}, "1 bytes are the witness's",
           "REMOTE_BYTES_RECVD with the warm-up's: 48,130 of 32,410"),
+    Known({"real": "client", "delay": 600}, "10 it ends when it should", "a daemon that waits two minutes for the data connection"),
     Known({"test": "UDP_RR", "one_port": True, "delay": 300}, "3 loss is the path's", "its own tokens: STRAY_RESPONSES=2"),
 ]
