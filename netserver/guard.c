@@ -266,10 +266,11 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 
 	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_place_of(peer, r->seed).near],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
-		return np_refuse(err, NP_EPEER, ns_refusal_errno(NS_RATE),
-				 "more than a fair share of %d sessions a second from one address "
-				 "(netserver --max-rate)",
-				 l->rate);
+		return np_fail_verbatim(
+		    err, NP_EPEER, ns_refusal_errno(NS_RATE),
+		    "more than a fair share of %d sessions a second from one address "
+		    "(netserver --max-rate)",
+		    l->rate);
 	}
 	return NP_OK;
 }
@@ -454,7 +455,7 @@ no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, ui
 	bool is_left = wants <= np_beyond(l->all[g], u->all[g]);
 
 	*why = resources[g].why;
-	return np_refuse(
+	return np_fail_verbatim(
 	    err, NP_EPEER, ns_refusal_errno(resources[g].why),
 	    "%llu of %llu %s are in use%s (netserver %s)", (unsigned long long)u->all[g],
 	    (unsigned long long)l->all[g], resources[g].words,
@@ -484,7 +485,7 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 
 	if (l->per_address > 0 && u.near[NP_RES_SESSIONS] >= (uint64_t)l->per_address) {
 		*why = NS_ADDRESS;
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EPEER, ns_refusal_errno(NS_ADDRESS),
 		    "%llu sessions are open from this address (netserver --max-per-address)",
 		    (unsigned long long)u.near[NP_RES_SESSIONS]);
@@ -509,9 +510,10 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 
 	if (!may_have(l, wish)) {
 		*why = NS_MEMORY;
-		return np_refuse(err, NP_EPEER, ns_refusal_errno(NS_MEMORY),
-				 "a session may have %llu bytes of memory (netserver --max-memory)",
-				 (unsigned long long)l->each.bytes);
+		return np_fail_verbatim(
+		    err, NP_EPEER, ns_refusal_errno(NS_MEMORY),
+		    "a session may have %llu bytes of memory (netserver --max-memory)",
+		    (unsigned long long)l->each.bytes);
 	}
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->bare[g]);

@@ -86,7 +86,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 		wish->data_fd = data_fd;
 		return NP_OK;
 	}
-	return np_refuse(err, NP_EUNSUP, w.error, "%s", w.text);
+	return np_fail_verbatim(err, NP_EUNSUP, w.error, "%s", w.text);
 }
 
 /* It is no matter whether one of these gets lost. */

@@ -31,7 +31,7 @@ np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
 }
 
 int
-np_refuse(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
 {
 	va_list ap;
 

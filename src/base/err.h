@@ -34,7 +34,7 @@ int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...
 #define np_usage(err, ...) np_fail(err, NP_EUSAGE, 0, __VA_ARGS__)
 
 /* The same where the text says it all: the errno is kept, its words are not added. */
-int np_refuse(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Put "where: " in front of the message on its way up, unless it is NP_EPLAIN. Returns err->code.

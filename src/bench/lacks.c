@@ -90,9 +90,10 @@ np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err)
 	static const char when[] = "the daemon's kernel did not have it when netserver started";
 
 	if (t->listed_six != NULL && !np_lacks(lacks, t, AF_INET)) {
-		return np_refuse(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name, when);
+		return np_fail_verbatim(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name,
+					when);
 	}
-	return np_refuse(
+	return np_fail_verbatim(
 	    err, NP_EUNSUP, EPROTONOSUPPORT, "%s: %s (try --transports %s there%s%s%s%s%s%s)",
 	    t->name, when, t->name, t->module != NULL ? "; its module is " : "",
 	    t->module != NULL ? t->module : "", t->kconfig != NULL ? "; its option is " : "",

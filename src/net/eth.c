@@ -51,28 +51,29 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 
 	l->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 	if (ll == NULL || (ll->sll_hatype != ARPHRD_ETHER && !l->loopback)) {
-		return np_refuse(err, NP_EUSAGE, EOPNOTSUPP,
-				 "interface %s carries no Ethernet frames (name another with "
-				 "--device)",
-				 l->device);
+		return np_fail_verbatim(
+		    err, NP_EUSAGE, EOPNOTSUPP,
+		    "interface %s carries no Ethernet frames (name another with "
+		    "--device)",
+		    l->device);
 	}
 	memcpy(l->mac, ll->sll_addr, NP_ETH_MAC);
 	l->index = ll->sll_ifindex;
 	if ((i->ifa_flags & IFF_UP) == 0) {
-		return np_refuse(err, NP_EUSAGE, ENETDOWN,
-				 "interface %s is down (try: ip link set %s up)", l->device,
-				 l->device);
+		return np_fail_verbatim(err, NP_EUSAGE, ENETDOWN,
+					"interface %s is down (try: ip link set %s up)", l->device,
+					l->device);
 	}
 	if ((i->ifa_flags & IFF_RUNNING) == 0) {
-		return np_refuse(err, NP_EUSAGE, ENETDOWN,
-				 "interface %s has no carrier (is the other end of the cable up?)",
-				 l->device);
+		return np_fail_verbatim(
+		    err, NP_EUSAGE, ENETDOWN,
+		    "interface %s has no carrier (is the other end of the cable up?)", l->device);
 	}
 	l->mtu = np_eth_mtu(l->device);
 	if (l->mtu < NP_ETH_LEAST) {
-		return np_refuse(err, NP_EUSAGE, EINVAL,
-				 "interface %s has an MTU that does not fit an Ethernet frame",
-				 l->device);
+		return np_fail_verbatim(
+		    err, NP_EUSAGE, EINVAL,
+		    "interface %s has an MTU that does not fit an Ethernet frame", l->device);
 	}
 	return NP_OK;
 }
@@ -98,10 +99,11 @@ find(struct np_eth *l, struct np_err *err)
 			break;
 		}
 	}
-	rc = i != NULL ? look(l, i, err)
-		       : np_refuse(err, NP_EUSAGE, ENODEV,
-				   "there is no interface %s here (ip link lists the interfaces)",
-				   l->device);
+	rc = i != NULL
+		 ? look(l, i, err)
+		 : np_fail_verbatim(err, NP_EUSAGE, ENODEV,
+				    "there is no interface %s here (ip link lists the interfaces)",
+				    l->device);
 	freeifaddrs(all);
 	return rc;
 }
@@ -195,7 +197,7 @@ open_socket(struct np_eth *l, struct np_err *err)
 
 	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (l->fd < 0 && (errno == EPERM || errno == EACCES)) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUSAGE, EPERM,
 		    "raw frames need the capability CAP_NET_RAW, which this process does "
 		    "not have (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
@@ -213,8 +215,8 @@ np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 	memset(l, 0, sizeof(*l));
 	l->fd = l->llc_fd = -1;
 	if (device[0] == '\0' || strlen(device) >= sizeof(l->device)) {
-		return np_refuse(err, NP_EUSAGE, ENODEV, "'%.40s' is not the name of an interface",
-				 device);
+		return np_fail_verbatim(err, NP_EUSAGE, ENODEV,
+					"'%.40s' is not the name of an interface", device);
 	}
 	memcpy(l->device, device, strlen(device));
 	if (find(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
@@ -256,16 +258,17 @@ np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct 
 	static const uint8_t none[NP_ETH_MAC];
 
 	if ((mac[0] & 1) != 0) {
-		return np_refuse(err, NP_EUSAGE, EINVAL,
-				 "a test sends no frames to a group address");
+		return np_fail_verbatim(err, NP_EUSAGE, EINVAL,
+					"a test sends no frames to a group address");
 	}
 	if (l->loopback != (memcmp(mac, none, NP_ETH_MAC) == 0)) {
-		return np_refuse(err, NP_EUSAGE, EINVAL,
-				 "one end is a loopback interface, and the other is not (name both "
-				 "with --device LOCAL,REMOTE)");
+		return np_fail_verbatim(
+		    err, NP_EUSAGE, EINVAL,
+		    "one end is a loopback interface, and the other is not (name both "
+		    "with --device LOCAL,REMOTE)");
 	}
 	if (!l->loopback && memcmp(mac, l->mac, NP_ETH_MAC) == 0) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUSAGE, EINVAL,
 		    "both ends are interface %s, which does not receive its own frames "
 		    "(name two with --device LOCAL,REMOTE)",
@@ -278,7 +281,7 @@ int
 np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err)
 {
 	if (size > (int64_t)l->mtu) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUSAGE, EMSGSIZE,
 		    "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a "
 		    "larger MTU)",

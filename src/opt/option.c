@@ -348,8 +348,8 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	char name[64];
 
 	if (optopt != 0 && optopt < LONG_ONLY) {
-		return np_refuse(err, NP_EUSAGE, -optopt, "-%c: no such option (-h lists them)",
-				 optopt);
+		return np_fail_verbatim(err, NP_EUSAGE, -optopt,
+					"-%c: no such option (-h lists them)", optopt);
 	}
 	if (optopt >= LONG_ONLY) {
 		return np_usage(err, "%s: takes no argument", word);

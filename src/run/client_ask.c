@@ -68,8 +68,8 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 		text = why.magic == NP_WHY_MAGIC ? why.text : "";
 	}
 	if (text[0] != '\0') {
-		return np_refuse(err, NP_ECONTROL, error, "the netserver at %s %s: %s", c->peer,
-				 verb, text);
+		return np_fail_verbatim(err, NP_ECONTROL, error, "the netserver at %s %s: %s",
+					c->peer, verb, text);
 	}
 	if (error == NP_E_UNKNOWN_REQUEST) {
 		return np_fail(err, NP_ECONTROL, 0,
@@ -77,8 +77,8 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 			       "older, or was built without it (try a newer netserver there)",
 			       c->peer, error);
 	}
-	return np_refuse(err, NP_ECONTROL, error, "the netserver at %s reports error %d, %s",
-			 c->peer, error, strerror(error));
+	return np_fail_verbatim(err, NP_ECONTROL, error, "the netserver at %s reports error %d, %s",
+				c->peer, error, strerror(error));
 }
 
 /* As doc/protocol.md writes it. */
@@ -146,8 +146,8 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	} while ((rc == NP_ETIME && until < deadline && np_now() >= until) ||
 		 (rc == NP_ESYS && err->sys == EINTR && np_signalled(&c->signals) == before));
 	if (rc == NP_ESYS && err->sys == EINTR) {
-		return np_refuse(err, NP_ETIME, EINTR, "interrupted while waiting for %s from %s",
-				 what, c->peer);
+		return np_fail_verbatim(err, NP_ETIME, EINTR,
+					"interrupted while waiting for %s from %s", what, c->peer);
 	}
 	return rc;
 }

@@ -40,31 +40,33 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 		call = 0;
 	}
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
-		return np_refuse(err, NP_EUNSUP, ERANGE,
-				 "test of %u s: the daemon allows %llu (netserver --max-length)",
-				 wish->seconds, (unsigned long long)most->seconds);
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, ERANGE,
+		    "test of %u s: the daemon allows %llu (netserver --max-length)", wish->seconds,
+		    (unsigned long long)most->seconds);
 	}
 	if (most->seconds != 0 && wish->seconds == 0 && np_server_warm_up_s(p) >= most->seconds) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, ERANGE,
 		    "warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
 		    np_server_warm_up_s(p), (unsigned long long)most->seconds);
 	}
 	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EMSGSIZE,
 		    "message of %d bytes: the daemon allows %llu (netserver --max-message)", call,
 		    (unsigned long long)most->message);
 	}
 	if (most->bytes != 0 && bytes > most->bytes) {
-		return np_refuse(err, NP_EUNSUP, ENOMEM,
-				 "test of %llu bytes of buffers: the daemon allows %llu (netserver "
-				 "--max-memory)",
-				 (unsigned long long)bytes, (unsigned long long)most->bytes);
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, ENOMEM,
+		    "test of %llu bytes of buffers: the daemon allows %llu (netserver "
+		    "--max-memory)",
+		    (unsigned long long)bytes, (unsigned long long)most->bytes);
 	}
 	if (most->port_max != 0 && first != 0 &&
 	    (first < most->port_min || last > most->port_max)) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
 		    first < most->port_min ? first : last, most->port_min, most->port_max);

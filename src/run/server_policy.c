@@ -15,8 +15,9 @@ static int
 check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
 	if (s->eth == NULL) {
-		return np_refuse(err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
-				 s->link_why_not != NULL ? s->link_why_not : "there is none here");
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
+		    s->link_why_not != NULL ? s->link_why_not : "there is none here");
 	}
 	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
 		return err->code;
@@ -95,14 +96,14 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
 	}
 	if (np_family_of(only)->version != np_family(p->family)->version) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
 		    "of the control connection, %s",
 		    np_family(p->family)->name, np_addr_host(client, text));
 	}
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of %s: the daemon exchanges them only with the address of the "
 		    "control connection, %s",
@@ -147,9 +148,10 @@ static int
 only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
 	if (p->far_bind.len == 0) {
-		return np_refuse(err, NP_EUNSUP, EACCES,
-				 "%s connections from a client that does not name its own address",
-				 p->transport->name);
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, EACCES,
+		    "%s connections from a client that does not name its own address",
+		    p->transport->name);
 	}
 	*only = p->far_bind;
 	return NP_OK;
@@ -163,7 +165,7 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "%s connections from %s: the daemon accepts them only from the address of "
 		    "the control connection, %s",
@@ -227,14 +229,14 @@ check_sending(const struct np_server *s, const struct np_plan *p, struct np_err 
 		return NP_OK;
 	}
 	if (s->limits.want_echo) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams to a client that does not echo a token: the daemon sends none "
 		    "(netserver --want-echo)");
 	}
 	if (p->far.sock.port == 0) {
-		return np_refuse(err, NP_EUNSUP, EACCES,
-				 "datagrams to a client that names no port for them");
+		return np_fail_verbatim(err, NP_EUNSUP, EACCES,
+					"datagrams to a client that names no port for them");
 	}
 	return NP_OK;
 }
@@ -259,10 +261,11 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 	}
 	/* In another VRF the client's address may be another host's. */
 	if (p->near.sock.device[0] != '\0' && (!s->limits.devices || s->limits.one_port)) {
-		return np_refuse(err, NP_EUNSUP, EACCES,
-				 "data sockets bound to the device %s: the daemon allows none "
-				 "(netserver --allow-device, without --one-port)",
-				 p->near.sock.device);
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, EACCES,
+		    "data sockets bound to the device %s: the daemon allows none "
+		    "(netserver --allow-device, without --one-port)",
+		    p->near.sock.device);
 	}
 	return NP_OK;
 }

@@ -106,7 +106,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 		return rc;
 	}
 	if (d->cause == NP_BY_LIMIT) {
-		return np_refuse(
+		return np_fail_verbatim(
 		    err, NP_EUNSUP, ERANGE,
 		    "test ended after %llu s: the daemon allows no longer tests (netserver "
 		    "--max-length)",

@@ -95,7 +95,7 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
 		}
 	}
-	return np_refuse(
+	return np_fail_verbatim(
 	    err, NP_ETIME, ETIMEDOUT,
 	    "no datagram was sent: the client did not echo the token that proves its address "
 	    "(does a firewall drop packets to the data port?)");
