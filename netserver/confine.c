@@ -33,19 +33,19 @@
 #endif
 
 enum {
-	NOBODY = 65534,    /* where the list of users has none */
-	DESCRIPTORS = 128, /* of a session beside its data connections: it uses some ten, and up to
-			    * 86 for evidence */
+	NOBODY = 65534,    /* where the list of users has no such name */
+	DESCRIPTORS = 128, /* of a session beside its data connections: about ten are used, and up
+			    * to 86 for evidence */
 	OF_A_THREAD = 8,   /* descriptors: of epoll, pipes, samples */
 	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
-	BESIDE = 2 << 20,  /* that stack, and what libc takes with it and for its own ends */
+	BESIDE = 2 << 20,  /* that stack, and what libc needs for it and for itself */
 	MAIN_STACK = 1 << 20,
-	ADDRESSES = 2 << 20, /* that one's, guards of threads' stacks, small mappings of files */
-	/* What a process may have already, where /proc does not tell: data, and all of it. */
+	ADDRESSES = 2 << 20, /* the main stack, guard pages, small mappings of files */
+	/* What a process may have already, where /proc can't be read: data, and all of it. */
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
 	LEFT_BELOW = 16 << 10, /* of the stack, by the deepest calls that see a seal */
-	BUFFER = 128 << 10     /* from this size on memory is mapped, and given back when freed */
+	BUFFER = 128 << 10     /* from this size on malloc(3) maps memory, and free(3) unmaps it */
 };
 
 /* --- another user ------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ struct who {
 	bool own_group; /* given, then it is the only one */
 };
 
-/* -1 means "as it is" to the calls below: it is no number of a user or group. */
+/* -1 means "unchanged" to the calls below: it is no user or group. */
 static bool
 parse_id(const char *text, uint32_t *id)
 {
@@ -72,7 +72,7 @@ parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-/* "name", "name:group", either of them by number, too. */
+/* "name" or "name:group", each may be a number. */
 static int
 find_user(const char *text, struct who *w, struct np_err *err)
 {
@@ -114,7 +114,8 @@ find_user(const char *text, struct who *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Does this user namespace know the number? A line of the file: first one here, there, how many. */
+/* Is the id mapped in this user namespace? A line has the first id here, the first there, a count.
+ */
 static bool
 is_known_here(const char *map, uint32_t id)
 {
@@ -158,9 +159,7 @@ become(const struct who *w, struct np_err *err)
 {
 	int parent_death = 0;
 
-	/* A parent that had it set (setpriv(1), a script) means it for any user; the kernel
-	 * forgets.
-	 */
+	/* The kernel clears it when the user changes; the parent that set it wants it kept. */
 	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
 	/* Capabilities stay until limit_capabilities() has chosen among them. */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
@@ -175,8 +174,8 @@ become(const struct who *w, struct np_err *err)
 }
 
 /*
- * Root of a user namespace without the user nobody (unshare -r) is an ordinary user outside it:
- * that has to do, unless another one was asked for by name.
+ * Root of a user namespace where nobody is not mapped (unshare -r) is an ordinary user outside: it
+ * stays that user, unless --user names one.
  */
 static int
 change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
@@ -208,31 +207,26 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
  */
 
 /*
- * What tests have a use for when the operator wants root, or gave them to another user
- * (AmbientCapabilities= of systemd.exec(5)): ports below 1024; priorities above 6, SO_DEBUG and
- * congestion controls that are not for everybody. Binding to a processor takes none, nor does what
- * else the daemon does; files are had by owning them.
+ * What tests can use if the daemon stays root or was given capabilities (AmbientCapabilities= of
+ * systemd.exec(5)): ports below 1024; priorities above 6, SO_DEBUG and restricted congestion
+ * controls. Nothing else that the daemon does needs a capability.
  */
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
-/*
- * The capabilities that stay when root drops to nobody without --user: permitted, and in force only
- * within ns_permit().
- */
+/* Permitted after root has become nobody without --user, and effective only in ns_permit(). */
 static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 
-/* --allow-raw: sessions open a capture by it, if their client wants one, and lose it. */
+/* --allow-raw: a session opens its capture by it, and drops it. */
 static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
 /*
- * What stays in a session that gathers evidence: no filter sees what a message of netlink's or a
- * request of ethtool's is about, and by CAP_NET_ADMIN they change interfaces.
+ * In a session that gathers evidence: no filter can tell what a message of netlink or a request of
+ * ethtool does, and with CAP_NET_ADMIN they change interfaces.
  */
 static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
 
 /*
- * Of what is permitted keep these, and of that put those in force. *were: what was in force, unless
- * NULL. Returns 0, or -1 with errno. Past libc, which leaves this to a library that nothing else
- * here needs.
+ * Keep these of the permitted capabilities, and make those of them effective. *were: the effective
+ * ones before; may be NULL. Returns 0, or -1 with errno. libc has no wrapper, libcap would.
  */
 static int
 set_capabilities(uint64_t keep, uint64_t in_force, uint64_t *were)
@@ -268,8 +262,8 @@ limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
  */
 
 /*
- * Not dumpable: neither a core nor another process of the same user gets at a passphrase. The
- * kernel has made it so when the user changed, which sanitizers can't do with.
+ * Not dumpable: neither a core file nor a process of the same user can read a passphrase. The
+ * kernel does that when the user changes; sanitizers need it undone.
  */
 static int
 seal(struct np_err *err)
@@ -296,8 +290,8 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	bool changed;
 
 	*err = (struct np_err){ .code = NP_OK };
-	tzset(); /* log lines have local times, and its file may be out of reach later */
-	/* What no program started from here could ever get. Only root may say so. */
+	tzset(); /* log lines have local times, and the zone's file may be unreadable later */
+	/* No program that is started from here can get the others. Only root may set this. */
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
 		if (((kept | more) >> cap & 1) == 0) {
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
@@ -318,7 +312,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 /* --- a session ---------------------------------------------------------------------------------
  */
 
-/* Bytes that a line of /proc/self/status tells. */
+/* A size in a line of /proc/self/status, in bytes. */
 static uint64_t
 memory_now(const char *name, uint64_t unknown)
 {
@@ -335,7 +329,7 @@ memory_now(const char *name, uint64_t unknown)
 	return bytes;
 }
 
-/* Lower a limit for good. One that is lower already stays. */
+/* Lower a limit, hard and soft. One that is lower already stays. */
 static int
 limit(int what, const char *name, uint64_t value, struct np_err *err)
 {
@@ -413,7 +407,7 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 	}
 }
 
-/* What the making of a seal has left of it, where there was stack below this one. */
+/* Wipe what is left of a seal in the stack below. */
 static void __attribute__((noinline)) wipe_stack(void)
 {
 	uint8_t below[LEFT_BELOW];
@@ -431,20 +425,20 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	int rc = NP_OK;
 
 	tzset();
-	/* A socket of theirs hands a packet socket back to us (SCM_RIGHTS), by a number that the
+	/* By a UNIX socket a session could copy a packet socket (SCM_RIGHTS) to a number that the
 	 * filter does not know. */
 	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
-	/* While all that is open can be listed, and before the list of calls, which has none that
-	 * adds to it. */
+	/* While the open descriptors can be listed, and before the list of calls, which has none
+	 * that changes filters. */
 	if (!NS_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
 	if (!NS_SANITIZED) {
-		/* Before the limits: what it takes is no part of what was granted. */
+		/* Before the limits: the memory for it is not the session's. */
 		rc = ns_filter_make(s, &filter, &size, err);
 	}
 	rc = rc == NP_OK ? limit_session(s, err) : rc;
@@ -530,7 +524,7 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 		errno = ENOENT;
 		return -1;
 	}
-	/* Some are for everybody, and a daemon that stayed root needs no more. */
+	/* Some need no capability, and a daemon that stayed root has it. */
 	rc = setsockopt(fd, level, name, congestion, len);
 	if (rc == 0 || errno != EPERM) {
 		return rc;
@@ -542,7 +536,7 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	rc = setsockopt(fd, level, name, congestion, len);
 	error = errno;
 	if (enforce(0) != 0) {
-		abort(); /* what may not stay in force can't be given back */
+		abort(); /* it can't be dropped, and must not stay effective */
 	}
 	errno = error;
 	return rc;

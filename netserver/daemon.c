@@ -29,15 +29,16 @@ enum {
 	BACKLOG = 1024,
 	EVENTS = 256, /* taken from the kernel at once */
 	MANY_EVENTS = 32,
-	FAR_MS = 20,    /* from here on milliseconds do */
-	BUSY = 8,       /* turns until signals are let in, if there is always something */
+	FAR_MS = 20,    /* a wait longer than this is precise enough in milliseconds */
+	BUSY = 8,       /* turns of a busy loop until signals are unblocked for a moment */
 	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
-	ENOUGH_FDS = 1024, /* whatever is open already */
+	ENOUGH_FDS = 1024, /* with these, what is open need not be counted */
 	SPARE = 16,        /* this part of the descriptors is kept for sessions */
 	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
 };
 
-/* What epoll hands back for a descriptor that is no caller's or session's: below any pointer. */
+/* epoll's data for the daemon's own descriptors: smaller than any pointer to a caller or session.
+ */
 enum {
 	TAG_LISTENER = 1,
 	TAG_DATAGRAMS = TAG_LISTENER + NS_LISTENERS,
@@ -45,7 +46,7 @@ enum {
 	TAGS
 };
 
-/* A family's addresses; a failure is only worth a word when no listener comes about at all. */
+/* Listen on a family's addresses. The first error is kept: it is reported if nothing listens. */
 static void
 listen_family(struct ns_daemon *d, const char *host, const char *port, int family,
 	      struct np_err *first)
@@ -103,7 +104,7 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* ---- What it tells ---- */
+/* ---- Status and metrics ---- */
 
 static struct ns_view
 view_of(struct ns_daemon *d)
@@ -241,7 +242,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	ns_passed_begin();
 	d->epoll = d->epoll > 0 ? d->epoll : epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {
-		/* To be asked how one is matters less than to serve. */
+		/* Serving matters more than answering `--status`. */
 		close(d->status_fd);
 		d->status_fd = 0;
 		d->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -291,10 +292,7 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/*
- * Once what came is dealt with, or some of it. Returns when there is something to do though nothing
- * comes. Children that end interrupt it.
- */
+/* After each batch of events: timers, dead children, new sessions. Returns the next deadline. */
 static uint64_t
 tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
@@ -311,7 +309,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 	begin = ns_front_begin(d, has_more, np_now());
 	metrics = renew_metrics(d, false);
 	if (pause != d->accept_paused) {
-		/* Without descriptors a listener that is ready would keep the loop turning. */
+		/* Without free descriptors a ready listener would make the loop spin. */
 		d->accept_paused = pause;
 		watch_listeners(d, pause ? 0 : EPOLLIN, EPOLL_CTL_MOD);
 	}
@@ -321,8 +319,8 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 }
 
 /*
- * Until something comes, a signal does (-1), or it is `next`: epoll_pwait(2), which knows no less
- * than milliseconds, and ppoll(2) for what is due sooner.
+ * Wait for events, a signal (-1) or the time `next`: by epoll_pwait(2), whose unit is a
+ * millisecond, and by ppoll(2) for deadlines that are near.
  */
 static int
 await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
@@ -364,8 +362,8 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 			handle(d, &events[i]);
 		}
 		if (n > 0 && ++busy % BUSY == 0) {
-			/* A wait that finds something at once lets no signal in, and under a flood
-			 * each one does. */
+			/* A wait that returns events at once delivers no signal; under a flood of
+			 * connections all waits do. */
 			was_interrupted =
 			    ppoll(NULL, 0, &none, d->signals.let_in) < 0 || was_interrupted;
 		}

@@ -12,7 +12,7 @@
 #include "base/fds.h"
 #include "netserver/passed.h"
 
-/* It waits for nobody: an answer takes as long as a fork, on a busy machine, too. */
+/* A fork server never waits for a client: an answer takes as long as a fork on a busy machine. */
 enum { ANSWER_S = 5 };
 
 static bool

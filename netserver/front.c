@@ -17,15 +17,15 @@
 #include "netserver/sessions.h"
 
 enum {
-	AT_ONCE = 256,  /* accepted before others have their turn */
-	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
+	AT_ONCE = 256,  /* connections accepted in a row */
+	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	HEARD = EPOLLIN | EPOLLRDHUP,
-	LINE_S = 60,    /* in the queue: as long as a busy machine may take for a crowd */
-	ROOM_S = 5,     /* for another one to make room */
-	SCARCE_S = 60,  /* between two words about what is scarce */
-	FULL_MS = 1,    /* until there may be room for a data connection */
-	NUDGE_MS = 100, /* between two attempts to have room made for them */
-	BEGIN = 8       /* sessions begun before others have their turn */
+	LINE_S = 60,    /* in the queue: what a busy machine may take for a crowd of clients */
+	ROOM_S = 5,     /* for another session to make room */
+	SCARCE_S = 60,  /* between two log lines about scarce resources */
+	FULL_MS = 1,    /* before a data connection is passed on again */
+	NUDGE_MS = 100, /* between two attempts to make room for data connections */
+	BEGIN = 8       /* sessions started in a row */
 };
 
 /* ---- Coming and going ---- */
@@ -46,7 +46,7 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 	if (c->of != NULL) {
 		c->of->way.waiting--;
 	}
-	/* An event that epoll handed over before may still name it. */
+	/* Events that epoll has returned already may still point to it. */
 	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
 	c->kind = NS_GONE;
 	c->next = d->gone;
@@ -62,7 +62,7 @@ drop(struct ns_daemon *d, struct ns_caller *c)
 	forget(d, c);
 }
 
-/* Count it, and log it within the limit: fast refusals could fill the disk. */
+/* Count a refusal, and log it within the limit: many of them could fill the disk. */
 static void
 note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
 {
@@ -102,9 +102,8 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 }
 
 /*
- * The network that holds most of the connections without a session loses the oldest one of its
- * address that does, which is not that of `but`: others still get through. False when there is
- * none.
+ * Close the oldest connection without a session (other than `but`) of the network that has most of
+ * them, and there of the address that has most. False if there is none.
  */
 static bool
 push_out(struct ns_daemon *d, const struct ns_caller *but)
@@ -148,7 +147,7 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 	c->place = ns_place_of(&c->peer, d->rates.seed);
 }
 
-/* By the rules as they are now: they may have changed since it came. */
+/* By the current rules: they may have changed since it connected. */
 static bool
 is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 {
@@ -156,8 +155,8 @@ is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 }
 
 /*
- * The address is accept(2)'s: a client that has reset the connection already has no other, and must
- * not pass for one that no rule is about.
+ * peer is what accept(2) returned: getpeername(2) fails if the client has reset the connection, and
+ * the rules must apply to that client, too.
  */
 static struct ns_caller *
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
@@ -193,7 +192,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	return c;
 }
 
-/* Whatever is heard of it, that it has reset the connection is. */
+/* Poll a caller for other events. That it has reset the connection is always reported. */
 static void
 watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
 {
@@ -202,7 +201,7 @@ watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
 	epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
 }
 
-/* It waits for room among the descriptors in flight. */
+/* Too many descriptors are in flight: the data connection waits. */
 static void
 await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
 {
@@ -214,7 +213,8 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
 	watch(d, c, 0);
 }
 
-/* A data connection that shows it at once never is a caller, unless it has to wait: *of. */
+/* Pass on a data connection that is known as one at once. False: it is a caller, or must wait: *of.
+ */
 static bool
 hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
 {
@@ -236,7 +236,7 @@ hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_sessi
 	return true;
 }
 
-/* Once in a while is enough: what is scarce stays so for a while. */
+/* Log a lack of resources, once in SCARCE_S. */
 static void
 tell_scarce(struct ns_daemon *d, const char *what, const char *why)
 {
@@ -261,7 +261,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 			tell_scarce(d, "accept a connection", strerror(errno));
 			if (!push_out(d, NULL)) {
-				/* It stays in the listener's queue: there will be room later. */
+				/* It stays in the backlog of the listener. */
 				d->accept_ns = now + PAUSE_MS * NP_MSEC;
 			}
 			continue;
@@ -275,7 +275,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 			push_out(d, NULL);
 		}
 		if (d->one_port && hand_on(d, fd, &peer, &of)) {
-			return; /* seldom is there another one at once, and if so it is heard of */
+			return; /* another one, if there is any, is a new event */
 		}
 		c = add(d, fd, &peer, now);
 		if (c != NULL && of != NULL) {
@@ -284,9 +284,9 @@ ns_front_accept(struct ns_daemon *d, int listener)
 	}
 }
 
-/* ---- Words ---- */
+/* ---- Messages ---- */
 
-/* A session takes two descriptors: silent connections make room. */
+/* Start a session, which takes two descriptors: close silent connections if there are none left. */
 static int
 start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -301,7 +301,7 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* It is its turn. Where there is no room it goes on waiting, if there may be some soon. */
+/* It is the caller's turn: start its session, or let it wait if there may be room soon. */
 static void
 hand_over(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -344,10 +344,7 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/*
- * The caller to serve next. NULL: none before *when; those that wait for room are not tried before
- * there may be some.
- */
+/* The caller to serve next; NULL: none before *when. Those that wait for room wait for d->freed. */
 static struct ns_caller *
 next_caller(const struct ns_daemon *d, uint64_t now_ns, uint64_t *when)
 {
@@ -386,7 +383,7 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 	return when;
 }
 
-/* Too many wrong secrets came from there: this one is not looked at before its time. */
+/* After too many wrong secrets from there, delay the check of this one. */
 static bool
 hold_back(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -403,7 +400,7 @@ hold_back(struct ns_daemon *d, struct ns_caller *c)
 	return true;
 }
 
-/* A whole message. False when no more is to be heard of the caller now. */
+/* Handle a whole message. False: read no more from the caller now. */
 static bool
 step(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -453,7 +450,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	return true;
 }
 
-/* Learn the client's address. False: it is not known yet, or the caller is gone. */
+/* Read the client's address from the proxy. False: it has not come yet, or the caller is gone. */
 static bool
 has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -475,7 +472,7 @@ has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 	return false;
 }
 
-/* It is a data connection that a session has, or none has. */
+/* A data connection: a session has it now, or no test here expects it. */
 static void
 drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 {
@@ -485,7 +482,7 @@ drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 	drop(d, c);
 }
 
-/* False: it is a data connection, and gone, or may turn out to be one. */
+/* False: it is a data connection, which is gone now, or it may become one. */
 static bool
 is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
 {
@@ -501,7 +498,7 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
 	return kind == NS_DATA_NONE;
 }
 
-/* There was no room for it to be handed to its session. */
+/* Try again to pass a data connection to its session. */
 static void
 hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
@@ -523,7 +520,6 @@ hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	if (kind == NS_DATA_FULL) {
 		char words[160];
 
-		/* Its session has not received others in time. */
 		snprintf(
 		    words, sizeof(words),
 		    "%llu of %llu descriptors in flight are in use, %llu of them to this "
@@ -575,7 +571,7 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Its time is up, or what is there may be all of an old client's message. */
+/* A deadline of the caller has come; or what has come may be all of an old client's message. */
 static void
 look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
@@ -588,7 +584,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 			 ns_resource(ns_resource_of(c->lack))->option);
 		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
-		/* Its secret may be looked at, unless another one came first. */
+		/* Check its secret now, unless another wrong one came first. */
 		if (!hold_back(d, c)) {
 			c->held_ns = 0;
 			watch(d, c, HEARD);
@@ -616,7 +612,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		refuse(d, c, NS_RATE,
 		       "too many sessions began in a short time (netserver --max-rate)");
 	} else {
-		/* At the last moment, too: this process may have been late, and not the caller. */
+		/* Read once more: this process may have been late, and not the caller. */
 		ns_front_hear(d, c);
 		if (c->kind == NS_CALLER && !c->queued && c->deadline_ns <= now_ns) {
 			note_refusal(d, c, NS_SILENT, "no whole message in time");
@@ -625,7 +621,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 }
 
-/* When to look at a caller though nothing comes. */
+/* When to look at a caller without an event. */
 static uint64_t
 again_at(const struct ns_caller *c)
 {

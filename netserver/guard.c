@@ -102,7 +102,7 @@ ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *
 	struct np_cidr *rules = allow ? a->allow : a->deny;
 	size_t *count = allow ? &a->allows : &a->denies;
 
-	/* An empty list is a mistake: with no rule to allow anybody, everybody would be. */
+	/* An empty list is a mistake: without a rule that allows an address, all are allowed. */
 	for (bool more = true; more;) {
 		size_t n = strcspn(list, ",");
 		char text[64];
@@ -219,12 +219,12 @@ uint64_t
 ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns)
 {
 	uint64_t due = b->due_ns > now_ns ? b->due_ns : now_ns;
-	uint64_t window = window_ns > each_ns ? window_ns : each_ns; /* one there always is */
+	uint64_t window = window_ns > each_ns ? window_ns : each_ns; /* one always fits */
 
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
-/* The seed makes it unpredictable which addresses share a group. */
+/* Unpredictable without the seed: which addresses share a group. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 {
@@ -235,7 +235,7 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 		hash = (hash ^ bytes[i]) * UINT32_C(0x9e3779b1);
 		hash ^= hash >> 15;
 	}
-	/* The last byte has to reach all bits, too: else neighbours would often share a group. */
+	/* Spread the last byte over all bits: neighbours must not often share a group. */
 	hash = (hash ^ hash >> 16) * UINT32_C(0x9e3779b1);
 	hash = (hash ^ hash >> 15) * UINT32_C(0x85ebca77);
 	return hash ^ hash >> 16;
@@ -316,7 +316,7 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 	return net_a != net_b ? net_a < net_b : r->turn_near[a.near] < r->turn_near[b.near];
 }
 
-/* How the wrong ones of an address and of a network are counted. */
+/* How fast wrong secrets of an address and of a network are forgotten. */
 static const struct {
 	uint64_t each_ns, burst;
 } paces[NS_TRY_KINDS] = {
@@ -334,8 +334,7 @@ try_key(const struct np_addr *a, int kind)
 	return key;
 }
 
-/* Rows are compared in full: no stranger is delayed for what another one does. NS_TRY_ROWS: none.
- */
+/* Addresses are compared in full, so that none is delayed for another one. NS_TRY_ROWS: no row. */
 static size_t
 find_try(const struct ns_try *rows, const struct ns_try *key)
 {
@@ -387,13 +386,13 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 
 /* ---- What is shared ---- */
 
-/* What is held, by everybody and by the neighbours of an address. */
+/* What is held by all sessions, and by those of an address and its network. */
 struct usage {
 	uint64_t all[NP_RESOURCES];
 	uint64_t near[NP_RESOURCES], net[NP_RESOURCES]; /* from the address, from its network */
 };
 
-/* But by one session, which may be NULL. */
+/* Without the session `but`, which may be NULL. */
 static struct usage
 usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	 const struct np_addr *peer)
@@ -463,7 +462,7 @@ no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, ui
 	    resources[g].option);
 }
 
-/* Of each resource what is wanted, if it is wanted. */
+/* Is there room for what is wanted of each resource? */
 static int
 all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t wants[NP_RESOURCES],
 	      enum ns_refusal *why, struct np_err *err)
@@ -493,7 +492,7 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	return all_have_room(l, &u, holds, why, err);
 }
 
-/* What a session may have, whatever is free. */
+/* Is the test within a session's own limit of memory? */
 static bool
 may_have(const struct ns_limits *l, const struct np_wish *wish)
 {
@@ -556,7 +555,7 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
 	}
 	if (all <= cpus || cpus == 0) {
-		return 0; /* or it is not known how many there are */
+		return 0; /* or their number is not known */
 	}
 	/* Each step takes a fifth of a weight (sched(7)). In thousandths. */
 	for (own *= 1000; own > cpus * UINT64_C(1000) && nice < NS_NICE_MOST; nice++) {

@@ -153,8 +153,8 @@ int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
 	struct np_output file;
-	/* Its other name begins with a dot and has no ending that collectors read. Whatever the
-	 * umask is, it is to be read. */
+	/* Under its temporary name, which begins with a dot, no collector reads it. It is readable
+	 * whatever the umask is. */
 	int failed = np_output_beside(&file, dir_fd, name, 0644);
 
 	if (failed == 0) {

@@ -22,26 +22,25 @@
 #include "wire/auth.h"
 
 enum {
-	HOLD_S = 5,    /* for a client to begin, while another one of its address waits */
-	QUIET_MS = 50, /* a connection that says nothing so long waits for data */
-	LATE_S = 5,    /* for datagrams that are on their way when a test ends */
+	HOLD_S = 5,    /* for a client to connect, while another one of its address waits */
+	QUIET_MS = 50, /* a connection that sends nothing for so long is a data connection */
+	LATE_S = 5,    /* for datagrams that are in flight when a test ends */
 	OTHER_S = 1,   /* for a datagram from the named port, while strays come */
-	AT_ONCE = 256, /* datagrams that are taken before others have their turn */
-	UNKNOWN = 500, /* answers a second to datagrams with a token of no test here */
-	EARLY = 1024,  /* of a queue that are looked at for one client's */
-	PART = 4,      /* of RLIMIT_NOFILE: the descriptors in flight */
-	PASSED = 1024, /* the most of them, whatever that is */
-	EACH = 4,      /* and this part of them is one session's */
-	OTHERS = 32    /* others' that are found there, and wait to be looked at */
+	AT_ONCE = 256, /* datagrams read in a row */
+	UNKNOWN = 500, /* answers a second to datagrams with unknown tokens */
+	EARLY = 1024,  /* datagrams of a queue that are searched for one client's */
+	PART = 4,      /* descriptors in flight: at most a quarter of RLIMIT_NOFILE, */
+	PASSED = 1024, /* and at most this number */
+	EACH = 4,      /* of which a session has a quarter at most */
+	OTHERS = 32    /* datagrams of other clients that the search has to keep */
 };
 
 /* ---- Descriptors in flight ---- */
 
 /*
- * The kernel counts those that were sent and not received for a user, and above the sender's
- * RLIMIT_NOFILE it refuses to send more to anybody (unix(7), ETOOMANYREFS). It also tells how much
- * of what was sent waits in a socket (SIOCOUTQ): so no session has to say what it has received, and
- * none can lie about it.
+ * Descriptors that a session has not received yet. The kernel counts them for the user, and above
+ * the sender's RLIMIT_NOFILE it refuses to send more (unix(7), ETOOMANYREFS). SIOCOUTQ tells how
+ * much waits in a socket, so that no session has to be believed.
  */
 static uint64_t
 unreceived(const struct ns_daemon *d, int fd)
@@ -91,10 +90,7 @@ ns_ways_count(struct ns_daemon *d)
 	}
 }
 
-/*
- * Is there room for one more? What sessions hold is looked at only when it may have come to a
- * limit: until then they have received some of it.
- */
+/* Is there room for one more? The sockets are asked only when a limit may have been reached. */
 static bool
 has_room(struct ns_daemon *d, struct ns_session *s)
 {
@@ -118,7 +114,7 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 
 /* ---- Tests ---- */
 
-/* The test of a client at that address that shows no token, and may get its sockets now. */
+/* The test of a client at that address that shows no token, and whose turn it is. */
 static struct ns_session *
 plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {
@@ -219,8 +215,7 @@ void
 ns_way_close(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
-		/* Where no token tells them apart they are not to be taken for the beginning of
-		 * another test. */
+		/* Late datagrams without a token must not be taken for those of the next test. */
 		for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
 			uint32_t at = d->late.next++ % NS_LATE;
 
@@ -237,7 +232,7 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 	}
 	if (s->way.fd > 0) {
 		if (s->pid > 0 && unreceived(d, s->way.fd) > 0) {
-			kill(s->pid, SIGKILL); /* it keeps open what it should have closed */
+			kill(s->pid, SIGKILL); /* it should have received and closed them */
 		}
 		ns_passed_close(s->way.fd);
 		d->freed++;
@@ -279,7 +274,7 @@ ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	return NP_NEVER;
 }
 
-/* A connection, behind those that wait already. */
+/* Pass a connection on, after those that wait already. */
 static enum ns_data
 hand_connection(struct ns_daemon *d, struct ns_session *s, int fd)
 {
@@ -307,7 +302,7 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 
 /* ---- Connections ---- */
 
-/* Is it a request? Data rarely begin like one. */
+/* Does it begin like a request? Data rarely do. */
 static bool
 is_request(const uint8_t *bytes, size_t n)
 {
@@ -338,7 +333,8 @@ take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
 	struct ns_session *s = shown(d, &token, false);
 	int any = 1;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof(any)); /* it may have come in parts */
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any,
+		   sizeof(any)); /* ns_data_look() may have set it */
 	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
 		enum ns_data kind = hand_connection(d, s, fd);
 
@@ -389,14 +385,14 @@ ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t n
 
 /* ---- Datagrams ---- */
 
-/* One that has come to the port. */
+/* A datagram that was received. */
 struct came {
 	struct np_addr from, to; /* of one family, which is that of the packets */
 	size_t size;
-	uint8_t bytes[NP_TOKEN_SIZE]; /* as much of it as matters */
+	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
-/* The address of ours in a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
+/* The local address from a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
 static bool
 note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 {
@@ -458,8 +454,8 @@ let_reuse(const struct ns_daemon *d, int on)
 }
 
 /*
- * A socket at the same port that hears that client alone. Others can bind to the port only in the
- * moment in which this one does.
+ * A socket at the same port, connected to that client. Other programs can bind to the port only
+ * while this one does.
  */
 static int
 connect_back(const struct ns_daemon *d, const struct came *c)
@@ -480,13 +476,13 @@ connect_back(const struct ns_daemon *d, const struct came *c)
 	return fd;
 }
 
-/* What was found behind one that was looked for. */
+/* Datagrams of other clients that were found in a queue. */
 struct others {
 	struct came at[OTHERS];
 	size_t count;
 };
 
-/* What of one client's test waits in a queue. */
+/* Count the datagrams of one client that wait in a queue. */
 static void
 count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
 	    struct others *others)
@@ -508,7 +504,7 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	}
 }
 
-/* Its queue and the one of the port have what came before it was connected. */
+/* What came before the socket was connected waits in its queue, or in that of the port. */
 static void
 hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
 	       struct others *others)
@@ -548,7 +544,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 	close(fd);
 }
 
-/* One came from there before: the session has a socket for it, and answers what comes again. */
+/* Has the session a socket for that port already? It answers repeated datagrams itself. */
 static bool
 is_again(const struct ns_session *s, uint32_t port)
 {
@@ -572,7 +568,7 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
 	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
-		return; /* an end mark begins nothing */
+		return; /* an end mark begins no test */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
 		/* Answer with as many bytes as came. */
@@ -631,9 +627,8 @@ bind_datagrams(struct np_addr *at, int only_six)
 }
 
 /*
- * Does this kernel give a connected socket its peer's datagrams, and the other one at the port
- * those of all others? Tried on the loopback, as something that runs programs may have a network of
- * its own making.
+ * Does the kernel deliver a peer's datagrams to the socket that is connected to it, and all others
+ * to the unconnected one? Tried on the loopback: emulators and sandboxes may have another stack.
  */
 static bool
 delivers(void)

@@ -26,16 +26,16 @@
 #include "netserver/word.h"
 
 enum {
-	/* Beside a test's length: for the client to come with its data connection, which it may put
-	 * off, for what is on its way at the end, and for the results to be taken. */
+	/* Beside a test's length: for a data connection that the client puts off, for data in
+	 * flight at the end, and for the client to fetch the results. */
 	GRACE_S = 150,
-	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
-	ROOM_S = 5,     /* for one that is ended to give back what it has */
+	BETWEEN_S = 30, /* beside the time that a session allows between two requests */
+	ROOM_S = 5,     /* for a session that makes room for another one to end */
 	SOON_S = 1,     /* for others to end by themselves */
 
-	WAY_S = 30,    /* for another client of one address to have made its connections */
-	AT_ONCE = 16,  /* words of a session */
-	TERM_MS = 2000 /* to end by itself when told to */
+	WAY_S = 30,    /* for another client of one address to make its connections */
+	AT_ONCE = 16,  /* words of a session that are read in a row */
+	TERM_MS = 2000 /* for a process to end after SIGTERM */
 };
 
 bool
@@ -50,14 +50,13 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	}
 	for (s = d->sessions; s != NULL; s = s->next) {
 		if (s->yields) {
-			return true; /* it will be gone in a moment */
+			return true; /* one is ending already */
 		}
 	}
 	s = ns_guard_still(d->sessions, peer, resource, d->rates.seed, now);
 	if (s != NULL) {
 		struct np_event e;
 
-		/* One that moves nothing ends for another one: as if it had to for its time. */
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-still", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
@@ -72,7 +71,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	return s != NULL;
 }
 
-/* A part of the reserve was taken: there should be more for others. */
+/* If a part of a reserve was used, end an idle session, so that there is more for others. */
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
@@ -84,7 +83,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 	}
 }
 
-/* When a session is ended if its client has not asked for a test. */
+/* When to end a session whose client starts no test. */
 static uint64_t
 end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 {
@@ -103,8 +102,7 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 			       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
-/* What it holds from now on: what it has without a test, and what one takes; NULL: there is none.
- */
+/* Account for what a session holds: its own share, and that of its test (NULL: it has none). */
 static void
 set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESOURCES])
 {
@@ -169,7 +167,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* False, with errno, when it did not go. */
+/* Send an answer to a session. False, with errno: it could not be sent. */
 static bool
 answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int data_fd)
 {
@@ -200,13 +198,13 @@ turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const 
 	s->short_ns = 0;
 	d->stats.refused[why]++;
 	if (!answer(s, NS_REFUSE, ns_refusal_errno(why), text, 0)) {
-		s->end_ns = np_now(); /* it would wait for ever */
+		s->end_ns = np_now(); /* it would wait for an answer forever */
 	}
 }
 
 /*
- * Too little is free: one may be on its way out that has some, and if it is the client's own test
- * before this one. Where tests take turns all wait anyway.
+ * Too little is free: may the test wait? A session that ends may free some, perhaps the client's
+ * own previous one. With --exclusive all wait anyway.
  */
 static bool
 waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
@@ -228,8 +226,8 @@ waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 }
 
 /*
- * Two clients of one address that show no token can't be told apart: they make their connections
- * one after the other. Who does not come in time makes room.
+ * Two clients of one address that show no token can't be told apart: they connect one after the
+ * other. One that takes too long loses its turn.
  */
 static void
 wait_for_way(struct ns_daemon *d, struct ns_session *s)
@@ -285,7 +283,6 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
 
-		/* Its leave could not be passed to it. */
 		snprintf(words, sizeof(words), "no descriptor can be passed to a session: %s",
 			 strerror(errno));
 		np_fds_close(data_fd > 0 ? data_fd : -1);
@@ -301,7 +298,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
 	d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near] = s->test_ns;
-	/* The session has looked at the length, but what if it is not itself any more? */
+	/* The session has checked the length, but it may have been compromised. */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
 	refill(d, &s->peer);
@@ -318,7 +315,7 @@ one_runs(const struct ns_daemon *d)
 	return false;
 }
 
-/* Addresses take turns, and the sessions of each in their order: a crowd is one among others. */
+/* Addresses take turns, and so do the sessions of each: many sessions of one have one turn. */
 static bool
 goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
 {
@@ -379,7 +376,7 @@ reason_of(int error)
 	}
 }
 
-/* Has it received the answers to what it asked before, with the descriptors in them? */
+/* Has the session received all answers, and the descriptors in them? */
 static bool
 has_received(const struct ns_session *s)
 {
@@ -388,7 +385,7 @@ has_received(const struct ns_session *s)
 	return ioctl(s->fd, SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
-/* A session has strangers' bytes in its process: its word is only believed about itself. */
+/* A session reads foreign data, and may be compromised: believe it only about itself. */
 static bool
 obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
 {
@@ -430,7 +427,7 @@ obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
 	}
 }
 
-/* The pair is of no more use: what the session held is free for others. */
+/* Close the pair of sockets, and free what the session held. */
 static void
 hang_up(struct ns_daemon *d, struct ns_session *s)
 {
@@ -448,9 +445,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
-/* Read up to `words` messages before others have their turn: one session must not keep out the
- * rest.
- */
+/* Read at most `words` messages: one session must not keep the daemon from the others. */
 static void
 hear(struct ns_daemon *d, struct ns_session *s, int words)
 {
@@ -524,14 +519,14 @@ ns_sessions_reap(struct ns_daemon *d)
 			np_unix_sweep(end.si_pid);
 		}
 		if (s != NULL) {
-			hear(d, s, INT_MAX); /* its last words, and no more */
+			hear(d, s, INT_MAX); /* what it sent before its end */
 			hang_up(d, s);
 			forget(d, s);
 		}
 	}
 }
 
-/* Its time is over: it is told to end, then ended. */
+/* End a session that took too long: by SIGTERM, then by SIGKILL. */
 static void
 overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
@@ -550,7 +545,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
-/* Its test waits for room: is there some now? Returns when its patience is over. */
+/* Its test waits for room: try again. Returns the deadline. */
 static uint64_t
 ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
@@ -560,7 +555,7 @@ ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	if (s->short_ns == 0) {
 		return NP_NEVER;
 	}
-	/* A session that makes no connections makes room silently. */
+	/* A session that makes no connections frees its turn without an event. */
 	return s->short_of == 0 && s->short_ns > now_ns + NP_SEC ? now_ns + NP_SEC : s->short_ns;
 }
 
