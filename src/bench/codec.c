@@ -154,7 +154,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 		    : (w->codec & NP_C_STAMPS) != 0
 			? np_stamps_recv(w, c, at)
 			: np_sys_recvfrom(c->fd, at, w->recv_size, &from->sa, &w->from_len);
-		if (n < 0 || np_run_hears(w->run, from)) {
+		if (n < 0 || np_run_accepts_from(w->run, from)) {
 			return n;
 		}
 		/* While strangers' datagrams keep coming the wait cannot be interrupted. */
@@ -178,7 +178,7 @@ np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
 		ssize_t n = recvfrom(c->fd, at, w->recv_size, MSG_DONTWAIT,
 				     (struct sockaddr *)&from.sa, &len);
 
-		if (n < 0 || np_run_hears(w->run, &from)) {
+		if (n < 0 || np_run_accepts_from(w->run, &from)) {
 			return n;
 		}
 	}

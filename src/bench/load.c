@@ -119,14 +119,14 @@ np_load_pause(struct np_load *l, uint64_t now_ns)
 }
 
 void
-np_load_nobody_waits(struct np_load *l, uint64_t now_ns)
+np_load_unblock(struct np_load *l, uint64_t now_ns)
 {
 	np_load_pause(l, now_ns);
 	l->holds = false;
 }
 
 void
-np_load_some_wait(struct np_load *l, uint64_t now_ns)
+np_load_block(struct np_load *l, uint64_t now_ns)
 {
 	if (!l->holds) {
 		l->holds = true;
@@ -147,7 +147,7 @@ np_load_may(struct np_load *l, uint64_t now_ns)
 			l->holds = true;
 			return false;
 		}
-		np_load_nobody_waits(l, now_ns);
+		np_load_unblock(l, now_ns);
 	}
 	l->left--;
 	return true;
@@ -170,9 +170,9 @@ np_load_rest(struct np_worker *w)
 	}
 	atomic_store_explicit(&l->resting, false, memory_order_relaxed);
 	now = np_now();
-	np_load_nobody_waits(l, now);
+	np_load_unblock(l, now);
 	if (others) {
-		np_load_some_wait(l, now);
+		np_load_block(l, now);
 	}
 	return may;
 }

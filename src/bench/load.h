@@ -100,8 +100,8 @@ bool np_load_may(struct np_load *l, uint64_t now_ns);
 void np_load_pause(struct np_load *l, uint64_t now_ns);
 
 /* No operation waits any more; some wait still, and are to ask again at once. */
-void np_load_nobody_waits(struct np_load *l, uint64_t now_ns);
-void np_load_some_wait(struct np_load *l, uint64_t now_ns);
+void np_load_unblock(struct np_load *l, uint64_t now_ns);
+void np_load_block(struct np_load *l, uint64_t now_ns);
 
 /* Sleep until an operation may begin. Returns false if the worker was told to leave its loop. */
 bool np_load_rest(struct np_worker *w);

@@ -39,7 +39,7 @@ struct np_endpoint {
 	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
 	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
 	/* Which peers may connect, or send where the kernel lets all in; none: not checked. */
-	struct np_sources hears;
+	struct np_sources sources;
 	void *own;       /* the transport's, which its close releases; NULL: nothing */
 	bool port_moved; /* the port asked for was in use: another one was taken */
 
@@ -194,17 +194,17 @@ void np_run_stop(struct np_run *run, int level);
 bool np_run_hung_up(const struct np_run *run);
 
 /*
- * Have the loops compare where datagrams come from with run->end.hears, and throw others away.
+ * Have the loops compare where datagrams come from with run->end.sources, and throw others away.
  * NP_EUNSUP for engines that can't.
  */
-int np_run_compare(struct np_run *run, struct np_err *err);
-void np_run_compare_none(struct np_run *run);
+int np_run_check_sources(struct np_run *run, struct np_err *err);
+void np_run_check_no_sources(struct np_run *run);
 
 /* Is a datagram of that address one that counts, as far as the kernel does not see to that? */
-bool np_run_hears(const struct np_run *run, const struct np_addr *from);
+bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);
 
 /* Forget what has come to data sockets without connections: nothing was asked for yet. */
-void np_run_hear_afresh(const struct np_run *run);
+void np_run_drop_early(const struct np_run *run);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t

@@ -128,7 +128,7 @@ attach_nothing(int fd)
 }
 
 void
-np_eth_deafen(const struct np_eth *l)
+np_eth_drop_all(const struct np_eth *l)
 {
 	char byte;
 
@@ -140,7 +140,8 @@ np_eth_deafen(const struct np_eth *l)
 }
 
 int
-np_eth_hear(const struct np_eth *l, const struct np_addr *station, uint64_t tag, struct np_err *err)
+np_eth_limit_source(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
+		    struct np_err *err)
 {
 	const uint8_t *mac = ((const struct sockaddr_ll *)&station->sa)->sll_addr;
 	const uint32_t ll = (uint32_t)SKF_LL_OFF + SOURCE_AT;

@@ -43,11 +43,11 @@ int np_eth_open(struct np_eth *l, const char *device, struct np_err *err);
 void np_eth_close(struct np_eth *l);
 
 /* Hear frames from that station (of np_eth_aim()) with that tag, and no others. NP_ESYS. */
-int np_eth_hear(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
-		struct np_err *err);
+int np_eth_limit_source(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
+			struct np_err *err);
 
 /* Hear nothing any more, and forget what has been heard. */
-void np_eth_deafen(const struct np_eth *l);
+void np_eth_drop_all(const struct np_eth *l);
 
 /*
  * Frames that it should have heard and had no room for, since this was asked last. False: the

@@ -97,7 +97,8 @@ np_sources_are_one(const struct np_sources *s)
 }
 
 int
-np_sock_hear_only(int fd, int family, const struct np_addr *peer, uint32_t port, struct np_err *err)
+np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t port,
+		     struct np_err *err)
 {
 	struct np_addr to = *peer;
 	struct host h = host_of(peer);

@@ -39,7 +39,7 @@ bool np_sources_are_one(const struct np_sources *s);
  * of its own. What ICMP says of what it has sent fails its calls from now on (np_io_failed()).
  * NP_ESYS.
  */
-int np_sock_hear_only(int fd, int family, const struct np_addr *peer, uint32_t port,
-		      struct np_err *err);
+int np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t port,
+			 struct np_err *err);
 
 #endif

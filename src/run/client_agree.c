@@ -185,7 +185,7 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	if (np_hear_only(run, &far, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
-	np_run_hear_afresh(run);
+	np_run_drop_early(run);
 	if (!p->no_control) {
 		if (negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
 		    aim(c, t, peer, err) != NP_OK) {
@@ -203,7 +203,7 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 			return err->code;
 		}
 		if (ours) {
-			np_run_hear_afresh(run);
+			np_run_drop_early(run);
 		}
 	}
 	if (c->hooks.agreed != NULL) {

@@ -103,15 +103,15 @@ np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct 
 int
 np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err)
 {
-	np_run_compare_none(run);
+	np_run_check_no_sources(run);
 	if (s->count == 0) {
 		return NP_OK;
 	}
 	if (np_sources_are_one(s) || !run->engine->compares) {
-		return np_sock_hear_only(run->conn->fd, np_plan_family(run->plan), &s->at[0], port,
-					 err);
+		return np_sock_limit_source(run->conn->fd, np_plan_family(run->plan), &s->at[0],
+					    port, err);
 	}
-	run->end.hears = *s;
-	run->end.hears.port = port;
-	return np_run_compare(run, err);
+	run->end.sources = *s;
+	run->end.sources.port = port;
+	return np_run_check_sources(run, err);
 }

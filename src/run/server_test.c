@@ -191,7 +191,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
 	np_evidence_capture(ev, &run);
-	np_run_hear_afresh(&run);
+	np_run_drop_early(&run);
 	rc = np_server_answer(c, message, err);
 	if (rc != NP_OK) {
 		np_drive_release(&d);

@@ -524,7 +524,7 @@ TEST(what_the_kernel_compares_no_loop_does)
 	assert_true((run.worker->codec & NP_C_COMPARE) != 0);
 	far.count = 1;
 	assert_int_equal(np_hear_only(&run, &far, 9, &err), NP_OK);
-	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.hears.count == 0);
+	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.sources.count == 0);
 	np_run_free(&run);
 }
 

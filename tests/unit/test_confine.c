@@ -1570,7 +1570,7 @@ try_frames(void)
 		return 2;
 	}
 	np_eth_aim(&l, l.mac, &to);
-	if (np_eth_hear(&l, &to, 4711, &err) != NP_OK) {
+	if (np_eth_limit_source(&l, &to, 4711, &err) != NP_OK) {
 		return 3;
 	}
 	np_eth_mark(frame, 4711);

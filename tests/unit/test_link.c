@@ -173,7 +173,7 @@ TEST(only_one_tag_of_one_station_is_heard)
 	np_eth_aim(to, from->mac, &station);
 	np_eth_mark(frame, tag);
 	assert_false(arrives(from, to, frame)); /* deaf at first */
-	assert_int_equal(np_eth_hear(to, &station, tag, &err), NP_OK);
+	assert_int_equal(np_eth_limit_source(to, &station, tag, &err), NP_OK);
 	assert_true(arrives(from, to, frame));
 	np_eth_end(frame, tag);
 	assert_true(arrives(from, to, frame));
@@ -182,10 +182,10 @@ TEST(only_one_tag_of_one_station_is_heard)
 	np_eth_mark(frame, tag ^ UINT64_C(1) << 40);
 	assert_false(arrives(from, to, frame));
 	np_eth_aim(to, someone, &station);
-	assert_int_equal(np_eth_hear(to, &station, tag, &err), NP_OK);
+	assert_int_equal(np_eth_limit_source(to, &station, tag, &err), NP_OK);
 	np_eth_mark(frame, tag);
 	assert_false(arrives(from, to, frame));
-	np_eth_deafen(to);
+	np_eth_drop_all(to);
 	assert_false(arrives(from, to, frame));
 }
 
@@ -199,12 +199,12 @@ TEST(short_frames_are_not_heard)
 
 	needs_frames();
 	np_eth_aim(to, from->mac, &station);
-	assert_int_equal(np_eth_hear(to, &station, 0, &err), NP_OK);
+	assert_int_equal(np_eth_limit_source(to, &station, 0, &err), NP_OK);
 	np_eth_aim(from, to->mac, &station);
 	assert_int_equal(sendto(from->fd, &byte, 1, 0, (struct sockaddr *)&station.sa, station.len),
 			 1);
 	assert_true(recv(to->fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	np_eth_deafen(to);
+	np_eth_drop_all(to);
 }
 
 /* What was heard in one test is not there in the next. */
@@ -217,14 +217,14 @@ TEST(a_deaf_socket_forgets)
 
 	needs_frames();
 	np_eth_aim(to, from->mac, &at);
-	assert_int_equal(np_eth_hear(to, &at, 7, &err), NP_OK);
+	assert_int_equal(np_eth_limit_source(to, &at, 7, &err), NP_OK);
 	np_eth_mark(frame, 7);
 	np_eth_aim(from, to->mac, &at);
 	for (int i = 0; i < 5; i++) {
 		assert_true(sendto(from->fd, frame, sizeof(frame), 0, (struct sockaddr *)&at.sa,
 				   at.len) > 0);
 	}
-	np_eth_deafen(to);
+	np_eth_drop_all(to);
 	assert_true(recv(to->fd, frame, sizeof(frame), MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 

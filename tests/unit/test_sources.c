@@ -64,7 +64,7 @@ choosy(int family, const struct np_addr *peer, uint32_t peer_port, struct np_add
 		at = mapped(np_addr_bytes(to)[3], 0);
 	}
 	fd = socket_at(&at);
-	if (np_sock_hear_only(fd, family, peer, peer_port, &err) != NP_OK) {
+	if (np_sock_limit_source(fd, family, peer, peer_port, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at.sa, &at.len), 0);
@@ -190,7 +190,7 @@ TEST(whom_it_hears_can_change)
 
 	send_to(sender, &to);
 	assert_false(arrives(fd));
-	assert_int_equal(np_sock_hear_only(fd, AF_INET, &other, 0, &err), NP_OK);
+	assert_int_equal(np_sock_limit_source(fd, AF_INET, &other, 0, &err), NP_OK);
 	send_to(sender, &to);
 	assert_true(arrives(fd));
 	close(sender);
@@ -331,7 +331,7 @@ TEST(what_has_no_address_is_nobody)
 
 	s.at[0].sa.ss_family = AF_UNIX;
 	assert_false(has(&s, s.at[0]));
-	assert_int_equal(np_sock_hear_only(-1, AF_INET, &(struct np_addr){ .len = 0 }, 0, &err),
+	assert_int_equal(np_sock_limit_source(-1, AF_INET, &(struct np_addr){ .len = 0 }, 0, &err),
 			 NP_ESYS);
 	assert_int_equal(err.sys, EBADF);
 }

@@ -853,7 +853,7 @@ TEST(a_listener_that_looks_at_peers_admits_nobody_untold)
 	assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUNSUP);
 	assert_non_null(strstr(err.msg, "anybody"));
 	ends_open(&e, &b, AF_INET, -5, NULL);
-	assert_int_equal(e.server.run.end.hears.count, 1);
+	assert_int_equal(e.server.run.end.sources.count, 1);
 	ends_run(&e, 0);
 	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
 	ends_free(&e);

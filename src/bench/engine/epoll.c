@@ -49,7 +49,7 @@ struct loop {
 	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
 	uint32_t to_read;    /* the event of what a connection has to read */
 	bool has_closed;     /* the far end of the current connection */
-	bool hears_end;      /* a sender that learns here, not from its controller, of a close */
+	bool watches_end;    /* a sender that learns here, not from its controller, of a close */
 	/* Connections that come by a listener: */
 	bool listens;      /* the listener's events are asked for */
 	bool accepted_all; /* none was waiting when last looked */
@@ -314,7 +314,7 @@ static uint32_t
 events_of(const struct loop *l, const struct np_conn *c)
 {
 	if (c->waits_release) {
-		return l->hears_end ? EPOLLERR | EPOLLRDHUP : EPOLLERR;
+		return l->watches_end ? EPOLLERR | EPOLLRDHUP : EPOLLERR;
 	}
 	switch ((int)(c->need & ~(unsigned)NP_PART)) {
 	case NP_RECV:
@@ -324,7 +324,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 		if (l->w->open != NULL) {
 			return EPOLLIN | EPOLLOUT;
 		}
-		return l->hears_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
+		return l->watches_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
 	}
 }
 
@@ -586,7 +586,7 @@ take_event(struct loop *l, const struct epoll_event *event)
 		l->ramp_ends = l->ramp_ends || (event->events & EPOLLHUP) != 0;
 	} else if (event->data.ptr == &l->coming_fd) {
 		l->looked_ns = 0; /* keep_ramp() comes next */
-	} else if (c != NULL && l->hears_end && (event->events & EPOLLRDHUP) != 0) {
+	} else if (c != NULL && l->watches_end && (event->events & EPOLLRDHUP) != 0) {
 		l->w->hung_up = true;
 		end_one(l, c);
 	} else if (c != NULL && c->need != NP_OVER) {
@@ -827,7 +827,7 @@ run(struct np_worker *w)
 	const struct np_run *run = w->run;
 	bool drains = w->open != NULL && w->open->until_ns != 0;
 	/* The controller can't watch connections that come while it waits. */
-	bool hears_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
+	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	struct loop l = { .w = w,
 			  .drains = drains,
 			  .spins = run->engine->spins && !drains,
@@ -837,7 +837,7 @@ run(struct np_worker *w)
 			  .look_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .to_read = to_read(w),
-			  .hears_end = hears_end,
+			  .watches_end = watches_end,
 			  .timer_fd = -1,
 			  .free = (uint32_t)NONE };
 

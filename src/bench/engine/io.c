@@ -239,7 +239,7 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 		return ++*begun > OPEN_MOST ? NULL : np_open_begin(w, turn);
 	}
 	if (++*begun > w->conns + 1) {
-		np_load_some_wait(&w->load, np_now());
+		np_load_block(&w->load, np_now());
 		return NULL;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -254,7 +254,7 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 			return c;
 		}
 	}
-	np_load_nobody_waits(&w->load, np_now());
+	np_load_unblock(&w->load, np_now());
 	return NULL;
 }
 

@@ -44,7 +44,7 @@ struct link {
 	uint32_t owed;   /* messages that a follower has to send */
 	uint32_t flying; /* sends in the ring */
 	int error;       /* of a receive; 0: none */
-	bool hears;      /* a receive is in the ring */
+	bool armed;      /* a receive is in the ring */
 	bool at_end;     /* nothing more comes */
 };
 
@@ -144,7 +144,7 @@ name(struct io_uring_sqe *sqe, uint32_t conn, unsigned kind)
 }
 
 static void
-hear(struct uring *u, uint32_t conn)
+arm(struct uring *u, uint32_t conn)
 {
 	struct io_uring_sqe *sqe = request(u);
 
@@ -153,7 +153,7 @@ hear(struct uring *u, uint32_t conn)
 		sqe->flags = IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
 		sqe->buf_group = GROUP;
 		name(sqe, conn, RECEIVE);
-		u->link[conn].hears = true;
+		u->link[conn].armed = true;
 	}
 }
 
@@ -343,7 +343,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 static bool
 wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
-	return u->w->steps->arrived != NULL && c->need != NP_OVER && !k->hears &&
+	return u->w->steps->arrived != NULL && c->need != NP_OVER && !k->armed &&
 	       (!u->bytes || (!k->at_end && k->error == 0)) && u->live > 0 && !u->leaving;
 }
 
@@ -378,7 +378,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	struct link *k = &u->link[conn];
 
 	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
-		k->hears = false;
+		k->armed = false;
 	}
 	if (cqe->res >= 0 && !u->bytes) { /* a datagram, or a flow's end mark of no bytes */
 		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
@@ -420,8 +420,8 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	if (!u->leaving && u->bytes) {
 		advance(u, c, conn);
 	}
-	if (__builtin_expect(!k->hears, 0) && wants(u, c, k)) {
-		hear(u, conn);
+	if (__builtin_expect(!k->armed, 0) && wants(u, c, k)) {
+		arm(u, conn);
 	}
 }
 
@@ -540,7 +540,7 @@ begin(struct uring *u)
 	}
 	for (uint32_t i = 0; i < w->conns && u->live > 0; i++) {
 		if (wants(u, &w->conn[i], &u->link[i])) {
-			hear(u, i);
+			arm(u, i);
 		}
 		if (w->conn[i].need != NP_OVER) {
 			advance(u, &w->conn[i], i);

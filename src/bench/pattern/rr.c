@@ -544,7 +544,7 @@ answer_repeats(struct np_worker *w)
 
 		if (recvfrom(p.fd, in, w->recv_size, MSG_DONTWAIT, (struct sockaddr *)&from.sa,
 			     &from.len) > 0 &&
-		    np_run_hears(w->run, &from)) {
+		    np_run_accepts_from(w->run, &from)) {
 			np_sys_sendto(p.fd, out, w->send_size, &from.sa, from.len);
 		}
 	}

@@ -57,12 +57,13 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 		const struct np_plan *p = run->plan;
 
 		if (p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
-			return np_sock_hear_only(fd, np_plan_family(p), &run->terms->only, 0, err);
+			return np_sock_limit_source(fd, np_plan_family(p), &run->terms->only, 0,
+						    err);
 		}
-		welcome(run->terms, &run->end.hears);
-		return np_run_compare(run, err);
+		welcome(run->terms, &run->end.sources);
+		return np_run_check_sources(run, err);
 	}
-	welcome(run->terms, &run->end.hears);
+	welcome(run->terms, &run->end.sources);
 	return NP_OK;
 }
 
@@ -486,12 +487,12 @@ np_endpoint_take(struct np_run *run, int flags)
 	if (np_is_handed(run)) {
 		return take_handed(run, flags);
 	}
-	if (run->end.hears.count == 0) {
+	if (run->end.sources.count == 0) {
 		return np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
 	}
 	peer.len = sizeof(peer.sa);
 	fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
-	if (fd < 0 || np_sources_have(&run->end.hears, &peer)) {
+	if (fd < 0 || np_sources_have(&run->end.sources, &peer)) {
 		return fd;
 	}
 	np_sock_reset(fd); /* a stranger's, whatever it was about to say */

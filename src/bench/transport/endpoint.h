@@ -23,10 +23,10 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
  * np_transport.open: a data socket with the run's options, bound where that is needed: listeners
  * and datagram sockets always, active stream sockets when an address or a port was asked for.
  * Passive stream sockets listen, and np_endpoint_take() admits peers by terms->only. Passive
- * datagram sockets receive only from these, or their loops compare (np_run_compare()). Notes its
- * address and the buffer sizes in the flow. A passive socket takes another port if its own is in
- * use, and says so in run->end.port_moved: the response names the port, and netperf's own clients
- * expect that.
+ * datagram sockets receive only from these, or their loops compare (np_run_check_sources()). Notes
+ * its address and the buffer sizes in the flow. A passive socket takes another port if its own is
+ * in use, and says so in run->end.port_moved: the response names the port, and netperf's own
+ * clients expect that.
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 

@@ -24,7 +24,7 @@ eth_open(struct np_run *run, struct np_err *err)
 	}
 	run->conn->fd = l->fd;
 	run->end.borrowed = true;
-	np_eth_deafen(l);
+	np_eth_drop_all(l);
 	np_eth_drops(l, &earlier);
 	if (np_sockopts_apply(&run->end.opts, run->conn->fd, err) != NP_OK) {
 		return err->code;
@@ -46,7 +46,7 @@ eth_open(struct np_run *run, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "draw a tag for the test's frames");
 		}
 	} while (run->end.token == 0);
-	return np_eth_hear(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
+	return np_eth_limit_source(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
 /* By now both know the tag and each other. */
@@ -60,8 +60,8 @@ eth_meet(struct np_run *run, struct np_err *err)
 		np_eth_mark(slot->buf, np_eth_tag(run->end.token, p->active));
 		slot = slot->next;
 	}
-	return p->active ? np_eth_hear(run->terms->eth, &run->end.peer,
-				       np_eth_tag(run->end.token, false), err)
+	return p->active ? np_eth_limit_source(run->terms->eth, &run->end.peer,
+					       np_eth_tag(run->end.token, false), err)
 			 : NP_OK;
 }
 
@@ -87,7 +87,7 @@ static void
 eth_close(struct np_run *run)
 {
 	if (run->end.borrowed) {
-		np_eth_deafen(run->terms->eth);
+		np_eth_drop_all(run->terms->eth);
 		run->end.borrowed = false;
 	}
 }

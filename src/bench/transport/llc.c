@@ -30,7 +30,7 @@ llc_fd(struct np_run *run, struct np_err *err)
 	np_llc_forget(l->llc_fd);
 	run->end.listen_fd = l->llc_fd;
 	run->end.borrowed_listener = true;
-	run->end.hears = (struct np_sources){ .at = { run->terms->only }, .count = 1 };
+	run->end.sources = (struct np_sources){ .at = { run->terms->only }, .count = 1 };
 	return l->llc_fd;
 }
 

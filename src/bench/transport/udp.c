@@ -63,7 +63,7 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 			if (errno != EINTR) {
 				break;
 			}
-		} else if (np_run_hears(run, &peer)) {
+		} else if (np_run_accepts_from(run, &peer)) {
 			return found_peer(run, c, &peer, err);
 		} else {
 			recv(c->fd, &byte, 1, MSG_DONTWAIT);
@@ -88,7 +88,7 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 		    recvfrom(c->fd, came, sizeof(came), 0, (struct sockaddr *)&peer.sa, &peer.len);
 
 		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0 &&
-		    np_run_hears(run, &peer)) {
+		    np_run_accepts_from(run, &peer)) {
 			return found_peer(run, c, &peer, err);
 		}
 		if (n < 0 && errno != EINTR && !np_io_is_news(run->worker, c, NP_RECV, errno)) {

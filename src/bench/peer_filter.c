@@ -7,7 +7,7 @@
 #include "bench/run.h"
 
 int
-np_run_compare(struct np_run *run, struct np_err *err)
+np_run_check_sources(struct np_run *run, struct np_err *err)
 {
 	if (!run->engine->compares) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
@@ -21,22 +21,22 @@ np_run_compare(struct np_run *run, struct np_err *err)
 }
 
 void
-np_run_compare_none(struct np_run *run)
+np_run_check_no_sources(struct np_run *run)
 {
-	run->end.hears.count = 0;
+	run->end.sources.count = 0;
 	NP_EACH_WORKER (w, run) {
 		w->codec &= ~(unsigned)NP_C_COMPARE;
 	}
 }
 
 bool
-np_run_hears(const struct np_run *run, const struct np_addr *from)
+np_run_accepts_from(const struct np_run *run, const struct np_addr *from)
 {
-	return run->end.hears.count == 0 || np_sources_have(&run->end.hears, from);
+	return run->end.sources.count == 0 || np_sources_have(&run->end.sources, from);
 }
 
 void
-np_run_hear_afresh(const struct np_run *run)
+np_run_drop_early(const struct np_run *run)
 {
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->plan->transport->admit == NP_ADMIT_IP &&
