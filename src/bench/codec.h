@@ -1,9 +1,8 @@
 /*
- * What options add to an operation, written once for all engines and patterns: buffers are written
- * to and read (-k, -K), datagrams of a stream are numbered, requests have ids. And the calls that
- * take the place of send(2) and recv(2) where an option asks for others: write(2), sendfile(2),
- * splice(2), sendmsg(2) with the address to answer from. w->codec says which of them are wanted; a
- * worker with a codec of 0 pays one comparison an operation.
+ * What options add to an operation, once for all engines and patterns: buffers are written to and
+ * read (-k, -K), datagrams of a stream are numbered, requests have ids. And the calls that replace
+ * send(2) and recv(2): write(2), sendfile(2), splice(2), sendmsg(2). w->codec has a flag for each;
+ * a codec of 0 costs one comparison per operation.
  */
 #ifndef NP_BENCH_CODEC_H
 #define NP_BENCH_CODEC_H
@@ -19,28 +18,27 @@ struct np_plan;
 unsigned np_codec_of(const struct np_plan *p);
 
 /*
- * Before an operation on a buffer of that size: change its first `dirty` bytes, a value that
- * differs from the last one's in each, and read the `clean` bytes behind them, as far as it goes.
+ * Change the first `dirty` bytes of a buffer, to another value each time, and read the `clean`
+ * bytes behind them, as far as they fit.
  */
 void np_codec_touch(struct np_worker *w, char *buf, size_t size);
 
-/* Make the message of that number ready to be sent, at a time that np_now() told. */
+/* Prepare message `number` for sending at now_ns. */
 void np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t now_ns);
 
 /*
- * Send a message, receive one: with all that the codec adds. Return what sendto(2) and recvfrom(2)
- * do.
+ * Send or receive a message with all that the codec adds. Return values as of sendto(2) and
+ * recvfrom(2).
  */
 ssize_t np_codec_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
 /*
- * What sendfile(2) has returned at the end of the file: it begins again. One that has become
- * shorter: -1 with EIO.
+ * Handle the end of the file after sendfile(2): begin again. If the file has shrunk: -1 with EIO.
  */
 ssize_t np_codec_file_ends(struct np_worker *w, ssize_t n);
 
-/* One that has come already: what recv(2) does with MSG_DONTWAIT. */
+/* Receive without waiting, as recv(2) with MSG_DONTWAIT. */
 ssize_t np_codec_left(struct np_worker *w, struct np_conn *c, char *buf);
 
 /* Release what the calls have opened. */

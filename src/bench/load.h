@@ -1,12 +1,11 @@
 /*
- * Loads: when operations may begin. A load answers two questions, how many may begin now and when
- * the next one is due, and each kind of load is a row (struct np_load_kind). The pattern
- * knows what an operation is (a message, a transaction, a connection).
+ * Loads: when operations may begin. A load says how many may begin now and when the next one is
+ * due; each kind of load is a row (struct np_load_kind). The pattern says what an operation is (a
+ * message, a transaction, a connection).
  *
- * An operation that follows another one is taken from what is left (np_paced() in a step,
- * np_load_may() where nothing was). A step that finds nothing left adds NP_REST to the need: the
- * engine asks np_load_may() before it makes the next call. With a depth, requests that fill it at
- * the begin are not counted, nor are those that take the place of lost ones.
+ * A step takes an operation from what is left (np_paced()). If nothing is left it adds NP_REST to
+ * the need, and the engine asks np_load_may() before the next call. With several in flight, the
+ * first requests are not counted, nor are those that replace lost ones.
  */
 #ifndef NP_BENCH_LOAD_H
 #define NP_BENCH_LOAD_H
@@ -22,94 +21,91 @@ struct np_load_kind;
 struct np_worker;
 
 enum {
-	NP_PACE_US = 1000,         /* an interval, where only a burst was asked for; as netperf */
-	NP_LOAD_DUE_MOST = 1024,   /* messages that were due and begin together */
-	NP_RAMP_LATE_NS = 10000000 /* what begins all at once became due within that time */
+	NP_PACE_US = 1000,         /* default interval of a burst; as netperf */
+	NP_LOAD_DUE_MOST = 1024,   /* messages due that may begin together */
+	NP_RAMP_LATE_NS = 10000000 /* latest that connections of a ramp may catch up */
 };
 
-/* Of one worker, and owned by it, but for `resting`. Times are those of CLOCK_MONOTONIC. */
+/* Owned by one worker, but for `resting`. Times are CLOCK_MONOTONIC. */
 struct np_load {
 	const struct np_load_kind *kind;
-	uint32_t left;        /* operations that may begin at once */
-	bool holds;           /* some wait, and none may begin before due_ns */
+	uint32_t left;        /* operations that may begin now */
+	bool holds;           /* some wait, none may begin before due_ns */
 	_Atomic bool resting; /* the worker sleeps until then */
 	uint64_t due_ns;
 	uint64_t held_ns;  /* since when it holds */
-	uint64_t paced_ns; /* of the window, how long it held */
+	uint64_t paced_ns; /* time in the window that it held */
 
 	/* Of a paced load: */
-	uint32_t burst; /* operations of an interval */
+	uint32_t burst; /* operations per interval */
 	uint64_t interval_ns;
-	uint64_t end_ns; /* of the interval that runs */
+	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
-	uint64_t until_ns; /* of an offered one: from then on nothing is due */
+	uint64_t until_ns; /* of an offered load: nothing is due later */
 };
 
 struct np_load_kind {
 	/*
 	 * Nothing is left. Returns how many operations may begin at that time; 0: none before
-	 * l->due_ns, which it sets. l->holds: they have waited for that.
+	 * l->due_ns, which it sets. With l->holds, operations are waiting.
 	 */
 	uint32_t (*more)(struct np_load *l, uint64_t now_ns);
 };
 
 /*
- * closed: the next operation begins when the one before is over; with a depth of several, as soon
- * as one of those in flight is.
+ * closed: the next operation begins when the one before is done; with several in flight, when one
+ * of them is.
  *
- * paced (-b and -w): a fixed number of operations in each interval. Intervals follow each other
- * without a gap, at exact microseconds from the start of the window. When a burst has taken longer
- * than its interval the next interval begins there and then: what was missed is never made up for
- * by a faster rate.
+ * paced (-b and -w): a fixed number of operations per interval. Intervals follow each other without
+ * a gap, at exact microseconds from the start of the window. If a burst takes longer than its
+ * interval, the next interval begins at once: missed operations are never made up for by a faster
+ * rate.
  *
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
- * are due may begin; what was missed for longer than NP_RAMP_LATE_NS is put off, and with it what
- * follows.
+ * are due may begin; what is late by more than NP_RAMP_LATE_NS is put off, with what follows.
  *
- * open (--rate): operations are due by the clock, whatever came back. One at a time may begin, and
- * l->due_ns is when that one was due: what was missed stays due, and begins as fast as it can.
+ * open (--rate): operations are due on a fixed schedule, regardless of replies. One at a time may
+ * begin, and l->due_ns is when it was due; missed ones stay due, and begin as fast as possible.
  *
- * offered (--rate of a stream): the same of messages, and all that are due may begin, until the
- * window closes.
+ * offered (--rate of a stream): the same for messages; all that are due may begin, until the window
+ * closes.
  */
 extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np_load_open,
     np_load_offered;
 
-/* The load of an end's operations. */
 const struct np_load_kind *np_load_of(const struct np_end *e);
 
 /*
- * The load of an end begins at that time. `begun` operations are under way, which takes them from
- * the first burst.
+ * Begin the load of an end. `begun` operations are in progress and count as part of the first
+ * burst.
  */
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
 /*
- * Operations are due from that time on, `rate` a second of all workers, of which worker `number` of
- * `of` has its part. The kind is ramp, open or offered; a ramp's places come evenly.
+ * Begin a load of kind ramp, open or offered: `rate` operations a second of all workers, of which
+ * worker `number` of `of` has its part.
  */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
 		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);
 
-/* May an operation begin at that time? It is taken from what is left. False: not before l->due_ns.
- */
+/* May an operation begin now? It is taken from what is left. False: not before l->due_ns. */
 bool np_load_may(struct np_load *l, uint64_t now_ns);
 
-/* The loop is left, or its warm-up is over: time that it was held is counted until now. */
+/* End of the loop or of the warm-up: count the time held until now. */
 void np_load_pause(struct np_load *l, uint64_t now_ns);
 
-/* No operation waits any more; some wait still, and are to ask again at once. */
+/* No operation waits any more; some still wait, and ask again at once. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
 void np_load_block(struct np_load *l, uint64_t now_ns);
 
-/* Sleep until an operation may begin. Returns false if the worker was told to leave its loop. */
+/* Sleep until an operation may begin. False: told to leave the loop. */
 bool np_load_rest(struct np_worker *w);
 
-/* The longest time that an end pauses between operations, in ns; 0: it does not. */
+/* The longest pause of an end between operations, in ns; 0: none. */
 uint64_t np_load_pause_of(const struct np_end *e);
 
-/* Does the worker sleep until an operation is due just now? For its controller. */
+/* For the controller: is the worker asleep until an operation is due? */
 static inline bool
 np_load_resting(const struct np_load *l)
 {

@@ -1,10 +1,7 @@
 /*
- * Ramps (--ramp): the data connections begin one after the other, N a second, and each
- * is driven from then on. The active end begins them by its clock, without waiting for any; the
- * passive end takes them as they come. There is no moment at which all have met: the window opens
- * before the first one.
- *
- * When they are due is the load's to say (np_load_ramp).
+ * Ramps (--ramp): the data connections begin one after the other, N a second (np_load_ramp), and
+ * each is driven from then on. The active end starts them on schedule, without waiting; the passive
+ * end accepts them as they come. The window opens before the first one.
  */
 #ifndef NP_BENCH_RAMP_H
 #define NP_BENCH_RAMP_H
@@ -20,9 +17,9 @@ struct np_conn;
 struct np_run;
 struct np_worker;
 
-enum { NP_RAMP_REASONS = 16 /* that are told apart */ };
+enum { NP_RAMP_REASONS = 16 /* kinds that are told apart */ };
 
-/* Connections that failed, by reason; the last reason stands for all that found no room. */
+/* Failed connections, by reason; the last row counts all further reasons. */
 struct np_ramp_failures {
 	struct {
 		int error; /* errno */
@@ -31,40 +28,40 @@ struct np_ramp_failures {
 	uint32_t reasons, count;
 };
 
-/* Of one worker of the active end, and owned by it. */
+/* Owned by one worker of the active end. */
 struct np_ramp {
-	struct np_load load;  /* np_load_ramp: when the next one may begin */
-	uint32_t begun;       /* of this worker's connections, in their order */
-	struct np_hist *hist; /* from connect(2) on, until they were up */
+	struct np_load load;  /* np_load_ramp */
+	uint32_t begun;       /* connections started, in their order */
+	struct np_hist *hist; /* time of connect(2) */
 	struct np_ramp_failures failed;
 };
 
-/* Has the worker a part in a ramp's begin? Returns false without memory for it. */
+/* Set up the worker's part of a ramp, if it has one. False: no memory. */
 bool np_ramp_make(struct np_worker *w);
 
 /* Release it. Safe twice, and of a worker without. */
 void np_ramp_free(struct np_worker *w);
 
-/* When it is to be looked for the next connection; UINT64_MAX: all have been begun. */
+/* When the next connection is due; UINT64_MAX: all have begun. */
 uint64_t np_ramp_due(const struct np_worker *w);
 
 /*
- * Begin the next connection, which is due at that time: c->need is NP_COME, or NP_OVER where it
- * failed at once. NULL: none is due.
+ * Begin the next connection, if due: c->need is NP_COME, or NP_OVER if it failed at once. NULL:
+ * none is due.
  */
 struct np_conn *np_ramp_begin(struct np_worker *w, uint64_t now_ns);
 
-/* The kernel has decided on a connection: it needs what comes first of a test, or NP_OVER. */
+/* A connect(2) has finished: the connection needs the first step of the test, or NP_OVER. */
 void np_ramp_decided(struct np_worker *w, struct np_conn *c);
 
-/* A connection of either end is up. */
+/* A connection is established, at either end. */
 void np_ramp_up(struct np_worker *w, struct np_conn *c);
 
-/* Count one more that failed by that errno, or all that others have counted. */
+/* Count a failure with that errno, or add all of `from`. */
 void np_ramp_failed(struct np_ramp_failures *f, int error);
 void np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from);
 
-/* How many came about, of all workers; only when they are done. */
+/* How many were established, of all workers; only when they are done. */
 uint32_t np_ramp_came(const struct np_run *run);
 
 /* "ECONNREFUSED 3, ETIMEDOUT 1": all reasons; cut to size. */

@@ -1,6 +1,6 @@
 /*
- * A run: a plan in progress at one end. It has the endpoint that its data connections come from,
- * the window in which they are counted, and the workers that drive them (bench/worker.h).
+ * A run: a plan in progress at one end, with its endpoint, the measured window, and the workers
+ * that drive its connections (bench/worker.h).
  */
 #ifndef NP_BENCH_RUN_H
 #define NP_BENCH_RUN_H
@@ -22,7 +22,9 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
-/* Drawn by the passive end for one test, and told to the active one: proves who has it. */
+/*
+ * A random key of the passive end for one test, told to the active one: proves which peer is meant.
+ */
 struct np_key {
 	uint32_t count; /* bytes; 0: there is none */
 	uint8_t at[NP_GRANT_KEY];
@@ -32,68 +34,72 @@ struct np_key {
 struct np_endpoint {
 	int listen_fd; /* -1: none */
 	bool borrowed_listener;
-	bool borrowed; /* the caller closes the connection's descriptor */
-	int held_fd;   /* the caller's; no socket of a worker may get its number; -1: none */
+	bool borrowed; /* the caller owns the descriptor */
+	int held_fd;   /* the caller's; no worker's socket may get its number; -1: none */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
-	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
-	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
-	/* Which peers may connect, or send where the kernel lets all in; none: not checked. */
+	int sndbuf, rcvbuf;         /* as set by the kernel */
+	int prio, tos;              /* as set by the kernel; -1 not asked for, -2 refused */
+	/* Peers that may connect or send, if the kernel does not filter; empty: not checked. */
 	struct np_sources sources;
-	void *own;       /* the transport's, which its close releases; NULL: nothing */
-	bool port_moved; /* the port asked for was in use: another one was taken */
+	void *own;       /* the transport's state, released by its close; NULL: none */
+	bool port_moved; /* the port was in use: another one was taken */
 
-	/* No datagrams are sent to a peer that has not sent this back, and frames without IP bear
-	 * it as their tag; 0: no such thing was agreed on. */
+	/*
+	 * Peers must echo it before they get datagrams; frames without IP carry it as their tag. 0:
+	 * none.
+	 */
 	uint64_t token;
-	struct np_key key; /* of handshakes on the data connections */
-	bool shows;        /* an active end: that token comes first (wire/token.h) */
+	struct np_key key; /* for handshakes of the data connections */
+	bool shows;        /* an active end: sends this token first (wire/token.h) */
 	struct np_token shown;
 };
 
 enum { NP_DETAIL_MAX = 160 };
 
 /*
- * The measured part, by CLOCK_MONOTONIC; the same for all connections. What is the window's is said
- * by what moves, wherever that can be: requests of an open loop by when they were due, datagrams of
- * a stream by their numbers. Nothing else of these is ever counted. The rest counts what completes
- * between np_worker_mark() and the end.
+ * The measured part, by CLOCK_MONOTONIC; the same for all connections. Where possible, what moves
+ * says itself whether it belongs to the window: requests of an open loop by the time they were due,
+ * datagrams of a stream by their numbers. Everything else counts if it completes between
+ * np_worker_mark() and the end.
  */
 struct np_window {
 	uint64_t started_ns, ended_ns;
-	uint64_t opened_ns; /* when it is over: what the figures count from */
-	uint64_t length_ns; /* that was asked for; 0: no clock ends it */
+	uint64_t opened_ns; /* set at its end: where the figures begin */
+	uint64_t length_ns; /* as asked for; 0: not ended by time */
 };
 
-/* When the clock closes a window that opens at that time. */
+/* The end of a window that opens at that time. */
 static inline uint64_t
 np_window_closes(const struct np_window *win, uint64_t opens_ns)
 {
 	return win->length_ns > 0 ? opens_ns + win->length_ns : UINT64_MAX;
 }
 
-/* What the kernel knew when the data connection was closed, and of the time of the test. */
+/* What the kernel knew when the data connection was closed, and about the time of the test. */
 struct np_closing {
-	int sndbuf_end, rcvbuf_end; /* as read back before it was closed */
-	struct np_cpu_use cpu;      /* this machine's, if the test measures it */
+	int sndbuf_end, rcvbuf_end; /* before it was closed */
+	struct np_cpu_use cpu;      /* of this machine, if measured */
 	struct tcp_info info;       /* TCP_INFO; all 0: not known */
 	int mss;                    /* TCP_MAXSEG; -1 not known */
 	int retrans;                /* TCP retransmissions; -1 not known */
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
-	/* What the transport came to: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty:
-	 * there is nothing to add to its name. */
+	/*
+	 * What the transport did: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty: nothing
+	 * to add.
+	 */
 	char detail[NP_DETAIL_MAX];
-	bool degraded;     /* it is less than what was asked for, which the client says aloud */
-	uint32_t subflows; /* of MPTCP, of all connections: the most that were seen at a time */
+	bool degraded;     /* less than what was asked for: the client says so */
+	uint32_t subflows; /* of MPTCP: the most seen at a time, over all connections */
 };
 
-/* On which receive queues of the end that connects its data connections lie. */
+/* How the data connections are spread over the receive queues of the end that connects. */
 struct np_spread {
-	bool agreed;          /* the far end waits for those that are kept */
-	uint32_t queues;      /* on which there are any; 0: no queues are told */
-	uint32_t has;         /* that the interface has; 0: not known */
+	bool agreed;          /* the far end waits for the final ones */
+	uint32_t queues;      /* queues in use; 0: not known */
+	uint32_t has;         /* queues of the interface; 0: not known */
 	uint32_t collisions;  /* connections beyond their queue's even share */
-	uint32_t reconnected; /* connections that were made again, each time */
+	uint32_t reconnected; /* connections made again, each time */
 };
 
 struct np_run {
@@ -104,25 +110,24 @@ struct np_run {
 	struct np_stop *stop;
 	struct np_endpoint end;
 	struct np_window window;
-	struct np_worker *worker; /* they drive the connections, each a part of them */
+	struct np_worker *worker; /* each drives some of the connections */
 	uint32_t workers;         /* how many */
-	struct np_conn *conn;     /* the data connections; in connection tests the series of them */
+	struct np_conn *conn;     /* the data connections; in connection tests, series of them */
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
 	struct np_spread spread;
-	/* Two of the control connection's, which any wait for an answer lasts at least; 0. */
+	/* Two round trips of the control connection: the least wait for an answer; 0. */
 	uint64_t round_trips_ns;
-	bool resets;      /* the far end takes a reset for the end of what this one sends */
-	_Atomic bool cut; /* what had not arrived at the end of the window is thrown away */
-	int control_fd;   /* by which a wait learns that the path is silent; -1: by no such thing */
-	struct np_err err; /* why the run failed; code NP_OK: it did not */
+	bool resets;       /* the far end accepts a reset as the end of data */
+	_Atomic bool cut;  /* data still in flight at the end are discarded */
+	int control_fd;    /* shows whether the path is silent; -1: none */
+	struct np_err err; /* why the run failed; code NP_OK: no failure */
 };
 
-/* Go over all workers of a run. */
 #define NP_EACH_WORKER(w, run)                                                                     \
 	for (struct np_worker * (w) = (run)->worker; (w) < (run)->worker + (run)->workers; (w)++)
 
-/* Was what recv(2) failed by the orderly end of the far end's data? */
+/* Does this error of recv(2) mean an orderly end of the far end's data? */
 static inline bool
 np_run_has_ended(const struct np_run *run, int fd, int error)
 {
@@ -151,9 +156,9 @@ np_run_connected(const struct np_run *run)
 }
 
 /*
- * By what the controller may look at the first data connection while the window is open; -1: by
- * nothing. Those of connection tests come and go, in the worker's own table of descriptors; those
- * that a ramp brings are the workers' until they are done.
+ * The first data connection, if the controller may look at it while the window is open; else -1.
+ * Those of connection tests come and go, in a descriptor table of the worker; those of a ramp are
+ * owned by the workers until they are done.
  */
 static inline int
 np_run_lasting_fd(const struct np_run *run)
@@ -164,49 +169,48 @@ np_run_lasting_fd(const struct np_run *run)
 }
 
 /*
- * Bytes of memory that the rings and connections of such a test's near end would take. Socket
- * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. terms
- * may be NULL. NP_ESYS where there is none.
+ * Bytes of memory for the rings and connections of the near end. Sizes of socket buffers, which
+ * some rings follow, are found with a socket that is closed again. terms may be NULL. NP_ESYS if
+ * there is none.
  */
 int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 		 struct np_err *err);
 
 /*
- * Take memory and open the near endpoint. terms may be NULL: none. On failure everything is
- * released again.
+ * Allocate memory and open the near endpoint. terms may be NULL. On failure everything is released.
  */
 int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 		struct np_stop *stop, struct np_err *err);
 
-/* The far end takes part in `flows` flows only, at least one: limit the run to them. */
+/* The far end has only `flows` flows, at least one: use no more. */
 void np_run_trim(struct np_run *run, uint32_t flows);
 
 /*
- * Connect or accept, and upgrade the connections that have come about. Blocks until np_stopped();
- * then there may be none.
+ * Connect or accept, and upgrade the connections. Blocks until done or np_stopped(); then some may
+ * be missing.
  */
 int np_run_meet(struct np_run *run, struct np_err *err);
 
 /* Tell the run and all its workers to stop (np_stop()). */
 void np_run_stop(struct np_run *run, int level);
 
-/* Has the far end closed all that it shared with one of the workers? */
+/* Has the far end closed all connections of a worker? */
 bool np_run_hung_up(const struct np_run *run);
 
 /*
- * Have the loops compare where datagrams come from with run->end.sources, and throw others away.
- * NP_EUNSUP for engines that can't.
+ * Have the loops compare the sources of datagrams with run->end.sources, and discard others.
+ * NP_EUNSUP for engines that cannot.
  */
 int np_run_check_sources(struct np_run *run, struct np_err *err);
 void np_run_check_no_sources(struct np_run *run);
 
-/* Is a datagram of that address one that counts, as far as the kernel does not see to that? */
+/* May a datagram from that address count, as far as the kernel does not check? */
 bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);
 
-/* Forget what has come to data sockets without connections: nothing was asked for yet. */
+/* Discard what unconnected data sockets have received: nothing was asked for yet. */
 void np_run_drop_early(const struct np_run *run);
 
-/* A size or width that is in use here; what was asked for where this end has no use for it. */
+/* The size or width in use here; what was asked for if this end does not use it. */
 static inline int32_t
 np_run_used(size_t here, int32_t asked)
 {
@@ -214,38 +218,41 @@ np_run_used(size_t here, int32_t asked)
 }
 
 /*
- * A wait for what moves on that connection is to end at until_ns. Returns when it ends: later while
- * the path is silent, and behind that for as long again, as TCP doubles the time to the next
- * retransmission. What is silent for longer than plan->silence_s is not waited for.
+ * When a wait on that connection ends: at until_ns, or later while the path is silent, and then as
+ * long again, as TCP doubles its time-outs. A path that is silent for longer than plan->silence_s
+ * is not waited for.
  */
 uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t until_ns);
 
-/* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
+/* Close the sockets; the counts stay. The kernel is asked for its figures first. */
 void np_run_close(struct np_run *run);
 
-/* Only the data connections: the listener, and what the transport has taken, stay. */
+/* Only the data connections: the listener and the state of the transport stay. */
 void np_run_close_conns(struct np_run *run);
 
-/* Close the data connections by a reset: what has not arrived is thrown away. */
+/* Reset the data connections: what has not arrived is discarded. */
 void np_run_reset(struct np_run *run);
 
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
-/* Shut down the sending halves; all of them together wait for room for NP_SHUT_S at most. */
+/* Shut down the sending halves, waiting for room for NP_SHUT_S in all. */
 enum { NP_SHUT_S = 10 };
 void np_run_shut(struct np_run *run);
 
-/* The same of one connection; stop tells when the test is abandoned. */
+/* Shut down one connection; stop tells when the test is abandoned. */
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 
-/* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
+/*
+ * Record what the kernel knows of the data connection (sizes, MSS, retransmissions) while it is
+ * open.
+ */
 void np_run_look(struct np_run *run);
 
 /*
- * Where the far end of a connection has ended its data, and waits within its test for this end of
- * it to do so: let that be now. The socket stays, to be asked for what it knows.
+ * If the far end has ended its data, and waits within its test for this end to do so: end now. The
+ * socket stays open, to be asked for its figures.
  */
 void np_run_hang_up(struct np_run *run);
 

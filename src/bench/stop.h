@@ -1,7 +1,7 @@
 /*
- * How a controller ends a worker's loop: a flag that the loop tests, and an eventfd(2) for one that
- * waits for events. One that blocks in the calls of one connection is got out of them by signals
- * (run/drive.c), which go on until the worker answers: no wake-up is lost.
+ * How a controller ends a worker's loop: a flag tested by the loop, and an eventfd(2) for workers
+ * that wait for events. A worker that blocks in a call is interrupted by signals (run/drive.c)
+ * until it answers, so no wake-up is lost.
  */
 #ifndef NP_BENCH_STOP_H
 #define NP_BENCH_STOP_H
@@ -12,10 +12,9 @@
 enum { NP_MARK = -1 };
 
 struct np_stop {
-	/* 0 go on, 1 leave the loop, 2 leave the draining, too; NP_MARK: leave it for a moment */
+	/* 0: run, 1: leave the loop, 2: stop draining, too; NP_MARK: leave it for a moment */
 	_Atomic int level;
-	int wake_fd; /* eventfd(2) of a worker that waits for events, readable once it is told to
-			leave; 0: it is not listened to */
+	int wake_fd; /* eventfd(2) of a worker that waits for events; 0: none */
 };
 
 static inline bool
@@ -41,8 +40,8 @@ np_abandoned(const struct np_stop *s)
 void np_stop(struct np_stop *s, int level);
 
 /*
- * Have a worker leave its loop to note where it is, and go on; nothing, if it is to stop. It takes
- * the mark by np_stop_take_mark(), which is false for one that was told to stop meanwhile.
+ * Have a worker leave its loop to record where it is, and go on; not if it is to stop. The worker
+ * takes the mark by np_stop_take_mark(), which is false if it was told to stop meanwhile.
  */
 void np_stop_mark(struct np_stop *s);
 bool np_stop_take_mark(struct np_stop *s);

@@ -1,6 +1,6 @@
 /*
- * Engines: how bytes cross into the kernel, for one worker. `sync` blocks in the calls of one
- * connection; the others drive many connections by events.
+ * Engines make the system calls for one worker. `sync` blocks in the calls of one connection; the
+ * others drive many connections by events.
  */
 #ifndef NP_BENCH_ENGINE_ENGINE_H
 #define NP_BENCH_ENGINE_ENGINE_H
@@ -19,8 +19,8 @@ struct np_sockopts;
 struct np_worker;
 
 /*
- * What an engine counts beside what the test counts: the proof that its way was taken. Each is a
- * value engine.NAME of the evidence (doc/evidence.md), put where it is not 0.
+ * Counters of an engine, as proof of what it did: engine.NAME in the evidence (doc/evidence.md),
+ * unless 0.
  */
 #define NP_ENGINE_COUNTS(X)                                                                        \
 	X(SEND_CALLS, "send_calls")         /* system calls that sent */                           \
@@ -47,59 +47,57 @@ enum np_engine_count {
 };
 
 /*
- * Memory that is laid out in parts, one behind the other. Without memory, `at` NULL, only their
- * size is added up: so the function that lays them out also tells their size.
+ * Memory divided into parts. With `at` NULL only their size is added up, so that the same function
+ * lays them out and tells their size.
  */
 struct np_room {
 	char *at;
 	size_t used;
 };
 
-/* The next part: `count` times `size` bytes, aligned for anything. NULL without memory. */
+/* The next part: `count` times `size` bytes, aligned. NULL without memory. */
 void *np_room_take(struct np_room *room, size_t count, size_t size);
 
 struct np_engine {
-	const char *name; /* what --engine takes */
+	const char *name; /* for --engine */
 	const char *help; /* for --engine list */
-	bool spins;       /* its threads never sleep: each takes a processor */
-	bool compares;    /* it can look at where a datagram comes from (NP_C_COMPARE) */
-	/* Why this engine can't drive an end of that plan; NULL: it can. */
+	bool spins;       /* never sleeps: one CPU per thread */
+	bool compares;    /* can compare sources of datagrams (NP_C_COMPARE) */
+	/* Why it cannot drive the near end of that plan; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
-	/* What this machine lacks for it, found by trying; NULL: nothing. NULL: it needs nothing.
-	 */
+	/* What this machine lacks, found by trying; NULL: nothing. May be NULL. */
 	const char *(*lacks)(void);
-	/* Append the socket options that it needs. May be NULL. */
+	/* Append socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
-	/* The least width of the rings of that end; NULL: 1. */
+	/* Minimum width of the rings; NULL: 1. */
 	uint32_t (*width)(const struct np_plan *p);
-	/* The most workers that a run of this process can have; NULL: any number. */
+	/* Maximum number of workers of this process; NULL: no limit. */
 	uint32_t (*most)(void);
-	/* Bytes of memory that a worker takes beside its rings, w->engine_own; NULL: none. */
+	/* Bytes of w->engine_own, for each worker; NULL: none. */
 	uint64_t (*bytes)(const struct np_plan *p);
 	/*
-	 * Lay out that memory, which is zeroed, and take what else a worker needs, when the side's
-	 * setup is done. Close gives the latter back: safe where there is none. NULL.
+	 * After the setup of the side: lay out that memory, which is zeroed, and take what else a
+	 * worker needs. close releases the latter, and is safe if there is none. May be NULL.
 	 */
 	int (*open)(struct np_worker *w, struct np_err *err);
 	void (*close)(struct np_worker *w);
-	/* The warm-up is over: np_worker_mark(). NULL: nothing to do. */
+	/* The warm-up is over (np_worker_mark()). May be NULL. */
 	void (*mark)(struct np_worker *w);
-	/* Behind the side's finish: nothing is to be left in the kernel. NULL: nothing is. */
+	/* After the finish of the side: leave nothing in the kernel. May be NULL. */
 	void (*finish)(struct np_worker *w);
-	/* Its sockets' error queues have news all the time: POLLERR means nothing. */
+	/* Error queues are in normal use: POLLERR means nothing. */
 	bool borrows;
 	/*
-	 * How messages cross, several a call: calls of one connection block, and many wait for
-	 * events. NULL: one message a call, by `run`.
+	 * Several messages per call: with one connection calls block, with many they wait for
+	 * events. NULL: one message per call, by `run`.
 	 */
 	const struct np_calls *calls;
 	/*
-	 * Drive the worker's connections until it is stopped or all of them are over, without
-	 * blocking in the calls of one. Returns 0 or -errno. NULL: `calls`, or the side's own loop
-	 * (sync).
+	 * Drive the connections until stopped or all are done, without blocking in one of them.
+	 * Returns 0 or -errno. NULL: `calls`, or the loop of the side (sync).
 	 */
 	int (*run)(struct np_worker *w);
-	/* What else it has to say for the evidence, when the workers are done. May be NULL. */
+	/* Put more into the evidence, when the workers are done. May be NULL. */
 	void (*put)(const struct np_run *run, struct np_bag *into);
 };
 
@@ -112,31 +110,34 @@ const struct np_engine *np_engine_find(const char *name);
 /* Row i of the table, NULL behind the last. */
 const struct np_engine *np_engine_at(size_t i);
 
-/* What drives the near end of a plan: the engine it names, else the usual one for its flows. */
+/*
+ * The engine of the near end: the one asked for, else the usual one. An open run has it as
+ * run->engine.
+ */
 const struct np_engine *np_engine_of(const struct np_plan *p);
 
-/* Why it can't drive that end on this machine; NULL: it can. */
+/* Why it cannot drive the near end on this machine; NULL: it can. */
 const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
 
 /*
- * Put down that there is this engine, as NAME.help, and why it can't be had, as NAME.why; NULL: it
- * can. So the ends of a test tell each other of theirs.
+ * Put NAME.help, and NAME.why if it cannot be used, into a bag: so the ends of a test tell each
+ * other their engines.
  */
 void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
 
-/* What the far end reports of one engine. The texts are valid as long as the bag is. */
+/* An engine of the far end. The texts are valid as long as the bag. */
 struct np_engine_told {
 	char name[NP_BAG_NAME];
-	const char *help, *why; /* why NULL: it can be had */
+	const char *help, *why; /* why NULL: available */
 };
 
-/* The next one at or behind value *at of the bag; false: there is no more. */
+/* The next engine at or after value *at of the bag; false: none. */
 bool np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told);
 
-/* Do its calls block, so that a signal has to end them? */
+/* Do its calls block, and need a signal to end? */
 bool np_engine_blocks(const struct np_engine *e, const struct np_plan *p);
 
-/* Put the engine's name and what the workers' counted into the evidence. */
+/* Put the name of the engine and the counters of its workers into the evidence. */
 void np_engine_put(const struct np_run *run, struct np_bag *into);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * The calls that engines make for a connection, one a message.
- */
+/* Calls that engines make for a connection, one per message. */
 #ifndef NP_BENCH_ENGINE_IO_H
 #define NP_BENCH_ENGINE_IO_H
 
@@ -27,7 +25,7 @@ np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 }
 
-/* `answers`: the sender's address is needed. */
+/* answers: the source address is needed. */
 NP_LOOP_BODY ssize_t
 np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers)
 {
@@ -41,7 +39,7 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 			       answers ? &w->from_len : NULL);
 }
 
-/* The send that is needed waits until the response is there of which `part` bytes have come. */
+/* Set a send aside until the response is complete of which `part` bytes have been received. */
 static inline void
 np_io_put_aside(struct np_conn *c, size_t part)
 {
@@ -52,15 +50,15 @@ np_io_put_aside(struct np_conn *c, size_t part)
 	c->part = part;
 }
 
-/* What was needed failed with errno. NP_BLOCKED: the kernel is not ready for it. */
+/* The call failed with errno. Returns what is needed next; NP_BLOCKED: it would block. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/* A receive has brought c->part bytes: part of a message, or what is none. What is needed next. */
+/* c->part bytes were received, which are no whole message. Returns what is needed next. */
 enum np_need np_io_no_message(struct np_worker *w, struct np_conn *c);
 
 /*
- * What a send has returned, and the step of it. It looks at errors first: as the call does, so that
- * the compiler makes one comparison of the two.
+ * Handle the result of a send, and take the step. Errors are checked first, as in the call, so that
+ * the compiler merges the comparisons.
  */
 NP_LOOP_BODY enum np_need
 np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const s, ssize_t n)
@@ -75,7 +73,7 @@ np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const 
 	return s->sent(w, c, (size_t)n);
 }
 
-/* The same of a receive. */
+/* Handle the result of a receive. */
 NP_LOOP_BODY enum np_need
 np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 	       const char *buf, ssize_t n)
@@ -91,21 +89,21 @@ np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *co
 }
 
 /*
- * The needs that are rarely had: to rest, to throw away what waits, the rest of a message to or
- * from that buffer. Returns what is needed next.
+ * Rare needs: wait for the load, purge the socket, the rest of a message (in that slot). Returns
+ * what is needed next.
  */
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
 /*
- * A need with NP_REST: sleep until the load lets its operation begin, which is no part of what the
- * connection does. Returns the need, with NP_REST if the worker was told to leave its loop.
+ * For NP_REST: sleep until the load allows the operation. Returns the need, still with NP_REST if
+ * told to leave the loop.
  */
 enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need);
 
 /*
- * The same without sleeping, of a connection that needs NP_REST: true, and its next operation has
- * begun. False: not before w->load.due_ns.
+ * Without sleeping: true if the operation of a connection with NP_REST may begin. False: not before
+ * w->load.due_ns.
  */
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
@@ -118,21 +116,20 @@ bool np_io_begins(struct np_worker *w, struct np_conn *c);
 struct np_conn *np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun);
 
 /*
- * Without waiting, the next message that is still in the socket, or that has been received and that
- * no step has seen: its bytes, and where they are. -1 with errno: there is none.
+ * Without waiting: the size and position of the next message in the socket, or received but not yet
+ * processed. -1 with errno: none.
  */
 ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
-/* What a worker's connection of that number needs when the window opens, by its load, too. */
+/* The first need of connection `number` when the window opens, by its load, too. */
 enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 
-/* One of the worker's connections is over: are all of them? */
+/* A connection is done: are all of them? */
 bool np_io_ends_all(const struct np_worker *w);
 
 /*
- * Is what a call on a datagram socket failed by what ICMP says of a datagram that was sent before,
- * rather than of this call? An end that hears its peer takes no notice, as if its socket were not
- * connected: only a send that keeps failing fails.
+ * Was this error of a datagram socket caused by ICMP for an earlier datagram, not by this call?
+ * Then it is ignored, as if the socket were not connected: only a send that keeps failing fails.
  */
 bool np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
