@@ -48,7 +48,7 @@ failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return np_io_failed(w, c, need);
 }
 
-/* A call has sent `count` messages. What is needed next. */
+/* Take the steps for `count` messages sent. */
 static enum np_need
 have_left(struct np_worker *w, struct np_conn *c, int count)
 {
@@ -81,19 +81,19 @@ batch_send(struct np_worker *w, struct np_conn *c)
 	return left >= 0 ? have_left(w, c, left) : failed(w, c, NP_SEND);
 }
 
-/* What the steps of what came by a call have left to do. */
+/* What the steps of a receive leave to do. */
 struct taken {
-	enum np_need need; /* the last one's, without NP_REST */
-	unsigned rest;     /* NP_REST, if one of them asked for it */
-	bool sends;        /* one of them has something to send, and no answer */
-	uint32_t answers;  /* prepared, in the first places of `out` */
+	enum np_need need; /* of the last step, without NP_REST */
+	unsigned rest;     /* NP_REST, if a step asked for it */
+	bool sends;        /* there is something to send that is no answer */
+	uint32_t answers;  /* prepared, at the start of `out` */
 };
 
-/* The load has to be asked, and the call has brought more: that has to wait. */
+/* Wait for the load between messages of one receive. */
 static void
 rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
 {
-	/* A mark ends the wait: what a call has brought is answered all the same. */
+	/* A mark ends the wait, but all that was received is answered. */
 	if (t->rest != 0) {
 		(void)np_io_rest(w, c, NP_SEND);
 		t->rest = 0;
@@ -101,8 +101,8 @@ rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
 }
 
 /*
- * Send the responses. One that the kernel refuses is for the steps to judge, and where there is no
- * room they wait: a mark does not end that.
+ * Send the responses. The steps decide about errors; if there is no room, the responses wait, even
+ * over a mark.
  */
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
@@ -133,7 +133,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 	t->need = need == NP_OVER ? NP_OVER : NP_RECV;
 }
 
-/* The next message of a train, as a receive of one would have given it. */
+/* The next message of a train, as a single receive would return it. */
 static size_t
 next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 {
@@ -149,7 +149,7 @@ next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 	return n < w->recv_size ? n : w->recv_size;
 }
 
-/* The steps of a train's messages, one by one. */
+/* Take the steps of the messages of a train, one by one. */
 static void
 take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
 {
@@ -193,9 +193,9 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 }
 
 /*
- * Whole trains, a step each. What lies behind the end of the data is left for the drain, which
- * counts it as late where datagrams of one connection are numbered. Else it is counted here: while
- * another connection is drained it would be forgotten.
+ * Take whole trains, one step each. What follows the end of data is left to the drain, which counts
+ * it as late if datagrams of one connection are numbered. Else it is counted here: the drain of
+ * another connection would forget it.
  */
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
@@ -215,7 +215,7 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 	t->need = over ? NP_OVER : NP_RECV;
 }
 
-/* The steps of all that came. If one of them has something to send, that is what is needed. */
+/* Take the steps of all that was received. If there is something to send, that is needed next. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
@@ -244,7 +244,7 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	return (t.sends ? NP_SEND : t.need) | t.rest;
 }
 
-/* Receive trains that have had no step yet. False with errno: none came. */
+/* Receive trains. False with errno: none. */
 static bool
 fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 {

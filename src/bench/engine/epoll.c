@@ -1,12 +1,10 @@
 /*
- * The engine `epoll`: many connections, one call each when the kernel is ready for it
- * (epoll(7), level-triggered). In steady state a transaction costs a receive, a send and its share
- * of a wait; interest is changed only where a send falls short.
+ * The engine `epoll`: many connections, one call each when the kernel is ready (epoll(7),
+ * level-triggered). In steady state a transaction costs a receive, a send and its share of a wait;
+ * registered events change only when a send falls short. The engine `spin` is the same without
+ * waiting.
  *
- * The engine `spin` is the same without the waiting.
- *
- * In connection tests each call is tried at once, and the kernel is asked to tell of a connection
- * only where that blocks: one that is made, or has a request, by then is never waited for.
+ * In connection tests each call is tried at once, and events are registered only if it would block.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,50 +26,49 @@
 
 enum {
 	BATCH = 256,     /* events of one wait */
-	TURN = 8,        /* calls in a row for one connection, before others have theirs */
-	WAITS = 4096,    /* bytes of a response that a socket surely holds until it is closed */
-	NONE = -1,       /* no connection's number */
-	COMING = 64,     /* connections of a ramp that are looked at together */
-	LOOK_NS = 50000, /* between two looks at those, while others are driven */
-	ROUNDS = 64,     /* of all connections, between two looks at the clock of who never waits */
-	IDLE_MS = 1000   /* without a message, before such a thread of a passive end sleeps */
+	TURN = 8,        /* calls in a row for one connection */
+	WAITS = 4096,    /* bytes of a response that fit into any socket buffer */
+	NONE = -1,       /* no connection */
+	COMING = 64,     /* connecting sockets checked together */
+	LOOK_NS = 50000, /* between two checks of those */
+	ROUNDS = 64,     /* turns of all connections between two clock reads of `spin` */
+	IDLE_MS = 1000   /* idle time before `spin` sleeps at a passive end */
 };
 
 struct loop {
 	struct np_worker *w;
 	int fd;
-	uint32_t live; /* connections that are not over */
-	uint32_t open; /* in connection tests: those that are there */
+	uint32_t live; /* connections that are not done */
+	uint32_t open; /* in connection tests: open ones */
 	const struct np_slot *out, *in;
-	uint32_t next;    /* connection to begin when the load allows an operation */
-	uint64_t look_ns; /* when connections are looked at for those that wait too long */
+	uint32_t next;    /* next connection for the load */
+	uint64_t look_ns; /* next check for time-outs */
 
-	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
-	uint32_t to_read;    /* the event of what a connection has to read */
-	bool has_closed;     /* the far end of the current connection */
-	bool watches_end;    /* a sender that learns here, not from its controller, of a close */
-	/* Connections that come by a listener: */
-	bool listens;      /* the listener's events are asked for */
-	bool accepted_all; /* none was waiting when last looked */
-	uint32_t free;     /* the first connection that none has come for; NONE */
-	bool ramp_ends;    /* the test is over at the far end: no more come, or are begun */
-	/* A ramp's connections that are to come about, which wait for their events apart. */
-	int coming_fd;      /* epoll(7), which the other one waits for; -1: none */
+	enum np_need begins; /* first need of a leader; NP_OVER: follower */
+	uint32_t to_read;    /* event to wait for when reading */
+	bool has_closed;     /* by the far end, current connection */
+	bool watches_end;    /* a sender that watches for a close itself */
+	/* Accepted connections: */
+	bool listens;      /* the listener is in the epoll set */
+	bool accepted_all; /* the last accept found none */
+	uint32_t free;     /* list of unused connections; NONE */
+	bool ramp_ends;    /* the far end ended the test: no more connections */
+	/* Connecting sockets of a ramp, in an epoll set of their own: */
+	int coming_fd;      /* that set, a member of the other one; -1: none */
 	uint32_t coming;    /* how many */
-	uint64_t looked_ns; /* when it was looked for their events */
-	/* An open loop's: */
-	int timer_fd;      /* a clock's, for what is due next; -1: none */
-	uint64_t timer_ns; /* when it tells */
-	bool is_near;      /* what is due next is not worth a wait */
-	bool drains;       /* nothing is due any more */
-	/* A thread that never waits: */
+	uint64_t looked_ns; /* last check */
+	/* Open loop: */
+	int timer_fd;      /* timer for the next operation; -1: none */
+	uint64_t timer_ns; /* its time */
+	bool is_near;      /* the next operation is too near for a wait */
+	bool drains;       /* end of the test: nothing more is due */
+	/* `spin`: */
 	bool spins;
 	uint32_t rounds;   /* up to ROUNDS */
-	uint64_t moved;    /* bytes and transactions, at the last look */
-	uint64_t moved_ns; /* when some had, by the looks; 0: nothing yet */
+	uint64_t moved;    /* bytes and transactions at the last check */
+	uint64_t moved_ns; /* time of the last progress; 0: none yet */
 };
 
-/* Ask for the events of a descriptor, or for others, or no more for any. The kernel may refuse. */
 static void
 control(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *of)
 {
@@ -94,7 +91,6 @@ wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 	}
 }
 
-/* One that has nothing to do any more. */
 static void
 drop_one(struct loop *l, struct np_conn *c)
 {
@@ -110,16 +106,15 @@ static void
 end_one(struct loop *l, struct np_conn *c)
 {
 	drop_one(l, c);
-	l->ramp_ends = l->ramp_ends || c->is_up; /* who ends one of them ends the test */
+	l->ramp_ends = l->ramp_ends || c->is_up; /* the end of one ends the test */
 	if (np_io_ends_all(l->w)) {
 		l->live = 0;
 	}
 }
 
 /*
- * Does the load hold its next operation? A leader's connections wait for their turn, behind those
- * that wait already; who never waits gives each of them its turn anyway. A follower sleeps with all
- * of them.
+ * Does the load hold its next operation? Connections of a leader queue up; `spin` gives each its
+ * turn anyway. A follower sleeps with all of them.
  */
 static bool
 is_held(struct loop *l, struct np_conn *c)
@@ -135,8 +130,8 @@ is_held(struct loop *l, struct np_conn *c)
 }
 
 /*
- * The next connection of a ramp that is waiting, as np_steps.open. Another worker has closed the
- * listener (EINVAL), where the test is over.
+ * Accept the next connection of a ramp, as np_steps.open. EINVAL: another worker has closed the
+ * listener, as the test is over.
  */
 static int
 take_next(const struct loop *l)
@@ -150,8 +145,8 @@ take_next(const struct loop *l)
 }
 
 /*
- * The next connection of a test of them, or the next that is waiting. What it needs then is tried
- * at once; but the first one is looked at, and a sending half closed, when it has come about.
+ * Make or accept the next connection. What it needs then is tried at once; but before the first one
+ * is looked at, or a sending half closed, it must be connected.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -164,7 +159,7 @@ open_next(struct loop *l, struct np_conn *c)
 
 		if (l->begins == NP_OPEN &&
 		    np_seen(&w->count->transactions) + l->open >= w->budget) {
-			c->need = NP_OVER; /* those that are under way are the last ones */
+			c->need = NP_OVER; /* the current ones are the last */
 			return true;
 		}
 		fd = w->steps->open != NULL ? w->steps->open(w, SOCK_NONBLOCK) : take_next(l);
@@ -190,7 +185,7 @@ open_next(struct loop *l, struct np_conn *c)
 	return true;
 }
 
-/* What only connection tests need, and a ramp. */
+/* Needs of connection tests and ramps. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
 {
@@ -211,7 +206,7 @@ connection_call(struct loop *l, struct np_conn *c)
 		l->open--;
 		l->has_closed = false;
 		c->need = l->w->steps->closed(l->w, c);
-		return l->w->open == NULL; /* an open loop's next one is due by the clock */
+		return l->w->open == NULL; /* in an open loop the next one has a schedule */
 	}
 }
 
@@ -221,7 +216,7 @@ in_flight(const struct np_worker *w, const struct np_conn *c)
 	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
 }
 
-/* Back to what was put aside, unless a response is there in part. */
+/* Resume the send that was set aside, unless a response is incomplete. */
 static void
 take_back(struct np_conn *c)
 {
@@ -230,14 +225,14 @@ take_back(struct np_conn *c)
 	}
 	c->is_aside = false;
 	if (c->need != NP_OVER) {
-		/* What has been begun is not held. */
+		/* A send that has begun is not held. */
 		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_REST);
 		c->part = c->aside_part;
 		c->since_ns = c->aside_since_ns;
 	}
 }
 
-/* The kernel is not ready for the last call. Returns true if another one may do. */
+/* The last call would block. True: another one may not. */
 static __attribute__((noinline)) bool
 is_blocked(const struct loop *l, struct np_conn *c)
 {
@@ -259,14 +254,14 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	return false;
 }
 
-/* The address to answer is lost when something else is received. */
+/* The source address is lost with the next receive. */
 static bool
 keeps_asker(const struct np_worker *w, enum np_need need)
 {
 	return need == NP_SEND && w->steps->answers && w->from != NULL;
 }
 
-/* Needs that are rarely had. */
+/* Rare needs. */
 static __attribute__((noinline)) bool
 other_call(struct loop *l, struct np_conn *c)
 {
@@ -279,7 +274,7 @@ other_call(struct loop *l, struct np_conn *c)
 	return c->need != NP_RECV;
 }
 
-/* One call. Returns false when the kernel, or the far end, is to be waited for. */
+/* One call. False: wait for the kernel, or the far end. */
 static bool
 one_call(struct loop *l, struct np_conn *c)
 {
@@ -309,7 +304,6 @@ one_call(struct loop *l, struct np_conn *c)
 	return need >= NP_OPEN && need <= NP_CLOSE ? connection_call(l, c) : other_call(l, c);
 }
 
-/* The events that a connection waits for. */
 static uint32_t
 events_of(const struct loop *l, const struct np_conn *c)
 {
@@ -328,7 +322,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 	}
 }
 
-/* Of several workers one is woken for a connection. Such an entry can't be changed but removed. */
+/* One of several workers is woken per connection. Such an entry can be removed, not changed. */
 static void
 listen_to(struct loop *l, bool wanted)
 {
@@ -340,7 +334,7 @@ listen_to(struct loop *l, bool wanted)
 	}
 }
 
-/* No connection has come for it: the listener's events are its. */
+/* A free slot waits on the listener. */
 static void
 wait_in_line(struct loop *l, struct np_conn *c)
 {
@@ -349,14 +343,17 @@ wait_in_line(struct loop *l, struct np_conn *c)
 	listen_to(l, true);
 }
 
-/* A leader's connection that is closed has nothing to wait for before the next one is made. */
+/* A closed connection of a leader may be made again at once. */
 static bool
 is_due(const struct loop *l, const struct np_conn *c)
 {
 	return c->fd < 0 && l->begins == NP_OPEN && l->w->open == NULL && !np_stopped(&l->w->stop);
 }
 
-/* Is it another's turn after `calls` calls? The next wait tells whether one is to be accepted. */
+/*
+ * Is its turn over after `calls` calls? Whether a connection is to be accepted, the next wait
+ * tells.
+ */
 static bool
 has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
 {
@@ -365,13 +362,13 @@ has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
 		   : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
-/* As many calls as can be made now, and are this connection's turn. */
+/* Make calls until the connection would block or its turn is over. */
 static void
 advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; c->need != NP_OVER && !has_had_its_turn(l, c, calls); calls++) {
 		if (is_held(l, c)) {
-			/* Otherwise epoll reports a far end that has closed again and again. */
+			/* Else epoll would report a closed far end again and again. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);
 			}
@@ -391,7 +388,7 @@ advance(struct loop *l, struct np_conn *c)
 		return;
 	}
 	if (l->spins) {
-		return; /* until its next turn */
+		return;
 	}
 	if (c->fd >= 0) {
 		wait_for(l, c, events_of(l, c));
@@ -401,8 +398,8 @@ advance(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Connections are waiting. While all of this worker's are in use they are others' to take: there
- * are as many in all as the far end has.
+ * Connections are waiting. If all slots of this worker are in use, the other workers accept them:
+ * there are enough slots in all.
  */
 static void
 accept_some(struct loop *l)
@@ -419,7 +416,7 @@ accept_some(struct loop *l)
 		advance(l, c);
 	}
 	if (l->free == (uint32_t)NONE && l->w->run->workers > 1) {
-		listen_to(l, false); /* who waits for events is the one that is woken */
+		listen_to(l, false); /* a worker that waits for events is woken */
 	}
 }
 
@@ -432,9 +429,8 @@ end_coming(struct loop *l)
 }
 
 /*
- * The far end's test is over: what waits to be accepted is a part of it, but nothing comes behind
- * that. Other workers hear of it by the listener, which is closed for them, too, or by connections
- * of their own.
+ * The test is over at the far end: accept what is queued, and no more after that. Other workers
+ * learn it when the listener closes, or by their own connections.
  */
 static void
 end_ramp(struct loop *l)
@@ -447,7 +443,7 @@ end_ramp(struct loop *l)
 	if (w->run->end.listen_fd >= 0 && l->live > 0) {
 		accept_some(l);
 	}
-	/* A worker that has no room for more leaves them to the others. */
+	/* A worker without free slots leaves them to others. */
 	is_last = l->accepted_all || w->run->workers == 1;
 	end_coming(l);
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
@@ -470,8 +466,8 @@ end_ramp(struct loop *l)
 }
 
 /*
- * Begin the connections that are due, and take those that have come about: between the turns of
- * others, too, for which neither the rate nor the times are to wait.
+ * Start the connections that are due, and handle those that are up: also between the turns of
+ * others, which delay neither the rate nor the times.
  */
 static void
 keep_ramp(struct loop *l)
@@ -538,7 +534,7 @@ resume(struct loop *l)
 	}
 }
 
-/* Waits are not interrupted here: what has not been answered in time is lost. */
+/* Give up requests that timed out: waits are not interrupted here. */
 static void
 look_for_late(struct loop *l, uint64_t now)
 {
@@ -548,7 +544,7 @@ look_for_late(struct loop *l, uint64_t now)
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* Some may have been sent since `now`. */
+		/* Some may be newer than `now`. */
 		if (c->need == NP_RECV && !c->is_aside &&
 		    (w->open != NULL || now >= c->since_ns + w->patience_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
@@ -557,7 +553,7 @@ look_for_late(struct loop *l, uint64_t now)
 	}
 }
 
-/* Milliseconds until something is to be done that no event tells of; -1: nothing is. */
+/* Milliseconds until something is due without an event; -1: nothing. */
 static int
 time_left(const struct loop *l, uint64_t now)
 {
@@ -582,7 +578,7 @@ take_event(struct loop *l, const struct epoll_event *event)
 
 	if (event->data.ptr == l) {
 		accept_some(l);
-		/* Only another worker's end of a ramp closes it. */
+		/* Only another worker closes it, at the end of a ramp. */
 		l->ramp_ends = l->ramp_ends || (event->events & EPOLLHUP) != 0;
 	} else if (event->data.ptr == &l->coming_fd) {
 		l->looked_ns = 0; /* keep_ramp() comes next */
@@ -631,7 +627,7 @@ turn(struct loop *l)
 	}
 }
 
-/* What a connection of a thread that falls asleep waits for. */
+/* The events to wait for in fall_asleep(). */
 static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {
@@ -668,7 +664,7 @@ fall_asleep(struct loop *l)
 	l->moved_ns = np_now();
 }
 
-/* What is to be looked at, but not in each round of a thread that never waits. */
+/* Checks that are not made in every round of `spin`. */
 static void
 look(struct loop *l)
 {
@@ -695,9 +691,8 @@ look(struct loop *l)
 }
 
 /*
- * A round of a thread that never waits: all connections try. The passive end serves strangers, so
- * it sleeps until the first message, and when nothing has moved for IDLE_MS. There may be fewer
- * processors than such threads.
+ * A round of `spin`: each connection gets a turn. A passive end sleeps until the first message, and
+ * when nothing has moved for IDLE_MS: strangers could use up its CPUs.
  */
 static void
 spin(struct loop *l)
@@ -718,8 +713,8 @@ spin(struct loop *l)
 }
 
 /*
- * The far end of a connection test closes when its response has left: a leader is woken once for
- * both, where a response has room in the socket.
+ * A leader of a connection test is woken once for the response and the close, if the response fits
+ * into the socket buffer.
  */
 static uint32_t
 to_read(const struct np_worker *w)
@@ -730,7 +725,6 @@ to_read(const struct np_worker *w)
 	return both && w->recv_size <= WAITS && p->near.sock.rcvbuf < 0 ? EPOLLRDHUP : EPOLLIN;
 }
 
-/* A connection as it is before the first turn. */
 static void
 begin_one(struct loop *l, struct np_conn *c)
 {
@@ -750,7 +744,7 @@ begin_one(struct loop *l, struct np_conn *c)
 	if ((c->need & NP_REST) != 0) {
 		wait_for(l, c, EPOLLONESHOT);
 	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
-		wait_for(l, c, EPOLLIN); /* for the response: its turn comes at once */
+		wait_for(l, c, EPOLLIN); /* for the response; it sends at once */
 	} else {
 		wait_for(l, c, events_of(l, c));
 	}
@@ -767,7 +761,7 @@ new_epoll(struct loop *l)
 	return fd;
 }
 
-/* All that is asked of the kernel, as it is before the first turn. */
+/* Set up the epoll sets and all connections. */
 static void
 begin(struct loop *l)
 {
@@ -793,7 +787,7 @@ begin(struct loop *l)
 	    w->run->end.listen_fd >= 0) {
 		np_sock_block(w->run->end.listen_fd, false);
 	}
-	/* Of those that wait in a line the first one is the last to join. */
+	/* The first in the list is the last to join. */
 	for (uint32_t i = w->conns; i-- > 0 && w->error == 0;) {
 		if (!w->goes_on) {
 			w->conn[i].need = w->run->plan->ramp == 0 ? np_io_first_need(w, i)
@@ -805,7 +799,7 @@ begin(struct loop *l)
 	l->live = w->error == 0 ? l->live : 0;
 }
 
-/* The turns of those that need not wait. */
+/* Turns of those that need not wait. */
 static void
 start(struct loop *l)
 {
@@ -826,7 +820,7 @@ run(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
 	bool drains = w->open != NULL && w->open->until_ns != 0;
-	/* The controller can't watch connections that come while it waits. */
+	/* The controller cannot watch connections accepted during the test. */
 	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	struct loop l = { .w = w,
 			  .drains = drains,

@@ -30,7 +30,7 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 	return n;
 }
 
-/* A count of less than one a connection is for some of them. */
+/* If the count is less than one per connection, some get none. */
 enum np_need
 np_io_first_need(const struct np_worker *w, uint32_t number)
 {
@@ -44,8 +44,8 @@ np_io_first_need(const struct np_worker *w, uint32_t number)
 }
 
 /*
- * The far end of all of a leader's connections is one test: its count is reached, or it broke. In
- * connection tests a follower's are, too.
+ * All connections of a leader belong to one test: if one ends, the count is reached, or it broke.
+ * Same for a follower in connection tests.
  */
 bool
 np_io_ends_all(const struct np_worker *w)
@@ -62,12 +62,12 @@ np_io_ends_all(const struct np_worker *w)
 bool
 np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	/* icmp(7) as ip(7) and ipv6(7) tell of it; EMSGSIZE is of the path's MTU. */
+	/* Errors from ICMP, see ip(7) and ipv6(7); EMSGSIZE: path MTU. */
 	static const int told[] = {
 		ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENOPROTOOPT, EHOSTDOWN,
 		ENONET,       EACCES,       EOPNOTSUPP,  EPROTO,      EMSGSIZE
 	};
-	enum { MOST = 16 }; /* sends in a row: none is refused so often for those before it */
+	enum { MOST = 16 }; /* consecutive sends: more are no ICMP errors for earlier ones */
 	const struct np_plan *p = w->run->plan;
 	uint64_t sent = c->number + c->transactions;
 	bool is_told = false;
@@ -131,7 +131,7 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 					: np_step_failed(w, c, need, error);
 }
 
-/* A part of a response or a request becomes one with the rest, where nothing gets lost. */
+/* A part of a message is completed later, if nothing gets lost. */
 enum np_need
 np_io_no_message(struct np_worker *w, struct np_conn *c)
 {
@@ -145,9 +145,9 @@ np_io_no_message(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * Late responses must not be taken for answers to what is sent next. One that comes later still is:
- * these responses carry nothing to tell them apart by, so the time-out must be longer than the
- * round trip. What came beyond what was asked for is told in the result.
+ * Discard late responses, so that they are not taken for answers to the next request. They carry
+ * nothing to tell them apart, so the time-out must be longer than the round trip. Surplus responses
+ * are reported.
  */
 static enum np_need
 purge(struct np_worker *w, struct np_conn *c)
@@ -158,7 +158,7 @@ purge(struct np_worker *w, struct np_conn *c)
 	while (!np_stopped(&w->stop) && (n = np_io_left(w, c, &buf)) >= 0) {
 		np_add(&w->count->surplus, n > 0);
 		if (n == 0 && w->run->plan->transport->connected) {
-			break; /* it is closed: the next call says so */
+			break; /* closed: the next call reports it */
 		}
 	}
 	return NP_SEND;
@@ -202,7 +202,7 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->arrived(w, c, buf, w->whole);
 }
 
-/* A connection that is over has waited for its interval's end, and begins nothing. */
+/* A connection that is done has waited for its interval, and begins nothing. */
 static enum np_need
 begun(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 {
@@ -265,7 +265,7 @@ np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const str
 		return np_io_rest(w, c, need);
 	}
 	if ((need & NP_BLOCKED) != 0) {
-		w->error = EAGAIN; /* from a call that blocks: it is no wait for the kernel */
+		w->error = EAGAIN; /* from a blocking call: not a wait for the kernel */
 		return NP_OVER;
 	}
 	switch ((int)need) {

@@ -1,11 +1,11 @@
 /*
- * The engine `uring`: requests are put into a ring and made by one call a turn, which waits for the
- * completions of others (io_uring(7)). One request receives from a connection as long as that
- * lasts, into buffers that the kernel takes from a ring of them; a request that sends follows each
- * step that has something to say, several at once where steps allow it.
+ * The engine `uring`: requests are queued in a ring and submitted by one call per turn, which waits
+ * for completions (io_uring(7)). One multishot request receives from a connection as long as it
+ * lasts, into a ring of buffers; sends follow each step that has something to send, several at once
+ * where steps allow it.
  *
- * What comes is the kernel's to put, not the engine's to fetch: of byte streams only the count is
- * kept, until the steps ask for it; datagrams get their step at once, or wait in their buffers.
+ * Of byte streams only the count is kept until the steps ask for it; datagrams get their step at
+ * once, or wait in their buffers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,41 +34,41 @@ enum {
 	PAGE = 4096
 };
 
-/* What a completion is of, in the lowest bits of its user data; above them the connection. */
+/* Kind of a completion, in the low bits of its user data; above them the connection. */
 enum { RECEIVE, SEND, WAKE, CANCEL, KINDS = 4 };
 
-/* What the ring has of a connection. */
+/* State of a connection in the ring. */
 struct link {
-	size_t came;     /* bytes that no step has seen */
+	size_t came;     /* bytes without a step so far */
 	uint32_t chunks; /* completions that brought them */
-	uint32_t owed;   /* messages that a follower has to send */
+	uint32_t owed;   /* responses that a follower has to send */
 	uint32_t flying; /* sends in the ring */
 	int error;       /* of a receive; 0: none */
 	bool armed;      /* a receive is in the ring */
-	bool at_end;     /* nothing more comes */
+	bool at_end;     /* end of data */
 };
 
-/* What np_worker.engine_own points to. */
+/* np_worker.engine_own. */
 struct uring {
 	struct np_worker *w;
 	struct np_uring *own;
 	struct io_uring *ring;
 	struct link *link;
-	int *socket;        /* their descriptors, and the stop's */
+	int *socket;        /* descriptors of the connections, and of the stop */
 	uint32_t live;      /* connections that are not over */
-	uint32_t in_flight; /* requests that have a completion to come */
+	uint32_t in_flight; /* requests without a completion so far */
 	uint32_t flying;    /* those of them that send */
 	uint32_t chain;     /* most sends of a connection in a row */
 	uint32_t next;      /* connection that begins when the load allows an operation */
 	bool bytes;         /* byte streams: messages have no bounds */
-	bool cancels;       /* all that is in the ring is being cancelled */
-	bool leaving;       /* the bytes that come wait until the loop goes on */
+	bool cancels;       /* a cancellation of all requests is in progress */
+	bool leaving;       /* received bytes wait until the loop continues */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *buffer; /* shared by all, where the data are not read; NULL: the worker's */
+	char *buffer; /* shared by all, if the data are not read; NULL: the worker's */
 	size_t buffer_size;
 	uint32_t count;  /* how many */
-	uint32_t filled; /* given back, not told to the kernel yet */
+	uint32_t filled; /* returned, but not yet announced to the kernel */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ submit_and_wait(struct uring *u, unsigned wait)
 	return io_uring_submit_and_wait_timeout(u->ring, &first, wait, &most, NULL);
 }
 
-/* One call: what was asked for is submitted, and at least `wait` completions are waited for. */
+/* Submit requests, and wait for at least `wait` completions. */
 static void
 submit(struct uring *u, unsigned wait)
 {
@@ -119,7 +119,7 @@ submit(struct uring *u, unsigned wait)
 	}
 }
 
-/* The next request, of which there is room for as many as a chain has. */
+/* The next free request. */
 static struct io_uring_sqe *
 request(struct uring *u)
 {
@@ -157,7 +157,7 @@ arm(struct uring *u, uint32_t conn)
 	}
 }
 
-/* Requests of `count` messages, of which the first one may be partly sent. */
+/* Send `count` messages, of which the first may be partly sent. */
 static void
 put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 {
@@ -187,7 +187,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 		}
 		sqe->flags = IOSQE_FIXED_FILE;
 		if (!u->bytes && i + 1 < count) {
-			sqe->flags |= IOSQE_IO_LINK; /* they are to leave in their order */
+			sqe->flags |= IOSQE_IO_LINK; /* keep them in order */
 		}
 		name(sqe, conn, SEND);
 		u->link[conn].flying++;
@@ -207,8 +207,8 @@ end_one(struct uring *u)
 }
 
 /*
- * Requests that are in the ring count for no step yet, but for the count that a test ends by.
- * How many more may be sent.
+ * How many more requests may be sent. Those in the ring have had no step yet, but count for the end
+ * of the test.
  */
 static uint64_t
 wanted(const struct uring *u)
@@ -222,7 +222,7 @@ wanted(const struct uring *u)
 	return asked < w->budget ? w->budget - asked : 0;
 }
 
-/* How many messages the connection can send in a row; 0: what is in the ring will do. */
+/* How many messages the connection can send in a row; 0: enough are in the ring. */
 static uint32_t
 ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
@@ -234,12 +234,12 @@ ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
 
 	most = most < 1 ? 1 : most < u->chain ? most : u->chain;
 	if ((w->codec & NP_C_PACE) != 0 && w->conns > 1) {
-		most = 1; /* what is left is for all of them, and taken when a send is done */
+		most = 1; /* shared by all, and taken when a send is done */
 	}
 	return wanted(u) < most && (c->need & NP_PART) == 0 ? (uint32_t)wanted(u) : (uint32_t)most;
 }
 
-/* Messages that may have their steps before what they ask for is sent. */
+/* How many messages may have their steps before their answers are sent. */
 static uint32_t
 together(const struct uring *u)
 {
@@ -256,7 +256,7 @@ together(const struct uring *u)
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 
-/* The steps of whole messages that are there. */
+/* Take the steps of whole messages. */
 static enum np_need
 take_messages(struct uring *u, struct np_conn *c, struct link *k)
 {
@@ -277,7 +277,7 @@ take_messages(struct uring *u, struct np_conn *c, struct link *k)
 	return sends && need != NP_OVER ? NP_SEND : need;
 }
 
-/* Bytes for the steps. Returns false when there are too few. */
+/* Pass bytes to the steps. False: too few. */
 static bool
 take_bytes(struct uring *u, struct np_conn *c, struct link *k)
 {
@@ -303,7 +303,7 @@ take_bytes(struct uring *u, struct np_conn *c, struct link *k)
 	return true;
 }
 
-/* As many steps as can be taken, and what they ask for. */
+/* Take as many steps as possible, and submit what they need. */
 static void
 advance(struct uring *u, struct np_conn *c, uint32_t conn)
 {
@@ -315,7 +315,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 			return;
 		}
 		if ((c->need & NP_REST) != 0) {
-			/* Behind those that wait already. */
+			/* Queue up. */
 			if (u->w->load.holds || !np_io_begins(u->w, c)) {
 				return;
 			}
@@ -339,7 +339,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 	}
 }
 
-/* Does a connection have to be listened to? */
+/* Does the connection need a receive request? */
 static bool
 wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
@@ -425,7 +425,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* `n` bytes have left. */
+/* `n` bytes were sent. */
 static enum np_need
 have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
@@ -435,7 +435,7 @@ have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 	if (!w->run->plan->pattern->transactions) {
 		return w->steps->sent(w, c, n);
 	}
-	c->part += n; /* of several under way, of which each may fall short */
+	c->part += n; /* of several sends, each of which may be short */
 	if (c->part < w->send_size) {
 		return NP_SEND | NP_PART;
 	}
@@ -487,11 +487,11 @@ take_completion(struct uring *u, const struct io_uring_cqe *cqe)
 		u->cancels = false;
 		break;
 	default:
-		break; /* the stop says what it is about */
+		break; /* wake-up: see the stop flag */
 	}
 }
 
-/* One call, and all that it brought. */
+/* Submit, wait, and handle all completions. */
 static void
 turn(struct uring *u)
 {
@@ -550,9 +550,8 @@ begin(struct uring *u)
 }
 
 /*
- * Nothing stays in the ring, so that what comes from now on is found in the sockets. Sends that are
- * cancelled tell how much of them has left. A request that was at work is not found, nor is what
- * stood behind it in a chain: they are cancelled again.
+ * Empty the ring, so that later data stay in the sockets. Cancelled sends tell how much was sent. A
+ * request that is being executed is not found, nor is a chain behind it: cancel again.
  */
 static void
 leave(struct uring *u)
@@ -576,8 +575,7 @@ leave(struct uring *u)
 	(void)io_uring_unregister_files(u->ring);
 }
 
-/* The engine that waits for the last answers of an open loop is another one: it gets on from here.
- */
+/* Another engine waits for the last answers of an open loop: prepare its state. */
 static void
 hand_over(struct uring *u)
 {
@@ -634,7 +632,7 @@ uring_run(struct np_worker *w)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Each connection may have a message waiting; more than that only takes cache. */
+/* One message may wait per connection; more would only use up cache. */
 static uint32_t
 buffers_of(const struct np_plan *p)
 {
@@ -648,7 +646,7 @@ buffers_of(const struct np_plan *p)
 	return count;
 }
 
-/* Of bytes that make messages; what makes none, or has bounds, is in the worker's buffers. */
+/* For messages in byte streams; others use the buffers of the worker. */
 static size_t
 buffer_size(const struct np_plan *p, size_t message)
 {
@@ -657,7 +655,7 @@ buffer_size(const struct np_plan *p, size_t message)
 	return p->pattern->transactions && size < LEAST ? LEAST : size;
 }
 
-/* The ring of buffers, which the kernel takes from and this gives back to. */
+/* Register the ring of buffers with the kernel. */
 static int
 register_buffers(struct uring *u)
 {
@@ -683,7 +681,7 @@ chain_of(const struct np_plan *p)
 	uint32_t each = NUMBERED / np_plan_worker_flows(p);
 
 	if (!p->transport->bounded) {
-		/* All that wait for room in one socket would be woken by each bit of it. */
+		/* Several senders waiting on one socket would all be woken each time. */
 		return p->pattern->transactions ? CHAIN : 1;
 	}
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
@@ -795,7 +793,7 @@ uring_width(const struct np_plan *p)
 				      : buffers_of(p);
 }
 
-/* The kernel's own of a ring are no part of it. */
+/* Without the memory that the kernel uses for a ring. */
 static uint64_t
 uring_bytes(const struct np_plan *p)
 {

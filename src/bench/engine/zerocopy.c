@@ -1,10 +1,9 @@
 /*
  * The engine `zerocopy`: streams without copies to or from user space.
  *
- * A sender gives its buffers to the kernel (MSG_ZEROCOPY), and does not write to one before the
- * kernel has released it, which the socket's error queue says. Each connection has slots of its own
- * in the ring, so that none waits for another one's buffers. A receiver lets the kernel discard
- * what came (MSG_TRUNC).
+ * A sender gives its buffers to the kernel (MSG_ZEROCOPY), and does not write to one until the
+ * error queue of the socket says that it is released. Each connection has its own slots in the
+ * ring. A receiver has the kernel discard the data (MSG_TRUNC).
  */
 #include "bench/engine/zerocopy.h"
 
@@ -28,18 +27,18 @@ enum {
 	MOST = 1024, /* of one connection */
 	FEW = 2,     /* of one of very many connections */
 	/*
-	 * Bytes of one: an acknowledgement comes at once for two full segments, which are of 64 KB
-	 * where packets are that large, and for less after 40 ms.
+	 * Bytes of one: acknowledgements are immediate for two full segments, which have 64 KB on
+	 * interfaces with large packets, else delayed by 40 ms.
 	 */
 	WANTED = 256 << 10,
-	MOST_BYTES = 64 << 20, /* of a ring, as long as there are a few slots for each */
-	USUAL_SIZE = 16 << 10, /* of a message, where the kernel's buffer makes it */
-	LOOK_MS = 100,         /* between looks at whether to wait any longer */
-	REST_S = 60            /* the longest wait for the last ones */
+	MOST_BYTES = 64 << 20, /* of a ring, while each connection has a few slots */
+	USUAL_SIZE = 16 << 10, /* of a message, if the socket buffer sets it */
+	LOOK_MS = 100,         /* between checks whether to wait longer */
+	REST_S = 60            /* longest wait for the last buffers */
 };
 
 struct zerocopy {
-	bool blocks; /* its calls wait; else the engine `epoll` does */
+	bool blocks; /* blocking calls; else the engine `epoll` waits */
 	struct np_borrowed borrowed[];
 };
 
@@ -120,12 +119,12 @@ take_back(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
-/* Nothing has been released. False: another one is to wait, or the worker to stop. */
+/* Wait for a release. False: the engine `epoll` is to wait, or the worker to stop. */
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
 	const struct zerocopy *z = w->engine_own;
-	struct pollfd p = { .fd = c->fd }; /* POLLERR is always told */
+	struct pollfd p = { .fd = c->fd }; /* POLLERR is always reported */
 
 	w->engine_count[NP_E_RELEASE_WAITS]++;
 	c->waits_release = !z->blocks;
@@ -168,7 +167,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		}
 		return need_of(c);
 	}
-	if (n < 0 && errno == ENOBUFS) { /* others use all memory for it: copy */
+	if (n < 0 && errno == ENOBUFS) { /* no memory left: copy */
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 		w->engine_count[NP_E_REFUSED] += n >= 0;
 	}
@@ -195,7 +194,7 @@ either_send(struct np_worker *w, struct np_conn *c)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* Bytes of the next message, of which the head of a numbered one is at buf, and no other is. */
+/* Receive and discard the next message: its size. A numbered one has its header copied to buf. */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {
@@ -208,7 +207,7 @@ discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 	}
 	copied = (size_t)n < head ? (size_t)n : head;
 	w->engine_count[NP_E_TRUNCATED] += (size_t)n - copied;
-	/* What is longer than asked for does not count elsewhere, either. */
+	/* As elsewhere, bytes beyond the size of a call do not count. */
 	return (size_t)n < w->recv_size ? n : (ssize_t)w->recv_size;
 }
 
@@ -221,7 +220,7 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 
 	w->engine_count[NP_E_BLOCKED] += n < 0 && errno == EAGAIN;
 	need = np_io_received(w, c, w->steps, buf, n);
-	/* Of a stream that was all there is. */
+	/* A short read of a stream: the socket is empty. */
 	return need == NP_RECV && n < (ssize_t)w->recv_size && w->run->plan->transport->connected
 		   ? NP_RECV | NP_BLOCKED
 		   : need;
@@ -243,7 +242,7 @@ static const struct np_calls calls = {
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
-/* Does the kernel borrow the buffers? */
+/* Are buffers given to the kernel? */
 static bool
 borrows(const struct np_plan *p)
 {
@@ -276,7 +275,6 @@ zerocopy_why_not(const struct np_plan *p)
 	return NULL;
 }
 
-/* A kernel without it does not know the option. */
 static const char *
 zerocopy_lacks(void)
 {
@@ -284,7 +282,7 @@ zerocopy_lacks(void)
 	int fd = np_sock_trial(AF_UNSPEC, SOCK_STREAM, IPPROTO_TCP, &ignored), one = 1, rc, error;
 
 	if (fd < 0) {
-		return NULL; /* there is no test either, and that says why */
+		return NULL; /* the test reports it */
 	}
 	rc = setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one));
 	error = errno;
@@ -309,7 +307,7 @@ within(uint64_t least, uint64_t n, uint64_t most)
 	return n > most ? most : n < least ? least : n;
 }
 
-/* Bytes of a message: the kernel doubles what a socket buffer is to have, or has less of it. */
+/* Bytes of a message: what was asked for, else the socket buffer, which the kernel doubles. */
 static uint64_t
 size_of(const struct np_plan *p)
 {
@@ -331,8 +329,7 @@ zerocopy_width(const struct np_plan *p)
 	return (uint32_t)within(within(FEW, MOST_BYTES / size, LEAST), flows * each, UINT32_MAX);
 }
 
-/* The most slots of a ring that are used: as many as were asked for, also by a socket buffer's
- * size. */
+/* The most slots of a ring: as asked for, directly or by a buffer size. */
 static uint64_t
 slots_of(const struct np_plan *p)
 {
@@ -345,7 +342,7 @@ slots_of(const struct np_plan *p)
 	return asked > width ? asked : width;
 }
 
-/* The slots' flags stand behind struct np_borrowed. */
+/* The flags of the slots follow struct np_borrowed. */
 static uint64_t
 zerocopy_bytes(const struct np_plan *p)
 {
@@ -389,8 +386,9 @@ zerocopy_mark(struct np_worker *w)
 }
 
 /*
- * The kernel must have let go of all buffers before they are used for anything else, or that would
- * be sent. TCP does once it is told to forget the connection; what is left otherwise is not freed.
+ * The kernel must have released all buffers before they are reused, or their new content would be
+ * sent. TCP does when disconnected; buffers still in use otherwise are leaked. Wait while anything
+ * moves, but not beyond last_ns.
  */
 static void
 zerocopy_finish(struct np_worker *w)
