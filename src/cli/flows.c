@@ -49,22 +49,37 @@ check_several(const struct np_cli *cli, struct np_err *err)
 }
 
 /*
- * What a kernel lacks only its own end knows. But an engine that could drive one connection, and
- * not several, can do so nowhere.
+ * Can this end's engine drive the test? What a kernel lacks only its own end knows. But an engine
+ * of the far end that could drive one connection, and not several, can do so nowhere.
  */
 static int
-check_far(const struct np_cli *cli, struct np_err *err)
+check_engines(const struct np_cli *cli, struct np_err *err)
 {
-	const struct np_plan *p = &cli->plan;
-	const struct np_engine *far = p->far.place.engine;
-	const char *why = far != NULL ? far->why_not(p) : NULL;
-	struct np_plan one = *p;
+	struct np_plan one = cli->plan;
+	bool several = np_plan_several(&cli->plan); /* else each is a session of its own */
+	const struct np_plan *p = several ? &cli->plan : &one;
+	const struct np_engine *near, *far = cli->plan.far.place.engine;
+	const char *why;
 
 	one.flows = 1;
-	if (why == NULL || far->why_not(&one) != NULL) {
-		return NP_OK;
+	near = np_engine_of(p);
+	why = np_engine_why_not(near, p);
+	if (why == NULL) {
+		why = far != NULL ? far->why_not(&cli->plan) : NULL;
+		return why == NULL || far->why_not(&one) != NULL
+			   ? NP_OK
+			   : np_usage(err, "--engine ,%s: not for %s with --flows %u: %s",
+				      far->name, cli->bench.name, cli->plan.flows, why);
 	}
-	return np_usage(err, "--engine ,%s: not for %s with --flows %u: %s", far->name,
+	if (p->near.place.engine == NULL) {
+		return np_usage(err, "--flows %u: needs the engine %s: %s", p->flows, near->name,
+				why);
+	}
+	if (near->why_not(p) == NULL) {
+		return np_usage(err, "--engine %s: is not available here: %s (try --engine list)",
+				near->name, why);
+	}
+	return np_usage(err, "--engine %s: not for %s with --flows %u: %s", near->name,
 			cli->bench.name, p->flows, why);
 }
 
@@ -172,7 +187,6 @@ np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_e
 int
 np_flows_check(const struct np_cli *cli, struct np_err *err)
 {
-	struct np_plan one = cli->plan;
 	const struct np_plan *p = &cli->plan;
 	const struct {
 		const char *option, *why_not;
@@ -182,8 +196,6 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		{ "--stations", p->stations > 0 ? np_stamps_why_none(p) : NULL },
 	};
 	uint32_t near = p->near.place.threads, far = p->far.place.threads;
-	const struct np_engine *engine;
-	const char *why;
 
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
 		if (loads[i].why_not != NULL) {
@@ -203,28 +215,8 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 				near > p->flows ? "" : ",", near > p->flows ? near : far, p->flows,
 				p->flows > 1 ? "s" : "");
 	}
-	if (cli->list_engines) {
-		return NP_OK; /* which of them can, the list says */
-	}
-	if (!np_plan_several(p)) {
-		one.flows = 1; /* in as many sessions */
-		p = &one;
-	}
-	engine = np_engine_of(p);
-	why = np_engine_why_not(engine, p);
-	if (why == NULL) {
-		return check_far(cli, err);
-	}
-	if (p->near.place.engine == NULL) {
-		return np_usage(err, "--flows %u: needs the engine %s: %s", p->flows, engine->name,
-				why);
-	}
-	if (engine->why_not(p) == NULL) {
-		return np_usage(err, "--engine %s: is not available here: %s (try --engine list)",
-				engine->name, why);
-	}
-	return np_usage(err, "--engine %s: not for %s with --flows %u: %s", engine->name,
-			cli->bench.name, p->flows, why);
+	/* Which of them can, --engine list says. */
+	return cli->list_engines ? NP_OK : check_engines(cli, err);
 }
 
 void

@@ -104,19 +104,6 @@ np_help_all(FILE *out)
 /* --- one test ----------------------------------------------------------------------------------
  */
 
-/* What the test has of enum np_for. */
-static unsigned
-traits_of(const struct np_cli *cli)
-{
-	const struct np_bench *b = np_bench_find(cli->test);
-
-	if (b != NULL) {
-		return np_cli_traits(b);
-	}
-	/* OMNI may be any of them, but for those that it can't ask for. */
-	return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS) : 0;
-}
-
 struct shown {
 	const struct np_bench *bench; /* NULL: of OMNI or UUID */
 	unsigned has;
@@ -200,34 +187,33 @@ print_heading(FILE *out, unsigned scope)
 	}
 }
 
-static void
-print_no_options(FILE *out, const struct np_cli *cli)
-{
-	char like[NP_NEAREST_TEXT];
-
-	if (np_cli_test(cli) != NP_TEST_UNKNOWN) {
-		fprintf(out, "%.40s has no options of its own.\n", cli->test);
-		return;
-	}
-	fprintf(out, "%.40s is not a test of this netperf%s (--help lists them).\n", cli->test,
-		np_stray_test(cli->test, like));
-}
-
 void
 np_help_test(const struct np_cli *cli, FILE *out)
 {
-	struct shown shown = { .bench = np_bench_find(cli->test), .has = traits_of(cli) };
+	struct shown shown = { .bench = np_bench_find(cli->test) };
 	const struct np_help help = { .rows = np_test_options,
 				      .count = np_test_options_count,
 				      .groups = np_test_groups,
 				      .scope = np_cli_scope(cli),
 				      .words = words_for,
 				      .ctx = &shown };
+	char like[NP_NEAREST_TEXT];
 
 	print_heading(out, help.scope);
-	if (help.scope == 0) {
-		print_no_options(out, cli);
+	if (help.scope == 0 && np_cli_test(cli) != NP_TEST_UNKNOWN) {
+		fprintf(out, "%.40s has no options of its own.\n", cli->test);
 		return;
+	}
+	if (help.scope == 0) {
+		fprintf(out, "%.40s is not a test of this netperf%s (--help lists them).\n",
+			cli->test, np_stray_test(cli->test, like));
+		return;
+	}
+	if (shown.bench != NULL) {
+		shown.has = np_cli_traits(shown.bench);
+	} else if (strcasecmp(cli->test, "OMNI") == 0) {
+		/* Any of them, but for those that it can't ask for. */
+		shown.has = ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS);
 	}
 	fprintf(out, "Test options of %.40s:\n", cli->test);
 	np_help_print(out, &help);

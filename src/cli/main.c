@@ -303,24 +303,20 @@ show_step(void *session, const struct np_plan *p, const struct np_knee_step *ste
 }
 
 static int
-find_knee(struct session *s, struct np_trial_result *one, struct np_err *err)
-{
-	int rc = np_knee_find(&s->knee, &s->trial, one, err);
-
-	np_document_curve(s->document, &s->cli.plan, &s->knee);
-	np_progress_pause(s->progress, stderr);
-	np_show_knee(&s->cli.plan, &s->knee);
-	np_progress_resume(s->progress, stderr);
-	return rc;
-}
-
-static int
 run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 {
-	int rc = s->beside != NULL   ? np_beside_trial(&s->beside->run, &s->trial, one, err)
-		 : s->knee.times > 0 ? find_knee(s, one, err)
-				     : np_trial(&s->trial, one, err);
+	int rc;
 
+	if (s->beside == NULL && s->knee.times > 0) {
+		rc = np_knee_find(&s->knee, &s->trial, one, err);
+		np_document_curve(s->document, &s->cli.plan, &s->knee);
+		np_progress_pause(s->progress, stderr);
+		np_show_knee(&s->cli.plan, &s->knee);
+		np_progress_resume(s->progress, stderr);
+	} else {
+		rc = s->beside != NULL ? np_beside_trial(&s->beside->run, &s->trial, one, err)
+				       : np_trial(&s->trial, one, err);
+	}
 	np_beside_report(s->beside != NULL ? &s->beside->run : NULL, &one->record);
 	return rc;
 }
@@ -495,22 +491,6 @@ print_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 	}
 }
 
-static int
-ask_rate(struct session *s, struct np_err *err)
-{
-	struct np_calibrate_response m;
-
-	if (s->cli.plan.no_control) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "-N: REM_CPU asks the daemon, and needs a control connection");
-	}
-	if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
-		return err->code;
-	}
-	print_rate(&s->cli, "remote", (double)m.rate, m.num_cpus);
-	return NP_OK;
-}
-
 /* netperf connects first, and finds a missing daemon in the place of the wrong name. */
 static int
 refuse_test(const struct session *s, struct np_err *err)
@@ -526,6 +506,7 @@ static int
 run_test(struct session *s, struct np_err *err)
 {
 	const struct np_cli *cli = &s->cli;
+	struct np_calibrate_response m;
 
 	switch (np_cli_test(cli)) {
 	case NP_TEST_BENCH:
@@ -537,7 +518,16 @@ run_test(struct session *s, struct np_err *err)
 		print_rate(cli, "local", np_cpu_rate(), np_cpu_count());
 		return NP_OK;
 	case NP_TEST_REM_CPU:
-		return ask_rate(s, err);
+		if (cli->plan.no_control) {
+			return np_fail(
+			    err, NP_ECONTROL, 0,
+			    "-N: REM_CPU asks the daemon, and needs a control connection");
+		}
+		if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
+			return err->code;
+		}
+		print_rate(cli, "remote", (double)m.rate, m.num_cpus);
+		return NP_OK;
 	case NP_TEST_UNKNOWN:
 		break;
 	}
@@ -692,15 +682,6 @@ write_document(struct session *s, int rc, const struct np_err *failed)
 	return status;
 }
 
-static void
-print_version(bool program)
-{
-	puts("Netperf version 2.7.0"); /* what scripts ask a netperf for by -V */
-	if (program) {
-		puts(np_host_program());
-	}
-}
-
 /* The exit status; written results that did not arrive are an error like any other. */
 static int
 conclude(int rc, struct session *s, const struct np_err *err)
@@ -735,11 +716,14 @@ print_texts(struct np_cli *cli)
 		np_help_all(stderr);
 		return 1;
 	}
-	if (cli->help || cli->version || cli->program) {
-		if (cli->help && !cli->help_all) {
-			np_help_short(stdout);
-		} else {
-			cli->help ? np_help_all(stdout) : print_version(cli->program);
+	if (cli->help) {
+		cli->help_all ? np_help_all(stdout) : np_help_short(stdout);
+		return 0;
+	}
+	if (cli->version || cli->program) {
+		puts("Netperf version 2.7.0"); /* what scripts ask a netperf for by -V */
+		if (cli->program) {
+			puts(np_host_program());
 		}
 		return 0;
 	}

@@ -32,21 +32,6 @@ address_outwards(int family, struct np_addr *here)
 	}
 }
 
-static int
-address_to_host(const struct np_cli *cli, struct np_addr *here, struct np_err *err)
-{
-	struct np_addrs a;
-
-	if (np_resolve(cli->target.host.text, "9", cli->target.host.family, SOCK_DGRAM, &a, err) !=
-	    NP_OK) {
-		return err->code;
-	}
-	if (!np_addr_towards(&a.at[0], here)) {
-		here->len = 0;
-	}
-	return NP_OK;
-}
-
 /* The shortest round trip of the control connection so far, in seconds; 0: not known. */
 static double
 round_trip(int fd)
@@ -122,6 +107,7 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 {
 	struct np_target aim = *target;
 	struct np_addr here = { .len = 0 };
+	struct np_addrs a;
 	int rc;
 
 	if (!cli->target.host.given) {
@@ -137,10 +123,12 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 		np_client_close(c);
 		return rc;
 	}
-	if (cli->plan.no_control) {
-		rc = address_to_host(cli, &here, err);
+	if (rc == NP_OK) {
+		rc = np_resolve(cli->target.host.text, "9", cli->target.host.family, SOCK_DGRAM, &a,
+				err);
 	}
 	if (rc == NP_OK) {
+		here.len = np_addr_towards(&a.at[0], &here) ? here.len : 0;
 		this_end(&here);
 		printf("only this end is shown: without a control connection (-N)\n");
 	}

@@ -66,17 +66,6 @@ put(int fd, const char *text, size_t n)
 	}
 }
 
-static unsigned
-columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
-		return size.ws_col;
-	}
-	return COLUMNS;
-}
-
 /* A program in the background leaves the terminal to the others. A terminal that cannot take the
  * line at once does not get it: the test does not wait for that. */
 static bool
@@ -193,6 +182,8 @@ draw(struct np_shown *s)
 {
 	static const char ends[] = "\033[K\r";
 	char line[1 + NP_PROGRESS_TEXT + sizeof(ends)] = "\r";
+	unsigned columns = COLUMNS;
+	struct winsize size;
 	struct np_progress p;
 	size_t n;
 
@@ -204,7 +195,10 @@ draw(struct np_shown *s)
 		return;
 	}
 	/* The last column stays free: some terminals wrap there. */
-	n = 1 + np_progress_text(&p, columns() - 1, s->utf8, line + 1);
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+		columns = size.ws_col;
+	}
+	n = 1 + np_progress_text(&p, columns - 1, s->utf8, line + 1);
 	memcpy(line + n, ends, sizeof(ends));
 	atomic_store(s->drawn, s->fd);
 	put(s->fd, line, n + sizeof(ends) - 1);

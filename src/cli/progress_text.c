@@ -39,25 +39,10 @@ put_wait(const struct np_progress *p, const char *what, const char *host, char t
 }
 
 static void
-put_measuring(const struct np_progress *p, char text[PART])
-{
-	size_t n;
-
-	put_times(p, "measuring", text);
-	n = strlen(text);
-	if (p->done >= 0) {
-		n = np_text_add(text, PART, n, ", %.0f %%", 100 * (p->done < 1 ? p->done : 1));
-	}
-	if (p->ramps) {
-		np_text_add(text, PART, n, ", %" PRIu64 " of %" PRIu32 " connections", p->up,
-			    p->connections);
-	}
-}
-
-static void
 put_step(const struct np_progress *p, char text[PART])
 {
 	char meeting[64] = "making the data connection";
+	size_t n;
 
 	switch (p->step) {
 	case NP_LIVE_CONNECTING:
@@ -80,7 +65,16 @@ put_step(const struct np_progress *p, char text[PART])
 		put_times(p, "warming up", text);
 		break;
 	case NP_LIVE_MEASURING:
-		put_measuring(p, text);
+		put_times(p, "measuring", text);
+		n = strlen(text);
+		if (p->done >= 0) {
+			n = np_text_add(text, PART, n, ", %.0f %%",
+					100 * (p->done < 1 ? p->done : 1));
+		}
+		if (p->ramps) {
+			np_text_add(text, PART, n, ", %" PRIu64 " of %" PRIu32 " connections",
+				    p->up, p->connections);
+		}
 		break;
 	case NP_LIVE_COLLECTING:
 		put_wait(p, "collecting the results", "", text);

@@ -15,15 +15,6 @@ enum { LONGEST = 63 }; /* of a name that is shown */
 /* --- words -------------------------------------------------------------------------------------
  */
 
-static bool
-two_numbers(const char *word)
-{
-	size_t first = strspn(word, "0123456789kKmMgG");
-
-	return first > 0 && word[first] == ',' &&
-	       word[first + 1 + strspn(word + first + 1, "0123456789kKmMgG")] == '\0';
-}
-
 /* Options that take nothing before a --, while those of the test by the same letters do. */
 static const struct {
 	const char *option, *remedy;
@@ -37,29 +28,28 @@ static const struct {
 	  "-d has no argument here; the direction is an option of the test OMNI (-- -d WORD)" },
 };
 
-/* The word before that one. Words are told apart by where they lie: two may read the same. */
 static const char *
-word_before(const struct np_word_list *given, const char *word)
+remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list *given)
 {
-	for (int i = 1; i < given->count; i++) {
-		if (given->at[i] == word) {
-			return given->at[i - 1];
-		}
-	}
-	return "";
-}
+	static const char count[] = "0123456789kKmMgG";
+	size_t first = strspn(word, count);
+	const char *before = "";
 
-static const char *
-remedy_of(const struct np_cli *cli, const char *word, const char *before)
-{
+	/* Words are told apart by where they lie: two may read the same. */
+	for (int i = 1; i < given->count; i++) {
+		before = given->at[i] == word ? given->at[i - 1] : before;
+	}
 	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++) {
 		if (strcmp(before, bare[i].option) == 0) {
 			return bare[i].remedy;
 		}
 	}
-	return cli->confidence.result_only && two_numbers(word)
-		   ? bare[0].remedy
-		   : "it belongs to no option (-H names a host)";
+	/* Two numbers behind an -r that stands elsewhere. */
+	if (cli->confidence.result_only && first > 0 && word[first] == ',' &&
+	    word[first + 1 + strspn(word + first + 1, count)] == '\0') {
+		return bare[0].remedy;
+	}
+	return "unexpected argument (-H names a host)";
 }
 
 void
@@ -72,8 +62,7 @@ np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test
 		const char *word = stray->at[i];
 
 		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", word,
-			of_test ? "it belongs to no option of the test"
-				: remedy_of(cli, word, word_before(given, word)));
+			of_test ? "unexpected argument of the test" : remedy_of(cli, word, given));
 	}
 }
 

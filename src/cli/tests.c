@@ -70,10 +70,12 @@ np_cli_scope(const struct np_cli *cli)
 	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
 }
 
-static unsigned
-traits_of_transport(const struct np_transport *t)
+unsigned
+np_cli_traits(const struct np_bench *b)
 {
-	unsigned has = 0;
+	const struct np_pattern *p = b->pattern;
+	const struct np_transport *t = b->transport;
+	unsigned has = NP_FOR_DATA;
 
 	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
 	has |= t->ip_protocol == IPPROTO_TCP ? NP_FOR_TCP : 0u;
@@ -83,16 +85,6 @@ traits_of_transport(const struct np_transport *t)
 	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
 	has |= t->named ? NP_FOR_NAMED : 0u;
 	has |= t->encrypts ? NP_FOR_TLS : 0u;
-	return has;
-}
-
-unsigned
-np_cli_traits(const struct np_bench *b)
-{
-	const struct np_pattern *p = b->pattern;
-	const struct np_transport *t = b->transport;
-	unsigned has = NP_FOR_DATA | traits_of_transport(t);
-
 	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;
 	has |= (has & NP_FOR_BYTES) != 0 && np_delivers(t) ? NP_FOR_PIPE : 0u;
 	has |= p->sized ? NP_FOR_SIZED : 0u;

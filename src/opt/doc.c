@@ -21,21 +21,6 @@ has_argument(const struct np_option *o)
 	}
 }
 
-/* What a number may be, unless the argument's name tells. */
-static void
-put_range(FILE *out, const struct np_option *o)
-{
-	if (!np_option_is_number(o) || o->arg == NULL || strchr(o->arg, '|') != NULL ||
-	    (o->min == 0 && o->max == 0)) {
-		return;
-	}
-	if (o->max >= INT32_MAX) {
-		fprintf(out, "at least %" PRId64, o->min);
-	} else {
-		fprintf(out, "%" PRId64 " to %" PRId64, o->min, o->max);
-	}
-}
-
 int
 np_doc_print(const struct np_doc *doc, FILE *out)
 {
@@ -56,7 +41,15 @@ np_doc_print(const struct np_doc *doc, FILE *out)
 			fprintf(out, "row\t%.1s\t%s\t%s\t%s\t", &o->letter,
 				o->name != NULL ? o->name : "", has_argument(o),
 				o->arg != NULL ? o->arg : "");
-			put_range(out, o);
+			/* What a number may be, unless the argument's name tells. */
+			if (!np_option_is_number(o) || o->arg == NULL ||
+			    strchr(o->arg, '|') != NULL || (o->min == 0 && o->max == 0)) {
+				/* any */
+			} else if (o->max >= INT32_MAX) {
+				fprintf(out, "at least %" PRId64, o->min);
+			} else {
+				fprintf(out, "%" PRId64 " to %" PRId64, o->min, o->max);
+			}
 			fprintf(out, "\t%u\t%s\n",
 				t->scopes != NULL ? o->scope : (unsigned)o->group, o->help);
 		}

@@ -61,25 +61,20 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 	}
 }
 
-static const char *
-words_of(const struct np_help *h, const struct np_option *o)
-{
-	if (!np_option_in(o, h->scope)) {
-		return NULL;
-	}
-	return h->words != NULL ? h->words(o, h->ctx) : o->help;
-}
-
 /* The rows of one group, under a title if there is one; -1: of all groups. */
 static void
 print_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
 	for (size_t i = 0; i < h->count; i++) {
 		const struct np_option *o = &h->rows[i];
-		const char *words = words_of(h, o);
+		const char *words;
 		char how[NP_HELP_HOW];
 
-		if (words == NULL || (group >= 0 && o->group != group)) {
+		if (!np_option_in(o, h->scope) || (group >= 0 && o->group != group)) {
+			continue;
+		}
+		words = h->words != NULL ? h->words(o, h->ctx) : o->help;
+		if (words == NULL) {
 			continue;
 		}
 		if (title != NULL) {

@@ -268,16 +268,6 @@ np_option_is_number(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
-/* A length with a fraction is read as it is. */
-static bool
-is_length(const struct np_option *o, const char *arg)
-{
-	uint32_t less_ms;
-	int64_t v;
-
-	return o->kind == NP_OPT_LENGTH && o->to2 != 0 && np_parse_length(arg, &v, &less_ms) == 0;
-}
-
 /* Set it, and note it where the argument is read otherwise than it was written. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
@@ -289,6 +279,9 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	};
 	char tidy[256], where[80];
 	enum np_tidy what;
+	uint32_t less_ms;
+	bool is_length;
+	int64_t v;
 
 	if (notes == NULL || arg == NULL) {
 		return np_option_set(o, arg, ctx, err);
@@ -307,9 +300,11 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 				before);
 		}
 	}
-	what = np_option_is_number(o) && !is_length(o, arg)
-		   ? np_tidy_numbers(arg, tidy, sizeof(tidy))
-		   : NP_TIDY_AS_IS;
+	/* A length with a fraction is read as it is. */
+	is_length =
+	    o->kind == NP_OPT_LENGTH && o->to2 != 0 && np_parse_length(arg, &v, &less_ms) == 0;
+	what = np_option_is_number(o) && !is_length ? np_tidy_numbers(arg, tidy, sizeof(tidy))
+						    : NP_TIDY_AS_IS;
 	if (np_option_set(o, what == NP_TIDY_AS_IS ? arg : tidy, ctx, err) != NP_OK) {
 		return err->code;
 	}
@@ -367,19 +362,6 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	return err->code;
 }
 
-/* An unknown letter where such are skipped? Then it is noted. */
-static bool
-note_skipped(struct np_option_notes *notes)
-{
-	if (notes == NULL || !notes->skip_unknown || optopt <= 0 || optopt >= LONG_ONLY) {
-		return false;
-	}
-	notes->skipped = (char)optopt;
-	NP_NOTE(notes, "-%c: ignored, as in netperf: the test has no such option (%s)\n", optopt,
-		strchr("kOo", optopt) != NULL ? "its figures are in --json" : "-- -h lists them");
-	return true;
-}
-
 /* The word behind an option that may have one. */
 static const char *
 take_next(const struct np_option *o, int argc, char **argv)
@@ -408,7 +390,14 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
 		const char *arg;
 
-		if (o == NULL && note_skipped(notes)) {
+		if (o == NULL && notes != NULL && notes->skip_unknown && optopt > 0 &&
+		    optopt < LONG_ONLY) {
+			notes->skipped = (char)optopt;
+			NP_NOTE(notes,
+				"-%c: ignored, as in netperf: the test has no such option (%s)\n",
+				optopt,
+				strchr("kOo", optopt) != NULL ? "its figures are in --json"
+							      : "-- -h lists them");
 			continue;
 		}
 		if (notes != NULL && (o == NULL || c == ':')) {

@@ -327,17 +327,6 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 	}
 }
 
-static void
-look_at_own(const struct np_disturbed *d, struct np_carried *own)
-{
-	memset(own, 0, sizeof(*own));
-	if (d->foreign_why == NULL && d->run->plan->transport->tcp_info) {
-		add_tcp(d->run, own);
-	} else if (d->foreign_why == NULL) {
-		add_datagrams(d, own);
-	}
-}
-
 static uint64_t
 own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64_t counted)
 {
@@ -353,20 +342,6 @@ static bool
 is_beyond(uint64_t bytes, uint64_t own, double tolerance)
 {
 	return (double)bytes > (double)own + tolerance;
-}
-
-/*
- * What has come in may wait behind the interface's counter until a processor, or who holds the
- * socket, is there for it. So the test's own bytes may be an interval late, and then there are as
- * many more of them as there were less.
- */
-static void
-forgive(struct np_disturbed *d, uint64_t more_out, uint64_t more_in, double tolerance)
-{
-	if (!is_beyond(d->owed_out, more_out, tolerance) &&
-	    !is_beyond(d->owed_in, more_in, tolerance)) {
-		d->held_marks &= ~bit(NP_R_FOREIGN);
-	}
 }
 
 static uint32_t
@@ -395,7 +370,12 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 		own_out += own_in;
 	}
 	own_out += d->ahead;
-	forgive(d, np_beyond(own_out, out), np_beyond(own_in, in), tolerance);
+	/* Bytes that the interface has counted may reach the socket an interval later. So the
+	 * interval before is not marked if what it lacked of the test's own bytes is here. */
+	if (!is_beyond(d->owed_out, np_beyond(own_out, out), tolerance) &&
+	    !is_beyond(d->owed_in, np_beyond(own_in, in), tolerance)) {
+		d->held_marks &= ~bit(NP_R_FOREIGN);
+	}
 	d->ahead = np_min(np_beyond(np_beyond(own_out, out), d->owed_out), in_queues);
 	marked = now->knows_out && is_beyond(out, own_out, tolerance);
 	d->owed_out = marked ? out - own_out : 0;
@@ -455,7 +435,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	uint32_t marks;
 	double seconds = (double)(now_ns - d->last_ns) / 1e9;
 	uint64_t work = work_of(d->run);
-	struct np_carried own;
+	struct np_carried own = { .out = 0 };
 	bool first = d->looks++ == 0;
 
 	if (first) {
@@ -466,7 +446,11 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	judge_threads(d, w, &p, &i);
 	marks = judge_stopped(d, w, &p, first ? 0 : now_ns - d->last_ns);
 	np_meters_look(&d->meters, d->cpus);
-	look_at_own(d, &own);
+	if (d->foreign_why == NULL && d->run->plan->transport->tcp_info) {
+		add_tcp(d->run, &own);
+	} else if (d->foreign_why == NULL) {
+		add_datagrams(d, &own);
+	}
 	i.others_us = others_of(d, w);
 	to->took_ns = np_now() - to->at_ns; /* with the test's own */
 	if (!first && seconds > 0) {
@@ -515,18 +499,6 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 /* --- what goes into the bag --------------------------------------------------------------------
  */
 
-static void
-put_unread(const struct np_disturbed *d, struct np_bag *into)
-{
-	np_meters_put_unread(&d->meters, "disturbed", into);
-	if (d->self_fd < 0) {
-		np_bag_unread(into, strerror(-d->self_fd), "disturbed.switches");
-	}
-	if (d->foreign_why != NULL && d->meters.now.has_link) {
-		np_bag_unread(into, d->foreign_why, "disturbed.foreign");
-	}
-}
-
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
 {
@@ -535,7 +507,13 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 	if (d->intervals.count > 0) {
 		np_bag_int(into, d->peer_here, "disturbed.peer_here");
 		np_intervals_put(&d->intervals, into);
-		put_unread(d, into);
+		np_meters_put_unread(&d->meters, "disturbed", into);
+		if (d->self_fd < 0) {
+			np_bag_unread(into, strerror(-d->self_fd), "disturbed.switches");
+		}
+		if (d->foreign_why != NULL && d->meters.now.has_link) {
+			np_bag_unread(into, d->foreign_why, "disturbed.foreign");
+		}
 	}
 	np_meters_close(&d->meters);
 	np_fds_close(d->self_fd);

@@ -295,22 +295,6 @@ keep_patience(struct control *c, uint64_t now)
 	return now + patience_ns / 10;
 }
 
-/* A test that no clock ends must not last for ever, either, where there is a limit. */
-static uint64_t
-keep_limit(struct control *c, uint64_t now)
-{
-	uint64_t until = c->d->run->window.started_ns + c->d->limit_ns;
-
-	if (c->d->limit_ns == 0 || c->d->length_ns != 0) {
-		return NP_NEVER;
-	}
-	if (now < until) {
-		return until;
-	}
-	end(c, NP_BY_LIMIT, 1);
-	return NP_NEVER;
-}
-
 /*
  * Is the end of its time not that of what it receives? A connection's end of data may be late;
  * behind a warm-up what comes later was sent behind the far end's window. Of datagrams all that
@@ -383,10 +367,16 @@ keep_test_time(struct control *c, uint64_t now)
 	const struct np_run *run = c->d->run;
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
 	uint64_t time_up = run->window.started_ns + c->d->length_ns;
+	uint64_t limit = run->window.started_ns + c->d->limit_ns;
 
 	again = np_min(again, keep_patience(c, now));
-	again = np_min(again, keep_limit(c, now));
 	if (c->d->length_ns == 0) {
+		/* A test that no clock ends must not last for ever, where there is a limit. */
+		if (c->d->limit_ns != 0 && now >= limit) {
+			end(c, NP_BY_LIMIT, 1);
+		} else if (c->d->limit_ns != 0) {
+			again = np_min(again, limit);
+		}
 		return c->heard_ns != 0 ? again : np_min(again, await_progress(c, now));
 	}
 	if (now < time_up) {

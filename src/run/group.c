@@ -283,24 +283,6 @@ note_view(void *ctx, const struct np_live_view *view)
 	pthread_mutex_unlock(&m->party->lock);
 }
 
-/* What all of them do. */
-static void
-show_views(struct party *p)
-{
-	struct np_live *live = p->was.live;
-
-	if (live == NULL) {
-		return;
-	}
-	pthread_mutex_lock(&p->lock);
-	live->view = p->member[0].view;
-	for (uint32_t i = 1; i < p->count; i++) {
-		np_live_add(&live->view, &p->member[i].view);
-	}
-	pthread_mutex_unlock(&p->lock);
-	np_live_look(live, NULL);
-}
-
 /* When all that still run have looked, the sum of what they saw is told. Locked. */
 static void
 tell_sum(struct party *p, uint64_t now_ns)
@@ -500,6 +482,7 @@ static void
 watch_over(struct party *p)
 {
 	struct pollfd news = { .fd = p->news_fd, .events = POLLIN };
+	struct np_live *live = p->was.live;
 	bool ended = false, failed = false;
 	struct timespec left;
 	uint64_t ignored;
@@ -514,15 +497,22 @@ watch_over(struct party *p)
 		}
 		ppoll(&news, 1, np_left(np_live_until(p->was.live, NP_NEVER), &left),
 		      p->was.signals.let_in);
-		show_views(p);
 		(void)!read(p->news_fd, &ignored, sizeof(ignored));
 		pthread_mutex_lock(&p->lock);
+		for (uint32_t i = 0; live != NULL && i < p->count; i++) {
+			if (i == 0) {
+				live->view = p->member[i].view;
+			} else {
+				np_live_add(&live->view, &p->member[i].view);
+			}
+		}
 		ended = p->running == 0;
 		if ((p->failed != NULL || p->in_time > 0) && !failed && !ended) {
 			failed = true;
 			pass_on(p, 1);
 		}
 		pthread_mutex_unlock(&p->lock);
+		np_live_look(live, NULL);
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
 		if (p->member[i].started) {

@@ -156,40 +156,10 @@ conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_met
 	}
 }
 
-static void
-conclude_confidence(const struct np_repeat *r, struct np_record *record)
-{
-	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
-	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
-	if (r->plan.level == 0) {
-		np_record_mark(
-		    record, (const enum np_metric_id[]){ NP_M_CONFIDENCE_LEVEL, NP_M_OUTPUT_END });
-		return; /* the widths stay unknown */
-	}
-	conclude_width(r, &r->throughput, NP_M_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
-	conclude_width(r, &r->local_cpu, NP_M_LOCAL_CPU_UTIL, NP_M_LOCAL_CPU_CONFID, record);
-	conclude_width(r, &r->remote_cpu, NP_M_REMOTE_CPU_UTIL, NP_M_REMOTE_CPU_CONFID, record);
-}
-
-/* Of several iterations; one alone has said it. */
-static void
-conclude_clean(struct np_repeat_clean *c, struct np_record *record)
-{
-	if (c->seconds <= 0) {
-		return;
-	}
-	np_clean_reasons(c->reason_s, c->reasons);
-	np_record_real(record, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
-	np_record_real(record, NP_M_CLEAN_SECONDS, c->clean);
-	np_record_text(record, NP_M_DISTURBED_REASONS, c->reasons);
-	if (c->clean > 0) {
-		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->amount / c->clean);
-	}
-}
-
 void
 np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 {
+	struct np_repeat_clean *c = &r->clean;
 	bool by_time = r->plan.clean_s > 0 && r->elapsed_s > 0;
 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
@@ -198,8 +168,27 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 	}
 	np_record_real(record, NP_M_ELAPSED_TIME, by_time ? r->elapsed_s : r->elapsed.mean);
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
-	conclude_confidence(r, record);
-	conclude_clean(&r->clean, record);
+	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
+	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
+	if (r->plan.level == 0) { /* the widths stay unknown */
+		np_record_mark(
+		    record, (const enum np_metric_id[]){ NP_M_CONFIDENCE_LEVEL, NP_M_OUTPUT_END });
+	} else {
+		conclude_width(r, &r->throughput, NP_M_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
+		conclude_width(r, &r->local_cpu, NP_M_LOCAL_CPU_UTIL, NP_M_LOCAL_CPU_CONFID,
+			       record);
+		conclude_width(r, &r->remote_cpu, NP_M_REMOTE_CPU_UTIL, NP_M_REMOTE_CPU_CONFID,
+			       record);
+	}
+	if (c->seconds > 0) {
+		np_clean_reasons(c->reason_s, c->reasons);
+		np_record_real(record, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
+		np_record_real(record, NP_M_CLEAN_SECONDS, c->clean);
+		np_record_text(record, NP_M_DISTURBED_REASONS, c->reasons);
+	}
+	if (c->clean > 0) {
+		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->amount / c->clean);
+	}
 	if (latency) {
 		np_repeat_latency(r->hist, record);
 	}

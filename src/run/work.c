@@ -9,20 +9,6 @@ struct work {
 };
 
 static void
-add_times(struct work *sum, const struct np_thread_use *u)
-{
-	if (u->ended_ns == 0) {
-		return; /* its loop never began */
-	}
-	sum->threads++;
-	sum->error = u->error != 0 ? u->error : sum->error;
-	sum->user_us += u->user_us;
-	sum->system_us += u->system_us;
-	sum->voluntary += u->voluntary;
-	sum->involuntary += u->involuntary;
-}
-
-static void
 put_times(const struct work *sum, struct np_bag *into)
 {
 	if (sum->threads == 0) {
@@ -76,7 +62,17 @@ np_work_put(const struct np_run *run, struct np_bag *into)
 	struct work sum = { .threads = 0 };
 
 	NP_EACH_WORKER (w, run) {
-		add_times(&sum, &w->use);
+		const struct np_thread_use *u = &w->use;
+
+		if (u->ended_ns == 0) {
+			continue; /* its loop never began */
+		}
+		sum.threads++;
+		sum.error = u->error != 0 ? u->error : sum.error;
+		sum.user_us += u->user_us;
+		sum.system_us += u->system_us;
+		sum.voluntary += u->voluntary;
+		sum.involuntary += u->involuntary;
 	}
 	put_times(&sum, into);
 	if (sum.threads > 0 && run->worker->use.counts != NULL) {

@@ -551,15 +551,15 @@ TEST(what_means_nothing_is_said)
 	static const struct {
 		const char *line, *note;
 	} cases[] = {
-		{ "192.0.2.1", "192.0.2.1: ignored: it belongs to no option (-H names a host)" },
+		{ "192.0.2.1", "192.0.2.1: ignored: unexpected argument (-H names a host)" },
 		{ "-t TCP_RR -r 100,200", "(-- -r REQUEST,RESPONSE)" },
 		{ "-S 64K", "64K: ignored: -S has no argument here; the sizes of the remote" },
 		{ "-d recv", "recv: ignored: -d has no argument here; the direction" },
-		{ "-d -l 5 recv", "recv: ignored: it belongs to no option" },
+		{ "-d -l 5 recv", "recv: ignored: unexpected argument" },
 		{ "-s 64K", "-s 65536: waits for that many seconds before the test; the sizes" },
 		{ "-P 5001", "-P 5001: shows headers, as 1 does; the ports" },
 		{ "-t TCP_RR -b 16", "-b 16: paces, 16 transactions a millisecond" },
-		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
+		{ "-- -m 1000 more", "more: ignored: unexpected argument of the test" },
 		{ "-- -x", "-x: ignored, as in netperf: the test has no such option" },
 		{ "-t TCP_CC -- -xD", "-x: ignored, as in netperf" },
 		{ "-t TCP_CC -- -o THROUGHPUT",
