@@ -99,7 +99,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 			       "there)",
 			       ours, c->peer);
 	}
-	dialect->ask(dialect, p, &t->run, message);
+	dialect->encode_request(dialect, p, &t->run, message);
 	if (np_client_request(c, message, dialect->code + 1, "the response to the test's request",
 			      NP_RESPONSE_MS, err) != NP_OK) {
 		return err->code;
@@ -111,7 +111,8 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		}
 		return err->code;
 	}
-	if (dialect->granted(dialect, np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
+	if (dialect->decode_response(dialect, np_chan_message(&c->chan), &t->out->far, err) !=
+	    NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
 	if (check_grant(c, p, &t->out->far, err) != NP_OK) {

@@ -95,7 +95,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	np_engines_ask(p, &run, message);
+	np_engines_encode(p, &run, message);
 	np_run_free(&run);
 	return fetch_bag(c, message, far, err);
 }

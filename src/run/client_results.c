@@ -121,7 +121,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 	if (np_client_check_results(c, dialect->code, err) != NP_OK) {
 		return err->code;
 	}
-	dialect->reported(dialect, np_chan_message(&c->chan), &t->out->far, &ignored);
+	dialect->decode_results(dialect, np_chan_message(&c->chan), &t->out->far, &ignored);
 	return NP_OK;
 }
 
@@ -164,7 +164,8 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	if (np_client_answer_head(c).word != 0) {
 		return np_client_remote_error(c, "reports", err);
 	}
-	if (dialect->reported(dialect, np_chan_message(&c->chan), &t->out->far, err) != NP_OK) {
+	if (dialect->decode_results(dialect, np_chan_message(&c->chan), &t->out->far, err) !=
+	    NP_OK) {
 		return err->code;
 	}
 	if (t->out->far.truncated) {

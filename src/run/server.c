@@ -144,7 +144,7 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	int rc;
 
 	np_plan_init(&p);
-	if (np_engines_asked(np_chan_message(c), &p, &why) != NP_OK) {
+	if (np_engines_decode(np_chan_message(c), &p, &why) != NP_OK) {
 		rc = np_server_refuse(s, c, NP_EXT_BAG, &why, err);
 	} else {
 		b = np_bag_new();
@@ -195,7 +195,7 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	const char *why_not;
 	int rc, missing;
 
-	rc = dialect->asked(dialect, np_chan_message(c), p, &why);
+	rc = dialect->decode_request(dialect, np_chan_message(c), p, &why);
 	name_links(&s->collect.near, p);
 	rc = rc == NP_OK ? settle(s, c, p, &terms, &wish, &why) : rc;
 	if (rc == NP_OK &&

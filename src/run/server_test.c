@@ -145,7 +145,7 @@ report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 		       (unsigned long long)tally.count.received,
 		       (unsigned long long)tally.count.sent,
 		       (unsigned long long)tally.count.transactions);
-		dialect->report(dialect, run->plan, &tally, message);
+		dialect->encode_results(dialect, run->plan, &tally, message);
 		rc = np_server_answer(c, message, err);
 	}
 	np_tally_free(&tally);
@@ -186,7 +186,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(dialect, p, &run, message);
+	dialect->encode_response(dialect, p, &run, message);
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);

@@ -62,22 +62,22 @@ struct np_far {
 struct np_dialect {
 	uint32_t code; /* of the request; the response is code + 1, results code + 2 */
 
-	/* The client's half, NULL for requests that only old clients send. Granted and reported
-	 * return NP_EPEER for what makes no sense. */
-	void (*ask)(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
-		    uint8_t *frame);
-	int (*granted)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
-		       struct np_err *err);
-	int (*reported)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
-			struct np_err *err);
+	/* The client's half, NULL for requests that only old clients send. NP_EPEER is for what
+	 * makes no sense. */
+	void (*encode_request)(const struct np_dialect *d, const struct np_plan *p,
+			       const struct np_run *run, uint8_t *frame);
+	int (*decode_response)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+			       struct np_err *err);
+	int (*decode_results)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+			      struct np_err *err);
 
-	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
-	int (*asked)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
-		     struct np_err *err);
-	void (*grant)(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
-		      uint8_t *frame);
-	void (*report)(const struct np_dialect *d, const struct np_plan *p,
-		       const struct np_tally *t, uint8_t *frame);
+	/* The daemon's half. A request that can't be served is refused, with the errno to answer. */
+	int (*decode_request)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+			      struct np_err *err);
+	void (*encode_response)(const struct np_dialect *d, const struct np_plan *p,
+				const struct np_run *run, uint8_t *frame);
+	void (*encode_results)(const struct np_dialect *d, const struct np_plan *p,
+			       const struct np_tally *t, uint8_t *frame);
 };
 
 /*
@@ -99,8 +99,8 @@ int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
  * ENGINES, the question what each engine of the daemon's could do in such a test: written like the
  * PLAN that would ask for it, and read like one.
  */
-void np_engines_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
-int np_engines_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err);
+void np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
+int np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err);
 
 /*
  * Add what the far end of another session says, of the same host at the same time: counts are

@@ -109,26 +109,20 @@ static const struct {
 };
 enum { OMNI_FLAGS = sizeof(omni_flags) / sizeof(omni_flags[0]) };
 
-static uint32_t
-omni_flags_of(const struct np_plan *p)
-{
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < OMNI_FLAGS; i++) {
-		bits |= *(const bool *)((const char *)p + omni_flags[i].at) ? omni_flags[i].bit : 0;
-	}
-	return bits;
-}
-
 static void
-omni_ask(struct talk *t)
+omni_encode_request(struct talk *t)
 {
 	const struct np_plan *p = t->p;
 	struct np_omni_request *m = &t->m.omni_request;
 
-	m->flags = omni_flags_of(p) | (p->pattern->connection_test ? NP_WB_CONNECT : 0) |
+	m->flags = (p->pattern->connection_test ? NP_WB_CONNECT : 0) |
 		   (p->no_route ? 0 : NP_WB_ROUTE) | (p->far.sock.connected ? NP_WB_CONNECTED : 0) |
 		   (p->far.place.measure_cpu ? NP_WB_CPU : 0);
+	for (size_t i = 0; i < OMNI_FLAGS; i++) {
+		bool set = *(const bool *)((const char *)p + omni_flags[i].at);
+
+		m->flags |= set ? omni_flags[i].bit : 0;
+	}
 	m->so_rcvavoid = m->so_sndavoid = p->copy_avoidance;
 	if (p->bind.len != 0) {
 		np_ip_to_words(m->ipfamily, np_addr_bytes(&p->bind), m->netperf_ip);
@@ -165,7 +159,7 @@ omni_kind(const struct np_omni_request *m, struct np_plan *p, struct np_err *err
 }
 
 static void
-omni_asked(struct talk *t)
+omni_decode_request(struct talk *t)
 {
 	const struct np_omni_request *m = &t->m.omni_request;
 	struct np_plan *p = t->p;
@@ -202,7 +196,7 @@ omni_address(const struct np_omni_request *m, const uint32_t words[4], uint32_t 
 }
 
 static void
-omni_grant(struct talk *t)
+omni_encode_response(struct talk *t)
 {
 	t->m.omni_response.flags =
 	    (t->p->nodelay ? NP_WB_NODELAY : 0) | (t->end->place.measure_cpu ? NP_WB_CPU : 0);
@@ -211,7 +205,7 @@ omni_grant(struct talk *t)
 }
 
 static void
-omni_granted(struct talk *t)
+omni_decode_response(struct talk *t)
 {
 	t->far->nodelay = (t->m.omni_response.flags & NP_WB_NODELAY) != 0;
 	t->far->measures_cpu = (t->m.omni_response.flags & NP_WB_CPU) != 0;
@@ -221,7 +215,7 @@ omni_granted(struct talk *t)
 
 /* The bit that allows routing also asks for the algorithm's name. */
 static void
-omni_report(struct talk *t)
+omni_encode_results(struct talk *t)
 {
 	struct np_omni_results *m = &t->m.omni_results;
 
@@ -230,18 +224,18 @@ omni_report(struct talk *t)
 }
 
 static void
-omni_reported(struct talk *t)
+omni_decode_results(struct talk *t)
 {
 	const struct np_omni_results *m = &t->m.omni_results;
 
-	cpu_told(t->far, t->far->cpu.util, m->cpu_method, m->num_cpus);
+	decode_cpu(t->far, t->far->cpu.util, m->cpu_method, m->num_cpus);
 	snprintf(t->far->cong, sizeof(t->far->cong), "%s", m->cong_control);
 	np_text_printable(t->far->cong); /* it may be shown on a terminal */
 }
 
 /* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
 static void
-endless_asked(struct talk *t)
+decode_endless_request(struct talk *t)
 {
 	t->p->length = 0;
 }
@@ -251,22 +245,22 @@ endless_asked(struct talk *t)
  * then is out of range as it stands.
  */
 static void
-sctp_stream_asked(struct talk *t)
+decode_sctp_stream_request(struct talk *t)
 {
 	uint32_t wire = t->p->near.sock.port;
 
 	t->p->near.sock.port = wire <= UINT16_MAX ? wire : wire >> 24 | (wire >> 8 & 0xff00U);
-	endless_asked(t);
+	decode_endless_request(t);
 }
 
 static void
-udp_rr_asked(struct talk *t)
+decode_udp_rr_request(struct talk *t)
 {
 	t->p->no_end_mark = true;
 }
 
 static void
-messages_asked(struct talk *t)
+decode_messages_request(struct talk *t)
 {
 	const struct np_plan *p = t->p;
 
@@ -277,7 +271,7 @@ messages_asked(struct talk *t)
 }
 
 static void
-maerts_asked(struct talk *t)
+decode_maerts_request(struct talk *t)
 {
 	struct np_call_plan *call = &t->p->near.call;
 
@@ -292,9 +286,9 @@ maerts_asked(struct talk *t)
 
 /* The processors of a far end that says no more of them than their utilisation. */
 static void
-util_told(struct np_far *far, int32_t method, int32_t cpus)
+decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 {
-	cpu_told(far, far->cpu.util, method, cpus);
+	decode_cpu(far, far->cpu.util, method, cpus);
 	if (far->cpu.known) {
 		far->cpu.user = far->cpu.system = far->cpu.iowait = -1;
 		far->cpu.irq = far->cpu.softirq = far->cpu.peak = -1;
@@ -303,7 +297,7 @@ util_told(struct np_far *far, int32_t method, int32_t cpus)
 }
 
 static void
-stream_reported(struct talk *t)
+decode_stream_results(struct talk *t)
 {
 	const struct np_stream_results *m = &t->m.stream_results;
 
@@ -312,31 +306,32 @@ stream_reported(struct talk *t)
 				m->bytes_received);
 		return;
 	}
-	util_told(t->far, m->cpu_method, m->num_cpus);
+	decode_utilisation(t->far, m->cpu_method, m->num_cpus);
 }
 
 /* Bytes are told as if those sent had been received, too: no use. */
 static void
-rr_reported(struct talk *t)
+decode_rr_results(struct talk *t)
 {
 	t->far->received = 0;
-	util_told(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
+	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
 /* Real daemons don't tell how many processors they have; but they run on this machine. */
 static void
-unix_reported(struct talk *t)
+decode_unix_results(struct talk *t)
 {
 	t->far->truncated = true;
-	util_told(t->far, (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS),
-		  np_cpu_count());
+	decode_utilisation(t->far,
+			   (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS),
+			   np_cpu_count());
 }
 
 static void
-unix_rr_reported(struct talk *t)
+decode_unix_rr_results(struct talk *t)
 {
 	t->far->received = 0; /* as above */
-	unix_reported(t);
+	decode_unix_results(t);
 }
 
 /* --- a test ----------------------------------------------------------------------------------- */
@@ -364,7 +359,7 @@ test_of(const struct np_dialect *d)
 }
 
 static void
-say(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uint8_t *frame)
+encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uint8_t *frame)
 {
 	const struct test *test = test_of(d);
 	struct np_head head = { .code = code, .word = word };
@@ -377,16 +372,16 @@ say(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uin
 	np_echo_put(frame, &t->echo);
 	if (t->tokens) {
 		np_token_put(frame + NP_TOKEN_AT,
-			     t->kind == ASKED ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN,
-			     t->kind == ASKED ? NULL : &t->token);
+			     t->kind == REQUEST ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN,
+			     t->kind == REQUEST ? NULL : &t->token);
 	}
 	if (t->ids) {
-		np_ids_word_put(frame, t->kind != ASKED);
+		np_ids_word_put(frame, t->kind != REQUEST);
 	}
 }
 
 static int
-hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_err *err)
+decode(struct talk *t, const struct test *test, const uint8_t *frame, struct np_err *err)
 {
 	if (np_frame_get(frame, test->layout[t->kind], &t->m, err) != NP_OK) {
 		return err->code;
@@ -396,8 +391,8 @@ hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_er
 	t->err = err;
 	np_echo_get(frame, &t->echo);
 	t->tokens = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, &t->token) ==
-		    (t->kind == ASKED ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN);
-	t->ids = np_ids_word_get(frame, t->kind != ASKED);
+		    (t->kind == REQUEST ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN);
+	t->ids = np_ids_word_get(frame, t->kind != REQUEST);
 	test->pass[t->kind](t);
 	if (test->read[t->kind] != NULL) {
 		test->read[t->kind](t);
@@ -406,22 +401,24 @@ hear(struct talk *t, const struct test *test, const uint8_t *frame, struct np_er
 }
 
 static void
-ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+	       uint8_t *frame)
 {
 	struct np_plan *all = (struct np_plan *)p;
-	struct talk t = { d->code,          ASKED,      .p = all,
+	struct talk t = { d->code,          REQUEST,    .p = all,
 			  .end = &all->far, .run = run, .tokens = np_plan_shows_token(p),
 			  .ids = p->resets };
 
-	say(d, &t, d->code, p->far.place.cpu, frame);
+	encode(d, &t, d->code, p->far.place.cpu, frame);
 }
 
 static void
-grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+		uint8_t *frame)
 {
 	struct np_plan *all = (struct np_plan *)p;
 	struct talk t = { d->code,
-			  GRANTED,
+			  RESPONSE,
 			  .p = all,
 			  .end = &all->near,
 			  .run = run,
@@ -429,48 +426,30 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 			  .token = run->terms->token,
 			  .ids = p->resets };
 
-	say(d, &t, d->code + 1, 0, frame);
+	encode(d, &t, d->code + 1, 0, frame);
 }
 
 static void
-report(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
-       uint8_t *frame)
+encode_results(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
+	       uint8_t *frame)
 {
-	struct talk t = { d->code, REPORTED, .p = (struct np_plan *)p, .tally = tally };
+	struct talk t = { d->code, RESULTS, .p = (struct np_plan *)p, .tally = tally };
 
-	say(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
-}
-
-/*
- * No family means IPv4 in requests before OMNI; those of 2.3 have an address, always 0.0.0.0, in
- * its place.
- */
-static int
-asked_where(uint32_t code, struct np_plan *p, struct np_err *err)
-{
-	bool none = p->family == NP_WF_UNSPEC && code != NP_OMNI;
-
-	if (p->transport->family != 0) {
-		return NP_OK;
-	}
-	if (family_from_wire(none ? NP_WF_INET : (uint32_t)p->family, p, err) != NP_OK ||
-	    port_from_wire(p->near.sock.port, &p->near.sock.port, err) != NP_OK) {
-		return err->code;
-	}
-	return port_from_wire(p->far.sock.port, &p->far.sock.port, err);
+	encode(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
 }
 
 static int
-asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struct np_err *err)
+decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+	       struct np_err *err)
 {
 	const struct test *test = test_of(d);
-	struct talk t = { .kind = ASKED, .p = p, .end = &p->near };
+	struct talk t = { .kind = REQUEST, .p = p, .end = &p->near };
 	const struct np_omni_request *m = &t.m.omni_request;
 
 	p->pattern = test->pattern;
 	p->transport = test->transport;
 	p->role = test->role;
-	if (hear(&t, test, frame, err) != NP_OK) {
+	if (decode(&t, test, frame, err) != NP_OK) {
 		err->sys = err->sys != 0 ? err->sys : EINVAL; /* of the answer */
 		return err->code;
 	}
@@ -480,7 +459,15 @@ asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struc
 		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
 			       p->request, p->response);
 	}
-	if (asked_where(t.code, p, err) != NP_OK) {
+	/* No family means IPv4 in requests before OMNI; those of 2.3 have an address, always
+	 * 0.0.0.0, in its place. */
+	if (p->transport->family == 0 && p->family == NP_WF_UNSPEC && t.code != NP_OMNI) {
+		p->family = NP_WF_INET;
+	}
+	if (p->transport->family == 0 &&
+	    (family_from_wire((uint32_t)p->family, p, err) != NP_OK ||
+	     port_from_wire(p->near.sock.port, &p->near.sock.port, err) != NP_OK ||
+	     port_from_wire(p->far.sock.port, &p->far.sock.port, err) != NP_OK)) {
 		return err->code;
 	}
 	if (t.code == NP_OMNI) {
@@ -491,12 +478,13 @@ asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struc
 }
 
 static int
-granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+		struct np_err *err)
 {
-	struct talk t = { .kind = GRANTED, .far = far };
+	struct talk t = { .kind = RESPONSE, .far = far };
 	const struct np_transport *transport;
 
-	if (hear(&t, test_of(d), frame, err) != NP_OK) {
+	if (decode(&t, test_of(d), frame, err) != NP_OK) {
 		return err->code;
 	}
 	far->tokens = t.tokens;
@@ -504,15 +492,16 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 	far->token_shown = t.token;
 	transport = test_of(d)->transport;
 	return transport != NULL && transport->family != 0 ? NP_OK
-							   : granted_port(far->port, far, err);
+							   : decode_port(far->port, far, err);
 }
 
 static int
-reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+	       struct np_err *err)
 {
-	struct talk t = { .kind = REPORTED, .far = far };
+	struct talk t = { .kind = RESULTS, .far = far };
 
-	if (hear(&t, test_of(d), frame, err) != NP_OK) {
+	if (decode(&t, test_of(d), frame, err) != NP_OK) {
 		return err->code;
 	}
 	far->reported = true;
@@ -525,8 +514,8 @@ reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, s
  * an integer has the bits.
  */
 static int
-asked_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
-		 struct np_err *err)
+decode_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+		  struct np_err *err)
 {
 	struct test test = *test_of(d);
 	struct np_udp_request m;
@@ -535,24 +524,27 @@ asked_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_pla
 	np_frame_get(frame, np_udp_request_layout, &m, NULL);
 	memcpy(&bits, &m.cpu_rate, sizeof(bits));
 	if (bits > 0 && bits < 1U << 24) {
-		test.layout[ASKED] = np_udp_242_request_layout;
-		test.pass[ASKED] = udp_242_request_pass;
+		test.layout[REQUEST] = np_udp_242_request_layout;
+		test.pass[REQUEST] = udp_242_request_pass;
 	}
-	return asked(&test.dialect, frame, p, err);
+	return decode_request(&test.dialect, frame, p, err);
 }
 
 /* They do not say how many associations they bring to the one socket. */
 static int
-asked_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
-		struct np_err *err)
+decode_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+		 struct np_err *err)
 {
 	return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
 		       "request for a socket that many SCTP associations share (SCTP_STREAM and "
 		       "SCTP_RR are served)");
 }
 
-#define BOTH_HALVES(code) .dialect = { code, ask, granted, reported, asked, grant, report }
-#define DAEMON_HALF(code, asked) .dialect = { code, NULL, NULL, NULL, asked, grant, report }
+#define BOTH_HALVES(code)                                                                          \
+	.dialect = { code,           encode_request,  decode_response, decode_results,             \
+		     decode_request, encode_response, encode_results }
+#define DAEMON_HALF(code, decode_request)                                                          \
+	.dialect = { code, NULL, NULL, NULL, decode_request, encode_response, encode_results }
 #define MESSAGES(test) REQUEST_AND(test, test##_results)
 #define REQUEST_AND(test, results)                                                                 \
 	.layout = { np_##test##_request_layout, np_##test##_response_layout,                       \
@@ -562,33 +554,35 @@ asked_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan
 	.pattern = &np_pattern_##what, .transport = &np_transport_##over, .role = by
 
 static const struct test tests[] = {
-	{ BOTH_HALVES(NP_OMNI), MESSAGES(omni), .write = { omni_ask, omni_grant, omni_report },
-	  .read = { omni_asked, omni_granted, omni_reported } },
+	{ BOTH_HALVES(NP_OMNI), MESSAGES(omni),
+	  .write = { omni_encode_request, omni_encode_response, omni_encode_results },
+	  .read = { omni_decode_request, omni_decode_response, omni_decode_results } },
 	{ BOTH_HALVES(NP_TCP_STREAM), MESSAGES(stream), ASKS(stream, tcp, NP_FOLLOW),
-	  .read = { endless_asked, NULL, stream_reported } },
+	  .read = { decode_endless_request, NULL, decode_stream_results } },
 	{ BOTH_HALVES(NP_TCP_CC), MESSAGES(rr), ASKS(cc, tcp, NP_FOLLOW),
-	  .read = { NULL, NULL, rr_reported } },
+	  .read = { NULL, NULL, decode_rr_results } },
 	{ BOTH_HALVES(NP_STREAM_STREAM), MESSAGES(unix_stream),
-	  ASKS(stream, unix_stream, NP_FOLLOW), .read = { endless_asked, NULL, unix_reported } },
+	  ASKS(stream, unix_stream, NP_FOLLOW),
+	  .read = { decode_endless_request, NULL, decode_unix_results } },
 	{ BOTH_HALVES(NP_STREAM_RR), REQUEST_AND(stream_rr, unix_rr_results),
-	  ASKS(rr, unix_stream, NP_FOLLOW), .read = { NULL, NULL, unix_rr_reported } },
+	  ASKS(rr, unix_stream, NP_FOLLOW), .read = { NULL, NULL, decode_unix_rr_results } },
 	{ BOTH_HALVES(NP_DG_STREAM), MESSAGES(dg_stream), ASKS(stream, unix_dgram, NP_FOLLOW),
-	  .read = { messages_asked, NULL, unix_reported } },
+	  .read = { decode_messages_request, NULL, decode_unix_results } },
 	{ BOTH_HALVES(NP_DG_RR), REQUEST_AND(dg_rr, unix_rr_results),
-	  ASKS(rr, unix_dgram, NP_FOLLOW), .read = { NULL, NULL, unix_rr_reported } },
-	{ DAEMON_HALF(NP_TCP_RR, asked), MESSAGES(rr), ASKS(rr, tcp, NP_FOLLOW) },
-	{ DAEMON_HALF(NP_TCP_CRR, asked), MESSAGES(rr), ASKS(crr, tcp, NP_FOLLOW) },
-	{ DAEMON_HALF(NP_SCTP_RR, asked), MESSAGES(rr), ASKS(rr, sctp, NP_FOLLOW) },
-	{ DAEMON_HALF(NP_UDP_RR, asked), MESSAGES(rr), ASKS(rr, udp, NP_FOLLOW),
-	  .read = { udp_rr_asked } },
-	{ DAEMON_HALF(NP_UDP_STREAM, asked_udp_stream), MESSAGES(udp), ASKS(stream, udp, NP_FOLLOW),
-	  .read = { messages_asked } },
-	{ DAEMON_HALF(NP_TCP_MAERTS, asked), MESSAGES(stream), ASKS(stream, tcp, NP_LEAD),
-	  .read = { maerts_asked } },
-	{ DAEMON_HALF(NP_SCTP_STREAM, asked), MESSAGES(stream), ASKS(stream, sctp, NP_FOLLOW),
-	  .read = { sctp_stream_asked } },
-	{ DAEMON_HALF(NP_SCTP_STREAM_MANY, asked_sctp_many) },
-	{ DAEMON_HALF(NP_SCTP_RR_MANY, asked_sctp_many) },
+	  ASKS(rr, unix_dgram, NP_FOLLOW), .read = { NULL, NULL, decode_unix_rr_results } },
+	{ DAEMON_HALF(NP_TCP_RR, decode_request), MESSAGES(rr), ASKS(rr, tcp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_TCP_CRR, decode_request), MESSAGES(rr), ASKS(crr, tcp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_SCTP_RR, decode_request), MESSAGES(rr), ASKS(rr, sctp, NP_FOLLOW) },
+	{ DAEMON_HALF(NP_UDP_RR, decode_request), MESSAGES(rr), ASKS(rr, udp, NP_FOLLOW),
+	  .read = { decode_udp_rr_request } },
+	{ DAEMON_HALF(NP_UDP_STREAM, decode_udp_stream), MESSAGES(udp),
+	  ASKS(stream, udp, NP_FOLLOW), .read = { decode_messages_request } },
+	{ DAEMON_HALF(NP_TCP_MAERTS, decode_request), MESSAGES(stream), ASKS(stream, tcp, NP_LEAD),
+	  .read = { decode_maerts_request } },
+	{ DAEMON_HALF(NP_SCTP_STREAM, decode_request), MESSAGES(stream),
+	  ASKS(stream, sctp, NP_FOLLOW), .read = { decode_sctp_stream_request } },
+	{ DAEMON_HALF(NP_SCTP_STREAM_MANY, decode_sctp_many) },
+	{ DAEMON_HALF(NP_SCTP_RR_MANY, decode_sctp_many) },
 };
 
 const struct np_dialect *

@@ -62,7 +62,7 @@ port_from_wire(uint32_t port, uint32_t *out, struct np_err *err)
 
 /* A granted port of 0 can't be connected to. */
 static inline int
-granted_port(uint32_t port, struct np_far *far, struct np_err *err)
+decode_port(uint32_t port, struct np_far *far, struct np_err *err)
 {
 	if (port == 0 || port > UINT16_MAX) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
@@ -85,7 +85,7 @@ cpu_method(const struct np_tally *t)
 
 /* What a far end told of its processors, over its own time already. */
 static inline void
-cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
+decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 {
 	bool known = method >= 0 && method < (int32_t)sizeof(NP_CPU_METHODS) - 1;
 

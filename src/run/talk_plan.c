@@ -70,7 +70,7 @@ buffer_to_wire(const struct np_plan *p, int32_t size)
 
 /* What rows of plan.def say, and where a default of the client's is not the daemon's. */
 static void
-ask_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
+encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
 	const struct np_end *far = &p->far;
 	const struct np_transport *t = p->transport;
@@ -119,7 +119,7 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 
 /* The addresses of both ends, where they are named. */
 static void
-ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
+encode_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
 	if (!p->transport->named) {
 		return;
@@ -140,8 +140,8 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 }
 
 static void
-ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
-       uint8_t *frame)
+encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
+	  uint8_t *frame)
 {
 	struct np_plan_message m;
 	/* Who is to receive datagrams proves that he wants them. */
@@ -153,7 +153,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.socket_type = np_transport_type(p->transport);
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
-	ask_rows(p, run, &m);
+	encode_rows(p, run, &m);
 	m.flags |= (p->tls_suite > NP_WP_TLS_FIRST
 			? (p->tls_suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE
 			: 0) |
@@ -161,7 +161,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	snprintf(m.engine, sizeof(m.engine), "%s",
 		 p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
-	ask_addresses(p, run, &m);
+	encode_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
@@ -170,33 +170,34 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 }
 
 static void
-ask(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+	       uint8_t *frame)
 {
 	(void)d; /* here and below: there is one */
-	ask_by(&np_tagged_plan, p, run, frame);
+	encode_as(&np_tagged_plan, p, run, frame);
 }
 
 void
-np_engines_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	ask_by(&np_tagged_engines, p, run, frame);
+	encode_as(&np_tagged_engines, p, run, frame);
 }
 
 /* Where the data goes to. */
 static int
-granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err)
+decode_destination(struct np_grant_message *m, struct np_far *far, struct np_err *err)
 {
 	if (m->path[0] != '\0') {
 		return np_path_from_wire(m->path, far, err);
 	}
 	for (uint32_t i = 1; i < m->ports.count; i++) {
-		if (granted_port(m->ports.at[i], far, err) != NP_OK) {
+		if (decode_port(m->ports.at[i], far, err) != NP_OK) {
 			return err->code;
 		}
 	}
 	if (m->station.count == 0) {
 		far->port = m->ports.at[0];
-		return far->port != 0 ? NP_OK : granted_port(0, far, err);
+		return far->port != 0 ? NP_OK : decode_port(0, far, err);
 	}
 	if (m->station.count != sizeof(far->mac)) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names a station by %u bytes",
@@ -230,13 +231,14 @@ np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 }
 
 static int
-granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+		struct np_err *err)
 {
-	struct talk t = { NP_PLAN, GRANTED, .reads = true, .far = far };
+	struct talk t = { NP_PLAN, RESPONSE, .reads = true, .far = far };
 	struct np_grant_message m;
 
 	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK ||
-	    granted_place(&m, far, err) != NP_OK) {
+	    decode_destination(&m, far, err) != NP_OK) {
 		return err->code;
 	}
 	pass_grant(&t, &m);
@@ -257,9 +259,10 @@ granted(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, st
 }
 
 static int
-reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, struct np_err *err)
+decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
+	       struct np_err *err)
 {
-	struct talk t = { NP_PLAN, REPORTED, .reads = true, .far = far };
+	struct talk t = { NP_PLAN, RESULTS, .reads = true, .far = far };
 	struct np_result_message m;
 
 	if (np_tagged_get(&np_tagged_result, frame, &m, err) != NP_OK) {
@@ -268,7 +271,7 @@ reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, s
 	pass_result(&t, &m);
 	far->reported = true;
 	far->elapsed = (double)m.elapsed_ns / 1e9;
-	cpu_told(far, m.cpu_util, m.cpu_method, m.cpus);
+	decode_cpu(far, m.cpu_util, m.cpu_method, m.cpus);
 	np_text_printable(m.congestion); /* it may be shown on a terminal */
 	snprintf(far->cong, sizeof(far->cong), "%s", m.congestion);
 	return NP_OK;
@@ -277,7 +280,7 @@ reported(const struct np_dialect *d, const uint8_t *frame, struct np_far *far, s
 /* --- the daemon's half ------------------------------------------------------------------------ */
 
 static int
-asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	np_text_printable(m->transport);
 	np_text_printable(m->pattern);
@@ -303,7 +306,7 @@ asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 }
 
 static int
-asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
 		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
@@ -318,7 +321,7 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 }
 
 static int
-asked_flows(const struct np_plan *p, struct np_err *err)
+decode_flows(const struct np_plan *p, struct np_err *err)
 {
 	uint32_t most = np_plan_most_flows(p);
 	const char *why;
@@ -346,7 +349,7 @@ asked_flows(const struct np_plan *p, struct np_err *err)
 }
 
 static int
-asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	struct np_end *near = &p->near;
 	uint32_t suite;
@@ -369,8 +372,8 @@ asked_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *er
 
 /* An address in a plan; count 0: none. */
 static int
-asked_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t port, int family,
-	      struct np_addr *out, struct np_err *err)
+decode_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t port, int family,
+	       struct np_addr *out, struct np_err *err)
 {
 	if (count == 0) {
 		return NP_OK;
@@ -386,8 +389,8 @@ asked_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t 
 }
 
 static int
-asked_also(const char *which, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
-	   struct np_also *out, struct np_err *err)
+decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
+	    struct np_also *out, struct np_err *err)
 {
 	struct np_addr any;
 	uint32_t size;
@@ -405,8 +408,8 @@ asked_also(const char *which, const uint8_t *bytes, uint32_t count, const struct
 		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", count);
 	}
 	for (; out->count < count / size; out->count++) {
-		if (asked_address(which, bytes + (size_t)out->count * size, size, 0,
-				  any.sa.ss_family, &out->at[out->count], err) != NP_OK) {
+		if (decode_address(which, bytes + (size_t)out->count * size, size, 0,
+				   any.sa.ss_family, &out->at[out->count], err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -415,7 +418,7 @@ asked_also(const char *which, const uint8_t *bytes, uint32_t count, const struct
 
 /* Those of the Internet have 16 bits. */
 static int
-asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->ip_protocol == 0) {
 		p->near.sock.port = m->data_port;
@@ -434,7 +437,7 @@ asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
  * of each that what goes there is read.
  */
 static int
-asked_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
+decode_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
 {
 	struct np_addr plain = p->far_bind;
 	uint32_t all = 8 * (uint32_t)np_addr_size(&plain);
@@ -456,7 +459,7 @@ asked_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
 }
 
 static int
-asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->link) {
 		if (m->station.count != sizeof(p->far.sock.mac)) {
@@ -469,44 +472,39 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 		p->near.sock.port = 0;
 		return NP_OK;
 	}
-	if (asked_ports(m, p, err) != NP_OK ||
-	    asked_address("data", m->data_address.at, m->data_address.count, 0, np_plan_family(p),
-			  &p->bind, err) != NP_OK) {
+	if (decode_ports(m, p, err) != NP_OK ||
+	    decode_address("data", m->data_address.at, m->data_address.count, 0, np_plan_family(p),
+			   &p->bind, err) != NP_OK) {
 		return err->code;
 	}
-	if (asked_address("client", m->client_address.at, m->client_address.count, p->far.sock.port,
-			  np_plan_family(p), &p->far_bind, err) != NP_OK) {
+	if (decode_address("client", m->client_address.at, m->client_address.count,
+			   p->far.sock.port, np_plan_family(p), &p->far_bind, err) != NP_OK) {
 		return err->code;
 	}
-	if (asked_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
-	    asked_also("client", m->client_also.at, m->client_also.count, p, &p->far_also, err) !=
+	if (decode_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
+	    decode_also("client", m->client_also.at, m->client_also.count, p, &p->far_also, err) !=
 		NP_OK) {
 		return err->code;
 	}
-	return asked_prefix(m->client_prefix, p, err);
+	return decode_prefix(m->client_prefix, p, err);
 }
 
 static int
-asked_cpus(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
-{
-	const char *why =
-	    m->cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m->cpus) : NULL;
-
-	np_text_printable(m->cpus);
-	return why == NULL ? NP_OK : np_fail(err, NP_EPEER, EINVAL, "cpus: %s is %s", m->cpus, why);
-}
-
-static int
-asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, struct np_err *err)
+decode_as(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_plan_message m;
+	const char *why;
 
 	/* The rows come first: what is looked at behind them is looked at in the plan. */
-	if (np_tagged_get(by, frame, &m, err) != NP_OK || asked_kind(&m, p, err) != NP_OK ||
-	    asked_rows(&m, p, err) != NP_OK || asked_sizes(&m, p, err) != NP_OK ||
-	    asked_places(&m, p, err) != NP_OK || asked_cpus(&m, p, err) != NP_OK ||
-	    asked_flows(p, err) != NP_OK) {
+	if (np_tagged_get(by, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
+	    decode_rows(&m, p, err) != NP_OK || decode_sizes(&m, p, err) != NP_OK ||
+	    decode_places(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
 		return err->code;
+	}
+	why = m.cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m.cpus) : NULL;
+	if (why != NULL) {
+		np_text_printable(m.cpus);
+		return np_fail(err, NP_EPEER, EINVAL, "cpus: %s is %s", m.cpus, why);
 	}
 	if (p->spread && !np_plan_spreads(p)) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flags: nothing to spread in %s over %s",
@@ -521,22 +519,24 @@ asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, st
 }
 
 static int
-asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p, struct np_err *err)
+decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+	       struct np_err *err)
 {
-	return asked_by(&np_tagged_plan, frame, p, err);
+	return decode_as(&np_tagged_plan, frame, p, err);
 }
 
 int
-np_engines_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
-	return asked_by(&np_tagged_engines, frame, p, err);
+	return decode_as(&np_tagged_engines, frame, p, err);
 }
 
 static void
-grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+		uint8_t *frame)
 {
 	struct np_plan *all = (struct np_plan *)p;
-	struct talk t = { NP_PLAN, GRANTED, .p = all, .end = &all->near, .run = run };
+	struct talk t = { NP_PLAN, RESPONSE, .p = all, .end = &all->near, .run = run };
 	struct np_grant_message m;
 
 	np_tagged_init(&np_tagged_grant, &m);
@@ -571,10 +571,10 @@ grant(const struct np_dialect *d, const struct np_plan *p, const struct np_run *
 }
 
 static void
-report(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
-       uint8_t *frame)
+encode_results(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
+	       uint8_t *frame)
 {
-	struct talk t = { NP_PLAN, REPORTED, .p = (struct np_plan *)p, .tally = tally };
+	struct talk t = { NP_PLAN, RESULTS, .p = (struct np_plan *)p, .tally = tally };
 	struct np_result_message m;
 
 	np_tagged_init(&np_tagged_result, &m);
@@ -583,4 +583,6 @@ report(const struct np_dialect *d, const struct np_plan *p, const struct np_tall
 	np_tagged_put(&np_tagged_result, &m, frame);
 }
 
-const struct np_dialect np_plan_dialect = { NP_PLAN, ask, granted, reported, asked, grant, report };
+const struct np_dialect np_plan_dialect = { NP_PLAN,        encode_request, decode_response,
+					    decode_results, decode_request, encode_response,
+					    encode_results };

@@ -8,7 +8,7 @@
 
 #include "run/talk_parts.h"
 
-enum kind { ASKED, GRANTED, REPORTED, KINDS };
+enum kind { REQUEST, RESPONSE, RESULTS, KINDS };
 
 #define NP_TESTS_ALONE
 union message {
@@ -160,9 +160,9 @@ utilisation(const struct talk *t)
 	MEANING(type, in_results, name, reported)                                                  \
 	static inline type pass_##name(struct talk *t, type v)                                     \
 	{                                                                                          \
-		return t->kind == ASKED     ? in_request_##name(t, v)                              \
-		       : t->kind == GRANTED ? in_response_##name(t, v)                             \
-					    : in_results_##name(t, v);                             \
+		return t->kind == REQUEST    ? in_request_##name(t, v)                             \
+		       : t->kind == RESPONSE ? in_response_##name(t, v)                            \
+					     : in_results_##name(t, v);                            \
 	}
 #define NP_FIELD(name, asked, granted, reported) ROW(int64_t, name, asked, granted, reported)
 #define NP_REAL(name, asked, granted, reported) ROW(double, name, asked, granted, reported)

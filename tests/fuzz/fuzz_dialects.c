@@ -27,7 +27,7 @@ be_asked(const struct np_dialect *d, const uint8_t *frame)
 	struct np_plan p;
 
 	np_plan_init(&p);
-	if (d->asked(d, frame, &p, &err) != NP_OK) {
+	if (d->decode_request(d, frame, &p, &err) != NP_OK) {
 		must(err.code != NP_OK && err.sys > 0 && err.msg[0] != '\0');
 	} else {
 		check_plan(&p);
@@ -42,15 +42,15 @@ be_answered(const struct np_dialect *d, const uint8_t *frame)
 	struct np_far far;
 
 	np_far_init(&far);
-	if (d->granted != NULL && d->granted(d, frame, &far, &err) != NP_OK) {
+	if (d->decode_response != NULL && d->decode_response(d, frame, &far, &err) != NP_OK) {
 		must(err.code == NP_EPEER && err.msg[0] != '\0');
-	} else if (d->granted != NULL) {
+	} else if (d->decode_response != NULL) {
 		must(far.port != 0 || far.path[0] != '\0' || far.token != 0);
 		must(memchr(far.path, '\0', sizeof(far.path)) != NULL);
 	}
-	if (d->reported != NULL && d->reported(d, frame, &far, &err) != NP_OK) {
+	if (d->decode_results != NULL && d->decode_results(d, frame, &far, &err) != NP_OK) {
 		must(err.code == NP_EPEER && err.msg[0] != '\0');
-	} else if (d->reported != NULL) {
+	} else if (d->decode_results != NULL) {
 		must(far.reported);
 		must(memchr(far.cong, '\0', sizeof(far.cong)) != NULL);
 	}
@@ -71,7 +71,7 @@ static int
 engines_asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 	      struct np_err *err)
 {
-	return np_engines_asked(frame, p, err);
+	return np_engines_decode(frame, p, err);
 }
 
 int

@@ -139,11 +139,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	measure(bench, &p, &out);
 	dialect = np_dialect(bench->code);
-	must(dialect != NULL && dialect->granted != NULL && dialect->reported != NULL);
+	must(dialect != NULL && dialect->decode_response != NULL &&
+	     dialect->decode_results != NULL);
 	next_message(&in, bench->code + 1, frame);
-	(void)dialect->granted(dialect, frame, &out.far, &err);
+	(void)dialect->decode_response(dialect, frame, &out.far, &err);
 	next_message(&in, bench->code + 2, frame);
-	(void)dialect->reported(dialect, frame, &out.far, &err);
+	(void)dialect->decode_results(dialect, frame, &out.far, &err);
 	report(&out, bench, style);
 	return 0;
 }

@@ -371,17 +371,17 @@ TEST(a_grant_without_a_tag_is_none)
 	m.mtu = 1500;
 	m.station.count = NP_ETH_MAC;
 	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(np_dialect(NP_PLAN)->granted(np_dialect(NP_PLAN), frame, &far, &err),
-			 NP_EPEER);
+	assert_int_equal(
+	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
 	assert_true(strstr(err.msg, "tag") != NULL);
 	m.token = 1;
 	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(np_dialect(NP_PLAN)->granted(np_dialect(NP_PLAN), frame, &far, &err),
-			 NP_OK);
+	assert_int_equal(
+	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_OK);
 	m.station.count--;
 	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(np_dialect(NP_PLAN)->granted(np_dialect(NP_PLAN), frame, &far, &err),
-			 NP_EPEER);
+	assert_int_equal(
+	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
 }
 
 TEST(counts_of_more_than_32_bits_come_whole)
@@ -397,15 +397,15 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	m.receive_calls = INT64_C(3) << 33;
 	m.elapsed_ns = 2500000000;
 	np_tagged_put(&np_tagged_result, &m, frame);
-	assert_int_equal(np_dialect(NP_PLAN)->reported(np_dialect(NP_PLAN), frame, &far, &err),
-			 NP_OK);
+	assert_int_equal(
+	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_OK);
 	assert_true(far.received == UINT64_C(5) << 40);
 	assert_true(far.receives == INT64_C(3) << 33);
 	assert_true(far.elapsed > 2.4 && far.elapsed < 2.6);
 	assert_false(far.truncated);
 	memset(frame + 16, 0xff, 8); /* the value of the first field */
-	assert_int_equal(np_dialect(NP_PLAN)->reported(np_dialect(NP_PLAN), frame, &far, &err),
-			 NP_EPEER);
+	assert_int_equal(
+	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -297,7 +297,7 @@ TEST(udp_requests_tell_their_layout)
 			np_frame_put(frame, &head,
 				     old ? np_udp_242_request_layout : np_udp_request_layout, &m);
 			np_plan_init(&p);
-			assert_int_equal(d->asked(d, frame, &p, &err), NP_OK);
+			assert_int_equal(d->decode_request(d, frame, &p, &err), NP_OK);
 			assert_int_equal(p.near.call.recv_size, 1472);
 			assert_int_equal(p.near.call.recv_align, 16);
 			assert_int_equal(p.near.sock.connected, !old);
@@ -375,7 +375,8 @@ sctp_plan(uint32_t code, np_layout *layout, const void *m)
 
 	np_frame_put(frame, &head, layout, m);
 	np_plan_init(&p);
-	assert_int_equal(np_dialect(code)->asked(np_dialect(code), frame, &p, &err), NP_OK);
+	assert_int_equal(np_dialect(code)->decode_request(np_dialect(code), frame, &p, &err),
+			 NP_OK);
 	assert_ptr_equal(p.transport, &np_transport_sctp);
 	assert_int_equal(p.role, NP_FOLLOW);
 	return p;
@@ -414,7 +415,7 @@ TEST(sctp_rr_has_the_words_of_tcp_rr)
 	assert_ptr_equal(p.pattern, &np_pattern_rr);
 	assert_int_equal(p.request, m.request_size);
 	assert_int_equal(p.response, m.response_size);
-	np_dialect(NP_SCTP_RR)->report(np_dialect(NP_SCTP_RR), &p, &t, frame);
+	np_dialect(NP_SCTP_RR)->encode_results(np_dialect(NP_SCTP_RR), &p, &t, frame);
 	assert_int_equal(np_frame_head(frame).code, 502);
 	assert_int_equal(np_frame_get(frame, np_rr_results_layout, &results, &err), NP_OK);
 	assert_int_equal(results.trans_received, 7);

@@ -385,7 +385,7 @@ TEST(no_request_takes_more_memory_than_the_limit)
 			memcpy(frame + at, &v, sizeof(v));
 		}
 		np_plan_init(&p);
-		if (d->asked(d, frame, &p, &err) != NP_OK ||
+		if (d->decode_request(d, frame, &p, &err) != NP_OK ||
 		    np_run_open(&run, &p, NULL, &stop, &err) != NP_OK) {
 			assert_true(err.msg[0] != '\0');
 			continue;

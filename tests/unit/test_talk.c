@@ -185,11 +185,11 @@ check_question(const struct np_plan *p, const struct np_run *run, const uint8_t 
 	struct np_plan q;
 	struct np_err err;
 
-	np_engines_ask(p, run, message);
+	np_engines_encode(p, run, message);
 	assert_int_equal(np_frame_head(message).code, NP_EXT_ENGINES);
 	assert_memory_equal(message + 4, request + 4, 4 + (size_t)np_frame_head(message).word);
 	np_plan_init(&q);
-	assert_int_equal(np_engines_asked(message, &q, &err), NP_OK);
+	assert_int_equal(np_engines_decode(message, &q, &err), NP_OK);
 	assert_ptr_equal(q.pattern, p->pattern);
 	np_plan_free(&q);
 }
@@ -214,11 +214,11 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	}
 	run.terms = &terms;
 	run.end.local = loopback(p.family, (uint16_t)next_random(seed));
-	d->ask(d, &p, &run, frame);
+	d->encode_request(d, &p, &run, frame);
 	head = np_frame_head(frame);
 	assert_int_equal(head.code, b->code);
 	np_plan_init(&q);
-	if (d->asked(d, frame, &q, &err) != NP_OK) {
+	if (d->decode_request(d, frame, &q, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
 	}
 	if (b->code == NP_PLAN) {
@@ -275,9 +275,10 @@ TEST(every_field_of_an_end_arrives)
 #include "wire/plan.def"
 	p.near.call.send_width = p.far.call.send_width;
 	p.near.call.recv_width = p.far.call.recv_width;
-	np_dialect_of(&p)->ask(np_dialect_of(&p), &p, &run, frame);
+	np_dialect_of(&p)->encode_request(np_dialect_of(&p), &p, &run, frame);
 	np_plan_init(&q);
-	assert_int_equal(np_dialect(NP_PLAN)->asked(np_dialect(NP_PLAN), frame, &q, &err), NP_OK);
+	assert_int_equal(np_dialect(NP_PLAN)->decode_request(np_dialect(NP_PLAN), frame, &q, &err),
+			 NP_OK);
 #define NP_E_NUMBER(type, group, member, ...)                                                      \
 	assert_int_equal(q.near.group.member, p.far.group.member);
 #define NP_E_FLAG(bit, group, member, ...) assert_true(q.near.group.member);
@@ -298,10 +299,11 @@ TEST(a_default_request_leaves_all_to_the_daemon)
 
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 10);
 	run.end.local = loopback(AF_INET, 0);
-	np_dialect(NP_OMNI)->ask(np_dialect(NP_OMNI), &p, &run, frame);
+	np_dialect(NP_OMNI)->encode_request(np_dialect(NP_OMNI), &p, &run, frame);
 	np_plan_init(&q);
 	np_plan_init(&init);
-	assert_int_equal(np_dialect(NP_OMNI)->asked(np_dialect(NP_OMNI), frame, &q, &err), NP_OK);
+	assert_int_equal(np_dialect(NP_OMNI)->decode_request(np_dialect(NP_OMNI), frame, &q, &err),
+			 NP_OK);
 	assert_memory_equal(&q.near, &init.near, sizeof(init.near));
 	assert_int_equal(q.length, 10);
 	assert_int_equal(q.bind.len, 0);
@@ -324,10 +326,11 @@ TEST(addresses_and_files_go_with_omni)
 		p.far_bind = loopback(families[i], 0);
 		run.end.local = loopback(families[i], 4711);
 		p.far.call.fill_file = (char *)"/tmp/a-name-of-thirty-one-chars";
-		np_dialect(NP_OMNI)->ask(np_dialect(NP_OMNI), &p, &run, frame);
+		np_dialect(NP_OMNI)->encode_request(np_dialect(NP_OMNI), &p, &run, frame);
 		np_plan_init(&q);
-		assert_int_equal(np_dialect(NP_OMNI)->asked(np_dialect(NP_OMNI), frame, &q, &err),
-				 NP_OK);
+		assert_int_equal(
+		    np_dialect(NP_OMNI)->decode_request(np_dialect(NP_OMNI), frame, &q, &err),
+		    NP_OK);
 		assert_true(same_address(&q.bind, &p.far_bind));
 		assert_true(same_address(&q.far_bind, &run.end.local));
 		assert_string_equal(q.near.call.fill_file, p.far.call.fill_file);
@@ -356,7 +359,7 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 			client_params(&p, b, AF_INET, 10);
 			p.role = role;
 			run.end.local = loopback(AF_INET, 4711);
-			np_dialect(NP_OMNI)->ask(np_dialect(NP_OMNI), &p, &run, frame);
+			np_dialect(NP_OMNI)->encode_request(np_dialect(NP_OMNI), &p, &run, frame);
 			np_echo_get(frame, &echo);
 			assert_int_equal(echo.asks, should);
 			/* And who can show a token that he would. */
@@ -368,9 +371,9 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 				assert_int_equal(frame[at], 0);
 			}
 			np_plan_init(&q);
-			assert_int_equal(
-			    np_dialect(NP_OMNI)->asked(np_dialect(NP_OMNI), frame, &q, &err),
-			    NP_OK);
+			assert_int_equal(np_dialect(NP_OMNI)->decode_request(np_dialect(NP_OMNI),
+									     frame, &q, &err),
+					 NP_OK);
 			assert_int_equal(q.echo, should);
 			assert_false(q.tokens);
 			asked += should;
@@ -397,10 +400,11 @@ TEST(a_token_comes_with_the_response)
 		};
 
 		run.end.local = loopback(AF_INET, 4711);
-		np_dialect(NP_OMNI)->grant(np_dialect(NP_OMNI), &p, &run, frame);
+		np_dialect(NP_OMNI)->encode_response(np_dialect(NP_OMNI), &p, &run, frame);
 		np_far_init(&far);
 		assert_int_equal(
-		    np_dialect(NP_OMNI)->granted(np_dialect(NP_OMNI), frame, &far, &err), NP_OK);
+		    np_dialect(NP_OMNI)->decode_response(np_dialect(NP_OMNI), frame, &far, &err),
+		    NP_OK);
 		assert_true(far.token == tokens[i]);
 		assert_int_equal(far.tokens, terms.tokens);
 		assert_true(!far.tokens || np_token_is(&far.token_shown, &terms.token));
@@ -411,8 +415,8 @@ TEST(a_token_comes_with_the_response)
 	/* What a real daemon may have left there from other messages is none. */
 	memset(frame + 80, 'x', sizeof(frame) - 80);
 	np_far_init(&far);
-	assert_int_equal(np_dialect(NP_OMNI)->granted(np_dialect(NP_OMNI), frame, &far, &err),
-			 NP_OK);
+	assert_int_equal(
+	    np_dialect(NP_OMNI)->decode_response(np_dialect(NP_OMNI), frame, &far, &err), NP_OK);
 	assert_true(far.token == 0 && !far.tokens);
 }
 
@@ -500,10 +504,10 @@ check_answers(const struct np_bench *b)
 
 	open_daemon_end(&e, b);
 	np_far_init(&far);
-	d->grant(d, &e.plan, &e.run, frame);
+	d->encode_response(d, &e.plan, &e.run, frame);
 	assert_int_equal(np_frame_head(frame).code, b->code + 1);
 	assert_true(b->code == NP_PLAN || np_frame_head(frame).word == 0);
-	assert_int_equal(d->granted(d, frame, &far, &err), NP_OK);
+	assert_int_equal(d->decode_response(d, frame, &far, &err), NP_OK);
 	assert_int_equal(far.port, np_addr_port(&e.run.end.local));
 	check_path(&e.run.end.local, &far);
 	assert_int_equal(far.sndbuf, e.run.end.sndbuf);
@@ -511,10 +515,10 @@ check_answers(const struct np_bench *b)
 	assert_int_equal(far.nodelay, b->transport->family == 0 || b->code == NP_PLAN);
 	assert_int_equal(far.flows, 1);
 	assert_false(far.reported);
-	d->report(d, &e.plan, &figures, frame);
+	d->encode_results(d, &e.plan, &figures, frame);
 	assert_int_equal(np_frame_head(frame).code, b->code + 2);
 	far.measures_cpu = true;
-	assert_int_equal(d->reported(d, frame, &far, &err), NP_OK);
+	assert_int_equal(d->decode_results(d, frame, &far, &err), NP_OK);
 	check_report(b, &far);
 	end_free(&e);
 }
@@ -551,15 +555,17 @@ TEST(a_granted_port_must_be_one)
 
 		np_frame_put(frame, &head, np_omni_response_layout, &omni);
 		assert_int_equal(
-		    np_dialect(NP_OMNI)->granted(np_dialect(NP_OMNI), frame, &far, &err), NP_EPEER);
-		np_frame_put(frame, &head, np_stream_response_layout, &stream);
-		assert_int_equal(np_dialect(NP_TCP_STREAM)
-				     ->granted(np_dialect(NP_TCP_STREAM), frame, &far, &err),
-				 NP_EPEER);
-		np_frame_put(frame, &head, np_rr_response_layout, &rr);
-		assert_int_equal(
-		    np_dialect(NP_TCP_CC)->granted(np_dialect(NP_TCP_CC), frame, &far, &err),
+		    np_dialect(NP_OMNI)->decode_response(np_dialect(NP_OMNI), frame, &far, &err),
 		    NP_EPEER);
+		np_frame_put(frame, &head, np_stream_response_layout, &stream);
+		assert_int_equal(
+		    np_dialect(NP_TCP_STREAM)
+			->decode_response(np_dialect(NP_TCP_STREAM), frame, &far, &err),
+		    NP_EPEER);
+		np_frame_put(frame, &head, np_rr_response_layout, &rr);
+		assert_int_equal(np_dialect(NP_TCP_CC)->decode_response(np_dialect(NP_TCP_CC),
+									frame, &far, &err),
+				 NP_EPEER);
 		assert_has(err.msg, "for the data connection");
 	}
 }
@@ -578,7 +584,7 @@ TEST(reported_bytes_must_be_a_count)
 		np_frame_put(frame, &head, np_stream_results_layout, &m);
 		np_far_init(&far);
 		assert_int_equal(np_dialect(NP_TCP_STREAM)
-				     ->reported(np_dialect(NP_TCP_STREAM), frame, &far, &err),
+				     ->decode_results(np_dialect(NP_TCP_STREAM), frame, &far, &err),
 				 NP_EPEER);
 		assert_false(far.reported);
 	}
@@ -600,10 +606,10 @@ TEST(unix_requests_without_a_wish_ask_for_no_buffers)
 
 		client_params(&p, b, AF_INET, 10);
 		p.flows = 1 + i % 2; /* by the older request, and by a PLAN */
-		np_dialect_of(&p)->ask(np_dialect_of(&p), &p, &run, frame);
+		np_dialect_of(&p)->encode_request(np_dialect_of(&p), &p, &run, frame);
 		np_plan_init(&q);
-		assert_int_equal(np_dialect_of(&p)->asked(np_dialect_of(&p), frame, &q, &err),
-				 NP_OK);
+		assert_int_equal(
+		    np_dialect_of(&p)->decode_request(np_dialect_of(&p), frame, &q, &err), NP_OK);
 		assert_int_equal(q.near.sock.rcvbuf, 0);
 		assert_int_equal(q.near.sock.sndbuf,
 				 b->code == NP_DG_STREAM && p.flows == 1 ? -1 : 0);
@@ -637,9 +643,10 @@ TEST(a_granted_path_must_be_one)
 		np_far_init(&far);
 		strcpy(m.unix_path, paths[i]);
 		np_frame_put(frame, &head, np_unix_stream_response_layout, &m);
-		assert_int_equal(np_dialect(NP_STREAM_STREAM)
-				     ->granted(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
-				 NP_EPEER);
+		assert_int_equal(
+		    np_dialect(NP_STREAM_STREAM)
+			->decode_response(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
+		    NP_EPEER);
 		assert_has(err.msg, "for the data connection");
 		for (const char *at = err.msg; *at != '\0'; at++) {
 			assert_true(*at >= ' ' && *at <= '~');
@@ -661,14 +668,14 @@ TEST(remote_processors_count_where_they_were_asked_for)
 
 	np_frame_put(frame, &head, np_unix_stream_results_layout, &m);
 	np_far_init(&far);
-	assert_int_equal(
-	    np_dialect(NP_STREAM_STREAM)->reported(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
-	    NP_OK);
+	assert_int_equal(np_dialect(NP_STREAM_STREAM)
+			     ->decode_results(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
+			 NP_OK);
 	assert_false(far.cpu.known);
 	far.measures_cpu = true;
-	assert_int_equal(
-	    np_dialect(NP_STREAM_STREAM)->reported(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
-	    NP_OK);
+	assert_int_equal(np_dialect(NP_STREAM_STREAM)
+			     ->decode_results(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
+			 NP_OK);
 	assert_true(far.cpu.known);
 	assert_true(fabs(far.cpu.util - 40) < 1e-6);
 	assert_int_equal(far.cpu.count, sysconf(_SC_NPROCESSORS_ONLN));
@@ -687,8 +694,8 @@ TEST(remote_processors_that_were_not_measured_are_not_known)
 	np_frame_put(frame, &head, np_omni_results_layout, &m);
 	np_far_init(&far);
 	far.measures_cpu = true;
-	assert_int_equal(np_dialect(NP_OMNI)->reported(np_dialect(NP_OMNI), frame, &far, &err),
-			 NP_OK);
+	assert_int_equal(
+	    np_dialect(NP_OMNI)->decode_results(np_dialect(NP_OMNI), frame, &far, &err), NP_OK);
 	assert_false(far.cpu.known);
 }
 

@@ -979,7 +979,7 @@ ask_again(uint32_t code, const struct np_plan *daemon, int32_t cpu, uint8_t fram
 	p.bind = daemon->far_bind;
 	p.far_bind = daemon->bind;
 	run.end.local = loopback(AF_INET, (uint16_t)daemon->far.sock.port);
-	np_dialect(code)->ask(np_dialect(code), &p, &run, frame);
+	np_dialect(code)->encode_request(np_dialect(code), &p, &run, frame);
 }
 
 /* Does a daemon keep that field of such a request? */
@@ -1020,13 +1020,13 @@ TEST(recorded_requests_can_be_asked_again)
 		recorded_frame(v, frame);
 		h = np_frame_head(frame);
 		code = v->kind == KIND_RR_REQUEST ? NP_TCP_CC : h.code;
-		if (np_dialect(code) == NULL || np_dialect(code)->ask == NULL ||
+		if (np_dialect(code) == NULL || np_dialect(code)->encode_request == NULL ||
 		    strstr(v->label, "family0") != NULL) { /* which is refused */
 			continue;
 		}
 		np_plan_init(&q);
-		assert_int_equal(np_dialect(h.code)->asked(np_dialect(h.code), frame, &q, &err),
-				 NP_OK);
+		assert_int_equal(
+		    np_dialect(h.code)->decode_request(np_dialect(h.code), frame, &q, &err), NP_OK);
 		ask_again(code, &q, h.word, again);
 		np_plan_free(&q);
 		assert_int_equal(np_frame_head(again).code, code);
