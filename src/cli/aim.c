@@ -41,7 +41,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	t->silence_s = cli->plan.silence_s;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;
-	/* Who asks for a test's figures gets those of its datagrams, too. */
+	/* The figures of a test include those of its datagrams. */
 	t->wants.caps =
 	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
 	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
@@ -70,7 +70,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	if (cli->plan.no_control) {
 		return cli->target.host.family;
 	}
-	/* Which data of IP may have when control is of another family, the resolver says. */
+	/* IP data with a control connection of another family: the resolver chooses. */
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
@@ -100,7 +100,7 @@ default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
 	return NP_OK;
 }
 
-/* Without a control connection the far end is what the user says, and its port, too. */
+/* Without a control connection the user names the far end and its port. */
 static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -115,8 +115,9 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 }
 
 /*
- * The daemon binds to the address that the data goes to. Where a mask makes that one random, it is
- * chosen here; but connections, of which each one has its own, need a daemon that takes them all.
+ * The daemon binds to the address that the data go to. A mask makes that random: it is chosen here,
+ * except for connection tests, whose connections each have their own and which need a daemon that
+ * accepts them all.
  */
 static void
 aim_at_network(struct np_cli *cli, struct np_addr *remote)
@@ -131,8 +132,10 @@ aim_at_network(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
-/* Where the control connection does not tell the daemon who comes, the near end is named as if the
- * user had said so. */
+/*
+ * The control connection does not tell the daemon the client's address: name the near end as if the
+ * user had.
+ */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
 {
@@ -147,8 +150,8 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 }
 
 /*
- * netperf's daemon may answer from another address of its host than was asked. An engine that can't
- * look at where datagrams come from hears one address: it is named as if the user had said so.
+ * netperf's daemon may answer from another of its addresses. An engine that can't look at source
+ * addresses accepts one address only, which is named as if the user had.
  */
 static bool
 has_to_name_far(const struct np_plan *p, const struct np_addr *far)
@@ -188,7 +191,7 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 	return NP_OK;
 }
 
-/* Beside addresses that are named there has to be a first one, at each end. */
+/* Each end needs a first address beside further ones. */
 static int
 aim_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -213,7 +216,6 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	    struct np_err *err)
 {
 	const struct np_transport *t = cli->bench.transport;
-	/* The addresses are the same, and not every resolver knows the other types. */
 	int socktype = t->socktype == SOCK_DGRAM ? SOCK_DGRAM : SOCK_STREAM;
 	int family = t->family > 0 ? t->family : data_family(cli, c);
 	const struct np_name *local;
@@ -251,7 +253,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	cli->plan.family = family;
 	if (!cli->plan.no_control && !cli->data.host.given &&
 	    np_addr_same_family(&ends->remote.at[0], &c->used)) {
-		/* Of a host with several addresses the one that answered. */
+		/* the one of a host's addresses that answered */
 		ends->remote.at[0] = c->used;
 		np_addr_set_port(&ends->remote.at[0], 0);
 	}

@@ -1,6 +1,4 @@
-/*
- * Where the control connection and the data go, from what the user said.
- */
+/* Where the control connection and the data go, by the user's options. */
 #ifndef NP_CLI_AIM_H
 #define NP_CLI_AIM_H
 
@@ -15,8 +13,8 @@ void np_aim_default_host(struct np_cli_target *t);
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*
- * The data connection's ends, which go into *ends and the plan. c: the control connection; its
- * address is preferred. out: for netperf's words about a name that does not resolve; NULL: none.
+ * Find the data connection's ends, for *ends and the plan. c: the control connection, whose address
+ * is preferred. out: for netperf's words about a name that does not resolve; NULL: none.
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 		struct np_err *err);

@@ -19,11 +19,11 @@
 #include "cli/tests.h"
 #include "sys/affinity.h"
 
-/* Between samples for an explanation: the delays of both directions are told by these. */
+/* Between samples for --explain, which finds delays of each direction in them. */
 enum { EXPLAIN_MS = 20 };
 enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
 
-/* No number that people write: what -v and -P were is to be told from their defaults. */
+/* A number that nobody writes: -v or -P was not given. */
 enum { UNSAID = INT32_MIN };
 
 static void
@@ -69,7 +69,7 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Are there names in it, and is none of them a figure's? A file may have empty columns. */
+/* Is none of its names a figure's? A file may have empty columns. */
 static bool
 names_none(const struct np_selection *sel)
 {
@@ -104,7 +104,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 	return rc;
 }
 
-/* Words from..to of a command line that no option has taken. */
+/* Note words from..to of the command line, which are no options. */
 static void
 note_stray(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
 {
@@ -137,7 +137,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		return NP_OK;
 	}
 	if (scope == 0) {
-		/* Its options are not known; but that its help is wanted can be seen. */
+		/* Its options are unknown, but a request for help can be seen. */
 		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
@@ -154,7 +154,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 	return NP_OK;
 }
 
-/* Undisturbed time is gathered by iterations, so --clean sets their length. */
+/* --clean sets the length of iterations. */
 static int
 settle_length(struct np_cli *cli, struct np_err *err)
 {
@@ -188,7 +188,7 @@ settle_output(struct np_cli *cli)
 	}
 	o->verbosity = o->verbosity != UNSAID ? o->verbosity : 1;
 	o->headers = o->headers != UNSAID ? o->headers : 1;
-	/* Where figures are selected, their table is not printed beside them. */
+	/* If figures are selected, the table of latencies is not printed. */
 	o->latency |= o->times;
 	o->times = o->times && o->style == NP_STYLE_CLASSIC;
 	if (o->human) {
@@ -201,7 +201,7 @@ settle_output(struct np_cli *cli)
 int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
-	/* The parser moves the words about, and overwrites the secrets among them. */
+	/* The parser permutes the words and overwrites secrets. */
 	char **words = malloc((size_t)argc * sizeof(*words));
 	const struct np_cli_target *t = &cli->target;
 	int rc;
@@ -264,7 +264,7 @@ choose_test(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Of a stream in bits, of all else in operations. */
+/* --rate is in bits for a stream and in operations for other tests. */
 static int
 settle_rate(struct np_cli *cli, struct np_err *err)
 {
@@ -279,9 +279,7 @@ settle_rate(struct np_cli *cli, struct np_err *err)
 	}
 	if (cli->rate_bits || cli->rate > NP_RATE_MAX) {
 		return np_usage(
-		    err,
-		    "--rate: of %s it is the operations a second, 1 to %d (streams have "
-		    "one in bits)",
+		    err, "--rate: %s counts operations a second, 1 to %d (streams count bits)",
 		    cli->bench.name, NP_RATE_MAX);
 	}
 	p->rate = (uint32_t)cli->rate;
@@ -297,7 +295,7 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	int32_t size = p->near.call.send_size, least;
 
 	if (p->pattern->sized || old) {
-		/* Ids of one byte tell few apart that are in flight. */
+		/* ids of one byte distinguish too few requests in flight */
 		least = p->rate > 0 && np_ids_useful(p) ? NP_IDS_WIDE : 1;
 		p->request = p->request < 0 ? least : p->request;
 		p->response = p->response < 0 ? least : p->response;
@@ -309,9 +307,7 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 		p->response = p->request; /* as an echo service answers */
 	}
 	if (cli->messages > 0 && !p->pattern->transactions && size <= 0) {
-		return np_usage(err,
-				"-- -N: how many bytes %d messages are, only their size tells (add "
-				"-m)",
+		return np_usage(err, "-- -N: the size of %d messages is not known (add -m)",
 				cli->messages);
 	}
 	if (cli->messages > 0) {
@@ -320,7 +316,7 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Options of the data sockets that follow from the test, and what datagrams and streams carry. */
+/* Set what follows from the test: socket options, ids, resets, pacing. */
 static void
 settle_sockets(struct np_cli *cli)
 {
@@ -329,15 +325,15 @@ settle_sockets(struct np_cli *cli)
 	bool sends_datagrams =
 	    !p->transport->connected && p->transport->admit == NP_ADMIT_IP && p->role == NP_LEAD;
 
-	/* A request that is due does not wait for the acknowledgement of the one before. */
+	/* a request that is due does not wait for an acknowledgement */
 	p->nodelay = p->nodelay || (p->rate > 0 && np_delivers(p->transport));
-	/* Ids also tell the daemon that the sender is ours, and so where it sends datagrams. */
+	/* ids also show the daemon that the client is ours */
 	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams);
 	p->resets = !p->no_control && np_plan_may_reset(p);
 	p->no_route = cli->allow_routing == -1 ? (cli->bench.flags & NP_B_ROUTE_OFF) != 0
 					       : cli->allow_routing == 0;
 	for (int i = 0; i < 2; i++) {
-		/* A burst without an interval is one of a millisecond. */
+		/* without an interval a burst is sent each millisecond */
 		if (calls[i]->interval_burst > 0 && calls[i]->interval_us == 0) {
 			calls[i]->interval_us = 1000;
 		}
@@ -354,7 +350,7 @@ settle_collecting(struct np_cli *cli)
 	o->latency = o->latency || o->selection.latency;
 	o->histogram = o->latency && o->verbosity >= 2;
 	cli->plan.time_calls = o->latency;
-	/* For outages, and so that datagrams say whether they count behind a warm-up. */
+	/* to see outages, and which datagrams belong to a warm-up */
 	if (offers ||
 	    (p->rate > 0 && !p->pattern->connection_test && p->transport->acked != NULL) ||
 	    (p->warm_up_ms > 0 && p->pattern->sequence)) {
@@ -369,8 +365,10 @@ settle_collecting(struct np_cli *cli)
 	}
 }
 
-/* As netperf reads the range of -p: 0,0 leaves ports to the kernel, one that ends before it begins
- * is its first port. Tests without a connection for each transaction do not look at it. */
+/*
+ * As in netperf, -p 0,0 leaves the ports to the kernel, and a range that ends before it begins is
+ * its first port. Other tests ignore it.
+ */
 static int
 settle_ports(struct np_cli *cli, struct np_err *err)
 {
@@ -436,8 +434,9 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* -T. Lists of processors are ours: one that is not available is an error. netperf says nothing of
- * a single one, as scripts name one that may be offline. */
+/*
+ * -T. A list of processors has to be available. A single processor may be offline, as in netperf.
+ */
 static int
 settle_processors(struct np_cli *cli, struct np_err *err)
 {
@@ -484,7 +483,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 const struct np_unit *
 np_cli_unit(const struct np_cli *cli)
 {
-	/* netperf goes by the letters RR in the test's name, for OMNI by what the test does. */
+	/* As in netperf: by the letters RR in the test's name, or by what an OMNI test does. */
 	bool rr = strcasecmp(cli->test, "OMNI") == 0 ? cli->bench.pattern->transactions
 						     : strstr(cli->bench.name, "RR") != NULL;
 	char letter = cli->output.unit;
@@ -538,8 +537,8 @@ np_cli_wants_far(const struct np_cli *cli)
 		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
 			int id = cli->output.selection.id[g][i];
 
-			/* What comes with the daemon's results or behind them: REMOTE_ figures, its
-			 * socket buffers at the end, what its evidence tells. */
+			/* What the daemon reports: REMOTE_ figures, its socket buffers, its
+			 * evidence. */
 			if (id >= 0 && id < NP_METRICS &&
 			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
 			     np_metric_of_evidence((enum np_metric_id)id) ||

@@ -1,6 +1,4 @@
-/*
- * What the user asked of netperf: the option tables and what they fill.
- */
+/* The user's options: their tables and what they fill. */
 #ifndef NP_CLI_ARGS_H
 #define NP_CLI_ARGS_H
 
@@ -18,7 +16,9 @@
 #include "run/repeat.h"
 #include "stats/record.h"
 
-/* The scanners of netperf's test-specific options; a row of the table belongs to some of them. */
+/*
+ * The groups of tests in netperf that have test-specific options in common; a row belongs to some.
+ */
 enum np_scope {
 	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
 	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
@@ -27,7 +27,7 @@ enum np_scope {
 	NP_SCOPE_SCTP = 16
 };
 
-/* What a test must have for an option to mean something in it: bits of np_option.needs. */
+/* What a test must have for an option to make sense: bits of np_option.needs. */
 enum np_for {
 	NP_FOR_DATA = 1 << 0, /* data sockets */
 	NP_FOR_IP = 1 << 1,   /* addresses of the Internet */
@@ -69,7 +69,7 @@ struct np_omni_choice {
 	const char *type;     /* -t; NULL: by test */
 };
 
-/* Where netserver is, and how it knows this user. */
+/* Where netserver is, and how the user authenticates. */
 struct np_cli_target {
 	struct np_name host, local;
 	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT];
@@ -80,8 +80,7 @@ struct np_cli_target {
 	bool nat;               /* --nat */
 };
 
-/* Where the data goes to and comes from, as far as that is not where the control connection does.
- */
+/* The data connection's ends, where they differ from the control connection's. */
 struct np_cli_data {
 	struct np_name host, local;
 	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT]; /* as the user wrote them */
@@ -125,10 +124,11 @@ struct np_cli_evidence {
 };
 
 struct np_cli {
-	const char *test;             /* -t */
-	char *command_line;           /* all words, as they were given, but for secrets */
-	struct np_option_notes notes; /* arguments that were not read as they were written */
-	char gone;                    /* an option without effect that netperf complains of */
+	const char *test;   /* -t */
+	char *command_line; /* all words as given, without secrets */
+	struct np_option_notes
+	    notes; /* arguments that were read differently from how they were written */
+	char gone; /* an option without effect of which netperf prints a warning */
 	bool usage, test_usage, help, help_all, version, program;
 	bool preflight;    /* --preflight: look at the hosts, run no test */
 	bool dry_run;      /* --dry-run: check the options, run no test */
@@ -141,7 +141,7 @@ struct np_cli {
 	bool rate_bits;    /* it was said in bits */
 	double knee_times; /* --rate auto: how often P99 of the lowest rate; 0: there is one rate */
 	bool no_loss;      /* --rate ndr */
-	bool strict;       /* --strict: a test that was not what was asked for has failed */
+	bool strict;       /* --strict: fail if the test was not what was asked for */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
@@ -157,7 +157,7 @@ struct np_cli {
 	uint32_t associations; /* -T of tests over SCTP; 0: not said */
 	int32_t messages;      /* -N of theirs; 0: -l says how long */
 	int32_t cpus;          /* -n; Linux knows better */
-	bool bound, unbound;   /* -T was given; what it asks for could not be done here */
+	bool bound, unbound;   /* -T was given; it could not be done here */
 	struct np_omni_choice omni;
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
 	struct np_transport transport; /* for protocols that are no row of a table */
@@ -177,24 +177,27 @@ int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 void np_cli_free(struct np_cli *cli);
 
 /*
- * Choose the row of the test (cli->plan.bench) and see whether the options given make sense for it;
- * what follows from them goes into the parameters.
+ * Choose the row of the test (cli->plan.bench), check the options against it, and complete the
+ * plan.
  */
 int np_cli_settle(struct np_cli *cli, struct np_err *err);
 
-/* Does netperf repeat this test for confidence? TCP_CC, TCP_MSS and the AF_UNIX tests run once. */
+/*
+ * Can this test be repeated for confidence? As in netperf, TCP_CC, TCP_MSS and the AF_UNIX tests
+ * run once.
+ */
 bool np_cli_repeats(const struct np_cli *cli);
 
 /* How often the test is run, and until when. */
 void np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan);
 
-/* Is something wanted that only the daemon knows? netperf's default lists hold such. */
+/* Are figures wanted that only the daemon has? netperf's default lists have some. */
 bool np_cli_wants_far(const struct np_cli *cli);
 
-/* The unit of throughput that -f and the test's kind mean. */
+/* The unit of throughput by -f and the kind of test. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 
-/* Work done so far in the terms of that unit: transactions, or bytes. */
+/* Work done so far in that unit: transactions or bytes. */
 double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
 /* The option tables, for functions that go over all rows. */

@@ -7,7 +7,7 @@
 
 enum { USUAL_RATE = 100 }; /* a second: a thousand in ten, which P99 takes */
 
-/* As if it were a netperf of its own, with the load's ends. */
+/* Settle the probe like a netperf of its own, with the load's ends. */
 static int
 settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *err)
 {
@@ -47,7 +47,7 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 	}
 	return cli->bench.transport->named
 		   ? NP_OK
-		   : np_usage(err, "--beside: %s goes by no network (try TCP_RR)", p->name);
+		   : np_usage(err, "--beside: %s uses no network (try TCP_RR)", p->name);
 }
 
 int

@@ -1,6 +1,4 @@
-/*
- * --beside TEST[:RATE]: what the probe is, and what is said of it.
- */
+/* --beside TEST[:RATE]: the probe, and what is printed about it. */
 #ifndef NP_CLI_BESIDE_H
 #define NP_CLI_BESIDE_H
 
@@ -23,15 +21,15 @@ struct np_cli_beside {
 };
 
 /*
- * The probe that the settled command line `of` asks for; NULL where it asks for none. NP_EUSAGE
- * says what prevents it. To be released by np_cli_beside_free() whatever the return.
+ * Make the probe that the settled options `of` ask for; NULL where they ask for none. NP_EUSAGE
+ * says what prevents it. np_cli_beside_free() is always to be called.
  */
 int np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct np_err *err);
 
-/* Aim it where the load of that client, which is connected, goes to. p NULL: none. */
+/* Aim it where the load of that connected client goes. p NULL: no effect. */
 int np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct np_err *err);
 
-/* For the user: what came of it, where the result itself (classic: a table) does not say so. */
+/* Print its result, where the result itself (classic: a table) does not have it. */
 void np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out);
 
 void np_cli_beside_free(struct np_cli_beside *p);

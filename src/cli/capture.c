@@ -8,7 +8,7 @@
 #include "net/capture.h"
 #include "wire/ext.h"
 
-/* A capture that the daemon, which has some for few, would open in vain is not asked for. */
+/* Do not ask the daemon, which has few captures, for one that would see nothing. */
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {

@@ -55,7 +55,7 @@ static bool __attribute__((format(printf, 2, 3))) refuse(struct question *q, con
 	return false;
 }
 
-/* A number that is neither negative nor endless. */
+/* A finite number that is not negative. */
 static bool
 read_real(const char *text, double *out)
 {
@@ -137,7 +137,7 @@ is_sctp(const struct np_bench *b)
 	return b->transport->ip_protocol == IPPROTO_SCTP;
 }
 
-/* Is there such a link, and such a message on it? */
+/* Are such a link and such a message possible? */
 static bool
 check_sizes(struct question *q, uint32_t size, uint32_t other)
 {
@@ -163,7 +163,7 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->way.family, most);
 }
 
-/* What one message takes on the wire; not whole bytes where messages share packets. */
+/* Bytes of one message on the wire; a fraction where messages share packets. */
 static double
 cost_of(const struct question *q)
 {

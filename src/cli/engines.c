@@ -19,7 +19,7 @@ plan_of(const struct np_cli *cli)
 	return p;
 }
 
-/* The daemon is asked about the very test that it would be asked for. */
+/* Ask the daemon about the same test that it would be asked to run. */
 static int
 ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	  struct np_err *err)

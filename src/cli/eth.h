@@ -7,9 +7,9 @@
 #include "cli/args.h"
 
 /*
- * Open it, once the control connection c stands: the one of --device, else that of the connection's
- * address. cli->plan refers to *link from then on, and the sizes of messages that were not chosen
- * are its MTU. A failure has one line that says what to do.
+ * Open the interface of --device, or that of the control connection's address. cli->plan refers to
+ * *link from then on, and message sizes that were not chosen are its MTU. An error is a line that
+ * says what to do.
  */
 int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
 		    struct np_err *err);

@@ -49,8 +49,8 @@ check_several(const struct np_cli *cli, struct np_err *err)
 }
 
 /*
- * Can this end's engine drive the test? What a kernel lacks only its own end knows. But an engine
- * of the far end that could drive one connection, and not several, can do so nowhere.
+ * Can the engines drive the test? What a kernel lacks only its own end knows. But an engine of the
+ * far end that could drive one connection, and not several, can do so nowhere.
  */
 static int
 check_engines(const struct np_cli *cli, struct np_err *err)
@@ -97,7 +97,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 			 : cli->segment_size > 0        ? "--segment-size"
 							: NULL;
 	}
-	/* That there is no such test is said behind the control connection, as netperf does. */
+	/* an unknown test is reported after the control connection, as in netperf */
 	if (option == NULL || np_cli_test(cli) == NP_TEST_UNKNOWN) {
 		return NP_OK;
 	}
@@ -124,7 +124,7 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	    p->flows, last - first + 1, first, last);
 }
 
-/* Each has to be an address that sockets of this machine can have. */
+/* Each address has to be usable by sockets of this machine. */
 static int
 check_address(const struct np_addr *at, struct np_err *err)
 {

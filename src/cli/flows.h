@@ -6,20 +6,18 @@
 
 #include "cli/args.h"
 
-/* May the test have that many flows, and can this end's engine drive them? NP_EUSAGE names the
- * option. */
+/*
+ * Can the test have that many flows, and this end's engine drive them? NP_EUSAGE names the option.
+ */
 int np_flows_check(const struct np_cli *cli, struct np_err *err);
 
-/* The same of a test that has no data connection: refuses what is about those. */
+/* The same for a test without data connections: refuses options about those. */
 int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 
-/* May it take `sessions` sessions at a time? The daemon is known by now. */
+/* Can it run in `sessions` sessions at a time? The daemon is known now. */
 int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
 
-/*
- * What the result has to be read with: more of this end's threads never sleep than there are
- * processors for them.
- */
+/* Print a note where more of this end's threads spin than there are processors. */
 void np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out);
 
 #endif

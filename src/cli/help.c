@@ -110,7 +110,7 @@ struct shown {
 	char words[160]; /* of the line that is printed next */
 };
 
-/* The help line where the default of this test is another one; NULL: it is that of the row. */
+/* The help line if this test has another default; NULL: the row's. */
 static const char *
 other_default(struct shown *s, const struct np_option *o)
 {
@@ -145,7 +145,7 @@ other_default(struct shown *s, const struct np_option *o)
 	}
 }
 
-/* A row's help line, without the tests that it names in front: it is shown for one of them. */
+/* A row's help line without the names of tests in front; it is shown for one of them. */
 static const char *
 words_for(const struct np_option *o, void *ctx)
 {
@@ -159,7 +159,7 @@ words_for(const struct np_option *o, void *ctx)
 	if (other != NULL) {
 		return other;
 	}
-	/* "UDP: ..." and the like, not a colon in what the line says. */
+	/* cut "UDP: " and the like, but no colon in the sentence */
 	if (s->bench != NULL && o->needs != 0 && colon != NULL &&
 	    strcspn(o->help, ";(") > (size_t)(colon - o->help)) {
 		return colon + 2;
@@ -212,7 +212,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	if (shown.bench != NULL) {
 		shown.has = np_cli_traits(shown.bench);
 	} else if (strcasecmp(cli->test, "OMNI") == 0) {
-		/* Any of them, but for those that it can't ask for. */
+		/* OMNI has any but those that it can't ask for. */
 		shown.has = ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS);
 	}
 	fprintf(out, "Test options of %.40s:\n", cli->test);

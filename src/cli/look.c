@@ -16,7 +16,7 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 	return text;
 }
 
-/* Nothing of what is usual: netperf's banner has no such words. */
+/* Print what is not a default, for which netperf's banner has no words. */
 static void
 print_flows(FILE *out, const struct np_cli *cli)
 {
@@ -47,7 +47,10 @@ print_flows(FILE *out, const struct np_cli *cli)
 	}
 }
 
-/* The features in use; scripts look for "demo" to see that interim results could be had. */
+/*
+ * Print the features in use; scripts look for "demo", which says that interim results are
+ * available.
+ */
 static void
 print_features(FILE *out, const struct np_cli *cli)
 {

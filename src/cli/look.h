@@ -1,6 +1,4 @@
-/*
- * How the user wants a result to look, and the banner above it.
- */
+/* How the result is to be printed, and the banner above it. */
 #ifndef NP_CLI_LOOK_H
 #define NP_CLI_LOOK_H
 
@@ -15,7 +13,7 @@ struct np_ends {
 /* The lines before a test: what is missing, then the banner or, for AF_UNIX, the table's heads. */
 void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends);
 
-/* How the result is to be shown: in the style that was asked for. Not whether it is sure enough. */
+/* Fill in how the result is to be shown, but not whether confidence was reached. */
 void np_cli_look(const struct np_cli *cli, struct np_look *look);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * netperf: runs one test against a netserver and prints what came out.
- */
+/* netperf: runs one test against a netserver and prints the result. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -57,7 +55,7 @@ on_signal(int sig)
 
 static void handle_end(int sig);
 
-/* Do as without a handler, but for the line. Comes back when a program that was stopped goes on. */
+/* Erase the line, then act as without a handler. Returns when a stopped program goes on. */
 static void
 on_end(int sig)
 {
@@ -87,7 +85,7 @@ handle_end(int sig)
 	}
 }
 
-/* What a run needs that is not the user's to say. */
+/* The state of a run beside the user's options. */
 struct session {
 	struct np_cli cli;
 	struct np_client client;
@@ -98,14 +96,14 @@ struct session {
 	struct np_eth eth;            /* of a test of the link layer; fd 0: it is none */
 	struct np_show_interim interim;
 	struct np_look look;
-	FILE *out; /* where the result is printed; NULL: a document stands there */
+	FILE *out; /* where the result is printed; NULL: the document replaces it */
 	struct np_document *document; /* NULL: none is asked for */
 	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
 	sigset_t let_in;
 	struct np_knee knee; /* of --rate auto */
-	bool limited;        /* the generator, in one of them (np_open_judge()) */
-	uint64_t surplus;    /* responses of all iterations that could not be told apart */
-	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
+	bool limited;        /* in some iteration the load generator was the limit */
+	uint64_t surplus;    /* ambiguous responses of all iterations */
+	char partial[160];   /* what the figures of a failed test cover; empty: it has none */
 };
 
 /*
@@ -138,7 +136,7 @@ take_signals(struct session *s)
 	s->client.signals.received = &signals_taken;
 }
 
-/* A user should know what a silent netperf is waiting for. */
+/* after so long the user is told what netperf is waiting for */
 enum { PATIENCE_S = 5 };
 
 static void
@@ -164,8 +162,8 @@ show_agreed(void *session, const struct np_run *run)
 }
 
 /*
- * Before the request, so that it takes nothing from the far end's time. A daemon does not wait for
- * long for what a connection is about: the test gets another one.
+ * Wait for -s, or run the probe alone, before the request. A daemon does not wait that long for a
+ * request on a connection, so the test gets a new connection.
  */
 static int
 wait_before(struct session *s, struct np_err *err)
@@ -176,7 +174,7 @@ wait_before(struct session *s, struct np_err *err)
 	struct timespec left;
 
 	if (again && s->cli.target.local_port[0] != '\0') {
-		/* The port that the user named is to be free again at once. */
+		/* The user's local port has to be free again at once. */
 		setsockopt(s->client.chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
 	if (again) {
@@ -198,7 +196,7 @@ wait_before(struct session *s, struct np_err *err)
 	return s->beside != NULL ? np_fail_in(err, "with --beside") : (int)err->code;
 }
 
-/* In the style of --human, which says more than the figures. */
+/* Print the result as --human does. */
 static void
 print_human(struct session *s, const struct np_repeat *repeat, const struct np_outcome *last,
 	    const struct np_figures *figures)
@@ -227,7 +225,7 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 	np_bag_free(limits);
 }
 
-/* What all iterations come to: in its style, and in the document. */
+/* Print and record the result of all iterations. */
 static void
 tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome *last,
 	    struct np_record *record)
@@ -260,7 +258,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 	}
 }
 
-/* One iteration, whole or as far as it came: print it, and put its figures into *repeat. */
+/* Take an iteration, or the part of one that failed: print it and add its figures to *repeat. */
 static int
 take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 	   struct np_repeat *repeat, struct np_err *err)
@@ -321,7 +319,7 @@ run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 	return rc;
 }
 
-/* The test, as often as it takes. The last iteration stays in *one; it may have no figures. */
+/* Repeat the test as often as needed. The last iteration stays in *one; it may have no figures. */
 static int
 repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result *one,
 	     struct np_record *record, struct np_err *err)
@@ -393,7 +391,7 @@ measure(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* What is settled, and printed, before the test begins. */
+/* What is decided and printed before the test begins. */
 static int
 prepare(struct session *s, struct np_err *err)
 {
@@ -438,7 +436,7 @@ run_bench(struct session *s, struct np_err *err)
 	    cli->bench.transport->no_control != NULL) {
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
-	/* Before there is a banner of a test that can't be run. */
+	/* before the banner */
 	if (cli->bench.transport->kconfig != NULL &&
 	    np_transport_probe(cli->bench.transport, err) == NP_EUNSUP) {
 		return np_fail_in(err, cli->bench.name);
@@ -491,7 +489,10 @@ print_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 	}
 }
 
-/* netperf connects first, and finds a missing daemon in the place of the wrong name. */
+/*
+ * As netperf does, refuse an unknown test after connecting, so that a missing daemon is reported
+ * first.
+ */
 static int
 refuse_test(const struct session *s, struct np_err *err)
 {
@@ -542,7 +543,7 @@ print_notes(struct np_option_notes *notes)
 	notes->told = notes->len;
 }
 
-/* What is refused before anything is connected, with or without --dry-run. */
+/* Check the options before anything is connected, with or without --dry-run. */
 static int
 settle(struct session *s, struct np_err *err)
 {
@@ -561,7 +562,7 @@ settle(struct session *s, struct np_err *err)
 	return np_cli_beside_new(cli, &s->beside, err);
 }
 
-/* Or what netperf would leave out. There is no document of a test that is not run. */
+/* Fail also for what netperf would ignore. No document is written without a test. */
 static int
 dry_run(struct session *s, struct np_err *err)
 {
@@ -590,7 +591,8 @@ connect_and_run(struct session *s, struct np_err *err)
 	rc = run_test(s, err);
 	np_progress_end(s->progress);
 	if (rc == NP_ECONTROL && s->client.remote_error != 0 &&
-	    s->partial[0] == '\0') { /* else a result, of which netperf prints none, is the end */
+	    s->partial[0] ==
+		'\0') { /* a partial result is printed instead, which netperf does not */
 		np_phrases_remote_error(s->out, s->client.remote_error);
 	}
 	if (s->client.chan.fd >= 0) {
@@ -602,7 +604,7 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* The same with the progress line, if there is to be one. */
+/* Run with the progress line, if there is to be one. */
 static int
 run_with_line(struct session *s, struct np_err *err)
 {
@@ -662,7 +664,7 @@ run(struct session *s, struct np_err *err)
 	return run_with_line(s, err);
 }
 
-/* Also of a run that failed. Returns 0, or the exit status of what went wrong here. */
+/* Write the document, of a failed run too. Returns 0, or the exit status of a failure. */
 static int
 write_document(struct session *s, int rc, const struct np_err *failed)
 {
@@ -682,7 +684,7 @@ write_document(struct session *s, int rc, const struct np_err *failed)
 	return status;
 }
 
-/* The exit status; written results that did not arrive are an error like any other. */
+/* Returns the exit status. Failing to write results is an error. */
 static int
 conclude(int rc, struct session *s, const struct np_err *err)
 {
@@ -704,11 +706,11 @@ conclude(int rc, struct session *s, const struct np_err *err)
 			err->msg, s->partial);
 		return status;
 	}
-	/* The caller of kill(1) sees what the shell shows of a process that it has ended. */
+	/* as a shell reports a process that was ended by a signal */
 	return signal_last == SIGTERM || signal_last == SIGHUP ? 128 + signal_last : status;
 }
 
-/* Texts that are asked for in place of a test. Returns the exit status, or -1: there is a test. */
+/* Print texts that are asked for instead of a test. Returns the exit status, or -1: run a test. */
 static int
 print_texts(struct np_cli *cli)
 {
@@ -740,7 +742,7 @@ print_texts(struct np_cli *cli)
 		return 1;
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
-		/* Scripts read netperf's list; who sees a terminal is no script. */
+		/* Scripts get netperf's list, people at a terminal a readable one. */
 		isatty(STDOUT_FILENO) ? np_help_figures(stdout)
 				      : np_selection_names(stdout, cli->output.style);
 		return 1;

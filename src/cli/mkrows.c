@@ -19,8 +19,8 @@ figure_at(size_t i)
 }
 
 /*
- * The table of transports is checked here, too, as each build runs this program: no test might
- * notice a listener that admits strangers.
+ * Each build runs this program, so it also checks the table of transports: no test might notice a
+ * listener that accepts strangers.
  */
 static int
 check_transports(struct np_err *err)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What the kernel makes of protocol 0: for a stream TCP, for datagrams UDP. */
+/* Use the kernel's default for protocol 0: TCP for a stream, UDP for datagrams. */
 static void
 take_default(struct np_cli *cli, const struct np_transport *base)
 {
@@ -22,7 +22,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	const char *protocol = cli->omni.protocol, *type = cli->omni.type;
 	const struct np_transport *t;
 
-	/* netperf knows it, and no transport here carries it. */
+	/* netperf knows it; there is no transport for it here. */
 	if (protocol != NULL && strcasecmp(protocol, "sdp") == 0) {
 		return np_usage(err, "-T: %s is not in this version (try tcp, udp or sctp)",
 				protocol);
@@ -91,12 +91,12 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 				     : o->connections    ? "-c"
 							 : "-d";
 
-		/* What the row of the table says, options can't choose. */
+		/* The test's row decides this, not options. */
 		if (o->protocol == NULL && o->type == NULL && !o->connections &&
 		    !o->direction_given) {
 			return NP_OK;
 		}
-		return np_usage(err, "%s: the test %s leaves no choice (try -t OMNI)", option,
+		return np_usage(err, "%s: the test %s does not allow it (try -t OMNI)", option,
 				cli->bench.name);
 	}
 	if (choose_transport(cli, err) != NP_OK) {

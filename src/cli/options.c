@@ -24,8 +24,8 @@
  */
 
 /*
- * A port number or a service's name, as text for the resolver. How large it may be is known when
- * the host, or the test, is.
+ * A port number or a service's name, as text for the resolver. Its range is checked when the host
+ * or the test is known.
  */
 static bool
 read_port_name(const char *word, void *to)
@@ -246,8 +246,9 @@ read_uuid(const char *word, void *to)
 /* --- values that take more than their word -----------------------------------------------------
  */
 
-/* The family part of -H and -L: netperf looks for single characters of it, which addresses have,
- * too. */
+/*
+ * The family part of -H and -L: netperf looks for single characters, which addresses contain, too.
+ */
 static int
 parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 {
@@ -319,7 +320,7 @@ set_data_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* And as the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
+/* Keep the ports as the user wrote them, for SOURCE_PORT and DEST_PORT. */
 static int
 keep_data_ports(const struct np_setting *set)
 {
@@ -359,7 +360,7 @@ check_fill_files(const struct np_setting *set)
 			     "%s: Remote fill file name must be less than 32 characters", far);
 }
 
-/* A type of service by name or number; -1 for what is neither, as netperf lets that pass. */
+/* A type of service by name or number; -1 for anything else, which netperf accepts. */
 static int
 take_tos(const struct np_setting *set)
 {
@@ -396,7 +397,7 @@ take_tos(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* A congestion control of DCCP's, which both ends have to announce. */
+/* A congestion control of DCCP, which both ends announce. */
 static int
 set_ccid(const struct np_setting *set)
 {
@@ -467,7 +468,7 @@ set_control_family(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
 
-	/* What -H and -L said before is overridden, and what they say later overrides. */
+	/* Overrides earlier -H and -L, and is overridden by later ones. */
 	set_family(set);
 	cli->target.host.family = cli->target.local.family = cli->target.family;
 	return NP_OK;
@@ -579,7 +580,7 @@ set_confidence(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The style that comes last wins, and forgets what the ones before it selected. */
+/* The last style wins, and forgets earlier selectors. */
 static int
 set_style(const struct np_setting *set)
 {
@@ -592,7 +593,7 @@ set_style(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* A direction: words joined by bars; what is none of them is a number, or nothing. */
+/* A direction: words joined by bars; other words are read as numbers. */
 static int
 set_direction(const struct np_setting *set)
 {
@@ -648,7 +649,7 @@ imply_by_message_sizes(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* An option that netperf has given up; it says so, and goes on. */
+/* An option that netperf has withdrawn: it prints a warning. */
 static int
 set_gone(const struct np_setting *set)
 {
@@ -658,7 +659,7 @@ set_gone(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* What is longer than a message holds is cut, as netperf does. */
+/* A longer passphrase is cut, as netperf does. */
 static int
 set_passphrase(const struct np_setting *set)
 {
@@ -736,7 +737,7 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	return NP_OK;
 }
 
-/* Powers of 1000, by any letter: of a rate 10M are ten million. */
+/* Suffixes of a rate are powers of 1000, whatever their case: 10M are ten million. */
 static int
 read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
 {
@@ -826,7 +827,6 @@ set_stations(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Without the permission there are the interface's counters, which come with the test's figures. */
 static int
 set_wire(const struct np_setting *set)
 {
@@ -860,7 +860,7 @@ names_figures(const char *arg)
 	}
 	memcpy(name, arg, len);
 	name[len] = '\0';
-	/* No number has a _: it is a figure that is spelled wrong. */
+	/* A number has no _: it is a misspelled figure. */
 	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0 ||
 	       strchr(name, '_') != NULL;
 }
@@ -878,7 +878,7 @@ set_help(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* What netperf takes as well, and has no use for either. */
+/* An option that netperf accepts and ignores. */
 static int
 set_nothing(const struct np_setting *set)
 {
@@ -899,14 +899,14 @@ set_nothing(const struct np_setting *set)
 #define ROW NP_OPT_ROW
 #define TO(m) .to = CLI(m)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
-/* What both ends are given a word of: how it is read, or names of limited length. */
+/* A word for each end: how it is read, or names of limited length. */
 #define TAKES(what, m1, m2) TO2(m1, m2), .set = take_##what
 #define READS(kind, m, words) TO(m), .read = read_##kind, .what = (words)
 #define READS2(kind, m1, m2, words) TO2(m1, m2), .read = read_##kind, .what = (words)
 #define A_PORT "a port (0 to 65535, or a service)"
 #define NAMES(m1, m2)                                                                              \
 	TO2(m1, m2), .set = np_option_set_name, .max = sizeof(((struct np_cli *)0)->m1) - 1
-/* Where help texts have the row, the words of the short one, and which tests have a use for it. */
+/* The row's place in help texts, its short help, and which tests have a use for it. */
 #define IN(g) .group = GROUP_##g
 #define BRIEF(words) .brief = (words)
 #define FOR(trait) .needs = NP_FOR_##trait
@@ -930,10 +930,10 @@ enum global_group {
 	GROUP_HELP
 };
 const char *const np_global_groups[] = {
-	[GROUP_NONE] = "Other",    [GROUP_WHERE] = "Where to",   [GROUP_WHAT] = "What to measure",
-	[GROUP_LONG] = "How long", [GROUP_SURE] = "How sure",    [GROUP_PRINT] = "Output",
-	[GROUP_WHY] = "Evidence",  [GROUP_FLOWS] = "Many flows", [GROUP_PACE] = "Pacing",
-	[GROUP_TUNE] = "Tuning",   [GROUP_HELP] = "Help",        NULL
+	[GROUP_NONE] = "Other",    [GROUP_WHERE] = "Target",    [GROUP_WHAT] = "Test",
+	[GROUP_LONG] = "Duration", [GROUP_SURE] = "Confidence", [GROUP_PRINT] = "Output",
+	[GROUP_WHY] = "Evidence",  [GROUP_FLOWS] = "Flows",     [GROUP_PACE] = "Pacing",
+	[GROUP_TUNE] = "Tuning",   [GROUP_HELP] = "Help",       NULL
 };
 
 const struct np_option np_global_options[] = {
@@ -978,7 +978,7 @@ const struct np_option np_global_options[] = {
 	  TO2(confidence.max, confidence.min), .then = settle_iterations, IN(SURE) },
 	{ ROW('I', "confidence", CUSTOM, "level,width",
 	      "set confidence level, 95 or 99 percent, and full width of its interval (99,5)"),
-	  .set = set_confidence, IN(SURE), BRIEF("repeat until it is that sure (99,5)") },
+	  .set = set_confidence, IN(SURE), BRIEF("repeat until this confidence (99,5)") },
 	{ ROW('\0', "clean", COUNT, "s",
 	      "repeat until N seconds were free of disturbances, instead of -l"),
 	  TO(confidence.clean_s), RANGE(1, 86400), IN(SURE),
@@ -1061,16 +1061,17 @@ const struct np_option np_global_options[] = {
 	      "set the type of service of the data socket: number, ef, af11, cs1"),
 	  TAKES(tos, plan.near.sock.tos, plan.far.sock.tos), IN(TUNE) },
 	{ ROW('Z', "passphrase", CUSTOM, "text",
-	      "send this passphrase to the daemon; ps(1) shows it for a moment"),
+	      "send this passphrase to the daemon; ps(1) shows it briefly"),
 	  .set = set_passphrase, .secret = true, IN(WHERE) },
 	{ ROW('\0', "passphrase-file", CUSTOM, "file",
 	      "read the passphrase from a file's first line; mode 600"),
 	  .set = set_passphrase_file, IN(WHERE) },
 	{ ROW('\0', "key-file", CUSTOM, "file",
-	      "prove to each other the key in the file's first line; mode 600" NP_NEEDS_SODIUM),
-	  .set = set_key_file, IN(WHERE), BRIEF("prove to each other to have this key") },
+	      "authenticate both ends with the key in the file's first line; mode "
+	      "600" NP_NEEDS_SODIUM),
+	  .set = set_key_file, IN(WHERE), BRIEF("authenticate both ends with this key") },
 	{ ROW('\0', "nat", FLAG, NULL,
-	      "with --key-file: do not prove the addresses, for a NAT on the path"),
+	      "with --key-file: do not include addresses in the proof, for a NAT on the path"),
 	  TO(target.nat), IN(WHERE) },
 	{ ROW('\0', "threads", BOTH, "local,remote",
 	      "drive the data connections with N threads at most (1)"),
@@ -1090,24 +1091,24 @@ const struct np_option np_global_options[] = {
 	      "begin N data connections a second, up to --flows; also written N/s"),
 	  READS(ramp, plan.ramp, "a number of connections a second (1 to 1000000)"), IN(FLOWS) },
 	{ ROW('\0', "rate", CUSTOM, "n",
-	      "begin N transactions a second in all, by the clock and whatever is answered: times "
-	      "count from when each was due; a stream sends N bits a second (10M, 2.5gbit; of "
-	      "--both: 10M,2M); "
+	      "begin N transactions a second in total, on a fixed schedule, regardless of "
+	      "replies: times count from when each was due; a stream sends N bits a second (10M, "
+	      "2.5gbit; of --both: 10M,2M); "
 	      "auto finds the highest rate, ndr that of datagrams without loss"),
 	  .set = set_rate, IN(FLOWS) },
 	{ ROW('\0', "arrivals", CUSTOM, "how",
 	      "with --rate: when requests are due, constant (the default), poisson or burst:K"),
 	  READS(arrivals, plan.arrivals, "constant, poisson or burst:K (2 to 65536)"), IN(FLOWS) },
 	{ ROW('\0', "beside", TEXT, "test:rate",
-	      "run such transactions, N a second (100), beside the test: latency without it and "
-	      "under its load"),
+	      "run N transactions a second (100) beside the test: latency without it and under "
+	      "its load"),
 	  TO(beside), IN(WHY) },
 	{ ROW('\0', "stations", MAYBE, "n",
-	      "tell where the time of one transaction in N (100) goes, by stamps of its packets at "
-	      "both ends, and the delay of each direction"),
+	      "show where the time of one transaction in N (100) goes, by time stamps of its "
+	      "packets at both ends, and the delay of each direction"),
 	  .set = set_stations, IN(WHY) },
 	{ ROW('\0', "strict", FLAG, NULL,
-	      "with --rate: fail if the generator limits, and not what it asks"),
+	      "with --rate: fail if the load generator could not keep up"),
 	  TO(strict), IN(LONG) },
 	{ ROW('\0', "source-range", CUSTOM, "first-last",
 	      "use these local addresses in turn for the data connections of --flows"),
@@ -1157,7 +1158,7 @@ const struct np_option np_global_options[] = {
 	      "show on standard error, in one line, how far the test is (auto: on a terminal)"),
 	  READS(when, output.progress, "always, never or auto"), IN(PRINT) },
 	{ ROW('\0', "help", MAYBE, "all",
-	      "show the options that most people need, on standard output; all: every option"),
+	      "show the most used options, on standard output; all: every option"),
 	  .set = set_help, IN(HELP), BRIEF("show this text; --help=all: all options") },
 	{ ROW('\0', "list-figures", FLAG, NULL,
 	      "list all figures for -- -k, -o and -O, with unit and meaning"),
@@ -1195,7 +1196,7 @@ enum test_group {
 	TEST_GONE
 };
 const char *const np_test_groups[] = { [TEST_NONE] = "Other",
-				       [TEST_CHOICE] = "What OMNI does",
+				       [TEST_CHOICE] = "Choices of OMNI",
 				       [TEST_SIZES] = "Sizes",
 				       [TEST_FLIGHT] = "Requests in flight",
 				       [TEST_ENDS] = "Addresses, ports and routes",
@@ -1299,7 +1300,7 @@ const struct np_option np_test_options[] = {
 	  TO(plan.near.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
-	{ ROW('N', NULL, COUNT, "n", "send N messages or requests, whatever -l says"), TO(messages),
+	{ ROW('N', NULL, COUNT, "n", "send N messages or requests, instead of -l"), TO(messages),
 	  RANGE(0, INT32_MAX), .scope = SCTP, IN(SIZES), FOR(DATA) },
 	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"),
 	  TO(plan.far.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },

@@ -8,7 +8,7 @@
 #include "cli/facts.h"
 #include "net/addr.h"
 
-/* The families are those that the user named; that of a host given by -H is what it resolved to. */
+/* The families are those of the user's options, or that which the host of -H resolved to. */
 static void
 unreachable(FILE *out, const struct np_cli_target *t, int resolved)
 {

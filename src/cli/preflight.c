@@ -11,7 +11,7 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
-/* Without a host the way out matters: that to documentation addresses (RFC 5737, RFC 3849). */
+/* Without a host, look at the route to documentation addresses (RFC 5737, RFC 3849). */
 static void
 address_outwards(int family, struct np_addr *here)
 {
@@ -46,7 +46,7 @@ round_trip(int fd)
 	return us > 0 ? us / 1e6 : 0;
 }
 
-/* The slower of the two interfaces, in bits a second; 0: neither tells. */
+/* The rate of the slower interface in bits a second; 0: not known. */
 static double
 slower(const struct np_bag *near, const struct np_bag *far)
 {

@@ -1,6 +1,4 @@
-/*
- * netperf --preflight: what about both hosts speaks against a measurement.
- */
+/* netperf --preflight: what may disturb a measurement on both hosts. */
 #ifndef NP_CLI_PREFLIGHT_H
 #define NP_CLI_PREFLIGHT_H
 
@@ -8,9 +6,9 @@
 #include "run/client.h"
 
 /*
- * Print this end, and the daemon's unless no host was named or there is no control connection (-N);
- * a daemon that can't tell is one line. Connects by *target, and closes. An unreachable daemon is
- * an error once this end is printed; no test is run.
+ * Print this end's findings, and the daemon's unless no host was named or there is no control
+ * connection (-N). Connects by *target, and closes. An unreachable daemon is an error, after this
+ * end is printed; no test is run.
  */
 int np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		     struct np_err *err);

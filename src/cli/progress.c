@@ -33,7 +33,7 @@ struct np_shown {
 	bool always, utf8;
 	int fd;           /* where it is drawn */
 	bool shares;      /* standard output is the same terminal, or file */
-	bool piped;       /* it is a pipe: who reads it may print to this terminal */
+	bool piped;       /* it is a pipe, whose reader may print to this terminal */
 	uint64_t counted; /* bytes or transactions of a test by count; 0: it is by time */
 	uint64_t from_ns; /* it is drawn from then on, unless it always is */
 
@@ -59,15 +59,17 @@ put(int fd, const char *text, size_t n)
 		ssize_t put = write(fd, text, n);
 
 		if (put <= 0) {
-			return; /* the reader is gone, or does not read: the test goes on */
+			return; /* the reader is gone or does not read: the test goes on */
 		}
 		text += put;
 		n -= (size_t)put;
 	}
 }
 
-/* A program in the background leaves the terminal to the others. A terminal that cannot take the
- * line at once does not get it: the test does not wait for that. */
+/*
+ * Draw only in the foreground, and only if the terminal can take the line at once: the test must
+ * not wait for it.
+ */
 static bool
 may_draw(const struct np_shown *s)
 {
@@ -100,7 +102,9 @@ add_look(struct np_shown *s, uint64_t at_ns, double work)
 	s->looks += s->looks < LOOKS;
 }
 
-/* Take a look at the work. Returns the rate since the oldest look of this step; < 0: not known. */
+/*
+ * Note the work done so far. Returns the rate since the oldest note of this step; < 0: not known.
+ */
 static double
 rate_of(struct np_shown *s)
 {
@@ -176,7 +180,7 @@ describe(struct np_shown *s, struct np_progress *p)
 	put_unit(s->cli, p);
 }
 
-/* The cursor goes back to the first column, so that other programs write over the line. */
+/* Draw the line. The cursor returns to the first column, so that other output overwrites it. */
 static void
 draw(struct np_shown *s)
 {
@@ -220,7 +224,7 @@ draw_view(void *shown, const struct np_live_view *view)
 
 /* ---- For main() ---- */
 
-/* Is there a terminal that knows how to erase a line? */
+/* Is standard error a terminal that can erase a line? */
 static bool
 has_terminal(void)
 {
@@ -231,8 +235,8 @@ has_terminal(void)
 }
 
 /*
- * Who draws has a test to control, and must not wait for a reader. Standard error is opened anew,
- * since others share the flags of the open file.
+ * The thread that draws controls a test and must not block. Standard error is opened again, as
+ * others share the flags of the open file.
  */
 static int
 open_line(void)
@@ -333,8 +337,7 @@ np_progress_resume(struct np_shown *s, FILE *to)
 		return;
 	}
 	fflush(s->shares ? stdout : to);
-	/* What goes through a pipe appears a moment later: the line is drawn again at its next
-	 * time. */
+	/* Output through a pipe appears later: the line is drawn at its next time. */
 	if (--s->paused == 0 && s->was_drawn && (to == stderr || s->shares)) {
 		draw(s);
 	}

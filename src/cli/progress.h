@@ -1,7 +1,7 @@
 /*
- * The progress line shows on standard error how far a test is, four times a second; it is gone when
- * the test is over. The thread that waits draws it (run/live.h). Where no line is drawn
- * np_progress_begin() returns NULL, which all functions accept.
+ * The progress line on standard error, drawn four times a second and erased at the end, by the
+ * thread that waits (run/live.h). Where there is no line np_progress_begin() returns NULL, which
+ * all functions accept.
  */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
@@ -15,15 +15,15 @@
 struct np_shown; /* a line that may be drawn */
 
 /*
- * Draw from now on, for a test with settled options. NULL: --progress or the terminal forbid
- * it, or there is no memory. *drawn is 0, or the descriptor by which it is there.
+ * Start drawing for a test with settled options. NULL: --progress or the terminal do not allow it,
+ * or without memory. *drawn is 0, or the descriptor on which the line is visible.
  */
 struct np_shown *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
 
-/* Erase it, if it is there. Also in the handler of a signal that ends or stops the program. */
+/* Erase the line, if it is visible. May be called by a signal handler. */
 void np_progress_erase(atomic_int *drawn);
 
-/* Where the test's client says what it does. NULL: nowhere. */
+/* Where the test's client reports its steps. NULL: nowhere. */
 struct np_live *np_progress_live(struct np_shown *s);
 
 /* This iteration begins, from 1 on. Has no effect where a test runs once. */

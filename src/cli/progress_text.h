@@ -38,7 +38,7 @@ enum { NP_PROGRESS_TEXT = 1024 };
 size_t np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 			char out[NP_PROGRESS_TEXT]);
 
-/* Does the environment, as getenv(3) has it, name a character set that is UTF-8? */
+/* Is the character set of these environment variables UTF-8? */
 bool np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * What netperf prints during and behind a test, beside the result: interim results, notes, -d.
- */
+/* What netperf prints during and after a test, beside the result: interim results, notes, -d. */
 #ifndef NP_CLI_SHOW_H
 #define NP_CLI_SHOW_H
 

@@ -56,8 +56,7 @@ void
 np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
 	       const struct np_word_list *given)
 {
-	/* What follows an option that is unknown, or that netperf has given up, was its argument:
-	 * there is a line already. */
+	/* It may be the argument of an unknown or withdrawn option, which has a line already. */
 	for (int i = 0; i < stray->count && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
 		const char *word = stray->at[i];
 
@@ -101,7 +100,7 @@ np_stray_options(struct np_cli *cli)
 	}
 }
 
-/* Of the sizes of a stream's calls, the one of the end that makes no such calls alone. */
+/* A call size of the end that makes no such calls. */
 static void
 stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
 {
@@ -125,7 +124,7 @@ stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with
 void
 np_stray_settled(struct np_cli *cli)
 {
-	/* Those of its traits that no test has a use for without having them. */
+	/* Options that need one of these do nothing in a test without it. */
 	static const unsigned sure = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
 				     NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
 	unsigned lacks = (sure | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &
@@ -192,7 +191,7 @@ np_stray_reader(struct np_cli *cli, struct np_err *err)
 /* --- names -------------------------------------------------------------------------------------
  */
 
-/* Does the name begin as one of a percentile, and go on to its end with digits and points? */
+/* Is it spelled like the name of a percentile? */
 static bool
 of_percentile(const char *name)
 {
@@ -281,7 +280,7 @@ np_stray_names(struct np_cli *cli)
 		    "as in netperf\n",
 		    cli->output.unit);
 	}
-	/* A word without a comma that names no figure is the name of a file. */
+	/* A word without a comma may be a file's name. */
 	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {
 		size_t len = strcspn(at, ", \t;");
 

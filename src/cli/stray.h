@@ -1,6 +1,6 @@
 /*
- * What netperf passes over without a word: words that belong to no option, output selectors that
- * name no figure, units that are none. We pass over them as well, and say so.
+ * What netperf ignores silently: words that are no options, selectors that are no figures, unknown
+ * units. It is ignored here, too, with a note.
  */
 #ifndef NP_CLI_STRAY_H
 #define NP_CLI_STRAY_H
@@ -16,34 +16,32 @@ struct np_word_list {
 };
 
 /*
- * Of the words that the parser found to be no options, those before a -- or those behind it. given:
- * the same words, and all others, in the order that the user gave them in.
+ * Note words that are no options, before or after a --. given: all words in their original order.
  */
 void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
 		    const struct np_word_list *given);
 
-/* Of options before a -- with a value that can't be meant there, as the test has an option like it.
+/*
+ * Note options before a -- whose value only makes sense for the test's option of the same letter.
  */
 void np_stray_options(struct np_cli *cli);
 
-/* Of options that the test has no use for, once it is settled which test that is. */
+/* Note options that the settled test has no use for. */
 void np_stray_settled(struct np_cli *cli);
 
-/* An option before a -- that is none there: err says so if the test has one like it. */
+/* An unknown option before a --: if the test has one of that letter, err says so. */
 void np_stray_letter(struct np_err *err);
 
 /* An option that read a document before netreport did: err names netreport's. */
 void np_stray_reader(struct np_cli *cli, struct np_err *err);
 
-/* Of the list of selectors and the unit that were asked for. */
+/* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);
 
-/* The error of selectors of which none exists. NP_EUSAGE: a list; else a word that is no file
- * either.
- */
+/* The error of a list (NP_EUSAGE), or of a word that may be a file, without any known selector. */
 int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
-/* Which test's name is most like it, as np_nearest_text() puts it. */
+/* The name of a test that is most like it, as np_nearest_text() puts it. */
 const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
 
 #endif

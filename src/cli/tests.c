@@ -7,7 +7,7 @@
 
 #include "bench/transport/dccp.h"
 
-/* They move no data, or options put them together: no rows of the bench table. */
+/* Tests that move no data, or that options define: they have no rows in the table of benches. */
 static const struct {
 	const char *name;
 	enum np_test test;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Columns: where the words begin; in the short text, where the option and the words do. */
+/* Columns of the texts. */
 enum { WORDS_AT = 32, BRIEF_AT = 17, BRIEF_WORDS_AT = 41 };
 
 void

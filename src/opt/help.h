@@ -1,6 +1,6 @@
 /*
- * Help texts out of the option tables: all rows under the titles of their groups, or in short those
- * that most people need.
+ * Help texts from the option tables: all rows under the titles of their groups, or the most used
+ * ones in short.
  */
 #ifndef NP_OPT_HELP_H
 #define NP_OPT_HELP_H
@@ -16,7 +16,7 @@ struct np_help {
 	size_t count;
 	const char *const *groups; /* titles by a row's group, NULL behind the last; NULL: none */
 	unsigned scope;            /* as np_options_parse() takes it */
-	/* Is the row shown, and with which words (NULL: not)? NULL: all are, with their own. */
+	/* The row's text, or NULL to leave it out. NULL: all rows have their own. */
 	const char *(*words)(const struct np_option *o, void *ctx);
 	void *ctx;
 };

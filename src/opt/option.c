@@ -12,7 +12,7 @@
 
 enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
 
-/* Of NEXT and NUMBER getopt(3) is not to know: take_next() takes the word. */
+/* getopt(3) does not know of NEXT and NUMBER: take_next() takes their word. */
 static bool
 takes_argument(const struct np_option *o)
 {
@@ -112,7 +112,7 @@ set_word(const struct np_option *o, const char *word, void *ctx, size_t to, stru
 	return o->read(word, set.to) ? NP_OK : np_usage(err, "%.40s is not %s", word, o->what);
 }
 
-/* A value that is not there leaves what is; of numbers there is at least one. */
+/* A missing value changes nothing; one of two numbers has to be there. */
 static int
 set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
@@ -123,7 +123,7 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	struct np_pair pair;
 	const char *second;
 
-	/* Of an argument getopt(3) sees to that it is there, which an analyzer does not know. */
+	/* getopt(3) ensures the argument, which an analyzer does not know. */
 	arg = arg != NULL ? arg : "";
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
@@ -247,7 +247,9 @@ spelled(const struct np_option *o, int c, char where[80])
 	return where;
 }
 
-/* "-m: " or "--rate: " in front of what is wrong with it, and what can't be seen of that behind. */
+/*
+ * Put "-m: " or "--rate: " in front of the error, and a hint about look-alike characters behind it.
+ */
 static int
 blame(const struct np_option *o, int c, const char *arg, struct np_err *err)
 {
@@ -268,7 +270,7 @@ np_option_is_number(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
-/* Set it, and note it where the argument is read otherwise than it was written. */
+/* Set the value, and note if it was read differently from how it was written. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	   struct np_option_notes *notes, struct np_err *err)
@@ -315,7 +317,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	return NP_OK;
 }
 
-/* A word that begins with what looks like a hyphen: of the words from..to, the first. */
+/* Find the first of words from..to that begins with something that looks like a hyphen. */
 static int
 check_hyphens(char **argv, int from, int to, struct np_err *err)
 {
@@ -333,7 +335,7 @@ check_hyphens(char **argv, int from, int to, struct np_err *err)
 	return NP_OK;
 }
 
-/* A long one stands behind two dashes, and may have a value. */
+/* The error of an unknown option, with the name that is most like it. */
 static int
 unknown(const struct grammar *g, char **argv, struct np_err *err)
 {

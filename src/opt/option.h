@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "config.h"
 
-/* Behind the help line of what this build refuses for want of a library. */
+/* Text behind the help line of an option that needs a library which this build lacks. */
 #ifdef HAVE_JANSSON
 #define NP_NEEDS_JANSSON ""
 #else
@@ -80,12 +80,12 @@ struct np_option {
 	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
 	int group;         /* of the caller's titles, the one that help and manual have it under */
 	const char *brief; /* its line in the short help; NULL: it is not there */
-	unsigned needs;    /* what it takes for it to mean something, bits of the caller's */
-	bool secret;       /* the argument is overwritten in argv: set() has to copy it */
-	bool unset;        /* a number of -1 is as if it were not given, which no other is */
-	bool numbers;      /* set() takes whole numbers, as the kinds of counts do */
-	/* Is the argument meant for another option? Then it sets nothing, and a note says
-	 * `instead`. NULL: there is no such. */
+	unsigned needs; /* what a test must have for it to have an effect, bits of the caller's */
+	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
+	bool unset;     /* -1, which no other number is, means not given */
+	bool numbers;   /* set() takes whole numbers, as the kinds of counts do */
+	/* Is the argument meant for another option? Then it is ignored, with a note of
+	 * `instead`. NULL: no. */
 	bool (*astray)(const char *arg);
 	const char *instead;
 };
@@ -94,7 +94,7 @@ struct np_option {
 #define NP_OPT_ROW(l, n, k, a, h)                                                                  \
 	.letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
 
-/* What a parser has to tell beside values and an error. */
+/* What a parser reports beside values and an error. */
 enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
@@ -139,7 +139,7 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
 		     char **argv, void *ctx, struct np_option_notes *notes, struct np_err *err);
 
-/* Give one option's value, as if it stood on the command line: for setters that add to a kind. */
+/* Set an option's value as if it stood on the command line: for setters that extend a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
 
 /* A set() that copies the word into an array of max + 1 characters. */

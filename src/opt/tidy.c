@@ -12,7 +12,7 @@ digits(const char *at)
 	return strspn(at, "0123456789");
 }
 
-/* Is the rest of the word an option that has been run together with what stands before it? */
+/* Is the rest of the word another option that lacks a blank before it? */
 static bool
 runs_on(const char *at)
 {

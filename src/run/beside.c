@@ -14,7 +14,7 @@
 
 enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5, SAMPLES_LEAST = 3 };
 
-/* The longest times that a figure of responsiveness leaves out. */
+/* The share of the longest times that responsiveness leaves out. */
 static const double LONGEST = 0.05;
 
 /* ---- The probe ---- */
@@ -35,13 +35,13 @@ run_probe(void *arg)
 	}
 	if (b->gate != NULL) {
 		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
-		np_gate_fail(b->gate); /* a load that waits there learns it; open, it stays so */
+		np_gate_fail(
+		    b->gate); /* a load that waits at the gate is told; an open gate stays open */
 	}
 	return NULL;
 }
 
-/* Its latencies, and whether it was what it was to be: alone it is late by as much as its answers
- * take, where that is next to nothing. */
+/* Add the probe's latencies, and note whether it kept its rate under load. */
 static int
 keep(struct np_beside *b, struct np_hist **sum, struct np_err *err)
 {
@@ -91,10 +91,10 @@ note_load(void *ctx, const struct np_live_view *v)
 {
 	struct np_beside *b = ctx;
 	const struct np_counts *n = &v->count;
-	/* A send buffer takes megabytes at a time from who has several connections. */
+	/* A send buffer may take megabytes at a time. */
 	uint64_t moved = n->sent - v->queued + n->received + n->transactions, now = np_now();
 
-	/* Behind the window, while the last of it is on its way, nothing has to move. */
+	/* After the window nothing has to move. */
 	if (v->step == NP_LIVE_MEASURING && now - v->since_ns <= v->length_ns) {
 		if (moved != b->moved || b->moved_ns == 0) {
 			b->moved = moved;
@@ -137,7 +137,7 @@ watch_no_more(struct np_beside *b, struct np_client *c)
 	c->live = b->watched;
 }
 
-/* One that stood still is none; but a call that takes long counts only when it returns. */
+/* A load that stood still is none; but a long call only counts when it returns. */
 static void
 judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
 {
@@ -180,7 +180,7 @@ np_beside_own_us(const struct np_bag *sender)
 
 /* ---- Both ---- */
 
-/* The probe's window is the load's, but that a load which ends early ends it, too. */
+/* The probe runs in the load's window. If the load ends early, it ends the probe. */
 static int
 start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * A probe beside a load: transactions of a low rate, due by the clock, with the same daemon. It
- * runs alone first, and then in the window of the load, which is any trial. So it says what the
- * load does to others' latency.
+ * A probe beside a load: transactions at a low rate, on a fixed schedule, with the same daemon. It
+ * runs alone first, and then in the window of the load, so it shows what the load does to others'
+ * latency.
  */
 #ifndef NP_RUN_BESIDE_H
 #define NP_RUN_BESIDE_H
@@ -66,9 +66,8 @@ int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_
 double np_beside_rpm(const struct np_hist *h);
 
 /*
- * How long a byte of a stream took on average from the call that sent it until it was acknowledged,
- * in us, by the sender's evidence: what waited for that, by the rate at which it was (Little's
- * law). NAN: that is not known.
+ * The mean time in us from sending a byte of a stream until it was acknowledged, by the sender's
+ * evidence (Little's law). NAN: not known.
  */
 double np_beside_own_us(const struct np_bag *sender);
 

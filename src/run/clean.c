@@ -7,7 +7,7 @@
 
 #include "run/thresholds.h"
 
-/* Of two intervals that touch each other by less, the one says nothing of the other. */
+/* Two intervals that overlap by less than this share do not affect each other. */
 static const double touch = 0.2;
 
 /* By how much a far end's window may outlast this end's, in s. */
@@ -41,7 +41,7 @@ length_of(const struct end *e, size_t i)
 /* --- out of the bag ----------------------------------------------------------------------------
  */
 
-/* A list as long as the others; the first one read says how long. NULL: it is not there. */
+/* A list as long as the first one that was read; NULL: there is none. */
 static const int64_t *
 list_of(const struct np_bag *b, const char *name, struct end *e)
 {
@@ -55,7 +55,7 @@ list_of(const struct np_bag *b, const char *name, struct end *e)
 	return it.ints;
 }
 
-/* What can't be, as a stranger may tell it, is nothing. */
+/* Read a list. Impossible values, which a far end may send, become 0. */
 static bool
 take(const struct np_bag *b, const char *name, double unit, struct end *e, double *into)
 {
@@ -68,7 +68,7 @@ take(const struct np_bag *b, const char *name, double unit, struct end *e, doubl
 	return list != NULL;
 }
 
-/* A reason without a list marked nothing, and none marks more than its interval. */
+/* Read the marks. A reason without a list marked nothing. */
 static void
 take_marks(const struct np_bag *b, struct end *e)
 {
@@ -150,7 +150,7 @@ overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 	return fmin(a->end_s[i], b->end_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
 }
 
-/* The first interval that ends behind that time; `from` is one that is not behind it. */
+/* The first interval that ends after that time, from `from` on. */
 static size_t
 seek(const struct end *e, size_t from, double s)
 {
@@ -160,7 +160,7 @@ seek(const struct end *e, size_t from, double s)
 	return from;
 }
 
-/* What the other end's threads took of processors, and waited for them, while that interval ran. */
+/* How much the other end's threads ran, and waited to run, during that interval. */
 static void
 beside(const struct end *e, size_t i, const struct end *other, double *used, double *waited)
 {
@@ -174,11 +174,14 @@ beside(const struct end *e, size_t i, const struct end *other, double *used, dou
 	}
 }
 
-/* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
+/*
+ * Set the marks that need both ends' figures. other: the end on the same machine; NULL: it is on
+ * another.
+ */
 static void
 mark_waits(struct end *e, const struct end *other)
 {
-	/* A wait is told when it is over: it was in the intervals before, too. */
+	/* A wait is reported when it ends: move its part into the intervals before. */
 	for (size_t i = e->count; i-- > 1;) {
 		double beyond = e->kept_s[i] - length_of(e, i);
 
@@ -193,10 +196,10 @@ mark_waits(struct end *e, const struct end *other)
 		if (other != NULL) {
 			beside(e, i, other, &used, &waited);
 		}
-		/* Short waits are for the kernel, and for the other end. */
+		/* Short waits, and those for the other end, do not count. */
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
-		/* A large share of the time, or of what a worker wants that hardly runs. */
+		/* It waited for a large share of the time, or longer than it ran. */
 		if (kept >= NP_D_WAITED * length ||
 		    (kept >= NP_D_TOUCHED * length && kept >= e->used_s[i])) {
 			mark(e, i, NP_R_SWITCHES);
@@ -230,7 +233,7 @@ beside_it(const struct end *e, size_t i, const struct end *other, int reason)
 /* --- the sum -----------------------------------------------------------------------------------
  */
 
-/* Of the time either of two shares, which meet by chance. */
+/* The share of time in which either happened, if they are independent. */
 static double
 either(double a, double b)
 {
@@ -288,12 +291,12 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 	if (c->clean <= 0) {
 		c->times = (double)NAN;
-	} else { /* where nothing was carried, nothing was in the clean part either */
+	} else { /* nothing was carried in the clean part either */
 		c->times = work > 0 ? clean_work / c->clean / (work / c->seconds) : 1;
 	}
 }
 
-/* Why none can say whether who kept a worker waiting was of the test. */
+/* Why it is unknown whether threads of this test delayed a worker. NULL: it is known. */
 static const char *
 lacks_switches(const struct np_bag *near, bool far_told)
 {
@@ -326,7 +329,7 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	c->by_far = far_counts && c->far_told;
 	c->switches_why = lacks_switches(near, c->far_told);
 	if (np_bag_number(near, "flow.sessions") > 1) {
-		/* Each has counted the bytes of its own connections only. */
+		/* Each session has counted its own connections only. */
 		c->foreign_why =
 		    "the other sessions' bytes cannot be distinguished from other traffic";
 		unmark(&end[0], NP_R_FOREIGN);

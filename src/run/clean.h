@@ -1,6 +1,6 @@
 /*
- * How much of a test went undisturbed: what both ends marked (run/disturbed.h), compared with each
- * other, and what the test carried in the clean part.
+ * How much of a test was undisturbed: the marks of both ends (run/disturbed.h), compared with each
+ * other, and how much was carried in the clean part.
  */
 #ifndef NP_RUN_CLEAN_H
 #define NP_RUN_CLEAN_H
@@ -27,7 +27,8 @@ struct np_clean {
 	double near_s[NP_REASONS], far_s[NP_REASONS]; /* by the end that marked them */
 	bool far_told;                                /* the far end did look */
 	bool by_far;                                  /* its counters tell what was carried */
-	double times; /* the rate of the clean part, of that of the whole; NAN: there is none */
+	double times; /* rate of the clean part divided by that of the whole; NAN: there is no clean
+			 part */
 	const char *switches_why; /* why what others ran can't be told; NULL: it can */
 	const char *foreign_why;  /* the same of what others sent */
 	size_t runs;
@@ -35,9 +36,9 @@ struct np_clean {
 };
 
 /*
- * Judge what the ends' evidence tells. far_counts: the far end's counters are those of the result;
- * where it tells none, this end's do. NULL when this end tells nothing, or without memory; the
- * caller's to free.
+ * Judge both ends' evidence. far_counts: the result is counted by the far end, so its counters are
+ * used where it sent any. NULL when this end has no evidence, or without memory; the caller frees
+ * it.
  */
 struct np_clean *
 np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_counts);

@@ -6,7 +6,7 @@
 
 #include "bench/ids.h"
 
-/* The measured part and all that follows from it. */
+/* The measured part and what follows it. */
 static int
 measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	struct np_evidence *ev, struct np_err *err)
@@ -55,8 +55,8 @@ int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
-	/* Does the daemon's time begin with its answer? One that collects waits with it, as we do.
-	 */
+	/* Does the daemon's time begin with its answer? One that collects evidence waits, as we
+	 * do. */
 	bool at_once = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
 	struct np_client_test test = { .out = out };
 	struct np_evidence *ev = NULL;

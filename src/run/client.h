@@ -1,6 +1,4 @@
-/*
- * The client's half of the conversation: opens a control connection, runs a test over it.
- */
+/* The client's half of the conversation: opens a control connection and runs a test over it. */
 #ifndef NP_RUN_CLIENT_H
 #define NP_RUN_CLIENT_H
 
@@ -29,8 +27,7 @@ struct np_target {
 	int local_family;
 	const char *passphrase;        /* NULL: none is sent */
 	const struct np_auth_key *key; /* NULL: none is proved */
-	bool
-	    nat; /* addresses are others at the far end: the proof of the key does not cover them */
+	bool nat; /* the path translates addresses: the proof of the key does not cover them */
 	uint32_t silence_s;    /* for how long its kernel may not be heard of */
 	struct np_hello wants; /* of a daemon that has our extension; caps 0: nothing */
 };
@@ -64,18 +61,19 @@ struct np_client {
 	struct np_client_hooks hooks;
 	bool told; /* of the wait, by hooks.tell() */
 
-	/* Why there is none, or no result: as netperf has words of its own for that. 0: another. */
+	/* Why there is no connection or no result, where netperf has its own words for it. 0:
+	 * another reason. */
 	int unresolved;   /* the host's name: getaddrinfo(3)'s error */
 	int unreachable;  /* no answer: the family of the first address that was tried */
 	int remote_error; /* what the daemon's answer held */
 };
 
 /*
- * Establish the control connection within 10 s. Where t->wants has any caps the daemon is greeted;
- * one that does not know that gets a new connection, and c->lacks says what it lacks. NP_ECONTROL
- * with the words "establish the control connection" when that fails, or a name could not be
- * resolved. With a key both ends prove that they have it, each message within 10 s more;
- * NP_ECONTROL when one of them could not.
+ * Establish the control connection within 10 s. If t->wants has any caps, the daemon is greeted;
+ * one that does not know the greeting gets a new connection, and c->lacks says what it lacks.
+ * NP_ECONTROL with the words "establish the control connection" when that fails, or a name can't be
+ * resolved. With a key both ends prove that they have it, within 10 s for each message; NP_ECONTROL
+ * when one can't.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 
@@ -99,7 +97,7 @@ struct np_outcome {
 	char reasons[NP_CLEAN_TEXT]; /* of what did not */
 };
 
-/* Ask the daemon for its host's facts. NP_ECONTROL in c->lacks' words where it tells none. */
+/* Ask the daemon for its host's facts. NP_ECONTROL with c->lacks where it reports none. */
 int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
 /*
@@ -115,17 +113,16 @@ int np_client_engines(struct np_client *c, const struct np_plan *p, const struct
 int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err);
 
 /*
- * Run one test: near endpoint, request, loop, results. peer is the data address (its port comes
- * with the daemon's response; with no_control it is complete, and no connection c is needed beyond
- * its signals and watch). Every wait has a deadline; the whole ends within 15 s of the peer's
- * death or the link's silence. out is to be released by np_outcome_free() whatever the return.
+ * Run one test: near endpoint, request, loop, results. peer is the data address; its port comes
+ * with the daemon's response, and with no_control it is complete and c is only needed for its
+ * signals and watch. Every wait has a deadline: the whole ends within 15 s of the peer's death or
+ * the link's silence. out is always to be released by np_outcome_free().
  */
 int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);
 
 /*
- * The evidence of the end that received a stream; NULL where there is none, or of one session among
- * several.
+ * The evidence of the end that received a stream; NULL where there is none, or of several sessions.
  */
 const struct np_bag *np_outcome_receiver(const struct np_outcome *out);
 

@@ -11,8 +11,7 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
-/* Can the test be run with what the daemon granted? An older one leaves out what it does not know.
- */
+/* Can the test be run with what the daemon granted? An older one ignores what it does not know. */
 static int
 check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	    struct np_err *err)
@@ -48,7 +47,7 @@ check_grant(const struct np_client *c, const struct np_plan *p, const struct np_
 	return NP_OK;
 }
 
-/* Go by what the daemon granted. Less than was asked for is a test, too, and the user is told. */
+/* Take over what the daemon granted. If it is less than was asked for, the user is told. */
 static void
 take_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	   struct np_run *run)
@@ -122,7 +121,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	return NP_OK;
 }
 
-/* The data connection goes to the path or the port that the daemon named. */
+/* Aim the data connection at the path or the port that the daemon named. */
 static int
 aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *peer,
     struct np_err *err)
@@ -139,7 +138,7 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 		return np_eth_check_peer(link, t->out->far.mac, err);
 	}
 	if (t->out->far.path[0] != '\0') {
-		/* A daemon elsewhere would name whatever socket of this machine it likes. */
+		/* A daemon on another machine could name any socket of this one. */
 		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
 			return np_usage(
 			    err, "%s is another machine, and this test runs within one machine",
@@ -148,8 +147,7 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
 	if (t->run.end.shows) {
-		/* Whatever stands between the two translates that of the control connection alone.
-		 */
+		/* A NAT or balancer on the path knows the port of the control connection only. */
 		t->out->far.port = np_addr_port(&c->used);
 		for (uint32_t i = 0; i < t->run.conns; i++) {
 			t->run.conn[i].port = t->run.plan->flows > 1 ? t->out->far.port : 0;
@@ -167,8 +165,8 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 }
 
 /*
- * Agree with the daemon, if there is one, on what is to be done. The peer's address is known
- * before anything is asked for, its port only when the daemon has answered.
+ * Agree with the daemon, if there is one. The peer's address is known before the request, its port
+ * only after the response.
  */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
@@ -192,9 +190,9 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		    aim(c, t, peer, err) != NP_OK) {
 			return err->code;
 		}
-		/* Now its port is known. Our daemon sends nothing before it is asked to again, so
-		 * that what has come is no answer of it. It is ours if it says what netperf's
-		 * can't. */
+		/* Now its port is known. Our daemon sends nothing before the next request, so
+		 * what has arrived is not from it. It is ours if it said something that
+		 * netperf's can't. */
 		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
 		       np_plan_beyond(p) != NULL;
 		if (ours) {

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* The ERROR that has come. One that can't be read is an error all the same. */
+/* Read the ERROR that has come. If it can't be read it is an error all the same. */
 static void
 read_error(const struct np_client *c, struct np_error_message *m)
 {
@@ -90,8 +90,8 @@ code_text(uint32_t code, char text[16])
 }
 
 /*
- * Is the message that has come an answer of that code? One with an error is, whatever its code:
- * netperf's daemons answer what they do not know by the code of an earlier message, or by 0.
+ * Is the message that has come the answer with that code? Any error is one: netperf's daemons
+ * answer unknown requests with the code of an earlier message, or with 0.
  */
 static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
@@ -116,8 +116,8 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 }
 
 /*
- * The results of that test. Most of those of netperf's daemons still have the response's code: with
- * its bytes reversed, or as it is where the daemon's machine has the network's byte order.
+ * Most results of netperf's daemons still have the response's code: with its bytes reversed, or as
+ * it is if the daemon's machine is big-endian.
  */
 int
 np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
@@ -152,7 +152,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	return rc;
 }
 
-/* Receive an answer, for which the user may have to wait for long. */
+/* Receive an answer that may take long, and tell the user so. */
 static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
@@ -183,8 +183,8 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 }
 
 /*
- * No answer to the first request, or the beginning of one: what may that be? netserver closes
- * without a word where the passphrase is another one, and so do other services.
+ * Hint at why there is no answer to the first request. netserver closes silently if the passphrase
+ * is wrong, and so do other services.
  */
 static int
 no_answer_yet(const struct np_client *c, struct np_err *err)
@@ -206,8 +206,8 @@ no_answer_yet(const struct np_client *c, struct np_err *err)
 }
 
 /*
- * A daemon that owes results is still at its test, which was interrupted here: it hears a
- * half-close as the end of it. Its results then come before the answer to what was asked.
+ * A daemon that owes results is still running a test that was interrupted here: a half-close ends
+ * it. Its results then come before the answer.
  */
 static int
 receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
@@ -232,7 +232,7 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 	struct np_err ignored;
 
 	if (np_chan_send(&c->chan, message, np_client_within(NP_ANSWER_MS), err) != NP_OK) {
-		/* A daemon that turns clients away need not read what they want. */
+		/* a daemon that turns clients away need not read their request */
 		if (err->code != NP_EPEER ||
 		    np_client_receive(c, what, np_client_within(NP_SPARED_MS), &ignored) != NP_OK) {
 			return no_answer_yet(c, err);

@@ -24,7 +24,7 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 
 static const char the_evidence[] = "the evidence";
 
-/* Ask the daemon something that it answers by a bag. */
+/* Ask the daemon a question that it answers by a bag. */
 static int
 fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, struct np_err *err)
 {
@@ -83,7 +83,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 
 	*far = NULL;
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
-		/* One that hung up on the greeting may be stock, or want a passphrase. */
+		/* A daemon that hung up on the greeting may be netperf's, or want a passphrase. */
 		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
 			return err->code;
 		}

@@ -13,8 +13,8 @@
 
 enum {
 	HINT = 256,
-	FIREWALL_SAYS_NS = NP_SEC, /* until the error of one has come; the window was open */
-	LATE_S = 4                 /* a busy machine sees sooner that the time is up */
+	FIREWALL_SAYS_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
+	LATE_S = 4                 /* even a busy machine is not that late */
 };
 
 /* How --spread went. */
@@ -61,8 +61,8 @@ something_counted(const struct np_run *run)
 }
 
 /*
- * What keeps the data from getting through while the daemon can be reached, most often. NULL: not
- * that, as nothing of the test goes through a network.
+ * What most often blocks the data of a test whose daemon can be reached. NULL: the test does not
+ * use a network.
  */
 static const char *
 firewall_hint(const struct np_plan *p)
@@ -74,7 +74,7 @@ firewall_hint(const struct np_plan *p)
 			     : "a firewall? see netserver --data-ports";
 }
 
-/* Were segments sent in vain by either end, though small ones pass: the control connection's? */
+/* Were large segments lost while small ones, the control connection's, pass? */
 static bool
 is_too_large(const struct np_client_test *t)
 {
@@ -87,7 +87,7 @@ is_too_large(const struct np_client_test *t)
 	       (p->role == NP_LEAD ? here : far->sent > 0 && far->retrans > 0);
 }
 
-/* The same of data that got nowhere, by their size perhaps. */
+/* The same hint where no data arrived, perhaps because of their size. */
 static const char *
 loss_hint(const struct np_client_test *t, char text[HINT])
 {
@@ -110,8 +110,8 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 }
 
 /*
- * No data connection came about, or no datagram got there: what does an error like this mean? A
- * firewall says it soon. Behind data that got through it is something else.
+ * Hint at a firewall where no data connection was made or no datagram arrived. A firewall's error
+ * comes soon; after data have arrived it is something else.
  */
 static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)
@@ -168,9 +168,8 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	}
 	np_addr_text(&run->end.peer, text);
 	np_ramp_reasons(&failed, reasons, sizeof(reasons));
-	np_fail(err, NP_EPEER, 0,
-		"none of %u data connections with %s came about within %.1f s: %s", run->conns,
-		text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+	np_fail(err, NP_EPEER, 0, "none of %u data connections with %s was made within %.1f s: %s",
+		run->conns, text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		failed.count > 0 ? reasons : "no answer");
 	if (firewall_hint(run->plan) != NULL) {
 		np_fail_hint(err, firewall_hint(run->plan));
@@ -178,7 +177,7 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	return err->code;
 }
 
-/* Was the end of the time seen too late for the figures to be those of the time? */
+/* Did this end notice the end of the test so late that the figures are wrong? */
 static int
 stood_still(const struct np_drive *d, struct np_err *err)
 {
@@ -220,7 +219,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_came(run) == 0) {
 		if (d->cause == NP_BY_SIGNAL) {
 			return np_fail(err, NP_ETIME, 0,
-				       "interrupted before a data connection came about");
+				       "interrupted before a data connection was made");
 		}
 		return no_flow_came(run, err);
 	}
@@ -236,12 +235,13 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	}
 	if (np_abandoned(run->stop)) {
 		/* By a signal: do not wait for results, either. */
-		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had all data");
+		return np_fail(err, NP_ETIME, 0,
+			       "interrupted before the far end had received all data");
 	}
 	return NP_OK;
 }
 
-/* Data that get nowhere are a result, and look like a loss of all of them. */
+/* No data arrived: that is a result, and looks like a loss of everything. */
 static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
@@ -263,8 +263,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 }
 
-/* Where a close drops what is on its way, and the kernel loses data in silence: the counts show it.
- */
+/* Where a close drops data in flight and the kernel loses data silently, the counts show it. */
 static void
 tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 {
@@ -282,7 +281,7 @@ tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 	}
 }
 
-/* An engine that copied after all: the result is not that of what was asked for. */
+/* The engine copied after all: the result is not what was asked for. */
 static void
 tell_copied(const struct np_client *c, const struct np_client_test *t)
 {

@@ -37,7 +37,7 @@ resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *re
 	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
 }
 
-/* netperf's client talks of "establishing the control connection", and scripts look for that. */
+/* Scripts look for netperf's words, "establish the control connection". */
 static int
 not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
@@ -94,7 +94,7 @@ knows_no_key(const struct np_client *c, struct np_err *err)
 		       c->peer);
 }
 
-/* Send one message of the proof of a key, and receive its answer: the head, and the body in *m. */
+/* Send a message of the proof of a key and receive the answer: its head, and its body in *m. */
 static int
 exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_head *head,
 	 struct np_err *err)
@@ -116,7 +116,7 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 	return NP_OK;
 }
 
-/* Say hello, and get the daemon's nonce. Who has never heard of that answers so, or hangs up. */
+/* Send a nonce and get the daemon's. A daemon without support says so, or hangs up. */
 static int
 get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, uint8_t *far_nonce,
 	      struct np_err *err)
@@ -147,7 +147,7 @@ get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, 
 	return NP_OK;
 }
 
-/* Both ends prove that they have the key; an eavesdropper learns nothing that is of use again. */
+/* Both ends prove that they have the key. An eavesdropper learns nothing that can be used again. */
 static int
 authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
@@ -192,7 +192,7 @@ look_live(void *live)
 	np_live_look(live, NULL);
 }
 
-/* The address that answered before is the one to begin with. */
+/* Try first the address that answered before. */
 static int
 connect_again(const struct np_client *c, const struct np_addrs *remote,
 	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
@@ -212,7 +212,7 @@ connect_again(const struct np_client *c, const struct np_addrs *remote,
 	return np_race_connect(&order, local, np_client_within(CONNECT_MS), race, err);
 }
 
-/* A user should know which of several addresses is measured, where it is not the first one. */
+/* Tell the user which of several addresses is used, unless it is the first one. */
 static void
 tell_address(const struct np_client *c, const struct np_target *t, const struct np_race *race)
 {
@@ -224,7 +224,7 @@ tell_address(const struct np_client *c, const struct np_target *t, const struct 
 	}
 }
 
-/* One connection, of which the daemon knows whatever it may demand. */
+/* Open one connection and give the daemon the key or passphrase that it may demand. */
 static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
@@ -257,8 +257,8 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 }
 
 /*
- * Say what is wanted beyond netperf's protocol. A daemon that has never heard of that says so or,
- * if it is a very old one, hangs up: NP_EUNSUP.
+ * Ask for what netperf's protocol does not have. NP_EUNSUP if the daemon does not know the
+ * greeting, or hangs up because it is very old.
  */
 static int
 greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
@@ -327,7 +327,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 		}
 		return NP_OK;
 	}
-	/* A port that the user named is to be free again at once for the second connection. */
+	/* The second connection may need the same local port at once. */
 	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	np_client_close(c);
 	if (rc != NP_EUNSUP) {

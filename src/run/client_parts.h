@@ -1,8 +1,8 @@
 /*
- * What only the files of the client share: client_open.c (the control connection and
- * the greeting), client_ask.c (a request and its answer), client_far.c (questions beside a test),
- * client_agree.c (on a test), client_judge.c (how it ended), client_results.c (results and
- * evidence), and client.c, which runs a test by these.
+ * Shared by the files of the client only: client_open.c (control connection and greeting),
+ * client_ask.c (a request and its answer), client_far.c (questions beside a test), client_agree.c
+ * (before the test), client_judge.c (how it ended), client_results.c (results and evidence), and
+ * client.c, which runs a test.
  */
 #ifndef NP_RUN_CLIENT_PARTS_H
 #define NP_RUN_CLIENT_PARTS_H
@@ -34,17 +34,17 @@ struct np_client_test {
 
 /* ---- A request and its answer (client_ask.c) ---- */
 
-/* Receive a message. A signal is NP_ETIME: the caller's wait is over before its time. */
+/* Receive a message. NP_ETIME when a signal ended the wait. */
 int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err);
 
 /* Send a request and wait for its answer, which has that code or an error. */
 int np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what,
 		      int answer_ms, struct np_err *err);
 
-/* The code of what has come, and 0 or an error: of netperf's messages and of ours. */
+/* The code of the message that has come, and 0 or its error: netperf's or ours. */
 struct np_head np_client_answer_head(const struct np_client *c);
 
-/* The error that has come, in the daemon's own words if it has any. */
+/* The error that has come, in the daemon's words if it sent any. */
 int np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err);
 
 /* Is the message that has come the results of the test that was asked for by that code? */
@@ -52,7 +52,7 @@ int np_client_check_results(const struct np_client *c, uint32_t asked, struct np
 
 /* ---- Questions beside a test (client_far.c) ---- */
 
-/* What the daemon knows of the last test, or of its host. */
+/* Fetch the daemon's evidence of the last test or of its host. */
 int np_client_fetch(struct np_client *c, enum np_ext_about about, struct np_bag **out,
 		    struct np_err *err);
 
@@ -64,30 +64,30 @@ int np_client_agree(struct np_client *c, const struct np_plan *p, const struct n
 
 /* ---- After it: how it ended (client_judge.c) ---- */
 
-/* What the drive left: an error of the flow, of the control connection, or neither. */
+/* Judge how the run ended: an error of a flow, of the control connection, or none. */
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
 			  struct np_err *err);
 
-/* What the results of both ends come to: no test, or one with flaws that the user is told. */
+/* Judge both ends' results: no test, or one with flaws that the user is told. */
 int np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			    const struct np_client_test *t, struct np_err *err);
 
 /* ---- And what the daemon says of it (client_results.c) ---- */
 
 /*
- * The data connection broke: a daemon that gave up has said why by now, or does so at once. What it
- * says explains more than a reset does. One that goes on owes its results.
+ * The data connection broke: if the daemon gave up, its reason is here or comes at once, and
+ * explains more than a reset does. Otherwise it owes its results.
  */
 void np_client_ask_why(struct np_client *c, const struct np_dialect *dialect,
 		       const struct np_drive *d, struct np_err *err);
 
-/* Receive the daemon's results, or do without where the report can. */
+/* Receive the daemon's results, or do without if the report can. */
 int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
 		      struct np_client_test *t, struct np_err *err);
 
 /*
- * What the daemon knows of the test, if it tells such things: a result is good without it. rc: of
- * the test. There is no wait for a daemon that was silent already, or after a signal.
+ * Fetch the daemon's evidence, which the result does not depend on. rc: of the test. No wait for a
+ * daemon that was silent, or after a signal.
  */
 void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 

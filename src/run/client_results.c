@@ -11,7 +11,7 @@
 /* Deadlines, in milliseconds. */
 enum {
 	RESULTS_MS = 14000,    /* netperf's own daemon may sit out four seconds of padding */
-	CROWDED_MS = 120000,   /* for them where the machine is full, and the daemon has no turn */
+	CROWDED_MS = 120000,   /* for results of a busy machine on which the daemon has to wait */
 	HALF_CLOSED_MS = 2000, /* for those of a sender that was interrupted */
 	LOOK_MS = 1000,        /* between two looks whether the path is silent */
 	NUDGE_MS = 50,
@@ -31,8 +31,8 @@ last_ns(const struct np_run *run)
 }
 
 /*
- * Did a connection test end in the middle of a long wait? Then its daemon may have hung for most of
- * the time, while the kernel still took connections for it.
+ * Did a connection test end during a long wait? Then its daemon may have hung for most of it, while
+ * the kernel still accepted connections.
  */
 static bool
 ended_in_silence(const struct np_client_test *t)
@@ -45,15 +45,15 @@ ended_in_silence(const struct np_client_test *t)
 
 /*
  * Can the report do without the daemon's results? A connection test counts at this end, and
- * netperf's own daemon would keep them back for four seconds more; a sender may
- * not have seen the half-close. A probe has what it needs.
+ * netperf's daemon holds its results back for four seconds; an interrupted sender may not have seen
+ * the half-close. A probe needs none.
  */
 static bool
 can_spare(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 
-	/* Evidence is told after the results, over the connection that sparing them would end. */
+	/* The evidence comes after the results, over the connection that would be closed. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
 	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
@@ -68,12 +68,12 @@ can_spare(const struct np_client *c, const struct np_client_test *t)
 	       (p->role == NP_FOLLOW && t->out->cause == NP_BY_SIGNAL);
 }
 
-/* Wait for the results, telling the far end again and again that the test is over. */
+/* Wait for the results, and repeat the end mark meanwhile. */
 static int
 await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, struct np_err *err)
 {
 	struct np_run *run = &t->run;
-	/* A nudged connection test ends with an error in place of results. */
+	/* A connection test that gets a second end mark fails instead of reporting. */
 	bool may =
 	    run->side->nudge != NULL && (can_spare(c, t) || !run->plan->pattern->connection_test);
 	int rc;
@@ -90,7 +90,7 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 	}
 }
 
-/* Wait for results that would be nice to have. A daemon's error at this point means nothing. */
+/* Wait shortly for results that are not needed. An error of the daemon means nothing now. */
 static int
 collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	      struct np_err *err)
@@ -105,12 +105,12 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 		return NP_OK; /* it hears of the end behind the next question */
 	}
 	if (floods || p->pattern->connection_test) {
-		/* Our own daemon takes this for the end of the test; netperf's does not look. */
+		/* Our daemon ends the test by this; netperf's does not look. */
 		shutdown(c->chan.fd, SHUT_WR);
 	}
 	rc = await_results(c, t, np_client_within(NP_SPARED_MS), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
-		/* A sender that did not listen: a reset makes it stop. */
+		/* The sender did not see it: a reset stops it. */
 		np_run_close(&t->run);
 		rc = await_results(c, t, np_client_within(HALF_CLOSED_MS - NP_SPARED_MS), &ignored);
 	}
@@ -174,8 +174,8 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		uint64_t sent = np_counts_of(&t->run).sent;
 		uint32_t missing = (uint32_t)(sent - far->received);
 
-		/* Bytes from transactions, or the lower 32 bits and what this end sent: less is
-		 * under way. */
+		/* The count is of transactions, or only the lower 32 bits of one that can't be
+		 * more than this end sent. */
 		if (p->pattern->sized) {
 			far->received = (uint64_t)far->transactions * (uint64_t)p->request;
 			far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
@@ -184,7 +184,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		}
 	}
 	if (t->run.cut && t->run.plan->warm_up_ms == 0) {
-		/* What came behind the end of the stream is none of it. */
+		/* What arrived after the end of the stream does not count. */
 		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
 	}
 	return NP_OK;

@@ -22,7 +22,7 @@ enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
 
 enum { CPUS = 256 }; /* processors that are watched, by their number */
 
-/* What a sender's queues may hold between socket and interface. */
+/* What may lie in queues between socket and interface. */
 static const uint64_t in_queues = 384 << 10;
 
 static uint32_t
@@ -54,7 +54,8 @@ threads_of(const struct np_disturbed *d)
 /* What threads did since they were looked at last. */
 struct progress {
 	struct np_thread_time did[NP_DISTURBED_THREADS];
-	bool shares[NP_DISTURBED_THREADS]; /* it changed processors, and may have met any other */
+	bool
+	    shares[NP_DISTURBED_THREADS]; /* it moved between processors, and may have shared any */
 	uint64_t all_ran;
 };
 
@@ -78,8 +79,8 @@ look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p
 }
 
 /*
- * Of what a worker waited, what other threads of this process do not explain. The controller's time
- * is explained away whatever its processor.
+ * How long a worker waited for a processor because of other programs. Time of this process's other
+ * threads on the same processor, and of its controller, is subtracted.
  */
 static uint64_t
 kept_from(const struct np_disturbed *d, const struct np_witness *w, const struct progress *p,
@@ -120,11 +121,10 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 }
 
 /*
- * Did this process stand still? A thread's time is a budget: it ran, waited for a processor, was
- * blocked, or was stopped. Looks that came late, or took long, are time in which the controller may
- * have been stopped, but for what it ran and waited. A look also blocks while a worker holds the
- * lock of its socket, which it does while it runs, or waits to run on. And all threads are stopped
- * at once: none of them ran or waited meanwhile.
+ * Did this process stand still? A controller that looks late, or looks for long, may have been
+ * stopped, unless it ran or waited for a processor meanwhile. A look also blocks while a worker
+ * holds the lock of its socket. As all threads are stopped at once, no worker can have run or
+ * waited meanwhile.
  */
 static uint32_t
 judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progress *p,
@@ -151,7 +151,6 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 /* --- the machine -------------------------------------------------------------------------------
  */
 
-/* Ticks between two looks as a share of their distance. */
 static double
 share(uint64_t ticks, double seconds)
 {
@@ -174,8 +173,8 @@ is_stolen(const struct np_disturbed *d, double seconds)
 }
 
 /*
- * What others ran in user mode on the processors of the workers: the most on one of them. This
- * process's own part counts as if all of it had been there.
+ * How long other programs ran in user mode on a worker's processor, at most. This process's own
+ * time is subtracted as if it had all been there.
  */
 static uint64_t
 others_of(struct np_disturbed *d, const struct np_witness *w)
@@ -194,7 +193,7 @@ others_of(struct np_disturbed *d, const struct np_witness *w)
 	return np_beyond(most, own) / 1000;
 }
 
-/* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
+/* The frequency of an idle processor means nothing, nor that of one that the workers have left. */
 static uint32_t
 judge_frequency(struct np_disturbed *d, double seconds)
 {
@@ -224,7 +223,7 @@ judge_frequency(struct np_disturbed *d, double seconds)
 	return marks;
 }
 
-/* A test that is fast enough has some softirqs cut short itself, about alike in each interval. */
+/* A fast test causes some time squeezes itself, about as many in each interval. */
 static uint32_t
 judge_squeezed(struct np_disturbed *d)
 {
@@ -258,7 +257,7 @@ judge_machine(struct np_disturbed *d, double seconds)
 /* --- the interface -----------------------------------------------------------------------------
  */
 
-/* Why others' bytes can't be told from the test's own; NULL: they can. */
+/* Why foreign bytes can't be told from the test's own; NULL: they can. */
 static const char *
 lacks_own(const struct np_run *run)
 {
@@ -291,7 +290,7 @@ add_tcp(const struct np_run *run, struct np_carried *own)
 	own->out = c.bytes_out;
 	own->out_packets = c.segments_out;
 	own->in_packets = c.segments_in;
-	/* What comes out of order is not in the bytes yet, and may come twice. */
+	/* Data received out of order are not yet in the bytes, and may come twice. */
 	at_most = c.data_segments_in * c.mss;
 	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
 }
@@ -312,9 +311,8 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 	own->in_packets = p->pattern->transactions ? c.transactions : c.receives;
 	if (!p->pattern->transactions && p->role == NP_FOLLOW) {
 		in = c.receives > 0 ? c.received / c.receives : 0;
-		/* It is not known how many were dropped of datagrams that the kernel has joined,
-		 * how large those are of which none was read, and what came of those that lack a
-		 * fragment. */
+		/* Drops can't be converted to bytes where the kernel joined datagrams, where
+		 * none was read, or where fragments are missing. */
 		own->knows_in = np_engine_of(p) != &np_engine_segment && in > 0 &&
 				(d->meters.link.mtu == 0 || in <= d->meters.link.mtu);
 	}
@@ -337,7 +335,6 @@ own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64
 	return (uint64_t)np_own_counted(&own, (double)counted);
 }
 
-/* Beyond what may be the test's, what is read at another moment, and what hardly disturbs? */
 static bool
 is_beyond(uint64_t bytes, uint64_t own, double tolerance)
 {
@@ -366,7 +363,7 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 		return 0;
 	}
 	own_in += np_beyond(now->waiting, was->waiting);
-	if (is_loop) { /* which counts all that it carries in both directions */
+	if (is_loop) { /* it counts each packet in both directions */
 		own_out += own_in;
 	}
 	own_out += d->ahead;
@@ -400,7 +397,7 @@ work_of(const struct np_run *run)
 	return run->plan->pattern->transactions ? c.transactions : np_counts_bytes(&c);
 }
 
-/* The last interval, of which nothing more will be known. */
+/* Keep the last interval: no later one can change it. */
 static void
 keep_held(struct np_disturbed *d)
 {
@@ -470,7 +467,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	d->last_ns = now_ns;
 }
 
-/* Behind the last look. Where one was due, and did not come, the process stood still. */
+/* The time after the last look. If a look was due and did not come, the process stood still. */
 static void
 add_tail(struct np_disturbed *d, struct np_witness *w)
 {
@@ -488,7 +485,7 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 	look_at_threads(d, w, &p);
 	i.end_us = (win->ended_ns - win->started_ns) / 1000;
 	i.work = np_beyond(work, d->work);
-	w->looking_ns = 0; /* a look that took until then may have gone on behind it */
+	w->looking_ns = 0; /* the last look may have lasted longer */
 	if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
 		np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
 		marks = judge_stopped(d, w, &p, np_beyond(over, d->last_ns));

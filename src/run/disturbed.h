@@ -1,7 +1,7 @@
 /*
- * Who disturbed a test: ten times a second a controller looks at the machine, its own threads and
- * the interface. Each interval between two looks gets marks for what others did to it. What both
- * ends saw together is run/clean.h's.
+ * What disturbed a test: ten times a second a controller looks at the machine, its own threads and
+ * the interface, and marks the interval since the last look. run/clean.h compares the marks of both
+ * ends.
  */
 #ifndef NP_RUN_DISTURBED_H
 #define NP_RUN_DISTURBED_H
@@ -38,8 +38,7 @@ struct np_disturbed {
 	double squeezed; /* sum so far */
 	uint64_t top_khz[NP_METERS_CLOSE], throttled[NP_METERS_CLOSE];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
-	/* The last interval, and what the interface counted in it beyond the test's own, where that
-	 * marks it. */
+	/* The last interval, and the foreign bytes that mark it. */
 	struct np_interval held;
 	uint32_t held_marks;
 	uint64_t owed_out, owed_in;

@@ -14,14 +14,15 @@
 
 enum {
 	SLACK_S = 120, /* the longest that a daemon's side goes on after its time */
-	IDLE_S = 10,   /* without data: then watches rest, or when nothing has come for FIRST_S */
+	IDLE_S =
+	    10, /* after so long without data a daemon's watches rest; FIRST_S if none ever came */
 	FIRST_S = 1,
-	RESTS = 50, /* so much less often they look, but REST_S apart at most */
+	RESTS = 50, /* a resting watch looks this many times less often, at least each REST_S */
 	REST_S = 1,
-	LAST_WORD_S = 1 /* for a client's loop to end by itself once the daemon has spoken */
+	LAST_WORD_S = 1 /* for a client's loop to end by itself after the daemon's last message */
 };
 
-/* A worker that waits for a response: how long it has done so, and when that was ended. */
+/* How long a worker has waited for a response, and when its wait was interrupted. */
 struct patience {
 	uint64_t seen, seen_ns;
 	uint64_t kicked_ns, kicked_lost; /* the last interruption, and losses then */
@@ -33,7 +34,7 @@ struct looking {
 	uint32_t seed;
 };
 
-/* Since when nothing has moved, for the watches of a daemon's side. */
+/* Since when a daemon's test has been idle. */
 struct still {
 	uint64_t did, moved, since_ns; /* activity and progress then */
 };
@@ -49,7 +50,7 @@ struct control {
 	bool begun;                /* it has begun */
 	uint64_t since_ns;         /* when this end was ready for it */
 	bool saw_time_up;
-	bool arrived, let_go; /* at the gate; the workers have heard how it went there */
+	bool arrived, let_go; /* at the gate; the workers know whether it opened */
 	int signals;          /* taken so far */
 	uint64_t meet_until;
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
@@ -62,7 +63,7 @@ struct control {
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
 
-/* Waking a controller's ppoll(), or a worker out of its call, is all that they are for. */
+/* These signals only interrupt ppoll() and the calls of workers. */
 static void
 wake_up(int sig)
 {
@@ -83,7 +84,7 @@ np_drive_prepare(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* What this side can see of the far end's work, and of what the far end takes. */
+/* Sends, receives and transactions: what shows that the far end is alive. */
 static uint64_t
 activity_of(const struct np_worker *w)
 {
@@ -103,8 +104,8 @@ activity(const struct np_run *run)
 }
 
 /*
- * The same for a test without an end in sight, where one message may take long to get across. At
- * most LOOKS connections are asked.
+ * The same for a test that no clock ends, where one message may take long: what TCP has moved
+ * counts, of at most LOOKS connections.
  */
 static uint64_t
 progress(const struct np_run *run)
@@ -122,7 +123,7 @@ progress(const struct np_run *run)
 	return sum;
 }
 
-/* Does one of the workers sleep by its own will? */
+/* Is a worker asleep because its load lets it rest? */
 static bool
 rests(const struct np_run *run)
 {
@@ -134,8 +135,7 @@ rests(const struct np_run *run)
 	return false;
 }
 
-/* For how long nothing has moved. A loop that rests is not waiting for anything, within its time.
- */
+/* For how long nothing has moved. A loop that rests within its time is not waiting. */
 static uint64_t
 silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 {
@@ -146,7 +146,7 @@ silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 	return now - c->seen_ns;
 }
 
-/* Has nothing moved for `limit`, which is no more than what a silent path takes? */
+/* Has nothing moved for `limit`, or for longer if the path is silent? */
 static bool
 is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
 {
@@ -169,8 +169,8 @@ end(struct control *c, enum np_cause cause, int level)
 }
 
 /*
- * A daemon's side of a test that the far end times: its own time is up, but what still comes in
- * counts. Returns when to look again, or 0 when the far end has been silent for long enough.
+ * The time of a test that the far end ends is up at the daemon; what still arrives counts. Returns
+ * when to look again, or 0 when the far end has been silent for long enough.
  */
 static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
@@ -192,8 +192,8 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 }
 
 /*
- * The daemon has sent its results, or an error: for it the test is over. What it sent before that
- * may still be on its way, so a receiving loop goes on while something comes.
+ * The daemon has sent results or an error: it has ended the test. A receiving loop goes on while
+ * data that were sent before still arrive.
  */
 static uint64_t
 await_own_end(struct control *c, uint64_t now)
@@ -211,9 +211,9 @@ await_own_end(struct control *c, uint64_t now)
 }
 
 /*
- * A counted connection test: a follower's workers know no count of their own. Where several of them
- * accept what comes, they are done when they have all of it. After a warm-up, which did not end at
- * the same moment at both ends, they are when about that has come, and no more does.
+ * A connection test that ends by count: the daemon's workers share the connections, and are done
+ * when all have come. After a warm-up, whose end is not the same moment at both ends, they are done
+ * when about as many have come and no more do.
  */
 static uint64_t
 await_count(struct control *c, uint64_t now)
@@ -237,7 +237,7 @@ await_count(struct control *c, uint64_t now)
 	return now + 10 * NP_MSEC;
 }
 
-/* A loop that no clock ends must not wait for a far end that has died without a word. */
+/* Do not wait for ever for a far end that died silently in a test that no clock ends. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
@@ -256,8 +256,8 @@ await_progress(struct control *c, uint64_t now)
 }
 
 /*
- * Interrupt a wait that has lasted too long; the loop then counts a loss. An interruption that came
- * a moment before the wait is not heard, and repeated.
+ * Interrupt a wait that has lasted too long; the loop then counts a loss. Repeat it if the signal
+ * came just before the wait began.
  */
 static void
 keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
@@ -296,9 +296,9 @@ keep_patience(struct control *c, uint64_t now)
 }
 
 /*
- * Is the end of its time not that of what it receives? A connection's end of data may be late;
- * behind a warm-up what comes later was sent behind the far end's window. Of datagrams all that
- * were sent in that count, at a client, too.
+ * May data arrive when the time is up? The end of a connection's data may be late, unless a warm-up
+ * ended the far end's window earlier. Of datagrams all that were sent in the window count, at a
+ * client too.
  */
 static bool
 hears_more(const struct np_run *run)
@@ -311,9 +311,8 @@ hears_more(const struct np_run *run)
 }
 
 /*
- * Has the warm-up begun? At an end that waits for the first message it does with that, and not when
- * the end was ready, which the other one may have heard late. (Datagrams of a stream say themselves
- * what they belong to.)
+ * Has the warm-up begun? An end that waits for the first message begins with it. Datagrams of a
+ * stream carry which part they belong to.
  */
 static bool
 warms_up(struct control *c, uint64_t now)
@@ -333,7 +332,7 @@ warms_up(struct control *c, uint64_t now)
 	return c->begun;
 }
 
-/* The window begins where the warm-up ends: for all workers. */
+/* The window begins for all workers when the warm-up ends. */
 static uint64_t
 keep_warm_up(struct control *c, uint64_t now)
 {
@@ -352,7 +351,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	if (run->plan->near.place.measure_cpu) {
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
-	/* What an open loop's are it knows beforehand; others count from when they hear of it. */
+	/* An open loop knows its schedule beforehand; others count from this moment. */
 	run->window.started_ns = run->worker->open != NULL ? until : np_now();
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
@@ -392,7 +391,7 @@ keep_test_time(struct control *c, uint64_t now)
 	return again;
 }
 
-/* All workers are ready. The window opens with the gate, or never. */
+/* All workers are ready: the window opens with the gate, if it opens. */
 static void
 keep_gate(struct control *c)
 {
@@ -416,7 +415,7 @@ keep_gate(struct control *c)
 	np_team_open(c->team);
 }
 
-/* The controller's next appointment; ends the loop when it is due. */
+/* When the controller has to look next. Ends the loop when its time is up. */
 static uint64_t
 keep_time(struct control *c, enum np_phase phase)
 {
@@ -448,7 +447,7 @@ keep_time(struct control *c, enum np_phase phase)
 	return NP_NEVER;
 }
 
-/* From one look to the next. Pseudo-random numbers (linear congruence) do for that. */
+/* The time to the next look. Pseudo-random numbers (linear congruence) are good enough. */
 static uint64_t
 until_next(const struct np_watch *w, struct looking *l)
 {
@@ -459,7 +458,9 @@ until_next(const struct np_watch *w, struct looking *l)
 	return w->every_ns - w->every_ns / 4 + w->every_ns / 2 * (l->seed >> 16) / 65536;
 }
 
-/* A daemon's test that moves nothing shall cost others nothing. One long message may be on its way.
+/*
+ * Is this a daemon's test that moves nothing? It should cost others nothing. One long message may
+ * be on its way.
  */
 static bool
 is_idle(struct control *c, uint64_t now)
@@ -483,7 +484,7 @@ is_idle(struct control *c, uint64_t now)
 	return true;
 }
 
-/* Let a watch look when that is due. Looks that were missed are not made up for. */
+/* Let a watch look when that is due. Missed looks are not repeated. */
 static uint64_t
 keep_watch(struct control *c, const struct np_watch *w, struct looking *l)
 {
@@ -546,7 +547,7 @@ kick(const struct control *c)
 	return any;
 }
 
-/* The first signal ends the loop; one that comes when it has ended ends the wait for the rest. */
+/* The first signal ends the loop; the next one ends the wait for the rest. */
 static void
 take_signals(struct control *c, enum np_phase phase)
 {
@@ -555,10 +556,8 @@ take_signals(struct control *c, enum np_phase phase)
 	if (n != c->signals) {
 		c->signals = n;
 		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
-		/*
-		 * A far end that rests between its bursts hears of no other end. It closes at
-		 * once: this one has ended before that, or the reset would look like a failure.
-		 */
+		/* A far end that rests between bursts sees no other end of the test. It closes
+		 * at once, which must not look like a failure here: this end has stopped first. */
 		if (c->d->run->plan->active && c->d->run->plan->far.call.interval_burst > 0 &&
 		    c->d->control_fd >= 0) {
 			shutdown(c->d->control_fd, SHUT_WR);
@@ -578,11 +577,9 @@ hear_control(struct control *c)
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		c->d->lost = errno;
 	} else if (n == 0 || !c->d->run->plan->active) {
-		/*
-		 * A daemon that closes may have said why before: then the message counts. At the
-		 * daemon's side any event is an end, as it asks for no others; a reset may show as
-		 * POLLERR alone at first, and what the client had sent before it be readable still.
-		 */
+		/* A daemon that closes may have sent a reason first: the message counts. The
+		 * daemon polls for nothing but the end; a reset may show as POLLERR alone, with
+		 * data of the client still readable. */
 		c->d->lost = ECONNRESET;
 	}
 	if (c->d->lost == 0) {
@@ -593,7 +590,10 @@ hear_control(struct control *c)
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
-/* What a ramp brings is the workers' to look at, and news of a datagram are no end. */
+/*
+ * Does the end of its data connection end a daemon's test? A ramp's connections are the workers'
+ * business, and an error on a datagram socket is no end.
+ */
 static bool
 hears_data(const struct np_run *run, enum np_phase phase)
 {
@@ -603,7 +603,10 @@ hears_data(const struct np_run *run, enum np_phase phase)
 	       run->plan->ramp == 0 && (t->connected || t->admit != NP_ADMIT_IP);
 }
 
-/* The same where a wait would be over at once, by an event that can't be left out. */
+/*
+ * Where poll() would return at once because of an event that can't be masked, look at the data
+ * connections now and then.
+ */
 static uint64_t
 look_at_data(struct control *c, enum np_phase phase)
 {
@@ -639,7 +642,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		.fd = c->arrived && !c->let_go ? np_gate_fd(c->d->gate) : -1,
 		.events = POLLIN,
 	};
-	/* By the first connection of each worker a daemon's sender hears of the end. */
+	/* A daemon's sender learns of the end by the first connection of each worker. */
 	wanted = hears_data(run, phase) && !run->engine->borrows;
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
@@ -712,9 +715,9 @@ np_drive_release(struct np_drive *d)
 }
 
 /*
- * A receiver's window of datagrams is the sender's, as long behind it as the path takes: it opens
- * with the first that counts, or with what was lost or not due before that if the end mark tells.
- * No wait for a far end that says nothing at its end, or late, is a part of it.
+ * A receiver's window of datagrams has the length of the sender's: it opens with the first datagram
+ * that counts, or earlier if the end mark tells that the first ones were lost or not due. Waiting
+ * for the far end's last word is not part of it.
  */
 static void
 settle_window(const struct control *c)
@@ -740,7 +743,7 @@ settle_window(const struct control *c)
 	win->ended_ns = np_min(win->ended_ns, np_window_closes(win, win->opened_ns));
 }
 
-/* What the workers leave: the end of the window, which is the last one's, and the first error. */
+/* Collect from the workers the end of the window, which is the latest, and the first error. */
 static void
 conclude(const struct control *c)
 {
@@ -780,7 +783,7 @@ conclude(const struct control *c)
 int
 np_drive(struct np_drive *d, struct np_err *err)
 {
-	/* Signals that came before, while nothing ran, count as well: the user wants the end. */
+	/* Signals that came earlier count, too: the user wants the end. */
 	struct control c = { .d = d, .meet_until = np_deadline(d->meet_ns) };
 	int rc = NP_OK;
 

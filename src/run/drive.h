@@ -1,6 +1,6 @@
 /*
- * Drives a run: its workers' threads (run/team.h) run their loops; the calling thread is their
- * controller, which keeps the time, watches the control connection and takes the signals.
+ * Runs a test's workers (run/team.h). The calling thread is their controller: it keeps the time,
+ * watches the control connection and takes signals.
  */
 #ifndef NP_RUN_DRIVE_H
 #define NP_RUN_DRIVE_H
@@ -39,22 +39,22 @@ enum np_cause {
 };
 
 /*
- * A function that looks at a running flow's counters, at times counted from the start. Called by
- * the controller, so that it costs the loop nothing.
+ * A function that looks at a running flow's counters, at times counted from the start. The
+ * controller calls it, so it costs the loop nothing.
  */
 struct np_watch {
 	uint64_t every_ns; /* 0: never */
 	void (*look)(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 	void *ctx;
 	bool warms_up; /* it looks during the warm-up, too */
-	bool jitters;  /* a quarter of the time sooner or later: what comes and goes at regular
-			  times itself is not always met at the same point of it */
+	bool jitters;  /* up to a quarter sooner or later, so that looks do not keep in step with
+			  periodic events */
 	bool at_once;  /* it looks when the window opens, too */
 };
 
 enum { NP_WATCHES = 4 }; /* those of run/evidence.h, and one more */
 
-/* Tells the controllers of a group (run/group.h) of a signal that the program has taken. */
+/* Passes on to the controllers of a group (run/group.h) a signal that the program has received. */
 enum { NP_PASS_SIGNAL = SIGUSR2 };
 
 struct np_gate;
@@ -74,26 +74,26 @@ struct np_drive {
 	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 
 	enum np_cause cause; /* out */
-	uint64_t late_ns;    /* out: by how much the controller came too late to end the window */
+	uint64_t late_ns;    /* out: how late the controller closed the window */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
 };
 
 /*
- * Make NP_KICK_SIGNAL and NP_PASS_SIGNAL harmless, restarting nothing, and ignore
- * SIGPIPE, which sendfile(2) can't be told not to raise: once, by main(). Other signals are
- * main()'s business.
+ * Install empty handlers for NP_KICK_SIGNAL and NP_PASS_SIGNAL, and ignore SIGPIPE, which
+ * sendfile(2) can't be told not to raise. To be called once by main(), which handles all other
+ * signals.
  */
 void np_drive_prepare(void);
 
 /*
- * Run the workers' loops and finish to their end. run->err tells how the test itself fared; the
- * return value is NP_OK, or NP_ESYS when no worker could be started.
+ * Run the workers' loops to their end. run->err tells how the test fared; the return value is
+ * NP_OK, or NP_ESYS when no worker could be started.
  */
 int np_drive(struct np_drive *d, struct np_err *err);
 
 /*
- * Start the workers ahead of np_drive(), for which it waits: who has to promise a test first should
- * know that there is one. NP_ESYS when there is none to be had.
+ * Start the workers, which wait for np_drive(): before a test is promised to a client, its workers
+ * have to exist. NP_ESYS when they can't be started.
  */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 

@@ -10,10 +10,7 @@
 
 #include "wire/auth.h"
 
-/*
- * Of a connected socket. What is no IP address counts as none: two such ends agree, but not with
- * others.
- */
+/* The ends of a connected socket. Addresses that are not IP are all equal to each other. */
 void np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS]);
 
 #endif

@@ -8,7 +8,7 @@ static const double tolerance_share = 0.02, tolerance_bytes = 20e3;
 static const double super_packet = 65536; /* bytes, at most, mostly */
 static const double sack_bytes = 36;      /* of options, in an acknowledgement */
 
-/* A datagram that is too large for the link goes in fragments, and has one header of its own. */
+/* A datagram larger than the link's MTU is sent in fragments, with one UDP header. */
 struct np_own
 np_own_of(double count, double bytes, unsigned segment_header, int version,
 	  const struct np_link *link)
@@ -39,7 +39,7 @@ or_0(const struct np_bag *bag, const char *name)
 	return isnan(v) ? 0 : v;
 }
 
-/* What the receiver's TCP throws away has been counted by the interface, and not by it. */
+/* The interface counts what the receiver's TCP then drops. */
 static double
 thrown_away(const struct np_bag *bag, double mss)
 {
@@ -58,7 +58,7 @@ drops(const struct np_bag *bag)
 	return or_0(bag, "moved.nic.tx_dropped") + or_0(bag, "tc.out.drops");
 }
 
-/* What came in, and was dropped behind the interface's counter: its own, or others'. */
+/* Packets that were counted by the interface and then dropped: the test's or others'. */
 static void
 drop_behind(struct np_own *in, double packets, double each)
 {
@@ -96,7 +96,7 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	       receives = np_bag_number(bag, "flow.receives");
 	double sent = np_bag_number(bag, "flow.bytes_sent"),
 	       received = np_bag_number(bag, "flow.bytes_received");
-	/* Of what found the buffer full no more is known than how often that was. */
+	/* Of datagrams dropped at a full buffer only the number is known. */
 	double dropped = or_0(bag, "moved.snmp.Udp.RcvbufErrors") +
 			 or_0(bag, "moved.snmp.UdpLite.RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.Udp6RcvbufErrors") +
@@ -117,7 +117,7 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 		receives += dropped;
 	}
 	*in = np_own_of(receives, received, 0, version, link);
-	/* Of datagrams that lack a fragment the others have come in. */
+	/* Other fragments of incomplete datagrams have arrived. */
 	fragments -= in->packets > receives ? in->packets : 0;
 	drop_behind(in, fmax(fragments, 0), link->header + link->mtu);
 	drop_behind(in, or_0(bag, "tc.in.drops"), each + in->header + 8);
@@ -127,7 +127,7 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(sends + receives + sent + received);
 }
 
-/* What both directions have, on an interface that counts its own packets as received, too. */
+/* The sum of both directions, for an interface that counts its own packets as received, too. */
 static struct np_own
 both(const struct np_own *a, const struct np_own *b)
 {
@@ -146,7 +146,7 @@ put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const 
 	double least, most, tolerance;
 
 	if (isnan(bytes) || isnan(packets)) {
-		return; /* none at all, or it can't be read, and that is said of them */
+		return; /* nothing, or unreadable, which is reported there */
 	}
 	least = bytes - np_own_counted(own, packets);
 	most = least + own->dropped;

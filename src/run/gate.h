@@ -1,6 +1,6 @@
 /*
- * A gate that the windows of several tests wait behind: the last one to arrive opens it, so that
- * all of them begin at the same moment. One that will never arrive fails it, for all.
+ * A gate that several tests wait at before their windows: the last one to arrive opens it, so that
+ * all begin at the same moment. If one will never arrive, it fails for all.
  */
 #ifndef NP_RUN_GATE_H
 #define NP_RUN_GATE_H
@@ -18,10 +18,10 @@ void np_gate_free(struct np_gate *g);
 /* One more is ready. Each arrives once. */
 void np_gate_arrive(struct np_gate *g);
 
-/* One will never be: the gate stays shut for ever. Without effect on one that is open. */
+/* One will never arrive: the gate stays shut. No effect on an open gate. */
 void np_gate_fail(struct np_gate *g);
 
-/* Readable once the gate is open or has failed, and for ever, as it is never read. */
+/* Readable when the gate is open or has failed; nothing has to be read. */
 int np_gate_fd(const struct np_gate *g);
 
 /* 0: shut, 1: open, -1: failed. Any thread may ask. */

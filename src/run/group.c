@@ -18,7 +18,9 @@
 #include "bench/engine/engine.h"
 #include "run/gate.h"
 
-/* Within what time of one's grant all must have theirs: daemons wait for 10 s for the data. */
+/*
+ * In what time after one's grant all others must have theirs: daemons wait for 10 s for the data.
+ */
 enum { AGREE_S = 8 };
 
 /* Descriptors of a session: its two connections and a pipe. Beside them a few of the program's. */
@@ -50,13 +52,13 @@ struct member {
 struct party {
 	const struct np_group *of;
 	struct np_target others; /* where all but the first one connect to */
-	struct np_client was;    /* the first session's client, as the caller had it */
+	struct np_client was;    /* the first session's client, to be restored */
 	struct member *member;
 	uint32_t count;
 	struct np_gate *agreed,
 	    *gate;                /* before the data connections are made, before the windows */
 	sigset_t let_in;          /* while a session waits: what is passed on */
-	_Atomic int passed;       /* signals passed on, and the ends of those that failed */
+	_Atomic int passed;       /* signals passed on; one more when a session fails */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
 	_Atomic uint32_t in_time; /* granted in time, if not all were; 0: all were, so far */
 	int news_fd;              /* eventfd(2): a session is over, or late */
@@ -70,7 +72,7 @@ struct party {
 
 /* ---- What each one does ---- */
 
-/* Can each flow have a session of its own? What such a session lacks is for np_group_check(). */
+/* Does each flow need a session of its own? np_group_check() refuses what such sessions lack. */
 static bool
 by_flows(const struct np_plan *p, const struct np_hello *granted)
 {
@@ -229,7 +231,7 @@ wake(struct party *p)
 	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
-/* Data connections are not made before all sessions have been granted: they would be idle. */
+/* Make no data connection before all sessions are granted: they would be idle. */
 static void
 await_others(void *ctx, const struct np_run *run)
 {
@@ -283,7 +285,7 @@ note_view(void *ctx, const struct np_live_view *view)
 	pthread_mutex_unlock(&m->party->lock);
 }
 
-/* When all that still run have looked, the sum of what they saw is told. Locked. */
+/* When all running sessions have looked, report the sum. Called under the lock. */
 static void
 tell_sum(struct party *p, uint64_t now_ns)
 {
@@ -331,7 +333,7 @@ note_over(struct member *m)
 	if (m->rc != NP_OK && p->failed == NULL) {
 		p->failed = m;
 	}
-	fail_gates(p); /* others fail by that, behind it; no effect where the windows are open */
+	fail_gates(p); /* waiting sessions fail by that; no effect once the windows are open */
 	p->running--;
 	if (p->began_ns != 0) {
 		tell_sum(p, np_now());
@@ -359,7 +361,7 @@ take_part(void *arg)
 
 /* ---- The group ---- */
 
-/* The client of a session as the first one's is, beside its connection. */
+/* Set up the client of a session like the first one's, but for its connection. */
 static void
 make_client(struct member *m)
 {
@@ -455,7 +457,7 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 		return err->code;
 	}
 	p->running = p->count;
-	/* What the far end can do the first session knows: the others ask for no more than they
+	/* The first session knows what the far end can do: the others ask for no more than they
 	 * need. */
 	p->others = *p->of->target;
 	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
@@ -465,7 +467,7 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	return NP_OK;
 }
 
-/* `signals` have come, or a session has failed: all end, as they would by signals. */
+/* Signals have come, or a session has failed: end all sessions as signals would. */
 static void
 pass_on(struct party *p, int signals)
 {
@@ -521,7 +523,7 @@ watch_over(struct party *p)
 	}
 }
 
-/* What others sent is, of one session, mostly what the other sessions of this test did. */
+/* For a single session, foreign traffic is mostly that of the other sessions. */
 static void
 hide_others(struct np_bag *b)
 {
@@ -535,7 +537,7 @@ hide_others(struct np_bag *b)
 	}
 }
 
-/* The outcome of all, in the place of the first one's. */
+/* Add up the outcomes of all sessions, in the first one's. */
 static int
 sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 {

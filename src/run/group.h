@@ -1,7 +1,7 @@
 /*
- * A group: several sessions with a daemon. Their windows open at the same moment, and they have one
- * result. It is how one test has many flows where the daemon serves one a session, as
- * netperf's does, and how it has a stream each way.
+ * A group: several sessions with a daemon whose windows open at the same moment, and that have one
+ * result. So a test has many flows with a daemon that serves one in each session, as netperf's
+ * does, and a stream each way.
  */
 #ifndef NP_RUN_GROUP_H
 #define NP_RUN_GROUP_H
@@ -25,14 +25,15 @@ struct np_group {
 	const struct np_plan *plan;     /* of the whole; its flows and its length are shared out */
 	const struct np_terms *terms;   /* NULL: none */
 	const struct np_addr *peer;     /* see np_client_run() */
-	/* Told what all sessions have counted so far, from any thread, one at a time. NULL. */
+	/* Called with the sum of all sessions' counts, from any thread, one at a time. NULL:
+	 * nothing. */
 	void (*look)(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		     uint64_t started_ns, uint64_t now_ns);
 };
 
 /*
- * How many sessions such a test takes with a daemon that granted that. 1: the client runs it as it
- * is, or refuses it.
+ * How many sessions such a test needs with a daemon that granted this. 1: the client runs it
+ * itself, or refuses it.
  */
 uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *granted);
 

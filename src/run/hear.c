@@ -5,7 +5,7 @@
 
 #include "bench/engine/engine.h"
 
-/* Does such a test count, or wait for, datagrams that anybody could send? */
+/* Does this test receive datagrams that strangers could send? */
 static bool
 hears(const struct np_run *run)
 {
@@ -16,7 +16,7 @@ hears(const struct np_run *run)
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.sock.mask <= 0;
 }
 
-/* An address that packets to such a socket can come from, if it is a new one. */
+/* Add an address that datagrams may come from, if it is new. */
 static void
 add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 {
@@ -47,8 +47,8 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 }
 
 /*
- * Answers within one machine come from where they go to. netperf's daemon, unless told the client's
- * address, sends to the wildcard, which is the loopback.
+ * Within one machine, answers come from the address they go to. netperf's daemon, unless told the
+ * client's address, sends to the wildcard, which is the loopback.
  */
 static void
 add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *data, int control_fd)
@@ -83,7 +83,7 @@ np_hear_find(const struct np_run *run, const struct np_addr *data, const struct 
 	}
 }
 
-/* One that our daemon serves hears what it sends to, and nothing else answers. */
+/* Our daemon answers from the address that is sent to, and no other. */
 void
 np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
 	     struct np_sources *out)
@@ -96,10 +96,7 @@ np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct 
 	}
 }
 
-/*
- * Where an engine can't look at who has sent a datagram, the first address is the one: where this
- * end's go to.
- */
+/* An engine that can't look at source addresses uses the first one, which this end sends to. */
 int
 np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The sources that a client's datagram socket accepts: those of the daemon that it talks to, so
- * that nothing that others send to its port counts.
+ * Which sources a client's datagram socket accepts: those of its daemon, so that datagrams of
+ * strangers do not count.
  */
 #ifndef NP_RUN_HEAR_H
 #define NP_RUN_HEAR_H
@@ -22,13 +22,13 @@
 void np_hear_find(const struct np_run *run, const struct np_addr *data,
 		  const struct np_addr *daemon, int control_fd, struct np_sources *out);
 
-/* The same once it is known that the daemon is ours: what is sent to answers. */
+/* The same when the daemon is known to be ours: it answers from the address that is sent to. */
 void np_hear_ours(const struct np_run *run, const struct np_addr *data,
 		  const struct np_addr *daemon, struct np_sources *out);
 
 /*
- * Have run's socket hear none but these, from that port unless it is 0; no sources: all. One
- * address is the kernel's to see to; several are compared by the loop. NP_ESYS.
+ * Make run's socket accept only these sources, from that port unless it is 0; no sources: all. The
+ * kernel filters for a single address, the loop compares several. NP_ESYS.
  */
 int np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err);
 

@@ -43,9 +43,10 @@ struct np_interval {
 	uint64_t cpus;                /* processors of the workers: a bit each, modulo 63 */
 	uint64_t marked_us[NP_MARKS]; /* by reason, without those that take both ends: pressure,
 				       * switches, processor */
-	uint64_t waited_us;           /* all workers were ready, and waited for a processor */
-	uint64_t kept_us;             /* the one that waited most, for others than this process */
-	uint64_t short_us; /* of that, at most, until the kernel was done with what had woken it */
+	uint64_t waited_us;           /* all workers were ready and waited for a processor */
+	uint64_t kept_us;             /* longest wait of a worker for other programs */
+	uint64_t short_us; /* of that, what the kernel may have used to handle the packets that woke
+			      it */
 	uint64_t used_us;  /* of processors, by this process */
 	uint64_t stalled_us; /* some thread of this machine waited for a processor */
 	uint64_t others_us;  /* a worker's processor ran programs, less this process's part */

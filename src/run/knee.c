@@ -11,7 +11,7 @@
 static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05,
 		    NEAR_NO_LOSS = 1.005;
 static const double SENT = 0.999, LOST = 0.001;
-static const double LATE_S = 0.03; /* a wake-up at the end of a stream that is no lack */
+static const double LATE_S = 0.03; /* a late wake-up at the end of a stream is no shortfall */
 
 enum { RUNS = 3 /* of a step with a P99 near the limit */ };
 
@@ -23,7 +23,7 @@ near_of(const struct np_knee *k)
 	return k->no_loss ? NEAR_NO_LOSS : NEAR;
 }
 
-/* The rate to try next; 0: the rates that were tried are near enough. */
+/* The rate to try next; 0: the search is fine enough. */
 static double
 rate_of(const struct np_knee *k, const struct np_plan *p)
 {
@@ -66,7 +66,7 @@ np_knee_next(struct np_knee *k, const struct np_plan *p)
 	return bound != NULL && bound->failed == 1 ? bound : NULL;
 }
 
-/* A P99 that is too long, in ns, by the first step that had enough times to tell. */
+/* The limit of P99 in ns, from the first step with enough samples. */
 static double
 limit_of(const struct np_knee *k)
 {
@@ -112,8 +112,7 @@ measured(const struct np_record *r, enum np_metric_id id)
 	return v >= 0 ? v : (double)NAN;
 }
 
-/* The rate at which a stream came out of the path: what a send buffer or a queue took for a while
- * is beyond it. */
+/* The rate at which a stream left the path, without what buffers and queues still hold. */
 static double
 arrived_bps(const struct np_trial_result *r)
 {
@@ -189,7 +188,7 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 			np_hist_merge(all, r->out.tally.hist);
 		}
 		take(s, r, all);
-		/* P99 may as well be on the other side of the limit. */
+		/* P99's interval includes the limit: try again. */
 		unsure = s->timed && s->high[1] > 0 && (double)s->low[1] <= limit_of(k) &&
 			 (double)s->high[1] > limit_of(k);
 	} while (unsure && s->runs < most && np_signalled(&t->client->signals) == 0);

@@ -1,7 +1,6 @@
 /*
- * How far a test is, for a line that shows it while it runs. The thread that waits for a daemon or
- * for the workers has the line drawn meanwhile. Counters are read as they stand: no worker does
- * anything for that.
+ * The progress of a test, for a line that shows it. The thread that waits for the daemon or for the
+ * workers draws it, and reads the counters without the workers' help.
  */
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
@@ -45,13 +44,13 @@ struct np_live {
 /* What is done from now on. */
 void np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns);
 
-/* Until then, or until the line is to be drawn again. */
+/* The deadline, or the time at which the line is to be drawn next if that is earlier. */
 uint64_t np_live_until(const struct np_live *l, uint64_t deadline);
 
-/* Have it drawn, if that is due. run: its counters may be read; NULL: there is none. */
+/* Draw it, if that is due. run: its counters may be read; NULL: there is none yet. */
 void np_live_look(struct np_live *l, const struct np_run *run);
 
-/* Add what another session does at the same time: the step is that of the one furthest behind. */
+/* Add the view of another session that runs at the same time: the step is that of the slowest. */
 void np_live_add(struct np_live_view *all, const struct np_live_view *one);
 
 #endif

@@ -8,12 +8,12 @@
 enum {
 	MOST = 64,      /* flows that are looked at, evenly chosen */
 	STOOD_MS = 100, /* since the last look: this end stood still */
-	HELD_MS = 20    /* no pacing keeps so long what could be sent: there is no way for it */
+	HELD_MS = 20    /* pacing never holds data for so long: there is no route */
 };
 
 struct flow {
 	struct np_acked last;
-	uint64_t moved_ns; /* when it was seen to get on, or to have nothing to wait for */
+	uint64_t moved_ns; /* when it last made progress, or had nothing to wait for */
 	bool no_way;       /* since then: this machine could not send */
 };
 
@@ -39,8 +39,10 @@ np_outages_new(const struct np_run *run)
 	return np_outages_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
 }
 
-/* One flow. `until_ns` is `now_ns`, or earlier where this end has not looked for a while: it
- * may have got on since. */
+/*
+ * Look at one flow. `until_ns` is earlier than `now_ns` where this end has not looked for a while:
+ * the flow may have made progress since.
+ */
 static void
 look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t number,
      uint64_t now_ns, uint64_t until_ns)

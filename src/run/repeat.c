@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The figures of an iteration that are put together, and where that is done. */
+/* The figures that are combined over iterations. */
 static const struct {
 	enum np_metric_id id;
 	size_t at;
@@ -64,7 +64,7 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 	}
 }
 
-/* Full width of the interval in percent of the mean. */
+/* The confidence interval's full width, in percent of the mean. */
 static double
 width(const struct np_repeat *r, const struct np_series *s)
 {
@@ -109,7 +109,7 @@ np_repeat_more(const struct np_repeat *r)
 {
 	int done = (int)r->done;
 
-	if (r->plan.clean_s > 0) { /* without news of what was clean there is no point in it */
+	if (r->plan.clean_s > 0) { /* without evidence of clean time there is nothing to wait for */
 		return np_repeat_unclean(r) && r->clean.seconds > 0 &&
 		       r->elapsed_s + 1 <= r->plan.at_most_s + enough_s;
 	}
@@ -143,7 +143,7 @@ np_repeat_latency(const struct np_hist *h, struct np_record *record)
 	}
 }
 
-/* A width that can't be told, as of a single value or of none that was measured, is shown as 0. */
+/* An unknown width, such as of a single value, is shown as 0. */
 static void
 conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_metric_id of,
 	       enum np_metric_id id, struct np_record *record)

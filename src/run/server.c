@@ -43,7 +43,7 @@ serve_calibrate(struct np_chan *c, struct np_err *err)
 	return np_server_answer_code(c, NP_CPU_CALIBRATE, 0, np_calibrate_response_layout, &m, err);
 }
 
-/* What the client wants of the tests to come. It may ask again. */
+/* What the client wants of later tests. It may greet again. */
 static int
 serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -108,7 +108,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	return rc;
 }
 
-/* By this daemon's rules, and its limits: the plan becomes what it would grant of it. */
+/* Apply this daemon's policy and limits: the plan becomes what it would grant. */
 static int
 settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
        struct np_terms *terms, struct np_wish *wish, struct np_err *err)
@@ -133,7 +133,7 @@ engine_why_not(const struct np_server *s, const struct np_chan *c, const struct 
 		   : err->msg;
 }
 
-/* What each engine of this end could do in a test. None is begun. */
+/* What each engine of this end could do in a test, which is not begun. */
 static int
 serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -166,11 +166,11 @@ bind_as_asked(struct np_server *s, int cpu)
 
 	if (cpu != -1 && np_bind_cpu(cpu, &err) != NP_OK && !s->unbound) {
 		s->unbound = true; /* once is enough */
-		np_log(s->log, NP_LOG_INFO, "%s: not bound as asked: %s", s->peer, err.msg);
+		np_log(s->log, NP_LOG_INFO, "%s: not bound to a processor: %s", s->peer, err.msg);
 	}
 }
 
-/* No message says which link an address is of: it is the control connection's. */
+/* Link-local addresses in messages lack their interface: it is the control connection's. */
 static void
 name_links(const struct np_addr *here, struct np_plan *p)
 {
@@ -221,8 +221,9 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	missing = np_cpus_leave_out(&p->near.place.turns);
 	if (missing >= 0 && !s->unbound) {
 		s->unbound = true;
-		np_log(s->log, NP_LOG_INFO, "%s: no worker is bound to processor %d as asked",
-		       s->peer, missing);
+		np_log(s->log, NP_LOG_INFO,
+		       "%s: no worker is bound to processor %d, which is not available", s->peer,
+		       missing);
 	}
 	rc = np_server_test(s, c, dialect, p, &terms, &served, err);
 	if (terms.data_fd > 0) {
@@ -247,7 +248,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	return rc;
 }
 
-/* Messages of ours, which only those send who have greeted. */
+/* Messages of our extension, after a greeting. */
 static int
 serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err *err)
 {
@@ -322,7 +323,7 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	return np_server_answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
 }
 
-/* The next request; NP_OK with *closed when the client closed instead. */
+/* Receive the next request. NP_OK with *closed if the client closed instead. */
 static int
 next_request(const struct np_server *s, struct np_chan *c, bool *closed, struct np_err *err)
 {

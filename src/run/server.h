@@ -16,12 +16,12 @@
 
 struct np_engine;
 
-/* What a session takes beside a test's buffers: its process, the counters, a histogram. */
+/* What a session needs beside a test's buffers: its process, the counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
 
 /*
- * How much longer than np_limits.seconds a test may go on if its request does not say whether its
- * length is one: a client that times it itself needs a moment for the end.
+ * How much longer than np_limits.seconds a test may run if its request does not give a time: the
+ * client, which times it, needs a moment to end it.
  */
 enum { NP_LIMIT_GRACE_S = 5 };
 
@@ -39,7 +39,7 @@ struct np_limits {
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
 	bool one_port, one_port_udp; /* data come to the port of the control connection */
 	bool devices;                /* clients may have data sockets bound to an interface */
-	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
+	bool want_echo;              /* send datagrams only to clients that have echoed a token */
 };
 
 /* May an engine drive tests? */
@@ -58,25 +58,22 @@ enum np_resource {
 	NP_RESOURCES
 };
 
-/*
- * How a test's data sockets are to come about: by the port of the control connection, where that
- * can be.
- */
+/* How a test gets its data sockets, if they come from the port of the control connection. */
 struct np_way {
 	bool wanted;    /* else the session makes them itself */
-	bool tokens;    /* the client shows one; else it is known by its address */
+	bool tokens;    /* the client shows a token; else it is known by its address */
 	bool datagrams; /* of UDP; else connections of TCP */
 	bool many;      /* one connection after another, as many as there will be */
 	bool silent;    /* the client's connection waits for data of the daemon's */
-	uint16_t port;  /* of the client's data socket, as the client says; 0: it does not */
+	uint16_t port;  /* of the client's data socket, if the client told it; else 0 */
 	uint32_t count; /* of sockets */
 };
 
-/* A test that a client asks for, as far as it matters to who grants it. */
+/* A test that a client asks for, as seen by what grants it. */
 struct np_wish {
 	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
-	/* What it takes beside what its session has; and of that, what it can do without. */
+	/* What it needs beside its session, and how much of that it can do without. */
 	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
 	struct np_way way;
 	/* Granted: where the data sockets come from (np_terms.data_fd), and the token if one is
@@ -113,27 +110,29 @@ struct np_server {
 	const char *peer; /* of the control connection, for the log */
 	bool is_here; /* the client is on this machine: it may ask for tests of the UNIX domain */
 	bool quiet;   /* the client may not raise the log level (-N) */
-	int fill_dir; /* descriptor of where files to fill buffers from may be had; 0: nowhere */
+	int fill_dir; /* descriptor of the directory of files to fill buffers from; 0: none */
 	struct np_limits limits;
 	struct np_leave leave;
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx; /* see np_plan */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
-	unsigned granted;            /* of them, what the client was told that it has; owned */
+	unsigned granted;            /* those that the client was granted; set here */
 	const char *capture_why_not; /* what a client is told that wants one in vain */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
-	const char *link_why_not;    /* what a client is told that wants such a test in vain */
+	const char *link_why_not;    /* why there are no tests of the link layer */
 	struct np_evidence_wants
-	    collect;             /* what the client wants of its tests; capture is the caller's */
+	    collect; /* the evidence that the client wants; capture is set by the caller */
 	struct np_bag *evidence; /* of the last test; NULL: none */
-	unsigned questions;      /* requests since the last test, as far as they are counted */
+	unsigned questions;      /* requests since the last test, up to a limit */
 	unsigned unknown;        /* unknown requests so far, a line in the log each */
-	bool unbound;            /* the log tells already that a processor can't be had */
+	bool unbound;            /* the log has a line about a processor that is not available */
 };
 
-/* A peer with this many unknown requests is not a client: the session ends before they fill the
- * log. */
+/*
+ * A peer that sends this many unknown requests is not a client: end the session before they fill
+ * the log.
+ */
 enum { NP_UNKNOWN_MOST = 32 };
 
 /*

@@ -1,6 +1,4 @@
-/*
- * What the daemon's half of the conversation answers by.
- */
+/* The daemon's answers: messages, and errors on the wire and in the log. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -26,7 +24,7 @@ np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout 
 	return np_server_answer(c, frame, err);
 }
 
-/* An answer that is an error, in netperf's words or in ours, as the request was. */
+/* Answer with an error, in netperf's format or ours, like the request. */
 static int
 answer_error(struct np_chan *c, uint32_t code, const struct np_err *why, struct np_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * How much a test may take: what it would take, what the limits leave of that, and which engines
- * may drive it.
+ * How much a test may use: what it would need, what the limits leave of that, and which engines may
+ * drive it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -102,8 +102,8 @@ np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
 enum { THREADS_A_CPU = 4 };
 
 /*
- * Grant no more flows and workers than there may be; the client learns how many they are. What does
- * not fit with one of each is refused later.
+ * Reduce flows and workers to what is allowed; the client learns the numbers. If one of each does
+ * not fit, the test is refused later.
  */
 static int
 fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *terms, uint64_t *bytes,
@@ -136,9 +136,10 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 }
 
 /*
- * The control connection's port is the data's, too, unless the client names other places. Where the
- * daemon is to send datagrams first it has to be shown a token: nothing else says where to. So it
- * has where many connections say nothing: they would measure the daemon's time-out.
+ * Choose whether data use the port of the control connection, too, which they do unless the client
+ * names other places. A client has to show a token where the daemon sends the first datagrams, as
+ * nothing else tells where to, and where connections carry no data, which would measure the
+ * daemon's time-out.
  */
 static void
 choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)

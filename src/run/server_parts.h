@@ -1,7 +1,7 @@
 /*
- * What only the files of the server share: server.c (requests), server_answer.c, server_policy.c
- * (what a client may ask for, and whose data count), server_limits.c (how much of it), and
- * server_test.c, which runs a test.
+ * Shared by the files of the server only: server.c (requests), server_answer.c (answers),
+ * server_policy.c (what a client may ask for, and from which peers data are accepted),
+ * server_limits.c (how much it may use), and server_test.c (runs a test).
  */
 #ifndef NP_RUN_SERVER_PARTS_H
 #define NP_RUN_SERVER_PARTS_H

@@ -7,10 +7,7 @@
 #include "net/llc.h"
 #include "run/server_parts.h"
 
-/*
- * Frames go to one station, the client's, and never to a group of them; and only as answers to what
- * comes from there.
- */
+/* Frames are exchanged with one station only, the client's, and not with a group address. */
 static int
 check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
@@ -36,33 +33,34 @@ static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
 	if (np_lacks(s->limits.lacks, p->transport, np_plan_family(p))) {
-		/* A socket of it might have the kernel load a module for a stranger. */
+		/* Opening a socket could make the kernel load a module for a stranger. */
 		return np_lacks_tell(s->limits.lacks, p->transport, err);
 	}
 	if (p->transport->link && check_link(s, p, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {
-		/* Another machine's would only leave things in /tmp. */
+		/* A test of another machine could only leave files in /tmp. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a %s domain test from another machine",
 			       p->transport->name);
 	}
 	if (p->transport->passes_fds && s->collect.capture != NULL) {
-		/* By such sockets descriptors get copies, with numbers that its filter misses. */
+		/* Such sockets copy descriptors, to numbers that the session's filter does not
+		 * know. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
 	}
 	if (p->near.call.fill_file != NULL && s->fill_dir == 0) {
-		/* A client must not be sent this machine's files. */
+		/* A client must not read this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.call.fill_file);
 	}
 	return NP_OK;
 }
 
-/* A control connection of the UNIX domain comes from this machine. */
+/* The addresses of the control connection. One of the UNIX domain comes from this machine. */
 static int
 ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
 {
@@ -81,8 +79,8 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 }
 
 /*
- * Anybody can put any address into a datagram, or into a request: so datagrams come from, and go
- * to, nowhere but the address that the control connection has proved.
+ * The source address of a datagram, or an address in a request, can be forged: datagrams are
+ * exchanged with the address that the control connection has proved, and no other.
  */
 static int
 only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
@@ -113,9 +111,9 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 }
 
 /*
- * Our clients send to the address of the control connection unless they name another, and hear it
- * alone: so they are answered from it, whichever the routes would choose. Others may mean another
- * one by their host's name.
+ * Our clients send to, and accept answers from, the address of the control connection unless they
+ * name another, so they are answered from it whatever the routes are. Other clients may use another
+ * address of this host.
  */
 static int
 answer_from(struct np_plan *p, int control_fd, struct np_err *err)
@@ -157,7 +155,7 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 	return NP_OK;
 }
 
-/* In the family of the control connection the client's address is known, and its alone counts. */
+/* The control connection has proved the client's address: accept it only. */
 static int
 only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	    struct np_err *err)
@@ -177,10 +175,10 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
 }
 
 /*
- * The peers that the data socket accepts. A TCP handshake proves an address, so the client may have
- * named another one of its own. It need not have named it where the data takes another way than the
- * control connection: in another family, or to another address of ours. The few addresses beside it
- * that it may name are proved alike, each by its own handshakes.
+ * Choose the peers that the data socket accepts. A TCP handshake proves an address, so the client
+ * may name another one of its own. It need not name it if the data take another way than the
+ * control connection: another family, or another address of ours. The further addresses that it may
+ * name are proved in the same way, each by its handshakes.
  */
 static int
 choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struct np_err *err)
@@ -193,7 +191,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 		return NP_OK;
 	}
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
-		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
+		return NP_OK; /* check_request() or np_run_open() checks it */
 	}
 	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
@@ -218,10 +216,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	return NP_OK;
 }
 
-/*
- * May datagrams be sent to that client? Newer ones echo a token; others get them at the port that
- * they name.
- */
+/* May datagrams be sent to that client? Newer clients echo a token; others name a port. */
 static int
 check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {

@@ -13,12 +13,12 @@
 /* For the client to make the data connection, in seconds. */
 enum {
 	MEET_S = 120,
-	PLAIN_S = 10, /* where it shows no token: another daemon may have got it */
+	PLAIN_S = 10, /* without a token: another daemon may have got the connection */
 	ECHO_S = 10,  /* for the echo without which no datagram is sent */
-	BEHIND_S = 4  /* behind the time of a test: netperf's client stops, and waits for results */
+	BEHIND_S = 4  /* after the time of a test: netperf's client stops, and waits for results */
 };
 
-/* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
+/* Find out where a daemon that sends datagrams first sends them, or what has to come first. */
 static int
 aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 {
@@ -26,7 +26,7 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	if (np_is_handed(run)) {
-		return NP_OK; /* by a datagram of the client's, which proves more than an echo */
+		return NP_OK; /* from a datagram of the client, which proves more than an echo */
 	}
 	while (p->echo && run->end.token == 0) {
 		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
@@ -85,7 +85,7 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	p->seen = now;
 }
 
-/* The part between response and results. Returns NP_OK when the flow has results to report. */
+/* Run the test from response to results. NP_OK when there are results to report. */
 static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
@@ -117,15 +117,16 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 		return err->code;
 	}
 	if (d->cause == NP_BY_SIGNAL) {
-		/* Results of a test cut short here must not pass for those of a whole one. */
-		return np_fail(err, NP_ESYS, ECANCELED,
-			       "test aborted: netserver stops, or other clients wait and no data "
-			       "move in this test");
+		/* Results of a test that was cut short here must not look complete. */
+		return np_fail(
+		    err, NP_ESYS, ECANCELED,
+		    "test aborted: netserver is shutting down, or gave up this idle test "
+		    "for waiting clients");
 	}
 	return NP_OK;
 }
 
-/* The data connection is closed before the results go out. */
+/* Close the data connection, then send the results. */
 static int
 report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
        struct np_err *err)
@@ -187,7 +188,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
 	dialect->encode_response(dialect, p, &run, message);
-	/* What the session must not send by is known to its filter by number. */
+	/* The session's filter knows by its number the descriptor that it may not send to. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
 	np_evidence_capture(ev, &run);
@@ -197,7 +198,8 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		np_drive_release(&d);
 		np_bag_free(np_evidence_end(ev, &run));
 	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
-		/* While the data connection still stands: its end shall not be what is noticed. */
+		/* Refuse while the data connection is open, so that the client does not see its
+		 * end first. */
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
 	} else {
 		rc = report(s, c, dialect, &run, err);

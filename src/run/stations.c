@@ -8,7 +8,7 @@ const char *const np_station_name[NP_STATIONS] = {
 	"far_work",  "far_send",   "far_queue", "near_receive",
 };
 
-/* Of one transaction; a clock that was set in its midst makes one negative. */
+/* The stations of one transaction. A step of a clock makes one negative: then there are none. */
 static bool
 stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t of[NP_STATIONS])
 {
@@ -31,7 +31,10 @@ stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t of[N
 	return true;
 }
 
-/* Of those known at both ends: when they left, and what each direction took by the two clocks. */
+/*
+ * Transactions that both ends stamped: when they left, and the time of each direction by both
+ * clocks.
+ */
 struct series {
 	int64_t when[NP_STAMPS_KEPT];
 	double way[NP_WAYS][NP_STAMPS_KEPT];
@@ -80,7 +83,7 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 	}
 }
 
-/* Those that the far end should have kept of the near end's, as it may keep fewer. */
+/* How many of the near end's transactions the far end should have, as it may keep fewer. */
 static size_t
 common(const struct np_stamps *near, const struct np_stamps *far)
 {

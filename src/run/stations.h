@@ -1,7 +1,7 @@
 /*
  * Stations of transactions: where their time goes, by the stamps of both ends (bench/stamps.h).
- * What an end does is told by its own clock, and the network in both directions by what is left, so
- * all of it adds up to the round trip. Each direction by itself: stats/oneway.h.
+ * Each end's part is by its own clock, and the network's is the rest, so they add up to the round
+ * trip. Each direction alone: stats/oneway.h.
  */
 #ifndef NP_RUN_STATIONS_H
 #define NP_RUN_STATIONS_H

@@ -31,7 +31,7 @@ np_far_add(struct np_far *sum, const struct np_far *far)
 {
 	int64_t retrans;
 
-	/* Of a test each way it is the second one that sends. */
+	/* Of a test each way the second session sends. */
 	sum->send_size = sum->send_size > 0 ? sum->send_size : far->send_size;
 	sum->recv_size = sum->recv_size > 0 ? sum->recv_size : far->recv_size;
 	sum->flows += far->flows;

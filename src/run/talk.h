@@ -1,6 +1,6 @@
 /*
- * The dialects of the control protocol: how parameters and results of a test travel in the messages
- * of each request code that is spoken here. Both halves of the conversation use them.
+ * The dialects of the control protocol: how the messages of each request code carry a test's
+ * parameters and results. Both ends use them.
  */
 #ifndef NP_RUN_TALK_H
 #define NP_RUN_TALK_H
@@ -16,7 +16,7 @@
 
 enum { NP_FAR_ENGINE_MAX = 16 };
 
-/* What the far end granted and counted, as far as the dialect tells. -1: not told. */
+/* What the far end granted and counted, if the dialect carries it. -1: not told. */
 struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
@@ -40,7 +40,7 @@ struct np_far {
 	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: no list is told */
 	uint32_t ramp;        /* connections a second that it takes while it drives others */
 	uint32_t also;        /* further addresses of both ends that it goes by */
-	uint32_t client_bits; /* of the client's addresses that it hears; 0: of one alone */
+	uint32_t client_bits; /* bits of the client's addresses that it accepts; 0: of one alone */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported;  /* the rest is there */
@@ -71,7 +71,8 @@ struct np_dialect {
 	int (*decode_results)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 			      struct np_err *err);
 
-	/* The daemon's half. A request that can't be served is refused, with the errno to answer. */
+	/* The daemon's half. A request that can't be served is refused, with the errno to answer.
+	 */
 	int (*decode_request)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 			      struct np_err *err);
 	void (*encode_response)(const struct np_dialect *d, const struct np_plan *p,
@@ -90,21 +91,21 @@ const struct np_dialect *np_dialect(uint32_t code);
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
 
 /*
- * Note in the run's data connections the port that a GRANT names for each. NP_EPEER where these are
- * too few.
+ * Store in the run's data connections the ports that a GRANT names. NP_EPEER where there are too
+ * few.
  */
 int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err);
 
 /*
- * ENGINES, the question what each engine of the daemon's could do in such a test: written like the
- * PLAN that would ask for it, and read like one.
+ * ENGINES asks what each engine of the daemon could do in a test. It is written and read like the
+ * PLAN of that test.
  */
 void np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
 int np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err);
 
 /*
- * Add what the far end of another session says, of the same host at the same time: counts are
- * summed; sizes, options and processors stay the first one's.
+ * Add the far end's figures of another session of the same test: counts are summed; sizes, options
+ * and processors stay the first one's.
  */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 

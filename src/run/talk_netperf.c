@@ -36,7 +36,7 @@ np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
 int
 np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
 {
-	/* One that has to be cleaned names no socket any more. */
+	/* A path that has to be cleaned names no socket. */
 	bool clean = np_text_clean(path);
 
 	if (!clean || path[0] != '/') {
@@ -233,7 +233,7 @@ omni_decode_results(struct talk *t)
 	np_text_printable(t->far->cong); /* it may be shown on a terminal */
 }
 
-/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
+/* The length may be seconds or bytes: only the far end's close ends the test. */
 static void
 decode_endless_request(struct talk *t)
 {
@@ -241,8 +241,8 @@ decode_endless_request(struct talk *t)
 }
 
 /*
- * SCTP_STREAM turns the port round twice: from a machine of the other byte order it comes so, and
- * then is out of range as it stands.
+ * SCTP_STREAM swaps the port's bytes twice: from a machine of the other byte order it is out of
+ * range as it stands.
  */
 static void
 decode_sctp_stream_request(struct talk *t)
@@ -284,7 +284,7 @@ decode_maerts_request(struct talk *t)
 	call->recv_size = -1;
 }
 
-/* The processors of a far end that says no more of them than their utilisation. */
+/* The processors of a far end that only reports their utilisation. */
 static void
 decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 {
@@ -309,7 +309,7 @@ decode_stream_results(struct talk *t)
 	decode_utilisation(t->far, m->cpu_method, m->num_cpus);
 }
 
-/* Bytes are told as if those sent had been received, too: no use. */
+/* The reported bytes assume that everything sent was received: not usable. */
 static void
 decode_rr_results(struct talk *t)
 {
@@ -317,7 +317,7 @@ decode_rr_results(struct talk *t)
 	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
-/* Real daemons don't tell how many processors they have; but they run on this machine. */
+/* netperf's daemon does not tell its number of processors; it runs on this machine. */
 static void
 decode_unix_results(struct talk *t)
 {
@@ -530,7 +530,7 @@ decode_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_pl
 	return decode_request(&test.dialect, frame, p, err);
 }
 
-/* They do not say how many associations they bring to the one socket. */
+/* The request does not say how many associations share the socket. */
 static int
 decode_sctp_many(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 		 struct np_err *err)

@@ -1,6 +1,4 @@
-/*
- * What only the files of dialects share: talk.c, talk_netperf.c, talk_plan.c.
- */
+/* Shared by the files of the dialects only: talk.c, talk_netperf.c, talk_plan.c. */
 #ifndef NP_RUN_TALK_PARTS_H
 #define NP_RUN_TALK_PARTS_H
 
@@ -11,7 +9,7 @@
 #include "run/talk.h"
 #include "sys/cpu.h"
 
-/* The dialect of a request of netperf's; NULL: it is none. */
+/* The dialect of one of netperf's requests; NULL: there is none. */
 const struct np_dialect *np_netperf_dialect(uint32_t code);
 
 /* The path of a daemon's socket in the UNIX domain: NP_EPEER for one that names none. */
@@ -19,8 +17,8 @@ int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
 /*
- * netperf asks for buffers of 0 bytes there unless the user wants others, and the daemon makes them
- * as small as they can be. Who compares with netperf wants the same.
+ * In the UNIX domain netperf asks for buffers of 0 bytes unless the user chooses, and the daemon
+ * makes them as small as possible. We do the same, so that results can be compared.
  */
 int32_t np_unix_buffer_to_wire(int32_t size);
 
@@ -83,7 +81,7 @@ cpu_method(const struct np_tally *t)
 		   : 0;
 }
 
-/* What a far end told of its processors, over its own time already. */
+/* The far end's processor figures, for its own time. */
 static inline void
 decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 {

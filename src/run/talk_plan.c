@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT and RESULT (wire/plan.h): any test with a pattern and transport that both ends know.
- * A client asks so for what netperf's messages can't say.
+ * PLAN, GRANT and RESULT (wire/plan.h) describe any test whose pattern and transport both ends
+ * know. A client uses them for what netperf's messages can't say.
  */
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +68,7 @@ buffer_to_wire(const struct np_plan *p, int32_t size)
 	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : wish(size);
 }
 
-/* What rows of plan.def say, and where a default of the client's is not the daemon's. */
+/* Encode the rows of plan.def, and replace defaults that the daemon does not share. */
 static void
 encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
@@ -95,7 +95,7 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	}
 	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
 	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
-	/* As wide as here, unless the user wants it otherwise. */
+	/* as wide as here, unless the user chose */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
@@ -144,7 +144,7 @@ encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_r
 	  uint8_t *frame)
 {
 	struct np_plan_message m;
-	/* Who is to receive datagrams proves that he wants them. */
+	/* The receiver of datagrams proves that it wants them. */
 	bool echoes = !p->transport->connected && !p->pattern->transactions && p->role == NP_FOLLOW;
 
 	np_tagged_init(by, &m);
@@ -433,8 +433,8 @@ decode_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 }
 
 /*
- * Several addresses of one client, which differ in no more than the last byte. A handshake proves
- * of each that what goes there is read.
+ * Several addresses of one client, which differ in at most the last byte. A handshake proves each
+ * of them.
  */
 static int
 decode_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
@@ -495,7 +495,7 @@ decode_as(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, s
 	struct np_plan_message m;
 	const char *why;
 
-	/* The rows come first: what is looked at behind them is looked at in the plan. */
+	/* The rows come first: later checks look at the plan. */
 	if (np_tagged_get(by, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
 	    decode_rows(&m, p, err) != NP_OK || decode_sizes(&m, p, err) != NP_OK ||
 	    decode_places(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
@@ -545,7 +545,7 @@ encode_response(const struct np_dialect *d, const struct np_plan *p, const struc
 		  (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
 		  (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
 		  (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
-	/* The listener's, or where there are no connections one of each socket. */
+	/* The listener's port, or without connections that of each socket. */
 	m.ports.at[0] = np_addr_port(&run->end.local);
 	m.ports.count = m.ports.at[0] != 0;
 	for (uint32_t i = 1; i < run->conns && run->conn[i].port != 0; i++) {

@@ -62,7 +62,7 @@ tell_others(struct np_team *team, const struct member *but)
 	}
 }
 
-/* Say why a worker's loop ended with that errno, unless it was told to. */
+/* Describe why a worker's loop ended with that errno, unless it was told to end. */
 static void
 explain(struct np_worker *w, int error)
 {
@@ -101,8 +101,8 @@ explain(struct np_worker *w, int error)
 }
 
 /*
- * A table of descriptors of the worker's own, with those of its connections and what it needs
- * beside. Returns false where it has the one of all, which is slower.
+ * Give the worker its own table of descriptors: its connections and what else it needs. Returns
+ * false where it keeps the shared one, which is slower.
  */
 static bool
 own_table(const struct member *m)
@@ -115,7 +115,7 @@ own_table(const struct member *m)
 	bool own;
 
 	if (keep == NULL || (w->run->plan->ramp > 0 && !w->run->plan->active)) {
-		free(keep); /* what a ramp brings is looked at, and closed, by others */
+		free(keep); /* connections of a ramp are watched and closed by others */
 		return false;
 	}
 	memcpy(keep, others, sizeof(others));
@@ -127,7 +127,6 @@ own_table(const struct member *m)
 	return own;
 }
 
-/* The worker's part of the window: its connections are driven. */
 static int
 drive_window(struct member *m)
 {
@@ -143,7 +142,7 @@ drive_window(struct member *m)
 		rc = w->budget > 0 ? w->loop(w) : 0; /* of a small count others may have all */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
 	if (!w->goes_on && w->run->plan->warm_up_ms > 0) {
-		np_worker_mark(w); /* it ended before the window began: nothing counts */
+		np_worker_mark(w); /* it ended within the warm-up: nothing counts */
 	}
 	w->left_ns = w->ended_ns = np_now();
 	if (w->use.root != NULL) {
@@ -205,7 +204,7 @@ measure(struct member *m)
 		w->run->engine->finish(w);
 	}
 	if (own) {
-		/* Copies: the caller's stay open, and are the last ones when it closes them. */
+		/* These are copies; the caller closes the originals last. */
 		for (uint32_t i = 0; i < w->conns; i++) {
 			close(w->conn[i].fd);
 		}

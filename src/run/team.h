@@ -1,7 +1,6 @@
 /*
- * The threads of a run's workers. Each goes through the same phases; the window opens for all of
- * them at once, when the last one is ready. The calling thread, their controller (run/drive.c),
- * hears of it whenever one has changed its phase.
+ * The threads of a run's workers. All go through the same phases, and the window opens for all at
+ * once, when the last one is ready. The controller (run/drive.c) is told of each change of phase.
  */
 #ifndef NP_RUN_TEAM_H
 #define NP_RUN_TEAM_H
@@ -25,8 +24,8 @@ enum np_phase {
 struct np_team;
 
 /*
- * Start threads, one a worker, that wait to be told. `gated`: the window does not open by itself,
- * but by np_team_open(). NP_ESYS when not all of them can be started: then there is none.
+ * Start a thread for each worker; they wait to be told to begin. `gated`: np_team_open() opens the
+ * window. NP_ESYS when one can't be started: then all are ended.
  */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 
@@ -36,7 +35,7 @@ void np_team_begin(struct np_team *team);
 /* Open the window of a gated team in phase NP_READY. */
 void np_team_open(struct np_team *team);
 
-/* That of the worker that is furthest behind, and of one of them. */
+/* The phase of the worker that is furthest behind, and of a given one. */
 enum np_phase np_team_phase(const struct np_team *team);
 enum np_phase np_team_phase_of(const struct np_team *team, const struct np_worker *w);
 
@@ -44,18 +43,18 @@ enum np_phase np_team_phase_of(const struct np_team *team, const struct np_worke
 int np_team_fd(const struct np_team *team);
 void np_team_hear(const struct np_team *team);
 
-/* Get one worker's thread out of the system call that it may block in. */
+/* Interrupt a system call that this worker may block in. */
 void np_team_kick(const struct np_team *team, const struct np_worker *w);
 
 /* The processors' times when the window was about to open: the caller's. NULL: not measured. */
 struct np_cpu_times *np_team_cpu(struct np_team *team);
 
-/* Wait for the ends of all threads, which come at once if they were never told to begin. */
+/* Wait until all threads have ended, which those that never began do at once. */
 void np_team_dismiss(struct np_team *team);
 
 /*
- * The signal that a kick is. By default it is ignored: a session of the daemon's that was taken
- * over may send it, and by no means any other, to processes that are not its own.
+ * The signal of np_team_kick(). Its default action is to be ignored, because a daemon's session
+ * that was taken over may send it, and no other, to processes that are not its own.
  */
 #define NP_KICK_SIGNAL SIGURG
 

@@ -2,13 +2,12 @@
 
 #include "base/clock.h"
 
-/* Messages so small that the socket's buffer always has room for one. */
-enum { SMALL = 4096 };
+enum { SMALL = 4096 }; /* a message that a socket buffer always has room for */
 
-/* Timers of a process that runs, or waits for a processor, are not that late. */
+/* Timers are not that late in a process that runs or waits for a processor. */
 enum { LATE_NS = 3 * NP_MSEC };
 
-/* A look at a thread takes some 10 us: samples every ms would cost a hundredth of a processor. */
+/* A look at a thread takes some 10 us: once in 7 ms costs little. */
 enum { THREADS_MS = 7 };
 
 void
@@ -37,7 +36,7 @@ note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 	w->last_ns = now_ns;
 }
 
-/* What a worker does that the kernel tells no more of than that it is blocked. */
+/* What a worker is doing while the kernel only says that it is blocked. */
 static enum np_doing_what
 blocked_in(const struct np_worker *w)
 {

@@ -1,7 +1,7 @@
 /*
- * What a controller is witness to while the window is open: how late its looks came and how long
- * they took, of which run/disturbed.h judges whether the process stood still, and what its workers
- * were doing when it looked.
+ * What a controller observes while the window is open: how late its looks were and how long they
+ * took, from which run/disturbed.h judges whether the process stood still, and what its workers
+ * were doing.
  */
 #ifndef NP_RUN_WITNESS_H
 #define NP_RUN_WITNESS_H
@@ -27,7 +27,7 @@ struct np_witness {
 	struct np_doing thread[NP_WITNESS_THREADS];
 };
 
-/* Open what threads are looked at by, where that has not been done. The workers are there. */
+/* Open the files by which threads are looked at, unless they are open. */
 void np_witness_open(struct np_witness *w, const struct np_run *run);
 
 /* A look of any kind begins that was due then, and is over. */
@@ -37,16 +37,10 @@ void np_witness_done(struct np_witness *w, uint64_t now_ns);
 /* A zeroed one with `root` and `every_ns` set is ready. The window is open, and this is a look. */
 void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns);
 
-/*
- * When the last look can have been due. There are no looks after the time of a test, though the
- * last call may take long; when a counted one is over is not known before.
- */
+/* When the last look was due: within the test's time, though the last call may end later. */
 uint64_t np_witness_last_due(const struct np_run *run);
 
-/*
- * The window is over: put sampler.*, and thread.seen_* of that worker. Closes what the looks have
- * opened.
- */
+/* The window is over: put sampler.*, and thread.seen_* of that worker, and close the files. */
 void np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
 		    struct np_bag *into);
 

@@ -25,7 +25,7 @@ put_times(const struct work *sum, struct np_bag *into)
 	np_bag_int(into, sum->involuntary, "work.switches_involuntary");
 }
 
-/* A sum that lacks a worker would be taken for that of all: then there is none. */
+/* A sum without one of the workers would be wrong. */
 static void
 put_counters(const struct np_run *run, struct np_bag *into)
 {

@@ -1,6 +1,4 @@
-/*
- * What a test cost this end: of all its workers together, where sys/thread.h tells of one.
- */
+/* What a test cost this end, summed over its workers (sys/thread.h). */
 #ifndef NP_RUN_WORK_H
 #define NP_RUN_WORK_H
 

@@ -82,7 +82,7 @@ def interrupted(port: int) -> str:
             client.signal(signal.SIGINT)
             got = client.finish(60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
-    line = lib.error_line(got, "netperf", "interrupted before a data connection came about")
+    line = lib.error_line(got, "netperf", "interrupted before a data connection was made")
     assert HINT not in line, line
     return line
 
