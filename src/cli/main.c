@@ -263,26 +263,9 @@ static int
 take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 	   struct np_repeat *repeat, struct np_err *err)
 {
-	const struct np_cli *cli = &s->cli;
 	const struct np_outcome *out = &one->out;
 
-	if (s->client.watch.every_ns != 0) {
-		np_show_interim_end(&s->interim, &out->tally);
-	}
-	if (cli->output.debug > 0) {
-		np_show_outcome(s->out != NULL ? s->out : stderr, out);
-	}
-	if ((cli->output.debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
-	    (cli->bench.flags & NP_B_OLD) == 0 && !cli->plan.pattern->connection_test &&
-	    out->tally.closing.info.tcpi_rto != 0) {
-		np_show_tcp_info(&out->tally);
-	}
-	np_show_ramp(cli, &out->tally);
-	s->limited |= np_show_open(cli, &out->tally);
-	if (s->out != NULL) {
-		np_show_stations(cli, out->stations);
-	}
-	np_show_degraded(cli, &out->tally);
+	s->limited |= np_show_iteration(&s->interim, s->client.watch.every_ns != 0, out);
 	s->surplus += out->tally.count.surplus;
 	np_document_iteration(s->document, out, &one->record, whole);
 	np_repeat_add_clean(repeat, &one->record, out->clean);

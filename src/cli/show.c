@@ -29,19 +29,6 @@ np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t s
 	}
 }
 
-void
-np_show_ramp(const struct np_cli *cli, const struct np_tally *t)
-{
-	const struct np_ramp_result *r = &t->ramp;
-	char reasons[256];
-
-	if (r->failed.count > 0) {
-		np_ramp_reasons(&r->failed, reasons, sizeof(reasons));
-		fprintf(stderr, "netperf: %s: %u of %u data connections failed: %s\n",
-			cli->bench.name, r->failed.count, r->asked, reasons);
-	}
-}
-
 static void
 say_rate(const struct np_plan *p, double rate)
 {
@@ -115,8 +102,8 @@ show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
 	return less;
 }
 
-bool
-np_show_open(const struct np_cli *cli, const struct np_tally *t)
+static bool
+show_open(const struct np_cli *cli, const struct np_tally *t)
 {
 	const struct np_open_result *r = &t->open;
 	const char *name = cli->bench.name;
@@ -140,14 +127,6 @@ np_show_open(const struct np_cli *cli, const struct np_tally *t)
 		fprintf(stderr, "netperf: %s: the generator limits: %s\n", name, r->limits);
 	}
 	return r->limits[0] != '\0';
-}
-
-void
-np_show_degraded(const struct np_cli *cli, const struct np_tally *t)
-{
-	if (t->closing.degraded) {
-		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->closing.detail);
-	}
 }
 
 /* got: as read back there; -2 where it was refused, -1 where it is not told. */
@@ -332,8 +311,9 @@ np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_coun
 	interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 
-void
-np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
+/* What is left over at the end of an iteration, where netperf prints that. */
+static void
+end_interim(struct np_show_interim *i, const struct np_tally *t)
 {
 	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
 
@@ -346,21 +326,6 @@ np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
 	}
 	i->work = 0;
 	i->then_ns = 0;
-}
-
-void
-np_show_tcp_info(const struct np_tally *t)
-{
-	const struct tcp_info *i = &t->closing.info;
-
-	/* Sic, tpci: the words are netperf's, and parsed. */
-	fprintf(stderr,
-		"tcpi_rto %u tcpi_ato %u tcpi_pmtu %u tcpi_rcv_ssthresh %u\n"
-		"tcpi_rtt %u tcpi_rttvar %u tcpi_snd_ssthresh %u tpci_snd_cwnd %u\n"
-		"tcpi_reordering %u tcpi_total_retrans %u\n",
-		i->tcpi_rto, i->tcpi_ato, i->tcpi_pmtu, i->tcpi_rcv_ssthresh, i->tcpi_rtt,
-		i->tcpi_rttvar, i->tcpi_snd_ssthresh, i->tcpi_snd_cwnd, i->tcpi_reordering,
-		i->tcpi_total_retrans);
 }
 
 void
@@ -435,8 +400,8 @@ np_show_agreed(FILE *out, const struct np_run *run)
 	}
 }
 
-void
-np_show_outcome(FILE *out, const struct np_outcome *o)
+static void
+show_outcome(FILE *out, const struct np_outcome *o)
 {
 	static const char *const causes[] = {
 		[NP_BY_LOOP] = "its count or the far end's close",
@@ -543,15 +508,12 @@ show_ways(const struct np_stations *s)
 	}
 }
 
-void
-np_show_stations(const struct np_cli *cli, const struct np_stations *s)
+static void
+show_stations(const struct np_cli *cli, const struct np_stations *s)
 {
 	static const char *const ends[] = { "near", "far" };
 	struct np_hist_summary whole;
 
-	if (s == NULL) {
-		return;
-	}
 	for (int end = 0; end < 2; end++) {
 		const uint64_t *came = s->came[end];
 
@@ -577,4 +539,47 @@ np_show_stations(const struct np_cli *cli, const struct np_stations *s)
 	if (s->told) {
 		show_ways(s);
 	}
+}
+
+bool
+np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outcome *o)
+{
+	const struct np_cli *cli = i->cli;
+	const struct np_tally *t = &o->tally;
+	const struct np_ramp_result *ramp = &t->ramp;
+	const struct tcp_info *info = &t->closing.info;
+	int debug = cli->output.debug;
+	char reasons[256];
+	bool limited;
+
+	if (interim) {
+		end_interim(i, t);
+	}
+	if (debug > 0) {
+		show_outcome(i->out != NULL ? i->out : stderr, o);
+	}
+	if ((debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && (cli->bench.flags & NP_B_OLD) == 0 &&
+	    !cli->plan.pattern->connection_test && info->tcpi_rto != 0) {
+		/* Sic, tpci: the words are netperf's, and parsed. */
+		fprintf(stderr,
+			"tcpi_rto %u tcpi_ato %u tcpi_pmtu %u tcpi_rcv_ssthresh %u\n"
+			"tcpi_rtt %u tcpi_rttvar %u tcpi_snd_ssthresh %u tpci_snd_cwnd %u\n"
+			"tcpi_reordering %u tcpi_total_retrans %u\n",
+			info->tcpi_rto, info->tcpi_ato, info->tcpi_pmtu, info->tcpi_rcv_ssthresh,
+			info->tcpi_rtt, info->tcpi_rttvar, info->tcpi_snd_ssthresh,
+			info->tcpi_snd_cwnd, info->tcpi_reordering, info->tcpi_total_retrans);
+	}
+	if (ramp->failed.count > 0) {
+		np_ramp_reasons(&ramp->failed, reasons, sizeof(reasons));
+		fprintf(stderr, "netperf: %s: %u of %u data connections failed: %s\n",
+			cli->bench.name, ramp->failed.count, ramp->asked, reasons);
+	}
+	limited = show_open(cli, t);
+	if (i->out != NULL && o->stations != NULL) {
+		show_stations(cli, o->stations);
+	}
+	if (t->closing.degraded) {
+		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->closing.detail);
+	}
+	return limited;
 }

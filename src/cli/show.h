@@ -15,21 +15,9 @@ struct np_shown;
  */
 void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions);
 
-/* One line on standard error where connections of a ramp failed, and why. */
-void np_show_ramp(const struct np_cli *cli, const struct np_tally *t);
-
 /* On standard error: what a step of --rate auto came to; what all of them did. */
 void np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s);
 void np_show_knee(const struct np_plan *p, const struct np_knee *k);
-
-/*
- * The same where an open loop was not what was asked for, or has left requests unanswered. Returns
- * whether what was sent is not what --rate asks for.
- */
-bool np_show_open(const struct np_cli *cli, const struct np_tally *t);
-
-/* One line on standard error where the transport came to less than was asked for. */
-void np_show_degraded(const struct np_cli *cli, const struct np_tally *t);
 
 /*
  * Lines about what was asked for and not had: a processor of the far end (-T), a priority, a type
@@ -65,13 +53,17 @@ void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint6
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
 
-/* What is left over at the end of an iteration, where netperf prints that. */
-void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);
+/*
+ * What an iteration has to say beside its figures, after its last interim result if there are any:
+ * -d and DUMP_TCP_INFO, connections of a ramp that failed, a rate that was not kept, requests that
+ * were not answered, --stations, a transport that did less than was asked for. Returns whether what
+ * was sent is not what --rate asks for.
+ */
+bool np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outcome *o);
 
-/* What -d wants to know: what will be done, and what came back from both ends. */
+/* For -d: what will be done. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
 void np_show_agreed(FILE *out, const struct np_run *run);
-void np_show_outcome(FILE *out, const struct np_outcome *o);
 
 /*
  * One line about responses that came twice or too late and could not be told apart: the figures may
@@ -88,11 +80,5 @@ void np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *
  */
 void np_show_partial(char *text, size_t size, const struct np_outcome *out, const struct np_plan *p,
 		     unsigned done);
-
-/* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
-void np_show_tcp_info(const struct np_tally *t);
-
-/* For --stations: where the time of transactions went, on standard error. NULL: nothing. */
-void np_show_stations(const struct np_cli *cli, const struct np_stations *s);
 
 #endif
