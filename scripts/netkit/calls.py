@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import machine, options
+from netkit import machine, numbers, options
 from netkit.results import Run, is_number, within
 
 
@@ -37,22 +37,23 @@ class NewerDocument(Exception):
 
 def document(file: "BinaryIO") -> "Dict[str, Any]":
     """What a netperf wrote into a file; empty where that is none. Raises NewerDocument."""
-    found: Any = None
     with contextlib.suppress(OSError, ValueError, RecursionError):
         file.seek(0)
         found = json.load(file)
-    if not isinstance(found, dict):
-        return {}
-    check_number(found)
-    return found
+        return known(found) if isinstance(found, dict) else {}
+    return {}
 
 
-def check_number(found: "Dict[str, Any]") -> None:
-    """Raises NewerDocument."""
-    number = str(found.get("schema")).rpartition("/")[2]
-    if number.isdecimal() and int(number) > NUMBER:
+def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
+    """A document as programs look at it. Raises NewerDocument, and ValueError for what is none."""
+    number = numbers.of(found)
+    if number > NUMBER:
         raise NewerDocument(f"netperf wrote a document of number {number}, and this program reads 1 to {NUMBER} "
                             "(a newer one is needed)")
+    try:
+        return numbers.whole(found)
+    except (AttributeError, KeyError, TypeError, RecursionError) as fault:
+        raise ValueError(f"damaged: {fault}") from None
 
 
 def ended(done: machine.Done, file: "BinaryIO") -> Ended:

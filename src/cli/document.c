@@ -35,7 +35,28 @@ struct np_document {
 static void
 put(struct np_document *d, json_t *o, const char *name, json_t *v)
 {
-	d->failed |= json_object_set_new(o, name, v) != 0;
+	d->failed |= np_json_put(o, name, v) != 0;
+}
+
+/* Adds the members of a struct by their table. */
+#define PUT(d, o, table, of) put_members(d, o, table, sizeof(table) / sizeof((table)[0]), of)
+#define MEMBER(json, kind, type, member)                                                           \
+	{                                                                                          \
+		json, NP_JSON_##kind, offsetof(struct type, member)                                \
+	}
+
+static void
+put_members(struct np_document *d, json_t *o, const struct np_json_member *m, size_t count,
+	    const void *of)
+{
+	d->failed |= np_json_members(o, m, count, of) != 0;
+}
+
+/* Takes the value over. */
+static void
+append(struct np_document *d, json_t *list, json_t *v)
+{
+	d->failed |= json_array_append_new(list, v) != 0;
 }
 
 /* The object of that name, made if it is not there yet. */
@@ -68,22 +89,15 @@ date(uint64_t ms)
 static void
 outline(struct np_document *d, const struct np_cli *cli)
 {
-	static const char *const later[] = { "ended",      "result", "reason",  "error",
-					     "near",       "far",    "test",    "plan",
-					     "parameters", "final",  "latency", "explanation" };
 	json_t *o = d->root;
 
 	put(d, o, "schema", json_sprintf("%s%d", NP_JSON_SCHEMA, NP_JSON_NUMBER));
 	put(d, o, "program", json_string(PACKAGE_STRING));
 	put(d, o, "command_line", np_json_text(cli->command_line));
 	put(d, o, "started", date(np_wall_ms(np_now())));
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		put(d, o, later[i], json_null());
-	}
 	put(d, part(d, o, "test"), "name", np_json_text(cli->test));
 	put(d, o, "iterations", json_array());
 	put(d, o, "interim", json_array());
-	put(d, o, "left_out", json_integer(0));
 }
 
 int
@@ -126,25 +140,17 @@ np_document_free(struct np_document *d)
 
 /* ---- What was asked for ---- */
 
-enum kind { SIGNED, COUNT, CHOICE, FLAG, PORT, TEXT, PATH };
-
-struct field {
-	const char *name; /* NULL: the document has it elsewhere, or not at all */
-	enum kind kind;
-	size_t at;
-};
-
 /* What wire/plan.def says of an end, and of the whole test. */
-#define END_FIELD(json, kind, member) { json, kind, offsetof(struct np_end, member) },
-#define PLAN_FIELD(json, kind, member) { json, kind, offsetof(struct np_plan, member) },
-static const struct field end_fields[] = {
+#define END_FIELD(json, kind, member) MEMBER(json, kind, np_end, member),
+#define PLAN_FIELD(json, kind, member) MEMBER(json, kind, np_plan, member),
+static const struct np_json_member end_members[] = {
 #define NP_E_NUMBER(type, group, member, json, kind, ...) END_FIELD(json, kind, group.member)
 #define NP_E_TEXT(group, member, json, ...) END_FIELD(json, TEXT, group.member)
 #define NP_E_PATH(group, member, json, ...) END_FIELD(json, PATH, group.member)
 #define NP_E_FLAG(bit, group, member, json, ...) END_FIELD(json, FLAG, group.member)
 #include "wire/plan.def"
 };
-static const struct field plan_fields[] = {
+static const struct np_json_member plan_members[] = {
 #define NP_P_NUMBER(type, member, json, kind, ...) PLAN_FIELD(json, kind, member)
 #define NP_P_FLAG(bit, member, json, ...) PLAN_FIELD(json, FLAG, member)
 #define NP_H_NUMBER(type, member, json, kind, ...) PLAN_FIELD(json, kind, member)
@@ -152,69 +158,12 @@ static const struct field plan_fields[] = {
 #include "wire/plan.def"
 };
 
-/* A number that is not negative; else it was left to the system, or is not known: null. */
-static json_t *
-known(int64_t v)
-{
-	return v >= 0 ? json_integer(v) : json_null();
-}
-
-/* A number above 0; else there is no such thing: null. */
-static json_t *
-chosen(int64_t v)
-{
-	return v > 0 ? json_integer(v) : json_null();
-}
-
-static json_t *
-field_value(const struct field *field, const void *of)
-{
-	const char *at = (const char *)of + field->at;
-	int32_t i;
-	uint32_t u;
-	bool flag;
-	const char *path;
-
-	switch (field->kind) {
-	case SIGNED:
-		memcpy(&i, at, sizeof(i));
-		return known(i);
-	case COUNT:
-		memcpy(&u, at, sizeof(u));
-		return json_integer(u);
-	case CHOICE: /* 0: left to the system, or not asked for */
-	case PORT:
-		memcpy(&u, at, sizeof(u));
-		return u != 0 ? json_integer(u) : json_null();
-	case FLAG:
-		memcpy(&flag, at, sizeof(flag));
-		return json_boolean(flag);
-	case PATH:
-		memcpy(&path, at, sizeof(path));
-		return np_json_text(path);
-	case TEXT:
-		break;
-	}
-	return np_json_text(*at != '\0' ? at : NULL);
-}
-
-static void
-put_fields(struct np_document *d, json_t *o, const struct field *fields, size_t count,
-	   const void *of)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (fields[i].name != NULL) {
-			put(d, o, fields[i].name, field_value(&fields[i], of));
-		}
-	}
-}
-
 static void
 put_asked_end(struct np_document *d, json_t *o, const struct np_end *e)
 {
 	char cpus[NP_CPU_TURNS_TEXT];
 
-	put_fields(d, o, end_fields, sizeof(end_fields) / sizeof(end_fields[0]), e);
+	PUT(d, o, end_members, e);
 	(void)np_cpu_turns_text(&e->place.turns, cpus, sizeof(cpus));
 	put(d, o, "cpus", np_json_text(cpus[0] != '\0' ? cpus : NULL));
 }
@@ -224,10 +173,9 @@ put_asked(struct np_document *d, const struct np_plan *p)
 {
 	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
 
-	put_fields(d, asked, plan_fields, sizeof(plan_fields) / sizeof(plan_fields[0]), p);
+	PUT(d, asked, plan_members, p);
 	put_asked_end(d, part(d, asked, "near"), &p->near);
 	put_asked_end(d, part(d, asked, "far"), &p->far);
-	put(d, part(d, d->root, "parameters"), "granted", json_null());
 }
 
 static void
@@ -235,7 +183,8 @@ put_test(struct np_document *d, const struct np_cli *cli)
 {
 	const struct np_plan *p = &cli->plan;
 	json_t *test = part(d, d->root, "test"), *plan, *length;
-	bool confident = cli->confidence.level != 0, counts = p->pattern->transactions;
+	const struct np_repeat_plan *c = &cli->confidence;
+	bool counts = p->pattern->transactions, cleans = c->clean_s > 0;
 
 	put(d, test, "name", np_json_text(cli->bench.name));
 	put(d, test, "title", np_json_text(cli->bench.title));
@@ -248,28 +197,25 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	    np_json_text(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made));
 	put(d, test, "brand", np_json_text(cli->output.brand));
 	length = part(d, test, "length");
-	put(d, length, "seconds",
-	    p->length <= 0           ? json_null()
-	    : p->length_less_ms == 0 ? json_integer(p->length)
-				     : np_json_real(np_plan_time_s(p)));
-	put(d, length, "bytes", p->length < 0 && !counts ? json_integer(-p->length) : json_null());
-	put(d, length, "transactions",
-	    p->length < 0 && counts ? json_integer(-p->length) : json_null());
+	if (p->length > 0) {
+		put(d, length, "seconds",
+		    p->length_less_ms == 0 ? json_integer(p->length)
+					   : np_json_real(np_plan_time_s(p)));
+	} else if (p->length < 0) {
+		put(d, length, counts ? "transactions" : "bytes", json_integer(-p->length));
+	}
 	plan = part(d, test, "iterations");
-	put(d, plan, "max",
-	    json_integer(cli->confidence.clean_s > 0 ? cli->confidence.at_most_s
-			 : np_cli_repeats(cli)       ? cli->confidence.max
-						     : 1));
-	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? cli->confidence.min : 1));
-	put(d, plan, "confidence_level",
-	    confident ? json_integer(cli->confidence.level) : json_null());
-	put(d, plan, "confidence_width",
-	    confident ? np_json_real(cli->confidence.width) : json_null());
-	put(d, plan, "result_only", json_boolean(cli->confidence.result_only));
-	put(d, plan, "clean_seconds",
-	    cli->confidence.clean_s > 0 ? json_integer(cli->confidence.clean_s) : json_null());
-	put(d, plan, "at_most_seconds",
-	    cli->confidence.clean_s > 0 ? json_integer(cli->confidence.at_most_s) : json_null());
+	put(d, plan, "max", json_integer(cleans ? c->at_most_s : np_cli_repeats(cli) ? c->max : 1));
+	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? c->min : 1));
+	put(d, plan, "result_only", json_boolean(c->result_only));
+	if (c->level != 0) {
+		put(d, plan, "confidence_level", json_integer(c->level));
+		put(d, plan, "confidence_width", np_json_real(c->width));
+	}
+	if (cleans) {
+		put(d, plan, "clean_seconds", json_integer(c->clean_s));
+		put(d, plan, "at_most_seconds", json_integer(c->at_most_s));
+	}
 }
 
 /* How many connections, and what drives them; the far end tells its engine later, if at all. */
@@ -283,71 +229,33 @@ put_plan(struct np_document *d, const struct np_plan *p, const struct np_hello *
 	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
 	put(d, plan, "ramp_per_s", p->ramp > 0 ? json_integer(p->ramp) : json_null());
 	put(d, threads, "near", json_integer(np_plan_workers(p)));
-	put(d, threads, "far", json_null());
 	put(d, plan, "sessions", json_integer(np_group_sessions(p, granted)));
 	put(d, plan, "both", json_boolean(p->both));
 	put(d, engine, "near", json_string(np_group_engine(p, granted)->name));
-	put(d, engine, "far", json_null());
 }
 
 /* ---- The two ends ---- */
 
-static const struct {
-	const char *name, *fact;
-	bool number;
-} facts[] = {
-	{ "program", "host.program", false },        { "name", "host.name", false },
-	{ "kernel", "host.kernel", false },          { "machine", "host.machine", false },
-	{ "cpu", "host.cpu.model", false },          { "cpus", "host.cpu.count", true },
-	{ "nic", "host.nic.name", false },           { "driver", "host.nic.driver", false },
-	{ "nic_mbps", "host.nic.speed_mbps", true },
-};
-
-/* Null where it is not told, or the far end tells nonsense. */
-static json_t *
-fact(const struct np_bag *b, const char *name, bool number)
-{
-	struct np_bag_item it;
-
-	if (!np_bag_find(b, name, &it)) {
-		return json_null();
-	}
-	if (number) {
-		return it.kind == NP_BAG_INT ? known(it.i) : json_null();
-	}
-	return np_json_text(it.kind == NP_BAG_STRING ? it.text : NULL);
-}
-
-/* What evidence tells of an end. */
-static json_t *
-put_identity(struct np_document *d, const char *end, const struct np_bag *b, const char *why)
-{
-	json_t *o = part(d, d->root, end);
-
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		put(d, o, facts[i].name, fact(b, facts[i].fact, facts[i].number));
-	}
-	put(d, o, "why", np_json_text(b != NULL ? NULL : why));
-	return o;
-}
-
-/* Without evidence this program still knows where it runs. */
+/* Who they are the evidence tells. Without any this program still knows where it runs. */
 static void
 identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
 	 const char *far_lacks)
 {
-	json_t *o = put_identity(d, "near", near, "no evidence was collected");
+	json_t *o;
 	struct utsname here;
 
-	if (np_bag_string(near, "host.program") == NULL) {
+	put(d, d->root, "near", json_object());
+	put(d, d->root, "far", json_object());
+	o = part(d, d->root, "near");
+	if (near == NULL && uname(&here) == 0) {
+		put(d, o, "why", json_string("no evidence was collected"));
 		put(d, o, "program", json_string(PACKAGE_STRING));
-	}
-	if (np_bag_string(near, "host.kernel") == NULL && uname(&here) == 0) {
 		put(d, o, "name", np_json_text(here.nodename));
 		put(d, o, "kernel", np_json_text(here.release));
 		put(d, o, "machine", np_json_text(here.machine));
 	}
-	o = put_identity(d, "far", far, far_lacks);
+	o = part(d, d->root, "far");
+	put(d, o, "why", np_json_text(far == NULL ? far_lacks : NULL));
 	put(d, o, "peer", np_json_text(d->peer[0] != '\0' ? d->peer : NULL));
 }
 
@@ -382,14 +290,13 @@ interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
 	for (uint32_t n = 0; n < i->flows; n++) {
 		sum += i->flow[n];
 		squares += i->flow[n] * i->flow[n];
-		d->failed |= i->flows <= FLOWS_SHOWN &&
-			     json_array_append_new(rates, np_json_real(i->flow[n])) != 0;
+		if (i->flows <= FLOWS_SHOWN) {
+			append(d, rates, np_json_real(i->flow[n]));
+		}
 	}
 	qsort(i->flow, i->flows, sizeof(*i->flow), np_by_size);
-	for (uint32_t n = 0; n <= QUARTERS; n++) {
-		uint32_t at = (uint32_t)((uint64_t)(i->flows - 1) * n / QUARTERS);
-
-		d->failed |= json_array_append_new(quartiles, np_json_real(i->flow[at])) != 0;
+	for (uint64_t n = 0; n <= QUARTERS; n++) {
+		append(d, quartiles, np_json_real(i->flow[(i->flows - 1) * n / QUARTERS]));
 	}
 	put(d, o, "flows", rates);
 	put(d, o, "flow_quartiles", quartiles);
@@ -399,6 +306,13 @@ interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
 void
 np_document_interim(struct np_document *d, const struct np_interim *i)
 {
+	static const struct np_json_member members[] = {
+		MEMBER("number", COUNT, np_interim, number),
+		MEMBER("rate", REAL, np_interim, rate),
+		MEMBER("unit", PATH, np_interim, unit),
+		MEMBER("seconds", REAL, np_interim, seconds),
+		MEMBER("ending_ms", COUNT64, np_interim, ending_ms),
+	};
 	json_t *o;
 
 	if (d == NULL) {
@@ -406,16 +320,12 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	}
 	o = json_object();
 	put(d, o, "iteration", json_integer(d->iteration));
-	put(d, o, "number", json_integer(i->number));
-	put(d, o, "rate", np_json_real(i->rate));
-	put(d, o, "unit", np_json_text(i->unit));
-	put(d, o, "seconds", np_json_real(i->seconds));
-	put(d, o, "ending_ms", json_integer((json_int_t)i->ending_ms));
+	PUT(d, o, members, i);
 	put(d, o, "flows_up", i->ramps ? json_integer((json_int_t)i->flows_up) : json_null());
 	if (i->flow != NULL) {
 		interim_flows(d, o, i);
 	}
-	d->failed |= json_array_append_new(json_object_get(d->root, "interim"), o) != 0;
+	append(d, json_object_get(d->root, "interim"), o);
 }
 
 /* The address of an end's data socket; null where it is not known, or has no port. */
@@ -430,127 +340,98 @@ address(const struct np_addr *a)
 	return np_json_text(np_addr_text(a, text));
 }
 
+/* What no figure says of what was granted. */
 static void
 put_granted(struct np_document *d, const struct np_outcome *out)
 {
-	const struct np_tally *t = &out->tally;
-	const struct np_far *far = &out->far;
-	bool sends = t->send_size > 0, receives = t->recv_size > 0;
-	json_t *parameters = part(d, d->root, "parameters"), *granted, *o;
+	const char *cpus = out->far.cpus;
+	json_t *granted = part(d, part(d, d->root, "parameters"), "granted");
+	json_t *near = part(d, granted, "near"), *far = part(d, granted, "far");
 
-	put(d, parameters, "granted", json_object());
-	granted = part(d, parameters, "granted");
-	o = part(d, granted, "near");
-	put(d, o, "address", address(&t->local));
-	put(d, o, "send_buffer", known(t->sndbuf));
-	put(d, o, "receive_buffer", known(t->rcvbuf));
-	put(d, o, "send_buffer_end", known(t->closing.sndbuf_end));
-	put(d, o, "receive_buffer_end", known(t->closing.rcvbuf_end));
-	put(d, o, "send_size", sends ? json_integer((json_int_t)t->send_size) : json_null());
-	put(d, o, "receive_size", receives ? json_integer((json_int_t)t->recv_size) : json_null());
-	put(d, o, "send_width", chosen((int64_t)t->send_width));
-	put(d, o, "receive_width", chosen((int64_t)t->recv_width));
-	put(d, o, "priority", known(t->prio));
-	put(d, o, "tos", known(t->tos));
-	put(d, o, "mss", known(t->closing.mss));
-	put(d, o, "congestion", np_json_text(t->closing.cong[0] != '\0' ? t->closing.cong : NULL));
-	put(d, o, "nodelay", json_boolean(t->plan->nodelay));
-	o = part(d, granted, "far");
-	put(d, o, "address", address(&t->peer));
-	put(d, o, "send_buffer", chosen(far->sndbuf));
-	put(d, o, "receive_buffer", chosen(far->rcvbuf));
-	put(d, o, "send_buffer_end", chosen(far->sndbuf_end));
-	put(d, o, "receive_buffer_end", chosen(far->rcvbuf_end));
-	put(d, o, "send_size", known(far->send_size));
-	put(d, o, "receive_size", known(far->recv_size));
-	put(d, o, "send_width", chosen(far->send_width));
-	put(d, o, "receive_width", chosen(far->recv_width));
-	put(d, o, "priority", known(far->prio));
-	put(d, o, "tos", known(far->tos));
-	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
-	put(d, o, "nodelay", t->plan->no_control ? json_null() : json_boolean(far->nodelay));
-	put(d, o, "cpus", np_json_text(far->cpus[0] != '\0' ? far->cpus : NULL));
+	put(d, near, "address", address(&out->tally.local));
+	put(d, far, "address", address(&out->tally.peer));
+	put(d, far, "cpus", np_json_text(cpus[0] != '\0' ? cpus : NULL));
 }
 
-/* Each connection's share of what the metrics are the sum of; null where there is one alone. */
+/* Each connection's share of what the metrics are the sum of. */
 static json_t *
 flows(struct np_document *d, const struct np_tally *t)
 {
+	static const struct np_json_member members[] = {
+		MEMBER("bytes_sent", COUNT64, np_flow_result, sent),
+		MEMBER("bytes_received", COUNT64, np_flow_result, received),
+		MEMBER("data_segments", SIGNED64, np_flow_result, tcp.data_segments),
+		MEMBER("retransmissions", SIGNED64, np_flow_result, tcp.retransmitted_segments),
+		MEMBER("rtt_us", SIGNED64, np_flow_result, tcp.rtt_us),
+		MEMBER("min_rtt_us", SIGNED64, np_flow_result, tcp.min_rtt_us),
+		MEMBER("cwnd", SIGNED64, np_flow_result, tcp.cwnd),
+		MEMBER("rwnd_limited_us", SIGNED64, np_flow_result, tcp.rwnd_limited_us),
+		MEMBER("incoming_cpu", SIGNED64, np_flow_result, cpu),
+		MEMBER("napi_id", SIGNED64, np_flow_result, napi_id),
+		MEMBER("local_port", SIGNED64, np_flow_result, local_port),
+		MEMBER("remote_port", SIGNED64, np_flow_result, remote_port),
+		MEMBER("worker", COUNT, np_flow_result, worker),
+	};
 	double seconds = np_tally_seconds(t);
-	bool counts = t->plan->pattern->transactions;
-	json_t *rows = t->flow != NULL ? json_array() : json_null();
+	json_t *rows = json_array();
 
-	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
-		const struct np_flow_result *f = &t->flow[i];
-		double bits = 8 * (double)(f->sent + f->received);
+	for (uint32_t i = 0; i < t->flows; i++) {
+		struct np_flow_result f = t->flow[i];
+		double bits = 8 * (double)(f.sent + f.received), count = (double)f.transactions;
 		json_t *o = json_object();
 
-		put(d, o, "bytes_sent", json_integer((json_int_t)f->sent));
-		put(d, o, "bytes_received", json_integer((json_int_t)f->received));
-		put(d, o, "transactions",
-		    counts ? json_integer((json_int_t)f->transactions) : json_null());
+		if (f.sent == 0) { /* it can't know what the far end sends again */
+			f.tcp.retransmitted_segments = -1;
+		}
+		PUT(d, o, members, &f);
 		put(d, o, "bits_per_s", np_json_real(seconds > 0 ? bits / seconds : 0));
-		put(d, o, "transactions_per_s",
-		    counts ? np_json_real(seconds > 0 ? (double)f->transactions / seconds : 0)
-			   : json_null());
-		put(d, o, "data_segments", known(f->tcp.data_segments));
-		/* A flow that only receives can't know what the far end sends again. */
-		put(d, o, "retransmissions",
-		    f->sent > 0 ? known(f->tcp.retransmitted_segments) : json_null());
-		put(d, o, "rtt_us", known(f->tcp.rtt_us));
-		put(d, o, "min_rtt_us", known(f->tcp.min_rtt_us));
-		put(d, o, "cwnd", known(f->tcp.cwnd));
-		put(d, o, "rwnd_limited_us", known(f->tcp.rwnd_limited_us));
-		put(d, o, "incoming_cpu", known(f->cpu));
-		put(d, o, "napi_id", known(f->napi_id));
-		put(d, o, "local_port", known(f->local_port));
-		put(d, o, "remote_port", known(f->remote_port));
-		put(d, o, "worker", json_integer(f->worker));
-		d->failed |= json_array_append_new(rows, o) != 0;
+		if (t->plan->pattern->transactions) {
+			put(d, o, "transactions", json_integer((json_int_t)f.transactions));
+			put(d, o, "transactions_per_s",
+			    np_json_real(seconds > 0 ? count / seconds : 0));
+		}
+		append(d, rows, o);
 	}
 	return rows;
 }
 
-/* How the connections came about; null where they had done so before the window opened. */
+/* How the connections came about. */
 static json_t *
 ramp(struct np_document *d, const struct np_ramp_result *r)
 {
-	json_t *o, *failed;
+	static const struct np_json_member members[] = {
+		MEMBER("flows", COUNT, np_ramp_result, asked),
+		MEMBER("up", COUNT, np_ramp_result, came),
+		MEMBER("connect", HIST, np_ramp_result, hist),
+	};
+	json_t *o = json_object(), *failed = part(d, o, "failed");
 	char text[16];
 
-	if (r->rate == 0) {
-		return json_null();
-	}
-	o = json_object();
-	put(d, o, "flows", json_integer(r->asked));
-	put(d, o, "up", json_integer(r->came));
-	failed = part(d, o, "failed");
+	PUT(d, o, members, r);
 	for (uint32_t i = 0; i < r->failed.reasons; i++) {
 		put(d, failed, np_ramp_reason(r->failed.by[i].error, text),
 		    json_integer(r->failed.by[i].count));
 	}
-	put(d, o, "connect", np_json_hist(r->hist));
 	return o;
 }
 
-/* When requests were due; null where each followed an answer. */
+/* When requests were due. */
 static json_t *
 open_loop(struct np_document *d, const struct np_tally *t)
 {
+	static const struct np_json_member members[] = {
+		MEMBER("spin_us", NS, np_open_result, spin_ns),
+		MEMBER("since_sent", HIST, np_open_result, sent),
+		MEMBER("lateness", HIST, np_open_result, lateness),
+	};
 	const struct np_open_result *r = &t->open;
 	char text[NP_ARRIVALS_TEXT];
-	json_t *o;
+	json_t *o = json_object();
 
-	if (r->rate == 0) {
-		return json_null();
-	}
-	o = json_object();
 	put(d, o, "arrivals", json_string(np_arrivals_text(t->plan->arrivals, text)));
 	put(d, o, "lost", json_integer((json_int_t)t->count.lost));
-	put(d, o, "spin_us", np_json_real((double)r->spin_ns / 1e3));
 	put(d, o, "outage_flow", r->outage.ns > 0 ? json_integer(r->outage.flow) : json_null());
-	put(d, o, "since_sent", np_json_hist(r->sent));
-	put(d, o, "lateness", np_json_hist(r->lateness));
+	PUT(d, o, members, r);
 	return o;
 }
 
@@ -567,122 +448,99 @@ stamps(struct np_document *d, uint64_t asked, const uint64_t came[NP_STAMPS])
 	return o;
 }
 
-static json_t *
-one_way(struct np_document *d, const struct np_stations *s)
-{
-	const struct np_oneway *c = &s->clocks;
-	json_t *o = json_object();
-
-	put(d, o, "first_offset_us", np_json_real(c->first_ns / 1e3));
-	put(d, o, "last_offset_us", np_json_real(c->last_ns / 1e3));
-	put(d, o, "within_us", np_json_real(c->slack_ns / 1e3));
-	put(d, o, "skew_ppm", np_json_real(1e6 * c->skew));
-	put(d, o, "clock_steps", json_integer(c->steps));
-	put(d, o, "clock_step_us", np_json_real(c->step_ns / 1e3));
-	put(d, o, "path_changes", json_integer(c->paths));
-	put(d, o, "path_there_us", np_json_real(c->path_ns[NP_THERE] / 1e3));
-	put(d, o, "path_back_us", np_json_real(c->path_ns[NP_BACK] / 1e3));
-	put(d, o, "there", np_json_hist(s->way[NP_THERE]));
-	put(d, o, "back", np_json_hist(s->way[NP_BACK]));
-	return o;
-}
-
-/* Where the time of transactions went; null if not asked for. */
+/* Where the time of transactions went. */
 static json_t *
 stations(struct np_document *d, const struct np_stations *s)
 {
-	json_t *o, *parts;
+	static const struct np_json_member members[] = {
+		MEMBER("every", COUNT, np_stations, every),
+		MEMBER("round_trip", HIST, np_stations, whole),
+	};
+	static const struct np_json_member one_way[] = {
+		MEMBER("first_offset_us", REAL_NS, np_stations, clocks.first_ns),
+		MEMBER("last_offset_us", REAL_NS, np_stations, clocks.last_ns),
+		MEMBER("within_us", REAL_NS, np_stations, clocks.slack_ns),
+		MEMBER("clock_steps", COUNT, np_stations, clocks.steps),
+		MEMBER("clock_step_us", REAL_NS, np_stations, clocks.step_ns),
+		MEMBER("path_changes", COUNT, np_stations, clocks.paths),
+		MEMBER("path_there_us", REAL_NS, np_stations, clocks.path_ns[NP_THERE]),
+		MEMBER("path_back_us", REAL_NS, np_stations, clocks.path_ns[NP_BACK]),
+		MEMBER("there", HIST, np_stations, way[NP_THERE]),
+		MEMBER("back", HIST, np_stations, way[NP_BACK]),
+	};
+	json_t *o = json_object(), *parts = part(d, o, "stations");
 
-	if (s == NULL) {
-		return json_null();
-	}
-	o = json_object();
-	put(d, o, "every", json_integer(s->every));
-	put(d, o, "near", stamps(d, s->asked[0], s->came[0]));
-	put(d, o, "far", stamps(d, s->asked[1], s->came[1]));
+	PUT(d, o, members, s);
 	put(d, o, "kept", json_integer((json_int_t)s->kept));
 	put(d, o, "matched", json_integer((json_int_t)s->joined));
-	parts = part(d, o, "stations");
+	put(d, o, "near", stamps(d, s->asked[0], s->came[0]));
+	put(d, o, "far", stamps(d, s->asked[1], s->came[1]));
 	for (int i = 0; i < NP_STATIONS; i++) {
 		put(d, parts, np_station_name[i], np_json_hist(s->hist[i]));
 	}
-	put(d, o, "round_trip", np_json_hist(s->whole));
-	put(d, o, "one_way", s->told ? one_way(d, s) : json_null());
+	if (s->told) {
+		PUT(d, part(d, o, "one_way"), one_way, s);
+		put(d, part(d, o, "one_way"), "skew_ppm", np_json_real(1e6 * s->clocks.skew));
+	}
 	return o;
 }
 
-/* Seconds of the processors' time; null where it is not known. */
-static json_t *
-seconds_of(int64_t us)
-{
-	return us >= 0 ? np_json_real((double)us / 1e6) : json_null();
-}
-
-/* Each worker's share; null where there is one alone. */
+/* Each worker's share. */
 static json_t *
 workers(struct np_document *d, const struct np_tally *t)
 {
-	bool several = t->worker != NULL && t->workers > 1;
-	json_t *rows = several ? json_array() : json_null();
+	static const struct np_json_member members[] = {
+		MEMBER("flows", COUNT, np_worker_result, flows),
+		MEMBER("bytes_sent", COUNT64, np_worker_result, sent),
+		MEMBER("bytes_received", COUNT64, np_worker_result, received),
+		MEMBER("user_s", US, np_worker_result, user_us),
+		MEMBER("system_s", US, np_worker_result, system_us),
+		MEMBER("cpu", SIGNED, np_worker_result, cpu),
+		MEMBER("bound", SIGNED, np_worker_result, bound),
+	};
+	json_t *rows = json_array();
 
-	for (uint32_t i = 0; several && i < t->workers; i++) {
+	for (uint32_t i = 0; i < t->workers; i++) {
 		const struct np_worker_result *w = &t->worker[i];
 		json_t *o = json_object();
 
-		put(d, o, "flows", json_integer(w->flows));
-		put(d, o, "bytes_sent", json_integer((json_int_t)w->sent));
-		put(d, o, "bytes_received", json_integer((json_int_t)w->received));
-		put(d, o, "transactions",
-		    t->plan->pattern->transactions ? json_integer((json_int_t)w->transactions)
-						   : json_null());
+		PUT(d, o, members, w);
 		put(d, o, "began_us", np_json_real((double)w->began_ns / 1e3));
 		put(d, o, "ended_us", np_json_real((double)w->ended_ns / 1e3));
-		put(d, o, "user_s", seconds_of(w->user_us));
-		put(d, o, "system_s", seconds_of(w->system_us));
-		put(d, o, "cpu", known(w->cpu));
-		put(d, o, "bound", known(w->bound));
-		d->failed |= json_array_append_new(rows, o) != 0;
+		if (t->plan->pattern->transactions) {
+			put(d, o, "transactions", json_integer((json_int_t)w->transactions));
+		}
+		append(d, rows, o);
 	}
 	return rows;
 }
 
-/* How the connections lie on receive queues; null if not asked for. */
+/* How the connections lie on receive queues. */
 static json_t *
-spread(struct np_document *d, const struct np_tally *t)
+spread(struct np_document *d, const struct np_spread *s)
 {
-	const struct np_spread *s = &t->spread;
-	json_t *o;
-
-	if (!t->plan->spread) {
-		return json_null();
-	}
-	o = json_object();
-	put(d, o, "queues", chosen(s->queues));
-	put(d, o, "of", chosen(s->has));
-	put(d, o, "collisions", s->queues > 0 ? json_integer(s->collisions) : json_null());
-	put(d, o, "reconnected", json_integer(s->reconnected));
-	return o;
-}
-
-static void
-put_skew(struct np_document *d, json_t *skew, const char *name, const struct np_skew *s)
-{
-	json_t *o = part(d, skew, name);
-
-	put(d, o, "begin_us",
-	    s->begin_ns >= 0 ? np_json_real((double)s->begin_ns / 1e3) : json_null());
-	put(d, o, "end_us", s->end_ns >= 0 ? np_json_real((double)s->end_ns / 1e3) : json_null());
-}
-
-/* How far the workers of each end were apart. */
-static json_t *
-skews(struct np_document *d, const struct np_outcome *out)
-{
+	static const struct np_json_member members[] = {
+		MEMBER("queues", CHOICE, np_spread, queues),
+		MEMBER("of", CHOICE, np_spread, has),
+		MEMBER("reconnected", COUNT, np_spread, reconnected),
+	};
 	json_t *o = json_object();
 
-	put_skew(d, o, "near", &out->tally.skew);
-	put_skew(d, o, "far", &out->far.skew);
+	PUT(d, o, members, s);
+	put(d, o, "collisions", s->queues > 0 ? json_integer(s->collisions) : json_null());
 	return o;
+}
+
+/* How far the workers of an end were apart. */
+static void
+put_skew(struct np_document *d, json_t *skew, const char *end, const struct np_skew *s)
+{
+	static const struct np_json_member members[] = {
+		MEMBER("begin_us", NS, np_skew, begin_ns),
+		MEMBER("end_us", NS, np_skew, end_ns),
+	};
+
+	PUT(d, part(d, skew, end), members, s);
 }
 
 /* What the far end told of its part in the plan. */
@@ -690,10 +548,11 @@ static void
 put_far_plan(struct np_document *d, const struct np_far *far)
 {
 	json_t *plan = part(d, d->root, "plan");
-	bool told = far->engine[0] != '\0';
 
-	put(d, part(d, plan, "engine"), "far", np_json_text(told ? far->engine : NULL));
-	put(d, part(d, plan, "threads"), "far", told ? json_integer(far->threads) : json_null());
+	if (far->engine[0] != '\0') {
+		put(d, part(d, plan, "engine"), "far", np_json_text(far->engine));
+		put(d, part(d, plan, "threads"), "far", json_integer(far->threads));
+	}
 }
 
 /* Seconds of each reason that there was. */
@@ -721,15 +580,13 @@ disturbed_runs(struct np_document *d, const struct np_clean *c)
 
 		for (int r = 0; r < NP_REASONS; r++) {
 			if ((c->run[i].marks >> r & 1) != 0) {
-				d->failed |=
-				    json_array_append_new(
-					names, json_string(np_reason_name((enum np_reason)r))) != 0;
+				append(d, names, json_string(np_reason_name((enum np_reason)r)));
 			}
 		}
-		d->failed |= json_array_append_new(row, np_json_real(c->run[i].from_s)) != 0;
-		d->failed |= json_array_append_new(row, np_json_real(c->run[i].to_s)) != 0;
-		d->failed |= json_array_append_new(row, names) != 0;
-		d->failed |= json_array_append_new(rows, row) != 0;
+		append(d, row, np_json_real(c->run[i].from_s));
+		append(d, row, np_json_real(c->run[i].to_s));
+		append(d, row, names);
+		append(d, rows, row);
 	}
 	return rows;
 }
@@ -750,46 +607,81 @@ put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_ba
 	}
 }
 
-/* What disturbed the test, and when; null if that was not watched. */
+/* What disturbed the test, and when: beside the figures of it. */
 static json_t *
-disturbed(struct np_document *d, const struct np_outcome *out, const struct np_record *r)
+disturbed(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
 {
+	static const struct np_json_member members[] = {
+		MEMBER("interval_s", REAL, np_clean, every_s),
+		MEMBER("seconds", REAL, np_clean, seconds),
+	};
+	static const struct np_json_member not_seen[] = {
+		MEMBER("switches", PATH, np_clean, switches_why),
+		MEMBER("pressure", PATH, np_clean, switches_why),
+		MEMBER("processor", PATH, np_clean, switches_why),
+		MEMBER("foreign", PATH, np_clean, foreign_why),
+	};
 	const struct np_clean *c = out->clean;
-	bool carried = np_record_known(r, NP_M_CLEAN_THROUGHPUT);
-	json_t *o, *unread;
+	json_t *o = json_object(), *unread = part(d, o, "unread");
 
-	if (c == NULL) {
-		return json_null();
-	}
-	o = json_object();
-	put(d, o, "interval_s", np_json_real(c->every_s));
-	put(d, o, "seconds", np_json_real(c->seconds));
-	put(d, o, "clean_seconds", np_json_real(c->clean));
-	put(d, o, "share", np_json_real(1 - c->clean / c->seconds));
+	PUT(d, o, members, c);
 	put(d, o, "reasons", reasons(d, c->reason_s));
 	put(d, o, "near", reasons(d, c->near_s));
 	put(d, o, "far", c->far_told ? reasons(d, c->far_s) : json_null());
 	put(d, o, "intervals", disturbed_runs(d, c));
-	put(d, o, "clean_throughput",
-	    carried ? np_json_real(np_record_get_real(r, NP_M_CLEAN_THROUGHPUT)) : json_null());
 	put(d, o, "counted_by", json_string(c->by_far ? "far" : "near"));
-	unread = part(d, o, "unread");
 	put_unseen(d, unread, "near", out->near_bag);
 	put_unseen(d, unread, "far", out->far_bag);
-	if (!c->far_told) {
-		put(d, unread, "far",
-		    np_json_text(out->far_lacks[0] != '\0' ? out->far_lacks
-							   : "it reported nothing"));
-	}
-	if (c->switches_why != NULL) {
-		put(d, unread, "switches", json_string(c->switches_why));
-		put(d, unread, "pressure", json_string(c->switches_why));
-		put(d, unread, "processor", json_string(c->switches_why));
-	}
-	if (c->foreign_why != NULL) {
-		put(d, unread, "foreign", json_string(c->foreign_why));
+	put(d, unread, "far", np_json_text(c->far_told ? NULL : far_lacks));
+	PUT(d, unread, not_seen, c);
+	return o;
+}
+
+/* The evidence of an end, without times of transactions: these are figures. */
+static json_t *
+evidence(const struct np_bag *b)
+{
+	static const char times[] = "latency_";
+	json_t *o = np_json_bag(b), *flow = json_object_get(o, "flow"), *v;
+	const char *name;
+	void *next;
+
+	json_object_foreach_safe(flow, next, name, v)
+	{
+		if (strncmp(name, times, strlen(times)) == 0) {
+			json_object_del(flow, name);
+		}
 	}
 	return o;
+}
+
+/* What an iteration has only in some tests. */
+static void
+put_special(struct np_document *d, json_t *o, const struct np_outcome *out, const char *far_lacks)
+{
+	const struct np_tally *t = &out->tally;
+
+	if (t->flow != NULL) {
+		put(d, o, "flows", flows(d, t));
+	}
+	if (t->worker != NULL && t->workers > 1) {
+		put(d, o, "workers", workers(d, t));
+	}
+	if (t->plan->spread) {
+		put(d, o, "spread", spread(d, &t->spread));
+	}
+	if (t->ramp.rate != 0) {
+		put(d, o, "ramp", ramp(d, &t->ramp));
+	}
+	if (t->open.rate != 0) {
+		put(d, o, "open", open_loop(d, t));
+	}
+	if (out->stations != NULL) {
+		put(d, o, "stations", stations(d, out->stations));
+	}
+	if (out->clean != NULL) {
+		put(d, o, "disturbed", disturbed(d, out, far_lacks));
+	}
 }
 
 void
@@ -801,7 +693,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		[NP_BY_CONTROL] = "control", [NP_BY_LIMIT] = "limit", [NP_BY_SILENCE] = "silence",
 	};
 	const struct np_tally *t = &out->tally;
-	const struct np_bag *near = out->near_bag, *far = out->far_bag;
+	const char *far_lacks = out->far_lacks[0] != '\0' ? out->far_lacks : "it reported nothing";
 	struct np_record r = *record;
 	json_t *o;
 
@@ -817,25 +709,21 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "complete", json_boolean(whole));
 	put(d, o, "ended_by", json_string(causes[out->cause]));
 	put(d, o, "started", date(np_wall_ms(t->started_ns)));
-	put(d, o, "elapsed", np_json_real(np_tally_seconds(t)));
 	put(d, o, "metrics", np_json_metrics(&r));
-	put(d, o, "flows", flows(d, t));
-	put(d, o, "workers", workers(d, t));
-	put(d, o, "skew", skews(d, out));
-	put(d, o, "spread", spread(d, t));
-	put(d, o, "ramp", ramp(d, &t->ramp));
-	put(d, o, "open", open_loop(d, t));
-	put(d, o, "stations", stations(d, out->stations));
-	put(d, o, "disturbed", disturbed(d, out, record));
+	put_skew(d, part(d, o, "skew"), "near", &t->skew);
+	put_skew(d, part(d, o, "skew"), "far", &out->far.skew);
+	put_special(d, o, out, far_lacks);
 	put(d, o, "latency", np_json_hist(t->hist));
-	put(d, o, "near", np_json_bag(near));
-	put(d, o, "far", np_json_bag(far));
-	d->failed |= json_array_append_new(json_object_get(d->root, "iterations"), o) != 0;
-	d->left_out += np_bag_left_out(near) + np_bag_left_out(far);
-	put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
+	put(d, o, "near", evidence(out->near_bag));
+	put(d, o, "far", evidence(out->far_bag));
+	append(d, json_object_get(d->root, "iterations"), o);
+	d->left_out += np_bag_left_out(out->near_bag) + np_bag_left_out(out->far_bag);
+	if (d->left_out > 0) {
+		put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
+	}
 	put_granted(d, out);
 	put_far_plan(d, &out->far);
-	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it reported nothing");
+	identify(d, out->near_bag, out->far_bag, far_lacks);
 }
 
 static json_t *
@@ -855,23 +743,23 @@ put_percentiles(struct np_document *d, const struct np_look *look, const struct 
 			int id = look->list.id[g][i];
 			char name[NP_FIGURE_NAME];
 
-			if (np_figure_is_percentile(id)) {
-				put(d, final, np_figure_name(id, name),
-				    microseconds(np_figure_percentile(f, id)));
+			if (np_figure_is_percentile(id) && np_figure_percentile(f, id) >= 0) {
+				d->failed |= json_object_set_new(
+						 final, np_figure_name(id, name),
+						 microseconds(np_figure_percentile(f, id))) != 0;
 			}
 		}
 	}
 }
 
-/* Two times in ns, in us; null: they are not known. */
+/* Two times in ns, in us. */
 static json_t *
-between(bool told, uint64_t low, uint64_t high)
+between(uint64_t low, uint64_t high)
 {
-	return told ? json_pack("[o, o]", microseconds((double)low), microseconds((double)high))
-		    : json_null();
+	return json_pack("[o, o]", microseconds((double)low), microseconds((double)high));
 }
 
-/* What the times of all iterations come to, with fractions of microseconds; null without times. */
+/* What was timed, and how sure the percentiles of all iterations are. */
 static json_t *
 latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
 {
@@ -879,30 +767,16 @@ latency(struct np_document *d, const struct np_look *look, const struct np_hist 
 		const char *name;
 		double share;
 	} rows[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
-	struct np_hist_summary s;
-	json_t *o, *intervals;
+	json_t *o = json_object(), *intervals = part(d, o, "intervals");
 
-	np_hist_summarise(h, &s);
-	if (s.count == 0) {
-		return json_null();
-	}
-	o = json_object();
-	put(d, o, "unit", json_string("us"));
 	put(d, o, "of", np_json_text(look->histogram_of));
-	put(d, o, "count", json_integer((json_int_t)s.count));
-	put(d, o, "min", microseconds((double)s.min));
-	put(d, o, "mean", microseconds(s.mean));
-	intervals = json_object();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t low, high;
-		bool told = np_hist_interval(h, rows[i].share, &low, &high);
 
-		put(d, o, rows[i].name, microseconds((double)np_hist_percentile(h, rows[i].share)));
-		put(d, intervals, rows[i].name, between(told, low, high));
+		if (np_hist_interval(h, rows[i].share, &low, &high)) {
+			put(d, intervals, rows[i].name, between(low, high));
+		}
 	}
-	put(d, o, "max", microseconds((double)s.max));
-	put(d, o, "stddev", microseconds(s.stddev));
-	put(d, o, "intervals", intervals);
 	return o;
 }
 
@@ -910,55 +784,85 @@ void
 np_document_result(struct np_document *d, const struct np_look *look,
 		   const struct np_figures *figures)
 {
+	const struct np_hist *h = figures->latency;
+
 	if (d == NULL) {
 		return;
 	}
 	d->concluded = true;
 	put(d, d->root, "final", np_json_metrics(figures->record));
 	put_percentiles(d, look, figures);
-	put(d, d->root, "latency", latency(d, look, figures->latency));
+	if (h != NULL && np_hist_count(h) > 0) {
+		put(d, d->root, "latency", latency(d, look, h));
+	}
+}
+
+/* An iteration has the figures that are not the final ones; null: this one has none. */
+static void
+leave_out_final(struct np_document *d)
+{
+	json_t *final = json_object_get(d->root, "final"), *one, *v;
+	const char *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(d->root, "iterations"), i, one)
+	{
+		json_t *metrics = json_object_get(one, "metrics");
+
+		json_object_foreach(final, name, v)
+		{
+			if (json_object_get(metrics, name) == NULL) {
+				d->failed |= json_object_set_new(metrics, name, json_null()) != 0;
+			} else if (json_equal(json_object_get(metrics, name), v)) {
+				json_object_del(metrics, name);
+			}
+		}
+	}
 }
 
 /* What a step came to. */
 static json_t *
 curve_row(struct np_document *d, const struct np_knee_step *s)
 {
+	static const struct np_json_member members[] = {
+		MEMBER("rate", REAL, np_knee_step, rate),
+		MEMBER("runs", COUNT, np_knee_step, runs),
+		MEMBER("sent", REAL, np_knee_step, sent),
+		MEMBER("lost", REAL, np_knee_step, lost),
+		MEMBER("arrived", REAL, np_knee_step, arrived),
+		MEMBER("near_cpu", REAL, np_knee_step, near_cpu),
+		MEMBER("far_cpu", REAL, np_knee_step, far_cpu),
+		MEMBER("too_much", PATH, np_knee_step, much),
+	};
 	static const char *const names[NP_KNEE_SHARES] = { "p50", "p99", "p99.9" };
 	json_t *o = json_object(), *intervals = part(d, o, "intervals");
 
-	put(d, o, "rate", np_json_real(s->rate));
-	put(d, o, "runs", json_integer(s->runs));
-	put(d, o, "sent", np_json_real(s->sent));
-	put(d, o, "lost", np_json_real(s->lost));
-	put(d, o, "arrived", np_json_real(s->arrived));
-	put(d, o, "near_cpu", np_json_real(s->near_cpu));
-	put(d, o, "far_cpu", np_json_real(s->far_cpu));
+	PUT(d, o, members, s);
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {
-		bool known = s->timed && s->high[i] > 0;
-
-		put(d, o, names[i], known ? microseconds((double)s->ns[i]) : json_null());
-		put(d, intervals, names[i], between(known, s->low[i], s->high[i]));
+		if (s->timed && s->high[i] > 0) {
+			put(d, o, names[i], microseconds((double)s->ns[i]));
+			put(d, intervals, names[i], between(s->low[i], s->high[i]));
+		}
 	}
-	put(d, o, "too_much", np_json_text(s->much));
 	return o;
 }
 
 void
 np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
 {
-	json_t *o, *steps = json_array();
+	json_t *o, *steps;
 
 	if (d == NULL) {
-		json_decref(steps);
 		return;
 	}
 	o = part(d, d->root, "curve");
 	put(d, o, "unit", json_string(p->pattern->offers ? "bit/s" : "1/s"));
 	put(d, o, "knee", k->good > 0 ? np_json_real(k->good) : json_null());
+	put(d, o, "steps", json_array());
+	steps = json_object_get(o, "steps");
 	for (uint32_t i = 0; i < k->steps; i++) {
-		d->failed |= json_array_append_new(steps, curve_row(d, &k->step[i])) != 0;
+		append(d, steps, curve_row(d, &k->step[i]));
 	}
-	put(d, o, "steps", steps);
 }
 
 void
@@ -989,6 +893,7 @@ np_document_explain(struct np_document *d, const char *text, const struct np_bag
 	o = part(d, d->root, "explanation");
 	put(d, o, "text", np_json_text(text));
 	put(d, o, "values", np_json_bag(values));
+	json_object_del(json_object_get(json_object_get(o, "values"), "explain"), "sentence");
 }
 
 /* ---- Writing ---- */
@@ -1061,6 +966,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 		return NP_OK;
 	}
 	put_verdict(d, v);
+	leave_out_final(d);
 	if (d->failed) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}

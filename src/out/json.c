@@ -58,6 +58,12 @@ unsigned_integer(uint64_t v)
 	return json_integer(v < INT64_MAX ? (json_int_t)v : (json_int_t)INT64_MAX);
 }
 
+int
+np_json_put(json_t *o, const char *name, json_t *v)
+{
+	return json_is_null(v) ? 0 : json_object_set_new(o, name, v);
+}
+
 /* The object, unless a part of it found no memory. */
 static json_t *
 whole(json_t *o, int failures)
@@ -69,8 +75,88 @@ whole(json_t *o, int failures)
 	return o;
 }
 
+/* ---- Structs ---- */
+
+/* Not a number, or null: there is no such value. */
+static json_t *
+scaled(double v, double divisor)
+{
+	return v >= 0 && v < (double)NP_HIST_NEVER ? json_real(v / divisor) : json_null();
+}
+
+static json_t *
+member(const char *at, enum np_json_kind kind)
+{
+	union {
+		bool flag;
+		int32_t i32;
+		uint32_t u32;
+		int64_t i64;
+		uint64_t u64;
+		double real;
+		const char *text;
+		const struct np_hist *hist;
+	} v;
+
+	switch (kind) {
+	case NP_JSON_FLAG:
+		memcpy(&v.flag, at, sizeof(v.flag));
+		return json_boolean(v.flag);
+	case NP_JSON_SIGNED:
+		memcpy(&v.i32, at, sizeof(v.i32));
+		return v.i32 >= 0 ? json_integer(v.i32) : json_null();
+	case NP_JSON_COUNT:
+		memcpy(&v.u32, at, sizeof(v.u32));
+		return json_integer(v.u32);
+	case NP_JSON_CHOICE:
+	case NP_JSON_PORT:
+		memcpy(&v.u32, at, sizeof(v.u32));
+		return v.u32 != 0 ? json_integer(v.u32) : json_null();
+	case NP_JSON_SIGNED64:
+		memcpy(&v.i64, at, sizeof(v.i64));
+		return v.i64 >= 0 ? json_integer(v.i64) : json_null();
+	case NP_JSON_COUNT64:
+		memcpy(&v.u64, at, sizeof(v.u64));
+		return unsigned_integer(v.u64);
+	case NP_JSON_NS:
+		memcpy(&v.i64, at, sizeof(v.i64));
+		return scaled((double)v.i64, 1e3);
+	case NP_JSON_US:
+		memcpy(&v.i64, at, sizeof(v.i64));
+		return scaled((double)v.i64, 1e6);
+	case NP_JSON_REAL:
+	case NP_JSON_REAL_NS:
+		memcpy(&v.real, at, sizeof(v.real));
+		return np_json_real(kind == NP_JSON_REAL ? v.real : v.real / 1e3);
+	case NP_JSON_TEXT:
+		return np_json_text(*at != '\0' ? at : NULL);
+	case NP_JSON_PATH:
+		memcpy(&v.text, at, sizeof(v.text));
+		return np_json_text(v.text);
+	case NP_JSON_HIST:
+		memcpy(&v.hist, at, sizeof(v.hist));
+		return np_json_hist(v.hist);
+	}
+	return NULL;
+}
+
+int
+np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *of)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (m[i].name != NULL) {
+			bad |= np_json_put(o, m[i].name,
+					   member((const char *)of + m[i].at, m[i].kind));
+		}
+	}
+	return bad;
+}
+
 /* ---- Figures ---- */
 
+/* A time has its fractions, which netperf cuts off. */
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
 {
@@ -78,7 +164,8 @@ metric(const struct np_record *r, enum np_metric_id id)
 
 	switch (np_metric(id)->type) {
 	case NP_TYPE_INT:
-		return json_integer(np_record_get_int(r, id));
+		return r->value[id].r > (double)r->value[id].i ? np_json_real(r->value[id].r)
+							       : json_integer(r->value[id].i);
 	case NP_TYPE_REAL:
 		return np_json_real(np_record_get_real(r, id));
 	case NP_TYPE_CHAR:
@@ -98,12 +185,12 @@ np_json_metrics(const struct np_record *r)
 	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		enum np_metric_id id = (enum np_metric_id)i;
 
-		if (i != NP_M_OUTPUT_NONE && i != NP_M_OUTPUT_END && !np_metric_withdrawn(id)) {
-			bool known = np_record_measured(r, id) && !np_record_is_never(r, id);
-
-			bad |= json_object_set_new(o, np_metric(id)->name,
-						   known ? metric(r, id) : json_null());
+		if (i == NP_M_OUTPUT_NONE || i == NP_M_OUTPUT_END || np_metric_withdrawn(id) ||
+		    !np_record_measured(r, id)) {
+			continue;
 		}
+		bad |= json_object_set_new(o, np_metric(id)->name,
+					   np_record_is_never(r, id) ? json_null() : metric(r, id));
 	}
 	return whole(o, bad);
 }
@@ -113,27 +200,23 @@ np_json_metrics(const struct np_record *r)
 json_t *
 np_json_hist(const struct np_hist *h)
 {
-	uint64_t count = h != NULL ? np_hist_count(h) : 0;
 	json_t *o, *cells;
+	unsigned next = 0;
 	int bad;
 
-	if (count == 0) {
+	if (h == NULL || np_hist_count(h) == 0) {
 		return json_null();
 	}
 	o = json_object();
 	cells = json_array();
 	bad = o == NULL || cells == NULL;
 	for (unsigned c = np_hist_next(h, 0); c < NP_HIST_CELLS; c = np_hist_next(h, c + 1)) {
-		json_t *pair = json_array();
-
-		bad |= json_array_append_new(pair, unsigned_integer(np_hist_bottom(c)));
-		bad |= json_array_append_new(pair, unsigned_integer(h->cell[c]));
-		bad |= json_array_append_new(cells, pair);
+		if (c > next) {
+			bad |= json_array_append_new(cells, json_integer(-(json_int_t)(c - next)));
+		}
+		bad |= json_array_append_new(cells, unsigned_integer(h->cell[c]));
+		next = c + 1;
 	}
-	bad |= json_object_set_new(o, "unit", json_string("ns"));
-	bad |= json_object_set_new(o, "half_bits", json_integer(NP_HIST_HALF_BITS));
-	bad |= json_object_set_new(o, "top_bits", json_integer(NP_HIST_TOP_BITS));
-	bad |= json_object_set_new(o, "count", unsigned_integer(count));
 	bad |= json_object_set_new(o, "sum", unsigned_integer(h->sum));
 	bad |= json_object_set_new(o, "min", unsigned_integer(h->min));
 	bad |= json_object_set_new(o, "max", unsigned_integer(h->max));
@@ -175,21 +258,52 @@ bag_value(const struct np_bag_item *it)
 	return list_of(it);
 }
 
+/*
+ * "tcp.rtt_us" is the member rtt_us of tcp. A name that begins with all of another one, which a
+ * stranger's might, stays in one piece.
+ */
+static int
+put_item(json_t *bag, const struct np_bag_item *it)
+{
+	char name[NP_BAG_NAME + 1], *part = name, *dot;
+	json_t *o = bag, *inner;
+
+	snprintf(name, sizeof(name), "%s", it->name);
+	while ((dot = strchr(part, '.')) != NULL) {
+		*dot = '\0';
+		inner = json_object_get(o, part);
+		if (inner == NULL && json_object_set_new(o, part, inner = json_object()) != 0) {
+			return -1;
+		}
+		o = inner;
+		part = dot + 1;
+		if (!json_is_object(o)) {
+			break;
+		}
+	}
+	if (!json_is_object(o) || json_is_object(json_object_get(o, part))) {
+		return json_object_set_new(bag, it->name, bag_value(it));
+	}
+	return json_object_set_new(o, part, bag_value(it));
+}
+
 json_t *
 np_json_bag(const struct np_bag *b)
 {
-	json_t *o = json_object(), *unread = json_object();
+	json_t *o, *unread;
 	struct np_bag_item it;
-	int bad = o == NULL || unread == NULL;
+	int bad;
 
 	if (b == NULL) {
-		json_decref(o);
-		json_decref(unread);
 		return json_null();
 	}
+	o = json_object();
+	unread = json_object();
+	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		bad |= json_object_set_new(it.kind == NP_BAG_UNREAD ? unread : o, it.name,
-					   bag_value(&it));
+		bad |= it.kind == NP_BAG_UNREAD
+			   ? json_object_set_new(unread, it.name, bag_value(&it))
+			   : put_item(o, &it);
 	}
 	bad |= json_object_set_new(o, "unread", unread);
 	return whole(o, bad);

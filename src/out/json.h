@@ -26,17 +26,47 @@ json_t *np_json_text(const char *text);
 /* A number; null for what is not finite. */
 json_t *np_json_real(double v);
 
-/* Every figure by its name, null for what was not measured; but those that netperf has withdrawn.
- */
+/* Set a member; null is none. 0, or -1 without memory. The value is taken over. */
+int np_json_put(json_t *o, const char *name, json_t *v);
+
+/* How a member of a struct is read. What is said behind a type is no value. */
+enum np_json_kind {
+	NP_JSON_FLAG,     /* bool */
+	NP_JSON_SIGNED,   /* int32_t; below 0 */
+	NP_JSON_COUNT,    /* uint32_t */
+	NP_JSON_CHOICE,   /* uint32_t; 0: left to the system */
+	NP_JSON_PORT,     /* uint32_t; 0 */
+	NP_JSON_SIGNED64, /* int64_t; below 0 */
+	NP_JSON_COUNT64,  /* uint64_t */
+	NP_JSON_NS,       /* int64_t nanoseconds, as microseconds; below 0, and what has no end */
+	NP_JSON_US,       /* int64_t microseconds, as seconds; below 0 */
+	NP_JSON_REAL,     /* double; no finite number */
+	NP_JSON_REAL_NS,  /* double nanoseconds, as microseconds; likewise */
+	NP_JSON_TEXT,     /* char[]; "" */
+	NP_JSON_PATH,     /* const char *; NULL */
+	NP_JSON_HIST,     /* struct np_hist *; NULL, or empty */
+};
+
+struct np_json_member {
+	const char *name; /* NULL: the document has it elsewhere, or not at all */
+	enum np_json_kind kind;
+	size_t at;
+};
+
+/* Set members by a struct. 0, or -1 without memory. */
+int np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *of);
+
+/* Figures by their names, but those that were not measured or that netperf has withdrawn. A time
+ * without an end is null. */
 json_t *np_json_metrics(const struct np_record *r);
 
 /*
- * The whole of a histogram: a pair [smallest time, count] for each cell in use. null for an empty
- * one.
+ * The whole of a histogram: the counts of its cells in their order, where a number below 0 is as
+ * many cells without any. null for an empty one.
  */
 json_t *np_json_hist(const struct np_hist *h);
 
-/* A bag; null for NULL. */
+/* A bag: dots of names make objects in objects. null for NULL. */
 json_t *np_json_bag(const struct np_bag *b);
 
 #endif

@@ -110,6 +110,7 @@ np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 	r->value[id].known = true;
 	r->value[id].mark = r->value[id].never = false;
 	r->value[id].i = v;
+	r->value[id].r = (double)v;
 }
 
 void
@@ -237,9 +238,10 @@ np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns)
 {
 	if (table[id].type == NP_TYPE_INT) {
 		np_record_int(r, id, (int64_t)(ns / 1000));
-	} else {
-		np_record_real(r, id, (double)ns / 1e3);
 	}
+	r->value[id].known = true;
+	r->value[id].mark = false;
+	r->value[id].r = (double)ns / 1e3;
 	r->value[id].never = ns >= NP_HIST_NEVER;
 }
 

@@ -70,7 +70,7 @@ struct np_record {
 		bool mark;  /* not measured: what netperf prints in such a case */
 		bool never; /* a time that has no end */
 		int64_t i;
-		double r;
+		double r;      /* also of an INT: a time with its fractions */
 		const char *t; /* not owned */
 	} value[NP_METRICS];
 };

@@ -130,16 +130,17 @@ write_plans(void)
 	putchar('\n');
 }
 
-/* How a schema tells the kinds of fields. */
-#define SIGNED "{\"type\": [\"integer\", \"null\"], \"minimum\": 0}"
-#define COUNT "{\"type\": \"integer\", \"minimum\": 0}"
-#define CHOICE "{\"type\": [\"integer\", \"null\"], \"minimum\": 1}"
+/* How a schema tells the kinds of fields, and whether each is there. */
+#define SIGNED "{\"type\": \"integer\", \"minimum\": 0}", false
+#define COUNT "{\"type\": \"integer\", \"minimum\": 0}", true
+#define CHOICE "{\"type\": \"integer\", \"minimum\": 1}", false
 #define PORT CHOICE
-#define TEXT "{\"type\": [\"string\", \"null\"]}"
-#define FLAG "{\"type\": \"boolean\"}"
+#define TEXT "{\"type\": \"string\"}", false
+#define FLAG "{\"type\": \"boolean\"}", true
 
 struct field {
 	const char *name, *type; /* no name: it is none of the document's */
+	bool is_there;
 };
 
 static void
@@ -147,19 +148,19 @@ write_fields(const struct field *fields, size_t count)
 {
 	const char *comma = "";
 
-	fputs("   \"type\": \"object\",\n   \"required\": [\n", stdout);
+	fputs("   \"type\": \"object\",\n   \"required\": [", stdout);
 	for (size_t i = 0; i < count; i++) {
-		if (fields[i].name != NULL) {
-			printf("%s    \"%s\"", comma, fields[i].name);
-			comma = ",\n";
+		if (fields[i].name != NULL && fields[i].is_there) {
+			printf("%s\n    \"%s\"", comma, fields[i].name);
+			comma = ",";
 		}
 	}
-	fputs("\n   ],\n   \"properties\": {\n", stdout);
+	fputs("\n   ],\n   \"properties\": {", stdout);
 	comma = "";
 	for (size_t i = 0; i < count; i++) {
 		if (fields[i].name != NULL) {
-			printf("%s    \"%s\": %s", comma, fields[i].name, fields[i].type);
-			comma = ",\n";
+			printf("%s\n    \"%s\": %s", comma, fields[i].name, fields[i].type);
+			comma = ",";
 		}
 	}
 	fputs("\n   }\n  },\n", stdout);

@@ -5,7 +5,6 @@ left of a process beyond its set-up and the window is tearing down and telling r
 are those without a transaction in the window, by the document of a further run.
 """
 
-import json
 import re
 import tempfile
 import threading
@@ -106,7 +105,7 @@ def lost(peer: common.Peer, flows: int) -> "Tuple[int, float]":
     """How many flows had no transaction, and the fewest that one had a second."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         common.run(command(peer, flows, f"--json={file.name}"), 120)
-        last = json.load(open(file.name, encoding="utf-8"))["iterations"][-1]
+        last = lib.document(open(file.name, encoding="utf-8").read())["iterations"][-1]
     rows = last["flows"]        # of one alone there are none
     rates = [row["transactions_per_s"] for row in rows] if rows else [last["metrics"]["THROUGHPUT"]]
     return flows - sum(rate > 0 for rate in rates), min(rates)

@@ -9,7 +9,6 @@ headers.
 
 import ctypes
 import fcntl
-import json
 import os
 import re
 import selectors
@@ -203,7 +202,7 @@ def in_one(bed: Bed, counter: Counter, test: str, seconds: int) -> Once:
         cmd = command(bed, test, seconds, "--flows", str(FLOWS), f"--json={file.name}")
         since = time.time()
         window = window_of(cmd, common.run(cmd, seconds + 30).out)
-        rows = json.load(open(file.name, encoding="utf-8"))["iterations"][-1]["flows"]
+        rows = lib.document(open(file.name, encoding="utf-8").read())["iterations"][-1]["flows"]
     rates = [row["bits_per_s"] for row in rows]
     found = {"throughput": window.figures["THROUGHPUT"], "least flow": min(rates) / 1e6, "most flow": max(rates) / 1e6,
              "Jain's index": sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates)),

@@ -2,7 +2,6 @@
 and a load that has died is none.
 """
 
-import json
 import math
 import os
 import time
@@ -32,7 +31,7 @@ def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
 def figures_of(got: lib.Result, probe: str, idle: int, loaded: int) -> "Dict[str, Any]":
     """Of a document whose histograms hold what was due, by Poisson's arrivals, within six deviations."""
     assert got.rc == 0, got
-    document = json.loads(got.out)
+    document = lib.document(got.out)
     beside, final = document["beside"], document["final"]
     assert (beside["test"], beside["rate_per_s"]) == (probe, RATE), beside
     for part, due in (("idle", idle), ("loaded", loaded)):

@@ -7,7 +7,6 @@ With --long disturbances are planted for two of eight seconds, over loopback in 
 100 Mbit/s: nine in ten of these intervals are marked at least. Where nobody disturbs, one in twenty at most; that is
 judged only where others took next to nothing of the processors."""
 
-import json
 import os
 import signal
 import subprocess
@@ -47,7 +46,7 @@ def command(port: int, place: Path, *options: str) -> List[str]:
 
 
 def document(place: Path) -> Any:
-    return json.loads((place / "run.json").read_text())
+    return lib.document((place / "run.json").read_text())
 
 
 def disturbed(place: Path) -> Any:
@@ -262,7 +261,7 @@ class Bed:
     def iteration(self, client: lib.Started) -> Any:
         got = client.finish(5 * SECONDS)
         assert got.rc == 0, got
-        return json.loads((self.place / "run.json").read_text())["iterations"][0]
+        return lib.document((self.place / "run.json").read_text())["iterations"][0]
 
 
 def busy() -> float:

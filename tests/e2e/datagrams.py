@@ -3,7 +3,6 @@
 router, whose queue goes on when the sender has ended, and where the network doubles what others
 lose. The judge is what the router's nftables have counted. Needs root, for network namespaces."""
 
-import json
 import os
 import re
 import tempfile
@@ -121,7 +120,7 @@ def documented(lab: Lab, port: int, *args: str) -> Run:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
         got = netperf(lab, port, f"--json={file}", *args)
-        return Run(got, json.loads(file.read_text()))
+        return Run(got, lib.document(file.read_text()))
 
 
 def need(what: str, have: Any, want: Any) -> None:

@@ -2,7 +2,6 @@
 that the way was taken. What excludes an engine is refused in a line.
 """
 
-import json
 from functools import partial
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
@@ -83,7 +82,7 @@ def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
     got = lib.run([lib.netperf(), "-H", case.host, "-p", str(port), "-t", name, "-l", length, "--engine", case.engine,
                    "--json", *case.args.split(), *specific], timeout=PATIENCE)
     assert got.rc == 0, got
-    one = json.loads(got.out)["iterations"][0]
+    one = lib.document(got.out)["iterations"][0]
     near, far = ({name: value for name, value in one[end].items() if name.startswith(("flow.", "engine.", "udp."))}
                  for end in ("near", "far"))
     return near, far

@@ -7,7 +7,6 @@ case to run. NETPERF and NETSERVER name the programs, as everywhere.
 """
 
 import functools
-import json
 import os
 import random
 import re
@@ -69,7 +68,7 @@ def possible(port: int, test: str, flows: int) -> Ends:
 def engines(port: int, *options: str) -> Document:
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), *options, "--engine", "list", "--json"], 20)
     assert got.rc == 0, got
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def sizes(chance: random.Random, test: str) -> Tuple[str, ...]:
@@ -185,7 +184,7 @@ def run_case(case: Case, port: int) -> bool:
         lib.error_line(got, "netperf", "--")
         return False
     assert got.rc == 0, (got.rc, got.err.strip(), got.out[-300:])
-    judge(case, json.loads(got.out))
+    judge(case, lib.document(got.out))
     return True
 
 

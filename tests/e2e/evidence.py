@@ -4,7 +4,6 @@ that keeps it to itself, and the real netperf's, which has never heard of it. A 
 case, and what the far end could not tell is named.
 """
 
-import json
 import os
 import re
 import signal
@@ -34,7 +33,7 @@ def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Resul
                    "--explain", "--wire", *options], timeout=30)
     if not document.exists():
         return got, {}
-    run = json.loads(document.read_text())
+    run = lib.document(document.read_text())
     document.unlink()
     return got, run
 
@@ -60,7 +59,7 @@ def interrupted(report: lib.Report, port: int, place: str) -> None:
         time.sleep(0.5)
         client.signal(signal.SIGINT)
         got = client.finish(60)
-    run = json.loads(document.read_text()) if document.exists() else {}
+    run = lib.document(document.read_text()) if document.exists() else {}
     far = run["iterations"][0]["far"] if run else None
     said = lib.without_account(got.err)
     report.check("ours, interrupted: evidence of both ends",
@@ -81,11 +80,10 @@ def latencies(report: lib.Report, port: int, place: str) -> None:
         got, run = measured(port, test, place, "-l", "-300", *words)
         near, far = ((run["iterations"][0][end] if run else {}) for end in ("near", "far"))
         final = run["final"] if run else {}
-        told = [near.get(f"flow.latency_{what}_us", -1) for what in ("min", "p50", "mean", "p99", "max")]
-        shown = [final.get(f"{what}_LATENCY", -2) for what in ("MIN", "P50", "MEAN", "P99", "MAX")]
-        report.check(f"{' '.join((test, *words))}: latencies",
-                     all(int(a) == int(b) for a, b in zip(told, shown)) and told[0] <= told[1] <= told[3] <= told[4] and
-                     not any(name.startswith("flow.latency") for name in far), f"{told} {shown} {got.err}")
+        told = [final.get(f"{what}_LATENCY", -2) for what in ("MIN", "P50", "MEAN", "P99", "MAX")]
+        report.check(f"{' '.join((test, *words))}: latencies stand once",
+                     0 < told[0] <= told[1] <= told[3] <= told[4] and told[0] <= told[2] <= told[4] and
+                     not any(name.startswith("flow.latency") for name in [*near, *far]), f"{told} {got.err}")
         if test == "TCP_RR":
             report.check(f"{' '.join((test, *words))}: both ends' congestion control",
                          bool(near.get("tcp.congestion")) and bool(far.get("tcp.congestion")), str(far.get("tcp.congestion")))

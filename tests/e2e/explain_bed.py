@@ -106,7 +106,7 @@ def say(bed: Bed, plant: Plant, harms: Sequence[Harm], file: str) -> Said:
             thread.join(30)
     if bed.netperf.returncode != 0 or not os.path.exists(file):
         return Said("", "", "", f"status {bed.netperf.returncode}: {err.strip()}")
-    bed.document = json.loads(Path(file).read_text())
+    bed.document = lib.document(Path(file).read_text())
     told = (bed.document.get("explanation") or {}).get("values", {})
     return Said(told.get("explain.limit", ""), told.get("explain.also", ""), told.get("explain.doubts", ""),
                 err.strip())
@@ -150,7 +150,7 @@ def slug(name: str) -> str:
 
 def note(plant: Plant, run: Run, file: Path) -> None:
     """Into a kept document, what is right to say of it."""
-    document = json.loads(file.read_text())
+    document = lib.document(file.read_text())
     document["planted"] = {"name": plant.name, "right": plant.right.split(), "half": plant.half.split(),
                            "witness": run.planted, "verdict": run.verdict}
     file.write_text(json.dumps(document))

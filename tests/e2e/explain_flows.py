@@ -3,7 +3,6 @@
 one of two addresses. Which these are the document's rows say by count, and the line has to say as
 many. Needs root, for scripts/netlab."""
 
-import json
 import os
 import re
 import tempfile
@@ -53,7 +52,7 @@ def nothing_planted(lab: Lab, port: int, place: str) -> str:
 
 def look_at_rows(place: str, said: str) -> None:
     """What the sentence stands on is in the document."""
-    found: Any = json.loads(Path(place, "flows.json").read_text())
+    found: Any = lib.document(Path(place, "flows.json").read_text())
     flows = found["iterations"][0]["flows"]
     lost = [row["retransmissions"] * 16 > row["data_segments"] for row in flows]
     assert lost.count(True) == LOSSY, flows

@@ -3,7 +3,6 @@
 connection through, at either end, and a name with several addresses of which one works. Each is a line
 that says what to try, or a test that goes on by the address that answers. Needs root, for scripts/netlab."""
 
-import json
 import os
 import signal
 import tempfile
@@ -163,7 +162,7 @@ def goes_by(place: str, port: int, addresses: Sequence[str], family: str, *says:
     got = lib.run([*known_as(place, addresses), lib.netperf(), "-H", "many", "-p", str(port), "-l", "0.2", "-P", "0",
                    "-i", "3,3", f"--json={path}", "-t", *test.split()], 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
-    run = json.loads(path.read_text())
+    run = lib.document(path.read_text())
     assert run["test"]["family"] == family, run["test"]["family"]
     assert len(run["iterations"]) == 3, "not three iterations"
     lines = got.err.splitlines()

@@ -2,7 +2,6 @@
 directions, with our daemon, with one that knows only whole seconds, and with the real one.
 """
 
-import json
 import re
 import tempfile
 from functools import partial
@@ -29,7 +28,7 @@ def document(port: int, test: str, *options: str) -> Any:
         path = Path(place) / "run.json"
         got = lib.run(command(port, test, "-l", f"{MS}ms", "-P", "0", f"--json={path}", *options), 60)
         assert got.rc == 0, f"status {got.rc}: {got.err}"
-        run = json.loads(path.read_text())
+        run = lib.document(path.read_text())
         run["stderr"] = got.err
         return run
 

@@ -21,6 +21,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import pty
 import random
@@ -41,6 +42,10 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True          # or scripts/ would get a __pycache__
+sys.path.append(str(TOP / "scripts"))
+
+from netkit import numbers  # noqa: E402
 BUILD = Path(os.environ.get("top_builddir") or TOP)
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
 LONG = "--long" in sys.argv
@@ -659,6 +664,18 @@ def refused(port: int, args: str, says: Sequence[str]) -> None:
 def has_documents(program: str = "") -> bool:
     """Whether a netperf was built with libjansson."""
     return "libjansson" not in run([program or netperf(), "--json=/nowhere/x"], 20).err
+
+
+class Part(dict):
+    """Of a document: what it has not is None."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def document(text: str) -> Any:
+    """What netperf --json wrote, as netkit's programs look at it."""
+    return json.loads(json.dumps(numbers.whole(json.loads(text))), object_hook=Part)
 
 
 def has_ipv6() -> bool:

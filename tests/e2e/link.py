@@ -315,7 +315,7 @@ def document(port: int) -> str:
         if "jansson" in got.err:
             return "built without jansson"
         assert got.rc == 0, got.err
-        run = json.loads(path.read_text())
+        run = lib.document(path.read_text())
     near, far = (run["iterations"][0][end] for end in ("near", "far"))
     assert run["test"]["family"] == "AF_PACKET" and run["test"]["protocol"] == "DLCL", run["test"]
     assert near["flow.device"] == NEAR and far["flow.device"] == FAR, far

@@ -118,7 +118,7 @@ def run(bed: Bed, port: int, test: str, *options: str, specific: Sequence[str] =
         file = Path(place) / "run.json"
         got = lib.run([*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-P", "0",
                        f"--json={file}", *options, "--", *specific], timeout=30)
-        return Run(got, json.loads(file.read_text()) if got.rc == 0 else {})
+        return Run(got, lib.document(file.read_text()) if got.rc == 0 else {})
 
 
 def good(ran: Run) -> Run:
@@ -243,7 +243,7 @@ def an_outage(bed: Bed, port: int, paths: int) -> str:
         if took < 1.8:
             break
     assert got.rc == 0, got.err
-    ms = json.loads(got.out)["final"]["OUTAGE"]
+    ms = lib.document(got.out)["final"]["OUTAGE"]
     assert 850 < ms < 2500 if paths == len(PATHS) else 0 <= ms < 850, (ms, took)
     return f"{ms:.0f} ms"
 
@@ -291,7 +291,7 @@ def stranger(bed: Bed, port: int, protocol: int) -> str:
         end = client.finish(60)
     assert got.rc == 0 and got.out.strip() == "ECONNRESET", f"{got.out} {got.err}"
     assert end.rc == 0, end.err
-    final = json.loads(end.out)["final"]
+    final = lib.document(end.out)["final"]
     mine, told = final["LOCAL_BYTES_SENT"], final["REMOTE_BYTES_RECVD"]
     assert mine > 0 and told == mine, f"{mine} bytes of requests sent, {told} received"
     return f"20 attempts, {got.out.strip()}; {mine} requests"

@@ -468,7 +468,7 @@ def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", test, "-l", "1", "-P", "0",
                    "--json"], 30)
     assert got.rc == 0, str(got)
-    run = json.loads(got.out)["iterations"][0]
+    run = lib.document(got.out)["iterations"][0]
     return [run["near"], run["far"]]
 
 

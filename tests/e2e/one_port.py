@@ -3,7 +3,6 @@
 firewall and a NAT, behind a balancer, beside strangers. Needs root, for network namespaces."""
 
 import itertools
-import json
 import os
 import re
 import socket
@@ -108,7 +107,7 @@ def figure(got: lib.Result) -> float:
 def passes(lab: Lab, program: str, port: int, test: str, args: Sequence[str], host: str) -> str:
     got = lib.run(command(lab, program, port, test, *args, host=host), PATIENCE)
     if "--json" in test:
-        assert got.rc == 0 and json.loads(got.out)["final"]["THROUGHPUT"] > 0, got
+        assert got.rc == 0 and lib.document(got.out)["final"]["THROUGHPUT"] > 0, got
         return ""
     assert figure(got) > 0, got
     return f"{figure(got):g}"

@@ -2,7 +2,6 @@
 other: the same results come of it, and the evidence of both ends. OTHER_BUILD is its directory.
 """
 
-import json
 import os
 import re
 from functools import partial
@@ -65,7 +64,7 @@ def evidence(program: str, port: int) -> str:
         return "without documents"
     got = client(program, port, "-l", "1", "--json")
     assert got.rc == 0, got
-    ends = [json.loads(got.out)["iterations"][0][end] for end in ("near", "far")]
+    ends = [lib.document(got.out)["iterations"][0][end] for end in ("near", "far")]
     near, far = ends
     assert near["flow.bytes_sent"] == far["flow.bytes_received"] > 1e6, (near, far)
     for end in ends:

@@ -7,7 +7,6 @@ scripts/release has made before.
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -236,7 +235,7 @@ SPDX = {
 def consists_of(path: Path, link: str, wanted: Dict[str, str]) -> str:
     """Valid, without loose ends, and with the versions that this machine's packages have."""
     import jsonschema   # suite() has seen to it
-    document = json.loads(path.read_text())
+    document = lib.document(path.read_text())
     jsonschema.validate(document, SPDX)
     elements = [element["SPDXID"] for element in document["packages"] + document["files"]]
     assert len(elements) == len(set(elements)), elements

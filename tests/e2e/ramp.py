@@ -3,7 +3,6 @@
 be had is said in a line.
 """
 
-import json
 import os
 import re
 import shutil
@@ -59,7 +58,7 @@ def client(port: int, test: str, *args: str, flows: int = FLOWS, rate: int = RAT
 
 def document_of(got: lib.Result) -> Any:
     assert got.rc == 0, got
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def flows_come_about(port: int, test: str, threads: str, *args: str) -> str:

@@ -2,7 +2,6 @@
 ends as with any other, and what it says of itself is so. Runs are tiny: on a busy machine who spins is in the way.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -41,7 +40,7 @@ DROPS, ANSWERS = 3, 6       # the echo leaves out one of this many datagrams; a 
 def document_of(port: int, test: str, *args: str) -> Any:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "--json", *args], timeout=PATIENCE)
     assert got.rc == 0, got
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def refused_there(port: int) -> None:
@@ -226,7 +225,7 @@ def a_queue_is_polled(wire: placement.Wire) -> str:
         got = lib.run([*wire.client, lib.netperf(), "-H", wire.far, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-50",
                        "--json", *BOTH], timeout=PATIENCE)
     assert got.rc == 0, got
-    run = json.loads(got.out)["iterations"][0]
+    run = lib.document(got.out)["iterations"][0]
     if "engine.busy_poll_us" in run["near"]["unread"]:
         why = run["near"]["unread"]["engine.busy_poll_us"]
         assert any(word in why for word in ("receive queue", "not permitted", "not available")), run["near"]["unread"]

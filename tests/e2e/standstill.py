@@ -3,7 +3,6 @@
 was asked for. Planted at the client and at the daemon's session. What is judged are counts, and times that
 nothing can make shorter."""
 
-import json
 import os
 import signal
 import tempfile
@@ -27,7 +26,7 @@ def command(port: int, document: Path, *options: str) -> List[str]:
 
 
 def ends(document: Path) -> Tuple[Any, Any]:
-    run = json.loads(document.read_text())
+    run = lib.document(document.read_text())
     return tuple(run["iterations"][0][end] or {} for end in ("near", "far"))
 
 

@@ -1,6 +1,5 @@
 """--stations: where the time of a transaction goes, by the stamps of both ends, which add up to the round trip."""
 
-import json
 import os
 import socket
 import time
@@ -32,7 +31,7 @@ def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
 def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
     """Of a document: all that was asked for came at both ends, but what the link lost, was matched, and adds up."""
     assert got.rc == 0, got
-    document = json.loads(got.out)
+    document = lib.document(got.out)
     found: Dict[str, Any] = document["iterations"][0]["stations"]
     for end in ("near", "far"):
         asked = found[end]["asked"]
@@ -59,7 +58,7 @@ def all_are_matched(port: int, test: str, *args: str) -> str:
     found = stations_of(got)
     every = found["every"]
     assert found["near"]["asked"] == found["far"]["asked"] == 19999 // every, (found["near"], found["far"])
-    latency = json.loads(got.out)["iterations"][0]["latency"]
+    latency = lib.document(got.out)["iterations"][0]["latency"]
     if every == 1:
         assert median(found["round_trip"]) < 1.2 * median(latency) + 20, (median(found["round_trip"]), median(latency))
     assert found["one_way"]["within_us"] < latency["max"] / 1e3, found["one_way"]
@@ -69,7 +68,7 @@ def all_are_matched(port: int, test: str, *args: str) -> str:
 def it_begins_behind_the_warm_up(port: int) -> None:
     got = lib.run(client(port, "-t", "UDP_RR", "-l", "0.5", "--warm-up", "0.5", "--stations=10"), PATIENCE)
     found = stations_of(got)
-    all_of_it = json.loads(got.out)["iterations"][0]["latency"]["count"]
+    all_of_it = lib.document(got.out)["iterations"][0]["latency"]["count"]
     assert abs(found["near"]["asked"] - all_of_it / 10) <= 2, (found["near"], all_of_it)
 
 

@@ -2,7 +2,6 @@
 """The account of numbered datagrams against what nftables dropped and doubled on the way: equal,
 to the last one. Needs root, for scripts/netlab, and nftables with rules at a device's egress."""
 
-import json
 import os
 import re
 import tempfile
@@ -118,7 +117,7 @@ def evidence(lab: lib.Lab, port: int, plan: Plan) -> "Tuple[Evidence, Evidence]"
                        "--", "-R", "1", *plan.specific], 60)
         if got.rc != 0:
             raise Wrong(f"status {got.rc}: {got.err.strip()}")
-        run = json.loads(file.read_text())["iterations"][0]
+        run = lib.document(file.read_text())["iterations"][0]
         return run["near"], run["far"]
 
 

@@ -1,6 +1,5 @@
 """The engine uring with a daemon that has rings, and one that has none: counts, evidence, refusals."""
 
-import json
 import time
 from functools import partial
 from typing import Any, List
@@ -24,7 +23,7 @@ def document_of(port: int, test: str, *args: str, length: str = "1") -> Any:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "--json",
                    "--engine", "uring,uring", *args, *specific], timeout=PATIENCE)
     assert got.rc == 0, got
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def both(doc: Any) -> List[Any]:

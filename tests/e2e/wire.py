@@ -3,7 +3,6 @@
 link of known properties; and what is said where nobody may capture. Needs root, for
 scripts/netlab."""
 
-import json
 import os
 import re
 import signal
@@ -65,7 +64,7 @@ def netperf(prefix: Sequence[str], port: int, *args: str, more: Sequence[str] = 
         got = lib.run([*prefix, lib.netperf(), "-H", host, "-p", str(port), "-l", str(SECONDS),
                        "-P", "0", *args, *json_too, "--", *more, *figures_too], 60)
         assert got.rc == 0, f"status {got.rc}: {got.err.strip()}"
-        document = json.loads(path.read_text()) if json_too else None
+        document = lib.document(path.read_text()) if json_too else None
     figures = {name: float(value) for name, _, value in
                (line.partition("=") for line in got.out.split() if figures_too)}
     return Run(figures, ledger(got.err), document)

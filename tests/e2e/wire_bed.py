@@ -350,7 +350,7 @@ def take(link: Link, port: int, test: Test, family: int, place: Path) -> Taken:
                        "-t", test.name, *test.how, "-P", "0", "--explain", f"--wire=pcap:{file}",
                        f"--json={document}", "--", *test.more], 120)
         assert got.rc == 0, got.err
-    made = json.loads(document.read_text())
+    made = lib.document(document.read_text())
     last = made["iterations"][-1]
     if near.lost or far.lost or any(last[end].get("wire.dropped") for end in ("near", "far")):
         raise lib.Skipped("a capture lost packets")

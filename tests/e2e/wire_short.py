@@ -2,7 +2,6 @@
 """The wire ledger against the kernel's own counters on a link that loses, doubles and reorders: the
 short part of wire_bed.py, which has all links and more witnesses. Needs root, for scripts/netlab."""
 
-import json
 import shutil
 import tempfile
 from functools import partial
@@ -28,7 +27,7 @@ def case(link: wire_bed.Link, port: int, test: wire_bed.Test, family: int) -> st
         if "without libpcap" in got.err or "jansson" in got.err:
             raise lib.Skipped(got.err.splitlines()[0])
         assert got.rc == 0, got.err
-        made = json.loads(path.read_text())
+        made = lib.document(path.read_text())
     last, between = made["iterations"][-1], made["explanation"]["values"]
     if any(last[name]["wire.dropped"] for name in ends):
         raise lib.Skipped("a capture lost packets")

@@ -3,7 +3,6 @@ back, and that what came was not copied; whoever dies or is interrupted while th
 Over lo the kernel copies all these buffers when they are received.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -51,7 +50,7 @@ def document_of(port: int, test: str, *args: str) -> Any:
     options = [one for one in options if one != "-6"]
     got = lib.run([lib.netperf(), "-H", host, "-p", str(port), "-t", name, "--json", *args, *options], PATIENCE)
     assert got.rc == 0, got
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:
@@ -195,7 +194,7 @@ def little_may_be_lent(limit: int, *options: str) -> str:
     if got.rc == 77 or "Operation not permitted" in got.err:
         raise lib.Skipped(f"no network namespace with a net.core.optmem_max of its own: {got.err.strip()}")
     assert got.rc == 0, got
-    tx, rx = ends_of(json.loads(got.out))
+    tx, rx = ends_of(lib.document(got.out))
     uncopied, copied = tx.get("engine.zerocopy_sends", 0), tx.get("engine.zerocopy_refused", 0)
     assert uncopied + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == uncopied, tx
     assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 10000000, (tx, rx)

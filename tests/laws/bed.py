@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -279,7 +278,7 @@ class Bed:
     @staticmethod
     def made(document: str) -> "Optional[Dict[str, Any]]":
         try:
-            return json.loads(Path(document).read_text())
+            return lib.document(Path(document).read_text())
         except (OSError, ValueError):
             return None
 

@@ -1,7 +1,6 @@
 # netvm: modules dccp_ipv4 dccp_ipv6
 """DCCP: streams and transactions, the counts of both ends, planted drops, congestion controls, limits."""
 
-import json
 import re
 import signal
 import socket
@@ -22,7 +21,7 @@ def run(daemon: lib.Daemon, test: str, *options: str, length: str = "0.5") -> An
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test, "-l", length,
                    "--json", *options], timeout=60)
     assert got.rc == 0, got.err
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def the_counts_agree(daemon: lib.Daemon, family: str, ccid: int) -> None:

@@ -1,7 +1,6 @@
 # netvm: modules llc2 veth
 """Connections of the link layer: DLCO_STREAM and DLCO_RR between the two ends of a veth pair."""
 
-import json
 import subprocess
 from typing import Any, Sequence
 
@@ -21,7 +20,7 @@ def run(port: int, test: str, length: str, *options: str) -> Any:
         if "did not acknowledge the end" not in got.err:
             break
     assert got.rc == 0, got.err
-    return json.loads(got.out), got.err
+    return lib.document(got.out), got.err
 
 
 def the_counts_agree(port: int) -> None:

@@ -3,7 +3,6 @@
 """SCTP between two namespaces with two wires: both ends' counts, the real netperf at either end, planted drops,
 strangers, several paths."""
 
-import json
 import re
 import socket
 import subprocess
@@ -157,7 +156,7 @@ def paths(port: int) -> str:
         if got.err == "" and '"2 paths"' in got.out:
             break
     assert got.rc == 0 and got.err == "", got.err
-    run = json.loads(got.out)
+    run = lib.document(got.out)
     bags = [b for b in find(run, "sctp.paths")]
     assert bags, "no evidence of paths"
     near = bags[0]

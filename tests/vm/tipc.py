@@ -1,7 +1,6 @@
 # netvm: modules tipc
 """TIPC: the counts of both ends, and a client that names another node."""
 
-import json
 
 import lib
 
@@ -14,7 +13,7 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for words in (["TIPC_STREAM", "-l", "1"], ["TIPC_RR", "-l", "-50"], ["TIPC_STREAM", "--flows", "3", "-l", "1"]):
             got = netperf(daemon, "-t", *words, "--", "-H", "0")
-            final = json.loads(got.out)["final"] if got.rc == 0 else {}
+            final = lib.document(got.out)["final"] if got.rc == 0 else {}
             agree = bool(final) and final["LOCAL_BYTES_SENT"] == final["REMOTE_BYTES_RECVD"] > 0
             report.check(" ".join(words), agree, got.err)
         got = netperf(daemon, "-t", "TIPC_RR", "-l", "2", "--", "-H", "0", "-L", "1001002")

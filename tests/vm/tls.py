@@ -2,7 +2,6 @@
 """Tests over TLS: both ends count the same bytes and the same records, and TCP carries what the arithmetic
 of doc/ceilings.md says, under each cipher and engine, over a slow link, and without the module."""
 
-import json
 import subprocess
 from typing import Any, Dict, List, NamedTuple
 
@@ -25,7 +24,7 @@ class Ends(NamedTuple):
 def test(command: List[str], *options: str) -> Ends:
     got = lib.run([*command, "--json", *options], 60)
     assert got.rc == 0, f"{options}: {got.err}"
-    last = json.loads(got.out)["iterations"][-1]
+    last = lib.document(got.out)["iterations"][-1]
     return Ends(last["near"], last["far"], last["metrics"])
 
 

@@ -3,7 +3,6 @@
 """VSOCK: control and data without IP, the counts of both ends, whom the daemon admits, buffers, errors."""
 
 import contextlib
-import json
 import os
 import socket
 import sys
@@ -34,7 +33,7 @@ def netperf(port: int, *words: str) -> lib.Result:
 def run(port: int, *words: str) -> Any:
     got = netperf(port, "--json", *words)
     assert got.rc == 0, got.err
-    return json.loads(got.out)
+    return lib.document(got.out)
 
 
 def the_counts_agree(port: int, test: str, *words: str) -> None:

@@ -1,0 +1,70 @@
+"""Documents of netperf's (doc/json.md) of any number as programs look at them. From number 3 on each number stands once: here
+an iteration has all of its figures, evidence the names of doc/evidence.md, and a histogram pairs."""
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+Object = Dict[str, Any]
+HALF_BITS = 10          # of a histogram's cells: the times of one differ by 0.1 %
+CELLS = 38 << HALF_BITS
+OF_DISTURBED = {"share": "DISTURBED_SHARE", "clean_seconds": "CLEAN_SECONDS", "clean_throughput": "CLEAN_THROUGHPUT"}
+
+
+def of(document: Object) -> int:
+    """Its number; 0: it has none."""
+    number = str(document.get("schema")).rpartition("/")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def whole(document: Object) -> Object:
+    """Raises AttributeError, KeyError, TypeError or ValueError for what is no such document."""
+    if of(document) < 3:
+        return document
+    final, told = document.setdefault("final", None) or {}, document.get("explanation")
+    for one in document.get("iterations") or []:
+        figures = one["metrics"] = {**final, **(one.get("metrics") or {})}
+        one["elapsed"] = figures.get("ELAPSED_TIME")
+        for end in ("near", "far"):
+            one[end] = flat(one[end]) if end in one else None
+        if "disturbed" in one:
+            one["disturbed"].update({name: figures.get(figure) for name, figure in OF_DISTURBED.items()})
+    if told:
+        told["values"] = {**flat(told.get("values") or {}), "explain.sentence": told["text"]}
+    return {**with_pairs(document), "schema": "plumbline-netperf/2"}
+
+
+def flat(bag: Object, before: str = "") -> Object:
+    """"tcp": {"rtt_us": 5} is "tcp.rtt_us": 5."""
+    made: Object = {}
+    for name, value in bag.items():
+        if isinstance(value, dict) and name != "unread":
+            made.update(flat(value, f"{before}{name}."))
+        else:
+            made[before + name] = value
+    return made
+
+
+def with_pairs(part: Any) -> Any:
+    """All histograms of a part of a document."""
+    if isinstance(part, list):
+        return [with_pairs(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    made = {name: with_pairs(value) for name, value in part.items() if name != "cells"}
+    if "cells" in part:
+        made["cells"] = [list(pair) for pair in pairs(part["cells"])]
+        made["count"] = sum(count for _, count in made["cells"])
+    return made
+
+
+def pairs(counts: "List[int]") -> "Iterator[Tuple[int, int]]":
+    """The smallest time of each cell that has any, in ns, and how many."""
+    cell = 0
+    for count in counts:
+        if count < 0:
+            cell -= count
+        elif cell >= CELLS:
+            raise ValueError("a histogram has too many cells")
+        else:
+            shift = max(0, (cell >> HALF_BITS) - 1)
+            yield (cell - (shift << HALF_BITS)) << shift, count
+            cell += 1
