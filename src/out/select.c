@@ -54,7 +54,7 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 
 			sel->latency |= c == NP_COLLECT_LATENCY;
 			sel->congestion |= c == NP_COLLECT_CONGESTION;
-			sel->evidence |= c >= NP_COLLECT_NUMBERS;
+			sel->evidence |= c == NP_COLLECT_EVIDENCE;
 		}
 		list += len + 1;
 	}
@@ -122,7 +122,7 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 		return NP_OK;
 	}
 	/* Sic: what a file names of netperf's turns nothing on. */
-	sel->evidence |= np_figure_collect(id) >= NP_COLLECT_NUMBERS;
+	sel->evidence |= np_figure_collect(id) == NP_COLLECT_EVIDENCE;
 	sel->latency |= np_figure_is_percentile(id);
 	return add(sel, group, id, err);
 }

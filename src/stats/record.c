@@ -33,7 +33,7 @@ np_metric(enum np_metric_id id)
 bool
 np_metric_of_evidence(enum np_metric_id id)
 {
-	return np_metric(id)->collect >= NP_COLLECT_NUMBERS;
+	return np_metric(id)->collect == NP_COLLECT_EVIDENCE;
 }
 
 const char *

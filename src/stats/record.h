@@ -23,8 +23,7 @@ enum np_metric_collect {
 	NP_COLLECT_GONE, /* nothing: netperf 2.7 still prints it, and has no value for it */
 	NP_COLLECT_LATENCY,
 	NP_COLLECT_CONGESTION,
-	NP_COLLECT_NUMBERS,  /* of datagrams (bench/sequence.h), which are evidence */
-	NP_COLLECT_DISTURBED /* who disturbed the test (run/disturbed.h), evidence, too */
+	NP_COLLECT_EVIDENCE
 };
 
 /* Headings of lists for people, in the order in which they are listed. */
