@@ -76,15 +76,15 @@ struct field {
 	int64_t factor; /* to the bag's unit */
 	enum kind kind;
 	bool sampled;
-	bool each; /* of each connection for itself: several have a mean, not a sum */
+	enum { SUM, MEAN, LARGEST } several; /* what those of several connections come to */
 };
 
-#define ROW(name, member, kind, factor, sampled, each)                                             \
+#define ROW(name, member, kind, factor, sampled, several)                                          \
 	{                                                                                          \
-		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled, each        \
+		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled, several     \
 	}
-#define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, false)
-#define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, true)
+#define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, SUM)
+#define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, MEAN)
 
 /* In the order of the struct: an older kernel knows only the first of them. Rates are in bytes
  * there. */
@@ -204,6 +204,18 @@ np_tcp_sampled(size_t i)
 	return NULL;
 }
 
+/* One more value, which may be of several connections already. */
+static void
+add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t limits)
+{
+	int64_t total = s->total[n];
+
+	s->total[n] = fields[n].several != LARGEST ? total + (v > 0 ? v : 0)
+		      : v > total                  ? v
+						   : total;
+	s->limits[n] += limits;
+}
+
 bool
 np_tcp_sum_add(struct np_tcp_sum *s, int fd)
 {
@@ -218,8 +230,7 @@ np_tcp_sum_add(struct np_tcp_sum *s, int fd)
 	for (size_t n = 0; n < FIELDS; n++) {
 		int64_t v = value_of(&info, &fields[n]);
 
-		s->total[n] += v > 0 ? v : 0;
-		s->limits[n] += v >= 0;
+		add(s, n, v, v >= 0);
 	}
 	return true;
 }
@@ -230,8 +241,7 @@ np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
 	into->len = from->count > 0 ? from->len : into->len;
 	into->count += from->count;
 	for (size_t n = 0; n < FIELDS; n++) {
-		into->total[n] += from->total[n];
-		into->limits[n] += from->limits[n];
+		add(into, n, from->total[n], from->limits[n]);
 	}
 }
 
@@ -241,7 +251,10 @@ summed(const struct np_tcp_sum *s, size_t n, uint32_t of)
 {
 	double mean = s->limits[n] > 0 ? (double)s->total[n] / s->limits[n] : -1;
 
-	return (int64_t)(fields[n].each || mean < 0 ? mean : mean * of);
+	if (fields[n].several == LARGEST) {
+		return s->total[n];
+	}
+	return (int64_t)(fields[n].several == MEAN || mean < 0 ? mean : mean * of);
 }
 
 void
