@@ -89,6 +89,7 @@ struct field {
 /* In the order of the struct: an older kernel knows only the first of them. Rates are in bytes
  * there. */
 static const struct field fields[] = {
+	ROW("rto_us", rto, U32, 1, true, LARGEST),
 	EACH("mss", snd_mss, U32, 1, false),
 	FIELD("unacked", unacked, U32, 1, true),
 	EACH("path_mtu", pmtu, U32, 1, false),

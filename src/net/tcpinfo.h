@@ -43,7 +43,7 @@ int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t la
 
 /* The values of a sample, in the units of doc/evidence.md, and their names behind "tcp.samples.".
  */
-enum { NP_TCP_SAMPLED = 15 };
+enum { NP_TCP_SAMPLED = 16 };
 const char *np_tcp_sampled(size_t i);
 
 /*

@@ -621,6 +621,7 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	if (tcp) {
 		assert_true(sampled(&sample, "cwnd") >= 2 * FLOWS); /* the sum of all */
 		assert_true(sampled(&sample, "rtt_us") >= 0);
+		assert_in_range(sampled(&sample, "rto_us"), 1, 120000000); /* of one, no sum */
 	}
 	assert_false(np_sampler_take(&e.client.run, &sample)); /* nobody answers any more */
 	ends_free(&e);

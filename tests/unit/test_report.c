@@ -373,4 +373,21 @@ TEST(an_account_of_nonsense_is_not_told)
 	np_bag_free(near);
 }
 
+/* Of the samples of each end; an end without any has none. */
+TEST(the_largest_time_out_is_told)
+{
+	static const int64_t samples[] = { 204000, 408000, 201000 };
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	two_seconds(&out, &p, "TCP_STREAM");
+	out.near_bag = np_bag_new();
+	np_bag_ints(out.near_bag, samples, LEN(samples), "tcp.samples.rto_us");
+	np_report(&out, np_unit('m'), &r);
+	assert_int_equal(np_record_get_int(&r, NP_M_LOCAL_TCP_RTO_MAX), 408000);
+	assert_false(np_record_known(&r, NP_M_REMOTE_TCP_RTO_MAX));
+	np_bag_free(out.near_bag);
+}
+
 TEST_MAIN()
