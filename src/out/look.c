@@ -1,20 +1,5 @@
 #include "out/look.h"
 
-/* netperf shows figures that it was not asked to collect as it shows unknown ones. */
-static void
-hide(const struct np_look *l, struct np_record *r)
-{
-	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
-		if (np_metric((enum np_metric_id)id)->collect == NP_COLLECT_LATENCY) {
-			r->value[id].known = false;
-		}
-	}
-	if (!l->congestion) {
-		np_record_text(r, NP_M_LOCAL_CONG_CONTROL, "");
-		np_record_text(r, NP_M_REMOTE_CONG_CONTROL, "");
-	}
-}
-
 static void
 print_omni(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
@@ -46,10 +31,19 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	struct np_record shown = *f->record;
 	struct np_figures figures = *f;
 
-	hide(l, &shown);
 	if (l->style == NP_STYLE_HUMAN) {
 		np_human_print(out, l, f);
 		return;
+	}
+	/* netperf shows figures that it was not asked to collect as it shows unknown ones. */
+	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
+		if (np_metric((enum np_metric_id)id)->collect == NP_COLLECT_LATENCY) {
+			shown.value[id].known = false;
+		}
+	}
+	if (!l->congestion) {
+		np_record_text(&shown, NP_M_LOCAL_CONG_CONTROL, "");
+		np_record_text(&shown, NP_M_REMOTE_CONG_CONTROL, "");
 	}
 	figures.record = &shown;
 	if (l->style == NP_STYLE_CLASSIC) {

@@ -50,143 +50,104 @@ static int
 length(const struct np_figures *f, int id)
 {
 	char text[NUMBER_SIZE];
-	size_t n = np_figure_format(f, id, text, sizeof(text));
+	size_t n;
 
 	if (!has_value(f, id)) {
 		return 0;
 	}
+	n = np_figure_format(f, id, text, sizeof(text));
 	return (int)(n == 1 ? strlen(text) : n);
 }
 
-/* ---- -k ---- */
+/* A line of heads, or the values. */
+enum { VALUES = 4 };
 
+/* -O: the column of an unknown name is one blank. */
 static void
-print_keyval(FILE *out, const struct np_selection *sel, const struct np_figures *f)
-{
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < sel->count[g]; i++) {
-			int id = sel->id[g][i];
-			char name[NP_FIGURE_NAME];
-
-			if (has_value(f, id)) {
-				fprintf(out, "%s=", np_figure_name(id, name));
-				put_value(out, f, id);
-				fputc('\n', out);
-			}
-		}
-	}
-}
-
-/* ---- -o ---- */
-
-/* An unknown name has an empty cell here, as it has below. */
-static void
-print_csv_heads(FILE *out, const struct np_selection *sel)
-{
-	const char *between = "";
-
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < sel->count[g]; i++) {
-			char title[4 * NP_FIGURE_NAME] = "";
-
-			if (sel->id[g][i] != NP_SELECT_UNKNOWN) {
-				np_figure_title(sel->id[g][i], title, sizeof(title));
-			}
-			fprintf(out, "%s%s", between, title);
-			between = ",";
-		}
-	}
-	fputc('\n', out);
-}
-
-/* A missing value is followed by a comma and a blank. As many cells as there are heads. */
-static void
-print_csv_row(FILE *out, const struct np_selection *sel, const struct np_figures *f)
-{
-	const char *between = "";
-
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < sel->count[g]; i++) {
-			bool there = has_value(f, sel->id[g][i]);
-
-			fputs(between, out);
-			if (there) {
-				put_value(out, f, sel->id[g][i]);
-			}
-			between = there ? "," : ", ";
-		}
-	}
-	fputc('\n', out);
-}
-
-/* ---- -O ---- */
-
-/* The column of an unknown name is one blank. */
-static int
-column_width(const struct np_figures *f, int id)
+put_column(FILE *out, const struct np_figures *f, int id, int line)
 {
 	char text[NP_FIGURE_NAME];
-	int width;
+	const char *head = "";
+	int width = length(f, id) + 1, used = 0;
 
-	if (id == NP_SELECT_UNKNOWN) {
-		return 1;
+	for (int h = 0; h < 4 && id != NP_SELECT_UNKNOWN; h++) {
+		int wide = (int)strlen(np_figure_head(id, h, text));
+
+		width = wide > width ? wide : width;
 	}
-	width = length(f, id) + 1;
-	for (int h = 0; h < 4; h++) {
-		int head = (int)strlen(np_figure_head(id, h, text));
-
-		width = head > width ? head : width;
+	width += id != NP_SELECT_UNKNOWN;
+	if (line == VALUES && has_value(f, id)) {
+		put_value(out, f, id);
+		used = length(f, id);
+	} else if (line < VALUES && id != NP_SELECT_UNKNOWN) {
+		head = np_figure_head(id, line, text);
 	}
-	return width + 1;
-}
-
-static void
-print_columns_heads(FILE *out, const int *ids, size_t count, const struct np_figures *f)
-{
-	for (int h = 0; h < 4; h++) {
-		for (size_t i = 0; i < count; i++) {
-			char text[NP_FIGURE_NAME];
-			const char *head = "";
-
-			if (ids[i] != NP_SELECT_UNKNOWN) {
-				head = np_figure_head(ids[i], h, text);
-			}
-			fprintf(out, "%-*s", column_width(f, ids[i]), head);
-		}
-		fputc('\n', out);
-	}
-}
-
-static void
-print_columns_row(FILE *out, const int *ids, size_t count, const struct np_figures *f)
-{
-	for (size_t i = 0; i < count; i++) {
-		int blanks = column_width(f, ids[i]);
-
-		if (has_value(f, ids[i])) {
-			put_value(out, f, ids[i]);
-			blanks -= length(f, ids[i]);
-		}
-		fprintf(out, "%*s", blanks, "");
-	}
-	fputc('\n', out);
+	fprintf(out, "%-*s", width - used, head);
 }
 
 static void
 print_columns(FILE *out, const struct np_selection *sel, bool headers, const struct np_figures *f)
 {
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		if (sel->count[g] == 0) {
-			continue;
-		}
-		if (g > 0) {
+		if (g > 0 && sel->count[g] > 0) {
 			fputc('\n', out);
 		}
-		if (headers) {
-			print_columns_heads(out, sel->id[g], sel->count[g], f);
+		for (int line = headers ? 0 : VALUES; line <= VALUES && sel->count[g] > 0; line++) {
+			for (size_t i = 0; i < sel->count[g]; i++) {
+				put_column(out, f, sel->id[g][i], line);
+			}
+			fputc('\n', out);
 		}
-		print_columns_row(out, sel->id[g], sel->count[g], f);
 	}
+}
+
+/* -k */
+static void
+put_line(FILE *out, const struct np_figures *f, int id)
+{
+	char name[NP_FIGURE_NAME];
+
+	if (has_value(f, id)) {
+		fprintf(out, "%s=", np_figure_name(id, name));
+		put_value(out, f, id);
+		fputc('\n', out);
+	}
+}
+
+/* -o: an unknown name has an empty cell. A missing value is followed by a comma and a blank. */
+static void
+put_cell(FILE *out, const struct np_figures *f, int id, bool head, const char **between)
+{
+	char title[4 * NP_FIGURE_NAME] = "";
+	bool there = head || has_value(f, id);
+
+	fputs(*between, out);
+	if (head && id != NP_SELECT_UNKNOWN) {
+		np_figure_title(id, title, sizeof(title));
+		fputs(title, out);
+	} else if (there && !head) {
+		put_value(out, f, id);
+	}
+	*between = there ? "," : ", ";
+}
+
+/* All groups are one. */
+static void
+print_list(FILE *out, const struct np_selection *sel, bool head, const struct np_figures *f,
+	   enum np_style style)
+{
+	const char *between = "";
+
+	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < sel->count[g]; i++) {
+			if (style == NP_STYLE_KEYVAL) {
+				put_line(out, f, sel->id[g][i]);
+			} else {
+				put_cell(out, f, sel->id[g][i], head, &between);
+			}
+		}
+	}
+	fputs(style == NP_STYLE_KEYVAL ? "" : "\n", out);
 }
 
 void
@@ -194,17 +155,17 @@ np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bo
 	      const struct np_figures *f)
 {
 	switch (style) {
-	case NP_STYLE_KEYVAL:
-		print_keyval(out, sel, f);
-		break;
 	case NP_STYLE_CSV:
-		/* netperf's rows hang on the first group. */
-		if (sel->count[0] > 0) {
-			if (headers) {
-				print_csv_heads(out, sel);
-			}
-			print_csv_row(out, sel, f);
+		if (sel->count[0] == 0) {
+			break; /* netperf's rows hang on the first group */
 		}
+		if (headers) {
+			print_list(out, sel, true, f, style);
+		}
+		print_list(out, sel, false, f, style);
+		break;
+	case NP_STYLE_KEYVAL:
+		print_list(out, sel, false, f, style);
 		break;
 	case NP_STYLE_CLASSIC:
 	case NP_STYLE_COLUMNS:
