@@ -1,6 +1,7 @@
 #include "run/report.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "bench/engine/engine.h"
@@ -131,21 +132,54 @@ report_rates(const struct sums *s, struct np_record *r)
 	MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
 
+/* What each end was asked for: a member of 32 bits of its part of the plan. */
+static void
+report_asked(const struct sums *s, struct np_record *r)
+{
+	static const struct {
+		enum np_metric_id id;
+		size_t at;
+		bool told; /* of a far end that is not asked, too */
+	} rows[] = {
+		{ NP_M_LSS_SIZE_REQ, offsetof(struct np_end, sock.sndbuf), false },
+		{ NP_M_LSR_SIZE_REQ, offsetof(struct np_end, sock.rcvbuf), false },
+		{ NP_M_LOCAL_SEND_OFFSET, offsetof(struct np_end, call.send_offset), false },
+		{ NP_M_LOCAL_RECV_OFFSET, offsetof(struct np_end, call.recv_offset), false },
+		{ NP_M_LOCAL_SEND_ALIGN, offsetof(struct np_end, call.send_align), false },
+		{ NP_M_LOCAL_RECV_ALIGN, offsetof(struct np_end, call.recv_align), false },
+		{ NP_M_LOCAL_SEND_DIRTY_COUNT, offsetof(struct np_end, call.dirty), true },
+		{ NP_M_LOCAL_RECV_DIRTY_COUNT, offsetof(struct np_end, call.dirty), true },
+		{ NP_M_LOCAL_RECV_CLEAN_COUNT, offsetof(struct np_end, call.clean), true },
+		{ NP_M_LOCAL_INTERVAL_USECS, offsetof(struct np_end, call.interval_us), true },
+		{ NP_M_LOCAL_INTERVAL_BURST, offsetof(struct np_end, call.interval_burst), true },
+	};
+	int32_t here, there;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memcpy(&here, (const char *)&s->p->near + rows[i].at, sizeof(here));
+		memcpy(&there, (const char *)&s->p->far + rows[i].at, sizeof(there));
+		report_ends(r, rows[i].id, here, s->p->no_control && !rows[i].told ? -1 : there);
+	}
+}
+
 static void
 report_buffers(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
-	const struct np_sock_plan *here = &s->p->near.sock, *there = &s->p->far.sock;
+	const struct np_call_plan *here = &s->p->near.call;
 	bool alone = s->p->no_control;
 
-	report_ends(r, NP_M_LSS_SIZE_REQ, here->sndbuf, alone ? -1 : there->sndbuf);
-	report_ends(r, NP_M_LSR_SIZE_REQ, here->rcvbuf, alone ? -1 : there->rcvbuf);
 	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, alone ? 0 : far->sndbuf);
 	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, alone ? 0 : far->rcvbuf);
 	report_ends(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end, far->sndbuf_end);
 	report_ends(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end, far->rcvbuf_end);
-	MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END);
+	report_ends(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)here->send_width),
+		    alone ? 0 : far->send_width);
+	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
+		    alone ? 0 : far->recv_width);
+	MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
+		NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
 }
 
 static void
@@ -168,42 +202,6 @@ report_sizes(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
 
-static void
-report_rings(const struct sums *s, struct np_record *r)
-{
-	const struct np_tally *t = &s->out->tally;
-	const struct np_far *far = &s->out->far;
-	const struct np_call_plan *here = &s->p->near.call, *there = &s->p->far.call;
-	bool alone = s->p->no_control;
-
-	report_ends(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)here->send_width),
-		    alone ? 0 : far->send_width);
-	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
-		    alone ? 0 : far->recv_width);
-	MARK_IF(alone, r, NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
-	report_ends(r, NP_M_LOCAL_SEND_DIRTY_COUNT, here->dirty, there->dirty);
-	report_ends(r, NP_M_LOCAL_RECV_DIRTY_COUNT, here->dirty, there->dirty);
-	report_ends(r, NP_M_LOCAL_RECV_CLEAN_COUNT, here->clean, there->clean);
-	report_ends(r, NP_M_LOCAL_INTERVAL_USECS, here->interval_us, there->interval_us);
-	report_ends(r, NP_M_LOCAL_INTERVAL_BURST, here->interval_burst, there->interval_burst);
-}
-
-static void
-report_placement(const struct np_plan *p, struct np_record *r)
-{
-	const struct np_call_plan *here = &p->near.call, *there = &p->far.call;
-	bool alone = p->no_control;
-
-	report_ends(r, NP_M_LOCAL_SEND_OFFSET, here->send_offset,
-		    alone ? -1 : (int64_t)there->send_offset);
-	report_ends(r, NP_M_LOCAL_RECV_OFFSET, here->recv_offset,
-		    alone ? -1 : (int64_t)there->recv_offset);
-	report_ends(r, NP_M_LOCAL_SEND_ALIGN, here->send_align,
-		    alone ? -1 : (int64_t)there->send_align);
-	report_ends(r, NP_M_LOCAL_RECV_ALIGN, here->recv_align,
-		    alone ? -1 : (int64_t)there->recv_align);
-}
-
 static double
 per_call(double bytes, double calls)
 {
@@ -222,14 +220,14 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)t->count.receives);
 	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)t->count.sent);
 	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)t->count.received);
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
 	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)t->count.failed);
 	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)t->count.lost);
 	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)t->count.duplicated);
 	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)t->count.late);
 	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)t->count.stray);
 	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)t->count.surplus);
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
 	MARK_IF(sends <= 0, r, NP_M_LOCAL_BYTES_PER_SEND);
 	MARK_IF(receives <= 0, r, NP_M_LOCAL_BYTES_PER_RECV);
@@ -317,11 +315,13 @@ flow_rate(const struct sums *s, const struct np_flow_result *f)
 	       np_rate(s->unit, (double)f->received, s->followed);
 }
 
-/* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). */
+/* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). A
+ * far end that was not asked by a plan does not tell what drives it: the text is empty. */
 static void
-report_fairness(const struct sums *s, struct np_record *r)
+report_flows(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
+	const struct np_far *far = &s->out->far;
 	double least = throughput(s), most = least, sum = 0, squares = 0;
 
 	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
@@ -335,20 +335,11 @@ report_fairness(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, least);
 	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, most);
 	np_record_real(r, NP_M_JAIN_INDEX, squares > 0 ? np_jain_index(sum, squares, t->flows) : 1);
-}
-
-/* A far end that was not asked by a plan does not tell what drives it: the text is empty. */
-static void
-report_flows(const struct sums *s, struct np_record *r)
-{
-	const struct np_engine *engine = s->out->tally.engine;
-
-	np_record_int(r, NP_M_FLOWS, s->out->tally.flows);
-	report_ends(r, NP_M_THREADS, s->out->tally.workers, s->out->far.threads);
-	report_fairness(s, r);
-	np_record_text(r, NP_M_LOCAL_ENGINE, engine != NULL ? engine->name : "");
-	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
-	MARK_IF(s->out->far.engine[0] == '\0', r, NP_M_REMOTE_THREADS);
+	np_record_int(r, NP_M_FLOWS, t->flows);
+	report_ends(r, NP_M_THREADS, t->workers, far->threads);
+	np_record_text(r, NP_M_LOCAL_ENGINE, t->engine != NULL ? t->engine->name : "");
+	np_record_text(r, NP_M_REMOTE_ENGINE, far->engine);
+	MARK_IF(far->engine[0] == '\0', r, NP_M_REMOTE_THREADS);
 }
 
 /* The clean part's rate is the whole's, as far as what was counted in it goes. */
@@ -518,10 +509,9 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	sum_up(out, unit, &s);
 	report_rates(&s, r);
 	report_transactions(&s, r);
+	report_asked(&s, r);
 	report_buffers(&s, r);
 	report_sizes(&s, r);
-	report_rings(&s, r);
-	report_placement(s.p, r);
 	report_counts(&s, r);
 	report_evidence(&s, r);
 	report_transport(&s, r);
