@@ -637,24 +637,6 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	return o;
 }
 
-/* The evidence of an end, without times of transactions: these are figures. */
-static json_t *
-evidence(const struct np_bag *b)
-{
-	static const char times[] = "latency_";
-	json_t *o = np_json_bag(b), *flow = json_object_get(o, "flow"), *v;
-	const char *name;
-	void *next;
-
-	json_object_foreach_safe(flow, next, name, v)
-	{
-		if (strncmp(name, times, strlen(times)) == 0) {
-			json_object_del(flow, name);
-		}
-	}
-	return o;
-}
-
 /* What an iteration has only in some tests. */
 static void
 put_special(struct np_document *d, json_t *o, const struct np_outcome *out, const char *far_lacks)
@@ -714,8 +696,8 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put_skew(d, part(d, o, "skew"), "far", &out->far.skew);
 	put_special(d, o, out, far_lacks);
 	put(d, o, "latency", np_json_hist(t->hist));
-	put(d, o, "near", evidence(out->near_bag));
-	put(d, o, "far", evidence(out->far_bag));
+	put(d, o, "near", np_json_bag(out->near_bag));
+	put(d, o, "far", np_json_bag(out->far_bag));
 	append(d, json_object_get(d->root, "iterations"), o);
 	d->left_out += np_bag_left_out(out->near_bag) + np_bag_left_out(out->far_bag);
 	if (d->left_out > 0) {

@@ -36,25 +36,14 @@ share_of_first(const struct np_outcome *out, const struct np_explain_input *in)
 	return share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
 }
 
-/* The rates are the first session's, what the others had stands beside. */
-static void
-leave_first(const struct np_outcome *out, struct np_explain_input *in)
-{
-	double share = share_of_first(out, in);
-
-	in->sessions = out->sessions;
-	in->beside = (in->transactions ? in->per_second : in->throughput_bps) * (1 - share);
-	in->sent_bps *= share;
-	in->throughput_bps *= share;
-	in->per_second *= share;
-}
-
 /* The receiver's figures where it told any; a stream's bytes arrive. */
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
 	const struct np_counts *c = &out->tally.count;
 	double sent = (double)c->sent, received = (double)c->received;
+	double share = share_of_first(out, in);
+	struct np_hist_summary times;
 
 	if (in->near_transmits) {
 		received =
@@ -67,7 +56,18 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	if (in->transactions) {
 		in->per_second = per_second((double)c->transactions, in->seconds);
 	}
-	leave_first(out, in);
+	if (in->transactions && out->tally.hist != NULL && np_hist_count(out->tally.hist) > 0) {
+		np_hist_summarise(out->tally.hist, &times);
+		in->least_us = (double)times.min / 1e3;
+		in->median_us = (double)times.p50 / 1e3;
+		in->mean_us = times.mean / 1e3;
+	}
+	/* The rates are the first session's, what the others had stands beside. */
+	in->sessions = out->sessions;
+	in->beside = (in->transactions ? in->per_second : in->throughput_bps) * (1 - share);
+	in->sent_bps *= share;
+	in->throughput_bps *= share;
+	in->per_second *= share;
 }
 
 /* ---- Rows of flows and threads ---- */

@@ -99,9 +99,10 @@ struct np_explain_input {
 	double sent_bps;        /* payload given to the transmitter's kernel; 0: not known */
 	double throughput_bps;  /* payload, the receiver's figure where that is known */
 	double per_second;      /* transactions; 0: none */
-	uint32_t request, response;   /* bytes, of transactions */
-	uint32_t in_flight;           /* transactions under way at once */
-	bool connections;             /* one for each transaction */
+	uint32_t request, response;          /* bytes, of transactions */
+	double least_us, median_us, mean_us; /* that they took; NAN or 0: not known */
+	uint32_t in_flight;                  /* transactions under way at once */
+	bool connections;                    /* one for each transaction */
 	const struct np_hist *closed; /* latencies, where each request followed an answer; NULL */
 	double link_rate_bps;         /* as the user says it; 0: find out */
 	double disturbed; /* share of the time that others disturbed; 0: none, or not known */

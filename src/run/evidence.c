@@ -585,36 +585,6 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	np_work_put(run, into);
 }
 
-/* How long transactions took, by the times that are taken anyhow. */
-static void
-put_latency(const struct np_run *run, struct np_bag *into)
-{
-	struct np_hist_summary l;
-	struct np_hist *all = NULL;
-
-	if (!run->plan->pattern->transactions || run->plan->role != NP_LEAD ||
-	    (run->workers > 1 && (all = np_hist_new()) == NULL)) {
-		return;
-	}
-	NP_EACH_WORKER (w, run) {
-		if (all != NULL) {
-			np_hist_merge(all, w->hist);
-		}
-	}
-	np_hist_summarise(all != NULL ? all : run->worker->hist, &l);
-	free(all);
-	if (l.count == 0) {
-		return;
-	}
-	np_bag_real(into, (double)l.min / 1e3, "flow.latency_min_us");
-	if (!isnan(l.mean)) {
-		np_bag_real(into, l.mean / 1e3, "flow.latency_mean_us");
-	}
-	np_bag_real(into, (double)l.p50 / 1e3, "flow.latency_p50_us");
-	np_bag_real(into, (double)l.p99 / 1e3, "flow.latency_p99_us");
-	np_bag_real(into, (double)l.max / 1e3, "flow.latency_max_us");
-}
-
 /* Datagrams of a warm-up are counted by the interface, and not by the test. */
 static void
 put_moved(struct np_evidence *ev, const struct np_run *run)
@@ -639,7 +609,6 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
 		put_clock(ev, run);
-		put_latency(run, bag);
 		np_disturbed_end(&ev->disturbed, &ev->witness, bag);
 		put_threads(ev, run, bag);
 		np_engine_put(run, bag);

@@ -88,6 +88,8 @@ explain(struct np_explain_input in, const char *near, const char *far)
 	struct np_explanation e;
 
 	in.near = n;
+	in.median_us = np_bag_number(n, "flow.latency_p50_us");
+	in.mean_us = np_bag_number(n, "flow.latency_mean_us");
 	in.far = f;
 	np_explain(&in, &e);
 	e.ceiling.known = NULL; /* may be within the bags */

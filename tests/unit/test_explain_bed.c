@@ -191,6 +191,9 @@ read_planted(const char *path, struct planted *p)
 	take_text(p->half, expect, "half");
 	take_input(&p->in, input);
 	p->in.near = p->near;
+	p->in.least_us = np_bag_number(p->near, "flow.latency_min_us");
+	p->in.median_us = np_bag_number(p->near, "flow.latency_p50_us");
+	p->in.mean_us = np_bag_number(p->near, "flow.latency_mean_us");
 	p->in.far = p->far;
 	assert_true(p->right[0] != '\0' && p->in.seconds > 0);
 	assert_int_equal(np_bag_left_out(p->near) + np_bag_left_out(p->far), 0);

@@ -378,7 +378,8 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->rtt_us = or_else(median(f->tx, "tcp.samples.rtt_us"), number(f->tx, "tcp.rtt_us"));
 	f->min_rtt_us = number(f->tx, "tcp.min_rtt_us");
 	if (f->in->transactions) {
-		f->min_rtt_us = or_else(f->min_rtt_us, number(f->tx, "flow.latency_min_us"));
+		f->min_rtt_us =
+		    or_else(f->min_rtt_us, f->in->least_us > 0 ? f->in->least_us : (double)NAN);
 	}
 	f->queue_us = f->rtt_us - f->min_rtt_us;
 	f->cwnd = or_else(median(f->tx, "tcp.samples.cwnd"), number(f->tx, "tcp.cwnd"));
@@ -713,7 +714,7 @@ look_at_turns(struct np_facts_of_test *f)
 	f->asks = asked_each_s(f->tx);
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
 			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
-	f->tail = 1 - number(f->tx, "flow.latency_p50_us") / number(f->tx, "flow.latency_mean_us");
+	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
 
 /* What each direction takes, where both ends tell and the error leaves anything of it. */
