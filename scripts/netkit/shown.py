@@ -124,6 +124,12 @@ def shown(value: Any) -> str:
     return "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
+def word(document: Document, name: str) -> str:
+    """As netperf prints it, but for the digits of a number, and nothing where it has -1."""
+    value = figure(document, name)
+    return f"{value}/s" if name == "THROUGHPUT_UNITS" and value else shown(value)
+
+
 def names_of(document: Document, wanted: str) -> "List[str]":
     """Raises ResultsError for one that the document has not."""
     known = document.get("final") or {}
@@ -137,14 +143,14 @@ def names_of(document: Document, wanted: str) -> "List[str]":
 
 
 def keyval(document: Document, wanted: str) -> str:
-    return "".join(f"{name}={shown(figure(document, name))}\n" for name in names_of(document, wanted))
+    return "".join(f"{name}={word(document, name)}\n" for name in names_of(document, wanted))
 
 
 def rows_of(found: "Sequence[Document]", wanted: str) -> str:
     if not found:
         return ""
     names = names_of(found[0], wanted)
-    return tables.csv_text([names, *([shown(figure(one, name)) for name in names] for one in found)])
+    return tables.csv_text([names, *([word(one, name) for name in names] for one in found)])
 
 
 def prometheus(found: "Sequence[Document]") -> str:

@@ -778,9 +778,9 @@ class Documents(Place):
         path = self.written()
         told = json.loads(path.read_text())
         final = told["final"]
-        rc, text, err = netreport(path, "-k", "throughput,P99.9_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,PROTOCOL")
+        rc, text, err = netreport(path, "-k", "throughput,P99.9_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,THROUGHPUT_UNITS")
         self.assertEqual((rc, text, err), (0, f"THROUGHPUT={final['THROUGHPUT']:.12g}\nP99.9_LATENCY={told['iterations'][0]['latency']['max'] / 1000:g}\nMAX_LATENCY=100\n"
-                                           "LOCAL_CPU_UTIL=\nPROTOCOL=TCP\n", ""))
+                                           "LOCAL_CPU_UTIL=\nTHROUGHPUT_UNITS=Trans/s\n", ""))
         self.assertEqual(netreport("-o", "PROTOCOL,LSS_SIZE", path, path)[1],
                          "PROTOCOL,LSS_SIZE\n" + 2 * f"TCP,{final['LSS_SIZE']}\n")
         self.assertEqual(netreport("-k", "NO_SUCH", path)[0::2], (1, "netreport: NO_SUCH: the document has no such figure\n"))
