@@ -4,14 +4,16 @@ is left is the pair's."""
 
 import math
 import statistics
-from typing import Dict, Hashable, Iterator, List, NamedTuple, Tuple, TypeVar, Union
+from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
-from netkit import far
+from netkit import far, outliers, python
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_value
 
 MARGIN = 10.0       # percent: less does not matter
-SCORE = 5         # of modified z-scores (Iglewicz and Hoaglin 1993), from where one is an outlier
+ERROR = 0.01        # of the test of hosts
+SCORE = 5           # of modified z-scores (Iglewicz and Hoaglin 1993), from where a pair is an outlier
+PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
 LEAST_HOSTS = 5     # of fewer nobody can say which one differs
 ROUNDS = 20
 HEAD = ["at", "what is worse", "figure", "others", "by (%)"]
@@ -28,55 +30,55 @@ class Parts(NamedTuple):
 
 
 def polish(figures: "Dict[Pair, float]") -> Parts:
-    left = {pair: math.log(value) for pair, value in figures.items()}
-    effects: "Tuple[Dict[str, float], Dict[str, float]]" = ({pair[0]: 0.0 for pair in left}, {pair[1]: 0.0 for pair in left})
-    whole = 0.0
+    np = python.need("numpy", "python3-numpy", "--mesh")
+    names = [sorted({pair[end] for pair in figures}) for end in (0, 1)]
+    left = np.full([len(one) for one in names], np.nan)
+    for (client, server), value in figures.items():
+        left[names[0].index(client), names[1].index(server)] = math.log(value)
+    counts = [np.sum(~np.isnan(left), axis=1 - end, keepdims=True) for end in (0, 1)]     # np.nanmedian is slow
+    whole, effects = 0.0, [np.zeros((left.shape[0], 1)), np.zeros((1, left.shape[1]))]
     for _ in range(ROUNDS):
         for end, known in enumerate(effects):
-            for name in known:
-                middle = statistics.median(value for pair, value in left.items() if pair[end] == name)
-                known[name] += middle
-                left.update({pair: value - middle for pair, value in left.items() if pair[end] == name})
-            middle = statistics.median(known.values())
-            whole += middle
-            known.update({name: value - middle for name, value in known.items()})
-    return Parts(whole, *effects, left)
+            ordered = np.sort(left, axis=1 - end)
+            middle = sum(np.take_along_axis(ordered, (counts[end] - more) // 2, 1 - end) for more in (0, 1)) / 2
+            left -= middle
+            known += middle
+            whole += np.median(known)
+            known -= np.median(known)
+    clients, servers = (dict(zip(one, known.ravel().tolist())) for one, known in zip(names, effects))
+    return Parts(float(whole), clients, servers, {
+        (client, server): float(left[names[0].index(client), names[1].index(server)]) for client, server in figures})
 
 
-def spread(values: "Dict[Key, float]") -> float:
-    """The standard deviation that the median distance from the median is of."""
-    middle = statistics.median(values.values())
-    return statistics.median(abs(value - middle) for value in values.values()) / 0.6745
-
-
-def outliers(values: "Dict[Key, float]", usual: float, margin: float) -> "Dict[Key, float]":
-    """Those that lie below the rest: by the margin in percent, and by SCORE times what is usual."""
-    middle = statistics.median(values.values())
-    least = max(-math.log1p(-margin / 100), SCORE * usual)
-    return {key: value for key, value in values.items() if middle - value >= least}
+def below(values: "Dict[Key, float]", margin: float) -> "Set[Key]":
+    """Those that lie below the median by the margin in percent."""
+    least = statistics.median(values.values()) + math.log1p(-margin / 100)
+    return {key for key, value in values.items() if value <= least}
 
 
 def worse(figures: "Dict[Pair, float]", less_is_better: bool, margin: float = MARGIN) -> "Iterator[Tuple[str, float, float]]":
-    """In words, its figure, and what the others have: hosts first, then pairs."""
+    """In words, its figure, and what the others have: hosts first, then pairs. Raises python.MissingModule."""
     sign = -1.0 if less_is_better else 1.0
     parts = polish({pair: value ** sign for pair, value in figures.items()})
     # The fit makes as many of what is left 0 as it has parts: the median distance is that of the others.
     fitted = len(parts.clients) + len(parts.servers) - 1
     noise = statistics.median(sorted(map(abs, parts.pairs.values()))[fitted:]) / 0.6745
     each = 1.25 * noise * math.sqrt(len(parts.clients) / len(figures))     # of a median
-    clients, servers = (outliers(known, max(spread(known), each), margin) for known in (parts.clients, parts.servers))
+    clients, servers = (below(known, margin).intersection(list(known)[number] for number in outliers.esd(
+        [-value for value in known.values()], ERROR / 2, each)) for known in (parts.clients, parts.servers))
     usual = math.exp(sign * parts.whole)
-    for name in sorted({*clients, *servers}):
-        ends = [(name in clients, "client"), (name in servers, "server")]
-        added = max((known[name] for known in (clients, servers) if name in known), key=abs)
-        yield f"{name}, as {' and '.join(end for there, end in ends if there)}", math.exp(sign * (parts.whole + added)), usual
-    pairs = outliers(parts.pairs, noise, margin)
+    for name in sorted(clients | servers):
+        ends = [(known[name], end) for known, named, end in (
+            (parts.clients, clients, "client"), (parts.servers, servers, "server")) if name in named]
+        yield (f"{name}, as {' and '.join(end for _, end in ends)}",
+               math.exp(sign * (parts.whole + min(added for added, _ in ends))), usual)
+    pairs = {pair for pair in below(parts.pairs, margin) if -parts.pairs[pair] >= SCORE * noise}
     for client, server in sorted(pairs):
         both = (server, client) in pairs
         if not both or client < server:
             value = parts.whole + parts.clients[client] + parts.servers[server]
             yield (f"{client} and {server}, both ways" if both else f"{client} to {server}",
-                   math.exp(sign * (value + pairs[client, server])), math.exp(sign * value))
+                   math.exp(sign * (value + parts.pairs[client, server])), math.exp(sign * value))
 
 
 def hosts(figures: "Dict[Pair, float]") -> int:
@@ -98,7 +100,8 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
     """Of each test and whatever else varies, of a sweep with the axes client and server."""
     meshes: "Dict[str, Dict[Pair, float]]" = {}
     dead: "Dict[str, Dict[Pair, str]]" = {}
-    notes = [f"worse by {margin:g} % and a modified z-score of {SCORE:g} (Iglewicz and Hoaglin), after median polish of logarithms"]
+    notes = [f"worse by {margin:g} %, after median polish of logarithms: hosts by the generalised ESD test, pairs by a "
+             f"modified z-score of {SCORE:g}; chance names one in {PROMISED:g} % of meshes at most"]
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     for cell in sweep.cells.values():
         values = [run.figure(figure) for run in cell.good()]

@@ -5,7 +5,7 @@ import math
 import statistics
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from netkit import python
+from netkit import outliers
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_point
 
@@ -36,21 +36,13 @@ def lossy(counts: Counts, most: float = BURST) -> "List[int]":
     """Those that lose more than the others, by the generalised ESD test (Rosner 1983) on the square roots, for up to half of
     the flows. Losses come in bursts, so their variance is a multiple of their mean: a loss of `most` packets may be one event,
     unless half of the flows lose packets, and fewer at a time. Raises python.MissingModule."""
-    student = python.need("scipy.stats", "python3-scipy", "--paths").t
     usual = statistics.median(sent for _, sent in counts)
     scaled = [lost * usual / max(1, sent) for lost, sent in counts]
     low = sorted(scaled)[:(len(counts) + 1) // 2]
     burst = min(most, max(1.0, sum(one * one for one in low) / sum(low))) if low[len(low) // 2] else most
-    order = sorted(range(len(counts)), key=lambda number: -scaled[number])
-    roots = [2 * math.sqrt(scaled[number]) for number in order]     # of variance 1 for independent losses
-    found = 0
-    for first in range(len(roots) // 2):
-        rest = roots[first:]
-        n, t = len(rest), student.isf(ERROR / len(rest), len(rest) - 2)
-        beyond = (rest[0] - statistics.mean(rest)) / max(statistics.stdev(rest), math.sqrt(burst))
-        if beyond > (n - 1) * t / math.sqrt((n - 2 + t * t) * n):
-            found = first + 1
-    return sorted(number for number in order[:found] if counts[number][0] >= LEAST * counts[number][1])
+    roots = [2 * math.sqrt(lost) for lost in scaled]    # of variance 1 for independent losses
+    found = outliers.esd(roots, ERROR, math.sqrt(burst))
+    return sorted(number for number in found if counts[number][0] >= LEAST * counts[number][1])
 
 
 def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
