@@ -114,9 +114,29 @@ class ChangePoints(unittest.TestCase):
         # Three standard deviations of the count.
         self.assertLess(found, HISTORIES * LEVEL + 3 * math.sqrt(HISTORIES * LEVEL * (1 - LEVEL)))
 
+    def test_sessions_that_depend_on_the_one_before_are_no_change(self):
+        """Autoregressive by 0.5: it was 40 to 60 % of histories."""
+        rng, found, count = history.np.random.default_rng(14), 0, 120
+        for seed in range(count):
+            values = rng.standard_normal(80)
+            for at in range(1, 80):
+                values[at] += 0.5 * values[at - 1]
+            found += bool(history.change_points(values[-20:], LEVEL, seed))
+        print(f"{found} of {count} histories with a correlation of 0.5: a false alarm")
+        self.assertLessEqual(found, count * 0.15)
+
+    def test_nightly_readings_share_the_error(self):
+        """40 sessions, read after each one from the ninth on."""
+        rng, found, count = history.np.random.default_rng(15), 0, 40
+        for seed in range(count):
+            values = rng.standard_normal(40)
+            found += any(history.change_points(values[:number], LEVEL, seed) for number in range(9, 41))
+        print(f"{found} of {count} histories read each night: a false alarm")
+        self.assertLessEqual(found, 6)
+
     def test_a_step_is_found_where_it_is(self):
         chance = random.Random(12)
-        for size, least in ((10, 26), (5, 23), (3, 16)):    # sessions since the step
+        for size, least in ((10, 24), (5, 14), (3, 6)):    # sessions since the step
             near = 0
             for seed in range(STEPS):
                 values = [chance.gauss(0, 1) + 3 * (at >= 20 - size) for at in range(20)]
@@ -137,7 +157,7 @@ class ChangePoints(unittest.TestCase):
     def test_the_statistic_by_hand(self):
         # |x - y| between {0, 1} and {3, 5}: 3 5 2 4, mean 3.5; within: 1 and 2 of each 4, so 0.5 and 1.
         # 2 * 2 / 4 * (2 * 3.5 - 0.5 - 1) = 5.5
-        most, where = history.best_split(history.np.array([[0.0, 1.0, 3.0, 5.0]]), [0, 4])
+        most, where, _ = history.best_split(history.np.array([[0.0, 1.0, 3.0, 5.0]]), [0, 4])
         self.assertAlmostEqual(most[0], 5.5)
         self.assertEqual(where[0], 2)
 
@@ -162,7 +182,7 @@ class Statuses(unittest.TestCase):
 
     def test_where_nothing_changes(self):
         chance, count = random.Random(31), 300
-        for each in (9, 20):
+        for each in (10, 20):
             alarms, unsure = (self.share(status, count, lambda: self.noise(chance, 0, each=each, spread=3.0))
                               for status in (1, 77))
             print(f"{each} sessions that differ by more than the margin, no change: {alarms:.1%} worse, "
@@ -176,21 +196,21 @@ class Statuses(unittest.TestCase):
                               ("three of -1.5 %", (0, -1.5, -3, -4.5)), ("+5 %, and back", (0, 5, 0))):
             found = self.share(1, STEPS, lambda heights=heights: self.noise(chance, *heights))
             print(f"{name}: told in {found:.0%} of {STEPS}")
-            self.assertGreaterEqual(found, 0.95)
+            self.assertGreaterEqual(found, 0.85)
         self.assertEqual(self.share(1, STEPS, lambda: self.noise(chance, -5, 0, -1.5)), 0.0)
 
     def test_what_no_chance_can_exclude_yet(self):
         """8 sessions, the newest two 35 % lower: chance puts them at an end in 7 of 100 orders."""
-        for before, sessions, missing in ((6, 2, 1), (5, 2, 1), (4, 2, 2), (3, 2, 3)):
+        for before, sessions, missing in ((6, 2, 1), (5, 2, 2), (4, 2, 3), (3, 2, 4)):
             found = series([0.1 * number for number in range(before)] + [-43 - 0.1 * number for number in range(sessions)])
             self.assertEqual((found.status(), found.status(strict=True), found.series[0].missing), (77, 1, missing))
-        self.assertIn("can't tell: p THROUGHPUT: 3 sessions", history.text(found))
+        self.assertIn("can't tell: p THROUGHPUT: 4 sessions", history.text(found))
         found.series[0].find(LEVEL, 1, accepted="9")
-        self.assertEqual((found.series[0].missing, series([0, 1, 0.5, 1, 0, 1, -43, -44, -43.5]).status()), (3, 1))
-        found = series([0, 0.1, 0.2, 0.3, 0.4, 0.5, -43, -44])
+        self.assertEqual((found.series[0].missing, series([0, 1, 0.5, 1, 0, 1, -43, -44, -43.5]).status()), (4, 1))
+        found = series([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, -43, -44])
         found.series[0].find(LEVEL, 1, accepted="9")
         self.assertEqual(found.status(), 0)
-        self.assertEqual([history.fewest(level) for level in (0.05, 0.01)], [8, 10])
+        self.assertEqual([history.fewest(level) for level in (0.05, 0.01)], [9, 11])
 
 
 class Histories(Place):
@@ -281,7 +301,7 @@ class Histories(Place):
             self.session(day, 9400)
         status, text = self.run_it()
         self.assertEqual(status, 77)
-        self.assertIn("too few sessions to tell, 5 missing", text)
+        self.assertIn("too few sessions to tell, 6 missing", text)
         self.assertEqual(self.run_it(strict=True)[0], 1)
 
     def test_what_is_accepted_fails_no_more(self):
@@ -327,7 +347,7 @@ class Histories(Place):
             height = 0.8 * height + self.chance.gauss(0, 0.01)
             self.gate(day, [slot("tcp_stream", 100 * math.exp(height))])
         self.assertEqual(history.read(str(self.dir), confidence=99.9999).notes[0].split(" (")[0],
-                         "tcp_stream THROUGHPUT: sessions lean on the one before")
+                         "tcp_stream THROUGHPUT: each session is like the one before")
 
     def test_refusals(self):
         self.refuses(str(self.dir), "no file of netgate's", body=self.run_it)

@@ -2,11 +2,13 @@
 
 Change points are found by E-divisive: the split whose two parts differ most by the energy statistic, then
 the like within the parts, as long as a permutation test says that chance gives no such split. If nothing
-ever changed, sessions could be exchanged, and the first test finds something with the probability that
-it is allowed, whatever the distribution is.
+ever changed, what is new in a session could be exchanged with that of another, and the first test finds something
+with the probability that it is allowed, whatever the distribution is. What a session has from the one before it, as in
+an autoregressive series of order one, is estimated within the segments, without the bias that their means cause.
 
     D. S. Matteson, N. A. James, A nonparametric approach for multiple change point analysis of multivariate
     data, Journal of the American Statistical Association 109 (2014).
+    F. H. C. Marriott, J. A. Pope, Bias in the estimation of autocorrelations, Biometrika 41 (1954).
     J. Besag, P. Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991): when to stop permuting.
 """
 
@@ -25,7 +27,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 import numpy as np
 
 from netkit import draw, files, plots, python
-from netkit.gate import past, stats
+from netkit.gate import past
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
 from netkit.gate.trial import FAILING
@@ -37,6 +39,11 @@ EXCEEDANCES = 10        # permutations as good as the split, after which it is n
 PERMUTATIONS = 499      # at least, where there are fewer of them
 AT_ONCE = 200_000       # distances that are held at a time
 LEANING = 0.3           # a correlation of sessions in a row that is worth a word
+MOST_CORRELATION = 0.9
+SEGMENT = 10            # sessions between two changes that correlation is not to be taken for
+# What of the error a reading may spend, of so many sessions, so that those of every night share it: a part, and as the number
+# grows, as many sessions' part.
+SPENT, SPENT_SESSIONS = 0.5, 16
 FORMS = ("svg", "png", "pdf")
 # Percent of a session's slots that gave something: a series of its own, where it is not always 100. A logarithm has no 0.
 GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
@@ -70,9 +77,10 @@ def divergence(series: "Any") -> "Any":
             - of_second * (whole[:, None, :] - within - 2 * between))
 
 
-def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any]":
-    """Of several series alike cut at these ends: the greatest statistic within the segments, and where."""
-    most, where = np.full(len(series), -1.0), np.zeros(len(series), dtype=int)
+def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any, Any]":
+    """Of several series alike cut at these ends: the greatest statistic within the segments, where the second part begins,
+    and where it ends."""
+    most, where, until = np.full(len(series), -1.0), *np.zeros((2, len(series)), dtype=int)
     for begin, end in zip(ends, ends[1:]):
         if end - begin < 2 * LEAST:
             continue
@@ -80,25 +88,56 @@ def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any]":
         index = found.argmax(axis=1)
         value = found[np.arange(len(series)), index]
         where = np.where(value > most, begin + index // (end - begin + 1), where)
+        until = np.where(value > most, begin + index % (end - begin + 1), until)
         most = np.maximum(most, value)
-    return most, where
+    return most, where, until
 
 
-def permuted(series: "Any", ends: "Sequence[int]", times: int, rng: "Any") -> "Any":
-    """The series `times` times, its values exchanged within each segment."""
-    made = np.tile(series, (times, 1))
-    for begin, end in zip(ends, ends[1:]):
-        made[:, begin:end] = rng.permuted(made[:, begin:end], axis=1)
+def splits(series: "Any", ends: "Sequence[int]") -> "List[int]":
+    """These ends with the best further ones, tested or not: a segment for each SEGMENT sessions."""
+    made = list(ends)
+    while len(made) - 1 < max(len(ends), len(series) // SEGMENT):
+        most, where, until = best_split(series[None, :], made)
+        if most[0] <= 0:
+            break
+        made = sorted({*made, int(where[0]), int(until[0])})
     return made
 
 
-def chance(series: "Any", ends: "Sequence[int]", most: float, level: float, rng: "Any") -> float:
+def correlation(values: "Any", ends: "Sequence[int]") -> float:
+    """How much a session tells of the next one in the same segment: lag 1, 0 at least. Each mean that is taken off makes it
+    less, by (1 + 3 r) / n; ends that were chosen for what they take off count as one more each."""
+    rests = [values[begin:end] - np.mean(values[begin:end]) for begin, end in zip(ends, ends[1:])]
+    total, n, means = sum(float(rest @ rest) for rest in rests), len(values), 2 * len(rests)
+    if total <= 1e-12 * n * float(np.var(values)) or n <= len(rests):
+        return 0.0
+    found = sum(float(rest[1:] @ rest[:-1]) for rest in rests) / total * n / (n - len(rests))
+    return min(MOST_CORRELATION, max(0.0, (found + means / n) / max(0.2, 1 - 1.5 * means / n)))
+
+
+def permuted(series: "Any", ends: "Sequence[int]", lean: float, times: int, rng: "Any") -> "Any":
+    """The series `times` times, what is new in a session exchanged within each segment."""
+    made = np.tile(series, (times, 1))
+    for begin, end in zip(ends, ends[1:]):
+        part, mean = made[:, begin:end], np.mean(series[begin:end])
+        part -= mean
+        part[:, 1:] -= lean * part[:, :-1]
+        part[:, 0] *= math.sqrt(1 - lean * lean)
+        part[:] = rng.permuted(part, axis=1)
+        part[:, 0] /= math.sqrt(1 - lean * lean)
+        for at in range(1, end - begin if lean else 0):
+            part[:, at] += lean * part[:, at - 1]
+        part += mean
+    return made
+
+
+def chance(series: "Any", ends: "Sequence[int]", lean: float, most: float, level: float, rng: "Any") -> float:
     """How probable as good a split is where there is none."""
     total = max(PERMUTATIONS, math.ceil(5 / level) - 1)
     done = as_good = 0
     while done < total:
         times = min(total - done, max(1, min(25, AT_ONCE // len(series) ** 2)))
-        found, _ = best_split(permuted(series, ends, times, rng), ends)
+        found, *_ = best_split(permuted(series, ends, lean, times, rng), ends)
         so_far = as_good + np.cumsum(found >= most * (1 - 1e-12))
         if so_far[-1] >= EXCEEDANCES:
             return EXCEEDANCES / (done + int(np.searchsorted(so_far, EXCEEDANCES)) + 1)
@@ -111,23 +150,30 @@ def least_p(count: int, part: int) -> float:
     return 2 / math.comb(count, part)
 
 
+def spent(level: float, count: int) -> float:
+    """What a reading of this number of sessions may spend of the error of all readings."""
+    return level * min(SPENT, SPENT_SESSIONS / count)
+
+
 def fewest(level: float) -> int:
     """Sessions among which chance can be told from a change at all."""
-    return next(count for count in itertools.count(2 * LEAST) if least_p(count, count // 2) <= level)
+    return next(count for count in itertools.count(2 * LEAST) if least_p(count, count // 2) <= spent(level, count))
 
 
 def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1) -> "List[Tuple[int, float]]":
-    """Where a new segment begins, and the p of it. Without a change the list is empty but for a share `level`
-    of all series."""
+    """Where a new segment begins, and the p of it. Without a change the list is empty, but for a share `level`
+    of all series at any of the readings while they grow."""
     series, rng = np.asarray(values, dtype=float), np.random.default_rng(seed)
     found: "Dict[int, float]" = {}
+    now = spent(level, max(1, len(series)))
     while len(series) >= fewest(level):
         ends = [0, *sorted(found), len(series)]
-        most, where = best_split(series[None, :], ends)
+        most, where, until = best_split(series[None, :], ends)
         if most[0] <= 0:    # no segment that could be split, or all values are the same
             break
-        p = chance(series, ends, float(most[0]), level, rng)
-        if p > level:
+        lean = correlation(series, splits(series, ends))
+        p = chance(series, ends, lean, float(most[0]), now, rng)
+        if p > now:
             break
         found[int(where[0])] = p
     return sorted(found.items())
@@ -179,10 +225,7 @@ class Series:
         return 100 * math.sqrt(sum(inside) / free)
 
     def leans(self) -> float:
-        """How much a session tells of the next one, the segments' heights aside: lag 1."""
-        heights = np.concatenate([np.full(end - begin, np.mean(self.means[begin:end]))
-                                  for begin, end in self.segments()])
-        return stats.correlation(self.means - heights)
+        return correlation(np.asarray(self.means), [0, *(change.index for change in self.changes), len(self.means)])
 
     def find(self, level: float, seed: int, since: str = "", accepted: str = "") -> None:
         """The changes, and whether the newest segment is worse than one before a change that counts: one since that
@@ -217,8 +260,9 @@ class Series:
         for part in range(LEAST, len(segment) - LEAST + 1):
             old, new = segment[:-part], segment[-part:]
             worse = self._verdict(*(math.exp(sign * np.mean(one)) for one in (old, new))) == WORSE
-            if worse and counted[-part] and np.max(new) < np.min(old) and least_p(len(segment), part) > level:
-                return next(more for more in itertools.count(1) if least_p(len(segment) + more, part + more) <= level)
+            if worse and counted[-part] and np.max(new) < np.min(old) and least_p(len(segment), part) > spent(level, len(self.means)):
+                return next(more for more in itertools.count(1)
+                            if least_p(len(segment) + more, part + more) <= spent(level, len(self.means) + more))
         return 0
 
 
@@ -271,8 +315,8 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
         if one.metric is GIVING and not one.worse and one.means[-1] == math.log(NOTHING):
             one.missing = max(1, one.missing)
         if one.leans() > max(LEANING, 2 / math.sqrt(len(one.means))):
-            notes.append(f"{one.name}: sessions lean on the one before (correlation {one.leans():.1f}), by "
-                         "which small changes are found that are none")
+            notes.append(f"{one.name}: each session is like the one before (correlation {one.leans():.1f}): a change has to be "
+                         "larger, or to last longer, to be found")
     return History(made, sessions, confidence, since, notes)
 
 
