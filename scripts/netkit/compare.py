@@ -72,6 +72,8 @@ class Sessions(past.Baseline):
     def __init__(self, a: Side, b: Side, points: "Sequence[Point]") -> None:
         super().__init__(a.path, "", a.sessions, points, other_machine=True)
         self._b = b.sessions
+        if past.span(past.in_order([*a.sessions, *b.sessions])) < past.A_DAY:
+            self.least = 0.0
 
     def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "past.Row | None":
         """By Welch's test of session means, where either side has several; else all of B is one session."""
@@ -162,8 +164,8 @@ class Comparison:
         if lone:
             yield f"no verdict without two runs of either side: {some(lone)}"
         if len(self.a.sessions) == 1:
-            yield (f"A is one file: how much days differ is unknown, and {past.BETWEEN:g} times what its runs differ by is "
-                   "taken for it, 1 % at least; a folder with files of several days narrows the intervals")
+            yield (f"A is one file: how much sessions differ is unknown, and {past.BETWEEN:g} times what its runs differ by is taken for "
+                   "it, of files of several days 1 % at least; a folder with several files narrows the intervals")
         for side, other in ((self.a, self.b), (self.b, self.a)):
             rest = [name for name in side.points() if name not in other.points()]
             if rest:

@@ -241,6 +241,12 @@ class Readers(Place):
             self.assertIn("no <route> & so on?", cases[2].result[0].text)
         self.assertEqual(len(list(*JUnitXml.fromstring(output.junit(gate()).encode()))), 1)
 
+    def test_the_change_is_explained_where_the_medians_do_not_show_it(self):
+        one = Judgement("p", Metric(), WORSE, -31.0, -40.0, -20.0, 6336.0, 10925.0, MBIT, pairs=20)
+        self.assertIn("A and B are medians, -42.0 % apart; the change is the centre", output.text(gate(one)))
+        one.change = -41.0
+        self.assertNotIn("medians", output.text(gate(one)))
+
     def test_text(self):
         lines = output.text(self.all_verdicts()).splitlines()
         ends = [line.find("9412.3 Mbit/s") for line in lines if "9412.3" in line]

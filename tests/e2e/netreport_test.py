@@ -1030,7 +1030,7 @@ class Comparisons(Place):
         self.assertEqual([(row[0], row[1], row[2], row[7:]) for row in rows], [
             (f"run.size{size}", "9.9997", "20.000", ["better", "5", "5"]) for size in (64, 576)])
         self.assertIn("2 compared: 2 better; equal: within 2 %; 95 % sure of all", text)
-        self.assertIn("A is one file: how much days differ is unknown", text)
+        self.assertIn("A is one file: how much sessions differ is unknown", text)
         self.assertIn("can't tell", netreport("--compare", mon, mon)[1])
         self.assertIn("2 equal", netreport("--compare", mon, mon, "--margin", "9")[1])
         rc, text, err = netreport("--compare", tue, mon, "--where", "size=64", "--format", "csv")
@@ -1054,6 +1054,15 @@ class Comparisons(Place):
                 found[rate] += compare.Comparison(*sides, "THROUGHPUT", 2.0).judged[0].verdict == "worse"
         self.assertGreaterEqual(found[0.95], 7)
         self.assertLessEqual(found[1.0], 2)
+
+    def test_two_files_can_be_equal(self):
+        """Of the same day; how much other days differ nobody knows."""
+        for day, verdict in ((1, "equal"), (3, "can't tell")):
+            dice, paths = random.Random(4), []
+            for number, started in enumerate(("2026-11-01T03:00:00.000Z", f"2026-11-0{day}T04:00:00.000Z")):
+                runs = [good({"size": 64}, 900.0 * math.exp(dice.gauss(0, 0.002)), n) for n in range(1, 11)]
+                paths.append(self.file([("size", [64])], runs, {}, f"{day}{number}.jsonl", started=started))
+            self.assertEqual(compare.Comparison(*(compare.Side(path, ()) for path in paths), "THROUGHPUT", 2.0).judged[0].verdict, verdict)
 
     def test_runs_that_gave_nothing_count(self):
         """All of B, or some: failed, or 0; and losses of none against losses."""

@@ -328,10 +328,20 @@ def left_out(one: Judgement, gate: Gate) -> "List[str]":
     return lines
 
 
+def arithmetic(one: Judgement) -> "List[str]":
+    """How the change was computed, where A's and B's figures don't show it."""
+    if not one.base or one.value is None or one.change is None:
+        return []
+    ratio = 100 * (one.value / one.base - 1)
+    if abs(ratio - one.change) <= max(abs(one.change) / 10, one.metric.margin / 4):
+        return []
+    return [f"A and B are medians, {percent(ratio)} % apart; the change is the centre of the pairs' ratios (Hodges-Lehmann)"]
+
+
 def remarks(one: Judgement, gate: Gate) -> "List[str]":
     """What stands beneath a judgement, each in one line."""
     differs = [f"differs: {line}" for line in one.differs] if one.verdict in (WORSE, BETTER) else []
-    return [" ".join(line.split()) for line in (*one.notes, *left_out(one, gate), *differs)]
+    return [" ".join(line.split()) for line in (*arithmetic(one), *one.notes, *left_out(one, gate), *differs)]
 
 
 def summary(gate: Gate) -> "List[str]":

@@ -254,13 +254,13 @@ class Spread(NamedTuple):
 
 
 
-def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]") -> Spread:
+def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]", least: float = LEAST_BETWEEN) -> Spread:
     """Of the figures of each session. Slots of now have as much noise as those of then at least."""
     logs = [np.log(one) for one in sessions]
     then, slot = variance(logs), variance([np.log(now)])
     own = then * float(np.mean([1 / len(one) for one in logs]))
     means = [float(np.mean(one)) for one in logs]
-    guess = max(LEAST_BETWEEN ** 2, BETWEEN ** 2 * then)
+    guess = max(least ** 2, BETWEEN ** 2 * then)
     between = guess + own if len(means) == 1 else max(own, float(np.var(means, ddof=1)))
     return Spread(means, between, own, max(then, slot), len(means) > 1)
 
@@ -310,6 +310,7 @@ class Baseline:
     notes: "List[str]" = field(default_factory=list)
     clean: bool = True
     checked: bool = False
+    least: float = LEAST_BETWEEN
 
     def check(self, environment: "Dict[str, Any]") -> "List[str]":
         """What has to be said of the difference between then and now. Sessions of another machine are left out.
@@ -392,7 +393,7 @@ class Baseline:
         sessions = [figures for figures in (one.figures(point.name, metric, clean) for one in self.sessions) if figures]
         if len(now) < 2 or not sessions:
             return None
-        found = spread(sessions, now)
+        found = spread(sessions, now, self.least)
         free = len(found.means) - 1 if found.known else sum(map(len, sessions)) + len(now) - 2
         change = mean(now)[0] - float(np.mean(found.means))
         against = Against(stats.as_log(metric.margin), metric.more_is_better, change,
