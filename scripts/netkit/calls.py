@@ -2,12 +2,12 @@
 
 import contextlib
 import json
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import machine, numbers, options
+from netkit import fleet, machine, numbers, options
+from netkit.engines import ROWS
 from netkit.results import Run, is_number, within
 
 
@@ -21,6 +21,7 @@ class Ended:
     """What became of a call: what it printed, and its document, if it wrote one."""
     done: machine.Done
     document: "Dict[str, Any]" = field(default_factory=dict)
+    begun: Optional[float] = None       # of several at the same time, by the clock of this machine
 
     @property
     def iterations(self) -> "List[Dict[str, Any]]":
@@ -83,32 +84,51 @@ def has_document(command: "Sequence[str]") -> bool:
 
 
 class Call(NamedTuple):
-    """A netperf in one process or several, and what goes before it."""
+    """A netperf in one process or several, and what goes before it, or how it gets to a host."""
     command: "List[str]"
     prefix: "List[str]"
     processes: int = 1
+    way: Optional[fleet.Way] = None
 
 
 def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
     """Runs netperfs side by side, which write documents into files without a name; where a command has one of its own
     it is left alone. Several calls begin at the same moment. What became of each. Raises machine.Interrupted."""
+    if len(asked) > 1 or any(call.way for call in asked):
+        return run_far(asked, limit, documents)
     with contextlib.ExitStack() as open_files:
-        gate = open_files.enter_context(machine.Gate()) if len(asked) > 1 else None
         each: "List[Tuple[List[str], Optional[BinaryIO]]]" = []
-        for command, prefix, processes in asked:
-            if gate and prefix[:1] != [sys.executable]:     # which is far.py, and waits there
-                prefix = ["sh", "-c", machine.Gate.WAIT, "sh", *prefix]
+        for command, prefix, processes, _ in asked:
             for _ in range(processes):
                 file = open_files.enter_context(tempfile.TemporaryFile()) if documents and not has_document(command) else None
                 each.append(([*prefix, command[0], *([WRITE.format(file.fileno())] if file else []), *command[1:]], file))
-        done = machine.run_all([words for words, _ in each], limit, fds=[file.fileno() for _, file in each if file], gate=gate)
+        done = machine.run_all([words for words, _ in each], limit, fds=[file.fileno() for _, file in each if file])
         ends = iter([ended(one, file) if file else Ended(one) for one, (_, file) in zip(done, each)])
         return [[next(ends) for _ in range(call.processes)] for call in asked]
 
 
+def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
+    """The same for commands that wait for each other, wherever they run."""
+    made: "List[List[Tuple[fleet.Command, bool]]]" = []
+    for call in asked:
+        wanted = documents and not has_document(call.command)
+        way = call.way or fleet.Way(ROWS["local"](""), "", call.command[0])
+        probe = way.engine.command(way.name, ["true"]) if call.way else []
+        made.append([(fleet.Command([*call.prefix, *way.words(call.command, wanted)], probe=probe), wanted)
+                     for _ in range(call.processes)])
+    fleet.loop().run(fleet.together([command for each in made for command, _ in each], limit))
+
+    def of(command: fleet.Command, wanted: bool) -> Ended:
+        with tempfile.TemporaryFile() as file:
+            found = ended(command.done(file), file) if wanted else Ended(command.done())
+        found.begun = command.begun
+        return found
+    return [[of(*one) for one in each] for each in made]
+
+
 def at(place: machine.Place, command: "List[str]", processes: int = 1) -> Call:
     """A command where the place has its client."""
-    return Call([command[0], *place.options, *command[1:]], list(place.prefix), processes)
+    return Call([command[0], *place.options, *command[1:]], list(place.prefix), processes, place.way)
 
 
 def run_one(place: machine.Place, command: "List[str]", limit: float, documents: bool) -> Ended:

@@ -43,31 +43,41 @@ def told(ends: "List[calls.Ended]") -> Ends:
 
 def collect(plan: Plan, netperf: str, place: machine.Place, documents: bool) -> Ends:
     """Asks each far end by a test of one transaction. One that does not answer is left for its runs to tell."""
-    hosts: "Dict[str, Ends]" = {}
+    points: "Dict[str, Dict[str, Any]]" = {}       # one for each host, by another client if there is one
+    clients: "set[Any]" = set()
     for point in plan.points():
         known = plan.known(point)
         host = "" if place.own else str(known["host"])
-        if host not in hosts:
-            hosts[host] = of_point(plan, point, netperf, place) if documents else {}
-            hosts[host] = hosts[host] or alone(netperf, str(known["host"]), place.own)
+        if host not in points or points[host].get("client") in clients and known.get("client") not in clients:
+            points[host] = point
+            clients.add(known.get("client"))
+    found = of_points(plan, list(points.values()), netperf, place) if documents else [{} for _ in points]
+    hosts = {host: one or alone(netperf, str(plan.known(points[host])["host"]), place.own) for host, one in zip(points, found)}
     first = next(iter(hosts.values()))
     return first if len(hosts) == 1 else {"client": first["client"], "server": None, "hosts": hosts}
 
 
-def of_point(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.Place) -> Ends:
-    known = plan.known(point)
+def of_points(plan: Plan, points: "List[Dict[str, Any]]", netperf: str, place: machine.Place) -> "List[Ends]":
+    """Asked at the same time where that can be."""
+    asked: "Dict[int, calls.Call]" = {}
+    knowns = [plan.known(point) for point in points]
+    for number, (known, fault) in enumerate(zip(knowns, place.prepare(knowns))):
+        with contextlib.suppress(machine.MachineError):
+            if not fault:
+                place.ready(plan.lab(points[number]), options.family(known), known)
+                asked[number] = calls.at(place, question(netperf, known))
+    ends = dict(zip(asked, calls.run_all(list(asked.values()), LIMIT, True)))
+    return [told(ends[number]) if number in ends else {} for number in range(len(points))]
+
+
+def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
+    """A test of one transaction; known is what leads to the far end."""
     plain = {name: known.get(name) for name in ("host", "port", "family", "options")}
-    try:
-        place.ready(plan.lab(point), options.family(known), known)
-        return ask(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain}, place)
-    except machine.MachineError:
-        return {}
+    return options.command(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain, "test": "TCP_RR", "length": -1})
 
 
 def ask(netperf: str, known: "Dict[str, Any]", place: machine.Place) -> Ends:
-    """By a test of one transaction; known is what leads to the far end."""
-    command = options.command(netperf, {**known, "test": "TCP_RR", "length": -1})
-    return told([calls.run_one(place, command, LIMIT, True)])
+    return told([calls.run_one(place, question(netperf, known), LIMIT, True)])
 
 
 def alone(netperf: str, host: str, own: bool) -> Ends:

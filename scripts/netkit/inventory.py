@@ -1,11 +1,12 @@
-"""The hosts of an Ansible inventory, and how ssh reaches them."""
+"""The hosts of a mesh: of an Ansible inventory, and how ssh reaches them, or of an engine's own list."""
 
 import json
 import os
 import shlex
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import machine
+from netkit.engines import ROWS, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
 # What ssh calls what Ansible's variables say.
@@ -15,23 +16,57 @@ OPTIONS = {"ansible_host": "HostName", "ansible_ssh_host": "HostName", "ansible_
 WORDS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 OWN = ("~/.ssh/config", "/etc/ssh/ssh_config")
 ADDRESS = "netmesh_address"     # a variable: the address for tests, where it is not that for ssh
+ALL = ("all", "ungrouped")              # groups that tell nothing
 Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
+
+
+class Host(NamedTuple):
+    """One of a mesh: what a plan calls it, the groups it is in, and what the cluster calls its machine."""
+    end: str
+    groups: "Tuple[str, ...]" = ()
+    node: str = ""
 
 
 class InventoryError(Exception):
     """What can't be read, or has no meaning here; one line."""
 
 
-def read(source: str, pattern: Optional[str] = None) -> Hosts:
-    """The hosts that a pattern of Ansible's matches. Raises InventoryError and MachineError."""
+def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
+    """The hosts of a mesh by their names, and what an inventory says of them. Raises InventoryError, MachineError and NoEnd."""
+    kind, colon, what = source.partition(":")
+    if colon and not os.path.exists(source):
+        if kind not in ROWS:
+            raise InventoryError(f"{kind}: no engine of that name ({', '.join(ROWS)})")
+        listed = ROWS[kind].listed(what, options)
+        return {one.name: Host(checked(f"{kind}:{one.name}" + (f"={one.address}" if one.address else "")), one.groups, one.node)
+                for one in listed}, {}
+    hosts, groups = read(source, pattern)
+    return {name: Host(end(name, known), tuple(group for group, names in groups.items() if name in names))
+            for name, known in hosts.items()}, hosts
+
+
+def checked(one: str) -> str:
+    split(one)
+    return one
+
+
+def members(listed: "Dict[str, Any]", group: str) -> "set[str]":
+    """The hosts of a group of ansible-inventory --list, and of those within it."""
+    known = listed.get(group) or {}
+    return {*(known.get("hosts") or ()), *(name for one in known.get("children") or () for name in members(listed, one))}
+
+
+def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, set[str]]]":
+    """The hosts that a pattern of Ansible's matches, and the hosts of each group. Raises InventoryError and MachineError."""
     if "," in source and not pattern:
-        return {name: {} for name in source.split(",") if name}
+        return {name: {} for name in source.split(",") if name}, {}
     if not machine.find("ansible-inventory"):
         raise InventoryError("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
     listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list"))
     names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts").splitlines()[1:]
     known = listed.get("_meta", {}).get("hostvars", {})
-    return {name: known.get(name, {}) for name in map(str.strip, names) if name}
+    groups = {group: members(listed, group) for group in listed if group not in ("_meta", *ALL)}
+    return {name: known.get(name, {}) for name in map(str.strip, names) if name}, groups
 
 
 def answer(*command: str) -> str:
@@ -50,11 +85,16 @@ def end(name: str, known: "Dict[str, Any]") -> str:
     for one in (*OPTIONS, *WORDS, ADDRESS):
         if "{{" in str(known.get(one)):
             raise InventoryError(f"{name}: {one}={known[one]}: a template, which netmesh does not fill in")
-    way = known.get("ansible_connection", "ssh")
-    if way not in ("ssh", "smart"):
-        raise InventoryError(f"{name}: ansible_connection={way}: netmesh goes by ssh alone")
-    address = known.get(ADDRESS) or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")
-    return f"ssh:{name}" + (f"={address}" if address else "")
+    way = str(known.get("ansible_connection") or "smart")
+    kind = "ssh" if way == "smart" else way.rpartition(".")[2]      # as community.docker.docker
+    if kind not in ROWS:
+        raise InventoryError(f"{name}: ansible_connection={way}: no engine of that name ({', '.join(ROWS)})")
+    address = known.get(ADDRESS)
+    if kind == "ssh":
+        address = address or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")
+    if kind == "local" and not address:
+        raise InventoryError(f"{name}: ansible_connection=local: {ADDRESS}=ADDRESS says where the others reach it")
+    return checked(f"{kind}:{ROWS[kind].of_inventory(name, known)}" + (f"={address}" if address else ""))
 
 
 def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import machine, options
+from netkit import calls, machine, options
 
 LIMIT = 30.0    # seconds for an answer: the far end may be slow to refuse
 Reasons = Dict[str, Optional[str]]      # by the engine's name; None: it can be had
@@ -64,14 +64,13 @@ class Engines:
         if engine is None:
             return ""
         netperf, *rest = question(self.netperf, known)
-        words = [*place.prefix, netperf, *place.options, *rest]
-        key = json.dumps(words)
+        key = json.dumps([known.get("client"), *place.prefix, netperf, *place.options, *rest])
         if key not in self._told:
-            self._told[key] = self._ask(words)
+            self._told[key] = self._ask(place, [netperf, *rest])
         return excluded(str(engine), *self._told[key])
 
-    def _ask(self, words: "List[str]") -> "Tuple[Optional[Reasons], Optional[Reasons]]":
-        done = machine.run(words, LIMIT)
+    def _ask(self, place: machine.Place, words: "List[str]") -> "Tuple[Optional[Reasons], Optional[Reasons]]":
+        done = calls.run_one(place, words, LIMIT, False).done
         try:
             answer = json.loads(done.stdout)
         except ValueError:

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import os
 import re
-import select
 import selectors
 import shlex
 import shutil
@@ -209,59 +208,14 @@ def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any)
     return Done(None if reason else process.returncode, texts[0], texts[1], round(time.monotonic() - since, 3), reason)
 
 
-class Gate:
-    """Has processes begin at the same moment, when all of them are prepared: they say so with a byte, and wait for the end
-    of a pipe. Theirs are the numbers in the environment."""
-    NAME, PATIENCE = "NETKIT_GATE", 15.0
-    WAIT = f'printf . >"/dev/fd/${{{NAME}#*,}}"; read -r _ <"/dev/fd/${{{NAME}%,*}}"; exec "$@"'      # for sh
-
-    def __init__(self) -> None:
-        self._go, self._closed = os.pipe()
-        self._heard, self._said = os.pipe()
-        self.fds = [self._go, self._said]
-
-    def __enter__(self) -> "Gate":
-        os.environ[self.NAME] = f"{self._go},{self._said}"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        del os.environ[self.NAME]
-        for fd in {self._go, self._closed, self._heard, self._said} - {-1}:
-            os.close(fd)
-
-    def open(self, running: "Sequence[Process]") -> None:
-        """Those that have ended, or take too long, are not waited for."""
-        ready, end = 0, time.monotonic() + self.PATIENCE
-        poll = select.poll()
-        poll.register(self._heard, select.POLLIN)
-        try:
-            while ready < sum(not process.ended() for process in running) and time.monotonic() < end:
-                if poll.poll(100):
-                    ready += len(os.read(self._heard, 1 << 16))
-                check()
-        finally:
-            os.close(self._closed)
-            self._closed = -1
-
-    @classmethod
-    def pass_through(cls) -> None:
-        """In such a process; where there is no gate it goes on."""
-        if cls.NAME in os.environ:
-            go, said = map(int, os.environ[cls.NAME].split(","))
-            os.write(said, b".")
-            os.read(go, 1)
-
-
 def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
-            heed: bool = True, fds: Sequence[int] = (), gate: Optional[Gate] = None) -> "List[Done]":
+            heed: bool = True, fds: Sequence[int] = ()) -> "List[Done]":
     """Runs commands side by side to their ends, or ends them when the time is over or, if signals are
     heeded, when one comes: then it raises Interrupted."""
     running: "List[Process]" = []
     try:
         for command in commands:
-            running.append(Process(command, [*fds, *(gate.fds if gate else [])]))
-        if gate:
-            gate.open(running)
+            running.append(Process(command, fds))
         wait(running, time.monotonic() + limit, ENDS if heed else ())
     except BaseException:
         for process in running:
@@ -421,11 +375,16 @@ class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
     own = False     # is the daemon ours?
     prefix: "List[str]" = []
+    way: Any = None             # or a fleet.Way, where that is elsewhere
     options: "List[str]" = []   # what netperf has to be told beside its command
     link = ""       # what carries the packets, in netlab's words, once ready() has been called
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         """Sees to it that everything is there for a run; known is what its point says. Raises MachineError."""
+
+    def prepare(self, knowns: "Sequence[Dict[str, Any]]") -> "List[str]":
+        """The same for runs at the same time, side by side where that takes time; why each of them can't be."""
+        return [""] * len(knowns)
 
     def unreached(self, end: str) -> str:
         """Why this end of a run that failed can't be reached; empty: it can, or nobody knows."""

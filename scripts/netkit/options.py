@@ -273,8 +273,8 @@ NAMES = (
     Name("vlan", "", "true: ceilings with a VLAN tag"),
     Name("framing", "", "\"none\": ceilings without Ethernet's framing; a lab gives its own"),
     Name("lab", "", "options of netlab up: the sweep brings up a lab of its own", commas=True),
-    Name("client", "", "where netperf runs, if not here: ssh:HOST or netns:NAME, and =ADDRESS"),
-    Name("server", "", "where netserver is started, ssh:HOST or netns:NAME; host is its address"),
+    Name("client", "", "where netperf runs, if not here: ssh:HOST, netns:NAME, slurm:NODE, podman:NAME, kubectl:NS/POD; and =ADDRESS"),
+    Name("server", "", "where netserver is started, likewise; host is its address"),
     Name("command", "", "a shell command to run when it changes", commas=True),
 )
 BY_NAME = {row.name: row for row in NAMES}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import adaptive, far, ioengines, options, python, rounds, units
+from netkit.engines import NoEnd
 from netkit.results import BOUND, Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
 
@@ -78,6 +79,7 @@ class Plan:
     pairs: "Optional[List[List[str]]]" = None       # of client and server; else all
     adaptive: "Optional[Tuple[str, float]]" = None  # an axis of which not all values are run, and a percentage
     label: str = ""             # tells this set of runs from others
+    hosts: "Dict[str, Any]" = field(default_factory=dict)     # of ends that a cluster knows: their groups and nodes
     local: bool = False         # against a netserver of the sweep's own on loopback,
     port: Optional[int] = None  # which listens here
 
@@ -209,7 +211,8 @@ class Plan:
         return Header(plan=self.name, title=self.title, axes=self.axes,
                       constants=self.shown_constants(), repetitions=self.repetitions,
                       order=self.order, seed=self.seed, started=started, environment=environment,
-                      plan_text=self.text, skips=self.skips, more=self.settings())
+                      plan_text=self.text, skips=self.skips,
+                      more={**self.settings(), **({"hosts": self.hosts} if self.hosts else {})})
 
     def shown_constants(self) -> "Dict[str, Any]":
         """The constants, and what the lab's options say about the link."""
@@ -592,7 +595,7 @@ def check_point(plan: Plan, point: Point) -> None:
             plan.hook("before", hook, point), plan.hook("after", hook, point)
         check_processes(plan.known(point))
         far.plain(str(point.get("client") or plan.constants.get("client") or ""))
-    except (options.OptionError, far.EndError, PlanError) as fault:
+    except (options.OptionError, NoEnd, PlanError) as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
     known = {**plan.constants, **point}
     if not plan.known(point).get("host"):

@@ -16,6 +16,7 @@ from netkit.units import show_duration, show_point, show_value
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0       # and a command of the user's
 SILENT, ALIKE = 2, 3        # runs in a row that fail, after which their far end is tried no more
+APART_S = 0.2               # between the first and the last begin of runs at the same time, from where they say so
 RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
 
 
@@ -252,13 +253,17 @@ class Sweep:
         since = time.monotonic()
         asked: "List[Tuple[Run, calls.Call]]" = []
         good = True
-        for run in runs:
+        why_not = self.place.prepare([self.plan.known(run.point) for run in runs])
+        for run, fault in zip(runs, why_not):
             known = self.plan.known(run.point)
             try:
+                if fault:
+                    raise machine.MachineError(fault)
                 run.command = self.plan.command(self.netperf, run.point)
                 self.place.ready(self.plan.lab(run.point), options.family(known), known)
-                if self.place.prefix:
-                    run.more["prefix"] = far.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
+                prefix = far.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
+                if prefix:
+                    run.more["prefix"] = prefix
                 if self.place.link:
                     run.more["link"] = self.place.link
                 good = good and (run is not runs[0] or self._before(run))
@@ -282,8 +287,11 @@ class Sweep:
                 fail(run, None, str(fault))
         for run, _ in asked:
             run.seconds, run.started = round(time.monotonic() - since, 3), began
+        begins = [end.begun for ends in ended for end in ends if end.begun]
+        apart = round(max(begins) - min(begins), 3) if len(ended) > 1 and begins else 0.0
         for (run, _), ends in zip(asked, ended):
             self._read(run, ends)
+            run.more.update({"begins_apart_s": apart} if apart > APART_S else {})
 
     def _read(self, run: Run, ends: "List[calls.Ended]") -> None:
         """Fills in what one gave."""
@@ -398,11 +406,11 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         server, client = (str(known.get(name) or "") for name in ("server", "client"))
         port = str(known.get("port") or machine.LAB_PORT)
         if server and (server, port) not in begun:
-            program = "netserver" if server.startswith("ssh:") else netserver[0]
+            program = netserver[0] if far.is_local(server) else "netserver"
             yield machine.shown([*far.plain(server), program, *netserver[1:], "-p", port])
         begun.add((server, port))
         prefix = [netlab, "exec", "client"] if up else far.plain(client)
-        program = "netperf" if client.startswith("ssh:") else netperf
+        program = netperf if far.is_local(client) else "netperf"
         call = machine.shown([*prefix, *plan.command(program, task.point)])
         processes = plan.processes(task.point)
         call = " & ".join([call] * processes)

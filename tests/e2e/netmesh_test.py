@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ import lib
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import far, inventory, machine, paths, plan as plans, python, rounds  # noqa: E402
+from netkit import engines, far, fleet, inventory, machine, paths, plan as plans, python, rounds  # noqa: E402
 
 SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
@@ -36,12 +37,6 @@ host=${name##*@}
 if grep -qx "$host" dead; then echo "ssh: no route to $host" >&2; exit 255; fi
 exec ip netns exec "$PREFIX$host" sh -c "$last"
 """
-
-
-# Runs a command; the last line on standard error has the most memory in KiB that it used, and its status.
-MEASURED = """import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:], close_fds=False).returncode
-print(f"\\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss} {status}", file=sys.stderr)"""
 
 
 def complete(count):
@@ -100,9 +95,15 @@ class Inventories(unittest.TestCase):
                          "  IdentityFile ~/k\n  ProxyJump bastion\n  Compression yes\n  LogLevel ERROR\nMatch all\n  Include ~/mine\n")
         self.assertEqual([inventory.end("a", known), inventory.end("a", {**known, inventory.ADDRESS: "10.0.0.7"}),
                           inventory.end("a", {})], ["ssh:a=192.0.2.7", "ssh:a=10.0.0.7", "ssh:a"])
-        for bad, says in (({"ansible_connection": "docker"}, "ansible_connection=docker"), ({"ansible_ssh_extra_args": "-F x"}, "-F of"),
+        for known, says in (({"ansible_connection": "community.docker.docker"}, "docker:a"), ({"ansible_connection": "podman", "ansible_host": "c"}, "podman:c"),
+                            ({"ansible_connection": "kubectl", "ansible_kubectl_context": "x:y/z", "ansible_kubectl_pod": "p"}, "kubectl:x:y/z/default/p"),
+                            ({"ansible_connection": "local", inventory.ADDRESS: "10.0.0.7"}, "local:a=10.0.0.7")):
+            self.assertEqual(inventory.end("a", known), says)
+        for bad, says in (({"ansible_connection": "winrm"}, "ansible_connection=winrm"), ({"ansible_connection": "local"}, "netmesh_address"),
+                          ({"ansible_connection": "podman", "ansible_host": "-x"}, "podman:-x"),
+                          ({"ansible_ssh_extra_args": "-F x"}, "-F of"),
                           ({"ansible_host": "{{ ip }}"}, "a template")):
-            with self.assertRaisesRegex(inventory.InventoryError, says):
+            with self.assertRaisesRegex((inventory.InventoryError, engines.NoEnd), says):
                 inventory.end("a", bad), inventory.ssh_config({"a": bad})
 
     @unittest.skipIf(NO_ANSIBLE, NO_ANSIBLE)
@@ -110,8 +111,9 @@ class Inventories(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
             file.write("[rack]\na ansible_host=192.0.2.1\nb\n[other]\nc\n[all:vars]\nansible_user=me\n")
             file.flush()
-            self.assertEqual(inventory.read(file.name, "rack:!b"), {"a": {"ansible_host": "192.0.2.1", "ansible_user": "me"}})
-            self.assertEqual(sorted(inventory.read(file.name)), ["a", "b", "c"])
+            self.assertEqual(inventory.read(file.name, "rack:!b"), (
+                {"a": {"ansible_host": "192.0.2.1", "ansible_user": "me"}}, {"rack": {"a", "b"}, "other": {"c"}}))
+            self.assertEqual(sorted(inventory.read(file.name)[0]), ["a", "b", "c"])
         with self.assertRaisesRegex(inventory.InventoryError, "(?i)unable to parse|no inventory"):
             inventory.read("/nonexistent/x")
 
@@ -192,40 +194,45 @@ class LyingHosts(unittest.TestCase):
         path.chmod(0o755)
         return [str(path)]
 
-    def test_where_files_are_kept(self):
-        """The host is left after START_S at the latest, whatever it does with what we send."""
-        for script, says in ((self.ENDLESS, "more than 64 KiB came"), ("printf x; exec sleep 600", "no answer within 2 s"),
-                             ("exec sleep 600", "no answer within 2 s"), (f"{self.ENDLESS} >&2", "no answer within 2 s"),
-                             ("exec >&-; echo no route >&2", "no route")):
-            with mock.patch.object(far, "START_S", 2), mock.patch.object(far, "PATIENCE", 1), self.subTest(script):
-                with self.assertRaisesRegex(machine.MachineError, f"ssh:host: {says}"):
-                    far.Kept(self.ssh(script), "host", [lib.netperf()], "/nonexistent")
+    def setUp(self):
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {*machine.ENDS, signal.SIGCHLD})
+        self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, held)
 
-    def relayed(self, script, *words):
-        with tempfile.TemporaryFile() as document:
-            fd = document.fileno()
-            command = [*far.through([*self.ssh(script), "host"], "netperf"), "netperf", *(word.format(fd) for word in words)]
-            got = subprocess.run([sys.executable, "-c", MEASURED, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                                 pass_fds=[fd], check=False)
-            document.seek(0)
-            size, last = map(int, got.stderr.splitlines().pop().split())
-            return last, got.stdout, b"\n".join(got.stderr.splitlines()[:-1]).strip(), document.read(), size
+    def test_where_files_are_kept(self):
+        """The host is left after COPY_S at the latest, whatever it does with what we send."""
+        for script, says in ((self.ENDLESS, "more than 64 KiB came"), ("echo; printf x; exec sleep 600", "no answer within 2 s"),
+                             ("exec sleep 600", "no answer within 1 s"), (f"{self.ENDLESS} >&2", "x" * fleet.WORDS_MOST),
+                             ("exec >&-; echo no route >&2", "no route"), (None, "ssh: not installed here")):
+            with mock.patch.object(far, "COPY_S", 2), mock.patch.object(fleet, "THERE_S", 1), self.subTest(script):
+                with machine.left(far.Ends(lib.netperf(), lib.netserver())) as ends:
+                    ends._engine("ssh").words = self.ssh(script) if script else ["/nonexistent/ssh"]
+                    (why,) = ends.prepare([{"client": "ssh:host", "host": "h"}])
+                self.assertIn(f"ssh:host: {says}".replace("ssh: not", "/nonexistent/ssh: not"), why)
+
+    def relayed(self, script, document):
+        engine = engines.Ssh("")
+        engine.words = self.ssh(script)
+        command = fleet.Command(fleet.Way(engine, "host", "netperf").words(["netperf", "-l", "1"], document))
+        fleet.loop().run(fleet.together([command], 60))
+        with tempfile.TemporaryFile() as file:
+            done = command.done(file if document else None)
+            file.seek(0)
+            return done, file.read()
 
     def test_what_a_program_there_prints(self):
-        status, out, err, document, _ = self.relayed("echo; read -r go; printf 'out\\0{}'; echo bad >&2; exit 3", "--json=/dev/fd/{}")
-        self.assertEqual((status, out, err, document), (3, b"out", b"bad", b"{}"))
-        for before in ("", "echo; read -r go; ", "echo; read -r go; printf '\\0'; "):
-            status, out, err, document, size = self.relayed(before + self.ENDLESS, "--json=/dev/fd/{}")
-            self.assertNotEqual(status, 0)
-            self.assertRegex(err.decode(), "^ssh:host: more than 32768 KiB came")
-            self.assertLessEqual(max(len(out), len(document)), machine.ANSWER_MOST)
-            self.assertLess(size, 100 << 10, before)       # KiB of memory
+        done, document = self.relayed("echo; read -r go; echo; printf 'out\\0{}'; echo bad >&2; exit 3", True)
+        self.assertEqual((done.exit, done.stdout, done.stderr, document), (3, "out", "bad\n", b"{}"))
+        for before in ("", "echo; read -r go; echo; ", "echo; read -r go; echo; printf '\\0'; "):
+            done, document = self.relayed(before + self.ENDLESS, True)
+            self.assertIsNone(done.exit)
+            self.assertRegex(done.reason, "^more than 32768 KiB came")
+            self.assertLessEqual(max(len(done.stdout), len(document)), machine.ANSWER_MOST)
 
     def test_complaints(self):
         """Those beyond the first MiB are dropped, and nothing else is."""
-        status, out, err, _, _ = self.relayed("echo; read -r go; head -c 5000000 /dev/zero >&2; echo out")
-        self.assertEqual((status, out), (0, b"out\n"))
-        self.assertLessEqual(len(err), machine.COMPLAINT_MOST)
+        done, _ = self.relayed("echo; read -r go; echo; head -c 5000000 /dev/zero >&2; echo out", False)
+        self.assertEqual((done.exit, done.stdout), (0, "out\n"))
+        self.assertLessEqual(len(done.stderr), machine.COMPLAINT_MOST)
 
     def test_a_command_there(self):
         self.assertIn("more than 32768 KiB", machine.ask(self.ssh(self.ENDLESS), 60).reason)
@@ -258,10 +265,10 @@ class Mesh(Bed):
     def test_at_once(self):
         """All begin when the slowest host is there."""
         begun, slow = self.place / "begun", self.place / "netperf"
-        slow.write_text(f"#!/bin/sh\n[ \"$GATED\" ] && date +%s.%N >>{begun}\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
+        slow.write_text(f"#!/bin/sh\ncase \"$*\" in *dry-run*) ;; *UDP_RR*) date +%s.%N >>{begun} ;; esac\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
         slow.chmod(0o755)
         ssh = self.place / "ssh"
-        ssh.write_text(ssh.read_text().replace("exec ip", '[ "$host" = c ] && [ "$NETKIT_GATE" ] && sleep 1\nGATED=$NETKIT_GATE exec ip'))
+        ssh.write_text(ssh.read_text().replace("exec ip", 'case "$host $last" in c*UDP_RR*) sleep 1 ;; esac\nexec ip'))
         self.mesh("p.toml", "--output", "o", "--at-once", "--star", "b", "--netperf", str(slow))
         times = sorted(map(float, begun.read_text().split()))
         self.assertEqual(len(times), 6)

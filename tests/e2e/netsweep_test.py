@@ -1334,13 +1334,14 @@ class Far(Sweeping):
             self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 20), running_in(self.place))
 
     def test_what_is_no_end(self):
-        for ends, says in (("client = 'host'", "host: ssh:HOST or netns:NAME"), ("server = 'ssh:-oProxyCommand=x'", "ssh:HOST"),
+        for ends, says in (("client = 'host'", "host: ENGINE:HOST, and"), ("server = 'ssh:-oProxyCommand=x'", "ssh:HOST"),
+                           ("client = 'kubectl:a/-b'", "try kubectl:HOST"), ("server = 'slurm:'", "try slurm:HOST"),
                            ("server = 'netns:x'", "no host, the address of the server netns:x"),
                            ("client = 'ssh:a'\nlab = '--mtu 1500'", "one of them")):
             self.plan(f"[constants]\n{ends}\n" + ("" if "server" in ends or "lab" in ends else "host = '127.0.0.1'\n"))
             self.assertIn(says, self.sweep("p.toml", status=2).err)
         self.plan(BRIEF)
-        self.assertIn("no end of this plan is ssh:HOST", self.sweep("p.toml", "--local", "--copy", status=2).err)
+        self.assertIn("no end of this plan is elsewhere", self.sweep("p.toml", "--local", "--copy", status=2).err)
 
     def test_an_end_with_itself(self):
         """It is left out, also of a sweep that is resumed."""

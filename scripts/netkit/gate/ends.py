@@ -1,6 +1,7 @@
 """The two ends as the kernel's selftests name them (tools/testing/selftests/drivers/net): an interface here,
 and a far end in another namespace or behind ssh."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -11,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .. import far, machine, plan
+from .. import fleet, machine, plan
+from ..engines import Ssh
 from . import bench, keeper
 from .model import GateError
 
@@ -76,7 +78,13 @@ class SshDaemon:
     """A netserver at the other end of an ssh connection, and as long as that is there."""
 
     def __init__(self, prefix: Sequence[str], program: str, host: str, port: int) -> None:
-        self._process = machine.Process([*far.through(prefix, program), program, "-D", "-p", str(port)])
+        engine = Ssh("")
+        engine.words = list(prefix[:-1])
+        self._daemon = fleet.Command(fleet.Way(engine, prefix[-1], program).words([program, "-D", "-p", str(port)]))
+        self._loop = fleet.loop()
+        for fault in filter(None, self._loop.run(self._daemon.start())):
+            raise fault
+        self._daemon.write(b"\n")
         try:
             self._await(host, port)
         except BaseException:
@@ -91,17 +99,18 @@ class SshDaemon:
                 if self.alive():    # else it was another one's
                     return
             if not self.alive():
-                raise machine.MachineError(f"netserver ended at once: {self._process.said() or 'it said nothing'}")
+                raise machine.MachineError(f"netserver ended at once: {self._daemon.complaint() or 'it said nothing'}")
             if time.monotonic() > end:
                 raise machine.MachineError(f"no connection to {host} port {port}, where netserver was started: "
                                            "does a firewall block it?")
             machine.pause(0.1)
 
     def alive(self) -> bool:
-        return not self._process.ended()
+        self._loop.run(asyncio.sleep(0.001))
+        return not self._daemon.ended()
 
     def stop(self) -> None:
-        self._process.end()
+        self._loop.run(self._daemon.end(), heed=False)
 
 
 class FarEnd(machine.Place):

@@ -1,0 +1,72 @@
+"""What reaches hosts, starts commands there and ends them: each file of this folder is one, by what differs from this one."""
+
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from netkit import machine
+
+LIMIT = 10      # seconds for an answer of a program of the engine's
+
+
+class Host(NamedTuple):
+    """One that a mesh may have: its name behind the colon of an end, the groups it is in, and what the cluster calls its machine."""
+    name: str
+    groups: "Tuple[str, ...]" = ()
+    node: str = ""
+    address: str = ""       # in tests, where the engine is not to be asked
+
+
+class Engine:
+    """The functions of a class are for those who only need words; an object is a sweep's, with a folder for its files."""
+    KIND = ""                           # what an end begins with
+    NAME = r"[^\s/=-][^\s/=]*"          # what may follow the colon
+    SHARED = False                      # do its hosts have our files? Then nothing is copied there
+    ROOT = False                        # does it need root?
+    DRAIN = ""                          # the cluster's command that takes a node out of service
+
+    def __init__(self, home: str, config: str = "") -> None:
+        self.home, self.config = home, config
+
+    @classmethod
+    def before(cls, name: str) -> "List[str]":
+        """What goes before a command to have it run at a host, its standard input and output being ours."""
+        raise NotImplementedError
+
+    def command(self, name: str, words: Sequence[str], first: bool = False) -> "List[str]":
+        """These words there; first is the one that lasts as long as the host is used."""
+        return [*self.before(name), *words]
+
+    @classmethod
+    def address(cls, name: str) -> str:
+        """For tests; empty: it has to be given. Raises MachineError."""
+        return ""
+
+    @classmethod
+    def trouble(cls, name: str) -> str:
+        """What the cluster says against a host that failed; empty: nothing, or there is none to ask."""
+        return ""
+
+    @classmethod
+    def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
+        """The hosts of KIND:WHAT. Raises MachineError."""
+        return [Host(name) for name in what.split(",") if name]
+
+    @classmethod
+    def again(cls, what: str) -> str:
+        """WHAT for the same hosts once more."""
+        return what
+
+    @classmethod
+    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+        """The name of a host of Ansible's, of the variables of its connection."""
+        return str(known.get("ansible_host") or name)
+
+
+def answer(*command: str, limit: float = LIMIT) -> str:
+    """What a program of the engine's prints. Raises MachineError with its complaint."""
+    if not machine.find(command[0]):
+        raise machine.MachineError(f"{command[0]}: not installed here")
+    done = machine.run(command, limit)
+    if done.exit != 0:
+        said = done.stderr.strip().splitlines()
+        raise machine.MachineError(f"{command[0]}: {done.reason or (said or ['no answer'])[-1]}")
+    return done.stdout

@@ -1,0 +1,26 @@
+"""Hosts that are this machine: its network namespaces, and itself."""
+
+from typing import Any, Dict, List
+
+from netkit.engines.engine import Engine
+
+
+class Netns(Engine):
+    KIND, SHARED, ROOT = "netns", True, True
+
+    @classmethod
+    def before(cls, name: str) -> "List[str]":
+        return ["ip", "netns", "exec", name]
+
+
+class Local(Engine):
+    """Ansible's connection local. The name is only a name."""
+    KIND, SHARED = "local", True
+
+    @classmethod
+    def before(cls, name: str) -> "List[str]":
+        return []
+
+    @classmethod
+    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+        return name

@@ -1,0 +1,75 @@
+"""Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is one, and kubectl:SELECTOR are those with these labels."""
+
+import functools
+import json
+from typing import Any, Dict, List
+
+from netkit import machine
+from netkit.engines.engine import Engine, Host, answer
+
+PART = r"[^\s=/-][^\s=/]*"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def call(name: str) -> "List[str]":
+    """kubectl, and where that pod is."""
+    where, _, namespace = name.rpartition("/")[0].rpartition("/")
+    return ["kubectl", *([f"--context={where}"] if where else []), *([f"--namespace={namespace}"] if namespace else [])]
+
+
+class Kubectl(Engine):
+    KIND, NAME = "kubectl", rf"(?:(?:[^\s=-][^\s=]*/)?{PART}/)?{PART}"
+    DRAIN = "kubectl cordon"
+
+    @classmethod
+    def before(cls, name: str) -> "List[str]":
+        return [*call(name), "exec", "-i", name.rpartition("/")[2], "--"]
+
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def address(cls, name: str) -> str:
+        found = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
+        return str((found.get("status") or {}).get("podIP") or "")
+
+    @classmethod
+    def trouble(cls, name: str) -> str:
+        try:
+            found = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
+        except machine.MachineError as fault:
+            return str(fault)
+        phase = "being deleted" if found["metadata"].get("deletionTimestamp") else (found.get("status") or {}).get("phase")
+        return "" if phase == "Running" else f"the pod is {phase}"
+
+    @classmethod
+    def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
+        where = [options[name] for name in ("context", "namespace") if options.get(name)]
+        if options.get("context") and not options.get("namespace"):
+            where.append("default")
+        asked = [*call("/".join([*where, ""])), "get", "--output=json"]
+        pods = [pod for pod in json.loads(answer(*asked, "pods", f"--selector={what}"))["items"]
+                if (pod.get("status") or {}).get("phase") == "Running"]
+        if not pods:
+            raise machine.MachineError(f"kubectl: no pod runs with {what} (--namespace, --context?)")
+        zones = cls.zones(asked)
+        hosts = []
+        for pod in sorted(pods, key=lambda one: str(one["metadata"]["name"])):
+            node = str(pod["spec"].get("nodeName") or "")
+            name = "/".join([*where[:-1], pod["metadata"].get("namespace") or "default", pod["metadata"]["name"]])
+            hosts.append(Host(name, tuple(filter(None, [zones.get(node)])), node, str(pod["status"].get("podIP") or "")))
+        return hosts
+
+    @classmethod
+    def zones(cls, asked: "List[str]") -> "Dict[str, str]":
+        """Of the nodes; none for those who may not ask."""
+        try:
+            nodes: "List[Dict[str, Any]]" = json.loads(answer(*asked, "nodes"))["items"]
+        except machine.MachineError:
+            return {}
+        return {node["metadata"]["name"]: f"zone {labels[ZONE]}" for node in nodes if ZONE in (labels := node["metadata"].get("labels") or {})}
+
+    @classmethod
+    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+        parts = [known.get(f"ansible_kubectl_{one}") for one in ("context", "namespace", "pod")]
+        parts[1] = parts[1] or (parts[0] and "default")
+        parts[2] = parts[2] or known.get("ansible_host") or name
+        return "/".join(str(one) for one in parts if one)
