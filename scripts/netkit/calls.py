@@ -120,7 +120,10 @@ def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[Lis
 
     def of(command: fleet.Command, wanted: bool) -> Ended:
         with tempfile.TemporaryFile() as file:
-            found = ended(command.done(file), file) if wanted else Ended(command.done())
+            done = command.done(file if wanted else None)
+            if done.exit == 127:
+                done = done._replace(reason=f"{command.complaint()} (--copy takes ours there)")
+            found = ended(done, file) if wanted else Ended(done)
         found.begun = command.begun
         return found
     return [[of(*one) for one in each] for each in made]

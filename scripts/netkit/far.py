@@ -115,7 +115,8 @@ class Ends(machine.Place):
                 command.write(data)
                 place = await command.said(2, COPY_S)
             except machine.MachineError as fault:
-                raise machine.MachineError(f"{end}: {fault}") from None
+                mend = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', str(fault)) else ""
+                raise machine.MachineError(f"{end}: {fault}{mend}") from None
             finally:
                 if not place:
                     await command.end()
@@ -219,7 +220,10 @@ class Ends(machine.Place):
             kind, name, _ = split(end)
             if is_local(end):
                 return ""
-            tried = machine.ask(self._engine(kind).command(name, ["true"]), TRY_S, preexec_fn=machine.tie_to_parent)
+            command = self._engine(kind).command(name, ["true"])
+            if not machine.find(command[0]):
+                return f"{end}: {command[0]}: not installed here"
+            tried = machine.ask(command, TRY_S, preexec_fn=machine.tie_to_parent)
             if tried.exit != 0:
                 said = tried.stderr.strip().splitlines() or ["no answer"]
                 return f"{end}: {ROWS[kind].trouble(name) or tried.reason or said[-1]}"

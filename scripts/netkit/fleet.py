@@ -24,14 +24,14 @@ AT_ONCE = 50        # hosts that are being reached
 
 # At a host: a command that begins when a line comes on its standard input, which it asks for by an empty line and answers by one,
 # and is ended when that input is closed. With a document its standard output is followed by a 0 byte and the document, from a
-# file that has no name any more.
+# file that has no name any more. No process of it is an orphan: the first one of a container may collect none.
 RUN = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3<&0; f=$1; shift
 echo; read -r go <&3 || exit 143; echo
 if [ "$f" ]; then f=$(mktemp) && exec 8<"$f" 9>"$f" && rm -f "$f" || exit 125; fi
 "$@" </dev/null 3<&- & p=$!
-{ cat <&3; kill "$p"; sleep 2; kill -9 "$p"; } >/dev/null 2>&1 8<&- 9>&- & w=$!
+{ while read -r _ <&3; do :; done; kill "$p"; sleep 2 & trap 'kill $!; wait $!; exit' TERM; wait $!; kill -9 "$p"; } >/dev/null 2>&1 8<&- 9>&- & w=$!
 wait "$p"; s=$?
-kill "$w"
+kill "$w"; wait "$w" 2>/dev/null
 if [ "$f" ]; then printf '\\0'; cat <&8; fi
 exit "$s"
 """
