@@ -162,6 +162,7 @@ client_tests = \
 	%D%/e2e/netsweep_test.py \
 	%D%/e2e/netreport_test.py \
 	%D%/e2e/netmesh_test.py \
+	%D%/e2e/fleet_test.py \
 	%D%/e2e/netvm_test.py \
 	%D%/e2e/builds.py \
 	%D%/e2e/interop.py \

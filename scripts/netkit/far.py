@@ -115,8 +115,8 @@ class Ends(machine.Place):
                 command.write(data)
                 place = await command.said(2, COPY_S)
             except machine.MachineError as fault:
-                mend = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', str(fault)) else ""
-                raise machine.MachineError(f"{end}: {fault}{mend}") from None
+                remedy = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', str(fault)) else ""
+                raise machine.MachineError(f"{end}: {fault}{remedy}") from None
             finally:
                 if not place:
                     await command.end()

@@ -98,6 +98,7 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
 
 def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Block:
     """Of each test and whatever else varies, of a sweep with the axes client and server."""
+    from netkit import groups       # which asks for what is here
     meshes: "Dict[str, Dict[Pair, float]]" = {}
     dead: "Dict[str, Dict[Pair, str]]" = {}
     notes = [f"worse by {margin:g} %, after median polish of logarithms: hosts by the generalised ESD test, pairs by a "
@@ -117,12 +118,14 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
             meshes[name][client, server] = statistics.median(found)
             notes += [f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing)
     rows: "List[List[Union[str, Words]]]" = []
+    of_groups = groups.of(sweep)
     for name, figures in meshes.items():
         rows += [[name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures)]
         if hosts(figures) < LEAST_HOSTS:
             notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts: nobody can say which one differs")
             continue
-        for what, mine, others in worse(figures, less_is_better, margin):
+        uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
+        for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
             rows.append([name, what, f"{mine:.4g}", f"{others:.4g}", f"{100 * (mine / others - 1):+.0f}"])
         notes += [] if any(row[0] == name for row in rows) else [f"{name}: nothing is worse than the rest"]
     return Block(f"{figure}, of hosts and pairs", HEAD, rows, notes, left=(0, 1))

@@ -34,7 +34,7 @@ class Podman(Engine):
 
     @classmethod
     def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
-        if "=" not in what:
+        if not what.startswith("label="):
             return super().listed(what, options)
         names = answer(cls.KIND, "ps", "--filter", what, "--format={{.Names}}").split()
         if not names:

@@ -21,7 +21,7 @@ class Engine:
     NAME = r"[^\s/=-][^\s/=]*"          # what may follow the colon
     SHARED = False                      # do its hosts have our files? Then nothing is copied there
     ROOT = False                        # does it need root?
-    DRAIN = ""                          # the cluster's command that takes a node out of service
+    BETWEEN = "\n"                      # names of nodes, for the command that keeps work away from them
 
     def __init__(self, home: str, config: str = "") -> None:
         self.home, self.config = home, config
@@ -48,7 +48,8 @@ class Engine:
     @classmethod
     def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
         """The hosts of KIND:WHAT. Raises MachineError."""
-        return [Host(name) for name in what.split(",") if name]
+        pairs = [one.partition("=") for one in what.split(",") if one]
+        return [Host(name, address=address) for name, _, address in pairs]
 
     @classmethod
     def again(cls, what: str) -> str:

@@ -19,7 +19,6 @@ def call(name: str) -> "List[str]":
 
 class Kubectl(Engine):
     KIND, NAME = "kubectl", rf"(?:(?:[^\s=-][^\s=]*/)?{PART}/)?{PART}"
-    DRAIN = "kubectl cordon"
 
     @classmethod
     def before(cls, name: str) -> "List[str]":

@@ -1,0 +1,90 @@
+"""Groups of hosts in a mesh, as racks, switches and zones (netreport --mesh, --bad-hosts). A bad uplink makes all pairs between a group
+and the rest worse, and none within the group."""
+
+import math
+import statistics
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+
+from netkit import mesh
+from netkit.engines import ROWS, split
+from netkit.tables import Block, Sweep
+
+LEAST = 2           # hosts of a group, and outside of it
+Figures = Dict[mesh.Pair, float]
+
+
+class Worse(NamedTuple):
+    """A group, the directions in which it is worse, the logarithm of its figure and that of the others."""
+    name: str
+    ways: "Tuple[int, ...]"
+    mine: float
+    others: float
+
+    def words(self) -> str:
+        return ("all pairs between {} and the rest" if len(self.ways) == 2 else
+                "all pairs from the rest to {}" if self.ways[0] else "all pairs from {} to the rest").format(self.name)
+
+
+def of(sweep: Sweep) -> "Dict[str, Set[str]]":
+    """The hosts of each group, as netmesh wrote them down."""
+    found: "Dict[str, Set[str]]" = {}
+    for name, known in (sweep.results.header.more.get("hosts") or {}).items():
+        for group in known.get("groups") or ():
+            found.setdefault(str(group), set()).add(name)
+    return found
+
+
+def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]]", margin: float) -> "Iterator[Worse]":
+    """Whether this group is worse."""
+    least = -math.log1p(-margin / 100)
+    rest = {pair: value for pair, value in logs.items() if not set(pair) & group}
+    crossing = [value for pair, value in rest.items() if not any(set(pair) <= hosts for hosts in groups.values() if len(hosts) > 1)]
+    inside = [value for pair, value in logs.items() if set(pair) <= group]
+    if len({end for pair in rest for end in pair}) < LEAST or len(group) < LEAST:
+        return
+    usual = statistics.median(crossing or rest.values())
+    noise = mesh.spread(dict(enumerate(crossing or rest.values())))
+    ways: "List[int]" = []
+    found: "List[float]" = []
+    for way in (0, 1):
+        mine = {pair: value for pair, value in logs.items() if pair[way] in group and pair[1 - way] not in group}
+        ends = [[value for pair, value in mine.items() if end in pair] for end in {end for pair in mine for end in pair}]
+        middle = statistics.median(mine.values()) if mine else math.inf
+        if (usual - middle >= max(least, mesh.SCORE * 1.25 * noise / math.sqrt(len(mine) or 1))
+                and all(usual - statistics.median(values) >= least for values in ends)
+                and (not inside or statistics.median(inside) - middle >= least / 2)):
+            ways.append(way)
+            found += mine.values()
+    if ways:
+        yield Worse(name, tuple(ways), statistics.median(found), usual)
+
+
+def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool, margin: float) -> "Tuple[List[Tuple[str, float, float]], Figures]":
+    """In words, its figure and what others have; and the figures without these uplinks, in which hosts and pairs are looked for."""
+    sign = -1.0 if less_is_better else 1.0
+    logs = {pair: sign * math.log(value) for pair, value in figures.items()}
+    there = {end for pair in logs for end in pair}
+    left = {name: hosts & there for name, hosts in groups.items() if LEAST <= len(hosts & there) < len(there)}
+    said: "List[Tuple[str, float, float]]" = []
+    while left:
+        found = [worse for name, group in left.items() for worse in one(logs, name, group, left, margin)]
+        if not found:
+            break
+        worst = max(found, key=lambda worse: worse.others - worse.mine)
+        group = left[worst.name]
+        left = {name: hosts for name, hosts in left.items() if hosts != group}
+        logs.update({pair: value + worst.others - worst.mine for pair, value in logs.items()
+                     for way in worst.ways if pair[way] in group and pair[1 - way] not in group})
+        said.append((worst.words(), math.exp(sign * worst.mine), math.exp(sign * worst.others)))
+    return said, {pair: math.exp(sign * value) for pair, value in logs.items()} if said else figures
+
+
+def bad_hosts(sweep: Sweep, blocks: "Sequence[Block]") -> str:
+    """Those that are worse as a whole or gave nothing, as the command takes them that keeps work away from them."""
+    rows = [str(row[1]).partition(", ") for block in blocks for row in block.rows]
+    found = {name for name, _, rest in rows if rest.startswith(("as ", "in all pairs"))}
+    known = sweep.results.header.more.get("hosts") or {}
+    named = [*(name for name in known if name in found), *sorted(found - known.keys())]
+    nodes = dict.fromkeys(str((known.get(name) or {}).get("node") or name.partition(":")[2] or name) for name in named)
+    kinds = [split(name)[0] for name in known]
+    return (ROWS[kinds[0]].BETWEEN if kinds else "\n").join(nodes)

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
+
+import json
+import math
+import random
+import re
+import sys
+import time
+import unittest
+
+import lib
+import netmesh_test
+
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import engines, far, groups, mesh, results, tables  # noqa: E402
+
+# Each leads into a namespace of the bed; what is in the file "dead" is not reached.
+ENTER = """
+if grep -qx "$host" dead; then echo "$0: $host is gone" >&2; exit 1; fi
+exec ip netns exec "$PREFIX$host" "$@"
+"""
+PODMAN = """#!/bin/sh
+echo "podman $*" >>calls
+case $1 in
+ps) printf 'a\\nb\\nc\\nd\\n'; exit ;;
+inspect) for last; do :; done
+	case $* in *State*) grep -qx "$last" dead && echo exited || echo running; exit ;; esac
+	n=$(printf %s "$last" | tr abcdef 123456); echo '[{"NetworkSettings": {"Networks": {"n": {"IPAddress": "10.94.0.'"$n"'"}}}}]'; exit ;;
+esac
+host=$3; shift 3""" + ENTER
+KUBECTL = """#!/bin/sh
+echo "kubectl $*" >>calls
+case $* in
+*"get --output=json pods"*) cat pods; exit ;;
+*"get --output=json nodes"*) cat nodes; exit ;;
+*"get pod "*) host=$(echo "$*" | sed 's/.*get pod pod-\\([a-f]\\).*/\\1/')
+	grep -qx "$host" dead && { echo "Error from server (NotFound): pods \\"pod-$host\\" not found" >&2; exit 1; }
+	echo '{"metadata": {}, "status": {"phase": "Running"}}'; exit ;;
+esac
+while [ "$1" != -i ]; do shift; done
+host=${2#pod-}; shift 3""" + ENTER
+SCONTROL = """#!/bin/sh
+echo "scontrol $*" >>calls
+case $* in
+"show hostnames"*) echo "$3" | sed 's/.*\\[/[/' | grep -q '^\\[a-d\\]$' && printf 'na\\nnb\\nnc\\nnd\\n' || echo "$3" | tr , '\\n' ;;
+*"show node"*) for n in 1 2 3 4; do echo "NodeName=n$(echo $n | tr 1234 abcd) NodeAddr=10.94.0.$n State=$(grep -qx "$(echo $n | tr 1234 abcd)" dead && echo DOWN || echo IDLE) X"; done ;;
+*"show topology"*) printf 'SwitchName=one Level=0 LinkSpeed=1 Nodes=na,nb\\nSwitchName=two Level=0 Nodes=nc,nd\\nSwitchName=top Level=1 Nodes=n[a-d] Switches=one,two\\n' ;;
+esac
+"""
+SRUN = """#!/bin/sh
+echo "srun $*" >>calls
+while :; do case $1 in --nodelist=n*) host=${1#--nodelist=n} ;; --*) ;; *) break ;; esac; shift; done""" + ENTER
+SALLOC = """#!/bin/sh
+echo "salloc $*" >>calls
+[ -e full ] && { echo 'salloc: error: no nodes' >&2; exit 1; }
+while :; do case $1 in --*) shift ;; *) break ;; esac; done
+SLURM_JOB_ID=7 SLURM_JOB_NODELIST='n[a-d]' "$@"
+echo "salloc is over" >>calls
+"""
+STATES = "#!/bin/sh\necho \"$(basename \"$0\")\" >>calls\ncase $0 in *sinfo) echo 'nb is drained'; echo 'na is idle' ;; *) echo RUNNING ;; esac\n"
+
+
+@unittest.skipIf(netmesh_test.OBSTACLE, netmesh_test.OBSTACLE)
+class Fleet(netmesh_test.Bed):
+    """All pairs of four hosts, a transaction each."""
+
+    def setUp(self):
+        super().setUp()
+        pods = [{"metadata": {"name": f"pod-{host}", "namespace": "net"}, "spec": {"nodeName": f"worker-{host}"},
+                 "status": {"phase": "Running", "podIP": f"10.94.0.{number}"}} for number, host in enumerate(self.HOSTS, 1)]
+        pods.append({"metadata": {"name": "pod-x", "namespace": "net"}, "spec": {}, "status": {"phase": "Pending"}})
+        nodes = [{"metadata": {"name": f"worker-{host}", "labels": {engines.kubectl.ZONE: f"z{number // 2}"}}}
+                 for number, host in enumerate(self.HOSTS)]
+        for name, text in (("podman", PODMAN), ("docker", PODMAN), ("kubectl", KUBECTL), ("scontrol", SCONTROL), ("srun", SRUN),
+                           ("salloc", SALLOC), ("squeue", STATES), ("sinfo", STATES), ("pods", json.dumps({"items": pods})),
+                           ("nodes", json.dumps({"items": nodes})), ("calls", "")):
+            (self.place / name).write_text(text)
+            (self.place / name).chmod(0o755)
+
+    def fleet(self, *words, status=0):
+        return self.mesh(*words, "--output", "o", "--force", "--set", "length=-100", status=status)
+
+    def header(self):
+        return json.loads((self.place / "o").read_text().splitlines()[0])
+
+    def of(self, *inventory, status=0):
+        return self.fleet("p.toml", "--inventory", *inventory, status=status)
+
+    def measured(self):
+        return sorted((re.sub(r"=.*", "", run["point"]["client"])[-1], re.sub(r"=.*", "", run["point"]["server"])[-1]) for run in self.runs())
+
+    def all(self, hosts="abcd"):
+        return [(a, b) for a in hosts for b in hosts if a != b]
+
+    def test_podman(self):
+        self.of("podman:label=app=x")
+        self.assertEqual(self.measured(), self.all())
+        self.assertEqual(self.runs()[0]["prefix"][:3], ["podman", "exec", "-i"])
+        self.assertIn("podman ps --filter label=app=x", (self.place / "calls").read_text())
+
+    def test_a_container_that_stops(self):
+        """It is named with its state, the others are measured, and what is missing is measured later."""
+        (self.place / "dead").write_text("c\n")
+        said = self.of("podman:a,b,c,d", status=1)
+        self.assertIn("podman:c: it is exited: podman start c; runs not tried: ", said)
+        self.assertEqual(self.measured(), self.all("abd"))
+        (self.place / "dead").write_text("")
+        self.mesh("--inventory", "podman:a,b,c,d", "--resume", "--output", "o")
+        self.assertEqual(self.measured(), self.all())
+
+    def test_kubectl(self):
+        self.of("kubectl:app=x", "--namespace", "net", "--context", "arn:aws:eks/one")
+        self.assertEqual(self.measured(), self.all())
+        self.assertEqual(self.header()["hosts"]["kubectl:arn:aws:eks/one/net/pod-c"], {"groups": ["zone z1"], "node": "worker-c"})
+        self.assertEqual(self.runs()[0]["prefix"][:5], ["kubectl", "--context=arn:aws:eks/one", "--namespace=net", "exec", "-i"])
+        (self.place / "dead").write_text("c\n")
+        said = self.of("kubectl:app=x", status=1)
+        self.assertIn('kubectl:net/pod-c: kubectl: Error from server (NotFound): pods "pod-c" not found', said)
+        self.assertEqual(self.measured(), self.all("abd"))
+
+    def test_slurm(self):
+        """It allocates, has a step for each command, and gives back."""
+        self.of("slurm:", "--nodes", "4", "--partition", "p")
+        self.assertEqual(self.measured(), self.all())
+        calls = (self.place / "calls").read_text()
+        self.assertIn("salloc --exclusive --no-kill --immediate=8 --quiet --nodes=4 --partition=p sh", calls)
+        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.place / "calls").read_text(), 10))
+        self.assertEqual(self.header()["hosts"]["slurm:nc"], {"groups": ["switch two"], "node": "nc"})
+        (self.place / "dead").write_text("c\n")
+        said = self.of("slurm:", "--nodes", "4", status=1)
+        self.assertIn("slurm:nc: the node is DOWN; runs not tried", said)
+        self.assertIn("--inventory 'slurm:n[a-d]'", said)
+        self.assertEqual(self.measured(), self.all("abd"))
+
+    def test_killed(self):
+        """The allocation is over when netmesh is."""
+        with self.begun("p.toml", "--inventory", "slurm:", "--nodes", "4", "--output", "o", "--set", "length=60") as proc:
+            self.assertTrue(lib.wait_for(lambda: len(self.inside()) > 12, 60), self.inside())
+            proc.kill()
+        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.place / "calls").read_text(), 10))
+
+    def test_what_can_not_be(self):
+        """A line each, at once."""
+        (self.place / "full").write_text("")
+        for words, says in ((["lxc:a"], "lxc: no engine of that name"), (["slurm:"], "no allocation here: run netmesh within salloc"),
+                            (["slurm:", "--nodes", "9"], "salloc: error: no nodes; nb is drained"), (["podman:a,-b"], "podman:-b: try podman:HOST")):
+            since = time.monotonic()
+            self.assertIn(says, self.of(*words, status=1))
+            self.assertLess(time.monotonic() - since, 20, words)
+
+    def test_connections_of_an_inventory(self):
+        """ssh, podman and this machine in one mesh."""
+        known = {"a": {}, "b": {"ansible_connection": "containers.podman.podman"}, "c": {"ansible_connection": "kubectl", "ansible_kubectl_pod": "pod-c"},
+                 "d": {"ansible_connection": "ssh", "ansible_host": "d"}}
+        for number, host in enumerate(self.HOSTS, 1):
+            known[host]["netmesh_address"] = f"10.94.0.{number}"
+        listed = {"_meta": {"hostvars": known}, "all": {"children": ["ungrouped", "rack"]}, "rack": {"hosts": ["a"], "children": ["row"]}, "row": {"hosts": ["c"]}}
+        (self.place / "ansible-inventory").write_text(f"#!/bin/sh\ncat <<'X'\n{json.dumps(listed)}\nX\n")
+        self.fleet("p.toml")
+        self.assertEqual(sorted({run["point"]["client"] for run in self.runs()}), ["kubectl:pod-c=10.94.0.3", "podman:b=10.94.0.2", "ssh:a=10.94.0.1", "ssh:d=10.94.0.4"])
+        self.assertEqual(self.measured(), self.all())
+        self.assertEqual(self.header()["hosts"]["kubectl:pod-c"]["groups"], ["rack", "row"])
+
+    def test_how_far_apart(self):
+        """Runs that could not begin together say so."""
+        podman = self.place / "podman"
+        podman.write_text(podman.read_text().replace("exec ip netns", 'case "$host $*" in "b "*UDP_RR*) set -- sh -c \'echo; read -r go; sleep 1; echo; exit 1\' ;; esac\nexec ip netns'))
+        self.of("podman:a,b,c", "--at-once", status=1)
+        self.assertTrue(all(run["begins_apart_s"] > 0.8 for run in self.runs()), self.runs())
+
+
+class Rows(unittest.TestCase):
+    def test_ends(self):
+        self.assertEqual(engines.split("kubectl:a:b/c/ns/pod-1=10.0.0.1"), ["kubectl", "a:b/c/ns/pod-1", "10.0.0.1"])
+        self.assertEqual(far.plain("kubectl:a:b/c/ns/pod"), ["kubectl", "--context=a:b/c", "--namespace=ns", "exec", "-i", "pod", "--"])
+        for bad in ("lxc:a", "slurm:a/b", "kubectl:ns/-x", "podman:", "docker:-x", "ssh:a=b=c", "kubectl:a b"):
+            with self.assertRaises(engines.NoEnd):
+                engines.split(bad)
+        self.assertEqual([far.named("slurm:n1=10.0.0.1"), far.named("x y")], ["slurm:n1", "x y"])
+
+    def test_their_size(self):
+        """A new engine is a file of at most 80 lines."""
+        for path in (lib.TOP / "scripts/netkit/engines").glob("*.py"):
+            self.assertLessEqual(len(path.read_text().splitlines()), 80, path)
+
+
+class Groups(unittest.TestCase):
+    HOSTS = [f"slurm:s{number}" for number in range(1, 7)]
+    RACKS = {"rack1": set(HOSTS[:2]), "rack2": set(HOSTS[2:4]), "rack3": set(HOSTS[4:])}
+
+    def figures(self, seed, *planted):
+        chance = random.Random(seed)
+        made = {(a, b): 100 * math.exp(chance.gauss(0, 0.01)) for a in self.HOSTS for b in self.HOSTS if a != b}
+        return {pair: value * math.prod(factor for bad, factor in planted if bad(*pair)) for pair, value in made.items()}
+
+    def named(self, figures):
+        uplinks, rest = groups.judge(figures, self.RACKS, False, 10)
+        return [what for what, _, _ in (*uplinks, *mesh.worse(rest, False))]
+
+    def test_an_uplink_a_host_and_a_pair(self):
+        rack = self.RACKS["rack3"]
+        uplink, up = (lambda a, b: (a in rack) != (b in rack), 0.4), (lambda a, b: a in rack and b not in rack, 0.4)
+        slow, lossy = (lambda a, b: a == "slurm:s1", 0.5), (lambda a, b: (a, b) == ("slurm:s2", "slurm:s3"), 0.3)
+        host, pair = "slurm:s1, as client", "slurm:s2 to slurm:s3"
+        for planted, names in (((), []), ((uplink,), ["all pairs between rack3 and the rest"]), ((up,), ["all pairs from rack3 to the rest"]),
+                               ((slow,), [host]), ((lossy,), [pair]), ((uplink, slow, lossy), ["all pairs between rack3 and the rest", host, pair])):
+            wrong = [seed for seed in range(200) if self.named(self.figures(seed, *planted)) != names]
+            self.assertLessEqual(len(wrong), 2, (names, [self.named(self.figures(seed, *planted)) for seed in wrong[:3]]))
+
+    def test_bad_hosts(self):
+        """As the cluster calls them."""
+        for end, node, says in (("slurm:s{}", "s{}", "s1,s4"), ("kubectl:net/p{}", "worker-{}", "worker-1\nworker-4")):
+            hosts = [end.format(number) for number in range(1, 7)]
+            figures = {(a, b): 50.0 + number % 3 if a == hosts[0] else 100.0 + number % 3 for number, (a, b) in enumerate(
+                (a, b) for a in hosts for b in hosts if a != b)}
+            runs = [results.Run({"client": a, "server": b}, result={"THROUGHPUT": value}, status="failed" if hosts[3] in (a, b) else "ok")
+                    for (a, b), value in figures.items()]
+            header = results.Header(axes=[results.Axis(name, hosts) for name in ("client", "server")],
+                                    more={"hosts": {one: {"node": node.format(number)} for number, one in enumerate(hosts, 1)}})
+            sweep = tables.Sweep(results.Results("f", header, runs))
+            self.assertEqual(groups.bad_hosts(sweep, [mesh.block(sweep, "THROUGHPUT", False)]), says)
+
+
+if __name__ == "__main__":
+    lib.unit_main()
