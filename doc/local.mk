@@ -69,15 +69,18 @@ zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netre
 completed = $(top_srcdir)/scripts/mkdoc $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
 	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
 mkdoc = $(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkdoc
-# The folder has the shell's name; $$by is the program that prints the rows, if there are any.
-complete = $(mkdoc) $$(basename $(@D)) $(@F) $$by > $@.tmp && mv $@.tmp $@
 
-$(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA): $(completed)
-
-%D%/bash/netgate %D%/bash/netlab %D%/bash/netmesh %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm \
-%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netmesh.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish \
-%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm:
-	$(AM_V_GEN)by=; $(complete)
+# One process makes those of all scripts, which are newer than the stamp.
+script_completions = \
+	%D%/bash/netgate %D%/bash/netlab %D%/bash/netmesh %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm \
+	%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netmesh.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish \
+	%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm
+$(script_completions): %D%/completions.stamp
+	@test -f $@ || { rm -f %D%/completions.stamp; $(MAKE) $(AM_MAKEFLAGS) %D%/completions.stamp; }
+%D%/completions.stamp: $(completed)
+	$(AM_V_GEN)$(MKDIR_P) %D%/bash %D%/fish %D%/zsh && : > $@.tmp && \
+		$(PYTHON) $(top_srcdir)/scripts/mkdoc completions %D% && mv $@.tmp $@
+CLEANFILES += %D%/completions.stamp
 
 script_pages = %D%/netgate.1 %D%/netlab.1 %D%/netmesh.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
 CLEANFILES += $(script_pages)
@@ -97,10 +100,13 @@ fishcomp_DATA += %D%/fish/netperf.fish %D%/fish/netserver.fish
 zshcomp_DATA += %D%/zsh/_netperf %D%/zsh/_netserver
 CLEANFILES += %D%/netperf.1 %D%/netserver.1
 
-%D%/bash/netperf %D%/fish/netperf.fish %D%/zsh/_netperf: src/cli/mkrows$(EXEEXT)
+# The folder has the shell's name; $$by is the program that prints the rows.
+complete = $(mkdoc) $$(basename $(@D)) $(@F) $$by > $@.tmp && mv $@.tmp $@
+
+%D%/bash/netperf %D%/fish/netperf.fish %D%/zsh/_netperf: src/cli/mkrows$(EXEEXT) $(completed)
 	$(AM_V_GEN)by=src/cli/mkrows$(EXEEXT); $(complete)
 
-%D%/bash/netserver %D%/fish/netserver.fish %D%/zsh/_netserver: netserver/mkrows$(EXEEXT)
+%D%/bash/netserver %D%/fish/netserver.fish %D%/zsh/_netserver: netserver/mkrows$(EXEEXT) $(completed)
 	$(AM_V_GEN)by=netserver/mkrows$(EXEEXT); $(complete)
 
 %D%/netperf.1: %D%/netperf.1.in src/cli/mkrows$(EXEEXT) $(page_parts) $(top_srcdir)/scripts/mkdoc
