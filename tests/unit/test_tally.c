@@ -132,8 +132,9 @@ told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
 	run.worker->began_ns = began_ns;
 	assert_int_equal(np_tally_take(&run, &t, &err), NP_OK);
-	np_plan_dialect.report(&np_plan_dialect, &p, &t, frame);
-	assert_int_equal(np_plan_dialect.reported(&np_plan_dialect, frame, &far, &err), NP_OK);
+	np_plan_dialect.encode_results(&np_plan_dialect, &p, &t, frame);
+	assert_int_equal(np_plan_dialect.decode_results(&np_plan_dialect, frame, &far, &err),
+			 NP_OK);
 	np_tally_free(&t);
 	np_run_free(&run);
 	return far.met;
