@@ -77,7 +77,7 @@ engines_asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct np_dialect engines = { .asked = engines_asked };
+	static const struct np_dialect engines = { .decode_request = engines_asked };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	fuzz_fill(frame, sizeof(frame), data, size);
