@@ -1,5 +1,5 @@
 /*
- * A caller: a control connection that has no session yet, and what its first message wants of one.
+ * A caller: a control connection that has no session yet, and what its first message asks for.
  */
 #ifndef NETSERVER_CALLER_H
 #define NETSERVER_CALLER_H
@@ -25,24 +25,24 @@ struct ns_caller {
 	uint64_t deadline_ns;
 	struct ns_admit admit;
 	bool has_asked;    /* a whole message came: it is no data connection */
-	bool proxied;      /* its proxy has yet to tell the client's address */
-	bool full;         /* data, which there is no room for (NS_DATA_FULL) */
+	bool proxied;      /* its proxy has yet to send the client's address */
+	bool full;         /* a data connection without room (NS_DATA_FULL) */
 	uint64_t quiet_ns; /* when it may be data of a client that sends nothing (one_port.h); 0: it
 			      can't */
-	/* Its session, which has no room for it (full); NULL: the session has ended. */
+	/* If full: its session; NULL: the session has ended. */
 	struct ns_session *of;
-	uint64_t again_ns; /* when there may be some */
-	uint64_t held_ns;  /* when its secret may be looked at; 0: nothing is held back */
+	uint64_t again_ns; /* if full: when to try again */
+	uint64_t held_ns;  /* when its secret may be checked; 0: now */
 	struct ns_place place;
 	bool queued;          /* it has asked for a session, and waits for its turn */
 	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */
-	enum ns_refusal lack; /* of what */
+	enum ns_refusal lack; /* of which there was no room */
 	/* In its session's process. */
-	struct np_capture *capture; /* that it asked for at once; NULL: none */
-	struct np_err uncaptured;   /* why not, if there was one to be had */
-	struct np_eth eth;          /* of the tests of the link layer that it wants */
-	bool linked;                /* there is such a one */
-	struct np_err unlinked;     /* why not, if it was to be had */
+	struct np_capture *capture; /* that its greeting asked for; NULL: none */
+	struct np_err uncaptured;   /* if the daemon allows captures: why there is none */
+	struct np_eth eth;          /* for the tests of the link layer that it asked for */
+	bool linked;                /* eth is open */
+	struct np_err unlinked;     /* if the daemon allows them: why it is not */
 };
 
 /* An event about a client, to be logged. */
@@ -52,15 +52,15 @@ void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
 /*
- * Does the caller's first message, which has come already, greet us, and may it? Only then its
- * session may read what evidence takes. Who does not say so at once can't have it later.
+ * Does the caller's first message, which has come already, ask for evidence, and may it? Only then
+ * its session may read what evidence needs; a later message can't ask for it.
  */
 bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
 
-/* Does it, if it is a greeting, want a capture? */
+/* Does it ask for a capture? */
 bool ns_wants_capture(const struct ns_caller *c);
 
-/* Tests of the link layer? device: of that interface; empty: none is named. */
+/* For tests of the link layer? device: the interface that it names, or empty. */
 bool ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects);
 
 #endif

@@ -15,8 +15,8 @@
 #include "netserver/seal.h"
 
 /*
- * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
- * of the means they leave the user, capabilities, no_new_privs and the number of descriptors.
+ * Sanitizers use ptrace(2), read /proc/self and map terabytes: with them only the user,
+ * capabilities, no_new_privs and the number of descriptors are limited.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define NS_SANITIZED 1
@@ -33,19 +33,18 @@
 struct np_limits;
 
 /*
- * The whole daemon, once its listeners and files are open: become `user` ("name", "name:group",
- * numbers; NULL: nobody) if started as root, with no groups of root's and no way back; "root" stays
- * root. Without --user CAP_NET_ADMIN stays permitted, but not in force, see ns_permit(); with it no
- * capability does. Then, for any user: no_new_privs, not dumpable, no core files (prctl(2)).
- * NP_EUSAGE for a user that there is not, NP_ESYS where the kernel refuses. allow_raw: CAP_NET_RAW
- * stays, too, for any user, see ns_with_raw().
+ * Confine the daemon, once its listeners and files are open. If started as root, become `user`
+ * ("name", "name:group", numbers; NULL: nobody) for good, without root's groups; "root" stays root.
+ * Without --user CAP_NET_ADMIN stays permitted, but not effective (ns_permit()); with it no
+ * capability stays. allow_raw: CAP_NET_RAW stays permitted for any user (ns_with_raw()). Then, for
+ * any user: no_new_privs, not dumpable, no core files (prctl(2)). NP_EUSAGE for an unknown user,
+ * NP_ESYS if the kernel refuses.
  */
 int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
 
 /*
- * For a session's process, before it is confined: call act() with CAP_NET_RAW in force and no
- * other capability, where want, and then give that up for good. NP_ESYS when that can't be done,
- * and the session may not go on; else NP_OK.
+ * For a session's process, before it is confined: if `want`, call act() with CAP_NET_RAW as the
+ * only effective capability. Then drop it for good. NP_ESYS if that fails: the session must end.
  */
 int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err);
 
@@ -53,11 +52,11 @@ int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err
 enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTER_URING = 4 };
 
 struct ns_sandbox {
-	int fill_dir;    /* descriptor of what may be read; 0: none */
-	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; not beside a
-			  * capture, whatever stands here */
-	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
-	int link_fd;     /* of a packet socket that stays on its interface; 0: none */
+	int fill_dir;    /* descriptor of the directory that it may read; 0: none */
+	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; ignored with a
+			  * capture */
+	int capture_fd;  /* of a packet socket that may receive, but not send; 0: none */
+	int link_fd;     /* of a packet socket that stays at its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
@@ -66,8 +65,8 @@ struct ns_sandbox {
 };
 
 /*
- * The congestion controls that clients may choose: those that the kernel has loaded. By another
- * name a process with CAP_NET_ADMIN would have it load a module.
+ * The congestion controls that clients may choose: those that the kernel has loaded. With
+ * CAP_NET_ADMIN, setting another one would load a module.
  */
 struct ns_permit {
 	char loaded[256]; /* names with blanks around; empty: none */
@@ -75,14 +74,14 @@ struct ns_permit {
 void ns_permit_init(struct ns_permit *p);
 
 /*
- * Set a congestion control, np_sockopts.permit: ENOENT, without asking the kernel, for one that is
- * not loaded. In a daemon that dropped from root to nobody by default a session may do this as root
- * may: CAP_NET_ADMIN is in force for this call alone, if it needs it. A session with evidence has
- * given that up, since netlink and ethtool do more by the same capability.
+ * Set a congestion control, for np_sockopts.permit. ENOENT, without asking the kernel, for one that
+ * is not loaded. If the daemon has changed from root to nobody by default, CAP_NET_ADMIN is
+ * effective for this call alone, if it is needed. A session with evidence has dropped that, since
+ * it allows more with netlink and ethtool.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
-/* Which of the means this machine has; a daemon says once in its log what is missing. */
+/* What this machine has for it; a daemon logs once what is missing. */
 struct ns_means {
 	bool landlock, seccomp;
 	char missing[160]; /* "no landlock in this kernel; ..."; empty: nothing */
@@ -90,13 +89,13 @@ struct ns_means {
 void ns_confine_means(struct ns_means *m);
 
 /*
- * A session's process, before it reads another byte of its client's: landlock(7) for files, a
- * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is left out; NP_ESYS
- * when something it has refuses.
+ * Confine a session's process, before it reads more from its client: landlock(7) for files, a
+ * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is left out; NP_ESYS if
+ * anything else fails.
  *
- * In two steps, for a process that forks sessions: all but the files, which those that it forks
- * inherit, and draws the seal; then the files, in each of them, as some are the process's own
- * (/proc/self), and wipes the seal.
+ * A fork server does it in two steps. ns_confine_shared() makes the seal and does everything except
+ * for the files; sessions inherit that. In each session ns_confine_own() adds the files, some of
+ * which are the process's own (/proc/self), and wipes the seal.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
 

@@ -1,6 +1,7 @@
 /*
- * The daemon: one process that never waits for a peer. It listens, hears what a caller wants
- * (front.h), gives it a process when that may be (guard.h, sessions.h), reaps it, ends it.
+ * The daemon: one process that never waits for a peer. It listens, reads what callers ask for
+ * (front.h), starts a process for each session that the limits allow (guard.h, sessions.h), and
+ * ends and reaps these processes.
  */
 #ifndef NETSERVER_DAEMON_H
 #define NETSERVER_DAEMON_H
@@ -27,7 +28,7 @@ enum { NS_LISTENERS = 16, NS_FORKSERVERS = NS_FILTER_UNIX + NS_FILTER_EVIDENCE +
 struct ns_caller;
 
 struct ns_daemon {
-	/* What the operator wants. */
+	/* The operator's settings. */
 	struct np_log *log;
 	/* Its output, which counts lost lines; NULL: they are not counted. */
 	const struct np_log_out *log_out;
@@ -58,7 +59,7 @@ struct ns_daemon {
 	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
 
-	/* How it stands. */
+	/* The state. */
 	struct ns_access access; /* rules, and those of the file */
 	int listeners[NS_LISTENERS];
 	int datagrams[NS_LISTENERS]; /* of UDP at the same ports (one_port.h); 0: none */
@@ -87,7 +88,7 @@ struct ns_daemon {
 	struct ns_tries tries;
 	struct ns_bucket filters; /* of system calls, one session's own: how fast they begin */
 	uint64_t shared_ns;       /* until when tests of several addresses share the processors */
-	uint64_t freed; /* how often a session gave something back that another one may want */
+	uint64_t freed;           /* how often a session released something that others may need */
 	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
 	struct ns_stats stats;
 };
@@ -96,23 +97,24 @@ struct ns_daemon {
 enum ns_kind { NS_CALLER, NS_SESSION, NS_GONE };
 
 /*
- * Open the listeners: every address that host (NULL: the wildcards) and port mean. Without a host
- * IPv6 comes first and, where the system allows it, serves IPv4, too. NP_ESYS when not one could be
- * had, with the first reason.
+ * Open the listeners: at every address that host (NULL: the wildcards) and port resolve to. Without
+ * a host IPv6 comes first and, where the system allows it, serves IPv4, too. NP_ESYS with the first
+ * error if none could be opened.
  */
 int ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		     struct np_err *err);
 
 /*
- * As many descriptors as the limits may come to, as far as the system lets us. NP_EUNSUP when they
- * are too few for even one session. Once the listeners are open.
+ * Raise RLIMIT_NOFILE to what the limits can need, as far as the system allows. NP_EUNSUP if that
+ * is too little for even one session. To be called once the listeners are open.
  */
 int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
 
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 
-/* Write the metrics file, if there is to be one, for the daemon's user to find fault with. */
+/* Write the metrics file, if one is wanted: as the daemon's user, so that errors show at the start.
+ */
 int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
 /*

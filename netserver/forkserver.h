@@ -1,9 +1,9 @@
 /*
- * Sessions that inherit their confinement. The kernel makes a program of each filter of system
- * calls, and Linux 6.18 hangs for good when about a thousand of them are freed at once. So sessions
- * have none of their own: a fork server is a child of the daemon that was confined as they are to
- * be. It reads nothing but the daemon's orders, and forks sessions as children of the daemon
- * (CLONE_PARENT), which tells them to end and reaps them as if it had forked them itself.
+ * Sessions that inherit their confinement. The kernel compiles each filter of system calls, and
+ * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So sessions have
+ * none of their own: a fork server is a child of the daemon that is confined as they are to be. It
+ * reads only the daemon's orders, and forks sessions as children of the daemon (CLONE_PARENT),
+ * which ends and reaps them as if it had forked them itself.
  */
 #ifndef NETSERVER_FORKSERVER_H
 #define NETSERVER_FORKSERVER_H
@@ -25,13 +25,13 @@ struct ns_forkserver {
 
 struct ns_daemon;
 
-/* What all sessions of one have in common. */
+/* What all sessions of one fork server have in common. */
 struct ns_kin {
 	struct ns_daemon *d;
 	bool is_here, evidence;
 };
 
-/* What a session needs of its caller, beside the connection and the way to the daemon. */
+/* What a session needs of its caller, beside the connection and the sockets to the daemon. */
 struct ns_order {
 	pid_t daemon;
 	struct np_chan chan;
@@ -41,27 +41,26 @@ struct ns_order {
 };
 enum { NS_ORDER_CONTROL, NS_ORDER_WAY, NS_ORDER_FDS };
 
-/* To the start, and to each order. */
+/* The answer to the start, and to each order. */
 struct ns_fork_answer {
 	pid_t pid;     /* of the session; 0: none */
-	int error;     /* an errno, if there is none */
-	char why[200]; /* it could not start */
+	int error;     /* then: an errno */
+	char why[200]; /* the fork server could not start */
 };
 
 /* ---- In the daemon ---- */
 
-/* Start one. NP_ESYS when there is none to be had, or it can't be confined. */
+/* Start one. NP_ESYS if it can't be forked or confined. */
 int ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err);
 
 /*
- * Have it fork a session, which gets copies of the order and the descriptors. NP_ESYS when there is
- * no process for it. A fork server that has taken the order and does not answer has been ended; one
- * that the kernel did not pass it to stays.
+ * Have it fork a session, which gets copies of the order and the descriptors. NP_ESYS if that
+ * failed; a fork server that received the order and did not answer has been ended.
  */
 int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
 		       const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err);
 
-/* It is dead, and reaped: f is as before the start. */
+/* It has ended, and was reaped: f is as before the start. */
 void ns_forkserver_forget(struct ns_forkserver *f);
 
 /* End it. Its sessions go on. */

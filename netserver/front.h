@@ -1,6 +1,6 @@
 /*
- * Callers come and go. Each costs a descriptor and some memory until its first message is whole, it
- * is let in, it is its turn, and there is room for a session.
+ * Callers: control connections without a session. Each holds a descriptor and some memory until its
+ * first message is complete, it is admitted, its turn has come and there is room for a session.
  */
 #ifndef NETSERVER_FRONT_H
 #define NETSERVER_FRONT_H
@@ -9,22 +9,22 @@
 
 #include "netserver/caller.h"
 
-/* Take what a listener has. */
+/* Accept what waits at a listener. */
 void ns_front_accept(struct ns_daemon *d, int listener);
 
-/* Something came from the caller, or may have. It is gone afterwards, if it is done with. */
+/* Read what has come from the caller, if anything has. Drops the caller when it is finished. */
 void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
 
 /* Drop callers that are out of time. Returns when to call again, NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
- * Start sessions for the next callers in the queue, a few at a time, or one where there is more to
- * be heard: a caller with a better place may be among that. Returns when to call again, NP_NEVER.
+ * Start sessions for the next callers in the queue: a few, or one if more events wait (has_more),
+ * since a caller with a better place may be among them. Returns when to call again, or NP_NEVER.
  */
 uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 
-/* Release what was dropped, once no event can name it any more. */
+/* Free dropped callers, once no event can point to them. */
 void ns_front_bury(struct ns_daemon *d);
 
 /* Close all. */

@@ -1,6 +1,6 @@
 /*
- * Who may, how much and how long: the daemon's limits, and its books about what it granted and
- * refused. Pure: time comes in as an argument, nothing here touches a socket.
+ * The daemon's limits, and its accounts of what it granted and refused. Pure: the time is an
+ * argument, and nothing here touches a socket.
  */
 #ifndef NETSERVER_GUARD_H
 #define NETSERVER_GUARD_H
@@ -47,15 +47,15 @@ const char *ns_refusal_name(enum ns_refusal why);
 /* The errno that a refused client is answered with. */
 int ns_refusal_errno(enum ns_refusal why);
 
-/* What sessions share: a row for each. */
+/* What sessions share, of which each has a limit: a row for each. */
 struct ns_resource {
 	const char *label;  /* "ports": in the status */
 	const char *words;  /* "data ports": in refusals and metrics */
 	const char *option; /* that limits it */
 	const char *metric; /* its name, netserver_limit_data_ports without the beginning */
 	enum ns_refusal why;
-	uint64_t first;   /* next to nothing: what two tests at the defaults take */
-	uint64_t reserve; /* the least that is reserved, if that is not all */
+	uint64_t first;   /* a little: what two tests at the defaults take */
+	uint64_t reserve; /* at least this is reserved, unless the limit is lower */
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 means none of it, not any number */
 };
@@ -78,13 +78,13 @@ void ns_limits_init(struct ns_limits *l);
 
 enum { NS_RULES = 256 };
 
-/* Deny rules win; once there is an allow rule, who matches none is refused. */
+/* Deny rules win. If there are allow rules, an address that matches none of them is refused. */
 struct ns_access {
 	struct np_cidr allow[NS_RULES], deny[NS_RULES];
 	size_t allows, denies;
 };
 
-/* Append "CIDR[,CIDR...]". NP_EUSAGE names the one that is none. */
+/* Append "CIDR[,CIDR...]". NP_EUSAGE names the one that can't be parsed. */
 int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *err);
 
 /*
@@ -97,13 +97,13 @@ int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
-/* One in each interval, and in a burst as many as a window has room for, which is one at least. */
+/* A rate limit: one in each interval, and a burst of as many as fit in a window, at least one. */
 struct ns_bucket {
-	uint64_t due_ns; /* when it would be full again; zeroed: it is */
+	uint64_t due_ns; /* when it is full again; zeroed: it is full */
 };
 bool ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
-/* When one is to be had: now_ns, or later. */
+/* When the next one is allowed: now_ns, or later. */
 uint64_t
 ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
@@ -117,26 +117,26 @@ struct ns_place {
 struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
 
 enum {
-	NS_SHARE = 4,       /* this part of the rate is one address's in the long run */
-	NS_PACE = 2,        /* and this part as long as it has not had too many */
-	NS_AT_ONCE_MS = 100 /* sessions of this many milliseconds begin in a burst */
+	NS_SHARE = 4,       /* an address gets this part of the rate in the long run, */
+	NS_PACE = 2,        /* and this part until then */
+	NS_AT_ONCE_MS = 100 /* a burst has the sessions of this many milliseconds */
 };
 
 /*
- * How fast sessions begin: in all, and for each group of addresses. In the long run a group gets an
- * NS_SHAREth of the rate, or it could use up all of it and no other client would be served.
+ * How fast sessions begin: in total, and for each group of addresses, so that no group can use up
+ * the whole rate.
  */
 struct ns_rates {
-	struct ns_bucket near[NS_GROUPS];                   /* in the long run */
-	struct ns_bucket all, pace[NS_GROUPS];              /* one after another */
+	struct ns_bucket near[NS_GROUPS];                   /* NS_SHARE */
+	struct ns_bucket all, pace[NS_GROUPS];              /* NS_PACE */
 	uint64_t turn_near[NS_GROUPS], turn_net[NS_GROUPS]; /* when one last got a session */
 	uint32_t seed;                                      /* of the hash */
 };
 
 /*
- * Wrong passphrases and proofs, by address (an IPv6 /64 being one) and by network: some may be
- * looked at at once, and then one in each interval. Where all rows are in use, the one goes that
- * would be free first.
+ * Wrong passphrases and proofs, by address (an IPv6 /64 being one) and by network: a burst of them
+ * is checked at once, further ones at intervals. If all rows are in use, the one that would be free
+ * first is replaced.
  */
 enum {
 	NS_TRY_ROWS = 1024,
@@ -155,13 +155,13 @@ struct ns_tries {
 	struct ns_try of[NS_TRY_KINDS][NS_TRY_ROWS];
 };
 
-/* When a secret from that address may be looked at: now_ns, or later. */
+/* When a secret from that address may be checked: now_ns, or later. */
 uint64_t ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
-/* It was a wrong one. */
+/* It was wrong. */
 void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
-/* What status and metrics tell. Counts since the start, but for the `now` ones. */
+/* For status and metrics: counts since the start, except for the `now` ones. */
 struct ns_stats {
 	uint64_t started_ns;   /* np_now() at the start */
 	uint64_t started_at_s; /* and the time then, in seconds since 1970 */
@@ -174,15 +174,15 @@ struct ns_stats {
 	uint64_t held[NP_RESOURCES]; /* by all sessions now */
 };
 
-/* Data sockets of a test that the daemon hands over (one_port.h). Zeroed: there are none. */
+/* The data sockets of a test that the daemon passes on (one_port.h). Zeroed: there are none. */
 enum { NS_RECENT = 32 };
 struct ns_way {
-	int fd;           /* to the session; 0: nothing is handed over */
-	uint64_t since;   /* when the client may have begun to make them */
-	uint32_t left;    /* how many may come still */
-	uint32_t waiting; /* connections that there was no room for (ns_caller.of) */
-	uint64_t full_ns; /* when there last was none; 0: there was */
-	bool lacks;       /* then, in all: not because of what the session itself has in flight */
+	int fd;           /* to the session; 0: nothing is passed on */
+	uint64_t since;   /* the earliest time at which the client can have opened them */
+	uint32_t left;    /* how many more may come */
+	uint32_t waiting; /* connections that found no room (ns_caller.of) */
+	uint64_t full_ns; /* when one found no room; 0: the last one did */
+	bool lacks;       /* then it was the daemon's limit, and not the session's */
 	struct np_token token;
 	uint16_t recent[NS_RECENT]; /* ports that its datagrams came from */
 	uint32_t recents;
@@ -194,7 +194,7 @@ struct ns_way {
 	struct np_handed other;
 };
 
-/* Where the datagrams of a test came from that has ended: some may still be on their way. */
+/* The sources of the datagrams of tests that have ended: some may still be in flight. */
 enum { NS_LATE = 64 };
 struct ns_late {
 	struct {
@@ -213,10 +213,10 @@ struct ns_session {
 	struct np_addr peer; /* unmapped */
 	uint64_t began_ns;
 	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
-	uint64_t test_ns;    /* when its test got its leave; 0: none has */
+	uint64_t test_ns;    /* when its test was granted; 0: it has none */
 	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
 	uint64_t short_ns;   /* until when its test waits for room; 0: it does not */
-	uint64_t short_of;   /* what the daemon's count of things given back was then, and 1 */
+	uint64_t short_of;   /* 1 + ns_daemon.freed when there was no room; 0: there may be */
 	uint64_t moved_ns;   /* when it last moved data, or began or ended a test */
 	uint64_t holds[NP_RESOURCES]; /* granted to it */
 	uint64_t bare[NP_RESOURCES];  /* of that, what it holds without a test */
@@ -231,13 +231,13 @@ struct ns_session {
 	struct ns_way way; /* of its test's data sockets, where the daemon hands them over */
 };
 
-/* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */
+/* May that address ask for one more session? NP_OK, and it is counted; else it is NS_RATE. */
 int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
 		  uint64_t now_ns, struct np_err *err);
 
 /*
- * Who may have one waits until his address may begin one more (now_ns, or later); networks take
- * turns, and addresses within them.
+ * When that address may begin the session (now_ns, or later). Then networks take turns, and the
+ * addresses of each: does a come before b?
  */
 uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
 		       uint64_t now_ns);
@@ -246,20 +246,20 @@ void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
 /*
- * The last tenth of each resource is reserved: half of it for addresses that have next to nothing
- * (ns_resource.first), the other half for networks that have. Who has more gets none of it, so that
- * neither an address keeps out its neighbours, nor a network other ones.
+ * The last tenth of each resource is reserved: half of it for addresses that have little
+ * (ns_resource.first), the other half for networks that have little. So an address can't lock out
+ * its neighbours, nor a network the others.
  */
 enum { NS_KEPT = 10 };
 
-/* May one more session begin, which holds that? Else err is filled and *why set. */
+/* May one more session begin, which holds that? If not, *why and err say why. */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     enum ns_refusal *why, struct np_err *err);
 
 /*
  * May session s have what its test takes, beside what the others hold? The grant is in
- * wish->takes then: less than was wanted where wish->spares allows it.
+ * wish->takes: less than was asked for, if wish->spares allows it.
  */
 int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
@@ -272,53 +272,52 @@ bool ns_one_owner(const struct np_addr *a, const struct np_addr *b);
 bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
 
 /*
- * The nice value of an address's threads beside those of others: 0 while all tests have no more
- * threads than there are processors; else NS_NICE, and so much more that the address's have no more
- * weight together than one a processor.
+ * The nice value of an address's threads: 0 while all tests have no more threads than there are
+ * processors; else at least NS_NICE, and so high that the address's threads together have no more
+ * weight than one per processor.
  */
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
 
-/* Could it have that if no other session held anything? */
+/* Could the session have that if no other session held anything? */
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
 /*
- * May session s hold one more of a resource than it does? total: what all hold together. As long as
- * that is less than what is not reserved, the sessions are not looked at.
+ * May session s hold one more of a resource? total: what all hold together. Unless the reserve is
+ * reached, the list of sessions is not searched.
  */
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
-/* Is what is left of it only for some? */
+/* Is only the reserve left of it? */
 bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
 		     enum np_resource resource);
 
 /*
- * What groups of networks and of addresses hold of something. What has to make room is that of the
- * network that holds most, and there of the address that does.
+ * What groups of networks and of addresses hold of something. The network that holds most has to
+ * make room, and there the address that holds most.
  */
 struct ns_weights {
 	uint64_t net[NS_GROUPS], near[NS_GROUPS];
 };
 void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 
-/* Does it concern place a sooner than b? */
+/* Does a have to make room before b? */
 bool ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b);
 
 /*
- * The session to be ended so that there is more of a resource for that address: one that
- * has moved nothing for NS_STILL_S, of the network that holds most, and there of the address that
- * does. It holds more than his: the network, or the address where they have one network. NULL:
- * there is none.
+ * The session to be ended to make room for that address: one that has moved no data for NS_STILL_S,
+ * of the network that holds most of the resource, and there of the address that holds most. That
+ * network, or address of the same network, holds more than the given one. NULL: there is none.
  */
 enum { NS_STILL_S = 10 };
 struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_addr *peer,
 				  enum np_resource resource, uint32_t seed, uint64_t now_ns);
 
 /*
- * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? There are
- * some, and no address has all of them. Else err says why not, for the client to read.
+ * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? There may be
+ * NS_CAPTURES, and NS_CAPTURES_NEAR of one address. If not, err says why, for the client.
  */
 enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };
 int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
@@ -326,17 +325,17 @@ int ns_guard_capture(const struct ns_limits *l, const struct ns_session *session
 		     struct np_err *err);
 
 /*
- * May one more session have a filter of system calls of its own, for packet sockets or rings? As
- * many may begin a second as there may be, so that few are freed at once, which some kernels do not
- * survive. Else err says why not, for the client to read.
+ * May one more session have a filter of system calls of its own, for packet sockets or rings? The
+ * limit is also that of new ones in a second, so that few are freed at once: some kernels hang when
+ * many are. If not, err says why, for the client.
  */
 int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 		    const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
 		    struct np_err *err);
 
 /*
- * Could an honest session ask for that? It has turned longer tests down by itself; a deadline or a
- * turn must not be had by a number.
+ * Could an honest session ask for that? It has checked the test's length; a wrong one must not give
+ * a compromised session a later deadline.
  */
 bool ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish);
 

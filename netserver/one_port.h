@@ -1,9 +1,9 @@
 /*
- * One port for control and data (--one-port): connections and datagrams that come to the daemon's
- * port and are a test's are handed to its session, which never listens. A client that knows of this
- * shows a token (wire/token.h). One that does not is known by its address, and clients of one
- * address that show none have their turns: each test's sockets are there before the next one's may
- * come, so that none gets another one's.
+ * One port for control and data (--one-port): the daemon passes connections and datagrams of tests
+ * on to their sessions, which never listen. A client that knows of this sends a token
+ * (wire/token.h). One that does not is recognized by its address. Clients of one address without
+ * tokens take turns: the next one's connections are expected when the sockets of the previous test
+ * are complete, so that they can't be mixed up.
  */
 #ifndef NETSERVER_ONE_PORT_H
 #define NETSERVER_ONE_PORT_H
@@ -24,16 +24,18 @@ void ns_ways_count(struct ns_daemon *d);
 
 /* ---- Tests ---- */
 
-/* May the sockets of that session's test be waited for now, beside all others? */
+/* Can the sockets of that session's test be told from those of all other tests now? */
 bool ns_way_is_free(struct ns_daemon *d, const struct ns_session *s);
 
 /*
- * From now on they are handed over. *theirs: the session's end, which the caller closes. NP_ESYS.
+ * Pass them on from now on. *theirs: the session's end, which the caller closes. NP_ESYS.
  */
 int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);
 void ns_way_close(struct ns_daemon *d, struct ns_session *s);
 
-/* Has it waited long enough for its client's own port? Returns when it will have. */
+/* Has the test waited long enough for datagrams from the port that its client named? If so, take
+ * the socket for another port. Returns when it will have.
+ */
 uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
 
 /* ---- Connections ---- */
@@ -41,36 +43,37 @@ uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 enum ns_data {
 	NS_DATA_NONE,   /* a control connection */
 	NS_DATA_MORE,   /* not known yet: more has to come */
-	NS_DATA_HANDED, /* a session has it: the descriptor is to be closed */
-	NS_DATA_FULL,   /* it is a session's, for which too many are in flight now */
-	NS_DATA_UNKNOWN /* it is data of no test here, was told so, and is to be closed */
+	NS_DATA_HANDED, /* passed on to its session: close the descriptor */
+	NS_DATA_FULL,   /* a session's, but too many descriptors are in flight now */
+	NS_DATA_UNKNOWN /* of no test here; the client was told: close the descriptor */
 };
 
 /*
- * What has come by a connection? quiet: nothing will, before data of ours do. *of: for FULL, whose
- * it is.
+ * What kind of connection is it, by what it has sent? quiet: it sends nothing before it receives
+ * data. *of: for NS_DATA_FULL, its session.
  */
 enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet,
 			  struct ns_session **of);
 
 /*
- * Is there room for one that was FULL? NS_DATA_UNKNOWN: its test is over (NULL), or wants no more.
- * now_ns: of one round, in which a session without room is looked at once.
+ * Pass on one that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is over (s is
+ * NULL), or wants no more. now_ns: the same in all calls of one round, which checks a session
+ * without room once.
  */
 enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 
-/* When a connection by which nothing has come may be such a quiet one; 0: it is none. */
+/* When a connection that has sent nothing may count as such a quiet one; 0: never. */
 uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns);
 
 /* ---- Datagrams ---- */
 
 /*
- * Hear datagrams at the ports of all listeners: d->datagrams. Where one can't be had, the tests of
- * UDP have ports of their own.
+ * Open sockets for datagrams at the ports of all listeners: d->datagrams. If one can't be opened,
+ * tests of UDP use ports of their own.
  */
 void ns_datagrams_open(struct ns_daemon *d);
 
-/* Something has come. */
+/* Read the datagrams that have come. */
 void ns_datagrams_hear(struct ns_daemon *d, int fd);
 
 #endif

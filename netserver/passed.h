@@ -1,7 +1,7 @@
 /*
- * Descriptors that other processes pass over sockets of the UNIX domain (SCM_RIGHTS of unix(7)),
- * which nothing here has a use for: the kernel closes them. A TCP socket with SO_LINGER set and
- * unsent data makes that wait, in a daemon that must not wait.
+ * Descriptors that other processes pass to the daemon over UNIX sockets (SCM_RIGHTS of unix(7)). It
+ * has no use for them, and the kernel closes them; that blocks the daemon if one is a TCP socket
+ * with SO_LINGER and unsent data.
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H
@@ -14,9 +14,9 @@
 void ns_passed_begin(void);
 
 /*
- * No descriptors are passed to this socket, and to connections that it accepts from now on: who
- * tries it gets EPERM. Kernels since Linux 6.16 know it; with others it stays as it is, and the two
- * below keep the daemon from waiting.
+ * Let nobody pass descriptors to this socket, or to connections that it accepts from now on: they
+ * get EPERM. Older kernels than Linux 6.16 can't do that; there the two functions below keep the
+ * daemon from blocking.
  */
 void ns_passed_refuse(int fd);
 
@@ -25,7 +25,7 @@ void ns_passed_refuse(int fd);
  */
 ssize_t ns_passed_recv(int from, void *bytes, size_t size, bool *more);
 
-/* close(2) of a socket that things may have been passed to. Never lingers. */
+/* close(2) of a socket that descriptors may have been passed to. Never lingers. */
 void ns_passed_close(int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * How the processors are shared: the daemon and what begins come first, and each address's tests
- * have a share.
+ * How the processors are shared: the daemon and new sessions come first, and the tests of each
+ * address get a share.
  */
 #ifndef NETSERVER_PROCESSORS_H
 #define NETSERVER_PROCESSORS_H
@@ -14,10 +14,10 @@
 void ns_processors_prompt(pid_t pid, bool prompt);
 
 /*
- * That address begins a session or a test. Beside tests of other addresses, threads have less
- * weight than the daemon and what begins, and an address has its share. Where an address is alone
- * its threads are left as they are: no weight can be raised again, so that a session keeps a lower
- * one to its end.
+ * That address begins a session or a test. When several addresses have tests, their threads get
+ * less weight than the daemon and new sessions, each address a share. The threads of a single
+ * address are left alone: a weight can't be raised again, so that a session keeps a lower one to
+ * its end.
  */
 void ns_processors_share(struct ns_daemon *d, const struct np_addr *peer);
 

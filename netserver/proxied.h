@@ -10,11 +10,11 @@
 
 enum ns_proxied {
 	NS_PROXIED_MORE, /* its header is not there yet */
-	NS_PROXIED_DONE, /* and it was taken */
-	NS_PROXIED_WRONG /* it is none, or of another version */
+	NS_PROXIED_DONE, /* it was read */
+	NS_PROXIED_WRONG /* it is no header, or one of another version */
 };
 
-/* Take the header. *peer: the client's address; for the proxy's own connections, the proxy's. */
+/* Read the header. *peer: the client's address; for the proxy's own connections, the proxy's. */
 enum ns_proxied ns_proxied_read(int fd, struct np_addr *peer);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * What sessions have for the log goes by way of the daemon. A session that had the log's
- * descriptor, or standard error, could rewrite what others wrote there once strangers have taken it
- * over.
+ * Sessions send their log lines to the daemon, which writes them. A compromised session that had
+ * the log's descriptor, or standard error, could overwrite the lines of others.
  */
 #ifndef NETSERVER_RELAY_H
 #define NETSERVER_RELAY_H
@@ -12,7 +11,7 @@
 #include "base/log.h"
 #include "netserver/lines.h"
 
-/* A line under way, one packet. */
+/* A line on its way to the daemon, one packet. */
 struct ns_line {
 	int verb;         /* which kind of packet, for its reader */
 	int level;        /* enum np_log_level */
@@ -28,17 +27,17 @@ struct ns_relay {
 	uint32_t dropped;
 };
 
-/* A sink, with the struct as its context. Never waits: what has no room is counted. */
+/* A sink, with the struct as its context. Never waits: lines that find no room are counted. */
 void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /* ---- In the daemon ---- */
 
-enum { NS_RELAYED_SHARE = 4 }; /* of NS_LINES one session's in the long run */
+enum { NS_RELAYED_SHARE = 4 }; /* a session gets this part of NS_LINES in the long run */
 
 /*
- * Write a session's line, which may say anything, as one of that process: made printable, and a
- * limited number a second. What the operator has asked for (debug lines, by -v 2) counts for the
- * session alone. quiet: nothing above the log's own level.
+ * Write a session's line, whose text is not trusted, as one of that process: made printable, and a
+ * limited number a second. Debug lines that the operator has asked for (-v 2) count for the session
+ * alone. quiet: nothing above the log's own level.
  */
 void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
 		    struct ns_line *line, long process, bool quiet);

@@ -1,8 +1,8 @@
 /*
- * Random words in the two last arguments of a system call that takes at most four. The filter of
- * system calls that was installed with them lets a few calls pass only so: clone(2) that forks,
- * and those of landlock. A process that has wiped them can't make these calls any more: only root
- * can read a filter.
+ * Random words that a process passes as the last two arguments of system calls that take at most
+ * four. Its filter allows a few calls only with these words: clone(2) that forks, and those of
+ * landlock. A process that has wiped the words can't make these calls any more: only root can read
+ * a filter.
  */
 #ifndef NETSERVER_SEAL_H
 #define NETSERVER_SEAL_H

@@ -1,7 +1,7 @@
 /*
- * A session: what its process does for one client, from its first message on. It asks the daemon
- * (sessions.h) for leave before each test, over a pair of sockets (word.h), and tells what became
- * of it.
+ * A session: a process that serves one client, from its first message on. Before each test it asks
+ * the daemon (sessions.h) for permission, over a pair of sockets (word.h); afterwards it reports
+ * the outcome.
  */
 #ifndef NETSERVER_SESSION_H
 #define NETSERVER_SESSION_H
@@ -12,17 +12,17 @@
 #include "netserver/caller.h"
 
 /*
- * A session's process, which ends with its daemon, whatever becomes of that. fd: to the daemon.
- * seal: of the fork server that forked it confined, but for its files; NULL: the daemon did, and it
- * has all that the daemon had.
+ * A session's process, which ends when its daemon does, however that ends. fd: to the daemon. seal:
+ * of the fork server, whose child is confined already except for files; NULL: it is a child of the
+ * daemon, and is not confined yet.
  */
 void __attribute__((noreturn))
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
 	       struct ns_seal *seal);
 
 /*
- * In a fork server: confine this process, which needs nothing but descriptor fd, but for the files
- * of its sessions. NP_ESYS. In a process that it has forked: run the session of an order.
+ * In a fork server: confine this process, which needs only descriptor fd, except for the files of
+ * its sessions. NP_ESYS. In a process that it has forked: run the session of an order.
  */
 int ns_session_confine(const struct ns_kin *k, int fd, struct ns_seal *seal, struct np_err *err);
 void __attribute__((noreturn))

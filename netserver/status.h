@@ -1,5 +1,5 @@
 /*
- * What the daemon tells of itself: netserver --status over a local socket, and a file of metrics.
+ * What the daemon reports about itself: netserver --status over a local socket, and metrics.
  */
 #ifndef NETSERVER_STATUS_H
 #define NETSERVER_STATUS_H
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "netserver/guard.h"
 
-/* What there is to tell. */
+/* What is reported. */
 struct ns_view {
 	const struct ns_stats *stats;
 	const struct ns_limits *limits;
@@ -31,15 +31,15 @@ enum { NS_STATUS_MAX = 64 << 10 };
 size_t ns_status_text(const struct ns_view *v, char *text, size_t size);
 
 /*
- * Metrics for Prometheus, every series with the port as a label, so that two daemons of a machine
- * can be told apart. Limits that are none are +Inf.
+ * Metrics for Prometheus. Every series has the port as a label, so that two daemons of a machine
+ * differ. No limit is +Inf.
  */
 void ns_metrics_print(const struct ns_view *v, FILE *out);
 
 /*
- * Open the directory that a path lies in, to be kept: a daemon changes its own. *name gets where
- * the file's name begins in path. Returns the descriptor; -1 with NP_ESYS, or NP_EUSAGE when the
- * path ends in a slash.
+ * Open the directory of a path, since a daemon changes its working directory later. *name: where
+ * the file's name begins in path. Returns the descriptor; -1 with NP_ESYS, or NP_EUSAGE if the path
+ * ends in a slash.
  */
 int ns_metrics_dir(const char *path, const char **name, struct np_err *err);
 
@@ -56,15 +56,15 @@ int ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, stru
 int ns_status_listen(const char *port, struct np_err *err);
 
 /*
- * Accept one asker and answer it without ever waiting: root, this user and `owner` get the text,
- * anybody else one line (SO_PEERCRED, unix(7)).
+ * Accept one connection and answer it without ever waiting: root, this user and `owner` get the
+ * text, other users one line (SO_PEERCRED, unix(7)).
  */
 void ns_status_answer(int listener, uid_t owner, const struct ns_view *v);
 
 /*
- * The other side: copy what the daemon at that port says to out, without control characters, and
- * below it which user's process answered if that is neither root's nor ours. NP_ECONTROL when
- * there is no answer within 5 s, NP_EPEER when it does not answer us.
+ * The client: copy the answer of the daemon at that port to out, without control characters, and
+ * then the user of the process that answered, if that is neither root nor ours. NP_ECONTROL if
+ * there is no answer within 5 s, NP_EPEER if it refuses to answer this user.
  */
 int ns_status_ask(const char *port, FILE *out, struct np_err *err);
 

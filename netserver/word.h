@@ -1,6 +1,6 @@
 /*
- * What the daemon and a session's process say to each other, over a pair of sockets. Both are of
- * one program.
+ * The messages between the daemon and a session's process, over a pair of sockets. Both run the
+ * same program.
  */
 #ifndef NETSERVER_WORD_H
 #define NETSERVER_WORD_H
