@@ -15,7 +15,7 @@
 
 enum { NP_CPU_METHOD = 'S' }; /* netperf's letter for /proc/stat */
 
-/* What was used between two readings. Percent of all processors, and of one for the peak. */
+/* The use between two readings: percent of all processors, and of one for the peak. */
 struct np_cpu_use {
 	bool known; /* false: the readings share no processor, and all else is 0 */
 	double util, user, system, iowait, irq, softirq;
@@ -37,9 +37,9 @@ int np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
 void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 
 /*
- * What was used from `from` to `to`. A processor that is not in both does not count; 32-bit
- * counters that have wrapped are set right. One that went back for another reason (the kernel lets
- * idle and iowait do so) has not moved.
+ * The use from `from` to `to`. A processor that is not in both does not count; 32-bit counters that
+ * have wrapped are corrected. A counter that decreased for another reason (idle and iowait may)
+ * counts as unchanged.
  */
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out);
@@ -50,7 +50,7 @@ struct np_cpu_ticks {
 	uint64_t user, system, softirq, irq, iowait, steal, idle, all;
 };
 
-/* What it did between two readings, of which either may be NULL. False: it is not in both. */
+/* Its time between two readings, either of which may be NULL. False: it is not in both. */
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
 
@@ -58,7 +58,7 @@ bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to
 size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
 		   void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx);
 
-/* What the hypervisor gave to others so far: a share of all processors' time. */
+/* The share of all processors' time that the hypervisor gave to others so far. */
 double np_cpu_stolen(const struct np_cpu_times *t);
 
 /* Processors online, and the clock ticks a second that /proc/stat counts in. */
@@ -66,8 +66,8 @@ int np_cpu_count(void);
 double np_cpu_rate(void);
 
 /*
- * How many threads want a processor at this moment (proc_loadavg(5)), the caller's included. -1
- * with errno where that is not known. root: of proc, "" in earnest.
+ * How many threads are running or ready to run (proc_loadavg(5)), the caller's included. -1 with
+ * errno if that is not known. root: the directory above proc; "" except in tests.
  */
 long np_cpu_load(const char *root);
 

@@ -1,7 +1,7 @@
 /*
- * What a thread of this process is found doing, by who looks from time to time: it runs, or wants
- * to; it is blocked in sending, in receiving, in a pause; it is stopped (proc_pid_stat(5),
- * proc_pid_syscall(5), proc_pid_wchan(5)).
+ * Samples of what a thread of this process does: it runs or is ready to run; it is blocked in
+ * sending, in receiving or in a pause; it is stopped (proc_pid_stat(5), proc_pid_syscall(5),
+ * proc_pid_wchan(5)).
  */
 #ifndef NP_SYS_DOING_H
 #define NP_SYS_DOING_H
@@ -18,13 +18,13 @@ enum np_doing_what {
 	NP_DOING_RECEIVES,
 	NP_DOING_PAUSES,
 	NP_DOING_STOPPED,
-	NP_DOING_WAITS, /* blocked, and in what is not known */
+	NP_DOING_WAITS, /* blocked, in something unknown */
 	NP_DOING_KINDS
 };
 
 struct np_doing {
 	bool is_open;
-	int why;                        /* errno, where it can't be looked at; 0 */
+	int why;                        /* errno, if it can't be sampled; 0 */
 	int time_fd, stat_fd, where_fd; /* files of the thread's; negative: not open */
 	bool by_call; /* the last names a system call, else a place in the kernel */
 	uint64_t looks, seen[NP_DOING_KINDS];
@@ -32,15 +32,15 @@ struct np_doing {
 	struct np_thread_time time;
 };
 
-/* Of that thread (gettid(2)). root: of proc, "" in earnest. */
+/* For that thread (gettid(2)). root: the directory above proc; "" except in tests. */
 void np_doing_open(struct np_doing *d, const char *root, int thread);
 
-/* Look. blocked: what it is taken to do where the kernel tells only that it is blocked. */
+/* Take a sample. blocked: what to count if the kernel tells only that the thread is blocked. */
 void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 
 /*
- * What it had of a processor since that was asked last; d->cpu is where it runs now, or ran last.
- * False: that can't be told, or it is not open.
+ * Its processor time since the last call; d->cpu is where it runs now, or ran last. False: that is
+ * not known, or it is not open.
  */
 bool np_doing_did(struct np_doing *d, struct np_thread_time *did);
 

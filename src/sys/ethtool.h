@@ -1,8 +1,8 @@
 /*
- * What a driver tells of itself and its interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h):
- * the questions that take no privilege. Any socket of the Internet families will do.
+ * Requests to the driver of an interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h) that need
+ * no privilege. Any IP socket will do.
  *
- * All return 0 or a negative errno; -EOPNOTSUPP is a driver that does not tell.
+ * All return 0 or a negative errno; -EOPNOTSUPP if the driver does not support the request.
  */
 #ifndef NP_SYS_ETHTOOL_H
 #define NP_SYS_ETHTOOL_H
@@ -13,7 +13,7 @@
 
 enum { NP_ETHTOOL_NAME = 32 };
 
-/* The call, for structures of the kernel's that need no room behind them. */
+/* The call, for structures of a fixed size. */
 int np_ethtool_ask(int fd, const char *device, void *request);
 
 /* Names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each NP_ETHTOOL_NAME bytes with a NUL, in

@@ -1,5 +1,5 @@
 /*
- * The interrupts of an interface: which lines of /proc/interrupts are its.
+ * The interrupts of an interface: its lines in /proc/interrupts.
  */
 #ifndef NP_SYS_IRQ_H
 #define NP_SYS_IRQ_H

@@ -1,5 +1,5 @@
 /*
- * An interface of this machine: what it is asked by, and what it has counted.
+ * An interface of this machine: how to query it, and its counters.
  */
 #ifndef NP_SYS_LINK_H
 #define NP_SYS_LINK_H
@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 struct np_link {
-	const char *root; /* of proc and sys, "" in earnest */
+	const char *root; /* the directory above proc and sys; "" except in tests */
 	char device[16];  /* of IF_NAMESIZE; "": none */
 	int rtnl, inet;   /* sockets; negative errno: not available. Tests have none, as their
 			   * root has files only. */
 	/*
-	 * Is /sys/class/net that of this network namespace, as far as this interface goes? Who was
-	 * moved to another namespace keeps the old one's (ip-netns(8) mounts another one). lo is
-	 * not said to be there: it looks the same everywhere.
+	 * Does /sys/class/net describe this interface? A process that has changed its network
+	 * namespace still sees the old one's (ip-netns(8) mounts another one). False for lo, which
+	 * looks the same in all.
 	 */
 	bool in_sysfs;
 	int index;

@@ -1,6 +1,6 @@
 /*
- * What a machine does beside a test, looked at often. Each meter that this machine does not have
- * says so, and the others go on without it.
+ * What a machine does during a test, sampled often. A meter that this machine does not have says
+ * why; the others work without it.
  */
 #ifndef NP_SYS_METERS_H
 #define NP_SYS_METERS_H
@@ -29,10 +29,10 @@ struct np_meters_irq {
 	char on[32]; /* processors, at the last look; empty: not known yet */
 };
 
-/* All that was seen in one look. Counters grow; -1: not told. */
+/* A sample. Counters grow; -1: not known. */
 struct np_meters_seen {
-	uint64_t at_ns, took_ns;   /* when the look began, how long it took */
-	struct np_cpu_times *cpus; /* NULL: not told */
+	uint64_t at_ns, took_ns;   /* when it began, how long it took */
+	struct np_cpu_times *cpus; /* NULL: not known */
 	int64_t stalled_us;        /* some thread waited for a processor (PSI) */
 	int64_t squeezed;          /* softirqs that left packets for the next one */
 	uint64_t irqs_moved;       /* interrupts of the interface to other processors */
@@ -54,20 +54,20 @@ struct np_meters {
 	struct np_meters_seen before, now; /* the last two looks */
 };
 
-/* Open them. The device may be "". Also in a confined process. Root and device have to last. */
+/* Open them. The device may be "". Works in a confined process. Root and device have to last. */
 void np_meters_open(struct np_meters *m, const char *root, const char *device);
 void np_meters_close(struct np_meters *m);
 
 /*
- * Look. `near` says on which processors the test runs, a bit for each of the first 63: there the
- * frequency is looked at, too (m->cpu).
+ * Take a sample. near: a bit for each of the first 63 processors that the test runs on, for which
+ * the frequency is read, too (m->cpu).
  */
 void np_meters_look(struct np_meters *m, uint64_t near);
 
-/* Why a meter tells nothing, as unread values of those names behind the prefix. */
+/* Put why meters tell nothing, as unread values whose names begin with the prefix. */
 void np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_bag *into);
 
-/* ---- The same readers, for who looks seldom ---- */
+/* ---- The same readers, for single readings ---- */
 
 /* What a processor's softirqs did (proc_net softnet_stat): 32-bit counters. */
 struct np_softnet {

@@ -11,9 +11,9 @@
 struct np_moved;
 
 /*
- * Read the counters. root: where proc and sys are mounted below ("" in earnest); device: the
- * interface ("": none is looked at). Both have to last. NULL without memory; what can't be read is
- * named in the bag at the end.
+ * Read the counters. root: the directory above proc and sys ("" except in tests); device: the
+ * interface ("": none). Both have to last. NULL without memory; what can't be read is named in the
+ * bag at the end.
  */
 struct np_moved *np_moved_begin(const char *root, const char *device);
 

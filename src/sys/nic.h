@@ -9,7 +9,7 @@
 #include "base/bag.h"
 #include "sys/link.h"
 
-/* An interface that is looked at; its counters, when that began. */
+/* An interface, and its counters at the beginning. */
 struct np_nic {
 	struct np_link link;
 	uint64_t began_ns, packets;
@@ -21,13 +21,13 @@ void np_nic_begin(struct np_nic *n, const char *root, const char *device);
 /* How many receive queues an interface has; 0: not known. */
 uint32_t np_nic_rx_queues(const char *root, const char *device);
 
-/* Put host.nic.* but the traffic. */
+/* Put host.nic.* except for the traffic. */
 void np_nic_facts(const struct np_nic *n, struct np_bag *into);
 
-/* Put the same as unread, the traffic too, where the interface itself is not known. */
+/* If the interface is not known: put all of that as unread, the traffic too. */
 void np_nic_unread(const char *why, struct np_bag *into);
 
-/* Put host.nic.other_packets_per_s, since the beginning: waits until that is 10 ms ago. */
+/* Put host.nic.other_packets_per_s since np_nic_begin(). Waits until that is 10 ms ago. */
 void np_nic_end(struct np_nic *n, struct np_bag *into);
 
 #endif

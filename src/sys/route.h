@@ -10,10 +10,10 @@
 
 #include "base/bag.h"
 
-/* Put host.route.*, of the route between two addresses: nothing for those that are not of IP. */
+/* Put host.route.* of the route between two addresses; nothing if they are not of IP. */
 void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
 
-/* Take in the answer, as np_rtnl_hear: the values that are set go into the bag. */
+/* Read the answer, as an np_rtnl_hear: the values that are set go into the bag. */
 int np_route_hear(void *bag, const struct nlmsghdr *m);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the kernel tells of an interface by rtnetlink(7): of the network
- * namespace that this process is in, whatever is mounted on /sys. Takes no privilege.
+ * Interfaces by rtnetlink(7): those of this process's network namespace, even if /sys shows
+ * another one. Needs no privilege.
  */
 #ifndef NP_SYS_RTNL_H
 #define NP_SYS_RTNL_H
@@ -19,14 +19,14 @@ struct np_rtnl_link {
 	uint32_t mtu, gso_max_size, gso_max_segs; /* 0: the kernel does not tell */
 	uint32_t rx_queues, tx_queues;
 	char qdisc[32];
-	char alias[64]; /* what who made it wrote to it; empty: nothing */
+	char alias[64]; /* as set by ip-link(8); may be empty */
 	uint8_t address[32];
 	unsigned address_size;
 	bool has_stats;
 	struct rtnl_link_stats64 stats;
 };
 
-/* A socket for questions, or a negative errno. */
+/* A socket for requests, or a negative errno. */
 int np_rtnl_open(void);
 
 /* The interface of that name: 0, or a negative errno, -ENODEV where there is none. */
@@ -35,10 +35,10 @@ int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
 /* --- what questions have in common --------------------------------------------------------------
  */
 
-/* Attributes by their number, those below `count`; NULL for what there is not. */
+/* Attributes by their number, those below `count`; NULL for a missing one. */
 void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);
 
-/* The same of what is nested in one; all NULL where that is. */
+/* The same of the attributes nested in one; all NULL if that is NULL. */
 void np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count);
 
 /* Copy what fits, the rest is 0. False without an attribute, and nothing is copied. */
@@ -47,12 +47,12 @@ bool np_rtnl_take(const struct rtattr *a, void *out, size_t size);
 /* A text, empty without an attribute. */
 void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
 
-/* Gets each message of an answer; returns whether it was of use. */
+/* Called for each message of an answer; returns whether it used it. */
 typedef int np_rtnl_hear(void *ctx, const struct nlmsghdr *m);
 
 /*
  * All of RTM_GETQDISC, RTM_GETTCLASS or RTM_GETTFILTER of an interface, the latter below `parent`;
- * other interfaces' may be among them. 0, or a negative errno; -ENOENT when nothing was of use.
+ * those of other interfaces may be among them. 0, or a negative errno; -ENOENT if none was used.
  */
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx);

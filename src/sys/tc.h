@@ -1,7 +1,7 @@
 /*
- * What traffic control (tc(8)) has at an interface: queueing disciplines, classes of htb, and the
- * actions of filters (policers above all) at its ingress and egress, with their counters; where
- * what comes in is redirected to an ifb, that one's, too.
+ * Traffic control (tc(8)) of an interface: queueing disciplines, classes of htb, and the actions of
+ * filters (mainly policers) at its ingress and egress, with their counters; if its input is
+ * redirected to an ifb, those of that interface, too.
  */
 #ifndef NP_SYS_TC_H
 #define NP_SYS_TC_H
@@ -18,32 +18,32 @@ enum { NP_TC_ITEMS = 64, NP_TC_NAME = 64 };
 struct np_tc_item {
 	char name[NP_TC_NAME]; /* "tbf_1_0", "police_2" */
 	char kind[32];
-	bool in;      /* what it counts comes in; else it goes out */
-	bool counted; /* its drops are no other item's: those of what is below are in it */
+	bool in;      /* it counts input; else output */
+	bool counted; /* its drops are in no other item, but include those of items below it */
 	bool is_class, is_action;
 	uint32_t handle, parent; /* of a qdisc or a class */
-	uint64_t rate_bps;       /* that it lets through at most; 0: no limit */
+	uint64_t rate_bps;       /* its limit; 0: none */
 	uint64_t bytes, packets;
-	bool has_queue; /* the kernel tells of: */
+	bool has_queue; /* the following are known */
 	uint32_t drops, overlimits, requeues, backlog;
 };
 
 /* At one moment. A zeroed one is empty. */
 struct np_tc {
 	int index;        /* of the interface asked about just now */
-	bool in;          /* its messages are about what comes in */
-	bool counted;     /* no other counter has the drops of its actions */
-	const char *also; /* before the names of what is at another interface; "" */
+	bool in;          /* its messages are about input */
+	bool counted;     /* no other counter includes the drops of its actions */
+	const char *also; /* before the names of items at another interface; "" */
 	struct np_tc_item at[NP_TC_ITEMS];
 	size_t count;
-	size_t left_out; /* for want of room */
-	int ifb;         /* where what comes in is redirected to; 0: nowhere */
+	size_t left_out; /* for lack of room */
+	int ifb;         /* index of the ifb that input is redirected to; 0: none */
 
 	uint32_t root;        /* handle of the root queueing discipline; 0: none was seen */
-	uint32_t htb_default; /* its class of what nothing else takes; 0: none */
+	uint32_t htb_default; /* its class of unclassified traffic; 0: none */
 	/*
-	 * What it lets through: tbf's rate; the ceiling of htb's default class or, without one, of
-	 * the largest below the root; 0: none.
+	 * Its limit: tbf's rate; the ceiling of htb's default class or, without one, of the largest
+	 * class below the root; 0: none.
 	 */
 	uint64_t root_rate_bps;
 };
@@ -57,10 +57,10 @@ int np_tc_queues(int fd, int index, struct np_tc *out);
 /* The root queueing discipline; NULL: none that could be seen ("noqueue"). */
 const struct np_tc_item *np_tc_root(const struct np_tc *tc);
 
-/* Take in one message, as np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
+/* Read one message, as an np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
 int np_tc_hear(void *tc, const struct nlmsghdr *m);
 
-/* What moved, as moved.tc.*, and what both directions come to, as tc.out.* and tc.in.* */
+/* Put what moved as moved.tc.*, and the totals of both directions as tc.out.* and tc.in.* */
 void np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into);
 
 #endif

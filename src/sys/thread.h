@@ -1,6 +1,6 @@
 /*
- * What a thread cost its processor between two moments, by its own account: getrusage(2),
- * /proc/thread-self/schedstat (proc(5)). To be called in that thread.
+ * The processor time of the calling thread between two moments: getrusage(2),
+ * /proc/thread-self/schedstat (proc(5)).
  */
 #ifndef NP_SYS_THREAD_H
 #define NP_SYS_THREAD_H
@@ -12,10 +12,10 @@
 #include "sys/perf.h"
 
 struct np_thread_use {
-	const char *root; /* of proc, "" in earnest */
+	const char *root; /* the directory above proc; "" except in tests */
 	uint64_t began_ns, ended_ns;
 	int64_t user_us, system_us, voluntary,
-	    involuntary;                     /* before np_thread_end(): at the begin */
+	    involuntary;                     /* before np_thread_end(): at the beginning */
 	int thread;                          /* its number, gettid(2); 0 before np_thread_open() */
 	int64_t run_delay_ns;                /* ready, but waiting for a processor; -1: not told */
 	int cpu;                             /* at the end */
@@ -25,24 +25,24 @@ struct np_thread_use {
 };
 
 /*
- * Once, before np_thread_begin(), in the thread itself: note its id, which others may read from
- * then on, and have its processor count, if that is asked for.
+ * Once, before np_thread_begin(), in the thread itself: note its id, which other threads may read
+ * from then on, and open the processor's counters, if they are asked for.
  */
 void np_thread_open(struct np_thread_use *u);
 
-/* From now on; also again. root must be set. */
+/* Begin. May be called again. root must be set. */
 void np_thread_begin(struct np_thread_use *u);
 
-/* Until now: the members become differences. */
+/* End: the members become differences. */
 void np_thread_end(struct np_thread_use *u);
 
-/* Give back what np_thread_open() has taken. */
+/* Release what np_thread_open() has opened. */
 void np_thread_close(struct np_thread_use *u);
 
 /* As thread.* */
 void np_thread_put(const struct np_thread_use *u, struct np_bag *into);
 
-/* What a thread had of a processor so far (proc_pid_schedstat, which this kernel may lack). */
+/* A thread's processor time so far (/proc/PID/schedstat, which a kernel may lack). */
 struct np_thread_time {
 	uint64_t ran_ns, waited_ns; /* while it was ready to run */
 	uint64_t turns;             /* how often it got a processor */
