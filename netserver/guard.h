@@ -54,8 +54,8 @@ struct ns_resource {
 	const char *option; /* that limits it */
 	const char *metric; /* its name, netserver_limit_data_ports without the beginning */
 	enum ns_refusal why;
-	uint64_t first;   /* a little: what two tests at the defaults take */
-	uint64_t reserve; /* at least this is reserved, unless the limit is lower */
+	uint32_t first;   /* a little: what two tests at the defaults take */
+	uint32_t reserve; /* at least this is reserved, unless the limit is lower */
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 means none of it, not any number */
 };
