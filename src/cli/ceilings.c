@@ -163,17 +163,6 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->way.family, most);
 }
 
-/* Bytes of one message on the wire; a fraction where messages share packets. */
-static double
-cost_of(const struct question *q)
-{
-	if (is_sctp(q->bench)) {
-		return q->size / np_ceiling_sctp(&q->way, q->size);
-	}
-	return q->bench->transport->reliable ? (double)np_ceiling_segment_cost(&q->way)
-					     : (double)np_ceiling_datagram_cost(&q->way, q->size);
-}
-
 static bool
 answer_stream(struct question *q, FILE *out)
 {
@@ -186,7 +175,10 @@ answer_stream(struct question *q, FILE *out)
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
 	}
-	wire = cost_of(q);
+	/* Of a message; a fraction where messages share packets. */
+	wire = sctp  ? q->size / np_ceiling_sctp(&q->way, q->size)
+	       : tcp ? (double)np_ceiling_segment_cost(&q->way)
+		     : (double)np_ceiling_datagram_cost(&q->way, q->size);
 	if (!(wire > 0)) {
 		return refuse(
 		    q, sctp ? "messages without any bytes on the wire (size, least, header, rest)"
@@ -205,25 +197,15 @@ answer_stream(struct question *q, FILE *out)
 	return true;
 }
 
-static enum np_turns
-turns_of(const struct np_bench *b)
-{
-	if (!b->transport->reliable) {
-		return NP_TURNS_UDP_RR;
-	}
-	if (is_sctp(b)) {
-		return NP_TURNS_SCTP_RR;
-	}
-	if (!b->pattern->connection_test) {
-		return NP_TURNS_TCP_RR;
-	}
-	return b->pattern->sized ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
-}
-
 static bool
 answer_transactions(struct question *q, FILE *out)
 {
-	enum np_turns test = turns_of(q->bench);
+	const struct np_bench *b = q->bench;
+	enum np_turns test = !b->transport->reliable        ? NP_TURNS_UDP_RR
+			     : is_sctp(b)                   ? NP_TURNS_SCTP_RR
+			     : !b->pattern->connection_test ? NP_TURNS_TCP_RR
+			     : b->pattern->sized            ? NP_TURNS_TCP_CRR
+							    : NP_TURNS_TCP_CC;
 	struct np_ceiling_exchange x;
 	uint64_t fuller;
 

@@ -224,16 +224,6 @@ draw_view(void *shown, const struct np_live_view *view)
 
 /* ---- For main() ---- */
 
-/* Is standard error a terminal that can erase a line? */
-static bool
-has_terminal(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && term != NULL && term[0] != '\0' &&
-	       strcmp(term, "dumb") != 0;
-}
-
 /*
  * The thread that draws controls a test and must not block. Standard error is opened again, as
  * others share the flags of the open file.
@@ -254,14 +244,17 @@ struct np_shown *
 np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
 	enum np_when when = cli->output.progress;
+	const char *term = getenv("TERM");
 	pthread_mutexattr_t nests;
 	struct np_shown *s;
 	const struct np_plan *p = &cli->plan;
 	struct stat out, err;
 	bool is_long;
 
-	if (when == NP_WHEN_NEVER || (when == NP_WHEN_AUTO && !has_terminal())) {
-		return NULL;
+	if (when == NP_WHEN_NEVER ||
+	    (when == NP_WHEN_AUTO && (!isatty(STDERR_FILENO) || term == NULL || term[0] == '\0' ||
+				      strcmp(term, "dumb") == 0))) {
+		return NULL; /* "dumb": it can't erase a line */
 	}
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {

@@ -126,17 +126,6 @@ watch(struct np_beside *b, struct np_client *c)
 	c->live->ctx = b;
 }
 
-static void
-watch_no_more(struct np_beside *b, struct np_client *c)
-{
-	if (b->watched != NULL) {
-		c->live->draw = b->was.draw;
-		c->live->ctx = b->was.ctx;
-		c->live->queues = false;
-	}
-	c->live = b->watched;
-}
-
 /* A load that stood still is none; but a long call only counts when it returns. */
 static void
 judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
@@ -241,7 +230,12 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	c->gate = b->gate;
 	rc = np_trial(load, r, err);
 	c->gate = NULL;
-	watch_no_more(b, c);
+	if (b->watched != NULL) {
+		c->live->draw = b->was.draw;
+		c->live->ctx = b->was.ctx;
+		c->live->queues = false;
+	}
+	c->live = b->watched;
 	np_gate_fail(b->gate);
 	if (rc != NP_OK || np_signalled(&c->signals) > 0) {
 		b->passed++;

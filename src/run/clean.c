@@ -296,20 +296,6 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 }
 
-/* Why it is unknown whether threads of this test delayed a worker. NULL: it is known. */
-static const char *
-lacks_switches(const struct np_bag *near, bool far_told)
-{
-	if (np_bag_number(near, "flow.sessions") > 1) {
-		return "the other sessions' threads cannot be distinguished from other programs";
-	}
-	if (!far_told && np_bag_number(near, "disturbed.peer_here") > 0) {
-		return "the far end is on this machine, and does not report the time of its "
-		       "threads";
-	}
-	return NULL;
-}
-
 static void
 judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
       bool far_counts)
@@ -327,13 +313,17 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	}
 	c->every_s = np_bag_number(near, "disturbed.every_s");
 	c->by_far = far_counts && c->far_told;
-	c->switches_why = lacks_switches(near, c->far_told);
 	if (np_bag_number(near, "flow.sessions") > 1) {
-		/* Each session has counted its own connections only. */
+		/* Each session knows its own threads and connections only. */
+		c->switches_why =
+		    "the other sessions' threads cannot be distinguished from other programs";
 		c->foreign_why =
 		    "the other sessions' bytes cannot be distinguished from other traffic";
 		unmark(&end[0], NP_R_FOREIGN);
 		unmark(&end[1], NP_R_FOREIGN);
+	} else if (!c->far_told && np_bag_number(near, "disturbed.peer_here") > 0) {
+		c->switches_why = "the far end is on this machine, and does not report the time of "
+				  "its threads";
 	}
 	if (c->switches_why == NULL) {
 		mark_waits(&end[0], same ? &end[1] : NULL);

@@ -212,23 +212,12 @@ connect_again(const struct np_client *c, const struct np_addrs *remote,
 	return np_race_connect(&order, local, np_client_within(CONNECT_MS), race, err);
 }
 
-/* Tell the user which of several addresses is used, unless it is the first one. */
-static void
-tell_address(const struct np_client *c, const struct np_target *t, const struct np_race *race)
-{
-	char host[NP_ADDR_TEXT];
-
-	if (race->others[0] != '\0' && !np_addr_is_loopback(&race->used)) {
-		np_client_tell(c, "%s: %s is used (%s)", t->host, np_addr_host(&race->used, host),
-			       race->others);
-	}
-}
-
 /* Open one connection and give the daemon the key or passphrase that it may demand. */
 static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
 {
+	char host[NP_ADDR_TEXT];
 	struct np_race race;
 	int fd = connect_again(c, remote, local, &race, err);
 
@@ -237,7 +226,10 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 		return not_established(t, &race, err);
 	}
 	np_sock_watch_peer(fd, t->silence_s);
-	tell_address(c, t, &race);
+	if (race.others[0] != '\0' && !np_addr_is_loopback(&race.used)) {
+		np_client_tell(c, "%s: %s is used (%s)", t->host, np_addr_host(&race.used, host),
+			       race.others);
+	}
 	c->used = race.used;
 	c->heard = false;
 	c->owed = 0;

@@ -34,17 +34,6 @@ bit(enum np_reason r)
 /* --- threads -----------------------------------------------------------------------------------
  */
 
-static uint64_t
-user_time(void)
-{
-	struct rusage r;
-
-	if (getrusage(RUSAGE_SELF, &r) != 0) {
-		return 0;
-	}
-	return (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
-}
-
 static uint32_t
 threads_of(const struct np_disturbed *d)
 {
@@ -179,8 +168,12 @@ is_stolen(const struct np_disturbed *d, double seconds)
 static uint64_t
 others_of(struct np_disturbed *d, const struct np_witness *w)
 {
-	uint64_t used = user_time(), own = used - d->user_ns, most = 0;
+	struct rusage r = { .ru_utime.tv_sec = 0 };
+	uint64_t used, own, most = 0;
 
+	(void)getrusage(RUSAGE_SELF, &r);
+	used = (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
+	own = used - d->user_ns;
 	d->user_ns = used;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		struct np_cpu_ticks did;

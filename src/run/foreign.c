@@ -127,17 +127,6 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(sends + receives + sent + received);
 }
 
-/* The sum of both directions, for an interface that counts its own packets as received, too. */
-static struct np_own
-both(const struct np_own *a, const struct np_own *b)
-{
-	return (struct np_own){ .packets = a->packets + b->packets,
-				.bytes = a->bytes + b->bytes,
-				.header = a->header > b->header ? a->header : b->header,
-				.unsure = a->unsure + b->unsure,
-				.dropped = a->dropped + b->dropped };
-}
-
 static void
 put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const char *packets_name,
     const char *name)
@@ -184,7 +173,12 @@ np_foreign_put(struct np_bag *bag, const struct np_link *link)
 		return;
 	}
 	if (strcmp(device, "lo") == 0) {
-		out = in = both(&out, &in);
+		/* It counts its own packets as received, too. */
+		out = in = (struct np_own){ .packets = out.packets + in.packets,
+					    .bytes = out.bytes + in.bytes,
+					    .header = fmax(out.header, in.header),
+					    .unsure = out.unsure + in.unsure,
+					    .dropped = out.dropped + in.dropped };
 	}
 	put(bag, &out, "moved.nic.tx_bytes", "moved.nic.tx_packets", "foreign.out_bytes");
 	put(bag, &in, "moved.nic.rx_bytes", "moved.nic.rx_packets", "foreign.in_bytes");

@@ -159,23 +159,6 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 	return NP_OK;
 }
 
-/* Sessions of netperf's own kind are asked by netperf's messages. */
-static int
-check_plans(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
-	    struct np_err *err)
-{
-	bool threads = p->far.place.threads > 1;
-
-	if ((granted->caps & NP_CAP_PLAN) != 0 || (!threads && p->warm_up_ms == 0)) {
-		return NP_OK;
-	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "%s: the netserver at %s port %s serves one flow in each session, by one "
-		       "thread, and has no warm-up (%s)",
-		       threads ? "--threads" : "--warm-up", t->host, t->port,
-		       threads ? "--threads N,1, or leave it out" : "leave it out");
-}
-
 int
 np_group_check(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
 	       struct np_err *err)
@@ -184,9 +167,17 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 	uint32_t each_way = p->both ? sessions / 2 : sessions;
 	uint32_t flows = p->flows > sessions ? p->flows : sessions;
 	uint64_t wanted = (uint64_t)FDS_EACH * sessions + (flows - sessions) + FDS_BESIDE;
+	bool threads = p->far.place.threads > 1;
 	struct rlimit has;
 
-	if (check_plans(p, t, granted, err) != NP_OK || check_ports(p, t, sessions, err) != NP_OK) {
+	if ((granted->caps & NP_CAP_PLAN) == 0 && (threads || p->warm_up_ms > 0)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: the netserver at %s port %s serves one flow in each session, "
+			       "by one thread, and has no warm-up (%s)",
+			       threads ? "--threads" : "--warm-up", t->host, t->port,
+			       threads ? "--threads N,1, or leave it out" : "leave it out");
+	}
+	if (check_ports(p, t, sessions, err) != NP_OK) {
 		return err->code;
 	}
 	if (sessions > NP_SESSIONS_MAX) {
