@@ -7,7 +7,7 @@
 #include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "net/llc.h"
-#include "run/hear.h"
+#include "run/peer_sources.h"
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
@@ -179,9 +179,9 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	bool ours;
 
 	run->end.peer = *peer;
-	np_hear_find(run, peer, p->no_control ? &none : &c->used, p->no_control ? -1 : c->chan.fd,
-		     &far);
-	if (np_hear_only(run, &far, np_addr_port(peer), err) != NP_OK) {
+	np_peer_sources_find(run, peer, p->no_control ? &none : &c->used,
+			     p->no_control ? -1 : c->chan.fd, &far);
+	if (np_peer_sources_accept(run, &far, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
 	np_run_drop_early(run);
@@ -196,9 +196,9 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
 		       np_plan_beyond(p) != NULL;
 		if (ours) {
-			np_hear_ours(run, peer, &c->used, &far);
+			np_peer_sources_ours(run, peer, &c->used, &far);
 		}
-		if (np_hear_only(run, &far, granted->port, err) != NP_OK) {
+		if (np_peer_sources_accept(run, &far, granted->port, err) != NP_OK) {
 			return err->code;
 		}
 		if (ours) {

@@ -1,6 +1,6 @@
 /*
  * The threads of a run's workers. All go through the same phases, and the window opens for all at
- * once, when the last one is ready. The controller (run/drive.c) is told of each change of phase.
+ * once, when the last one is ready. The controller (run/drive.c) sees each change of phase.
  */
 #ifndef NP_RUN_TEAM_H
 #define NP_RUN_TEAM_H

@@ -1,4 +1,4 @@
-#include "run/hear.h"
+#include "run/peer_sources.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 /* Does this test receive datagrams that strangers could send? */
 static bool
-hears(const struct np_run *run)
+receives(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 
@@ -28,7 +28,7 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 	np_addr_unmap(&real);
 	if (np_family_of(&real)->version == 0 ||
 	    np_family_of(&real)->version > np_family(run->plan->family)->version) {
-		return; /* a socket of IPv6 hears IPv4, too, but no other way round */
+		return; /* a socket of IPv6 receives IPv4, too, but not the other way round */
 	}
 	if (np_addr_is_group(&real)) {
 		return;
@@ -69,11 +69,11 @@ add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *d
 }
 
 void
-np_hear_find(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
-	     int control_fd, struct np_sources *out)
+np_peer_sources_find(const struct np_run *run, const struct np_addr *data,
+		     const struct np_addr *daemon, int control_fd, struct np_sources *out)
 {
 	*out = (struct np_sources){ .networks = true };
-	if (!hears(run)) {
+	if (!receives(run)) {
 		return;
 	}
 	add(out, run, data);
@@ -85,11 +85,11 @@ np_hear_find(const struct np_run *run, const struct np_addr *data, const struct 
 
 /* Our daemon answers from the address that is sent to, and no other. */
 void
-np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
-	     struct np_sources *out)
+np_peer_sources_ours(const struct np_run *run, const struct np_addr *data,
+		     const struct np_addr *daemon, struct np_sources *out)
 {
 	*out = (struct np_sources){ .count = 0 };
-	if (hears(run)) {
+	if (receives(run)) {
 		add(out, run, data);
 		add(out, run, daemon);
 		out->count = out->count > 1 ? 1 : out->count;
@@ -98,7 +98,8 @@ np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct 
 
 /* An engine that can't look at source addresses uses the first one, which this end sends to. */
 int
-np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err)
+np_peer_sources_accept(struct np_run *run, const struct np_sources *s, uint32_t port,
+		       struct np_err *err)
 {
 	np_run_check_no_sources(run);
 	if (s->count == 0) {
