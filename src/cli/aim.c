@@ -116,8 +116,8 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 
 /*
  * The daemon binds to the address that the data go to. A mask makes that random: it is chosen here,
- * except for connection tests, whose connections each have their own and which need a daemon that
- * accepts them all.
+ * except for connection tests, where each connection has its own and the daemon has to accept them
+ * all.
  */
 static void
 aim_at_network(struct np_cli *cli, struct np_addr *remote)

@@ -13,7 +13,7 @@ void np_aim_default_host(struct np_cli_target *t);
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*
- * Find the data connection's ends, for *ends and the plan. c: the control connection, whose address
+ * Find the data connection's ends, for *ends and the plan. c: the control connection; its address
  * is preferred. out: for netperf's words about a name that does not resolve; NULL: none.
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,

@@ -23,7 +23,7 @@
 enum { EXPLAIN_MS = 20 };
 enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
 
-/* A number that nobody writes: -v or -P was not given. */
+/* No user writes this number: -v or -P was not given. */
 enum { UNSAID = INT32_MIN };
 
 static void

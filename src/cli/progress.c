@@ -15,7 +15,7 @@
 
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {
-	LONG_S = 2, /* a shorter test is over before anybody wonders */
+	LONG_S = 2, /* a shorter test needs no line */
 	LOOKS = 5,  /* four intervals: the rate is that of a second */
 	COLUMNS = 80
 };
@@ -33,7 +33,7 @@ struct np_shown {
 	bool always, utf8;
 	int fd;           /* where it is drawn */
 	bool shares;      /* standard output is the same terminal, or file */
-	bool piped;       /* it is a pipe, whose reader may print to this terminal */
+	bool piped;       /* it is a pipe; its reader may print to this terminal */
 	uint64_t counted; /* bytes or transactions of a test by count; 0: it is by time */
 	uint64_t from_ns; /* it is drawn from then on, unless it always is */
 

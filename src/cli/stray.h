@@ -22,7 +22,7 @@ void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of
 		    const struct np_word_list *given);
 
 /*
- * Note options before a -- whose value only makes sense for the test's option of the same letter.
+ * Note values of options before a -- that only make sense for the test's option of the same letter.
  */
 void np_stray_options(struct np_cli *cli);
 

@@ -61,8 +61,8 @@ something_counted(const struct np_run *run)
 }
 
 /*
- * What most often blocks the data of a test whose daemon can be reached. NULL: the test does not
- * use a network.
+ * What most often blocks the data of a test while its daemon can be reached. NULL: the test does
+ * not use a network.
  */
 static const char *
 firewall_hint(const struct np_plan *p)

@@ -212,8 +212,8 @@ await_own_end(struct control *c, uint64_t now)
 
 /*
  * A connection test that ends by count: the daemon's workers share the connections, and are done
- * when all have come. After a warm-up, whose end is not the same moment at both ends, they are done
- * when about as many have come and no more do.
+ * when all have come. A warm-up does not end at the same moment at both ends: after one they are
+ * done when about as many have come and no more do.
  */
 static uint64_t
 await_count(struct control *c, uint64_t now)

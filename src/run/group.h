@@ -1,5 +1,5 @@
 /*
- * A group: several sessions with a daemon whose windows open at the same moment, and that have one
+ * A group: several sessions with a daemon. Their windows open at the same moment, and they have one
  * result. So a test has many flows with a daemon that serves one in each session, as netperf's
  * does, and a stream each way.
  */

@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT and RESULT (wire/plan.h) describe any test whose pattern and transport both ends
- * know. A client uses them for what netperf's messages can't say.
+ * PLAN, GRANT and RESULT (wire/plan.h) describe any test of a pattern and a transport that both
+ * ends know. A client uses them for what netperf's messages can't say.
  */
 #include <stdio.h>
 #include <string.h>
