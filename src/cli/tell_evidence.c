@@ -136,22 +136,6 @@ tell_thread(const void *of, uint32_t i, struct np_explain_thread *row)
 	};
 }
 
-static void
-fill_flows(const struct rows *r, struct np_explain_flows *flows)
-{
-	const struct np_tally *t = r->tally;
-
-	if (t->flow == NULL || (t->plan->both && t->flows < 4)) {
-		return; /* one alone, each way */
-	}
-	*flows = (struct np_explain_flows){ .count = t->flows,
-					    .threads = t->worker != NULL ? t->workers : 0,
-					    .ramped = t->plan->ramp > 0,
-					    .flow = tell_flow,
-					    .thread = tell_thread,
-					    .of = r };
-}
-
 /* netperf's older tests that have none ask for 1. */
 static uint32_t
 message_size(const struct np_plan *p, int32_t size)
@@ -167,6 +151,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	struct np_explanation *e)
 {
 	const struct np_plan *p = &cli->plan;
+	const struct np_tally *t = &out->tally;
 	struct np_explain_input in = {
 		.near = out->near_bag,
 		.far = out->far_bag,
@@ -193,30 +178,18 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.link_rate_bps = cli->evidence.link_rate,
 		.iterations = iterations,
 	};
-
-	struct rows rows = { .tally = &out->tally, .in = &in };
+	struct rows rows = { .tally = t, .in = &in };
 
 	fill_rates(out, &in);
-	fill_flows(&rows, &in.flows);
-	np_explain(&in, e);
-}
-
-/* Who sees the table beside the evidence is told where it misleads; the table stays netperf's. */
-static void
-tell_of_datagrams(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
-		  FILE *to)
-{
-	const struct np_datagrams d = {
-		.bench = cli->bench.name,
-		.near = out->near_bag,
-		.far = out->far_bag,
-		.unit = np_cli_unit(cli),
-		.iterations = iterations,
-	};
-
-	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
-		np_datagrams_print(to, &d);
+	if (t->flow != NULL && (!p->both || t->flows >= 4)) { /* not one alone, each way */
+		in.flows = (struct np_explain_flows){ .count = t->flows,
+						      .threads = t->worker != NULL ? t->workers : 0,
+						      .ramped = p->ramp > 0,
+						      .flow = tell_flow,
+						      .thread = tell_thread,
+						      .of = &rows };
 	}
+	np_explain(&in, e);
 }
 
 /* Where no document keeps it. */
@@ -263,6 +236,11 @@ void
 np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 		     bool whole, struct np_document *doc, FILE *to)
 {
+	const struct np_datagrams d = { .bench = cli->bench.name,
+					.near = out->near_bag,
+					.far = out->far_bag,
+					.unit = np_cli_unit(cli),
+					.iterations = iterations };
 	struct np_bag *values;
 	const char *sentence;
 
@@ -288,7 +266,10 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (cli->evidence.cycles && !cli->output.json) {
 		tell_cycles(out->near_bag, to);
 	}
-	tell_of_datagrams(cli, out, iterations, to);
+	/* Who sees the table beside the evidence is told where it misleads. */
+	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
+		np_datagrams_print(to, &d);
+	}
 	if (out->far_lacks[0] != '\0' && whole &&
 	    (cli->beside == NULL || (cli->evidence.caps & NP_CAP_HOST) != 0)) {
 		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);

@@ -26,17 +26,6 @@ which(const struct np_datagrams *d)
 	return s;
 }
 
-static const struct np_bag *
-receiver_of(const struct np_datagrams *d)
-{
-	const char *role = np_bag_string(d->near, "flow.role");
-
-	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
-		return NULL;
-	}
-	return strcmp(role, "transmit") == 0 ? d->far : d->near;
-}
-
 /* The table divides what was received by the time of this end. */
 static void
 print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
@@ -80,8 +69,13 @@ print_duplicates(FILE *to, const struct np_datagrams *d, const struct np_bag *re
 void
 np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
-	const struct np_bag *receiver = receiver_of(d);
+	const char *role = np_bag_string(d->near, "flow.role");
+	const struct np_bag *receiver;
 
+	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
+		return;
+	}
+	receiver = strcmp(role, "transmit") == 0 ? d->far : d->near;
 	print_span(to, d, receiver);
 	print_duplicates(to, d, receiver);
 }

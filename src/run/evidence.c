@@ -99,17 +99,6 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 }
 
-/* Without connections the daemon has a socket for each flow. */
-static void
-list_ports(const struct np_run *run, struct np_ledger_flow *flow)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].port != 0) {
-			np_ledger_add_port(&flow->ports, run->conn[i].port);
-		}
-	}
-}
-
 /* What an end sends in blocks: the size of a message is that of a datagram. */
 static void
 tell_datagrams(const struct np_run *run, struct np_ledger_flow *flow)
@@ -151,7 +140,12 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 	} else {
 		flow.near = run->end.local;
 	}
-	list_ports(run, &flow);
+	/* Without connections the daemon has a socket for each flow. */
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].port != 0) {
+			np_ledger_add_port(&flow.ports, run->conn[i].port);
+		}
+	}
 	tell_datagrams(run, &flow);
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
@@ -216,26 +210,6 @@ thin_out(struct np_evidence *ev)
 	ev->every_ns *= 2;
 }
 
-/* Of transactions the bytes are published at the end only, their number at once. */
-static uint64_t
-bytes_so_far(const struct np_run *run, const struct np_sample *s)
-{
-	if (run->plan->pattern->transactions && s->bytes == 0) {
-		return s->transactions * (run->worker->send_size + run->worker->recv_size);
-	}
-	return s->bytes;
-}
-
-/* What the controller sees of the counters by itself. */
-static void
-see_counts(const struct np_run *run, struct np_sample *s)
-{
-	struct np_counts c = np_counts_of(run);
-
-	s->bytes = np_counts_bytes(&c);
-	s->transactions = c.transactions;
-}
-
 /*
  * A sample of all connections. A worker that waits for events looks itself, when it has the time;
  * at those of one that blocks the controller looks by descriptors of its own.
@@ -244,11 +218,14 @@ static bool
 look(const struct np_evidence *ev, struct np_sample *s)
 {
 	const struct np_run *run = ev->run;
+	struct np_counts c;
 
 	if (!run->plan->pattern->connection_test && run->worker->stop.wake_fd > 0) {
 		return np_sampler_take(ev->run, s);
 	}
-	see_counts(run, s);
+	c = np_counts_of(run);
+	s->bytes = np_counts_bytes(&c);
+	s->transactions = c.transactions;
 	if (run->plan->pattern->connection_test) {
 		return true; /* bytes are all there is to see */
 	}
@@ -295,7 +272,11 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	}
 	i = ev->count++;
 	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
-	ev->own[BYTES][i] = (int64_t)bytes_so_far(run, &s);
+	/* Of transactions the bytes are published at the end only, their number at once. */
+	ev->own[BYTES][i] =
+	    run->plan->pattern->transactions && s.bytes == 0
+		? (int64_t)(s.transactions * (run->worker->send_size + run->worker->recv_size))
+		: (int64_t)s.bytes;
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
 		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
@@ -417,12 +398,6 @@ put_samples(const struct np_evidence *ev)
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-static int
-family_of(const struct np_plan *p)
-{
-	return np_family(np_plan_family(p))->version;
-}
-
 static void
 put_counts(const struct np_run *run, struct np_bag *into)
 {
@@ -472,7 +447,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 
 	np_bag_text(ev->bag, np_plan_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
-	np_bag_int(ev->bag, family_of(p), "flow.family");
+	np_bag_int(ev->bag, np_family(np_plan_family(p))->version, "flow.family");
 	if (ev->device_why[0] != '\0') {
 		np_bag_unread(ev->bag, ev->device_why, "flow.device");
 	} else {
@@ -585,27 +560,17 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	np_work_put(run, into);
 }
 
-/* Datagrams of a warm-up are counted by the interface, and not by the test. */
-static void
-put_moved(struct np_evidence *ev, const struct np_run *run)
-{
-	const struct np_link *link = &ev->disturbed.meters.link;
-
-	np_moved_end(ev->moved, ev->bag);
-	if (link->mtu > 0 && (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
-		np_foreign_put(ev->bag, link);
-	}
-}
-
 struct np_bag *
 np_evidence_end(struct np_evidence *ev, struct np_run *run)
 {
+	const struct np_link *link;
 	struct np_bag *bag;
 
 	if (ev == NULL) {
 		return NULL;
 	}
 	bag = ev->bag;
+	link = &ev->disturbed.meters.link;
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
 		put_clock(ev, run);
@@ -623,7 +588,12 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	}
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
-		put_moved(ev, run);
+		np_moved_end(ev->moved, bag);
+		/* Datagrams of a warm-up are counted by the interface, and not by the test. */
+		if (link->mtu > 0 &&
+		    (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
+			np_foreign_put(bag, link);
+		}
 		np_cgroup_end(ev->cgroup, bag);
 	}
 	if (ev->plan.cgroup == NULL) {
