@@ -134,7 +134,7 @@ member(const char *at, enum np_json_kind kind)
 		memcpy(&v.text, at, sizeof(v.text));
 		return np_json_text(v.text);
 	case NP_JSON_HIST:
-		memcpy(&v.hist, at, sizeof(v.hist));
+		memcpy(&v.hist, at, sizeof(void *));
 		return np_json_hist(v.hist);
 	}
 	return NULL;

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import html.parser
 import json
+import lzma
 import math
 import os
 import random
@@ -28,7 +29,7 @@ import lib  # noqa: E402
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import VERSION, ceiling, compare, mesh, methods, paths, plots, python, results, tables  # noqa: E402
+from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables  # noqa: E402
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(SCRIPTS / "netreport")
@@ -766,13 +767,39 @@ class Documents(Place):
         self.assertNotIn("-1", text)            # what number 1 has for null
 
     def test_all_recorded_documents_are_read(self):
-        """Number 1, by older programs, in every way; number 3 is json_doc.py's."""
+        """By older programs, in every way; more of number 3 are json_doc.py's."""
         for path in sorted((lib.TOP / "tests" / "vectors" / "documents").iterdir()):
             failed = path.name.startswith("failed")
             for words in (["--show"], ["-k", "all"], ["-o", "all"], ["--evidence", ""]):
                 rc, text, err = netreport(*words, path)
                 self.assertEqual((rc, bool(text), err.count("\n")), (1, False, 1) if failed else (0, True, 0), (path, words, err))
             self.assertIn("netperf_complete{", netreport("--prometheus", path)[1])
+
+    def test_fifty_documents_of_number_2(self):
+        """One behind the other, as the program before number 3 wrote them."""
+        path = self.dir / "number-2"
+        path.write_bytes(lzma.decompress((lib.TOP / "tests/vectors/documents-of-number-2.xz").read_bytes()))
+        found = shown.read(str(path))
+        self.assertEqual(len(found), 49)
+        for one in found:
+            self.assertIn("Test ", shown.table(one))
+            self.assertIn("THROUGHPUT=", shown.keyval(one, "all"))
+            self.assertIn("netperf_complete{", shown.prometheus([one]))
+        self.assertEqual(len(results.read(str(path)).runs), sum(len(one["iterations"]) for one in found))
+
+    def test_number_3_is_as_number_2_was(self):
+        """What stands once there stands wherever programs look for it."""
+        raw, (one,) = json.loads(document("number-3").read_text()), shown.read(str(document("number-3")))
+        iteration, as_written = one["iterations"][0], raw["iterations"][0]
+        self.assertEqual(iteration["metrics"]["P99_LATENCY"], raw["final"]["P99_LATENCY"])
+        self.assertNotIn("P99_LATENCY", as_written["metrics"])
+        self.assertEqual(iteration["near"]["tcp.mss"], as_written["near"]["tcp"]["mss"])
+        self.assertEqual(iteration["latency"]["count"], sum(max(0, count) for count in as_written["latency"]["cells"]))
+        self.assertEqual(list(numbers.pairs([-3, 2, -2044, 1, 4])), [(3, 2), (2048, 1), (2050, 4)])
+        for cells in ([-10 ** 6, 1], ["x"], 7, [[1, 2]]):
+            path = self.dir / "damaged"
+            path.write_text(json.dumps({**raw, "iterations": [{**as_written, "latency": {**as_written["latency"], "cells": cells}}]}))
+            self.assertEqual(netreport("--show", path)[0::2][0], 1, cells)
 
     def test_figures(self):
         path = self.written()
