@@ -137,21 +137,21 @@ static void
 report_asked(const struct sums *s, struct np_record *r)
 {
 	static const struct {
-		enum np_metric_id id;
 		size_t at;
+		enum np_metric_id id;
 		bool told; /* of a far end that is not asked, too */
 	} rows[] = {
-		{ NP_M_LSS_SIZE_REQ, offsetof(struct np_end, sock.sndbuf), false },
-		{ NP_M_LSR_SIZE_REQ, offsetof(struct np_end, sock.rcvbuf), false },
-		{ NP_M_LOCAL_SEND_OFFSET, offsetof(struct np_end, call.send_offset), false },
-		{ NP_M_LOCAL_RECV_OFFSET, offsetof(struct np_end, call.recv_offset), false },
-		{ NP_M_LOCAL_SEND_ALIGN, offsetof(struct np_end, call.send_align), false },
-		{ NP_M_LOCAL_RECV_ALIGN, offsetof(struct np_end, call.recv_align), false },
-		{ NP_M_LOCAL_SEND_DIRTY_COUNT, offsetof(struct np_end, call.dirty), true },
-		{ NP_M_LOCAL_RECV_DIRTY_COUNT, offsetof(struct np_end, call.dirty), true },
-		{ NP_M_LOCAL_RECV_CLEAN_COUNT, offsetof(struct np_end, call.clean), true },
-		{ NP_M_LOCAL_INTERVAL_USECS, offsetof(struct np_end, call.interval_us), true },
-		{ NP_M_LOCAL_INTERVAL_BURST, offsetof(struct np_end, call.interval_burst), true },
+		{ offsetof(struct np_end, sock.sndbuf), NP_M_LSS_SIZE_REQ, false },
+		{ offsetof(struct np_end, sock.rcvbuf), NP_M_LSR_SIZE_REQ, false },
+		{ offsetof(struct np_end, call.send_offset), NP_M_LOCAL_SEND_OFFSET, false },
+		{ offsetof(struct np_end, call.recv_offset), NP_M_LOCAL_RECV_OFFSET, false },
+		{ offsetof(struct np_end, call.send_align), NP_M_LOCAL_SEND_ALIGN, false },
+		{ offsetof(struct np_end, call.recv_align), NP_M_LOCAL_RECV_ALIGN, false },
+		{ offsetof(struct np_end, call.dirty), NP_M_LOCAL_SEND_DIRTY_COUNT, true },
+		{ offsetof(struct np_end, call.dirty), NP_M_LOCAL_RECV_DIRTY_COUNT, true },
+		{ offsetof(struct np_end, call.clean), NP_M_LOCAL_RECV_CLEAN_COUNT, true },
+		{ offsetof(struct np_end, call.interval_us), NP_M_LOCAL_INTERVAL_USECS, true },
+		{ offsetof(struct np_end, call.interval_burst), NP_M_LOCAL_INTERVAL_BURST, true },
 	};
 	int32_t here, there;
 
