@@ -204,7 +204,6 @@ long_tests = \
 	%D%/e2e/programs.py:--long \
 	%D%/e2e/clean.py:--long \
 	%D%/e2e/crowd.py:--long \
-	%D%/e2e/engines_long.py \
 	%D%/e2e/examples.py \
 	%D%/e2e/explain_bed.py \
 	%D%/e2e/flent.py \

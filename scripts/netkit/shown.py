@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 from fractions import Fraction
-from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from netkit import documents, tables
 from netkit.results import ResultsError, is_number, within

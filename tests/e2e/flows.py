@@ -2,13 +2,12 @@
 line, the list says what this end can do, and what each flow carried adds up to the result.
 """
 
-import contextlib
 import re
 import signal
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Sequence
+from typing import Dict, Sequence
 
 import lib
 
@@ -41,9 +40,6 @@ REFUSED = (
     ("--engine steam", ("--engine", "steam", "--engine list")),
     ("--engine sync,steam", ("--engine", "steam")),
 )
-TESTS = ("TCP_STREAM", "TCP_RR", "TCP_CRR", "UDP_STREAM")
-PACED_TESTS = ("TCP_MAERTS", "TCP_SENDFILE", "TCP_CC", "UDP_RR", "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR",
-               "OMNI -- -d recv -T udp")  # at the same time: none of them keeps the machine busy
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
 CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that no queue drops
 MANY = 2000                    # flows, of which the daemon grants as many as it may at its defaults
@@ -64,47 +60,23 @@ def the_list_says_why_not() -> None:
     assert "not here" not in one["sync"] and "not here: " in many["sync"], (one, many)
 
 
-def document_of(port: int, test: str, *args: str, length: str = "1") -> Any:
-    """Of a test by its name, and the options behind -- that make it."""
-    name, *specific = test.split()
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "--json", *args, *specific],
-                  timeout=PATIENCE)
-    assert got.rc == 0, got
-    return lib.document(got.out)
-
-
 def the_usual_engine_may_be_named(port: int) -> None:
-    plan = document_of(port, "TCP_RR", "--engine", "sync,")["plan"]
+    plan = lib.document_of(port, "TCP_RR", "--engine", "sync,")["plan"]
     assert plan["flows"] == 1 and plan["engine"] == {"near": "sync"}, plan
     assert plan["threads"] == {"near": 1}, plan
 
 
 def the_far_end_tells_its_engine(port: int) -> None:
-    document = document_of(port, "TCP_RR", "--engine", "epoll")
+    document = lib.document_of(port, "TCP_RR", "--engine", "epoll")
     engine = {"near": "epoll", "far": "epoll"}
     assert document["plan"]["engine"] == engine, document["plan"]
     assert document["plan"]["threads"] == {"near": 1, "far": 1}, document["plan"]
     assert document["final"]["REMOTE_ENGINE"] == "epoll", document["final"]["REMOTE_ENGINE"]
 
 
-def flows_add_up(port: int, test: str, *args: str) -> str:
-    document = document_of(port, test, "--flows", str(FLOWS), *args)
-    final, rows = document["final"], document["iterations"][0]["flows"]
-    assert document["plan"]["flows"] == final["FLOWS"] == len(rows) == FLOWS, document["plan"]
-    for row, figure in (("bytes_sent", "LOCAL_BYTES_SENT"), ("bytes_received", "LOCAL_BYTES_RECVD")):
-        assert sum(one[row] for one in rows) == final[figure], (row, rows, final[figure])
-    if rows[0]["transactions_per_s"]:
-        rate = sum(one["transactions_per_s"] for one in rows)
-        assert abs(rate / final["TRANSACTION_RATE"] - 1) < 1e-6, (rate, final["TRANSACTION_RATE"])
-        assert all(one["transactions"] > 0 for one in rows), rows
-    else:
-        assert all(one["bits_per_s"] > 0 for one in rows), rows
-    return f"{final['THROUGHPUT']:.0f} {final['THROUGHPUT_UNITS']}"
-
-
 def interim_results_have_each_flow(port: int, test: str) -> str:
     """What they say of a flow adds up to what it did; of many flows they say how far these are apart."""
-    document = document_of(port, test, "--flows", "3", "-D", "0.3", "-f", "x", *lib.PACED)
+    document = lib.document_of(port, test, "--flows", "3", "-D", "0.3", "-f", "x", *lib.PACED)
     interim, rows = document["interim"], document["iterations"][0]["flows"]
     for number, row in enumerate(rows):
         did = row["transactions"] or (row["bytes_sent"] + row["bytes_received"]) * 8 / 1e6
@@ -115,9 +87,9 @@ def interim_results_have_each_flow(port: int, test: str) -> str:
         assert one["flow_quartiles"] == [rates[0], rates[0], rates[1], rates[1], rates[2]], one
         squares = sum(rate ** 2 for rate in rates)
         assert not squares or abs(one["jain_index"] - sum(rates) ** 2 / 3 / squares) < 1e-9, one
-    many = document_of(port, test, "--flows", "65", "-D", "0.5", *lib.PACED)["interim"][-1]
+    many = lib.document_of(port, test, "--flows", "65", "-D", "0.5", *lib.PACED)["interim"][-1]
     assert many["flows"] == [] and many["flow_quartiles"] == sorted(many["flow_quartiles"]), many
-    alone = document_of(port, test, "-D", "0.5", *lib.PACED)["interim"][-1]
+    alone = lib.document_of(port, test, "-D", "0.5", *lib.PACED)["interim"][-1]
     assert "flows" not in alone, alone
     return f"{len(interim)} results"
 
@@ -132,7 +104,7 @@ def descriptors_must_do(port: int) -> None:
 
 def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) -> str:
     """Each worker has its part of the flows, and all have one window."""
-    document = document_of(port, test, "--flows", "6", "--threads", threads, *args)
+    document = lib.document_of(port, test, "--flows", "6", "--threads", threads, *args)
     one, near = document["iterations"][0], int(threads.split(",")[0])
     workers, rows = one["workers"], one["flows"]
     assert document["plan"]["engine"]["near"] == engine, document["plan"]
@@ -158,28 +130,6 @@ def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None
                    "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"], timeout=PATIENCE)
     assert got.rc == 0, got
     assert {line.split("=")[1] for line in got.out.split()} == {"1003"}, got.out
-
-
-def a_warm_up_does_not_count(port: int, test: str, *args: str) -> str:
-    """Tried again where a busy machine let one end begin late."""
-    for _ in range(2):
-        with contextlib.suppress(AssertionError):
-            return counted_without_warm_up(port, test, *args)
-    return counted_without_warm_up(port, test, *args)
-
-
-def counted_without_warm_up(port: int, test: str, *args: str) -> str:
-    """The window is as long as the test, and both ends count what is in it."""
-    began = time.monotonic()
-    document = document_of(port, test, "--warm-up", "0.5", *args)
-    took, final = time.monotonic() - began, document["final"]
-    assert took >= 1.5, took
-    assert document["plan"]["warm_up_s"] == 0.5, document["plan"]
-    near, far = final["LOCAL_BYTES_SENT"], final["REMOTE_BYTES_RECVD"]
-    assert 0 < near and abs(far / near - 1) < 0.2, (near, far)
-    rows = document["iterations"][0]["flows"] or [{"bytes_sent": near}]
-    assert sum(row["bytes_sent"] for row in rows) == near, (rows, near)
-    return f"{near} here, {far} there in {final['ELAPSED_TIME']:.3f} s"
 
 
 def a_later_window_has_a_receiver(port: int, test: str) -> None:
@@ -225,7 +175,7 @@ def interrupted_in_its_warm_up(port: int, test: str) -> None:
 
 def all_arrives(port: int, test: str, threads: str) -> str:
     """The end of a flow is not that of others."""
-    document = document_of(port, test, "--flows", str(CROWD), "--threads", threads, length=f"-{COUNT}")
+    document = lib.document_of(port, test, "--flows", str(CROWD), "--threads", threads, length=f"-{COUNT}")
     final, rows = document["final"], document["iterations"][0]["flows"]
     assert final["LOCAL_BYTES_SENT"] == final["REMOTE_BYTES_RECVD"] >= COUNT, final
     assert final["FLOWS"] == len(rows) == CROWD and min(row["bytes_sent"] for row in rows) > 0, final
@@ -234,7 +184,7 @@ def all_arrives(port: int, test: str, threads: str) -> str:
 
 def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
     """Each flow of datagrams is served, by a socket of its own."""
-    document = document_of(port, test, "--flows", str(flows), *args)
+    document = lib.document_of(port, test, "--flows", str(flows), *args)
     rows = document["iterations"][0]["flows"]
     assert document["final"]["LOST_REQUESTS"] == 0 and len(rows) == flows, document["final"]
     assert min(row["transactions"] for row in rows) > 0, document["final"]
@@ -242,7 +192,7 @@ def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
 
 def many_receive(port: int) -> None:
     """More flows than one message of old could name ports for: one session sends to all of them."""
-    document = document_of(port, "OMNI -- -d recv -T udp -m 100", "--flows", str(CROWD), *lib.PACED)
+    document = lib.document_of(port, "OMNI -- -d recv -T udp -m 100", "--flows", str(CROWD), *lib.PACED)
     rows = document["iterations"][0]["flows"]
     assert len(rows) == CROWD and min(row["bytes_received"] for row in rows) > 0, document["final"]
 
@@ -256,7 +206,7 @@ def as_many_as_granted(port: int) -> str:
 
 
 def each_flow_has_its_numbers(port: int) -> str:
-    far = document_of(port, "UDP_STREAM -- -m 1000", "--flows", "3", "--threads", "2", length="-20000")["iterations"][0]["far"]
+    far = lib.document_of(port, "UDP_STREAM -- -m 1000", "--flows", "3", "--threads", "2", length="-20000")["iterations"][0]["far"]
     assert far["udp.flows"] == 3 and far["udp.sent"] == far["udp.unique"] + far["udp.lost"] >= 20, far
     assert far["udp.duplicated"] == far["udp.foreign"] == 0, far
     return f"{far['udp.unique']} of {far['udp.sent']}"
@@ -264,7 +214,7 @@ def each_flow_has_its_numbers(port: int) -> str:
 
 def each_has_its_turn(port: int) -> str:
     """Bursts that are too small for all flows at once."""
-    document = document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
+    document = lib.document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
     sent = [row["bytes_sent"] for row in document["iterations"][0]["flows"]]
     assert min(sent) > 0 and min(sent) * 3 > max(sent), sent
     return " ".join(str(one) for one in sent)
@@ -312,17 +262,7 @@ def suite(report: lib.Report) -> None:
                        partial(threads_add_up, daemon.port, test, threads, engine, *lib.PACED))
                       for test, threads, engine in (("TCP_RR", "2", "epoll"), ("TCP_RR", "6", "sync"),
                                                     ("TCP_STREAM", "6", "sync"), ("TCP_CRR", "6", "sync"))], 4)
-        for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):
-            report.case(f"counted: {test}", partial(counted, daemon.port, test, "--flows", "10", "--threads", "3"))
-            report.case(f"counted: {test}, a thread each",
-                        partial(counted, daemon.port, test, "--flows", "4", "--threads", "4"))
         report.case("counted: UDP_RR -B", partial(counted, daemon.port, "UDP_RR", "--flows", "4", "--threads", "4,4", own=("-B",)))
-        report.case("a warm-up does not count: TCP_STREAM --flows 4 --threads 2",
-                    partial(a_warm_up_does_not_count, daemon.port, "TCP_STREAM", "--flows", "4", "--threads", "2"))
-        report.cases([(f"a warm-up does not count: {test} {' '.join(args)}",
-                       partial(a_warm_up_does_not_count, daemon.port, test, *args, *lib.PACED))
-                      for test, args in (("TCP_STREAM", ()), ("TCP_RR", ()), ("UDP_RR", ("--flows", "3")),
-                                         ("TCP_CRR", ("--flows", "5", "--threads", "2")))], 4)
         report.cases([(f"a later window has a receiver: {test}", partial(a_later_window_has_a_receiver, daemon.port, test))
                       for test in ("TCP_STREAM", "UDP_STREAM", "DG_STREAM")], 3)
         report.case("who stood still says so", partial(who_stood_still_says_so, daemon.port))
@@ -332,15 +272,11 @@ def suite(report: lib.Report) -> None:
         for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "TCP_CRR", "UDP_RR"):
             report.case(f"interrupted in its warm-up: {test}",
                         partial(interrupted_in_its_warm_up, daemon.port, test))
-        for test in TESTS:
-            report.case(f"flows add up: {test}", partial(flows_add_up, daemon.port, test))
-        report.cases([(f"flows add up: {test}", partial(flows_add_up, daemon.port, test, *lib.PACED))
-                      for test in PACED_TESTS], len(PACED_TESTS))
         if "UDP-Lite" in Path("/proc/net/protocols").read_text():
-            report.case("flows add up: UDPLite", partial(flows_add_up, daemon.port, "OMNI -- -d send -T udplite",
-                                                         *lib.PACED))
+            report.case("interim results have each flow: UDPLite", partial(
+                interim_results_have_each_flow, daemon.port, "OMNI -- -d send -T udplite"))
         else:
-            report.skip("flows add up: UDPLite", "not in this kernel")
+            report.skip("interim results have each flow: UDPLite", "not in this kernel")
         for test in COUNTED:
             for threads in ("1", "4"):
                 report.case(f"all arrives: {test} --threads {threads}", partial(all_arrives, daemon.port, test, threads))

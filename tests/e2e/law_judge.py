@@ -94,6 +94,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("2_elapsed", STREAM, lambda s: figure(s, ELAPSED_TIME=6.5)),
     ("2_the_window", made(test="TCP_RR", warm=1.0), lambda s: s.document["iterations"][0].update(   # type: ignore[index]
         started="2023-11-14T22:13:19.100Z")),
+    ("2_a_count", made(test="TCP_RR", count=100), lambda s: figure(s, THROUGHPUT=99.0)),
     ("3_loss", UDP, lambda s: figure(s, LOST_DATAGRAMS=1)),
     ("3_loss", UDP, missing),
     ("3_loss", OPEN, lambda s: figure(s, LOST_REQUESTS=85)),
@@ -111,6 +112,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("7_one", STREAM, lambda s: s.shows.update(csv=s.shows["csv"].replace("10.00", "11.00", 1))),
     ("7_one", STREAM, lambda s: s.shows.update(prometheus=s.shows["prometheus"].replace("10.0", "11.0", 1))),
     ("8_both", STREAM, lambda s: figure(s, LOCAL_BYTES_SENT=1_000_000)),
+    ("8_both", made(engine="zerocopy"), lambda s: s.document["iterations"][0].update(near={"engine.name": "sync"})),    # type: ignore[index]
     ("8_both", made(test="TCP_RR", stations=1), lambda s: fact(
         s, said="netperf: --stations: near end: of 13 transactions stamps of 0 queued, 0 sent, 13 received")),
     ("9_what", made(down="cut", down_s=1.0), lambda s: fact(s, events=[(BEGAN + 1, "cut")])),

@@ -678,6 +678,15 @@ def document(text: str) -> Any:
     return json.loads(json.dumps(numbers.whole(json.loads(text))), object_hook=Part)
 
 
+def document_of(port: int, test: str, *args: str, length: str = "1", host: str = "127.0.0.1") -> Any:
+    """Of a test by its name, and the options behind it; of a second, unless they say otherwise."""
+    name, *more = test.split()
+    got = run([netperf(), "-H", host, "-p", str(port), "-t", name, *([] if "-l" in (*args, *more) else ["-l", length]), "--json",
+               *args, *more], 60)
+    assert got.rc == 0, got
+    return document(got.out)
+
+
 def has_ipv6() -> bool:
     path = Path("/proc/net/if_inet6")
     return path.exists() and " lo" in path.read_text()

@@ -9,7 +9,7 @@ import socket
 import threading
 from contextlib import suppress
 from functools import partial
-from typing import Any, Dict, Tuple
+from typing import Dict, Tuple
 
 import lib
 
@@ -127,14 +127,8 @@ def counts_are_exact(port: int) -> None:
     assert of["LOCAL_BYTES_SENT"] == of["REMOTE_BYTES_RECVD"] == "1003000", of
 
 
-def document_of(port: int, *args: str) -> Any:
-    got = netperf(port, "-l", "1", "--json", *args)
-    assert got.rc == 0, got
-    return lib.document(got.out)
-
-
 def flows_add_up(port: int) -> str:
-    document = document_of(port, "-t", "TCP_RR", "--flows", str(FLOWS))
+    document = lib.document_of(port, "TCP_RR", "--flows", str(FLOWS))
     final, one = document["final"], document["iterations"][0]
     assert document["plan"]["sessions"] == document["plan"]["flows"] == len(one["flows"]) == FLOWS, document["plan"]
     assert document["plan"]["engine"] == {"near": "sync"}, document["plan"]
@@ -156,7 +150,7 @@ def flows_add_up(port: int) -> str:
 
 
 def a_stream_each_way(port: int, sessions: int, *args: str) -> str:
-    document = document_of(port, "-t", "TCP_STREAM", "--both", *args)
+    document = lib.document_of(port, "TCP_STREAM", "--both", *args)
     final, flows = document["final"], document["iterations"][0]["flows"]
     assert document["plan"]["both"] and document["plan"]["sessions"] == sessions, document["plan"]
     assert document["test"]["direction"] == "both", document["test"]

@@ -10,10 +10,9 @@ import threading
 import time
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, List, Sequence
+from typing import List, Sequence
 
 import attacks
-import flows
 import lib
 import ours
 import placement
@@ -37,12 +36,6 @@ STREAMS = (("TCP_STREAM", "-l", "-1000000"), ("TCP_MAERTS", "-l", "-1000000"), (
 DROPS, ANSWERS = 3, 6       # the echo leaves out one of this many datagrams; a loss takes a second
 
 
-def document_of(port: int, test: str, *args: str) -> Any:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "--json", *args], timeout=PATIENCE)
-    assert got.rc == 0, got
-    return lib.document(got.out)
-
-
 def refused_there(port: int) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--engine", ",spin"],
                   timeout=20)
@@ -51,7 +44,7 @@ def refused_there(port: int) -> None:
 
 
 def both_count(port: int, test: str, *args: str, engines: Sequence[str] = BOTH) -> str:
-    final = document_of(port, test, *args, *engines)["final"]
+    final = lib.document_of(port, test, *args, *engines)["final"]
     for near, far in (("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD"), ("LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT")):
         assert final[near] == final[far], final
     if "RR" in test:
@@ -61,7 +54,7 @@ def both_count(port: int, test: str, *args: str, engines: Sequence[str] = BOTH) 
 
 def it_never_sleeps(port: int) -> str:
     """Who waits is switched away from once a transaction; who spins is not, but where it has to be."""
-    run = document_of(port, "TCP_RR", "-l", "-200", *BOTH)["iterations"][0]
+    run = lib.document_of(port, "TCP_RR", "-l", "-200", *BOTH)["iterations"][0]
     ends = [run[end] for end in ("near", "far")]
     assert all(end["engine.name"] == "spin" for end in ends), ends
     assert sum(end.get("engine.empty_calls", 0) for end in ends) > 0, ends
@@ -72,7 +65,7 @@ def it_never_sleeps(port: int) -> str:
 
 
 def all_are_accounted_for(port: int) -> str:
-    run = document_of(port, "UDP_STREAM", "-l", "-100000", *BOTH, "--", "-m", "1000")["iterations"][0]
+    run = lib.document_of(port, "UDP_STREAM", "-l", "-100000", *BOTH, "--", "-m", "1000")["iterations"][0]
     far = run["far"]
     assert far["udp.received"] + far["udp.lost"] == run["near"]["udp.sent"] == 100, run
     return f"{far['udp.lost']} of 100 lost"
@@ -134,7 +127,7 @@ def a_dead_far_end_ends_it(test: str) -> str:
 
 def a_burst_is_paced(port: int) -> str:
     """As many as are allowed to begin, and not one more, however long it lasts."""
-    final = document_of(port, "TCP_RR", "-l", "1", "-b", "3", "-w", "100", "--flows", "2", *BOTH)["final"]
+    final = lib.document_of(port, "TCP_RR", "-l", "1", "-b", "3", "-w", "100", "--flows", "2", *BOTH)["final"]
     intervals = int(final["ELAPSED_TIME"] / 0.1) + 2
     assert 0 < final["LOCAL_SEND_CALLS"] <= 3 * intervals, final
     return f"{final['LOCAL_SEND_CALLS']} requests"
@@ -275,9 +268,7 @@ def suite(report: lib.Report) -> None:
         report.case("it never sleeps", partial(it_never_sleeps, port))
         report.case("all are accounted for", partial(all_are_accounted_for, port))
         report.case("a burst is paced", partial(a_burst_is_paced, port))
-        report.case("a warm-up does not count", partial(flows.a_warm_up_does_not_count, port, "TCP_RR", "--flows", "3",
-                                                        *BOTH, *lib.PACED))
-    over_a_wire(report)
+
 
 
 if __name__ == "__main__":

@@ -18,14 +18,6 @@ def why_no_rings() -> str:
     return row.split("not here: ")[1] if "not here: " in row else ""
 
 
-def document_of(port: int, test: str, *args: str, length: str = "1") -> Any:
-    name, *specific = test.split()
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "--json",
-                   "--engine", "uring,uring", *args, *specific], timeout=PATIENCE)
-    assert got.rc == 0, got
-    return lib.document(got.out)
-
-
 def both(doc: Any) -> List[Any]:
     return [{what: doc["iterations"][0][end][f"engine.{what}"] for what in ("name", "submissions", "completions")}
             for end in ("near", "far")]
@@ -33,7 +25,7 @@ def both(doc: Any) -> List[Any]:
 
 def its_calls_are_counted(port: int) -> None:
     for test, flows in (("TCP_RR", "20"), ("TCP_STREAM", "2"), ("TCP_MAERTS", "2"), ("UDP_STREAM -- -m 500", "1")):
-        doc = document_of(port, test, "--flows", flows)
+        doc = lib.document_of(port, test, "--engine", "uring,uring", "--flows", flows)
         assert doc["plan"]["engine"] == {"near": "uring", "far": "uring"}, doc["plan"]
         for engine in both(doc):
             assert engine["name"] == "uring", engine
@@ -78,7 +70,7 @@ def it_keeps_a_pace(port: int) -> None:
 def each_datagram_is_accounted_for(port: int) -> None:
     """Sent is received and lost, whatever the receiver had not seen when the end mark came."""
     for size in ("100", "2000"):
-        doc = document_of(port, f"UDP_STREAM -- -m {size}", "--warm-up", "0")
+        doc = lib.document_of(port, f"UDP_STREAM -- -m {size}", "--engine", "uring,uring", "--warm-up", "0")
         near, far = doc["iterations"][0]["near"], doc["iterations"][0]["far"]
         assert far["udp.duplicated"] == 0 and far["udp.foreign"] == 0 and far["udp.reordered"] == 0, far
         assert near["flow.sends"] == near["udp.sent"] == far["udp.unique"] + far["udp.lost"], (near, far)
@@ -88,13 +80,13 @@ def each_datagram_is_accounted_for(port: int) -> None:
 def a_warm_up_is_left_and_gone_on_from(port: int) -> None:
     for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "UDP_STREAM -- -m 100"):
         flows = "1" if test.startswith("UDP") else "4"
-        doc = document_of(port, test, "--warm-up", "0.2", "--flows", flows, "--threads", "2" if flows == "4" else "1")
+        doc = lib.document_of(port, test, "--engine", "uring,uring", "--warm-up", "0.2", "--flows", flows, "--threads", "2" if flows == "4" else "1")
         assert doc["result"] == "complete", doc["reason"]
         assert all(engine["completions"] > 0 for engine in both(doc)), both(doc)
 
 
 def a_session_has_as_many_threads_as_rings(port: int) -> None:
-    doc = document_of(port, "TCP_RR", "--flows", "12", "--threads", "6")
+    doc = lib.document_of(port, "TCP_RR", "--engine", "uring,uring", "--flows", "12", "--threads", "6")
     assert doc["plan"]["threads"] == {"near": 6, "far": RINGS}, doc["plan"]
 
 

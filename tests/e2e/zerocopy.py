@@ -45,12 +45,7 @@ COUNTED = (
 
 
 def document_of(port: int, test: str, *args: str) -> Any:
-    name, *options = test.split()
-    host = "::1" if "-6" in options else HOST
-    options = [one for one in options if one != "-6"]
-    got = lib.run([lib.netperf(), "-H", host, "-p", str(port), "-t", name, "--json", *args, *options], PATIENCE)
-    assert got.rc == 0, got
-    return lib.document(got.out)
+    return lib.document_of(port, test.replace(" -6", ""), *args, host="::1" if " -6" in test else HOST)
 
 
 def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:

@@ -216,6 +216,8 @@ def rules(c: Case) -> Case:
         off("engine")
     if c.engine in ("spin,epoll", "uring,epoll") and c.connects or c.engine == "uring,epoll" and (c.stream or c.udp or c.unix):
         off("engine")
+    if c.engine in (",batch", ",segment") and not (c.udp and c.stream and not c.unix) or "zerocopy" in c.engine and (c.rr or c.udp or c.unix):
+        off("engine")
     if c.ramp and (c.rate or c.warm or c.test not in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR")):
         off("ramp")
     if c.udp:
@@ -267,7 +269,7 @@ def mostly(default: Any, *others: Any, times: int = 6) -> "st.SearchStrategy[Any
 
 TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_MAERTS", "TCP_CRR", "TCP_SENDFILE", "TCP_CC", "TCP_RR",
          "UDP_RR", "UDP_STREAM", "TCP_STREAM", "MPTCP_STREAM", "MPTCP_RR", "STREAM_STREAM", "STREAM_RR", "DG_RR")
-ENGINES = ("epoll", "spin,epoll", "uring,epoll", "sync", ",epoll")
+ENGINES = ("epoll", "spin,epoll", "uring,epoll", "sync", ",epoll", "zerocopy", ",zerocopy", ",batch", ",segment")
 
 cases = st.builds(
     made, test=st.sampled_from(TESTS), seconds=st.sampled_from([1.0, 0.3, 2.0]), count=mostly(0, 20, times=8),

@@ -204,6 +204,17 @@ def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
                      c.warm + v.slack + 0.3 + 2 * c.rtt + v.queue + c.late / 1000)
 
 
+def law_2_a_count_is_what_was_asked(v: View) -> Found:
+    """So many transactions, and no fewer bytes."""
+    c = v.case
+    if not v.whole or not c.count or c.both or c.real:
+        return
+    if c.stream:
+        yield from about(v.figure("REMOTE_BYTES_SENT" if c.down_stream else "LOCAL_BYTES_SENT"), "bytes sent", c.count, math.inf)
+    elif not v.figure("LOST_REQUESTS"):
+        yield from about(v.operations, "transactions", c.count - 0.5, c.count + 0.5)
+
+
 def law_3_loss_is_the_path_s(v: View) -> Found:
     """Nothing arrives that was not sent, and what no one dropped is not lost."""
     c, s = v.case, v.seen
@@ -363,8 +374,12 @@ def prometheus(text: str, metrics: "Dict[str, Any]") -> Found:
 
 
 def law_8_both_ends_agree(v: View) -> Found:
-    """What one end has sent is what the other may have received; and what only looks, looks."""
+    """What one end has sent is what the other may have received; what only looks, looks; the engine that was named drove."""
     c, s = v.case, v.seen
+    for end, name in zip(("near", "far"), c.engine.split(",") if c.engine and v.whole and v.document else ()):
+        drove = (v.run.get(end) or {}).get("engine.name", name)
+        if name and drove != name:
+            yield f"--engine {c.engine}: {drove} drove the {end} end"
     if not v.whole or c.warm or c.disturbed:
         return
     for sent, received in (("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD"), ("REMOTE_BYTES_SENT", "LOCAL_BYTES_RECVD")):
