@@ -205,7 +205,7 @@ def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
 
 
 def law_2_a_count_is_what_was_asked(v: View) -> Found:
-    """So many transactions, and no fewer bytes."""
+    """The number of transactions that was asked for, and no fewer bytes."""
     c = v.case
     if not v.whole or not c.count or c.both or c.real:
         return
