@@ -131,15 +131,10 @@ def word(document: Document, name: str) -> str:
 
 
 def names_of(document: Document, wanted: str) -> "List[str]":
-    """Raises ResultsError for one that the document has not."""
-    known = document.get("final") or {}
+    """Those of a list; a document has no names of what was not measured."""
     if wanted.lower() == "all":
-        return list(known)
-    names = [name.strip().upper() for name in re.split("[,;]", wanted) if name.strip()]
-    for name in names:
-        if known and name not in known and not NAMED.fullmatch(name):
-            raise ResultsError(f"{name}: the document has no such figure")
-    return names
+        return list(document.get("final") or {})
+    return [name.strip().upper() for name in re.split("[,;]", wanted) if name.strip()]
 
 
 def keyval(document: Document, wanted: str) -> str:
@@ -149,7 +144,7 @@ def keyval(document: Document, wanted: str) -> str:
 def rows_of(found: "Sequence[Document]", wanted: str) -> str:
     if not found:
         return ""
-    names = names_of(found[0], wanted)
+    names = list(dict.fromkeys(name for one in found for name in names_of(one, wanted)))
     return tables.csv_text([names, *([word(one, name) for name in names] for one in found)])
 
 
