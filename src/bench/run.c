@@ -230,7 +230,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	memset(run, 0, sizeof(*run));
 	if (plan->transport->admit == NP_ADMIT_UNSAID) {
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "%s has no rule for whom a data socket admits",
+			       "%s has no rule which peers a data socket admits",
 			       plan->transport->name);
 	}
 	if (why != NULL) {

@@ -13,7 +13,7 @@
 
 enum { MARK = 0x504c7371 /* "PLsq" */, WARM_UP = 0x504c7775 /* "PLwu" */ };
 
-/* Further apart than 13 days are no two datagrams: a stray one must not overflow the sum. */
+/* Larger values would overflow the sum: strays, as no datagram takes 13 days. */
 static const uint64_t transit_limit = UINT64_C(1) << 50;
 
 bool
@@ -56,7 +56,7 @@ read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns
 									 : NP_IS_FOREIGN;
 }
 
-/* All flows together have as much as a single one, but for the least. */
+/* Several flows share the window of a single one, but each has the least. */
 static uint32_t
 window_of(const struct np_plan *p)
 {
@@ -119,7 +119,7 @@ came(const struct np_sequence *s, uint64_t number)
 	return (s->came[number % s->window / 64] >> (number % 64) & 1) != 0;
 }
 
-/* The numbers of [from, to), all in the window, will not change any more. */
+/* Settle the numbers [from, to) of the window. */
 static void
 settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
 {
@@ -134,7 +134,7 @@ settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts
 
 /* ---- Arrivals ---- */
 
-/* Let the window end behind `next`: what leaves it is settled, and its places are free. */
+/* Move the end of the window to `next`: settle what leaves it, and free its places. */
 static void
 move_window(struct np_sequence *s, uint64_t next)
 {
@@ -182,8 +182,8 @@ count_number(struct np_sequence *s, uint64_t number)
 }
 
 /*
- * What was sent within an outage is missing. A sender that stood still has sent nothing, and of a
- * receiver that did nothing is missing; what comes late ends up in no outage.
+ * What was sent in an outage is missing. A sender that stalled has sent nothing, and a stalled
+ * receiver misses nothing; late arrivals end up in no outage.
  */
 static void
 look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
@@ -195,7 +195,7 @@ look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 		return;
 	}
 	if (s->next > 0 && missing > 0 && (int64_t)ns > 0) {
-		ns -= ns / (missing + 1); /* they were sent between these two */
+		ns -= ns / (missing + 1); /* of what was sent between these two */
 		if (ns > s->outage.ns) {
 			s->outage.from = s->next;
 			s->outage.to = number;
@@ -336,7 +336,7 @@ put_received(const struct np_run *run, struct np_bag *into)
 	if (all.flows == 0) {
 		np_bag_unread(into, "the receives have no room for a number", "udp.received");
 	} else if (all.foreign > 0 && all.next == 0) {
-		/* Messages too short for it look so, and the receiver does not know their size. */
+		/* Also if messages are too short, whose size the receiver does not know. */
 		np_bag_int(into, (int64_t)all.foreign, "udp.foreign");
 		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
 	} else {
@@ -368,7 +368,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 
 static const int64_t most = INT64_C(1) << NP_SEQUENCE_BITS;
 
-/* A whole number that a far end told; -1: it told none. */
+/* A count from the far end; -1: none. */
 static int64_t
 count_of(const struct np_bag *bag, const char *name)
 {
@@ -378,8 +378,8 @@ count_of(const struct np_bag *bag, const char *name)
 }
 
 /*
- * The bursts of a far end's bag, whose number and longest one are counts. False: there are not as
- * many of all lengths together, so that nothing can be added to them.
+ * The bursts in the bag of a far end. False: they do not add up to the total, so nothing can be
+ * added.
  */
 static bool
 get_bursts(const struct np_bag *bag, struct np_bursts *b)
@@ -415,7 +415,7 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 	}
 	if (sent < 0 || unique < 0 || span < 0 || count_of(receiver, "udp.loss_bursts") < 0 ||
 	    count_of(receiver, "udp.loss_burst_longest") < 0) {
-		return; /* both ends have said why */
+		return; /* both ends have reported why */
 	}
 	if (span > sent || unique > span) {
 		np_bag_unread(receiver, "numbers arrived that were never sent", "udp.lost");
@@ -427,7 +427,7 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 			      "udp.loss_burst_lengths");
 		return;
 	}
-	/* Of several flows it is not known how many of each are missing behind its last one. */
+	/* With several flows, what is missing behind the last one of each is unknown. */
 	all.run = np_bag_number(receiver, "udp.flows") > 1 ? 0 : (uint64_t)(sent - span);
 	end_run(&all);
 	put_bursts(&all, receiver);

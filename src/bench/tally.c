@@ -37,8 +37,8 @@ np_counts_arrived(const struct np_run *run)
 }
 
 /*
- * What another thread alone writes, in its loop, with plain moves. Where that takes two of them,
- * the value is read until it stays.
+ * Read a value that only another thread writes, in its loop, with plain moves. If that takes two
+ * moves, read until it is stable.
  */
 __attribute__((no_sanitize("thread"))) static uint64_t
 peek(const volatile uint64_t *at)
@@ -56,7 +56,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 {
 	const struct np_conn *c = &run->conn[flow];
 	const struct np_plan *p = run->plan;
-	/* Who has one request in flight counts what it has sent. */
+	/* With one request in flight, the count is what was sent. */
 	bool by_number = p->pattern->transactions && !p->pattern->connection_test &&
 			 p->role == NP_LEAD && run->worker->depth == 1;
 	uint64_t sent = peek(&c->sent), left = 0;
@@ -73,7 +73,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	};
 }
 
-/* What the kernel knows of a connection whose socket is open still. */
+/* What the kernel knows of an open connection. */
 static void
 look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_flow_result *row)
 {
@@ -96,7 +96,7 @@ look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_
 	}
 }
 
-/* What a ramp did not bring has no row. */
+/* Connections that a ramp did not establish have no row. */
 static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
@@ -157,7 +157,7 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 	};
 }
 
-/* How far the workers were apart. */
+/* The skew of the workers. */
 static void
 take_skew(struct np_tally *t)
 {
@@ -173,7 +173,7 @@ take_skew(struct np_tally *t)
 	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = later - sooner };
 }
 
-/* The histogram of all so far with another one, which is empty afterwards. */
+/* Merge a histogram into another one, or move it there. */
 static void
 merge(struct np_hist **into, struct np_hist **from)
 {
@@ -321,7 +321,6 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* The only flow of a tally as a row. */
 static struct np_flow_result
 only_row(const struct np_tally *t)
 {
@@ -333,7 +332,6 @@ only_row(const struct np_tally *t)
 	return row;
 }
 
-/* The rows of both, one behind the other. */
 static int
 join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {
@@ -359,7 +357,7 @@ join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *er
 	return NP_OK;
 }
 
-/* When the first of their windows began; 0: none has. */
+/* Start of the first window; 0: none has begun. */
 static uint64_t
 first_start(const struct np_tally *a, const struct np_tally *b)
 {
@@ -368,7 +366,7 @@ first_start(const struct np_tally *a, const struct np_tally *b)
 	return is_a ? a->started_ns : b->started_ns;
 }
 
-/* Count the times of these workers, of a window that began there, from that start on. */
+/* Shift the times of these workers, which count from began_ns, to count from start_ns. */
 static void
 count_from(struct np_worker_result *row, uint32_t count, uint64_t began_ns, uint64_t start_ns)
 {
@@ -380,7 +378,6 @@ count_from(struct np_worker_result *row, uint32_t count, uint64_t began_ns, uint
 	}
 }
 
-/* Theirs, too. */
 static int
 join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {

@@ -20,41 +20,41 @@ struct np_addr {
 enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
 /*
- * What there is to know of a family of addresses. A new one is a row in addr.c; a family without a
- * row has no host, no port and no bytes, and says so.
+ * A family of addresses. A new one is a row in addr.c; a family without a row has no host, no port
+ * and no bytes.
  */
 struct np_family {
 	int family;
 	int version;        /* of IP; 0: none */
 	const char *name;   /* "AF_INET", "AF_UNSPEC" ... */
-	const char *prefix; /* of an address, where no other option says the family; NULL: none */
+	const char *prefix; /* prefix of an address that names the family; NULL: none */
 	socklen_t len;      /* of the socket address */
-	uint32_t any_port;  /* what a socket is bound to that may get any port */
-	size_t at, size;    /* the bytes by which a host is known; 0: there are none */
-	const void *any;    /* these of all addresses of a host */
+	uint32_t any_port;  /* port to bind to for any free port */
+	size_t at, size;    /* bytes of the host address; 0: none */
+	const void *any;    /* those of the wildcard address */
 	const void *loop;   /* of the loopback */
-	const void *like;   /* what all addresses have beside bytes and port; NULL: nothing */
+	const void *like;   /* template of the rest of the address; NULL: zeros */
 	size_t port_at;     /* the port */
-	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
-	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
-	uint8_t owner;      /* bytes that all addresses of an owner begin with; 0: they have none */
-	uint8_t network;    /* bytes that all addresses of a network begin with */
-	bool has_edges;     /* the first and the last address of a network are no hosts */
-	bool is_here;       /* such an address never leaves the machine */
-	bool self_named;    /* the kernel names each socket, and none is bound */
-	bool is_number;     /* its bytes are a number in the machine's order */
+	size_t port_size;   /* 1; 2: network order; 4: host order; 0: no port */
+	uint8_t loop_bits;  /* prefix length of loopback addresses */
+	uint8_t owner;      /* bytes of the prefix of one owner; 0: none */
+	uint8_t network;    /* bytes of the prefix of one network */
+	bool has_edges;     /* first and last address of a network are no hosts */
+	bool is_here;       /* never leaves the machine */
+	bool self_named;    /* the kernel names sockets; no bind(2) */
+	bool is_number;     /* the address is a number in host order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
-	/* An address as a user writes it; NULL: the resolver knows. */
+	/* Parse an address; NULL: by the resolver. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
-	/* Which address of ours `far` would see. Returns false if there is none. May be NULL. */
+	/* Our address as seen by `far`. False: none. May be NULL. */
 	bool (*towards)(const struct np_addr *far, struct np_addr *near);
 };
 
-/* The row; of a family that has none one that knows nothing. */
+/* The row of a family; an empty one if there is none. */
 const struct np_family *np_family(int family);
 const struct np_family *np_family_of(const struct np_addr *a);
 
-/* What a name resolved to, in the resolver's order. */
+/* The addresses of a name, in the order of the resolver. */
 struct np_addrs {
 	struct np_addr at[NP_ADDRS_MAX];
 	size_t count;
@@ -71,7 +71,7 @@ struct np_addrs {
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
 
-/* Addresses of one host beside the one that is named first. */
+/* Additional addresses of one host. */
 enum { NP_ALSO_MAX = 4 };
 struct np_also {
 	struct np_addr at[NP_ALSO_MAX];
@@ -87,48 +87,45 @@ const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 /* The numeric address alone. Returns buf. */
 const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
-/* 0 where a family has no ports; there setting it does nothing. */
+/* 0 if a family has no ports; then setting it does nothing. */
 uint32_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint32_t port);
 
-/*
- * Where the port stands, in network order, for who sets one address again and again. NULL where it
- * has no 16 bits.
- */
+/* The place of the port, in network order, to set it repeatedly. NULL: it has no 16 bits. */
 uint16_t *np_addr_port_at(struct np_addr *a);
 
 /*
- * The bytes by which a host is known, as they stand in the address: in network order, 4 of AF_INET,
- * 16 of AF_INET6; 0 where a family has none or is not known.
+ * The bytes of the host address: in network order, 4 of AF_INET, 16 of AF_INET6; 0 if the family
+ * has none or is not known.
  */
 size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);
 void np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes);
 
-/* The same bytes as messages have them: in network order, which those of a CID are not here. */
+/* The same bytes in messages: in network order, also of CIDs. */
 void np_addr_to_wire(const struct np_addr *a, uint8_t *bytes);
 void np_addr_from_wire(struct np_addr *a, const uint8_t *bytes);
 
-/* Make an address from such bytes; len is 0 afterwards where the family has none. */
+/* Make an address from such bytes; len is 0 if the family has none. */
 void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port);
 
-/* Take over an IP address that stands elsewhere; len is 0 where it is NULL or another one. */
+/* Copy an IP address; len is 0 if sa is NULL or no IP address. */
 void np_addr_from(struct np_addr *a, const struct sockaddr *sa);
 
-/* Stands it for all addresses of a host (0.0.0.0, ::)? Make such a one, without a port. */
+/* Is it a wildcard (0.0.0.0, ::)? Make one, without a port. */
 bool np_addr_is_any(const struct np_addr *a);
 void np_addr_make_any(struct np_addr *a, int family);
 
-/* The number of the link that an IPv6 address is said to be of; 0: of any. */
+/* The scope (link) of an IPv6 address; 0: none. */
 uint32_t np_addr_scope(const struct np_addr *a);
 
-/* Let an address that means something on one link only, and names none, be of that one's link. */
+/* Give a link-local address without a scope that of the other address. */
 void np_addr_set_link(struct np_addr *a, const struct np_addr *of);
 
-/* Of a multicast group? */
+/* Is it a multicast address? */
 bool np_addr_is_group(const struct np_addr *a);
 
-/* Do these bytes begin with the same bits? */
+/* Are the first bits equal? */
 bool np_addr_bits_alike(const uint8_t *a, const uint8_t *b, unsigned bits);
 
 bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
@@ -137,46 +134,44 @@ bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
 int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
 
 /*
- * Is this address one of this machine's own: of the loopback, or of an interface (getifaddrs(3))?
- * True for the UNIX domain.
+ * Is it an address of this machine: loopback, or of an interface (getifaddrs(3))? True for the UNIX
+ * domain.
  */
 bool np_addr_is_here(const struct np_addr *a);
 
 /*
- * The interface that has this address, mapped or not; a loopback address has lo. 0, or a negative
- * errno and "": -ENODEV, no interface has it.
+ * The interface with this address, mapped or not; lo for a loopback address. 0, or a negative errno
+ * and "": -ENODEV: none.
  */
 int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
 /*
- * Which of this machine's addresses packets to `far` would bear, as the routes are now. Nothing is
- * sent. False when there is no way there.
+ * Our source address for packets to `far`, by the current routes. Sends nothing. False: no route.
  */
 bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
 
-/* 127.0.0.0/8 or ::1, which no packet from another machine has. */
+/* 127.0.0.0/8 or ::1, never in packets from other machines. */
 bool np_addr_is_loopback(const struct np_addr *a);
 
-/* Make the loopback address of that family: 127.0.0.1 or ::1; len 0 where it has none. */
+/* Make the loopback address of a family: 127.0.0.1 or ::1; len 0: none. */
 void np_addr_make_loopback(struct np_addr *a, int family);
 
-/* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address that it stands for. */
+/* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address. */
 void np_addr_unmap(struct np_addr *a);
 
 /* Same family and address; the ports may differ. */
 bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
 
-/* The family that the text in front of an address names ("vsock:2"), or AF_UNSPEC. */
+/* The family named by the prefix of an address ("vsock:2"), or AF_UNSPEC. */
 int np_family_prefixed(const char *host);
 
 /* The largest port of the family. */
 uint32_t np_family_ports(int family);
 
-/* Is the text no number, hence a service, or a port that a socket at that host can have? NP_EUSAGE.
- */
+/* Is the text a service, or a valid port for that host? NP_EUSAGE. */
 int np_port_check(const char *port, const char *host, struct np_err *err);
 
-/* The family; the other one where it is AF_UNSPEC. */
+/* The family, or the other one if it is AF_UNSPEC. */
 int np_family_or(int family, int other);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A capture of one flow's packets, headers only, and the ledger kept of them (libpcap, pcap(3);
- * net/ledger.h). A thread of its own reads it, so that the test's loop is not held up.
+ * A capture of the headers of one flow, and the ledger of them (libpcap, pcap(3); net/ledger.h),
+ * read by a thread of its own, so that the loop of the test is not delayed.
  */
 #ifndef NP_NET_CAPTURE_H
 #define NP_NET_CAPTURE_H
@@ -14,35 +14,32 @@
 
 struct np_capture;
 
-/* Of memory: the kernel's buffer, most of all. */
+/* Memory, mostly the buffer in the kernel. */
 enum { NP_CAPTURE_RING = 16 << 20, NP_CAPTURE_BYTES = NP_CAPTURE_RING + (512 << 10) };
 
-/* What can be said of the flow before it is there: between which hosts; ports do not matter. */
+/* What is known of the flow in advance: its hosts; ports do not matter. */
 struct np_capture_place {
-	struct np_addr near; /* len 0, or a wildcard: what the route to `far` has */
+	struct np_addr near; /* len 0, or a wildcard: by the route to `far` */
 	struct np_addr far;  /* len 0: not known */
-	const char *file;    /* where headers go, too, as pcap-savefile(5); NULL: nowhere */
-	bool lock; /* these two hosts are all that can ever be heard: a process taken over by
-		    * strangers can't listen to others (SO_LOCK_FILTER of socket(7)) */
+	const char *file;    /* file for the headers, see pcap-savefile(5); NULL: none */
+	bool lock; /* lock the filter to these hosts (SO_LOCK_FILTER of socket(7)), for a process
+		      that may be taken over by strangers */
 };
 
 /*
- * Open what can be opened before the flow is known, while CAP_NET_RAW is there: the interface that
- * packets between the two hosts go by. NP_EUNSUP when this build has no libpcap, or such an
- * interface is not understood; NP_ESYS with one line that says what to do when it is not permitted;
- * NP_EUSAGE when it is the file that can't be written.
+ * Open the capture before the flow is known, while CAP_NET_RAW is there, on the interface between
+ * the two hosts. NP_EUNSUP: this build has no libpcap, or the interface is not supported; NP_ESYS
+ * with advice if not permitted; NP_EUSAGE: the file cannot be written.
  */
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);
 
-/* Its socket, for filters of system calls. */
+/* Its socket, for seccomp filters. */
 int np_capture_fd(const struct np_capture *c);
 
 /*
- * Hear that flow from now on, and keep the ledger. NP_ESYS without memory or a thread; NP_EUNSUP
- * when the flow goes between other hosts than those it was opened for. Its link and MTU are looked
- * up here. A capture can be started
- * again after it was stopped.
+ * Capture that flow from now on. NP_ESYS: no memory or thread; NP_EUNSUP: the flow is between other
+ * hosts. Link and MTU are found here. A capture can be restarted after it was stopped.
  */
 int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 

@@ -23,11 +23,11 @@
 
 enum {
 	SNAPLEN = 128,       /* Ethernet, a VLAN, IPv6 and TCP with all options: 118 */
-	RETIRE_MS = 20,      /* until the kernel hands over a block of it that is not full */
-	DRAIN_MS = 2000,     /* most, for what is in it at the end */
+	RETIRE_MS = 20,      /* time-out of a block that is not full */
+	DRAIN_MS = 2000,     /* longest wait for the rest at the end */
 	STACK = 256 << 10,   /* of the thread */
-	NICE = 5,            /* it has time, the test's threads have not */
-	DEVICE = IF_NAMESIZE /* bytes of a name, its NUL included */
+	NICE = 5,            /* the threads of the test come first */
+	DEVICE = IF_NAMESIZE /* bytes of a name, with NUL */
 };
 
 struct np_capture {
@@ -36,18 +36,18 @@ struct np_capture {
 	const char *file;
 	char device[DEVICE];
 	bool is_any, is_loopback, locked;
-	struct np_addr far; /* that it was opened for; len 0: any */
+	struct np_addr far; /* as opened for; len 0: any */
 	enum np_ledger_link link;
 	uint32_t mtu;
-	/* While it runs; the thread's until it has been joined. */
+	/* While it runs; owned by the thread until joined. */
 	pthread_t thread;
 	atomic_bool stop;
 	struct np_ledger *ledger;
-	uint64_t begin_ns, end_ns; /* by the clock of the packets; end 0: not stopped yet */
-	bool is_behind;            /* a packet was later than the end */
-	uint32_t heard;            /* packets that it handed over since the beginning */
-	uint32_t through;          /* what the kernel had let through by then */
-	uint64_t before;           /* dropped already when it began */
+	uint64_t begin_ns, end_ns; /* by the clock of packets; end 0: not stopped */
+	bool is_behind;            /* a packet was after the end */
+	uint32_t heard;            /* packets read since the start */
+	uint32_t through;          /* packets passed by the kernel before */
+	uint64_t before;           /* packets dropped before */
 };
 
 /* --- Which interface ---------------------------------------------------------------------------
@@ -59,7 +59,7 @@ is_wildcard(const struct np_addr *a)
 	return a->len == 0 || np_addr_is_any(a);
 }
 
-/* The loopback interface, or that of an address. "any" when there is none to be found. */
+/* Find the interface: loopback, or that of an address; else "any". */
 static void
 find_device(struct np_capture *c, const struct np_capture_place *place)
 {
@@ -116,7 +116,7 @@ words(const struct np_addr *a)
 	return np_family_of(a)->version == 6 ? "ip6" : "ip";
 }
 
-/* As numbers, without the zone of a link-local address, which filters know nothing of. */
+/* Numeric, without the zone of a link-local address, which filters do not know. */
 static int
 add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 {
@@ -129,8 +129,9 @@ add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 }
 
 /*
- * pcap-filter(7). What follows the first fragment has no ports, and behind extension headers of
- * IPv6 they are hard to find: the ledger does that. Others' first fragments say what is not ours.
+ * See pcap-filter(7). Fragments after the first have no ports, and behind IPv6 extension headers
+ * ports are hard to find: the ledger does that. First fragments of others tell which fragments are
+ * not ours.
  */
 static void
 write_filter(char *text, size_t size, const struct np_addr *near, const struct np_addr *far,
@@ -178,7 +179,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 		return np_fail(err, NP_ESYS, 0, "set a filter on %s: %s", c->device,
 			       pcap_geterr(c->pcap));
 	}
-	/* Packets of others, from before the filter, may have filled the ring. */
+	/* Discard packets from before the filter, which may fill the ring. */
 	return pcap_dispatch(c->pcap, -1, forget, NULL) >= 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, 0, "read a capture on %s: %s", c->device,
@@ -199,10 +200,10 @@ activate(struct np_capture *c, struct np_err *err)
 		return np_fail(err, NP_ESYS, 0, "capture on %s: %s", c->device, why);
 	}
 	pcap_set_snaplen(c->pcap, SNAPLEN);
-	/* At 128 bytes each some 70 ms of 1.2 M packets/s. */
+	/* Enough for 70 ms of 1.2 M packets/s of 128 bytes. */
 	pcap_set_buffer_size(c->pcap, NP_CAPTURE_RING);
 	pcap_set_timeout(c->pcap, RETIRE_MS);
-	/* Where a kernel or library has none, the ledger takes microseconds. */
+	/* If not supported, the ledger uses microseconds. */
 	(void)pcap_set_tstamp_precision(c->pcap, PCAP_TSTAMP_PRECISION_NANO);
 	rc = pcap_activate(c->pcap);
 	if (rc == PCAP_ERROR_PERM_DENIED) {
@@ -225,7 +226,7 @@ activate(struct np_capture *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* From here on its filter can't be widened. */
+/* Make the filter permanent. */
 static int
 lock_filter(struct np_capture *c, struct np_err *err)
 {
@@ -335,7 +336,7 @@ hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *by
 	}
 }
 
-/* Read what there is, and wait for more at most until a block would have been handed over. */
+/* Read packets; wait for more at most until a block times out. */
 static int
 read_some(struct np_capture *c)
 {
@@ -345,7 +346,7 @@ read_some(struct np_capture *c)
 	return pcap_dispatch(c->pcap, -1, hear, (unsigned char *)c);
 }
 
-/* Packets that it did not drop, in all. */
+/* Packets that were not dropped. */
 static uint32_t
 let_through(struct np_capture *c)
 {
@@ -391,7 +392,7 @@ dropped(struct np_capture *c)
 	return pcap_stats(c->pcap, &s) == 0 ? (uint64_t)s.ps_drop + s.ps_ifdrop : 0;
 }
 
-/* A thread that no signal is handled in: they are for those that wait for them. */
+/* A thread with all signals blocked. */
 static int
 make_thread(struct np_capture *c)
 {
@@ -431,7 +432,7 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 			       "the data go to a host that the capture was not opened for");
 	}
 	if (is_wildcard(&f.far) && c->far.len != 0) {
-		f.far = c->far; /* pieces of datagrams have no ports, and no direction but by it */
+		f.far = c->far; /* fragments have no ports: their direction is known by the host */
 		np_addr_set_port(&f.far, port);
 	}
 	/* Let the kernel filter by the flow's port; of several ports the ledger knows. */

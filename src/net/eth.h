@@ -46,7 +46,7 @@ void np_eth_close(struct np_eth *l);
 int np_eth_limit_source(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
 			struct np_err *err);
 
-/* Hear nothing any more, and forget what has been heard. */
+/* Drop all frames from now on, and discard queued ones. */
 void np_eth_drop_all(const struct np_eth *l);
 
 /*

@@ -3,10 +3,10 @@
 #include <string.h>
 
 enum {
-	REORDER_NS = 3000000, /* where there is no handshake to tell the round trip */
-	IDS_STEP = 1024,      /* most by which a counter of packets goes on from one to the next */
-	TICKS_ENOUGH = 20,    /* of the time stamps until it is believed how long one is */
-	IDS_ENOUGH = 8        /* steps until it is believed to be one, and for each that was none */
+	REORDER_NS = 3000000, /* if no handshake shows the round trip */
+	IDS_STEP = 1024,      /* largest step of a packet counter */
+	TICKS_ENOUGH = 20,    /* ticks until their length is trusted */
+	IDS_ENOUGH = 8        /* steps until it counts as a counter, and per contrary step */
 };
 
 uint64_t
@@ -18,14 +18,14 @@ np_follow_parts(uint64_t bytes, uint64_t each)
 /* --- The order of sending ---------------------------------------------------------------------
  */
 
-/* Does the sender count its packets by IPv4's identification? */
+/* Is the identification of IPv4 a packet counter? */
 static bool
 counts_ids(const struct np_follow *f)
 {
 	return f->ids_count >= IDS_ENOUGH && f->ids_count / IDS_ENOUGH >= f->ids_jump;
 }
 
-/* Above 0: a was sent after b; below 0: before it; 0: not known, or the same. */
+/* > 0: a was sent after b; < 0: before; 0: not known, or the same. */
 static int
 order(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
 {
@@ -38,14 +38,14 @@ order(const struct np_follow *f, const struct np_follow_mark *a, const struct np
 	return 0;
 }
 
-/* Is it one packet, by its stamp and identification? */
+/* Same packet, by time stamp and identification? */
 static bool
 is_same(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
 {
 	return a->has_id && b->has_id && a->id == b->id && counts_ids(f) && order(f, a, b) == 0;
 }
 
-/* Is a round trip longer than packets of one time stamp can be apart? */
+/* Is a round trip longer than a tick of the time stamps? */
 static bool
 outlasts_tick(const struct np_follow *f, uint64_t rtt_ns)
 {
@@ -56,7 +56,7 @@ outlasts_tick(const struct np_follow *f, uint64_t rtt_ns)
 	       rtt_ns >= 2 * ((f->newest.at_ns - f->oldest.at_ns) / ticks);
 }
 
-/* Was this sent after the other, which was seen before? */
+/* Was it sent after the other one, which was seen before? */
 static bool
 sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
 	   const struct np_follow_mark *other, uint64_t rtt_ns)
@@ -87,7 +87,7 @@ static void
 insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
 {
 	if (f->holes == NP_FOLLOW_HOLES) {
-		/* The oldest: what fills it will pass for a duplicate. */
+		/* Drop the oldest: its data will count as a duplicate. */
 		forget_hole(f, 0);
 		i -= i > 0;
 	}
@@ -96,7 +96,7 @@ insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
 	f->holes++;
 }
 
-/* Fill holes with begin <= n < end. Returns bytes that were missing; `first` was the first hole. */
+/* Fill holes in [begin, end). Returns bytes that were missing; `first` was the first hole. */
 static uint64_t
 fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *first)
 {
@@ -124,7 +124,7 @@ fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *f
 		if (to < h.end) {
 			h.begin = to;
 			insert_hole(f, i, &h);
-			i = f->holes; /* it reaches beyond what was filled, as do all behind it */
+			i = f->holes; /* it and all later ones are beyond the range */
 		}
 	}
 	return filled;
@@ -133,7 +133,7 @@ fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *f
 /* --- Data --------------------------------------------------------------------------------------
  */
 
-/* The latest packet that had one of the bytes begin <= n < end; NULL when it was too long ago. */
+/* The latest packet with bytes in [begin, end); NULL: too long ago. */
 static const struct np_follow_copy *
 find_copy(const struct np_follow *f, uint64_t begin, uint64_t end)
 {
@@ -151,15 +151,15 @@ find_copy(const struct np_follow *f, uint64_t begin, uint64_t end)
 
 enum origin { SENT_AGAIN, OVERTAKEN, DOUBLED };
 
-/* Of data that were seen already, last in `copy`; NULL: that is not known any more. */
+/* Why data are seen again; `copy`: the last time, NULL: not known. */
 static enum origin
 tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64_t begin,
 	    const struct np_follow_copy *copy, uint64_t rtt_ns)
 {
-	struct np_follow_mark first; /* of the segment that has this byte: each has counted */
+	struct np_follow_mark first; /* of the segment with this byte */
 
 	if (copy == NULL) {
-		/* Sent before something that is here: late, or doubled. */
+		/* Sent before other data: late, or duplicated. */
 		return order(f, mark, &f->newest) < 0 ? DOUBLED : SENT_AGAIN;
 	}
 	first = copy->mark;
@@ -182,7 +182,7 @@ count_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t byte
 	f->count.retransmitted_bytes += bytes;
 }
 
-/* Data that were there. Returns whether they have counted as sent again. */
+/* Handle data that were there. True: they count as retransmitted. */
 static bool
 see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
 	      uint64_t rtt_ns)
@@ -194,7 +194,7 @@ see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t be
 
 	f->count.duplicated += n;
 	f->count.doubled += origin == DOUBLED ? n : 0;
-	/* The original may have been overtaken by its retransmission, which passed for it. */
+	/* The retransmission may have overtaken the original and passed for it. */
 	if (origin == SENT_AGAIN || (origin == OVERTAKEN && !counted)) {
 		count_again(f, p, end - begin);
 		return true;
@@ -202,7 +202,7 @@ see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t be
 	return counted;
 }
 
-/* Data below what was seen already. Returns whether they have counted as sent again. */
+/* Handle data before the next expected byte. True: they count as retransmitted. */
 static bool
 see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
 	  uint64_t rtt_ns)
@@ -213,7 +213,7 @@ see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin,
 	if (filled == 0) {
 		return see_duplicate(f, p, begin, end, rtt_ns);
 	}
-	/* Put together by the kernel, part of it may have been there. */
+	/* Part of it may have been there, if joined by the kernel. */
 	f->count.duplicated += there > 0 ? np_follow_parts(there, p->each) : 0;
 	if (sent_after(f, &p->mark, &first.behind, rtt_ns)) {
 		count_again(f, p, end - begin);
@@ -239,7 +239,7 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 
 		insert_hole(f, f->holes, &h);
 	} else if (f->last_in_order && f->last.has_id && p->mark.has_id) {
-		/* What does the sender do with the identification of packets in order? */
+		/* Learn whether the identification counts packets. */
 		uint16_t step = (uint16_t)(p->mark.id - f->last.id);
 		bool counts = step > 0 && step < IDS_STEP;
 
@@ -269,7 +269,7 @@ void
 np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
 	if (p->syn && f->follows && p->seq != (uint32_t)f->next) {
-		f->follows = false; /* another connection, or it has sent already */
+		f->follows = false; /* another connection, or it has sent before */
 	}
 	if (!f->follows) {
 		if (p->payload == 0 && !p->syn) {

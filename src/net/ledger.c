@@ -22,10 +22,10 @@ enum {
 	UDP_HEADER = 8,
 	TCP_HEADER = 20,
 	CE = 3,          /* of the two bits of RFC 3168 */
-	ORDINARY = 1500, /* bytes of IP that are no super-packet, where the MTU is not known */
-	FRAGMENTS = 64,  /* fragmented datagrams with known ports */
-	ORPHANS = 64,    /* pieces that wait for the first one */
-	STEPS = 8,       /* of the gaps' histogram for each doubling */
+	ORDINARY = 1500, /* largest IP packet that is no super-packet, if the MTU is not known */
+	FRAGMENTS = 64,  /* fragmented datagrams remembered, with their ports */
+	ORPHANS = 64,    /* fragments kept until the first one arrives */
+	STEPS = 8,       /* steps of the histogram of gaps per power of two */
 	BUCKETS = 64 * STEPS
 };
 
@@ -36,39 +36,39 @@ struct side {
 	uint64_t packets, segments, data_segments, acks, syn, fin, rst;
 	uint64_t seen_bytes, link_bytes, ip_bytes, transport_bytes, payload;
 	uint64_t ecn_ce, ecn_ece, fragments, orphans, orphan_bytes;
-	uint64_t zero_window, zero_ns, zero_since_ns; /* the last of them 0: it is open */
+	uint64_t zero_window, zero_ns, zero_since_ns; /* zero_since_ns 0: window open */
 	uint64_t super_packets, super_packet_max;
 	uint64_t sizes[NP_LEDGER_SIZES];
 	uint64_t last_ns, gap_max_ns, gaps, gap[BUCKETS];
-	uint32_t mss, ordinary; /* said in the SYN; largest payload so far of an ordinary packet */
+	uint32_t mss, ordinary; /* from the SYN; largest payload of an ordinary packet so far */
 	struct np_follow follow;
-	uint32_t fin_next; /* behind its FIN */
+	uint32_t fin_next; /* sequence number after its FIN */
 	bool fin_acked;
 };
 
-/* A packet, as far as it has been understood. */
+/* A packet, as far as parsed. */
 struct packet {
-	const uint8_t *at; /* what is next */
-	size_t have;       /* of it captured */
-	uint64_t left;     /* of it on the wire */
+	const uint8_t *at; /* next byte to parse */
+	size_t have;       /* bytes of the rest captured */
+	uint64_t left;     /* bytes of the rest on the wire */
 	uint64_t at_ns;
 	uint32_t link_bytes, ip_bytes;
-	uint64_t total, ip_total; /* bytes: all of it, and from the header of IP on */
+	uint64_t total, ip_total; /* bytes in all, and from the IP header on */
 	int version;              /* of IP */
 	const uint8_t *src, *dst;
 	uint8_t protocol, ecn;
-	bool is_piece, is_first; /* a fragment; the first of them, or all of it */
-	uint32_t id;             /* of the datagram it is a fragment of */
+	bool is_piece, is_first; /* a fragment; the first one, or no fragment */
+	uint32_t id;             /* identification of its datagram */
 };
 
-/* A datagram that came in pieces: by its first one, which has the ports. */
+/* A fragmented datagram, known by its first fragment, which has the ports. */
 struct fragmented {
 	uint32_t id;
 	enum direction direction;
 	bool ours;
 };
 
-/* A piece that came before its first one, or without it. */
+/* A fragment before its first one, or without it. */
 struct orphan {
 	struct packet packet;
 	enum direction direction;
@@ -77,11 +77,10 @@ struct orphan {
 struct np_ledger {
 	struct np_ledger_flow flow;
 	uint64_t first_ns, last_ns, malformed;
-	uint64_t syn_ns, rtt_ns; /* when our SYN went out, until it was answered; 0: not known */
-	/* The same of the latest time stamp of ours that the far end echoed: under load it is more.
-	 */
+	uint64_t syn_ns, rtt_ns; /* time of our SYN; its round trip; 0: not known */
+	/* The same for the latest time stamp echoed by the far end: longer under load. */
 	uint64_t stamp_ns, echo_ns;
-	uint32_t stamp, last_stamp; /* that is waited for; that went out last */
+	uint32_t stamp, last_stamp; /* awaited; last one sent */
 	struct side side[2];
 	struct fragmented fragment[FRAGMENTS]; /* the latest */
 	size_t fragments;
@@ -132,7 +131,7 @@ np_ledger_free(struct np_ledger *l)
 /* --- Headers -----------------------------------------------------------------------------------
  */
 
-/* Go beyond n bytes. Returns where they are, NULL when they are not all there. */
+/* Skip n bytes. Returns their position; NULL: not all are there. */
 static const uint8_t *
 take(struct packet *p, size_t n)
 {
@@ -147,7 +146,7 @@ take(struct packet *p, size_t n)
 	return at;
 }
 
-/* The EtherType, 0 when there is none; link_bytes are what the medium carries. */
+/* The EtherType, 0 if none; link_bytes are those on the medium. */
 static uint32_t
 ethernet(struct packet *p)
 {
@@ -170,7 +169,7 @@ ethernet(struct packet *p)
 	return type;
 }
 
-/* Cooked headers are the capture's own: no medium has carried them. */
+/* Cooked headers are added by the capture: not on any medium. */
 static uint32_t
 cooked(struct packet *p, size_t size, size_t type_at)
 {
@@ -198,7 +197,7 @@ beyond_link(enum np_ledger_link link, struct packet *p)
 	case NP_LINK_SLL2:
 		return cooked(p, SLL2_HEADER, 0);
 	case NP_LINK_NULL:
-		/* Systems number the families, and order the bytes, in their own ways. */
+		/* Family numbers and byte order differ between systems. */
 		return take(p, NULL_HEADER) != NULL ? by_version(p) : 0;
 	case NP_LINK_RAW:
 		return by_version(p);
@@ -207,7 +206,7 @@ beyond_link(enum np_ledger_link link, struct packet *p)
 }
 
 /*
- * What IP says that it is long, no more than there is: short frames are padded, and super-packets
+ * Limit the packet to the length in its IP header: short frames are padded, and super-packets
  * beyond 64 KiB say 0.
  */
 static void
@@ -248,7 +247,7 @@ ipv4(struct packet *p)
 	return true;
 }
 
-/* Is it an extension header that says where the next one begins? RFC 8200, 4; AH: RFC 4302. */
+/* An extension header with a length (RFC 8200, 4; AH: RFC 4302)? */
 static bool
 is_extension(unsigned protocol)
 {
@@ -308,7 +307,7 @@ ipv6(struct packet *p)
 	return extensions(p);
 }
 
-/* TCP's options (RFC 9293, 3.1; RFC 7323), as far as they were captured. */
+/* TCP options (RFC 9293, 3.1; RFC 7323), as far as captured. */
 static void
 tcp_options(struct segment *s, const uint8_t *at, size_t have)
 {
@@ -362,7 +361,7 @@ np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
 	ports->count++;
 }
 
-/* port -1: the packet does not say it. */
+/* port -1: not known. */
 static bool
 is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct packet *p,
        const uint8_t *host, int port)
@@ -381,7 +380,7 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 
 enum owner { OTHERS, OURS, NOT_KNOWN_YET };
 
-/* The directions that the two hosts allow, a bit for each. */
+/* Possible directions by the two hosts, one bit each. */
 static unsigned
 by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int dst)
 {
@@ -391,7 +390,7 @@ by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int ds
 	return (unsigned)out << OUT | (unsigned)in << IN;
 }
 
-/* Where does it go? */
+/* The owner and direction of a packet. */
 static enum owner
 direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
@@ -404,7 +403,7 @@ direct(const struct np_ledger *l, const struct packet *p, enum direction *direct
 	if (p->is_first && p->have < 4) {
 		return OTHERS;
 	}
-	/* A piece has no ports. The hosts leave both directions open where they are the same. */
+	/* Fragments have no ports. Both directions are possible if both hosts are the same. */
 	allowed = p->is_first ? by_hosts(&l->flow, p, (int)get16(p->at), (int)get16(p->at + 2))
 			      : by_hosts(&l->flow, p, -1, -1);
 	for (size_t back = 1; back <= known && !p->is_first; back++) {
@@ -422,7 +421,7 @@ direct(const struct np_ledger *l, const struct packet *p, enum direction *direct
 /* --- Counting ---------------------------------------------------------------------------------
  */
 
-/* The bucket of n. Its width is an eighth of the power of two below n. */
+/* The bucket of n; an eighth of a power of two wide. */
 static unsigned
 bucket_of(uint64_t n)
 {
@@ -446,10 +445,7 @@ size_class(uint64_t bytes)
 	return i;
 }
 
-/*
- * Most payload of a segment in this direction with these bytes of headers; 0: there is nothing to
- * tell it by.
- */
+/* Largest payload of a segment in this direction with such headers; 0: not known. */
 static uint64_t
 most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsigned transport)
 {
@@ -469,8 +465,8 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 }
 
 /*
- * Count the packet as the segments that carry `payload` bytes: each has all the headers. Returns
- * the most that one of them carries, 0: the packet is one.
+ * Count a packet as the segments that carry `payload` bytes, each with all headers. Returns the
+ * payload of each; 0: it is a single segment.
  */
 static uint64_t
 count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
@@ -481,7 +477,7 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	uint32_t said = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
 	uint64_t each, n;
 
-	/* An end may send blocks that are cut into datagrams of one size. */
+	/* The sender may have datagrams cut from blocks. */
 	if (l->flow.protocol == IPPROTO_UDP && said > 0 && (most == 0 || said < most)) {
 		most = said;
 	}
@@ -521,7 +517,7 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 /* --- Fragments --------------------------------------------------------------------------------
  */
 
-/* A first fragment, of the flow or not: those without ports belong where it belongs. */
+/* Remember a first fragment, of the flow or not: the others belong to it. */
 static void
 remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
 {
@@ -547,7 +543,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 			if (f->ours) {
 				count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
 			}
-			o->packet.is_piece = false; /* nothing of this sort is kept */
+			o->packet.is_piece = false; /* marks a free place */
 		}
 	}
 }
@@ -555,7 +551,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 /* --- Segments ---------------------------------------------------------------------------------
  */
 
-/* How long a time stamp takes that is new: an old one may have gone out before. */
+/* Measure the echo of new time stamps: an old one may have been sent before. */
 static void
 time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg)
 {
@@ -744,7 +740,7 @@ put_counts(const struct np_ledger *l, const struct side *s, const char *way, str
 		{ "retransmitted_segments", c->retransmitted_segments, followed },
 		{ "retransmitted_bytes", c->retransmitted_bytes, followed },
 		{ "reordered", c->reordered, followed },
-		/* What goes out twice is sent twice; none of it is there already. */
+		/* Outgoing duplicates were sent twice. */
 		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, followed },
 		{ "doubled", c->doubled, followed },
 	};
@@ -788,7 +784,7 @@ np_ledger_put(const struct np_ledger *l, struct np_bag *into)
 	np_bag_int(into, (int64_t)(out->packets + in->packets), "wire.captured");
 	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
 	if (l->flow.protocol == IPPROTO_TCP && !l->flow.connections) {
-		/* The capture may have ended before the connection, which no figure counts then. */
+		/* Did the capture end before the connection? */
 		np_bag_int(into, out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked),
 			   "wire.open_at_end");
 	}

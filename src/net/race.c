@@ -17,7 +17,7 @@
 struct attempt {
 	const struct np_addr *to;
 	int fd;  /* -1: not begun, or over */
-	int sys; /* why it came to nothing; 0: it is not over */
+	int sys; /* errno; 0: not over */
 };
 
 struct race {
@@ -29,7 +29,9 @@ struct race {
 	uint64_t deadline, next_ns;
 };
 
-/* The next address from *i on that is of the first one's family, or of another; NULL: none. */
+/*
+ * The next address, from *i on, of the family of the first one, or of another family; NULL: none.
+ */
 static const struct np_addr *
 next_of(const struct np_addrs *remote, bool first_family, size_t *i)
 {
@@ -43,7 +45,7 @@ next_of(const struct np_addrs *remote, bool first_family, size_t *i)
 	return NULL;
 }
 
-/* Returns a descriptor on which a connect() is under way or done, or minus an errno. */
+/* Start connecting. Returns a descriptor, or -errno. */
 static int
 begin_from(const struct np_addr *to, const struct np_addr *from)
 {
@@ -53,7 +55,7 @@ begin_from(const struct np_addr *to, const struct np_addr *from)
 	if (fd < 0) {
 		return -errno;
 	}
-	/* Where there is no such option there are no segments. */
+	/* Fails only for families without segments. */
 	setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &(int){ NP_RACE_MSS }, sizeof(int));
 	rc = from != NULL ? bind(fd, (const struct sockaddr *)&from->sa, from->len) : 0;
 	if (rc == 0) {
@@ -111,7 +113,7 @@ begin_next(struct race *r, uint64_t now)
 	}
 }
 
-/* Wait for news of those under way. Returns the one that is connected, or NULL. */
+/* Wait for the current attempts. Returns the connected one, or NULL. */
 static struct attempt *
 hear(struct race *r)
 {
@@ -169,7 +171,7 @@ run(struct race *r)
 	return won;
 }
 
-/* Is there a local address that may connect to that one? The user's choice rules the others out. */
+/* Can a local address chosen by the user reach it? */
 static bool
 may_reach(const struct np_addrs *local, const struct np_addr *to)
 {
@@ -181,7 +183,7 @@ may_reach(const struct np_addrs *local, const struct np_addr *to)
 	return may;
 }
 
-/* Close the others, and write what became of them. */
+/* Close the others, and describe their errors. */
 static void
 conclude(struct race *r, const struct attempt *won, char *text)
 {
@@ -220,7 +222,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		return -1;
 	}
 	r.alone = local != NULL && local->count > 0 && np_addr_port(&local->at[0]) != 0;
-	/* Families take turns, so that one that is dead as a whole does not hold up the other. */
+	/* Alternate families, so that a broken one does not delay the other. */
 	for (size_t turn = 0; r.count < remote->count; turn++) {
 		const struct np_addr *a = next_of(remote, turn % 2 == 0, &at[turn % 2]);
 

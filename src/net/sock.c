@@ -65,7 +65,7 @@ np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const 
 	}
 }
 
-/* Of a number that other protocols give to options of theirs. */
+/* The number of the option has other meanings in other protocols. */
 static bool
 is_congestion(const struct np_sockopts *o, size_t i)
 {
@@ -186,9 +186,8 @@ np_sock_queued(int fd, unsigned long which)
 }
 
 /*
- * Not SIOCINQ: of a UDP socket it moves what has arrived from one queue to another, in which a
- * reader does not look before it goes to sleep. Between two looks of such a reader it would take
- * away what the reader was to see, and the reader sleep until the next datagram comes.
+ * Not SIOCINQ: on a UDP socket it moves arrived datagrams to a queue where a reader about to sleep
+ * does not look, so that it would sleep until the next datagram.
  */
 uint32_t
 np_sock_memory(int fd, int part)
@@ -211,7 +210,7 @@ void
 np_sock_forget(int fd)
 {
 	enum { MOST = 1 << 16 };
-	bool told = false; /* of what ICMP says, which hides what waits once */
+	bool told = false; /* an ICMP error, which hides queued data once */
 	char byte;
 
 	for (int i = 0; i < MOST; i++) {
@@ -238,7 +237,7 @@ np_sock_local(int fd, struct np_addr *out, struct np_err *err)
 void
 np_sock_watch_peer(int fd, uint32_t silence_s)
 {
-	enum { PROBES = 127 }; /* which count where there is no such time-out */
+	enum { PROBES = 127 }; /* used where TCP_USER_TIMEOUT is missing */
 	int s = (int)silence_s;
 	const struct {
 		int level, name, value;

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-/* Returns the bytes that the kernel filled, 0 when it did none. */
+/* Returns the bytes filled by the kernel, or 0. */
 static size_t
 read_info(int fd, struct tcp_info *info)
 {
@@ -32,7 +32,7 @@ uint64_t
 np_tcp_silent_ns(int fd)
 {
 	struct tcp_info info;
-	uint64_t under_way; /* answers to probes, a second apart, that the path delays */
+	uint64_t under_way; /* probes in flight, one per second */
 
 	read_info(fd, &info);
 	under_way = np_min(info.tcpi_probes, (info.tcpi_rtt + 4 * info.tcpi_rttvar) / 1000000);
@@ -69,14 +69,14 @@ np_tcp_acked(int fd, struct np_acked *p)
 
 enum kind { U32, U64, SEGMENTS /* U32 that begin again */ };
 
-/* A field of the kernel's struct: where it stands, and what a bag calls it. */
+/* A field of the struct, and its name in a bag. */
 struct field {
 	const char *name;
 	size_t at;
 	int64_t factor; /* to the bag's unit */
 	enum kind kind;
 	bool sampled;
-	enum { SUM, MEAN, LARGEST } several; /* what those of several connections come to */
+	enum { SUM, MEAN, LARGEST } several; /* how several connections are combined */
 };
 
 #define ROW(name, member, kind, factor, sampled, several)                                          \
@@ -86,8 +86,7 @@ struct field {
 #define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, SUM)
 #define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, MEAN)
 
-/* In the order of the struct: an older kernel knows only the first of them. Rates are in bytes
- * there. */
+/* In the order of the struct: older kernels fill only the first ones. Rates are in bytes there. */
 static const struct field fields[] = {
 	ROW("rto_us", rto, U32, 1, true, LARGEST),
 	EACH("mss", snd_mss, U32, 1, false),
@@ -125,7 +124,7 @@ static const struct field fields[] = {
 
 _Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
 
-/* What a counter of 32 bits has counted that is known to be `least` at least. */
+/* The value of a 32 bit counter that is at least `least`. */
 static int64_t
 counted(uint32_t seen, uint64_t least)
 {
@@ -137,7 +136,7 @@ counted(uint32_t seen, uint64_t least)
 int64_t
 np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 {
-	/* Options of the moment may make it a little shorter than others were. */
+	/* Current options may make the MSS a little smaller than before. */
 	const uint64_t less = 31, of = 32;
 	uint64_t likely = mss > 0 ? bytes / mss / of * less : 0;
 	uint64_t least = largest > mss ? bytes / largest / of * less : likely;
@@ -148,7 +147,7 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	return counted(seen, likely) == counted(seen, least) ? counted(seen, likely) : -1;
 }
 
-/* The same of all segments of a direction: acknowledgements of the other one are some of them. */
+/* All segments of a direction, which include acknowledgements of the other one. */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {
@@ -187,7 +186,7 @@ value_of(const struct tcp_info *info, const struct field *f)
 	}
 	if (f->kind == U64) {
 		memcpy(&wide, at, sizeof(wide));
-		/* No limit is all ones, which fits no signed number. */
+		/* "No limit" is all ones. */
 		return wide > (uint64_t)INT64_MAX / 8 ? -1 : (int64_t)wide * f->factor;
 	}
 	memcpy(&word, at, sizeof(word));
@@ -246,7 +245,7 @@ np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
 	}
 }
 
-/* -1, "no limit", where none of them has one. */
+/* -1, "no limit", if no connection has one. */
 static int64_t
 summed(const struct np_tcp_sum *s, size_t n, uint32_t of)
 {
@@ -284,7 +283,7 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 	}
 }
 
-/* -1 where the kernel told fewer bytes. */
+/* -1 if the kernel filled fewer bytes. */
 #define BRIEF(info, len, member)                                                                   \
 	((len) >= offsetof(struct tcp_info, tcpi_##member) + sizeof((info).tcpi_##member)          \
 	     ? (int64_t)(info).tcpi_##member                                                       \
@@ -313,7 +312,7 @@ np_tcp_look(int fd, struct np_tcp_brief *b)
 	return len > 0;
 }
 
-/* How far the far end's window, and our own, are shifted: 0 to 14. */
+/* Window scales of both ends, 0 to 14, and congestion control. */
 static void
 put_alike(const struct tcp_info *info, int fd, struct np_bag *into)
 {

@@ -116,7 +116,7 @@ TEST(every_transport_says_whom_it_admits)
 	bench.transport = &silent;
 	client_params(&p, &bench, AF_INET, 1);
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_EUNSUP);
-	assert_non_null(strstr(err.msg, "has no rule for whom"));
+	assert_non_null(strstr(err.msg, "has no rule which peers"));
 }
 
 static int

@@ -1,7 +1,7 @@
 /*
- * crr and cc: a connection for every transaction, with or without a request and a response on it.
- * The follower closes first, so TIME_WAIT stays with it; the leader walks through a range of local
- * ports, as netperf does, so that no pair of ports comes back soon.
+ * crr and cc: a connection for each transaction, with or without a request and a response on it.
+ * The follower closes first, so TIME_WAIT stays there; the leader walks through a range of local
+ * ports, as netperf does, so that no pair of ports is reused soon.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,24 +21,24 @@
 
 enum {
 	NUDGES_BEFORE_RESET = 6,
-	PORT_S = 10, /* for a port to become free */
-	AT_ONCE = 16 /* looks at all of them */
+	PORT_S = 10, /* wait for a free port */
+	AT_ONCE = 16 /* tries of all ports without a pause */
 };
 
-/* A worker's: it shares nothing that changes with the others. */
+/* State of a worker: it shares nothing that changes. */
 struct connector {
-	struct np_addr local, peer;  /* of the next connection; peer.len 0: not known yet */
-	uint32_t port_min, port_max; /* its part of the range of local ports: up to max - 1 */
-	uint32_t port, far_port;     /* the last local port; the daemon's */
+	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
+	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
+	uint32_t port, far_port;     /* last local port; port of the daemon */
 	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
-	unsigned busy;               /* ports in a row that were in use */
-	uint64_t busy_ns;            /* since when none was free */
-	bool spreads;                /* addresses change, too */
-	bool looks;                  /* at each connection before its close, for */
-	int64_t again;               /* segments that were sent again */
-	size_t token;                /* bytes before each request, which are no data */
-	uint64_t elsewhere_ns;       /* since when another daemon gets them, */
-	uint64_t elsewhere_at;       /* behind this many transactions */
+	unsigned busy;               /* consecutive ports in use */
+	uint64_t busy_ns;            /* when none was free first */
+	bool spreads;                /* addresses change as well */
+	bool looks;                  /* read TCP_INFO of each connection, for */
+	int64_t again;               /* retransmitted segments */
+	size_t token;                /* bytes before each request that are no data */
+	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
+	uint64_t elsewhere_at;       /* after that many transactions */
 	unsigned nudges;
 };
 
@@ -48,7 +48,7 @@ step_port(struct connector *c)
 	c->port = c->port + 1 < c->port_max ? c->port + 1 : c->port_min;
 }
 
-/* Whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
+/* Do not retry as fast as the kernel can fail. */
 static void
 wait_to_retry(void)
 {
@@ -58,8 +58,8 @@ wait_to_retry(void)
 }
 
 /*
- * Did the local port stand in the way? Then another one may do. Where none does, the last segment
- * of a connection before may be under way (LAST_ACK), which then holds its port for a round trip.
+ * Was the local port in use? Then try another one. If none is free, the last segments of earlier
+ * connections may be in flight (LAST_ACK), which holds a port for a round trip.
  */
 static bool
 port_is_busy(struct connector *c, int error)
@@ -83,8 +83,8 @@ port_is_busy(struct connector *c, int error)
 }
 
 /*
- * Bind to the next port that can be had. Others' connections that are closed (TIME_WAIT) may hold
- * many of them: a socket that could not be bound is good for another try.
+ * Bind to the next free port. Closed connections of others (TIME_WAIT) may hold many ports: a
+ * socket that was not bound can try again.
  */
 static inline int
 bind_next(const struct np_plan *p, struct connector *c, int fd)
@@ -112,7 +112,7 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	return rc;
 }
 
-/* What np_sock_open() does, without its messages: this runs for every transaction. */
+/* As np_sock_open(), but without messages: this runs for each transaction. */
 static inline int
 connect_from(struct np_run *run, struct connector *c, int fd)
 {
@@ -122,7 +122,7 @@ connect_from(struct np_run *run, struct connector *c, int fd)
 		   : -1;
 }
 
-/* The descriptor, or -errno where the transport could not upgrade the connection. */
+/* Upgrade the connection. Returns the descriptor, or -errno. */
 static int
 upgraded(struct np_worker *w, int fd)
 {
@@ -138,7 +138,7 @@ upgraded(struct np_worker *w, int fd)
 	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }
 
-/* The token comes first on each connection: it is the beginning of what is sent. */
+/* Send the token first on each connection, as a prefix of what is sent. */
 static void
 show_token(struct np_worker *w)
 {
@@ -154,10 +154,7 @@ show_token(struct np_worker *w)
 	w->send_size += c->token;
 }
 
-/*
- * A socket from the next local port that is connected, or with SOCK_NONBLOCK may be about to be.
- * What takes time by an option is done where that was asked for.
- */
+/* Connect a socket from the next local port; with SOCK_NONBLOCK it may still be connecting. */
 static int
 connect_next(struct np_worker *w, int flags)
 {
@@ -198,7 +195,7 @@ connect_next(struct np_worker *w, int flags)
 	return -EINTR;
 }
 
-/* The first connection is looked at, which the others must not pay for. */
+/* Read settings of the first connection only. */
 static __attribute__((noinline)) void
 look_first(struct np_worker *w, const struct np_conn *c)
 {
@@ -207,7 +204,7 @@ look_first(struct np_worker *w, const struct np_conn *c)
 	}
 }
 
-/* A call for each connection: only where a test's evidence was asked for. */
+/* A system call per connection: only if evidence was asked for. */
 static __attribute__((noinline)) void
 look_again(struct connector *own, const struct np_conn *c)
 {
@@ -225,7 +222,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	struct connector *own = w->state;
 
 	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
+		look_first(w, c); /* connected by now, even with TCP */
 	}
 	if (__builtin_expect(own->looks, 0)) {
 		look_again(own, c);
@@ -233,7 +230,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
 
-/* What comes first on a connection. -N: a service closes when its client has, not before it. */
+/* The first step on a connection. -N: a service closes after its client. */
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
 {
@@ -247,7 +244,7 @@ NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	c->number++;
-	/* Of cc it was but a token. */
+	/* cc: it was only a token. */
 	return __builtin_expect(w->recv_size > 0, 1) ? NP_RECV : connect_arrived(w, c, NULL, 0);
 }
 
@@ -261,7 +258,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->open != NULL, 0)) {
-		/* The engine begins what is due. What does not count was not sent, either. */
+		/* The engine starts what is due. What does not count was not sent, either. */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;
@@ -273,7 +270,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
-/* A daemon that has no such test resets the connection: it is made again, for a while. */
+/* Another daemon resets the connection: retry for a while. */
 static bool
 is_elsewhere(struct np_worker *w, struct np_conn *c)
 {
@@ -293,8 +290,8 @@ is_elsewhere(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * What can't be told at once by connect(2), of a socket that does not block or with TCP Fast Open,
- * is told by the first call on the connection.
+ * If connect(2) cannot report an error at once (non-blocking socket, TCP Fast Open), the first call
+ * on the connection does.
  */
 static enum np_need
 connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
@@ -355,7 +352,7 @@ connect_settle(struct np_worker *w)
 	np_show(&w->count->sent, sends * (w->send_size - own->token));
 }
 
-/* The report names the last connection of the first worker. */
+/* Report the last connection of the first worker. */
 static void
 connect_leave(struct np_run *run)
 {
@@ -378,7 +375,7 @@ connect_leave(struct np_run *run)
 	}
 }
 
-/* For what is sent, behind as many bytes of a token, and received; cc moves nothing else. */
+/* Rings for sending, with room for a token, and receiving; cc has no others. */
 static int
 take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
 	   struct np_err *err)
@@ -418,7 +415,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	/* Begin at random, so that two runs do not walk over each other. */
 	np_endpoint_random(&dice, sizeof(dice));
 	c->port = c->port_min + (span > 0 ? dice % (c->port_max - c->port_min) : 0);
-	/* The first socket was made to see that it can be, and for its buffer sizes. */
+	/* The first socket was a trial, and for the buffer sizes. */
 	np_run_close_conns(run);
 	c->looks = run->plan->sequence && run->plan->transport->tcp_info;
 	run->closing.mss = run->closing.retrans = -1;
@@ -435,8 +432,8 @@ connect_release(struct np_worker *w)
 }
 
 /*
- * A daemon of netperf's own sits in accept() for another four seconds. When no results have come
- * for a while, a connection that is reset at once makes it report an error and leave the port.
+ * A daemon of netperf waits in accept() for four more seconds. If results are late, a connection
+ * that is reset at once makes it report an error and free the port.
  */
 static void
 connect_nudge(struct np_run *run)
@@ -460,7 +457,7 @@ accept_next(struct np_worker *w, int flags)
 	if (w->run->plan->transport->upgrade == NULL || (fd = upgraded(w, fd)) >= 0) {
 		return fd;
 	}
-	w->err.code = NP_OK; /* a connection that comes to nothing is no fault of the test */
+	w->err.code = NP_OK; /* a failed connection is no error of the test */
 	return -ECONNABORTED;
 }
 
@@ -471,8 +468,7 @@ accept_opened(struct np_worker *w, struct np_conn *c)
 	return w->recv_size > 0 ? NP_RECV : NP_CLOSE;
 }
 
-/* A connection that came to nothing (reset, or closed without a request) is no fault of the test.
- */
+/* A failed connection (reset, or closed without a request) is no error of the test. */
 static enum np_need
 accept_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -488,7 +484,6 @@ accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 	return NP_SEND;
 }
 
-/* It was closed without a request. */
 static enum np_need
 accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -540,7 +535,7 @@ accept_settle(struct np_worker *w)
 	np_worker_settle(w, done, done + w->more);
 }
 
-/* netperf reads the sizes of the first connection while it is new: those of the listener. */
+/* As in netperf, sizes of the first connection are those of the listener. */
 static int
 accept_setup(struct np_worker *w, struct np_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * rr: request and response over one connection, or as datagrams. A transaction is timed from before
- * its send to after the last byte of its response, by one clock read: the end of one is the start
+ * rr: request and response over one connection, or as datagrams. A transaction counts from before
+ * its send to after the last byte of its response, with one clock read: the end of one is the start
  * of the next.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "bench/stamps.h"
 
 enum {
-	DRAIN_MS = 100,       /* the longest that is looked for what came late */
+	DRAIN_MS = 100,       /* longest wait for late responses */
 	OPEN_DEPTH = 32768,   /* requests in flight of an open loop: of all connections, */
 	OPEN_DEPTH_LEAST = 64 /* and of one of many */
 };
@@ -43,7 +43,7 @@ settle(struct np_worker *w, uint64_t sends)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Several in flight: another one, as long as there is room for it and it is wanted. */
+/* Several in flight: send another one if there is room and the count is not reached. */
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
@@ -89,7 +89,7 @@ request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
 }
 
-/* An empty datagram ends nothing here: it is some other test's end. */
+/* An empty datagram is the end of another test: ignore it. */
 static enum np_need
 request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -100,7 +100,7 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/* No response will come to what is in flight: it is lost. */
+/* Give up the requests in flight: they are lost. */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
@@ -118,8 +118,8 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 }
 
 /*
- * The controller interrupts a wait in which nothing has been answered for w->patience_ns: a
- * time-out of the socket's own (SO_RCVTIMEO) would arm a timer for every transaction.
+ * The controller interrupts a wait without an answer for w->patience_ns: SO_RCVTIMEO would arm a
+ * timer for each transaction.
  */
 static enum np_need
 request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
@@ -137,7 +137,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return next;
 }
 
-/* Who is answered late has not waited for long enough. */
+/* A late answer: the time-out was too short. */
 static void
 wait_longer(struct np_worker *w, struct np_ids *ids)
 {
@@ -149,7 +149,7 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 
 /*
  * A message that answers no request in flight: a duplicate, late, or stray. While such messages
- * keep coming the wait cannot be interrupted.
+ * arrive the wait is not interrupted.
  */
 static __attribute__((noinline)) enum np_need
 request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -163,7 +163,7 @@ request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 							: NP_RECV;
 }
 
-/* A response is there, to a request that was sent at c->since_ns. True: it was the last one. */
+/* Count a response to the request sent at c->since_ns. True: it was the last one. */
 NP_LOOP_BODY bool
 answered(struct np_worker *w, struct np_conn *c)
 {
@@ -176,8 +176,8 @@ answered(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * The same with several in flight. While others are answered the wait is not interrupted: requests
- * that are too old are looked for now and then.
+ * Several in flight: while responses arrive the wait is not interrupted, so requests that timed out
+ * are given up here now and then.
  */
 static __attribute__((noinline)) enum np_need
 answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -185,7 +185,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	bool is_last;
 
 	if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
-		/* Without ids: one of several that a call has brought. */
+		/* Without ids: one of several of a call. */
 		return w->id.width > 0 ? request_astray(w, c, buf, n) : send_more(w, c);
 	}
 	w->in_flight--;
@@ -198,7 +198,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
 
-/* No more requests than are counted: those that are missing may be under way elsewhere already. */
+/* No more requests than the count: the missing ones may be in flight on other connections. */
 static __attribute__((noinline)) enum np_need
 next_of_share(struct np_worker *w)
 {
@@ -241,7 +241,7 @@ NP_SYNC_LOOP(request_sync, request_steps)
 
 /* --- requests of an open loop ----------------------------------------------------------------- */
 
-/* Nothing follows from an answer: the engine begins what is due (bench/open.h). */
+/* An answer triggers nothing: the engine sends what is due (bench/open.h). */
 static enum np_need
 open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -268,7 +268,7 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 	return NP_RECV;
 }
 
-/* Those that are too old are looked for now and then. */
+/* Give up requests that timed out. */
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -279,7 +279,7 @@ open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error
 		return np_step_failed(w, c, need, error);
 	}
 	if (need == NP_RECV && !np_stopped(&w->stop)) {
-		/* Those of a warm-up come first. */
+		/* Those of the warm-up first. */
 		w->in_flight -= np_ids_give_up(c->ids, np_min(until_ns, w->open->opens_ns - 1));
 		lost = np_ids_give_up(c->ids, until_ns);
 		w->in_flight -= lost;
@@ -397,7 +397,7 @@ request_release(struct np_worker *w)
 	}
 }
 
-/* What is still in one socket. Returns how many messages. */
+/* Drain one socket. Returns the number of messages. */
 static uint64_t
 drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 {
@@ -418,8 +418,8 @@ drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 }
 
 /*
- * The far end's results are in, so all its responses were sent before. The response to a request
- * that was under way at the end is none too many.
+ * After the results of the far end, all its responses have been sent. A response to a request in
+ * flight at the end is not surplus.
  */
 static void
 request_drain(struct np_worker *w)
@@ -450,8 +450,8 @@ request_drain(struct np_worker *w)
 }
 
 /*
- * Unread responses fill the far end's send buffer where none gets lost, and while it waits for room
- * it reads no end mark.
+ * On reliable transports unread responses fill the send buffer of the far end, and while it waits
+ * for room it reads no end mark.
  */
 static void
 request_nudge(struct np_run *run)
@@ -485,8 +485,7 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* A response that is refused is a lost one: the requester will notice. An interrupted one is not.
- */
+/* A refused response is lost, and the requester will notice; an interrupted one is not. */
 static enum np_need
 respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -516,7 +515,7 @@ respond_settle(struct np_worker *w)
 	np_stamps_end(w);
 }
 
-/* Is the count of requests all that tells the end of the test? */
+/* Does only the count of requests end the test? */
 static bool
 ends_at_count(const struct np_plan *p)
 {
@@ -524,9 +523,8 @@ ends_at_count(const struct np_plan *p)
 }
 
 /*
- * After the last response of a test that its count ends: a client that did not get it asks again.
- * Returns when no request has come for a moment, or one that does not end has asked for long
- * enough. The answers are not counted, nor is the wait.
+ * The last response of a test by count may be lost, and the client asks again. Answer until no
+ * request has come for a moment, at most for pad_ns. Answers and time do not count.
  */
 static void
 answer_repeats(struct np_worker *w)

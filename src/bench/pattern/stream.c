@@ -1,6 +1,6 @@
 /*
- * stream: one end transmits, the other receives. The receiver counts what arrived; over TCP the
- * end is the transmitter's close, over UDP an empty datagram.
+ * stream: one end transmits, the other receives and counts. Over TCP the stream ends with the close
+ * of the transmitter, over UDP with an empty datagram.
  */
 #include "bench/pattern/stream.h"
 
@@ -15,18 +15,17 @@
 #include "net/eth.h"
 
 enum {
-	FAREWELLS = 3,  /* netperf's own number of empty datagrams at the end of a test */
-	ROOM_MS = 500,  /* for the first of them to find room */
-	REST_S = 60,    /* the longest for what still comes behind a receiver's window */
-	REST_MS = 1000, /* for what a sender's buffers hold, and two round trips */
-	LAGGARD_MS = 5, /* for a numbered datagram that comes behind them */
-	SETTLE_MS =
-	    300,       /* from the last acknowledgement to a close that drops what is on its way */
-	MARKS = 100,   /* more end marks than come to a connection that is open */
-	DROP_MS = 100, /* between two looks whether the end of a test is waited for in vain */
+	FAREWELLS = 3,   /* empty datagrams at the end, as netperf sends */
+	ROOM_MS = 500,   /* wait for room for the first of them */
+	REST_S = 60,     /* longest wait for data behind the window of a receiver */
+	REST_MS = 1000,  /* for data in the buffers of a sender, and two round trips */
+	LAGGARD_MS = 5,  /* for numbered datagrams behind them */
+	SETTLE_MS = 300, /* from the last acknowledgement to a close that drops data in flight */
+	MARKS = 100,     /* more end marks than a live connection receives */
+	DROP_MS = 100,   /* between two checks for the end */
 };
 
-/* The time of a call is that from the end of the one before. */
+/* The time of a call counts from the end of the one before. */
 NP_LOOP_BODY void
 lap(struct np_worker *w, struct np_conn *c)
 {
@@ -36,8 +35,10 @@ lap(struct np_worker *w, struct np_conn *c)
 	c->since_ns = now;
 }
 
-/* The load lets messages begin, and one may take several calls: what a call adds to the next one is
- * of the operation that follows. */
+/*
+ * The load paces messages, of which one may take several calls: bytes beyond a message count for
+ * the next one.
+ */
 static __attribute__((noinline)) enum np_need
 paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 {
@@ -49,7 +50,7 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	return np_paced(w, need);
 }
 
-/* The number is that of the sends so far: a datagram that was refused is no lost one. */
+/* Only datagrams that were sent have a number: one that was refused is not lost. */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -85,13 +86,13 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 	}
 	if (w->run->plan->transport->closes_whole && !w->run->plan->active &&
 	    (error == ESHUTDOWN || error == EPIPE)) {
-		w->hung_up = true; /* what a receiver's half-close is elsewhere */
+		w->hung_up = true; /* as a half-close of a receiver elsewhere */
 		return NP_OVER;
 	}
 	return np_step_failed(w, c, need, error);
 }
 
-/* What is left of the budget, and of a burst. */
+/* The rest of the budget, and of a burst. */
 static uint64_t
 transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 {
@@ -130,7 +131,7 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* A socket of the UNIX domain takes none while the far end's queue is full. */
+/* A UNIX socket blocks while the queue of the far end is full. */
 static void
 await_room(int fd, uint64_t until)
 {
@@ -146,13 +147,13 @@ static void
 farewell(const struct np_worker *w, uint64_t until)
 {
 	struct np_run *run = w->run;
-	/* A connected socket may name no address; one that is given is the one it has. */
+	/* Connected sockets may not name an address; one that was given is theirs. */
 	bool connected = run->plan->transport->connected;
 	bool named = !np_run_connected(run) && !connected;
 	const void *to = named ? &run->end.peer.sa : NULL;
 	socklen_t len = named ? run->end.peer.len : 0;
 
-	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
+	/* Other services do not know it: echo sends it back. */
 	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
@@ -171,7 +172,7 @@ farewell(const struct np_worker *w, uint64_t until)
 	}
 }
 
-/* Where it was given up, say what did not happen in time, unless that no longer matters. */
+/* On a time-out, report what was waited for, unless the test was abandoned. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
 {
@@ -181,7 +182,7 @@ was_in_time(struct np_worker *w, int rc, const char *failure)
 	return rc != -ETIMEDOUT;
 }
 
-/* Only a stream's goes on, as netperf's does, and behind a warm-up it does not. */
+/* As in netperf, the time of a stream goes on until now, but not behind a warm-up. */
 static void
 end_window(struct np_worker *w)
 {
@@ -191,8 +192,8 @@ end_window(struct np_worker *w)
 }
 
 /*
- * netperf's clock runs until the far end has taken everything and closed; if it does. Where a slow
- * path would take long for what the buffers hold, or that does not count, it can be cut.
+ * As in netperf, the time counts until the far end has received everything and closed. If that
+ * takes long on a slow path, or does not count, the stream can be cut.
  */
 static void
 part(struct np_worker *w)
@@ -263,8 +264,9 @@ np_stream_nudge(struct np_run *run)
 }
 
 /*
- * Is a datagram the window's? A numbered one says so. Of others those are that come within as much
- * time as the sender's window is long, as long behind the first one as its warm-up was.
+ * Does a datagram belong to the window? Numbered ones say so. Of others those do that arrive within
+ * as much time as the window of the sender has, starting as long behind the first one as its
+ * warm-up was.
  */
 static bool
 is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns,
@@ -279,7 +281,7 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	if (w->sequence != NULL) {
 		what = np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
 	} else if (warm_up_ns == 0) {
-		w->codec &= ~(unsigned)NP_C_ASK; /* only the first one mattered */
+		w->codec &= ~(unsigned)NP_C_ASK; /* no more checks are needed */
 	}
 	if (what == NP_IS_OF_WARM_UP ||
 	    (what == NP_IS_FOREIGN && warm_up_ns > 0 &&
@@ -290,7 +292,7 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	return true;
 }
 
-/* One came: behind the end mark, or after this end was told to end? */
+/* Late: behind the end mark, or after this end was stopped. */
 static bool
 account(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns)
 {
@@ -365,7 +367,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	if (np_worker_recv_ring(w, p->near.call.recv_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	w->whole = 1; /* whatever comes counts */
+	w->whole = 1; /* any message counts */
 	if (p->transport->header > 0) {
 		w->codec |= NP_C_FRAME;
 	}
@@ -382,9 +384,9 @@ receive_setup(struct np_worker *w, struct np_err *err)
 		w->codec |= NP_C_SPLICE;
 	}
 	/*
-	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
-	 * Numbered ones may come twice, and all that come are accounted for; so are those of
-	 * several flows, each of which may send a little more than its share.
+	 * Connections have an end. Of datagrams, a daemon of netperf sends no more than the count;
+	 * but numbered ones may be duplicated, and each of several flows may send a little more
+	 * than its share.
 	 */
 	if (p->transport->connected || w->sequence != NULL || p->flows > 1) {
 		w->budget = UINT64_MAX;
@@ -399,7 +401,7 @@ receive_release(struct np_worker *w)
 	w->sequence = NULL;
 }
 
-/* Without waiting; but an end mark may overtake numbered datagrams, which have a moment then. */
+/* Receive without waiting, except for numbered datagrams that an end mark has overtaken. */
 static ssize_t
 recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -416,13 +418,13 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 }
 
 /*
- * What was queued behind the end mark, or was there when the time was up, has arrived, too. A
- * client that was interrupted, which no end mark has ended, takes the time for it.
+ * Count datagrams queued behind the end mark, or when the time was up. For a client that was
+ * interrupted without an end mark, the time goes on.
  */
 static void
 drain_datagrams(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
+	uint64_t until = np_deadline(NP_SEC); /* others may send for ever */
 	uint32_t marks;
 	char *buf;
 	ssize_t n;
@@ -430,7 +432,7 @@ drain_datagrams(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* A connection that is closed has more of them than anybody sends. */
+		/* A closed connection returns endless end marks. */
 		marks = w->run->plan->transport->connected ? MARKS : UINT32_MAX;
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
@@ -449,8 +451,8 @@ drain_datagrams(struct np_worker *w)
 }
 
 /*
- * Throw away what comes behind the window of a test that warmed up, until its connections are over:
- * only the far end knows when, and its sends would fail without a receiver.
+ * Discard what arrives behind the window of a test with a warm-up, until the connections end: only
+ * the far end knows when, and its sends would fail without a receiver.
  */
 static void
 drop_datagrams(struct np_worker *w)
@@ -490,7 +492,7 @@ receive_finish(struct np_worker *w)
 		np_worker_look(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
-		/* What still comes was not sent within the window. It may go on coming for ever. */
+		/* What still arrives was sent behind the window, and may never end. */
 		(void)np_worker_part(w, REST_S * NP_SEC);
 	}
 }

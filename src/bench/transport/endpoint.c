@@ -35,7 +35,7 @@ welcome(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/* Connections are compared when they are accepted. */
+/* Connections are checked when they are accepted. */
 static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
@@ -43,7 +43,8 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 	bool is_told = run->terms->only.len != 0;
 
 	if (listens && admit == NP_ADMIT_PEER && !is_told) {
-		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "a listener for %s that would accept any peer",
 			       run->plan->transport->name);
 	}
 	if (!is_told || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
@@ -91,7 +92,7 @@ np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvb
 	}
 }
 
-/* All flows come at once. The kernel has a limit of its own (net.core.somaxconn). */
+/* All flows arrive at once. The kernel has a limit, too (net.core.somaxconn). */
 int
 np_endpoint_backlog(const struct np_plan *p)
 {
@@ -192,7 +193,7 @@ np_endpoint_random(void *bytes, size_t count)
 	}
 }
 
-/* The bits of byte i of an address that lie behind the mask. */
+/* Host bits in byte i of an address. */
 static uint8_t
 host_bits(int32_t mask, size_t i)
 {
@@ -236,8 +237,8 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 }
 
 /*
- * Priority and type of service may be refused, and then are not what was asked for; the results say
- * so. The first socket's stand for all.
+ * Priority and type of service may be refused, which the results say. The first socket stands for
+ * all.
  */
 static int
 set_and_read(int fd, int level, int name, int32_t value)
@@ -269,7 +270,7 @@ read_back(struct np_run *run, int fd)
 	mark_packets(run, fd);
 }
 
-/* A free port of those that there are, looked for from a random one on. */
+/* Bind to a free port of the range, starting at a random one. */
 static int
 open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 {
@@ -292,8 +293,8 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 }
 
 /*
- * Socket `number` of the run, bound there. A passive end's has the port that is asked for, and the
- * others those above it; where that is in use, any that it may have.
+ * Open socket `number` of the run, bound. A passive end uses the port asked for, and the following
+ * ones for further sockets; if it is in use, any port allowed.
  */
 static int
 open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_err *err)
@@ -317,7 +318,6 @@ open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_er
 	return open_at(run, at, err);
 }
 
-/* The descriptor, or -1 with err filled. */
 static int
 make_socket(struct np_run *run, struct np_err *err)
 {
@@ -416,8 +416,8 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 }
 
 /*
- * A request is answered at once. If no more will come, a socket that is shut down tells the
- * receiver.
+ * Handle datagrams received before the socket was there: answer requests. If no more will come,
+ * shut down the socket, which the receiver notices.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
@@ -444,7 +444,7 @@ take_early(const struct np_run *run, int fd, const struct np_handed *h)
 	}
 }
 
-/* With the run's options; ENOTCONN: there will be none. */
+/* Receive a data socket from the daemon. ENOTCONN: there will be none. */
 static int
 take_handed(struct np_run *run, int flags)
 {

@@ -45,8 +45,8 @@ llc_open(struct np_run *run, struct np_err *err)
 		return err->code;
 	}
 	if (!p->active && run->terms->only.len == 0) {
-		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
-			       p->transport->name);
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "a listener for %s that would accept any peer", p->transport->name);
 	}
 	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
 	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
