@@ -113,8 +113,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
 		}
-		*sndbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_SNDBUF);
-		*rcvbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_RCVBUF);
+		np_endpoint_buffers(t, terms->eth->fd, sndbuf, rcvbuf);
 		return NP_OK;
 	}
 	fd = np_sock_open(np_plan_family(p), t->socktype, t->protocol, &opts, NULL, err);

@@ -271,9 +271,9 @@ bool np_worker_cut(struct np_worker *w);
 void np_worker_shut(struct np_worker *w);
 
 /*
- * Shut down the sending halves, and wait until the far end has closed each connection; what is
- * received is discarded. Gives up when nothing moves for NP_PART_S, or after most_ns (0: no limit),
- * or when abandoned (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
+ * Shut down the sending halves, and discard data until the far end has closed each connection.
+ * Gives up when nothing moves for NP_PART_S, or after most_ns (0: no limit), or when abandoned
+ * (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
  */
 enum { NP_PART_S = 10 };
 int np_worker_part(struct np_worker *w, uint64_t most_ns);

@@ -50,8 +50,7 @@ struct np_capture {
 	uint64_t before;           /* packets dropped before */
 };
 
-/* --- Which interface ---------------------------------------------------------------------------
- */
+/* --- Which interface --- */
 
 static bool
 is_wildcard(const struct np_addr *a)
@@ -107,14 +106,7 @@ understand_link(int type, enum np_ledger_link *link)
 	return false;
 }
 
-/* --- What the kernel lets through --------------------------------------------------------------
- */
-
-static const char *
-words(const struct np_addr *a)
-{
-	return np_family_of(a)->version == 6 ? "ip6" : "ip";
-}
+/* --- What the kernel lets through --- */
 
 /* Numeric, without the zone of a link-local address, which filters do not know. */
 static int
@@ -124,8 +116,8 @@ add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 
 	np_addr_host(a, host);
 	host[strcspn(host, "%")] = '\0';
-	return snprintf(text + len, size - len, "%s%s host %s", len > 0 ? " and " : "", words(a),
-			host);
+	return snprintf(text + len, size - len, "%s%s host %s", len > 0 ? " and " : "",
+			np_family_of(a)->version == 6 ? "ip6" : "ip", host);
 }
 
 /*
@@ -186,8 +178,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 			     pcap_geterr(c->pcap));
 }
 
-/* --- Opening ----------------------------------------------------------------------------------
- */
+/* --- Opening --- */
 
 static int
 activate(struct np_capture *c, struct np_err *err)
@@ -312,8 +303,7 @@ np_capture_free(struct np_capture *c)
 	free(c);
 }
 
-/* --- Hearing ----------------------------------------------------------------------------------
- */
+/* --- Hearing --- */
 
 static void
 hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)

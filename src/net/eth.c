@@ -24,8 +24,7 @@ enum {
 
 static const uint32_t end_word = 0x504c656e; /* "PLen" */
 
-/* --- the interface -----------------------------------------------------------------------------
- */
+/* --- the interface --- */
 
 uint32_t
 np_eth_mtu(const char *device)
@@ -108,8 +107,7 @@ find(struct np_eth *l, struct np_err *err)
 	return rc;
 }
 
-/* --- what a socket hears -----------------------------------------------------------------------
- */
+/* --- what a socket hears --- */
 
 static int
 attach(int fd, struct sock_filter *code, size_t count)
@@ -185,8 +183,7 @@ np_eth_drops(const struct np_eth *l, uint64_t *frames)
 	return true;
 }
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 /* Without a protocol it hears nothing: so nothing waits in it when the filter is there. */
 static int
@@ -250,8 +247,7 @@ np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr
 	out->len = sizeof(*to);
 }
 
-/* --- checks ------------------------------------------------------------------------------------
- */
+/* --- checks --- */
 
 int
 np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err)
@@ -291,8 +287,7 @@ np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_e
 	return NP_OK;
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames --- */
 
 void
 np_eth_mark(void *payload, uint64_t tag)

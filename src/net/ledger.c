@@ -128,8 +128,7 @@ np_ledger_free(struct np_ledger *l)
 	free(l);
 }
 
-/* --- Headers -----------------------------------------------------------------------------------
- */
+/* --- Headers --- */
 
 /* Skip n bytes. Returns their position; NULL: not all are there. */
 static const uint8_t *
@@ -351,8 +350,7 @@ tcp(struct packet *p, struct segment *s)
 	return true;
 }
 
-/* --- Owner ------------------------------------------------------------------------------------
- */
+/* --- Owner --- */
 
 void
 np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
@@ -418,8 +416,7 @@ direct(const struct np_ledger *l, const struct packet *p, enum direction *direct
 	return allowed == 0 ? OTHERS : p->is_first ? OURS : NOT_KNOWN_YET;
 }
 
-/* --- Counting ---------------------------------------------------------------------------------
- */
+/* --- Counting --- */
 
 /* The bucket of n; an eighth of a power of two wide. */
 static unsigned
@@ -514,8 +511,7 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	return each;
 }
 
-/* --- Fragments --------------------------------------------------------------------------------
- */
+/* --- Fragments --- */
 
 /* Remember a first fragment, of the flow or not: the others belong to it. */
 static void
@@ -548,8 +544,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 	}
 }
 
-/* --- Segments ---------------------------------------------------------------------------------
- */
+/* --- Segments --- */
 
 /* Measure the echo of new time stamps: an old one may have been sent before. */
 static void
@@ -679,8 +674,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	return owner != OTHERS;
 }
 
-/* --- The figures ------------------------------------------------------------------------------
- */
+/* --- The figures --- */
 
 static double
 us(uint64_t ns)

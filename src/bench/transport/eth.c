@@ -9,6 +9,7 @@
 
 #include "bench/bench.h"
 #include "bench/run.h"
+#include "bench/transport/endpoint.h"
 #include "net/eth.h"
 
 /* The daemon hears its client from now on: frames may come right behind the response. */
@@ -29,8 +30,8 @@ eth_open(struct np_run *run, struct np_err *err)
 	if (np_sockopts_apply(&run->end.opts, run->conn->fd, err) != NP_OK) {
 		return err->code;
 	}
-	run->end.sndbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
-	run->end.rcvbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
+	np_endpoint_buffers(run->plan->transport, run->conn->fd, &run->end.sndbuf,
+			    &run->end.rcvbuf);
 	if (p->near.sock.prio >= 0) {
 		run->end.prio = np_sock_int(run->conn->fd, SOL_SOCKET, SO_PRIORITY);
 	}

@@ -48,8 +48,7 @@ llc_open(struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "a listener for %s that would accept any peer", p->transport->name);
 	}
-	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	return NP_OK;
 }
 

@@ -84,8 +84,7 @@ np_tls_suite_find(const char *name, uint32_t number)
 	return s;
 }
 
-/* --- the kernel's half ---------------------------------------------------------------------------
- */
+/* --- the kernel's half --- */
 
 /* What the kernel is given, and tells, of one direction. */
 union crypto {
@@ -195,8 +194,7 @@ read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *r
 	return true;
 }
 
-/* --- where it encrypts ---------------------------------------------------------------------------
- */
+/* --- where it encrypts --- */
 
 enum by { BY_UNKNOWN, BY_SOFTWARE, BY_HARDWARE };
 static const char *const by_names[] = { "not known where", "software", "hardware" };
@@ -262,8 +260,7 @@ note_detail(struct np_run *run)
 		 by_names[e.sends], by_names[e.receives]);
 }
 
-/* --- the end of a direction ----------------------------------------------------------------------
- */
+/* --- the end of a direction --- */
 
 /* The control message of a record that holds no data. */
 union record {
@@ -363,8 +360,7 @@ tls_has_ended(int fd, int error)
 	       alert[1] == CLOSE_NOTIFY;
 }
 
-/* --- the transport -------------------------------------------------------------------------------
- */
+/* --- the transport --- */
 
 static int
 tls_probe(const struct np_transport *t, struct np_err *err)

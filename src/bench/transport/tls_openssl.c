@@ -52,8 +52,7 @@ np_tls_lacks(void)
 	return NULL;
 }
 
-/* --- the bytes -----------------------------------------------------------------------------------
- */
+/* --- the bytes --- */
 
 /* OpenSSL's own would read what follows the handshake, or raise SIGPIPE. */
 static int
@@ -95,8 +94,7 @@ control(BIO *bio, int command, long number, void *at)
 	return command == BIO_CTRL_FLUSH; /* nothing is held back */
 }
 
-/* --- the key -------------------------------------------------------------------------------------
- */
+/* --- the key --- */
 
 /* In the form in which OpenSSL wants it; its own to free. */
 static SSL_SESSION *
@@ -137,8 +135,7 @@ find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 	return 1;
 }
 
-/* --- the secrets ---------------------------------------------------------------------------------
- */
+/* --- the secrets --- */
 
 static bool
 read_hex(const char *text, uint8_t *out, size_t size)
@@ -199,8 +196,7 @@ np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const cha
 	return true;
 }
 
-/* --- both ends -----------------------------------------------------------------------------------
- */
+/* --- both ends --- */
 
 static const char *
 reason(char *text, size_t size)

@@ -242,8 +242,7 @@ unix_open(struct np_run *run, struct np_err *err)
 	} else {
 		run->end.listen_fd = fd;
 	}
-	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	if (needs_name(p) && name_it(run, fd, err) != NP_OK) {
 		return err->code;
 	}
