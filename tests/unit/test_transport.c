@@ -835,7 +835,7 @@ TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 }
 
 /* Whom a listener admits by looking at the peer: nobody, unless it is told. */
-TEST(a_listener_that_looks_at_peers_admits_nobody_untold)
+TEST(a_listener_that_checks_peers_accepts_none_by_default)
 {
 	struct np_transport t = np_transport_tcp;
 	struct np_bench b = *np_bench_find("TCP_RR");
@@ -851,7 +851,7 @@ TEST(a_listener_that_looks_at_peers_admits_nobody_untold)
 	client_params(&client, &b, AF_INET, -5);
 	server_params(&p, &client);
 	assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUNSUP);
-	assert_non_null(strstr(err.msg, "anybody"));
+	assert_non_null(strstr(err.msg, "any peer"));
 	ends_open(&e, &b, AF_INET, -5, NULL);
 	assert_int_equal(e.server.run.end.sources.count, 1);
 	ends_run(&e, 0);
