@@ -7,7 +7,6 @@ run begins, so that a crash costs the run that was under way and nothing before 
 import fcntl
 import io
 import json
-import math
 import os
 import re
 import sys
@@ -22,6 +21,7 @@ SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
 DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents.py
 STATUSES = ("ok", "failed", "excluded")
+MOST_FIGURE = 1e150     # nothing measured is more: sums and squares of it are finite
 BOUND = re.compile(r"\s*(<=|>=|!=|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
 
 Key = Tuple[str, int]
@@ -137,7 +137,7 @@ class Run:
             rest) if end in ("near", "far") else self.result.get(name)
         if name in self.result and is_number(value) and value < 0:
             return None         # how older files say that it was not measured
-        return float(value) if is_number(value) and math.isfinite(value) else None
+        return float(value) if is_figure(value) else None
 
     def evidence(self, end: str) -> "Dict[str, Any]":
         """What the near or the far end knew when it ended."""
@@ -539,6 +539,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_figure(value: Any) -> bool:
+    """A number that can have been measured."""
+    return is_number(value) and abs(value) <= MOST_FIGURE
+
+
 # --- writing ------------------------------------------------------------------------------
 
 class Writer:
@@ -560,7 +565,11 @@ class Writer:
             raise ResultsError(f"{path}: {fault.strerror}") from None
         made = cls._locked(file, path)
         file.truncate(0)
-        made._line(header.as_json())
+        try:
+            made._line(header.as_json())
+        except OSError as fault:
+            os.unlink(path)     # a file without a header is none to go on with
+            raise ResultsError(f"{path}: {fault.strerror}") from None
         made._sync_directory()
         return made
 

@@ -337,7 +337,7 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
     of_ceiling when no point has a ceiling."""
     good = [run for run in sweep.results.runs if run.ok]
     if good and all(run.figure(figure) is None for run in good):
-        raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures())})")
+        raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures()) or 'another file'})")
     if of_ceiling and figure not in THROUGHPUTS:
         raise ResultsError(f"--figure {figure}: has no ceiling (try THROUGHPUT)")
     if of_ceiling and not any(map(sweep.ceiling, sweep.cells.values())):

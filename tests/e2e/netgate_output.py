@@ -10,6 +10,7 @@ import math
 import os
 import pty
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ import lib  # noqa: E402
 
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import python  # noqa: E402
+from netkit import python, results  # noqa: E402
 from netkit.gate import differ, output  # noqa: E402
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, WORSE, A, B, Gate, GateError,  # noqa: E402
                                Judgement, Learned, Metric, Point, Side, Slot)
@@ -133,6 +134,20 @@ class Lines(Place):
             path.write_text(text)
             self.assertIn(words, self.refused(output.sessions if text else output.read, str(path)))
         self.assertIn("No such file", self.refused(output.read, str(self.dir / "none")))
+
+    def test_a_disk_that_is_full_at_the_header_leaves_no_file(self):
+        """Or the next one finds a file that it can neither go on with nor write."""
+        told = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for create, fault in ((lambda path: output.Writer(path).begin(gate()), GateError),
+                              (lambda path: results.Writer.create(path, results.Header("p", "t", [])), results.ResultsError)):
+            path = self.dir / "full.jsonl"
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, told[1]))
+            try:
+                with self.assertRaisesRegex(fault, "full.jsonl: File too large"):
+                    create(str(path))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, told)
+            self.assertFalse(path.exists())
 
     def test_a_file_that_is_there(self):
         path = self.written(gate())

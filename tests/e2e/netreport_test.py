@@ -1082,6 +1082,18 @@ class Comparisons(Place):
         self.assertGreaterEqual(found[0.95], 7)
         self.assertLessEqual(found[1.0], 2)
 
+    def test_what_nothing_measures_is_no_figure(self):
+        """Numbers whose sum is not finite, those that JSON has not, and JSON that is too deep."""
+        path = self.file([("size", [64, 128])], [good({"size": size}, 123.5, n) for size in (64, 128) for n in (1, 2)], {}, "big.jsonl")
+        for number in ("1e308", "1e999", "NaN", "1" + 400 * "0"):
+            Path(path).write_text(Path(path).read_text().replace(": 123.5", f": {number}"))
+            self.assertEqual(netreport(path)[::2], (1, "netreport: --figure THROUGHPUT: no run has it (try another file)\n"))
+            self.assertIn("can't tell", netreport("--compare", path, path)[1])
+            Path(path).write_text(Path(path).read_text().replace(f": {number}", ": 123.5"))
+        deep = self.dir / "deep.json"
+        deep.write_text('{"schema": "plumbline-netperf/2", "x": ' + 100000 * "[" + 100000 * "]" + "}")
+        self.assertIn("not a document of netperf's", netreport(deep)[2])
+
     def test_two_files_can_be_equal(self):
         """Of the same day; how much other days differ nobody knows."""
         for day, verdict in ((1, "equal"), (3, "can't tell")):

@@ -306,7 +306,7 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
         wanted.items(), key=lambda one: one[0])]
     made = [one for one in made if one.means]
     if not made:
-        raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics)}")
+        raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics) or 'a figure'}")
     giving = (giving_of(point, next(one.metric for one in made if one.point == point), sessions)
               for point in dict.fromkeys(one.point for one in made))
     made += [one for one in giving if min(one.means) < math.log(100)]

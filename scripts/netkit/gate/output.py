@@ -46,7 +46,7 @@ class Writer(View):
     standard output; mode is how open() opens a file. The evidence of slots, most of the bytes, only if it is wanted."""
 
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
-        self.path, self._evidence = path, evidence
+        self.path, self._evidence, self._new = path, evidence, mode == "xb" and path != "-"
         try:
             self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(
                 path, "ab" if mode == "wb" else mode, opener=files.opener)
@@ -65,7 +65,12 @@ class Writer(View):
             self._file.truncate(self._file.read().rfind(b"\n") + 1)
 
     def begin(self, gate: Gate) -> None:
-        self._line(GATE_SCHEMA, {name: getattr(gate, name) for name in HEADER})
+        try:
+            self._line(GATE_SCHEMA, {name: getattr(gate, name) for name in HEADER})
+        except GateError:
+            if self._new:       # or the next gate would find a file without a header
+                os.unlink(self.path)
+            raise
 
     def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
         self._line(SLOT_SCHEMA, slot if self._evidence else dataclasses.replace(slot, evidence={}))
@@ -107,7 +112,7 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
         where = f"{path}: line {number}"
         try:
             known = json.loads(line) if line.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == len(lines) and number > 1:
                 return
             raise GateError(f"{where}: not JSON: not a file of netgate's") from None

@@ -169,7 +169,7 @@ def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Se
         if not run.ok:
             made.failed[name] = made.failed.get(name, 0) + 1
             continue
-        figures = {one: float(value) for one, value in run.result.items() if results.is_number(value)}
+        figures = {one: float(value) for one, value in run.result.items() if results.is_figure(value)}
         length = {**sweep.header.constants, **run.point}.get("length")
         slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
                     length=float(length) if results.is_number(length) else 0.0,
