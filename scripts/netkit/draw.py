@@ -254,12 +254,16 @@ def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
                 ha="center", va="bottom" if above else "top", fontsize=SMALL, color=TEXT, fontweight="bold")
 
 
-def draw_change(_: Panel, ax: Any, line: Line) -> None:
-    """Between two places, with words at the top: at the left where it is near the right end."""
+def draw_change(panel: Panel, ax: Any, line: Line) -> None:
+    """Between two places, with words at the top, where the lines are lower if there is room, and no wider than that."""
     x, (low, high) = line.marks[0].x, ax.get_xlim()
-    left = x > low + 0.75 * (high - low)
+    share, marks = (x - low) / (high - low), [mark for one in panel.lines for mark in one.marks if math.isfinite(mark.y)]
+    tops = [max((mark.y for mark in marks if (mark.x < x) == before), default=0.0) for before in (True, False)]
+    left = share > 0.75 or share > 0.25 and tops[0] < tops[1]
+    room = (share if left else 1 - share) * ax.bbox.width / ax.figure.dpi * 72
+    label = "\n".join(wrap(part, room) for part in line.label.split("\n"))
     ax.axvline(x, color=line.colour, linestyle=stroke(line), linewidth=1.0, gid=line.name)
-    ax.annotate(line.label, (x, 1.0), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, -2), va="top",
+    ax.annotate(label, (x, 1.0), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, -2), va="top",
                 textcoords="offset points", ha="right" if left else "left", fontsize=SMALL, color=TEXT)
 
 

@@ -41,8 +41,8 @@ AT_ONCE = 200_000       # distances that are held at a time
 LEANING = 0.3           # a correlation of sessions in a row that is worth a word
 MOST_CORRELATION = 0.9
 SEGMENT = 10            # sessions between two changes that correlation is not to be taken for
-# What of the error a reading may spend, of so many sessions, so that those of every night share it: a part, and as the number
-# grows, as many sessions' part.
+# What a reading may spend of the error, so that those of every night share it: a part, and as the number of sessions
+# grows, this many sessions' part.
 SPENT, SPENT_SESSIONS = 0.5, 16
 FORMS = ("svg", "png", "pdf")
 # Percent of a session's slots that gave something: a series of its own, where it is not always 100. A logarithm has no 0.
@@ -162,7 +162,7 @@ def fewest(level: float) -> int:
 
 def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1) -> "List[Tuple[int, float]]":
     """Where a new segment begins, and the p of it. Without a change the list is empty, but for a share `level`
-    of all series at any of the readings while they grow."""
+    of all series, and twice that at any of the readings while they grow to 90 values."""
     series, rng = np.asarray(values, dtype=float), np.random.default_rng(seed)
     found: "Dict[int, float]" = {}
     now = spent(level, max(1, len(series)))
@@ -431,7 +431,7 @@ def panel(one: Series) -> plots.Panel:
         made.lines.append(plots.Line(f"segment-{one.point}-{begin}", "", plots.TEXT,
                                      [plots.Mark(begin - 0.4, level), plots.Mark(end - 0.6, level)], "mean"))
     for change in one.changes:
-        words = [f"{change.percent:+.1f} % {change.verdict}", *change.differs[:2]]
+        words = [f"{change.percent:+.1f} % {change.verdict}".replace("-", "\u2212"), *change.differs[:2]]
         made.lines.append(plots.Line(f"change-{one.point}-{change.index}", "\n".join(words),
                                      plots.COLOURS[1] if change.verdict == WORSE else plots.MUTED,
                                      [plots.Mark(change.index - 0.5, math.nan)], "change", dash=plots.DASHES[1]))
