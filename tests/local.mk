@@ -206,6 +206,7 @@ long_tests = \
 	%D%/e2e/crowd.py:--long \
 	%D%/e2e/examples.py \
 	%D%/e2e/explain_bed.py \
+	%D%/e2e/fleet_long.py \
 	%D%/e2e/flent.py \
 	%D%/e2e/interim.py:--long \
 	%D%/e2e/interop_more.py:--long \

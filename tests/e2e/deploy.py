@@ -19,12 +19,16 @@ PORT = 12865
 NOBODY = 65534
 
 
-def manifests() -> "Dict[str, Dict[str, Any]]":
+def documents(*names: str) -> "List[Dict[str, Any]]":
     try:
         import yaml
     except ImportError:
         raise lib.Skipped("no PyYAML in this Python") from None
-    found = [one for path in sorted(DEPLOY.glob("kubernetes*.yaml")) for one in yaml.safe_load_all(path.read_text())]
+    return [one for name in names for one in yaml.safe_load_all((DEPLOY / name).read_text())]
+
+
+def manifests() -> "Dict[str, Dict[str, Any]]":
+    found = documents("kubernetes-nodes.yaml", "kubernetes.yaml")
     assert all(set(one) == {"apiVersion", "kind", "metadata", "spec"} for one in found), found
     return {one["kind"]: one for one in found}
 
@@ -58,6 +62,22 @@ def it_agrees_with_itself() -> None:
     assert client["image"] == container("Deployment")["image"]
 
 
+def the_mesh_may_enter_its_own_pods_only() -> None:
+    found = {one["kind"]: one for one in documents("kubernetes-mesh.yaml")}
+    role, job, nodes = found["Role"], found["Job"]["spec"]["template"]["spec"], found["DaemonSet"]["spec"]["template"]
+    assert {one["metadata"].get("namespace") for one in found.values()} == {None, "netmesh"} and "ClusterRole" not in found, found
+    assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [(["pods"], ["get", "list"]), (["pods/exec"], ["create", "get"])]
+    assert found["RoleBinding"]["roleRef"]["name"] == role["metadata"]["name"], found["RoleBinding"]
+    assert job["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"] == found["RoleBinding"]["subjects"][0]["name"]
+    args = job["containers"][0]["args"]
+    (label, value), = nodes["metadata"]["labels"].items()
+    assert args[args.index("--inventory") + 1] == f"kubectl:{label}={value}", args
+    for pod in (job, nodes["spec"]):
+        inside = pod["containers"][0]["securityContext"]
+        assert inside["readOnlyRootFilesystem"] and inside["capabilities"] == {"drop": ["ALL"]} and pod["volumes"], pod
+        assert "cpu" not in pod["containers"][0]["resources"]["limits"], "a quota would be measured"
+
+
 def as_the_manifest_says(program: str) -> "List[str]":
     """Without rights, and without a file system that can be written to."""
     return ["unshare", "--mount", "sh", "-c", "mount -o remount,ro,bind / 2> /dev/null; exec \"$@\"", "sh", "setpriv",
@@ -80,7 +100,7 @@ def its_commands_run() -> None:
 
 def the_container_has_both_programs() -> None:
     text = (DEPLOY / "Containerfile").read_text()
-    assert re.search(r"^COPY netserver netperf /$", text, re.M) and f"{NOBODY}:{NOBODY}" in text, text
+    assert "ARG BASE=scratch\nFROM ${BASE}\nCOPY netserver netperf /\n" in text and f"{NOBODY}:{NOBODY}" in text, text
     assert f"EXPOSE {PORT}/tcp {PORT}/udp" in text and '"--one-port"' in text, text
     assert re.search(r"^#   scripts/static OUT$", text, re.M), "the build with --json, --key-file and the filter of system calls"
 
@@ -198,7 +218,7 @@ def the_unit_is_one() -> None:
 
 
 def suite(report: lib.Report) -> None:
-    report.each((it_agrees_with_itself, its_commands_run, the_container_has_both_programs,
+    report.each((it_agrees_with_itself, the_mesh_may_enter_its_own_pods_only, its_commands_run, the_container_has_both_programs,
                  a_static_build_says_what_is_missing, nft_takes_the_rules,
                  the_dashboard_asks_for_what_there_is, the_role_changes_nothing_twice,
                  pscheduler_gets_its_answers, the_unit_is_one))
