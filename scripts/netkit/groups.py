@@ -14,11 +14,12 @@ Figures = Dict[mesh.Pair, float]
 
 
 class Worse(NamedTuple):
-    """A group, the directions in which it is worse, the logarithm of its figure and that of the others."""
+    """A group, the directions in which it is worse, the logarithm of its figure and that of the others, and how these vary."""
     name: str
     ways: "Tuple[int, ...]"
     mine: float
     others: float
+    noise: float
 
     def words(self) -> str:
         return ("all pairs between {} and the rest" if len(self.ways) == 2 else
@@ -56,11 +57,12 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
             ways.append(way)
             found += mine.values()
     if ways:
-        yield Worse(name, tuple(ways), statistics.median(found), usual)
+        yield Worse(name, tuple(ways), statistics.median(found), usual, noise)
 
 
 def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool, margin: float) -> "Tuple[List[Tuple[str, float, float]], Figures]":
-    """In words, its figure and what others have; and the figures without these uplinks, in which hosts and pairs are looked for."""
+    """In words, its figure and what others have; and the figures without these uplinks, in which hosts and pairs are looked for.
+    Pairs share an uplink, one with more and one with less, which tells nothing of them: they are left as far apart as others are."""
     sign = -1.0 if less_is_better else 1.0
     logs = {pair: sign * math.log(value) for pair, value in figures.items()}
     there = {end for pair in logs for end in pair}
@@ -73,7 +75,7 @@ def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool,
         worst = max(found, key=lambda worse: worse.others - worse.mine)
         group = left[worst.name]
         left = {name: hosts for name, hosts in left.items() if hosts != group}
-        logs.update({pair: value + worst.others - worst.mine for pair, value in logs.items()
+        logs.update({pair: worst.others + max(-worst.noise, min(worst.noise, value - worst.mine)) for pair, value in logs.items()
                      for way in worst.ways if pair[way] in group and pair[1 - way] not in group})
         said.append((worst.words(), math.exp(sign * worst.mine), math.exp(sign * worst.others)))
     return said, {pair: math.exp(sign * value) for pair, value in logs.items()} if said else figures
@@ -87,4 +89,4 @@ def bad_hosts(sweep: Sweep, blocks: "Sequence[Block]") -> str:
     named = [*(name for name in known if name in found), *sorted(found - known.keys())]
     nodes = dict.fromkeys(str((known.get(name) or {}).get("node") or name.partition(":")[2] or name) for name in named)
     kinds = [split(name)[0] for name in known]
-    return (ROWS[kinds[0]].BETWEEN if kinds else "\n").join(nodes)
+    return (ROWS[kinds[0]].BETWEEN if kinds else "\n").join(nodes) + "\n" * bool(nodes)

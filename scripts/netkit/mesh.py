@@ -121,8 +121,8 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
     of_groups = groups.of(sweep)
     for name, figures in meshes.items():
         rows += [[name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures)]
-        if hosts(figures) < LEAST_HOSTS:
-            notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts: nobody can say which one differs")
+        if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
+            notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts, or too few pairs: nobody can say which one differs")
             continue
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
