@@ -19,6 +19,7 @@ PREPARED_S = 15     # and for a command there to be ready to begin
 WORDS_MOST = 300    # characters of a complaint
 LATE_S = 25         # before a limit: what still runs then runs at a host that has to answer
 ANSWER_S = 5        # within this time
+LINE_MOST = 4096    # characters of a line, which is empty or a path
 TURN_S = 0.1        # between two looks for a signal
 AT_ONCE = 50        # hosts that are being reached
 
@@ -87,7 +88,7 @@ class Command:
                 break
             while len(self.lines) < 2 and piece:
                 line, newline, piece = piece.partition(b"\n")
-                head += line
+                head = (head + line)[:LINE_MOST]
                 if newline:
                     self.lines, head, self.begun = [*self.lines, head], b"", time.monotonic()
                     self._more.set()
