@@ -285,7 +285,7 @@ def must(cmd: Sequence[str], timeout: float = 60) -> str:
 
 def script(name: str) -> Any:
     """scripts/NAME as a module."""
-    sys.dont_write_bytecode = not sys.pycache_prefix  # or scripts/ would get a __pycache__
+    sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
     loader = importlib.machinery.SourceFileLoader(name, str(TOP / "scripts" / name))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec

@@ -19,7 +19,7 @@ from unittest import mock
 
 import lib
 
-sys.dont_write_bytecode = not sys.pycache_prefix
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 from netkit.gate import bench, ends, keeper, nic, output      # noqa: E402
 from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric, Side     # noqa: E402

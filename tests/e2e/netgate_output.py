@@ -20,7 +20,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
-sys.dont_write_bytecode = not sys.pycache_prefix  # or scripts/ would get a __pycache__
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import lib  # noqa: E402

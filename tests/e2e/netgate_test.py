@@ -19,7 +19,7 @@ from unittest import mock
 
 import lib
 
-sys.dont_write_bytecode = not sys.pycache_prefix  # or scripts/ would get a __pycache__
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 

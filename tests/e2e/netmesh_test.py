@@ -20,7 +20,7 @@ from unittest import mock
 
 import lib
 
-sys.dont_write_bytecode = not sys.pycache_prefix
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
 from netkit import engines, far, fleet, inventory, machine, paths, plan as plans, python, rounds  # noqa: E402

@@ -21,7 +21,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from unittest import mock
 
-sys.dont_write_bytecode = not sys.pycache_prefix  # or scripts/ would get a __pycache__
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import lib  # noqa: E402
@@ -60,7 +60,7 @@ def netreport(*args, env=None):
             got = lib.called(REPORT.main, *words)
         return got.rc, got.out, got.err
     done = subprocess.run([sys.executable, NETREPORT, *words], capture_output=True, text=True, timeout=120,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **env})
+                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env})
     return done.returncode, done.stdout, done.stderr
 
 

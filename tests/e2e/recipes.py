@@ -40,7 +40,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import lib
 
-sys.dont_write_bytecode = not sys.pycache_prefix  # or scripts/ would get a __pycache__
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
 from netkit.python import SYSTEM_PYTHON, has  # noqa: E402
