@@ -3,7 +3,7 @@ and the rest worse, and none within the group."""
 
 import math
 import statistics
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from netkit import mesh
 from netkit.engines import ROWS, split
@@ -35,6 +35,12 @@ def of(sweep: Sweep) -> "Dict[str, Set[str]]":
     return found
 
 
+def spread(values: "Collection[float]") -> float:
+    """The standard deviation that the median distance from the median is of."""
+    middle = statistics.median(values)
+    return statistics.median(abs(value - middle) for value in values) / 0.6745
+
+
 def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]]", margin: float) -> "Iterator[Worse]":
     """Whether this group is worse."""
     least = -math.log1p(-margin / 100)
@@ -44,7 +50,7 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
     if len({end for pair in rest for end in pair}) < LEAST or len(group) < LEAST:
         return
     usual = statistics.median(crossing or rest.values())
-    noise = mesh.spread(dict(enumerate(crossing or rest.values())))
+    noise = spread(crossing or list(rest.values()))
     ways: "List[int]" = []
     found: "List[float]" = []
     for way in (0, 1):

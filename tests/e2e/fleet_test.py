@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
 
+import contextlib
 import json
 import math
 import random
@@ -14,7 +15,7 @@ import netmesh_test
 
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import engines, far, groups, mesh, results, tables  # noqa: E402
+from netkit import engines, far, groups, mesh, python, results, tables  # noqa: E402
 
 # Each leads into a namespace of the bed; what is in the file "dead" is not reached.
 ENTER = """
@@ -236,4 +237,6 @@ class Groups(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    with contextlib.suppress(python.MissingModule):     # perhaps in the distribution's Python
+        python.need("scipy.stats", "")
     lib.unit_main()
