@@ -216,6 +216,7 @@ long_tests = \
 	%D%/e2e/netgate_long.py \
 	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
+	%D%/e2e/rates_long.py:--write \
 	%D%/e2e/torture.py:--long \
 	%D%/e2e/wire_bed.py
 

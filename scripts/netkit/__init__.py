@@ -8,6 +8,10 @@ import os
 import sys
 from typing import Any, Callable, NoReturn, Optional
 
+if sys.version_info < (3, 9):
+    sys.exit("%s needs Python 3.9 or later, and this is %d.%d: python3.9 %s ... may do" % (
+        os.path.basename(sys.argv[0]), *sys.version_info[:2], sys.argv[0]))
+
 VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
 
 
