@@ -48,7 +48,7 @@ GLOBAL = [
     Ask("--both", "--both", "TCP_RR"), Ask("--engine nosuch", "not an engine"), Ask("--engine ,zerocopy", "zerocopy", "TCP_RR"), Ask("--batch 4", "needs an engine"),
     Ask("--segment-size 100", "another engine", "UDP_STREAM"), Ask("--json=/nosuch/file", "nosuch"), Ask("--show /nosuch", "netreport"),
     Ask("--merge", "netreport"), Ask("--human -- -k", "--human"), Ask("--prometheus", "netreport"), Ask("--link-rate x", "not a rate"),
-    Ask("--sample-interval 1", "sample"), Ask("--cycles", "cycles", how="nobody"), Ask("--wire", "--wire", how="nobody"), Ask("--progress x", "unknown"),
+    Ask("--sample-interval 1", "sample"), Ask("--cycles", "cycles", how="nobody"), Ask("--wire", "--wire", how="nobody"), Ask("--progress x", "is not always, never or auto"),
     Ask("--help=x", "help"), Ask("--flows 100000", "out of range"), Ask("--flows 2000", "grants"), Ask("--socket-mark 1,", "SO_MARK", how="nobody"),
     Ask("--socket-mark ,1", "SO_MARK"), Ask("-r 5,5", "-r has no argument"), Ask("--latency", "no ", "TCP_MSS"), Ask("-l 0", "until SIGINT"),
 ]
@@ -66,7 +66,7 @@ TESTS = [
     *of_test("TCP_STREAM", "the end that receives is the far one", "-M ,1000"), *of_test("TCP_STREAM", "not a port", "-P 99999"),
     *of_test("TCP_CC", "all connections come from port", "-p 30000,20000"), *of_test("TCP_CC", "not a port", "-p 99999"), *of_test("TCP_STREAM", "SO_SNDBUF", "-s 100M", "-S 100M"),
     *of_test("TCP_STREAM", "SO_BINDTODEVICE", "--bind-device nosuch,"), *of_test("TCP_CRR", "--allow-device", "--bind-device ,lo"),
-    *of_test("TCP_STREAM", "more than 37", "-u " + 40 * "x"), *of_test("TCP_CRR", "has no use for it", "-b 5"),
+    *of_test("TCP_STREAM", "at most 37", "-u " + 40 * "x"), *of_test("TCP_CRR", "has no use for it", "-b 5"),
 ]
 DAEMON = {      # what is printed where it can't be: each daemon ends at once
     "-4 -L ::1": "'::1'", "-6 -L 127.0.0.1": "'127.0.0.1'", "-L 192.0.2.1": "192.0.2.1", "-p 99999": "not a port", "--data-ports 5-1": "range", "-v loud": "not a number",
