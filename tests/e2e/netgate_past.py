@@ -363,7 +363,7 @@ class Histories(Place):
         self.run_it(plot=str(path))
         found = list(ET.parse(path).iter())
         self.assertIn("change-tcp_stream-16", [one.get("id") for one in found])
-        self.assertIn("client kernel: Linux 6.1.0 -> Linux 6.6.8", [one.text for one in found])
+        self.assertIn("client kernel: Linux 6.1.0 -> Linux 6.6.8", " ".join(one.text or "" for one in found))
         self.refuses("--plot", ".svg", body=lambda: self.run_it(plot=str(self.dir / "history.gif")))
 
 
