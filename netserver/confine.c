@@ -376,6 +376,17 @@ limit_memory(uint64_t bytes, struct np_err *err)
 		     err);
 }
 
+void
+ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
+{
+	struct rlimit l;
+
+	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
+		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + OF_A_THREAD * threads + flows);
+		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL);
+	}
+}
+
 /*
  * No RLIMIT_NPROC: it counts all processes of the user, and the filter tells threads from
  * processes. No RLIMIT_FSIZE: landlock allows writing to no file, and the filter making none.
@@ -393,18 +404,8 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 	    (!watched && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}
+	ns_confine_descriptors(0, 0, 0); /* until the daemon grants a test */
 	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
-}
-
-void
-ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
-{
-	struct rlimit l;
-
-	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
-		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + OF_A_THREAD * threads + flows);
-		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL);
-	}
 }
 
 /* Wipe what is left of a seal in the stack below. */

@@ -102,7 +102,8 @@ int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
 /*
  * The daemon bounds the descriptors of a confined session by the test that it granted (of no
  * threads and flows: none): half of them could watch the other half by epoll(7), and these watches
- * are counted for the user that all sessions have. The session can't raise that again by itself.
+ * are counted for the user that all sessions have. The session can't raise that again by itself. A
+ * session of 0 is the caller's own.
  */
 void ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows);
 int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);

@@ -160,9 +160,6 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	d->sessions = s;
 	d->stats.sessions++;
 	set_holds(d, s, NULL);
-	if (d->sandbox && s->bare[NP_RES_FILTERS] == 0) { /* else it may not be confined yet */
-		ns_confine_descriptors(s->pid, 0, 0);
-	}
 	refill(d, &s->peer);
 	return NP_OK;
 }

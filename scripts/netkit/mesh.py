@@ -50,12 +50,6 @@ def polish(figures: "Dict[Pair, float]") -> Parts:
         (client, server): float(left[names[0].index(client), names[1].index(server)]) for client, server in figures})
 
 
-def spread(values: "Dict[Key, float]") -> float:
-    """The standard deviation that the median distance from the median is of."""
-    middle = statistics.median(values.values())
-    return statistics.median(abs(value - middle) for value in values.values()) / 0.6745
-
-
 def below(values: "Dict[Key, float]", margin: float) -> "Set[Key]":
     """Those that lie below the median by the margin in percent."""
     least = statistics.median(values.values()) + math.log1p(-margin / 100)
