@@ -75,6 +75,8 @@ struct attempt {
 	struct ns_sandbox box;
 	const char *user; /* of the daemon, before; "" leaves that out */
 	int (*try)(void); /* returns 0, or the errno */
+	bool granted; /* a test of as many threads and flows as the limits allow, before it; user ""
+		       */
 };
 
 /* Returns the exit status of a child, or minus the signal. */
@@ -92,8 +94,12 @@ static int
 outcome(const struct attempt *a)
 {
 	struct np_err err = { .code = NP_OK };
-	pid_t pid = fork();
+	int pair[2];
+	char byte = 0;
+	pid_t pid;
 
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	pid = fork();
 	if (pid == 0) {
 		const char *user = a->user != NULL && a->user[0] == '\0' ? NULL : a->user;
 		bool daemon = a->user == NULL || a->user[0] != '\0';
@@ -103,8 +109,18 @@ outcome(const struct attempt *a)
 			fprintf(stderr, "%s\n", err.msg);
 			_exit(NOT_CONFINED);
 		}
+		if (a->granted &&
+		    (send(pair[1], &byte, 1, 0) != 1 || recv(pair[1], &byte, 1, 0) != 1)) {
+			_exit(NOT_CONFINED);
+		}
 		_exit(a->try());
 	}
+	close(pair[1]);
+	if (a->granted && recv(pair[0], &byte, 1, 0) == 1) {
+		ns_confine_descriptors(pid, NP_THREADS_MAX, NP_FLOWS_MAX);
+		(void)send(pair[0], &byte, 1, MSG_NOSIGNAL);
+	}
+	close(pair[0]);
 	return ended(pid);
 }
 
@@ -850,9 +866,11 @@ open_many(void)
 
 TEST(descriptors_are_few)
 {
-	struct attempt a = { .try = open_many, .box.flows = 1 };
+	struct attempt a = { .try = open_many, .user = "", .box.flows = 1, .granted = true };
 
 	assert_int_equal(outcome(&a), EMFILE);
+	a = (struct attempt){ .try = open_many, .box.flows = NP_FLOWS_MAX };
+	assert_int_equal(outcome(&a), EMFILE); /* before a test is granted */
 }
 
 /* A test has as many data connections as the daemon allows, whose events it waits for. */
@@ -876,7 +894,9 @@ open_what_flows_take(void)
 
 TEST(descriptors_are_as_many_as_flows_take)
 {
-	struct attempt a = { .try = open_what_flows_take, .box.flows = 100 };
+	struct attempt a = {
+		.try = open_what_flows_take, .user = "", .box.flows = 100, .granted = true
+	};
 
 	assert_int_equal(outcome(&a), 0);
 	a.box.flows = 0; /* no limit */
