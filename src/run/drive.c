@@ -48,7 +48,8 @@ struct control {
 	bool spoken;               /* the control connection has said something already */
 	bool warm;                 /* the warm-up is over */
 	bool begun;                /* it has begun */
-	uint64_t since_ns;         /* when this end was ready for it */
+	uint64_t ready_ns;         /* when this end was ready for it */
+	uint64_t warms_ns;         /* since when it warms up */
 	bool saw_time_up;
 	bool arrived, let_go; /* at the gate; the workers know whether it opened */
 	int signals;          /* taken so far */
@@ -317,17 +318,17 @@ hears_more(const struct np_run *run)
 static bool
 warms_up(struct control *c, uint64_t now)
 {
-	struct np_run *run = c->d->run;
+	const struct np_run *run = c->d->run;
 	const struct np_plan *p = run->plan;
 
-	if (c->since_ns == 0) {
-		c->since_ns = run->window.started_ns;
+	if (c->ready_ns == 0) {
+		c->ready_ns = c->warms_ns = run->window.started_ns;
 		c->begun = p->active || p->role == NP_LEAD ||
 			   (!p->pattern->transactions && !np_delivers(p->transport));
 	}
 	if (!c->begun) {
-		run->window.started_ns = now;
-		c->begun = activity(run) > 0 || now - c->since_ns >= SLACK_S * NP_SEC;
+		c->warms_ns = now;
+		c->begun = activity(run) > 0 || now - c->ready_ns >= SLACK_S * NP_SEC;
 	}
 	return c->begun;
 }
@@ -341,9 +342,9 @@ keep_warm_up(struct control *c, uint64_t now)
 	struct np_err err;
 
 	if (!warms_up(c, now)) {
-		return now + NP_MSEC / 10 + (now - c->since_ns) / 16;
+		return now + NP_MSEC / 10 + np_min((now - c->ready_ns) / 16, 2 * NP_MSEC);
 	}
-	until = run->window.started_ns + run->plan->warm_up_ms * NP_MSEC;
+	until = c->warms_ns + run->plan->warm_up_ms * NP_MSEC;
 	if (now < until) {
 		return until;
 	}
