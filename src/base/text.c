@@ -61,9 +61,9 @@ is_harmful(uint32_t c)
 	return false;
 }
 
-/* For what a character is taken by who reads it, and is not; NULL: it is taken for itself. */
+/* "not a hyphen" for a character that is easily taken for one, and so on; NULL for the others. */
 static const char *
-mistaken_for(uint32_t c)
+lookalike_text(uint32_t c)
 {
 	static const char hyphen[] = "not a hyphen", blank[] = "not a blank";
 	static const struct {
@@ -95,7 +95,7 @@ np_text_lookalike(const char *word, struct np_lookalike *found)
 		uint32_t c = 0;
 		size_t len = character(word, &c);
 
-		is = len > 0 ? mistaken_for(c) : NULL;
+		is = len > 0 ? lookalike_text(c) : NULL;
 		found->at = word;
 		found->past = word + (len > 0 ? len : 1);
 		if (is != NULL) {

@@ -54,12 +54,12 @@ bool np_text_clean(char *text);
 void np_text_printable(char *text);
 
 /*
- * The first character of a word that web pages and PDF put in the place of a hyphen, a blank or a
- * quotation mark, or that is not seen at all. false: it has none.
+ * Find the first character of a word that is invisible, or that web pages and PDF put in the place
+ * of a hyphen, a blank or a quotation mark. false: there is none.
  */
 struct np_lookalike {
 	const char *at, *past; /* where it stands, and what follows */
-	bool hyphen;           /* for one */
+	bool hyphen;           /* looks like a hyphen */
 	char text[40];         /* "U+2013 is not a hyphen" */
 };
 bool np_text_lookalike(const char *word, struct np_lookalike *found);

@@ -74,9 +74,9 @@ check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 	return NP_OK;
 }
 
-/* A hard link to a file of root's has root as its owner. */
+/* Another user can make a hard link to a file of root's, and root owns that name, too. */
 static int
-check_names(const struct stat *st, struct np_err *err)
+check_hard_links(const struct stat *st, struct np_err *err)
 {
 	return st->st_nlink > 1
 		   ? np_fail(err, NP_EUSAGE, 0,
@@ -91,7 +91,7 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	if (!S_ISREG(st->st_mode)) {
 		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
 	}
-	if ((is_for_all(&w->in) || !is_ours(w->in.st_uid)) && check_names(st, err) != NP_OK) {
+	if ((is_for_all(&w->in) || !is_ours(w->in.st_uid)) && check_hard_links(st, err) != NP_OK) {
 		return err->code;
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
@@ -210,9 +210,12 @@ open_flags(enum np_trusted kind)
 	       (kind == NP_TRUSTED_DIR ? O_DIRECTORY : O_NONBLOCK | O_NOCTTY);
 }
 
-/* The file at the end of the path, which is no link. Returns it, or -1 with err. */
+/*
+ * Open the end of the path, which is no link. It is checked before, as seen, since opening a device
+ * has effects, and after, since the name may be another file's by then. Returns -1 with err.
+ */
 static int
-open_last(const struct walk *w, const char *name, const struct stat *seen, int follows,
+open_last(const struct walk *w, const char *name, const struct stat *seen, int no_follow,
 	  struct np_err *err)
 {
 	struct stat st;
@@ -221,7 +224,7 @@ open_last(const struct walk *w, const char *name, const struct stat *seen, int f
 	if (w->kind != NP_TRUSTED_DIR && check_file(w, seen, err) != NP_OK) {
 		return -1;
 	}
-	fd = openat(w->dir, name, open_flags(w->kind) | follows);
+	fd = openat(w->dir, name, open_flags(w->kind) | no_follow);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		fail_at(w, errno, err);
 	} else if (check_owner(w, &st, err) == NP_OK &&
@@ -242,7 +245,7 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 		return fail_at(w, EISDIR, err);
 	}
 	if (seen != NULL && S_ISREG(seen->st_mode) && is_for_all(&w->in) &&
-	    check_names(seen, err) != NP_OK) {
+	    check_hard_links(seen, err) != NP_OK) {
 		return err->code;
 	}
 	s->is_there = seen != NULL;
@@ -258,8 +261,8 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 static int
 step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
 {
-	int follows = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1;
-	int at = openat(w->dir, name, O_PATH | O_CLOEXEC | follows);
+	int no_follow = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1;
+	int at = openat(w->dir, name, O_PATH | O_CLOEXEC | no_follow);
 	struct stat st;
 
 	if (at < 0 && errno == ENOENT && is_last && w->kind == NP_TRUSTED_OUTPUT) {
@@ -277,7 +280,7 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 		} else if (is_last && w->kind == NP_TRUSTED_OUTPUT) {
 			rc = take_spot(w, name, &st, err) == NP_OK ? 0 : -1;
 		} else if (is_last) {
-			*fd = open_last(w, name, &st, follows, err);
+			*fd = open_last(w, name, &st, no_follow, err);
 			rc = *fd >= 0 ? 0 : -1;
 		} else {
 			return enter(w, at, err) == NP_OK ? 1 : -1; /* which has it now */

@@ -336,9 +336,9 @@ judge_queues(const struct view *v, struct state *s)
 {
 	double rx = fact(v, "host.nic.queues.rx"), tx = fact(v, "host.nic.queues.tx");
 	double cpus = fact(v, "host.cpu.count");
-	bool soft = np_bag_string(v->host, "host.nic.bus") == NULL;
+	bool is_software = np_bag_string(v->host, "host.nic.bus") == NULL;
 
-	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !soft &&
+	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !is_software &&
 	       found(s, ok_unless(rx < 2 && cpus >= 4, NP_PREFLIGHT_LOOK),
 		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
 }

@@ -91,15 +91,16 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return (int)count;
 }
 
+/* Receive one train: a datagram, or several of one size that the kernel has joined. */
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct segment *s = w->engine_own;
-	bool asks = s->in.addr != NULL;
+	bool want_from = s->in.addr != NULL;
 	union control control;
 	struct iovec room = { .iov_base = s->room, .iov_len = sizeof(s->room) };
-	struct msghdr h = { .msg_name = asks ? &s->from : NULL,
-			    .msg_namelen = asks ? sizeof(s->from) : 0,
+	struct msghdr h = { .msg_name = want_from ? &s->from : NULL,
+			    .msg_namelen = want_from ? sizeof(s->from) : 0,
 			    .msg_iov = &room,
 			    .msg_iovlen = 1,
 			    .msg_control = &control,
