@@ -27,7 +27,7 @@ uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 /* Free dropped callers, once no event can point to them. */
 void ns_front_bury(struct ns_daemon *d);
 
-/* Close all. */
+/* Drop all callers. */
 void ns_front_close(struct ns_daemon *d);
 
 #endif

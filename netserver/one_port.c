@@ -196,6 +196,7 @@ note_recent(struct ns_session *s, uint32_t port)
 	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
 }
 
+/* Is it from a port of a test that has just ended, unless the client of `s` named that port? */
 static bool
 is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
@@ -568,7 +569,7 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
 	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
-		return; /* an end mark begins no test */
+		return; /* an end mark or a late datagram begins no test */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
 		/* Answer with as many bytes as came. */

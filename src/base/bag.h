@@ -49,8 +49,8 @@ struct np_bag *np_bag_new(void);
 void np_bag_free(struct np_bag *b);
 
 /*
- * Put a value. What finds no room any more, has a bad name or a real that is not finite is left
- * out, and counted: np_bag_left_out(). The name is a printf(3) format for what follows.
+ * Put a value. If there is no room, the name is bad or a real is not finite, it is left out and
+ * counted: np_bag_left_out(). The name is a printf(3) format for the arguments behind it.
  */
 void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));

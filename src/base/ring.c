@@ -12,11 +12,11 @@
 enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, LINE = 64 };
 
 /*
- * Memory of that size, and where a buffer may begin in it. An AMD EPYC copies at half the speed to
- * a place that is 16 bytes behind the source, but for whole pages. The kernel's side mostly begins
- * a page. So netperf's large buffers are slow to receive into, which glibc maps and puts behind two
- * words; but not in a process that has freed some, as a daemon has. Others that netperf has are
- * elsewhere, but for bad luck: ours begin a line of the cache.
+ * Allocate `size` bytes; *begin is where a buffer may begin in them. An AMD EPYC copies at half
+ * speed to an address that is 16 bytes behind the source, modulo the page size. The kernel's data
+ * mostly begin a page. glibc maps large buffers and puts them 16 bytes behind a page, so netperf is
+ * slow to receive into them, unless its process has freed some, as a daemon has. netperf's smaller
+ * buffers are rarely placed like that: ours begin a cache line.
  */
 static void *
 take(size_t size, char **begin)
@@ -39,7 +39,7 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2) {
 		return UINT64_MAX;
 	}
-	/* take() adds pages to large pieces at most, lines to others; malloc(3) words to all. */
+	/* The most that take() adds to align and round up, then what malloc(3) does. */
 	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * LINE : 0;
 	each += 3 * sizeof(size_t) + sizeof(struct np_slot);
 	return __builtin_mul_overflow(each, width, &all) ? UINT64_MAX : all;

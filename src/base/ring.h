@@ -35,8 +35,8 @@ int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignme
 		 struct np_err *err);
 
 /*
- * The most bytes that such a ring takes, whatever the numbers; UINT64_MAX where they can't be
- * counted in 64 bits.
+ * The most bytes that np_ring_make() allocates for such a ring; UINT64_MAX if 64 bits can't count
+ * them. Takes any numbers.
  */
 uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset);
 

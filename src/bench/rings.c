@@ -126,7 +126,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	return NP_OK;
 }
 
-/* Of the rings. */
+/* Bytes of one worker's rings. */
 static int
 ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 	   struct np_err *err)
@@ -167,7 +167,7 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	     struct np_err *err)
 {
 	static const struct np_terms no_terms;
-	/* A thread's stack, too, as sessions have them. */
+	/* What a further worker takes beside its rings, the stack of its thread included. */
 	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist) + (512 << 10), conns;
 	const struct np_engine *e = np_engine_of(plan);
 
@@ -178,7 +178,7 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 		*bytes = UINT64_MAX;
 	}
 	conns = sizeof(struct np_conn) * (uint64_t)plan->flows;
-	/* What one worker has beside its rings a session takes anyhow. */
+	/* Without its rings, the first worker is part of what any session takes. */
 	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes) ||
 	    __builtin_add_overflow(*bytes, conns + each * (np_plan_workers(plan) - 1), bytes)) {
 		*bytes = UINT64_MAX;

@@ -169,9 +169,9 @@ np_run_lasting_fd(const struct np_run *run)
 }
 
 /*
- * Bytes of memory for the rings and connections of the near end. Sizes of socket buffers, which
- * some rings follow, are found with a socket that is closed again. terms may be NULL. NP_ESYS if
- * there is none.
+ * Bytes of memory for the rings, connections and further workers of the near end. Some rings have
+ * the size of a socket buffer, which is read from a socket opened for it. terms may be NULL.
+ * NP_ESYS if the socket can't be opened.
  */
 int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 		 struct np_err *err);

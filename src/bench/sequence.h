@@ -77,8 +77,8 @@ struct np_sequence *np_sequence_new(const struct np_plan *p, uint32_t conns, str
 uint64_t np_sequence_bytes(const struct np_plan *p);
 
 /*
- * Take one datagram of `size` bytes to account; `late`: the receiving loop was over. Of a warm-up
- * it has nothing to do with it, and of others' it can't say.
+ * Account for one datagram of `size` bytes; `late`: it came after the receiving loop. One of the
+ * warm-up is left out. A foreign one has no number, so it may belong to the window or not.
  */
 enum np_sequence_is { NP_IS_COUNTED, NP_IS_OF_WARM_UP, NP_IS_FOREIGN };
 enum np_sequence_is np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size,

@@ -69,7 +69,7 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Is none of its names a figure's? A file may have empty columns. */
+/* Are all of its names unknown? A file may have none at all: its columns are empty. */
 static bool
 names_none(const struct np_selection *sel)
 {
@@ -93,11 +93,13 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 		return NP_OK;
 	}
 	rc = np_selection_parse(o->selectors, &o->selection, err);
+	/* netperf says so when its fopen(3) fails; a directory opens. */
 	if (rc == NP_ECONTROL && err->sys != EISDIR) {
 		np_text_to_script(o->json && o->json_file == NULL ? NULL : stdout,
 				  "Could not open output selection file '%s' errno %d\n",
 				  o->selectors, err->sys);
 	}
+	/* Neither a known figure nor a file. */
 	if (rc == NP_OK ? names_none(&o->selection) : err->sys == ENOENT) {
 		return np_stray_selectors(o->selectors, rc == NP_OK ? NP_EUSAGE : NP_ECONTROL, err);
 	}

@@ -637,7 +637,7 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	return o;
 }
 
-/* What an iteration has only in some tests. */
+/* The members of an iteration that only some tests have. */
 static void
 put_special(struct np_document *d, json_t *o, const struct np_outcome *out, const char *far_lacks)
 {

@@ -38,7 +38,7 @@ void np_stray_reader(struct np_cli *cli, struct np_err *err);
 /* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);
 
-/* The error of a list (NP_EUSAGE), or of a word that may be a file, without any known selector. */
+/* Fail for a list (NP_EUSAGE) of unknown selectors, or a word that is no selector and no file. */
 int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
 /* The name of a test that is most like it, as np_nearest_text() puts it. */

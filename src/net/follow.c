@@ -44,7 +44,7 @@ is_same(const struct np_follow *f, const struct np_follow_mark *a, const struct 
 	return a->has_id && b->has_id && a->id == b->id && counts_ids(f) && order(f, a, b) == 0;
 }
 
-/* Is a round trip longer than a tick of the time stamps? */
+/* Is a round trip at least two ticks of the time stamps long, and so surely more than one? */
 static bool
 outlasts_tick(const struct np_follow *f, uint64_t rtt_ns)
 {

@@ -41,7 +41,7 @@ length_of(const struct end *e, size_t i)
 /* --- out of the bag ----------------------------------------------------------------------------
  */
 
-/* A list as long as the first one that was read; NULL: there is none. */
+/* A list of as many values as the lists read before it; NULL: there is no such list. */
 static const int64_t *
 list_of(const struct np_bag *b, const char *name, struct end *e)
 {

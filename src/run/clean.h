@@ -43,7 +43,7 @@ struct np_clean {
 struct np_clean *
 np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_counts);
 
-/* "steal:1.2 foreign:0.7", the longest first; "none". Returns out. */
+/* The seconds of each reason, the longest first: "steal:1.2 foreign:0.7" or "none". Returns out. */
 char *np_clean_reasons(const double reason_s[NP_REASONS], char out[NP_CLEAN_TEXT]);
 
 #endif

@@ -333,6 +333,7 @@ note_over(struct member *m)
 	wake(p);
 }
 
+/* A member's thread: connect, unless the caller has done so for the first one, and run its test. */
 static void *
 take_part(void *arg)
 {

@@ -92,8 +92,8 @@ uint64_t np_hist_percentile(const struct np_hist *h, double share);
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
 /*
- * The mean of the smallest of them, of that share; INFINITY where one of these has no end, NAN for
- * an empty histogram.
+ * The mean of the smallest records, `share` (0..1) of all; INFINITY if one of them has no end, NAN
+ * for an empty histogram.
  */
 double np_hist_mean_of(const struct np_hist *h, double share);
 

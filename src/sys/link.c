@@ -111,7 +111,7 @@ read_files(const struct np_link *l, struct rtnl_link_stats64 *out)
 	return 0;
 }
 
-/* The kernel gives all of them, and the right namespace's, in one answer. */
+/* Netlink gives all counters, and those of our network namespace, in one answer. */
 int
 np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out)
 {

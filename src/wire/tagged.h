@@ -94,13 +94,13 @@ const struct np_tag_row *np_tagged_row(const struct np_tagged *t, uint32_t tag);
 /* --- field by field, for messages without a table ----------------------------------------------
  */
 
-/* Bytes with what pads them. */
+/* A field's length with its padding. */
 size_t np_tag_padded(size_t length);
 
-/* What stands before a field's bytes. */
+/* Write what precedes a field's bytes. */
 void np_tag_put(struct np_wire *w, uint32_t tag, size_t length);
 
-/* What stands behind them. */
+/* Write, or read past, the padding behind them. */
 void np_tag_pad(struct np_wire *w, size_t length);
 
 /* The next field; tag 0: there is none. NP_EPEER for one with more bytes than are left. */

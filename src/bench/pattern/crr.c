@@ -32,10 +32,10 @@ struct connector {
 	uint32_t port, far_port;     /* last local port; port of the daemon */
 	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
 	unsigned busy;               /* consecutive ports in use */
-	uint64_t busy_ns;            /* when none was free first */
+	uint64_t busy_ns;            /* since when none is free */
 	bool spreads;                /* addresses change as well */
-	bool looks;                  /* read TCP_INFO of each connection, for */
-	int64_t again;               /* retransmitted segments */
+	bool looks;                  /* read TCP_INFO of each connection */
+	int64_t again;               /* retransmitted segments of all of them, if it looks */
 	size_t token;                /* bytes before each request that are no data */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
@@ -405,7 +405,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	w->state = c;
-	/* Each has the ports of its connections; of fewer ports than connections all have all. */
+	/* A worker's share of the ports is that of its connections; all, if there are too few. */
 	c->port_min = p->port_min;
 	c->port_max = p->port_max;
 	if (of > 0 && span >= of) {
@@ -415,7 +415,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	/* Begin at random, so that two runs do not walk over each other. */
 	np_endpoint_random(&dice, sizeof(dice));
 	c->port = c->port_min + (span > 0 ? dice % (c->port_max - c->port_min) : 0);
-	/* The first socket was a trial, and for the buffer sizes. */
+	/* These sockets were only opened as a trial, and to learn the buffer sizes. */
 	np_run_close_conns(run);
 	c->looks = run->plan->sequence && run->plan->transport->tcp_info;
 	run->closing.mss = run->closing.retrans = -1;

@@ -264,9 +264,8 @@ np_stream_nudge(struct np_run *run)
 }
 
 /*
- * Does a datagram belong to the window? Numbered ones say so. Of others those do that arrive within
- * as much time as the window of the sender has, starting as long behind the first one as its
- * warm-up was.
+ * Does a datagram belong to the window? Numbered ones say so. For others, the receiver's window
+ * starts one warm-up after the first datagram, and is as long as the sender's.
  */
 static bool
 is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns,
@@ -281,7 +280,7 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	if (w->sequence != NULL) {
 		what = np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
 	} else if (warm_up_ns == 0) {
-		w->codec &= ~(unsigned)NP_C_ASK; /* no more checks are needed */
+		w->codec &= ~(unsigned)NP_C_ASK; /* all others count, too: stop asking */
 	}
 	if (what == NP_IS_OF_WARM_UP ||
 	    (what == NP_IS_FOREIGN && warm_up_ns > 0 &&

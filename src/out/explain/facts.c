@@ -37,7 +37,7 @@ number(const struct np_bag *b, const char *name)
 	return np_bag_number(b, name);
 }
 
-/* A counter that did not move is not in the bag: 0, if the others were looked at. */
+/* By how much a counter moved. If counters were read, one that is not in the bag did not move. */
 static double
 moved(const struct np_bag *b, const char *name)
 {
