@@ -25,7 +25,7 @@ struct np_link {
 	uint32_t mtu;    /* 0: not known */
 };
 
-/* Root and device have to last. */
+/* root has to last as long as *l. */
 void np_link_open(struct np_link *l, const char *root, const char *device);
 void np_link_close(const struct np_link *l);
 
