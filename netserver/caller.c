@@ -33,9 +33,9 @@ ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
-/* Its first message, if that is a greeting with this wish. */
+/* Is the first message a greeting that asks for this capability? Decodes it into *hello. */
 static bool
-greets_for(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
+greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
 {
 	struct np_err ignored;
 
@@ -48,14 +48,14 @@ ns_wants_capture(const struct ns_caller *c)
 {
 	struct np_hello hello;
 
-	return !np_family_of(&c->peer)->is_here && greets_for(c, NP_CAP_WIRE, &hello);
+	return !np_family_of(&c->peer)->is_here && greeting_asks(c, NP_CAP_WIRE, &hello);
 }
 
 bool
 ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
 {
 	struct np_hello hello;
-	bool wants = greets_for(c, NP_CAP_LINK, &hello);
+	bool wants = greeting_asks(c, NP_CAP_LINK, &hello);
 
 	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
 	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;

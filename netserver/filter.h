@@ -25,24 +25,24 @@ int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct
 #define NS_FORK (CLONE_PARENT | SIGCHLD)
 
 /*
- * Draw a seal, and install such a program with it, for this thread, those it makes, and processes
- * that it forks; needs no_new_privs. What is not on
- * the list fails with EPERM; what no accident explains (another program, another user, another
- * process's memory) ends the process by SIGSYS. NP_ESYS when the kernel refuses; size 0 is NP_OK.
+ * Draw a seal, and install such a program with it: for this thread, and the threads and processes
+ * that it makes from now on. Needs no_new_privs. A call that is not on the list fails with EPERM;
+ * one that no accident explains (another program, another user, another process's memory) ends the
+ * process by SIGSYS. NP_ESYS when the kernel refuses; size 0 is NP_OK.
  */
 int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
 
 /*
- * Before that: this descriptor, of a packet socket, is for hearing only. Nothing is sent by it and
- * it is bound to nothing else. Its number stays its only one: no call on the list duplicates
- * descriptors, and the sockets of the UNIX domain that are open now, by which a process can hand
- * one to itself, stay with the peers that they have. NP_OK where filters are lacking.
+ * Before ns_filter_install(): make this packet socket receive-only. It can't send, nor be bound to
+ * another interface. The filter knows it by its descriptor, so no duplicate may be made: no call on
+ * the list makes one, and the UNIX sockets that are open now can't be connected to another peer, as
+ * a process could pass itself one by them (SCM_RIGHTS). NP_OK where filters are lacking.
  */
 int ns_filter_mute(int fd, struct np_err *err);
 
 /*
- * As that, for a packet socket that tests send frames by: it is bound to nothing else, and
- * sendto(2) is the only call that sends by it.
+ * The same for the packet socket of tests that send frames: it can send, by sendto(2) only, but not
+ * be bound to another interface.
  */
 int ns_filter_fix(int fd, struct np_err *err);
 

@@ -303,7 +303,7 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 
 /* ---- Connections ---- */
 
-/* Does it begin like a request? Data rarely do. */
+/* Do these bytes begin a message of a control connection? Data rarely look like one. */
 static bool
 is_request(const uint8_t *bytes, size_t n)
 {

@@ -439,9 +439,12 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	np_cpus_restore(&cpus);
 }
 
-/* The first message for a session, in the time that a caller has for it. */
+/*
+ * Receive messages until one is for the session: a passphrase or a proof of the key may come first.
+ * Each has a time-out of its own.
+ */
 static int
-await_first(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
+await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	enum ns_admission got = NS_ADMIT_MORE;
 	uint8_t frame[NP_FRAME_SIZE];
@@ -481,7 +484,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 		c.chan.may_be_old = true;
 		if (!ns_access_lets(&d->access, &c.peer)) {
 			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
-		} else if (await_first(d, &c, &err) == NP_OK) {
+		} else if (await_admission(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
 			struct means by = { .evidence = ns_gathers_evidence(d, &c) };
 

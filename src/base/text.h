@@ -65,17 +65,19 @@ struct np_lookalike {
 bool np_text_lookalike(const char *word, struct np_lookalike *found);
 
 /*
- * Which of several names is most like a word that is none of them? Begin with the word and the rest
- * zero, and look at one name after the other; like stays NULL where none resembles it.
+ * Find the name that is most like an unknown word. Set word, zero the rest, and look at each name.
+ * like: the nearest one so far; NULL: none is similar.
  */
 struct np_nearest {
 	const char *word, *like;
-	unsigned far; /* the letters to change, add or leave out, cases alike */
+	unsigned far; /* letters to change, add or leave out to get it, ignoring case */
 };
 void np_nearest_look(struct np_nearest *n, const char *name);
 
-/* ", the nearest is NAME" for a message, or a character that the word should not have, or nothing.
- * Returns out. */
+/*
+ * The end of a message that refuses the word: ": U+2013 is not a hyphen" if it has a look-alike
+ * (above), else ", the nearest is NAME" or nothing. Returns out.
+ */
 enum { NP_NEAREST_TEXT = 96 };
 const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* Of (0, 1]: splitmix64, as good for this as any. */
+/* A random number in (0, 1], by splitmix64. */
 static double
 draw(struct np_arrivals *a)
 {
@@ -17,7 +17,10 @@ draw(struct np_arrivals *a)
 	return ((double)(z >> 11) + 1) / (double)(UINT64_C(1) << 53);
 }
 
-/* Independent parts of Poisson's arrivals are Poisson's again. Places are exact multiples. */
+/*
+ * The workers' Poisson processes are independent, and add up to one of the whole rate. Else the
+ * times are exact multiples, so that no errors of rounding add up.
+ */
 static void
 place(struct np_arrivals *a)
 {

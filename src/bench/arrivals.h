@@ -1,33 +1,33 @@
 /*
- * Arrivals: when the operations of an open loop are due. The schedule knows nothing of answers, and
- * of operations that were not sent: each has its time, whenever it is asked for.
+ * Arrivals: when the operations of an open loop are due. The schedule depends neither on replies
+ * nor on whether, or how late, earlier operations were sent.
  */
 #ifndef NP_BENCH_ARRIVALS_H
 #define NP_BENCH_ARRIVALS_H
 
 #include <stdint.h>
 
-/* np_plan.arrivals; a larger one is that many at once, evenly (burst:K). */
+/* np_plan.arrivals. K > NP_ARRIVE_EVENLY: K at once, in even intervals (burst:K). */
 enum { NP_ARRIVE_POISSON, NP_ARRIVE_EVENLY, NP_ARRIVE_BURST_MAX = 65536 };
 
-/* Of one worker, which has each `of`th place of the run's. */
+/* The schedule of one worker, which has every `of`th operation of the run. */
 struct np_arrivals {
 	uint64_t start_ns, due_ns; /* due: of the next operation */
-	uint64_t place;            /* its place */
+	uint64_t place;            /* its number in the run, from 0 */
 	double rate;               /* operations a second of all workers together */
-	uint32_t of, how;
+	uint32_t of, how;          /* workers; np_plan.arrivals */
 	uint64_t seed;
-	double at; /* ns from the start on, of Poisson's */
+	double at; /* Poisson: when it is due, in ns after start_ns */
 };
 
-/* `rate` a second in all begin at start_ns, of which worker `number` of `of` has its part. */
+/* `rate` operations a second of all `of` workers, from start_ns on; this one is `number`. */
 void np_arrivals_begin(struct np_arrivals *a, double rate, uint32_t how, uint32_t number,
 		       uint32_t of, uint64_t start_ns);
 
-/* The operation at a->due_ns has been taken: a->due_ns is the next one's. */
+/* The operation that was due has been taken: set a->due_ns to this worker's next one. */
 void np_arrivals_next(struct np_arrivals *a);
 
-/* "constant", "poisson", "burst:8". Returns text. */
+/* `how` as users write it: "constant", "poisson", "burst:8" (in text). */
 enum { NP_ARRIVALS_TEXT = 24 };
 const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
 

@@ -77,7 +77,7 @@ np_load_pause_of(const struct np_end *e)
 	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
-/* This thread's sleeps may not be lumped together with others' (50 us are usual). */
+/* Minimise this thread's timer slack, by which the kernel prolongs sleeps (default: 50 us). */
 static void
 sleep_exactly(void)
 {

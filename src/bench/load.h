@@ -83,8 +83,8 @@ const struct np_load_kind *np_load_of(const struct np_end *e);
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
 /*
- * Begin a load of kind ramp, open or offered: `rate` operations a second of all workers, of which
- * worker `number` of `of` has its part.
+ * Begin a load of kind ramp, open or offered. The arguments from `rate` on are those of
+ * np_arrivals_begin().
  */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
 		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);

@@ -318,9 +318,9 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Set what follows from the test: socket options, ids, resets, pacing. */
+/* Set what the test implies: TCP_NODELAY, request ids, an end by a reset, routing, pacing. */
 static void
-settle_sockets(struct np_cli *cli)
+settle_implied(struct np_cli *cli)
 {
 	struct np_plan *p = &cli->plan;
 	struct np_call_plan *calls[] = { &p->near.call, &p->far.call };
@@ -472,7 +472,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	    settle_rate(cli, err) != NP_OK || settle_messages(cli, err) != NP_OK) {
 		return err->code;
 	}
-	settle_sockets(cli);
+	settle_implied(cli);
 	settle_collecting(cli);
 	if (settle_ports(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
 	    np_flows_check(cli, err) != NP_OK || settle_processors(cli, err) != NP_OK) {

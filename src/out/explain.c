@@ -126,7 +126,7 @@ rival_of(const struct verdicts *all)
 	return 0;
 }
 
-/* Who asks only when answered has few times of what stood still, however long that was. */
+/* A closed loop sends nothing during a stall, so its percentiles hide it (coordinated omission). */
 static void
 doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 {
@@ -142,7 +142,7 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
-/* Some processors copy slowly to just behind a page, where glibc puts large buffers. */
+/* Some CPUs copy slowly to a buffer just behind a page boundary, as glibc's large ones are. */
 static void
 doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {

@@ -218,7 +218,7 @@ static bool
 judge_path_mtu(const struct view *v, struct state *s)
 {
 	double path = fact(v, "host.path_mtu"), own = fact(v, "host.nic.mtu");
-	double most = own < LARGEST_IPV4 ? own : LARGEST_IPV4; /* lo's MTU is more */
+	double most = own < LARGEST_IPV4 ? own : LARGEST_IPV4; /* lo's MTU is larger */
 
 	return !isnan(path) && !isnan(own) &&
 	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f, the interface's %.0f",

@@ -13,7 +13,7 @@ static const double touch = 0.2;
 /* By how much a far end's window may outlast this end's, in s. */
 static const double outlasts = 1;
 
-/* What an end told: lists of equal length, in s and in the units of struct np_interval. */
+/* What an end reported: lists of equal length, in s and in the units of struct np_interval. */
 struct end {
 	size_t count;
 	double end_s[NP_DISTURBED_MOST];

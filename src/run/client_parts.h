@@ -86,8 +86,9 @@ int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
 		      struct np_client_test *t, struct np_err *err);
 
 /*
- * Fetch the daemon's evidence, which the result does not depend on. rc: of the test. No wait for a
- * daemon that was silent, or after a signal.
+ * If this end has evidence, fetch the daemon's, and work out what takes both. The result does not
+ * depend on it: out->far_lacks says why there is none. rc: of the test; none is fetched after
+ * NP_ETIME, nor where a signal has ended the control connection.
  */
 void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 

@@ -39,9 +39,9 @@ struct np_live {
 	struct np_live_view view;
 };
 
-/* With an l that is NULL these have no effect. */
+/* These have no effect if l is NULL. */
 
-/* What is done from now on. */
+/* This step begins now, and will take length_ns (0: not known). */
 void np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns);
 
 /* The deadline, or the time at which the line is to be drawn next if that is earlier. */

@@ -35,7 +35,7 @@ sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
 	s->sent = (double)t->count.sent;
 	s->received = (double)t->count.received;
 	s->transactions = (double)t->count.transactions;
-	/* Without the far end's word, what left here by a stream is taken to have arrived. */
+	/* If the far end reports nothing, assume that all that was sent has arrived. */
 	s->far_received = out->far.reported ? (double)out->far.received : s->sent;
 	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
 }

@@ -251,6 +251,7 @@ np_record_is_never(const struct np_record *r, enum np_metric_id id)
 	return np_record_known(r, id) && r->value[id].never;
 }
 
+/* Hexadecimal figures have 32 bits: -2 is fffffffe. */
 static long long
 shown_int(const struct np_record *r, enum np_metric_id id)
 {

@@ -14,6 +14,7 @@
 
 enum { VECTORS = 1024 };
 
+/* What the lines of a device have. */
 struct lines {
 	const char *device;
 	char bus[64];
@@ -40,7 +41,7 @@ has_word(const char *text, const char *word)
 }
 
 static bool
-is_among(const struct lines *w, int number, const char *words)
+is_of_device(const struct lines *w, int number, const char *words)
 {
 	for (size_t i = 0; i < w->vector_count; i++) {
 		if (w->vectors[i] == number) {
@@ -50,7 +51,10 @@ is_among(const struct lines *w, int number, const char *words)
 	return has_word(words, w->device) || has_word(words, w->bus);
 }
 
-/* " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0" */
+/*
+ * A line of /proc/interrupts, which goes to `each` if it is the device's:
+ * " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0"
+ */
 static void
 take_line(char *line, const struct lines *w, void (*each)(void *ctx, const struct np_irq *),
 	  void *ctx)
@@ -82,7 +86,7 @@ take_line(char *line, const struct lines *w, void (*each)(void *ctx, const struc
 	}
 	irq.number = (int)number;
 	irq.name = end;
-	if (*end != '\0' && is_among(w, irq.number, at)) {
+	if (*end != '\0' && is_of_device(w, irq.number, at)) {
 		each(ctx, &irq);
 	}
 }

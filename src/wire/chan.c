@@ -213,8 +213,8 @@ seconds(uint64_t from, uint64_t to)
 }
 
 /*
- * May a message that begins like this be one of a client before 2.6? Its codes end with SYSINFO's;
- * who speaks OMNI in short messages has asked for that before.
+ * Could a message of a client before 2.6 begin like this? Its codes are 1 to SYSINFO's. Only newer
+ * clients begin with OMNI: an old one sends another message before it.
  */
 static bool
 begins_old(const uint8_t *bytes, bool first)
@@ -224,7 +224,7 @@ begins_old(const uint8_t *bytes, bool first)
 	return code == NP_OMNI ? !first : code != 0 && code <= NP_SYSINFO;
 }
 
-/* One short message, or a passphrase and the request that follows it at once. */
+/* Is what has come one old (short) message, or two: a passphrase and the request behind it? */
 static bool
 could_be_old(const struct np_chan *c)
 {

@@ -632,7 +632,7 @@ static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {
 	if ((c->need & NP_REST) != 0) {
-		return EPOLLONESHOT; /* until it is due */
+		return EPOLLONESHOT; /* errors only, until it is due */
 	}
 	if ((c->need & NP_SEND) != 0) {
 		return in_flight(l->w, c) > 0 ? EPOLLIN | EPOLLOUT : EPOLLOUT;
@@ -641,7 +641,8 @@ events_asleep(const struct loop *l, const struct np_conn *c)
 }
 
 /*
- * Idle: release the CPU. It is awake again in the millisecond before something is due.
+ * Idle: release the CPU. `spin` has no connection in the epoll set, so all are added for this wait.
+ * It ends up to a millisecond early, and the loop spins until the next operation is due.
  */
 static void
 fall_asleep(struct loop *l)

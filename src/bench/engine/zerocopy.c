@@ -342,7 +342,7 @@ slots_of(const struct np_plan *p)
 	return asked > width ? asked : width;
 }
 
-/* The flags of the slots follow struct np_borrowed. */
+/* The `held` flags of all connections' slots follow the array of struct np_borrowed. */
 static uint64_t
 zerocopy_bytes(const struct np_plan *p)
 {
@@ -353,6 +353,7 @@ zerocopy_bytes(const struct np_plan *p)
 			  : 0;
 }
 
+/* Divide the ring equally: the slots of each connection are a power of two. */
 static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
@@ -361,7 +362,7 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 	uint32_t depth = 1;
 
 	if (z == NULL) {
-		return NP_OK;
+		return NP_OK; /* this end gives no buffers to the kernel */
 	}
 	slots = slots < w->send_ring.width ? slots : w->send_ring.width;
 	z->blocks = np_engine_blocks(&np_engine_zerocopy, w->run->plan);

@@ -27,7 +27,7 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 
 /* The sources that the terms allow. */
 static void
-welcome(const struct np_terms *t, struct np_sources *out)
+allowed_sources(const struct np_terms *t, struct np_sources *out)
 {
 	*out = (struct np_sources){ .at = { t->only }, .count = 1, .bits = t->only_bits };
 	for (uint32_t i = 0; i < t->also.count; i++) {
@@ -35,25 +35,28 @@ welcome(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/* Connections are checked when they are accepted. */
+/*
+ * Limit the peers of the socket to those that the terms allow. A listener compares them in
+ * np_endpoint_take().
+ */
 static int
-choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
+limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
 	enum np_admit admit = run->plan->transport->admit;
-	bool is_told = run->terms->only.len != 0;
+	bool is_limited = run->terms->only.len != 0;
 
-	if (listens && admit == NP_ADMIT_PEER && !is_told) {
+	if (listens && admit == NP_ADMIT_PEER && !is_limited) {
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "a listener for %s that would accept any peer",
 			       run->plan->transport->name);
 	}
-	if (!is_told || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
+	if (!is_limited || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
 		return NP_OK;
 	}
 	if (!listens) {
 		/*
-		 * A socket that is bound to one address of ours is connected. On the wildcard that
-		 * would choose which of them receives: there the sources are compared.
+		 * Connect a socket that is bound to one local address: the kernel compares. On
+		 * the wildcard that would also choose a local address, so the loops compare.
 		 */
 		const struct np_plan *p = run->plan;
 
@@ -61,10 +64,10 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 			return np_sock_limit_source(fd, np_plan_family(p), &run->terms->only, 0,
 						    err);
 		}
-		welcome(run->terms, &run->end.sources);
+		allowed_sources(run->terms, &run->end.sources);
 		return np_run_check_sources(run, err);
 	}
-	welcome(run->terms, &run->end.sources);
+	allowed_sources(run->terms, &run->end.sources);
 	return NP_OK;
 }
 
@@ -170,7 +173,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 		return -1;
 	}
 	if ((at != NULL && !np_family_of(at)->self_named && np_sock_bind(fd, at, err) != NP_OK) ||
-	    choose_peer(run, fd, listens, err) != NP_OK ||
+	    limit_peers(run, fd, listens, err) != NP_OK ||
 	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
 		close(fd);
 		return -1;

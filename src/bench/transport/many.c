@@ -172,7 +172,7 @@ np_many_connect(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* One that a worker blocks in. */
+/* A worker that waits for events (wake_fd) leaves them non-blocking. */
 void
 np_many_connected(const struct np_run *run)
 {

@@ -22,8 +22,8 @@ int np_many_open(struct np_run *run, struct np_err *err);
 int np_many_meet(struct np_run *run, struct np_err *err);
 
 /*
- * The two steps of that at the end that connects: connect the others, and when all are there, have
- * them block if a worker is to.
+ * The two steps of np_many_meet() at the active end: connect the others, by non-blocking sockets;
+ * then, when all are connected, make these block if the worker does.
  */
 int np_many_connect(struct np_run *run, struct np_err *err);
 void np_many_connected(const struct np_run *run);

@@ -28,8 +28,8 @@ np_thread_crowded(const struct np_thread_facts *t)
 
 /*
  * It gets a processor for a part of the time only; so do the acknowledgements that are taken in
- * there, for which the thread then waits in vain. Who hardly runs is woken late, but wants no more
- * of a processor than it has.
+ * there, for which the thread then waits in vain. A thread that hardly runs is woken late, but
+ * wants no more of a processor than it has.
  */
 bool
 np_thread_starved(const struct np_thread_facts *t)

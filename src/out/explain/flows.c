@@ -352,7 +352,11 @@ look_at_threads(FACTS, struct np_flows_found *w)
 	}
 }
 
-/* What it takes no cause to tell. A thread's own load is proof, its neighbours are none. */
+/*
+ * The kind, or NP_FLOWS_NONE if that depends on what limits the test. The load of the slow flows'
+ * threads is proof. That these lack a CPU, or are slow for no known reason, is weaker evidence than
+ * what the flows have of their own.
+ */
 static enum np_flows_kind
 kind_of(FACTS, FOUND)
 {
