@@ -35,8 +35,8 @@ struct looking {
 };
 
 /* Since when a daemon's test has been idle. */
-struct still {
-	uint64_t did, moved, since_ns; /* activity and progress then */
+struct idle {
+	uint64_t activity, progress, since_ns; /* when last looked at, and since when they stand */
 };
 
 /* The controller's own state beside what the caller gave. */
@@ -58,7 +58,7 @@ struct control {
 	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
 	uint64_t until_ns;      /* for how long it may, where that ends the test */
 	struct looking looking[NP_WATCHES];
-	struct still still;
+	struct idle idle;
 	struct np_cpu_times *cpu; /* when the window opened; NULL: not measured */
 };
 
@@ -238,7 +238,7 @@ await_count(struct control *c, uint64_t now)
 	return now + 10 * NP_MSEC;
 }
 
-/* Do not wait for ever for a far end that died silently in a test that no clock ends. */
+/* In a test that no clock ends, do not wait for ever for a far end that died silently. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
@@ -460,25 +460,25 @@ until_next(const struct np_watch *w, struct looking *l)
 }
 
 /*
- * Is this a daemon's test that moves nothing? It should cost others nothing. One long message may
- * be on its way.
+ * Is this a daemon's test without data for a while? It is watched less often, to cost other tests
+ * little. No call completes during one long message, so TCP is asked before the answer is yes.
  */
 static bool
 is_idle(struct control *c, uint64_t now)
 {
-	struct still *s = &c->still;
+	struct idle *s = &c->idle;
 	uint64_t did = activity(c->d->run), moved;
 
-	if (did != s->did || s->since_ns == 0) {
-		s->did = did;
+	if (did != s->activity || s->since_ns == 0) {
+		s->activity = did;
 		s->since_ns = now;
 	}
 	if (c->d->run->plan->active || now - s->since_ns < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC) {
 		return false;
 	}
 	moved = progress(c->d->run);
-	if (moved != s->moved) {
-		s->moved = moved;
+	if (moved != s->progress) {
+		s->progress = moved;
 		s->since_ns = now;
 		return false;
 	}

@@ -91,7 +91,7 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	*only = *client;
 	if (np_family_of(client)->version != np_family(p->family)->version &&
 	    np_addr_is_loopback(client)) {
-		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
+		np_addr_make_loopback(only, p->family); /* the same host as 127.0.0.1 or ::1 */
 	}
 	if (np_family_of(only)->version != np_family(p->family)->version) {
 		return np_fail_verbatim(
@@ -111,12 +111,12 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 }
 
 /*
- * Our clients send to, and accept answers from, the address of the control connection unless they
- * name another, so they are answered from it whatever the routes are. Other clients may use another
- * address of this host.
+ * Our clients exchange datagrams with the address of the control connection unless they name
+ * another. Bind to it, so that answers come from it whatever the routes are. Other clients, which
+ * ask for neither ids nor echoes, may use another address of this host.
  */
 static int
-answer_from(struct np_plan *p, int control_fd, struct np_err *err)
+use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
@@ -129,7 +129,7 @@ answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 	}
 	if (np_family_of(&here)->version != np_family(p->family)->version &&
 	    np_addr_is_loopback(&here)) {
-		np_addr_make_loopback(&here, p->family); /* this machine, by its other name */
+		np_addr_make_loopback(&here, p->family); /* the same host as 127.0.0.1 or ::1 */
 	}
 	if (np_family_of(&here)->version == np_family(p->family)->version) {
 		p->bind = here;
@@ -251,7 +251,7 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 		.fill_dir = s->fill_dir,
 	};
 	if (check_request(s, p, err) != NP_OK || choose_only(p, control_fd, out, err) != NP_OK ||
-	    answer_from(p, control_fd, err) != NP_OK || check_sending(s, p, err) != NP_OK) {
+	    use_control_address(p, control_fd, err) != NP_OK || check_sending(s, p, err) != NP_OK) {
 		return err->code;
 	}
 	/* In another VRF the client's address may be another host's. */

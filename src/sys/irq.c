@@ -14,8 +14,8 @@
 
 enum { VECTORS = 1024 };
 
-/* What the lines of a device have. */
-struct lines {
+/* How a device's lines are recognised: by its name, its bus address or its MSI vectors. */
+struct wanted {
 	const char *device;
 	char bus[64];
 	int vectors[VECTORS];
@@ -40,8 +40,9 @@ has_word(const char *text, const char *word)
 	return false;
 }
 
+/* words: of the line, behind its counters. */
 static bool
-is_of_device(const struct lines *w, int number, const char *words)
+is_wanted(const struct wanted *w, int number, const char *words)
 {
 	for (size_t i = 0; i < w->vector_count; i++) {
 		if (w->vectors[i] == number) {
@@ -56,7 +57,7 @@ is_of_device(const struct lines *w, int number, const char *words)
  * " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0"
  */
 static void
-take_line(char *line, const struct lines *w, void (*each)(void *ctx, const struct np_irq *),
+take_line(char *line, const struct wanted *w, void (*each)(void *ctx, const struct np_irq *),
 	  void *ctx)
 {
 	struct np_irq irq = { .count = 0 };
@@ -86,7 +87,7 @@ take_line(char *line, const struct lines *w, void (*each)(void *ctx, const struc
 	}
 	irq.number = (int)number;
 	irq.name = end;
-	if (*end != '\0' && is_of_device(w, irq.number, at)) {
+	if (*end != '\0' && is_wanted(w, irq.number, at)) {
 		each(ctx, &irq);
 	}
 }
@@ -109,7 +110,7 @@ int
 np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const struct np_irq *),
 	    void *ctx)
 {
-	struct lines w = { .device = device };
+	struct wanted w = { .device = device };
 	char *text, *rest = NULL;
 	size_t len;
 	int error;

@@ -15,7 +15,7 @@ enum {
 	MOST_CONNS = 64, /* of which samples have all (bench/sampler.h) */
 };
 
-static const double look_s = 20e-6; /* between a look and its time stamp, at most, mostly */
+static const double stamp_s = 20e-6; /* between a sample and its time stamp, usually at most */
 
 /* A list of samples; all of a bag's are of equal length. */
 static bool
@@ -70,7 +70,7 @@ received_by(struct receiver *b, double t, double *bytes)
 
 /* One direction. */
 struct way {
-	double area;         /* bytes under way, times seconds */
+	double byte_seconds; /* the integral of bytes under way over time */
 	double before;       /* those of the sample before */
 	double sum, squares; /* of those bytes */
 };
@@ -78,13 +78,13 @@ struct way {
 static void
 add(struct way *w, double bytes, double since_s, bool first)
 {
-	w->area += first ? 0 : (bytes + w->before) / 2 * since_s;
+	w->byte_seconds += first ? 0 : (bytes + w->before) / 2 * since_s;
 	w->before = bytes;
 	w->sum += bytes;
 	w->squares += bytes * bytes;
 }
 
-/* How far the mean of `n` samples may be off, at two standard errors. */
+/* How far the mean bytes under way of `n` samples may be off: two standard errors. */
 static double
 error_of(const struct way *w, size_t n)
 {
@@ -93,13 +93,17 @@ error_of(const struct way *w, size_t n)
 	return variance > 0 ? 2 * sqrt(variance / (double)n) : 0;
 }
 
-/* What all samples together say. */
+/* The sums over all samples. */
 struct sums {
 	struct way there, back;
 	double first_s, last_s, first_bytes, last_bytes;
 	size_t n;
 };
 
+/*
+ * The delay of a direction is its bytes under way, integrated over time, divided by the bytes
+ * received. The error of their mean, divided by the rate, is one of time.
+ */
 static void
 conclude(const struct sums *s, struct np_delay *d)
 {
@@ -109,13 +113,13 @@ conclude(const struct sums *s, struct np_delay *d)
 	if (s->n < LEAST || took <= 0 || bytes <= 0) {
 		return;
 	}
-	error = look_s + fmax(error_of(&s->there, s->n), error_of(&s->back, s->n)) * took / bytes;
-	there = s->there.area / bytes;
-	back = s->back.area / bytes;
+	error = stamp_s + fmax(error_of(&s->there, s->n), error_of(&s->back, s->n)) * took / bytes;
+	there = s->there.byte_seconds / bytes;
+	back = s->back.byte_seconds / bytes;
 	if (there < -2 * error || back < -2 * error) {
-		return; /* these are no figures of one connection, or of one clock */
+		return; /* clearly negative: not of one connection, or not by one clock */
 	}
-	/* Their sum is known better than how it is shared. */
+	/* An error moves time from one to the other: keep their sum, which has no such error. */
 	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
 	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
 	d->error_us = error * 1e6;

@@ -8,6 +8,7 @@
 #include "out/explain/rules.h"
 #include "stats/confidence.h"
 
+/* Parameters of most functions here: the facts of the test, and what was found of its flows. */
 #define FACTS const struct np_facts_of_test *f
 #define FOUND const struct np_flows_found *w
 
@@ -110,9 +111,9 @@ loss_of(const struct np_flow_group *g)
 	return g->segments > 0 ? g->again / g->segments : (double)NAN;
 }
 
-/* Most of the slow ones lie above that, and most of the others below: no mean of a few does it. */
+/* Are most slow flows above that, and most others not? A mean may be due to a few. */
 static bool
-members(FACTS, FOUND, size_t figure, double above)
+separates(FACTS, FOUND, size_t figure, double above)
 {
 	uint32_t slow = 0, rest = 0;
 	struct np_explain_flow row;
@@ -167,7 +168,7 @@ own_loss(FACTS, FOUND, double *above)
 	*above = sqrt(slow * fmax(rest, slow / 16));
 	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
 	       w->slow.again - expected >= by_chance + w->slow.count && loss_slows(f, w) &&
-	       members(f, w, LOSS, *above);
+	       separates(f, w, LOSS, *above);
 }
 
 /* The longer way explains that much: windows that grow once a round trip make it the square. */
@@ -205,12 +206,12 @@ look_at_own(FACTS, struct np_flows_found *w)
 	double us = between(&slow->rtt_us, &rest->rtt_us);
 
 	w->has.loss = own_loss(f, w, &lost);
-	w->has.rtt =
-	    times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) && members(f, w, MIN_RTT, least_us);
+	w->has.rtt = times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
+		     separates(f, w, MIN_RTT, least_us);
 	w->has.queue = !w->has.rtt && times_rtt(w, &slow->rtt_us, &rest->rtt_us) &&
-		       fills_window(f, w) && members(f, w, RTT, us);
+		       fills_window(f, w) && separates(f, w, RTT, us);
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
-		      members(f, w, HELD, 0.7 * held);
+		      separates(f, w, HELD, 0.7 * held);
 	if (w->has.loss) {
 		mark(w, LOSS, lost);
 	} else if (w->has.rtt) {
@@ -422,6 +423,7 @@ np_flows_find(FACTS, struct np_flows_found *w)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
+/* Should sums leave out the slow flows, which have a cause of their own and carry less? */
 static bool
 corrects(FOUND)
 {
@@ -623,7 +625,7 @@ say_unclear(FACTS, FOUND, char *text)
 	}
 }
 
-/* The evidence has one thread, the busiest. */
+/* Say where the cause is not that of all flows, or is that of the busiest thread only. */
 static void
 doubt(FACTS, FOUND, struct np_explanation *out)
 {
