@@ -1,5 +1,5 @@
 /*
- * Used while building: prints what netserver's manual page and completions are made of.
+ * Used while building: print the options that netserver's manual page and completions list.
  */
 #include "config.h"
 #include "netserver/args.h"

@@ -129,7 +129,7 @@ np_fds_own(int *keep, size_t count)
 unsigned
 np_fds_allow(unsigned count)
 {
-	enum { OTHERS = 128 }; /* that are open, or will be: evidence holds up to 45 */
+	enum { OTHERS = 128 }; /* descriptors for other purposes: evidence alone holds up to 45 */
 	rlim_t wanted = (rlim_t)count + OTHERS;
 	struct rlimit now;
 

@@ -42,8 +42,8 @@ void np_fds_drop_but(int *keep, size_t count);
 bool np_fds_own(int *keep, size_t count);
 
 /*
- * Let the process have `count` descriptors more, up to its hard limit (RLIMIT_NOFILE,
- * getrlimit(2)). Returns how many it may have then.
+ * Raise the soft limit (RLIMIT_NOFILE, getrlimit(2)) so that the process may open `count` more
+ * descriptors, up to the hard limit. Returns the soft limit then.
  */
 unsigned np_fds_allow(unsigned count);
 

@@ -73,7 +73,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	};
 }
 
-/* What the kernel knows of an open connection. */
+/* Fill in what the kernel knows of a connection; -1: not known, as of a closed one. */
 static void
 look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_flow_result *row)
 {

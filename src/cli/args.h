@@ -157,7 +157,7 @@ struct np_cli {
 	uint32_t associations; /* -T of tests over SCTP; 0: not said */
 	int32_t messages;      /* -N of theirs; 0: -l says how long */
 	int32_t cpus;          /* -n; Linux knows better */
-	bool bound, unbound;   /* -T was given; it could not be done here */
+	bool bound, unbound;   /* -T was given; binding this end failed */
 	struct np_omni_choice omni;
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
 	struct np_transport transport; /* for protocols that are no row of a table */

@@ -49,14 +49,14 @@ check_several(const struct np_cli *cli, struct np_err *err)
 }
 
 /*
- * Can the engines drive the test? What a kernel lacks only its own end knows. But an engine of the
- * far end that could drive one connection, and not several, can do so nowhere.
+ * Can the engines drive the test? The far end checks its own, since only it knows what its kernel
+ * lacks. Here that engine is refused only if it can drive one connection, but not several.
  */
 static int
 check_engines(const struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan one = cli->plan;
-	bool several = np_plan_several(&cli->plan); /* else each is a session of its own */
+	bool several = np_plan_several(&cli->plan); /* else each flow has a session of its own */
 	const struct np_plan *p = several ? &cli->plan : &one;
 	const struct np_engine *near, *far = cli->plan.far.place.engine;
 	const char *why;

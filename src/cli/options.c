@@ -445,6 +445,7 @@ take_cpus(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* Once -T is parsed: it has to name a processor of at least one end. */
 static int
 check_cpus(const struct np_setting *set)
 {

@@ -429,7 +429,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	bool first = d->looks++ == 0;
 
 	if (first) {
-		d->foreign_why = lacks_own(d->run); /* the workers change its sockets */
+		d->foreign_why = lacks_own(d->run); /* NULL: its sockets may be read here */
 		d->self_fd = np_file_open(d->meters.link.root, "/proc/thread-self/schedstat");
 		np_witness_open(w, d->run);
 	}
@@ -442,7 +442,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 		add_datagrams(d, &own);
 	}
 	i.others_us = others_of(d, w);
-	to->took_ns = np_now() - to->at_ns; /* with the test's own */
+	to->took_ns = np_now() - to->at_ns; /* including reads of the test's sockets */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
 		i.work = np_beyond(work, d->work);
@@ -452,11 +452,11 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 		marks |= judge_machine(d, seconds);
 		marks |= d->foreign_why == NULL ? judge_link(d, &own, seconds) : 0;
 		keep_held(d);
-		d->held = i;
+		d->held = i; /* the next look may take its mark for foreign bytes away */
 		d->held_marks = marks;
 	}
 	d->own = own;
-	d->work = first ? 0 : work; /* a mark may be on its way to the workers */
+	d->work = first ? 0 : work; /* they may not have reset their counts after the warm-up */
 	d->last_ns = now_ns;
 }
 

@@ -38,7 +38,7 @@ struct np_disturbed {
 	double squeezed; /* sum so far */
 	uint64_t top_khz[NP_METERS_CLOSE], throttled[NP_METERS_CLOSE];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
-	/* The last interval, and the foreign bytes that mark it. */
+	/* The last interval, which the next look may unmark, and the foreign bytes that mark it. */
 	struct np_interval held;
 	uint32_t held_marks;
 	uint64_t owed_out, owed_in;
@@ -51,7 +51,7 @@ struct np_disturbed {
 void np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 			const struct np_run *run);
 
-/* A look: the first one when the window opens. The witness knows the threads. */
+/* Judge the interval since the last look; the first look is when the window opens. */
 void np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns);
 
 /* The window is over: put disturbed.*, and close everything. */

@@ -535,7 +535,7 @@ static void
 encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 		uint8_t *frame)
 {
-	struct np_plan *all = (struct np_plan *)p;
+	struct np_plan *all = (struct np_plan *)p; /* encoding does not change it */
 	struct talk t = { NP_PLAN, RESPONSE, .p = all, .end = &all->near, .run = run };
 	struct np_grant_message m;
 
@@ -545,7 +545,7 @@ encode_response(const struct np_dialect *d, const struct np_plan *p, const struc
 		  (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
 		  (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
 		  (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
-	/* The listener's port, or without connections that of each socket. */
+	/* The listener's port; without connections, the port of each data socket. */
 	m.ports.at[0] = np_addr_port(&run->end.local);
 	m.ports.count = m.ports.at[0] != 0;
 	for (uint32_t i = 1; i < run->conns && run->conn[i].port != 0; i++) {

@@ -31,7 +31,7 @@ struct np_trial_result {
 	struct np_record record;
 };
 
-/* Connect to the target's daemon, as a trial does that finds no connection. */
+/* Connect to the daemon and adapt the plan to it; a trial that is not connected does so itself. */
 int np_trial_connect(const struct np_trial *t, struct np_err *err);
 
 /*

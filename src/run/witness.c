@@ -4,7 +4,7 @@
 
 enum { SMALL = 4096 }; /* a message that a socket buffer always has room for */
 
-/* Timers are not that late in a process that runs or waits for a processor. */
+/* A look later than that may mean that the process was stopped: see judge_stopped(). */
 enum { LATE_NS = 3 * NP_MSEC };
 
 /* A look at a thread takes some 10 us: once in 7 ms costs little. */
@@ -13,6 +13,7 @@ enum { THREADS_MS = 7 };
 void
 np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
 {
+	/* It could not begin before the last one had ended. */
 	uint64_t from = due_ns > w->looked_ns ? due_ns : w->looked_ns;
 
 	w->late_ns += now_ns > from + LATE_NS ? now_ns - from : 0;

@@ -22,7 +22,7 @@ struct np_witness {
 	uint64_t threads_ns;          /* when threads were looked at last; 0: never */
 	uint64_t longest_ns;          /* between two looks */
 	uint64_t began_ns, looked_ns; /* when the last look of any kind began, and ended */
-	uint64_t late_ns, looking_ns; /* since it was last settled: looks came late, and took */
+	uint64_t late_ns, looking_ns; /* by which looks came late, and took, in an interval */
 	uint64_t stopped_ns;          /* the process stood still */
 	struct np_doing thread[NP_WITNESS_THREADS];
 };
@@ -30,7 +30,7 @@ struct np_witness {
 /* Open the files by which threads are looked at, unless they are open. */
 void np_witness_open(struct np_witness *w, const struct np_run *run);
 
-/* A look of any kind begins that was due then, and is over. */
+/* Call both around each look of any kind; due_ns: when it should have begun. */
 void np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns);
 void np_witness_done(struct np_witness *w, uint64_t now_ns);
 

@@ -112,7 +112,7 @@ void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
 
 /*
- * A time in ns as the metric's microseconds. One without an end (NP_HIST_NEVER) is written as
+ * A time in ns as the metric's microseconds. An infinite one (NP_HIST_NEVER) is written as
  * NP_NEVER_WORD, which strtod(3) and the like read.
  */
 #define NP_NEVER_WORD "inf"

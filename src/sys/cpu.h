@@ -58,7 +58,7 @@ bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to
 size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
 		   void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx);
 
-/* The share of all processors' time that the hypervisor gave to others so far. */
+/* The share of all processors' time that the hypervisor gave to others since boot. */
 double np_cpu_stolen(const struct np_cpu_times *t);
 
 /* Processors online, and the clock ticks a second that /proc/stat counts in. */

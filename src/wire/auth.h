@@ -51,7 +51,7 @@ np_layout np_auth_body_layout;
 
 enum np_auth_side { NP_AUTH_CLIENT, NP_AUTH_SERVER };
 
-/* Was a library for it found by configure? */
+/* Was this built with libsodium, which it needs? */
 bool np_auth_built(void);
 
 /*

@@ -246,8 +246,8 @@ become_old(struct np_chan *c)
 }
 
 /*
- * A message is there. Behind an old one nothing begins with a zero but the rest of a long message
- * that was under way for more than a second.
+ * A whole message has come. No second message of an old client has the code 0: what begins with it
+ * is the rest of a long message whose first 256 bytes came a second earlier and looked like one.
  */
 static int
 note_whole(struct np_chan *c, struct np_err *err)
