@@ -404,7 +404,9 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 	    (!watched && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}
-	ns_confine_descriptors(0, 0, 0); /* until the daemon grants a test */
+	if (!s->alone) {
+		ns_confine_descriptors(0, 0, 0); /* until the daemon grants a test */
+	}
 	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
 }
 

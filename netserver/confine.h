@@ -60,6 +60,7 @@ struct ns_sandbox {
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
+	bool alone;      /* no daemon grants its tests, so none calls ns_confine_descriptors() */
 	const struct np_limits *limits; /* which transports and engines it has; NULL: all */
 	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };
@@ -98,6 +99,8 @@ void ns_confine_means(struct ns_means *m);
  * which are the process's own (/proc/self), and wipes the seal.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
+int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
+int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 
 /*
  * The daemon bounds the descriptors of a confined session by the test that it granted (of no
@@ -106,7 +109,5 @@ int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
  * session of 0 is the caller's own.
  */
 void ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows);
-int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
-int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 
 #endif

@@ -217,7 +217,7 @@ sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
  * before. The interfaces are asked for before, too.
  */
 static int
-confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence,
+confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence, bool alone,
 	struct np_err *err)
 {
 	struct ns_sandbox box = sandbox_of(d, is_here, evidence);
@@ -233,6 +233,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}
+	box.alone = alone;
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
 	box.link_fd = c->linked ? c->eth.fd : 0;
 	/* The filter can't see what a ring sends by a packet socket that is not to send. */
@@ -371,7 +372,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	np_cgroup_forget(&d->cgroups);
 	if (rc == NP_OK) {
 		rc = seal != NULL ? ns_confine_own(&box, seal, &err)
-				  : confine(d, c, is_here, by.evidence, &err);
+				  : confine(d, c, is_here, by.evidence, false, &err);
 	}
 	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
@@ -494,7 +495,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);
 			ns_permit_init(&by.permit);
-			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
+			if (confine(d, &c, is_here, by.evidence, true, &err) == NP_OK) {
 				serve(d, &c, is_here, &by);
 				drop_means(&by);
 				return;
