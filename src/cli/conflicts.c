@@ -114,6 +114,7 @@ check_load(const struct np_cli *cli, struct np_err *err)
 	const struct np_repeat_plan *r = &cli->confidence;
 	const char *test = cli->bench.name;
 	bool rate = cli->rate > 0, knee = cli->knee_times > 0;
+	bool counted = p->length < 0 || cli->messages > 0;
 	const struct conflict rows[] = {
 		{ r->clean_s > 0 && (cli->bench.flags & NP_B_ONCE) != 0, "--clean", test,
 		  "runs only once" },
@@ -130,11 +131,11 @@ check_load(const struct np_cli *cli, struct np_err *err)
 		{ rate && cli->no_loss && (!p->pattern->offers || np_delivers(p->transport)),
 		  "--rate ndr", test,
 		  "has no datagrams that can be lost (UDP_STREAM has; --rate auto is for others)" },
-		{ p->warm_up_ms > 0 && p->length < 0 && !p->pattern->transactions, "--warm-up",
-		  NULL, "not for a stream that ends by a count (use a time, -l S)" },
+		{ p->warm_up_ms > 0 && counted && !p->pattern->transactions, "--warm-up", NULL,
+		  "not for a stream that ends by a count (use a time, -l S)" },
 		{ cli->beside != NULL && p->no_control, "--beside", NULL,
 		  "needs a netserver, which -N leaves out" },
-		{ cli->beside != NULL && p->length <= 0, "--beside", NULL,
+		{ cli->beside != NULL && (p->length == 0 || counted), "--beside", NULL,
 		  "needs a test by time (-l with seconds)" },
 	};
 

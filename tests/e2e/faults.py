@@ -263,6 +263,8 @@ FAULTS = (
     fault("-t omni -- -T sctp -t seqpacket", "-t", "seqpacket", "try stream"),
     fault("-t SCTP_STREAM -- -T x", "-T", "x", "2 to"),
     fault("-t SCTP_STREAM -- -N 5", "-N", "-m"),
+    fault("-t SCTP_STREAM --warm-up 1 -- -N 5 -m 100", "--warm-up", "by a count"),
+    fault("-t SCTP_STREAM --beside TCP_RR -- -N 5 -m 100", "--beside", "by time"),
     fault("-t TCP_RR -- --also-bind ::1", "--also-bind", "TCP", "try SCTP_STREAM"),
     fault("-t SCTP_RR -N -- --also-bind ::1", "--also-bind", "-N"),
     fault("-t omni -- -c -d rr -T udp", "-c", "UDP", "try -T tcp"),
