@@ -63,6 +63,13 @@ is_power_of_two(uint32_t n)
 	return (n & (n - 1)) == 0;
 }
 
+/* Is it a congestion control, but none of DCCP? */
+static bool
+is_no_ccid(const char *cong)
+{
+	return cong[0] != '\0' && np_dccp_ccid(cong) == 0;
+}
+
 /* Does that end's engine carry several datagrams in a call? */
 static bool
 carries_several(const struct np_end *e)
@@ -80,7 +87,7 @@ check_means(const struct np_cli *cli, struct np_err *err)
 	bool also = cli->also[0][0] != '\0' || cli->also[1][0] != '\0';
 	bool dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
 	bool ccid = np_dccp_ccid(p->near.sock.cong) != 0 || np_dccp_ccid(p->far.sock.cong) != 0;
-	bool cong = p->near.sock.cong[0] != '\0' || p->far.sock.cong[0] != '\0';
+	bool cong = is_no_ccid(p->near.sock.cong) || is_no_ccid(p->far.sock.cong);
 	const struct conflict rows[] = {
 		{ also && !p->transport->several_paths, "-- --also-bind", p->transport->name,
 		  "has one path (try SCTP_STREAM, or -- -T sctp)" },
@@ -99,7 +106,7 @@ check_means(const struct np_cli *cli, struct np_err *err)
 		{ p->service != 0 && !dccp, "--service-code", test,
 		  "is no test of DCCP (try -t DCCP_STREAM)" },
 		{ ccid && !dccp, "--ccid", test, "is no test of DCCP (try -t DCCP_STREAM)" },
-		{ cong && !ccid && dccp, "-K", NULL,
+		{ cong && dccp, "-K", NULL,
 		  "DCCP has congestion controls of its own (try --ccid 2)" },
 	};
 
