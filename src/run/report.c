@@ -132,7 +132,10 @@ report_rates(const struct sums *s, struct np_record *r)
 	MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
 
-/* What each end was asked for: a member of 32 bits of its part of the plan. */
+/*
+ * What each end was asked for: a member of 32 bits of its part of the plan, and -b and -w, which
+ * may be above INT32_MAX.
+ */
 static void
 report_asked(const struct sums *s, struct np_record *r)
 {
@@ -150,11 +153,12 @@ report_asked(const struct sums *s, struct np_record *r)
 		{ offsetof(struct np_end, call.dirty), NP_M_LOCAL_SEND_DIRTY_COUNT, true },
 		{ offsetof(struct np_end, call.dirty), NP_M_LOCAL_RECV_DIRTY_COUNT, true },
 		{ offsetof(struct np_end, call.clean), NP_M_LOCAL_RECV_CLEAN_COUNT, true },
-		{ offsetof(struct np_end, call.interval_us), NP_M_LOCAL_INTERVAL_USECS, true },
-		{ offsetof(struct np_end, call.interval_burst), NP_M_LOCAL_INTERVAL_BURST, true },
 	};
+	const struct np_call_plan *near = &s->p->near.call, *far = &s->p->far.call;
 	int32_t here, there;
 
+	report_ends(r, NP_M_LOCAL_INTERVAL_USECS, near->interval_us, far->interval_us);
+	report_ends(r, NP_M_LOCAL_INTERVAL_BURST, near->interval_burst, far->interval_burst);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memcpy(&here, (const char *)&s->p->near + rows[i].at, sizeof(here));
 		memcpy(&there, (const char *)&s->p->far + rows[i].at, sizeof(there));

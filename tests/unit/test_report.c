@@ -373,6 +373,21 @@ TEST(an_account_of_nonsense_is_not_told)
 	np_bag_free(near);
 }
 
+/* -b 10G is as many as there can be, and -w takes an hour. */
+TEST(pacing_is_told_as_it_was_asked_for)
+{
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	two_seconds(&out, &p, "TCP_STREAM");
+	p.near.call.interval_burst = UINT32_MAX;
+	p.far.call.interval_us = 3600000000;
+	np_report(&out, np_unit('m'), &r);
+	assert_true(np_record_get_int(&r, NP_M_LOCAL_INTERVAL_BURST) == UINT32_MAX);
+	assert_true(np_record_get_int(&r, NP_M_REMOTE_INTERVAL_USECS) == 3600000000);
+}
+
 /* Of the samples of each end; an end without any has none. */
 TEST(the_largest_time_out_is_told)
 {
