@@ -361,6 +361,7 @@ listen_to(void *ctx)
 	c->end_ns = np_clock(CLOCK_REALTIME);
 	deadline = np_now() + DRAIN_MS * NP_MSEC;
 	all = let_through(c) - c->through;
+	n = 0; /* a read that failed is tried once more */
 	/*
 	 * Drain what has been let through. A busy kernel may be late to hand over a block that is
 	 * not full, so a wait in vain does not mean the end; but packets that were counted before
