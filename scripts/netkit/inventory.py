@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -34,7 +35,7 @@ class InventoryError(Exception):
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
     """The hosts of a mesh by their names, and what an inventory says of them. Raises InventoryError, MachineError and NoEnd."""
     kind, colon, what = source.partition(":")
-    if colon and not os.path.exists(source):
+    if colon and not os.path.exists(source) and not re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):     # IPv6 addresses are HOST,HOST
         if kind not in ROWS:
             raise InventoryError(f"{kind}: no engine of that name ({', '.join(ROWS)})")
         listed = ROWS[kind].listed(what, options)

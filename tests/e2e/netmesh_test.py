@@ -106,6 +106,11 @@ class Inventories(unittest.TestCase):
             with self.assertRaisesRegex((inventory.InventoryError, engines.NoEnd), says):
                 inventory.end("a", bad), inventory.ssh_config({"a": bad})
 
+    def test_addresses_are_no_engines(self):
+        """HOST,HOST of IPv6."""
+        hosts, _ = inventory.mesh("2001:db8::1,2001:db8::2", None, {})
+        self.assertEqual([one.end for one in hosts.values()], ["ssh:2001:db8::1", "ssh:2001:db8::2"])
+
     @unittest.skipIf(NO_ANSIBLE, NO_ANSIBLE)
     def test_ansible(self):
         with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
