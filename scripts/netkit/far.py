@@ -172,7 +172,7 @@ class Ends(machine.Place):
                 return ""
             if time.monotonic() > until or done.exit == 127:
                 said = (done.stderr.strip().splitlines() or [done.reason])[-1]
-                return (f"no netperf at {known['client']}: {said} (--copy takes ours there)" if done.exit == 127 else
+                return (f"no netperf at {known.get('client') or 'this end'}: {said} (--copy takes ours there)" if done.exit == 127 else
                         f"the netserver at {server} does not answer: {said}")
             await asyncio.sleep(0.1)
 
@@ -220,7 +220,10 @@ class Ends(machine.Place):
             kind, name, _ = split(end)
             if is_local(end):
                 return ""
-            command = self._engine(kind).command(name, ["true"])
+            try:
+                command = self._engine(kind).command(name, ["true"])
+            except machine.MachineError as fault:
+                return f"{end}: {fault}"
             if not machine.find(command[0]):
                 return f"{end}: {command[0]}: not installed here"
             tried = machine.ask(command, TRY_S, preexec_fn=machine.tie_to_parent)
