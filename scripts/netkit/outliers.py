@@ -10,7 +10,7 @@ from netkit import python
 def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[int]":
     """Their numbers; of values without one it names some with this probability, if they are gaussian. least: a standard
     deviation that the others have at least. Raises python.MissingModule."""
-    student: Any = python.need("scipy.stats", "python3-scipy", "to tell outliers").t
+    student: Any = python.need("scipy.stats", "python3-scipy", "the test for outliers (--mesh, --paths)").t
     order = sorted(range(len(values)), key=lambda number: -values[number])
     found = 0
     for first in range(len(order) // 2):
