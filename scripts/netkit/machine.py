@@ -150,39 +150,24 @@ class Process:
         return text.splitlines()[-1] if text else ""
 
 
-def pieces(process: "subprocess.Popen[bytes]", limit: Optional[float] = None, data: bytes = b"", most: int = ANSWER_MOST,
-           heed: bool = False) -> "Iterator[Tuple[bool, bytes]]":
-    """What a process prints to its pipes, as it comes, and whether it is a complaint, until it has closed both; data goes to its
-    standard input meanwhile. For what another host has in its hands: raises MachineError when the time is over or it prints
-    more than that, and Interrupted if signals are heeded."""
+def pieces(process: "subprocess.Popen[bytes]", limit: float) -> "Iterator[Tuple[bool, bytes]]":
+    """What a process prints to its pipes, as it comes, and whether it is a complaint, until it has closed both. For what another
+    host has in its hands: raises MachineError when the time is over or it prints more than ANSWER_MOST."""
     assert process.stdout and process.stderr
-    end, left, rest = time.monotonic() + (limit or 0), {False: most, True: COMPLAINT_MOST}, memoryview(data)
+    end, left = time.monotonic() + limit, {False: ANSWER_MOST, True: COMPLAINT_MOST}
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ, False)
         selector.register(process.stderr, selectors.EVENT_READ, True)
-        if data and process.stdin:
-            os.set_blocking(process.stdin.fileno(), False)
-            selector.register(process.stdin, selectors.EVENT_WRITE)
         while selector.get_map():
-            if limit is not None and time.monotonic() >= end:
+            if time.monotonic() >= end:
                 raise MachineError(f"no answer within {limit:g} s")
-            if heed:
-                check()
-            for key, events in selector.select(0.1 if heed else None if limit is None else max(0.0, end - time.monotonic())):
-                if events & selectors.EVENT_WRITE:
-                    try:
-                        rest = rest[os.write(key.fd, rest[:1 << 16]):]
-                    except BrokenPipeError:
-                        rest = rest[:0]
-                    if not rest:
-                        selector.unregister(key.fileobj)
-                    continue
+            for key, _ in selector.select(max(0.0, end - time.monotonic())):
                 piece = os.read(key.fd, 1 << 16)
                 if not piece:
                     selector.unregister(key.fileobj)
                 left[key.data] -= len(piece)
                 if left[False] < 0:
-                    raise MachineError(f"more than {most >> 10} KiB came, which is the most that is read")
+                    raise MachineError(f"more than {ANSWER_MOST >> 10} KiB came, which is the most that is read")
                 if piece and left[key.data] >= 0:
                     yield key.data, piece
 
