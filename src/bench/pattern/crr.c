@@ -222,7 +222,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	struct connector *own = w->state;
 
 	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c); /* connected by now, even with TCP */
+		look_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
 	if (__builtin_expect(own->looks, 0)) {
 		look_again(own, c);
