@@ -35,7 +35,7 @@ RUNS = (
     "-t TCP_RR -l -300 -i 3,3 -I 99,0.001 -c -C",
     "-t TCP_RR -l -100 -f m --engine sync,",
     "-t TCP_RR -l 1 --flows 3 --ramp 100",
-    "-t TCP_RR -l 1 --rate 200 --beside UDP_RR:100",
+    "-t TCP_RR -l 1 --rate 200 --arrivals poisson --beside UDP_RR:100",
     "-t UDP_RR -l -50 --latency -- -r 100,200",
     "-t TCP_CRR -l -50 --latency",
     "-t TCP_CC -l -50",
