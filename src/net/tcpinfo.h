@@ -48,8 +48,8 @@ const char *np_tcp_sampled(size_t i);
 
 /*
  * TCP_INFO of several connections as if they were one: counts, rates and windows are summed, what
- * is of each for itself (times, sizes of segments) is a mean, and the retransmission time-out is the
- * largest. A zeroed one is empty.
+ * is of each for itself (times, sizes of segments) is a mean, and the retransmission time-out is
+ * the largest. A zeroed one is empty.
  */
 enum { NP_TCP_FIELDS = 40 };
 struct np_tcp_sum {
