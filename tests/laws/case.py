@@ -205,6 +205,8 @@ def rules(c: Case) -> Case:
         off("burst", *["size"] * c.down_stream)
     if c.one_port:
         off("late")
+    if c.count and c.stream and c.loss and c.delay > 50:    # minutes
+        off("count")
     if c.count:
         off("warm", "beside", "ramp", "frozen", "frozen_s", "down", "down_s")
     if c.stations and (c.connects or c.unix or c.test.startswith("MPTCP") or c.flows > 1 or c.rate or c.burst or c.engine):

@@ -79,7 +79,8 @@ class View:
     def message(self) -> float:
         c = self.case
         if c.rr:
-            depth = c.depth + (c.bits * (c.rtt + self.queue) if c.open and not c.udp else 0)     # Nagle's algorithm holds them back
+            # Nagle's algorithm holds them back; those due at the end are sent, at most 64
+            depth = c.depth + (0 if not c.open else 64 * c.flows if c.udp else c.bits * (c.rtt + self.queue))
             return depth * max(c.size, c.answer, 4) + 4 + TOKEN * self.connections
         return 65536 * bool(c.real) + c.flows * max(self.figure("LOCAL_SEND_SIZE") or 0, self.figure("REMOTE_SEND_SIZE") or 0, c.size or 131072)
 
@@ -111,7 +112,8 @@ class View:
         c = self.case
         over = TICK + 4 * self.seen.late
         if c.stream and not c.udp:
-            over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down or c.frozen else 0.0) + (5.0 if c.real else 0.0)
+            # the control connection tells the round trip by which it waits for what the path has dropped
+            over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down or c.frozen else 0.0) + (5.0 if c.real else 0.0)
         if c.frozen == "near":
             over += 4.0     # where it has to say so: that may be a busy machine's doing
         if c.real and c.rr:
@@ -201,7 +203,7 @@ def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
     if v.first is None or not v.started() or c.unix or s.missed or c.disturbed or c.loss or c.ramp or c.beside:
         return
     yield from about(v.begin - v.first, "the window's begin behind the first packet", c.warm - v.slack - 0.02 - c.rtt - (10 / c.bits if c.open else 0),
-                     c.warm + v.slack + 0.3 + 2 * c.rtt + v.queue + c.late / 1000)
+                     c.warm + v.slack + 0.3 + (4 if c.one_port else 2) * c.rtt + v.queue + c.late / 1000)
 
 
 def law_2_a_count_is_what_was_asked(v: View) -> Found:
