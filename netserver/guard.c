@@ -51,20 +51,20 @@ ns_refusal_errno(enum ns_refusal why)
 
 /* label, words, option, metric, why, first, reserve, is_bytes, none_at_0; first with evidence */
 static const struct ns_resource resources[NP_RESOURCES] = {
-	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS,
-			      2 },
+	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS, 2,
+			      0 },
 	[NP_RES_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
-			    NS_MEMORY, 2 << 20, .is_bytes = true },
-	[NP_RES_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2 },
-	[NP_RES_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2 },
+			    NS_MEMORY, 2 << 20, 0, .is_bytes = true },
+	[NP_RES_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2, 0 },
+	[NP_RES_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2, 0 },
 	[NP_RES_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN, 1,
 			  1, .none_at_0 = true },
 	[NP_RES_FLOWS] = { "sockets", "data sockets", "--max-total-flows", "data_sockets",
-			   NS_SOCKETS, 2 },
+			   NS_SOCKETS, 2, 0 },
 	[NP_RES_FILTERS] = { "filters", "filters of system calls", "--max-filters", "call_filters",
-			     NS_FILTERED, 1 },
+			     NS_FILTERED, 1, 0 },
 	[NP_RES_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
-			    "descriptors_in_flight", NS_PASSED, 2, .none_at_0 = true },
+			    "descriptors_in_flight", NS_PASSED, 2, 0, .none_at_0 = true },
 };
 
 const struct ns_resource *

@@ -591,7 +591,7 @@ def cannot_run(command: Sequence[str]) -> str:
     """Why not on this machine, or by this build; empty if it can."""
     if any("inet6" in word for word in command) and not lib.has_ipv6():
         return "no IPv6"
-    if any(word.startswith("--json") for word in command) and not lib.has_documents():
+    if any(word.startswith("--json") or word == "run.json" for word in command) and not lib.has_documents():
         return "a build without libjansson"
     return ""
 

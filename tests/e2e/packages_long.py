@@ -220,7 +220,7 @@ SPDX = {
                 "primaryPackagePurpose": {"enum": ["APPLICATION", "LIBRARY"]}, "packageFileName": {"type": "string"},
                 "supplier": {"pattern": "^Organization: "}, "checksums": {"type": "array", "items": SHA256},
                 "externalRefs": {"type": "array", "minItems": 1, "items": PURL}}}},
-        "files": {"type": "array", "minItems": 3, "items": {
+        "files": {"type": "array", "minItems": 2, "items": {
             "type": "object", "required": ["SPDXID", "fileName", "checksums"], "properties": {
                 "SPDXID": IDENTIFIER, "fileName": {"pattern": r"^\./"},
                 "checksums": {"type": "array", "contains": {"properties": {"algorithm": {"const": "SHA1"}}},
