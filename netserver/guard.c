@@ -49,22 +49,24 @@ ns_refusal_errno(enum ns_refusal why)
 	return refusals[why].sys;
 }
 
-/* label, words, option, metric, why, first, reserve, is_bytes, none_at_0; first with evidence */
+/* label, words, option, metric, why; first with evidence */
 static const struct ns_resource resources[NP_RESOURCES] = {
-	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS, 2,
-			      0 },
+	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS,
+			      .first = 2 },
 	[NP_RES_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
-			    NS_MEMORY, 2 << 20, 0, .is_bytes = true },
-	[NP_RES_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS, 2, 0 },
-	[NP_RES_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS, 2, 0 },
-	[NP_RES_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN, 1,
-			  1, .none_at_0 = true },
+			    NS_MEMORY, .first = 2 << 20, .is_bytes = true },
+	[NP_RES_PORTS] = { "ports", "data ports", "--data-ports", "data_ports", NS_PORTS,
+			   .first = 2 },
+	[NP_RES_THREADS] = { "threads", "threads", "--max-threads", "threads", NS_THREADS,
+			     .first = 2 },
+	[NP_RES_SPIN] = { "spinning", "spinning threads", "--spin", "spinning_threads", NS_SPIN,
+			  .first = 1, .reserve = 1, .none_at_0 = true },
 	[NP_RES_FLOWS] = { "sockets", "data sockets", "--max-total-flows", "data_sockets",
-			   NS_SOCKETS, 2, 0 },
+			   NS_SOCKETS, .first = 2 },
 	[NP_RES_FILTERS] = { "filters", "filters of system calls", "--max-filters", "call_filters",
-			     NS_FILTERED, 1, 0 },
+			     NS_FILTERED, .first = 1 },
 	[NP_RES_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
-			    "descriptors_in_flight", NS_PASSED, 2, 0, .none_at_0 = true },
+			    "descriptors_in_flight", NS_PASSED, .first = 2, .none_at_0 = true },
 };
 
 const struct ns_resource *

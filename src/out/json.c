@@ -156,16 +156,18 @@ np_json_members(json_t *o, const struct np_json_member *m, size_t count, const v
 
 /* ---- Figures ---- */
 
-/* A time has its fractions, which netperf cuts off. */
+/* A time has its fractions, which netperf cuts off. Above 2^53 a double has none. */
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
 {
+	const int64_t exact = INT64_C(1) << 53;
 	char letter = np_record_get_char(r, id);
 
 	switch (np_metric(id)->type) {
 	case NP_TYPE_INT:
-		return r->value[id].r > (double)r->value[id].i ? np_json_real(r->value[id].r)
-							       : json_integer(r->value[id].i);
+		return r->value[id].i < exact && r->value[id].r > (double)r->value[id].i
+			   ? np_json_real(r->value[id].r)
+			   : json_integer(r->value[id].i);
 	case NP_TYPE_REAL:
 		return np_json_real(np_record_get_real(r, id));
 	case NP_TYPE_CHAR:
