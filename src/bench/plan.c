@@ -11,9 +11,10 @@
 #include "bench/arrivals.h"
 #include "bench/bench.h"
 
-/* A member has the type of its row. */
+/* A member has the type of its row. NOLINTBEGIN(bugprone-macro-parentheses): a type has none */
 #define IS(of, member, type)                                                                       \
 	_Static_assert(_Generic(((struct of *)0)->member, type : 1, default : 0), #member);
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define NP_E_NUMBER(type, group, member, ...) IS(np_end, group.member, NP_C_##type)
 #define NP_E_FLAG(bit, group, member, ...) IS(np_end, group.member, bool)
 #define NP_P_NUMBER(type, member, ...) IS(np_plan, member, NP_C_##type)

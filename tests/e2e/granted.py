@@ -6,9 +6,7 @@ what each comes to. Options for which nothing can be refused are in NOTHING, eac
 import os
 import re
 import sys
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import Dict, List, NamedTuple, Set
 
 import alone

@@ -4,7 +4,6 @@ kernel can hang when about a thousand of them are freed at once.
 --long has 500 sessions, and tests of 2,000 flows, counted at both ends.
 """
 
-import os
 import re
 import shutil
 import socket

@@ -453,7 +453,7 @@ def greeting(rng: random.Random) -> bytes:
     return (words(HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
 
 
-def ours(kind: int, body: bytes, length: Optional[int] = None) -> bytes:
+def of_ours(kind: int, body: bytes, length: Optional[int] = None) -> bytes:
     return words(kind, len(body) if length is None else length) + body
 
 
@@ -475,7 +475,7 @@ def a_plan(rng: random.Random) -> bytes:
     for tag in rng.sample(list(fields), rng.randrange(3)):
         if rng.randrange(3) == 0:
             fields[tag] = words(rng.choice(ABSURD))
-    return ours(rng.choice((PLAN, PLAN, PLAN, ENGINES)), tagged(rng, fields))
+    return of_ours(rng.choice((PLAN, PLAN, PLAN, ENGINES)), tagged(rng, fields))
 
 
 def ports_in(grant: bytes) -> List[int]:
@@ -521,9 +521,9 @@ def curious(peer: Peer, rng: random.Random, _number: int) -> None:
     says = [greeting(rng)] if rng.randrange(4) else []
     for _ in range(rng.randrange(1, 16)):
         says.append(rng.choice((
-            greeting(rng), ours(EVIDENCE, words(1, 4, rng.choice((1, 2, 2, *ABSURD)))), a_plan(rng),
-            ours(rng.choice(OURS), rng.randbytes(rng.randrange(100)), rng.choice((None, *ABSURD))),
-            frame(WELCOME, 0, 1, 4, 1), harmless(rng), ours(EVIDENCE, rng.randbytes(FRAME)))))
+            greeting(rng), of_ours(EVIDENCE, words(1, 4, rng.choice((1, 2, 2, *ABSURD)))), a_plan(rng),
+            of_ours(rng.choice(OURS), rng.randbytes(rng.randrange(100)), rng.choice((None, *ABSURD))),
+            frame(WELCOME, 0, 1, 4, 1), harmless(rng), of_ours(EVIDENCE, rng.randbytes(FRAME)))))
     peer.say(b"".join(says))
     if rng.randrange(3):
         peer.half_close()

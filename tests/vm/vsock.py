@@ -79,7 +79,7 @@ def an_ip_test_needs_a_host_of_ip(port: int) -> None:
 
 def rules_are_for_cids() -> None:
     port = 23610
-    with daemon(port, "--allow", "127.0.0.0/8,vsock:7") as one:
+    with daemon(port, "--allow", "127.0.0.0/8,vsock:7"):
         got = netperf(port, "-t", "VSOCK_RR", "-l", "1")
         assert got.rc != 0, got
     with daemon(port + 1, "--allow", "vsock:1"):
