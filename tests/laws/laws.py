@@ -79,8 +79,9 @@ class View:
     def message(self) -> float:
         c = self.case
         if c.rr:
-            # Nagle's algorithm holds them back; those due at the end are sent, at most 64
-            depth = c.depth + (0 if not c.open else 64 * c.flows if c.udp else c.bits * (c.rtt + self.queue))
+            # Nagle's algorithm holds them back; those due at the end are sent, at most 64, if the ids were all in flight
+            held = c.bits * (c.rtt + self.queue) * c.open
+            depth = c.depth + (held if not c.udp else 64 * c.flows if held > 100 * c.flows else 0)
             return depth * max(c.size, c.answer, 4) + 4 + TOKEN * self.connections
         return 65536 * bool(c.real) + c.flows * max(self.figure("LOCAL_SEND_SIZE") or 0, self.figure("REMOTE_SEND_SIZE") or 0, c.size or 131072)
 
