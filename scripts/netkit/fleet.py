@@ -145,9 +145,12 @@ class Command:
         _, late = await asyncio.wait(all_of_it, timeout=max(0.0, limit - LATE_S) if self._probe else limit)
         if late and self._probe:
             asked = Command(self._probe)
-            await asked.start()
-            await asked.wait(ANSWER_S)
-            if asked.reason or asked.done().exit != 0:
+            try:
+                await asked.start()
+                await asked.wait(ANSWER_S)
+            except machine.MachineError as fault:
+                asked.fail(str(fault))
+            if asked.done().exit != 0:
                 self.fail(f"its host does not answer any more: {asked.reason or asked.complaint()}")
             _, late = await asyncio.wait(late, timeout=LATE_S)
         if late:
