@@ -155,7 +155,8 @@ check_connections(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const char *test = cli->bench.name;
-	bool one = p->flows<2, ramp = p->ramp> 0, sources = p->sources > 0;
+	bool one = p->flows < 2;
+	bool ramp = p->ramp > 0, sources = p->sources > 0;
 	bool can_both = p->pattern == &np_pattern_stream && np_delivers(p->transport) &&
 			cli->bench.code == NP_OMNI;
 	const struct conflict rows[] = {

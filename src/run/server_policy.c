@@ -78,6 +78,17 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 	return NP_OK;
 }
 
+/* Is the address of that family? One of this host itself is made so: 127.0.0.1 and ::1 are the
+ * same. */
+static bool
+has_family(struct np_addr *a, int family)
+{
+	if (np_family_of(a)->version != np_family(family)->version && np_addr_is_loopback(a)) {
+		np_addr_make_loopback(a, family);
+	}
+	return np_family_of(a)->version == np_family(family)->version;
+}
+
 /*
  * The source address of a datagram, or an address in a request, can be forged: datagrams are
  * exchanged with the address that the control connection has proved, and no other.
@@ -89,11 +100,7 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	*only = *client;
-	if (np_family_of(client)->version != np_family(p->family)->version &&
-	    np_addr_is_loopback(client)) {
-		np_addr_make_loopback(only, p->family); /* the same host as 127.0.0.1 or ::1 */
-	}
-	if (np_family_of(only)->version != np_family(p->family)->version) {
+	if (!has_family(only, p->family)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
@@ -127,11 +134,7 @@ use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_family_of(&here)->version != np_family(p->family)->version &&
-	    np_addr_is_loopback(&here)) {
-		np_addr_make_loopback(&here, p->family); /* the same host as 127.0.0.1 or ::1 */
-	}
-	if (np_family_of(&here)->version == np_family(p->family)->version) {
+	if (has_family(&here, p->family)) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
