@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import fleet, machine, numbers, options
+from netkit import machine, numbers, options
 from netkit.engines import ROWS
 from netkit.results import Run, is_number, within
 
@@ -88,7 +88,7 @@ class Call(NamedTuple):
     command: "List[str]"
     prefix: "List[str]"
     processes: int = 1
-    way: Optional[fleet.Way] = None
+    way: Any = None             # a fleet.Way
 
 
 def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
@@ -109,6 +109,7 @@ def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[Lis
 
 def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
     """The same for commands that wait for each other, wherever they run."""
+    from netkit import fleet        # asyncio takes longer to import than all of netkit, and few runs need it
     made: "List[List[Tuple[fleet.Command, bool]]]" = []
     for call in asked:
         wanted = documents and not has_document(call.command)

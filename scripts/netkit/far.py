@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import io
 import os
 import re
@@ -16,7 +15,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import fleet, machine, options
-from netkit.engines import ROWS, Engine, NoEnd, split
+from netkit.engines import ROWS, Engine, NoEnd, is_local, named, split
 
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
@@ -24,35 +23,6 @@ TRY_S = 5           # and for one try
 COPY_S = 30         # and for files to be copied
 PLACE_MOST = 1 << 16    # bytes of an answer that is a path
 Known = Dict[str, Any]
-
-
-@functools.lru_cache(maxsize=None)      # of each point of a mesh
-def named(end: Any) -> str:
-    """An end without an address for tests."""
-    with contextlib.suppress(NoEnd):
-        return ":".join(split(str(end))[:2])
-    return str(end)
-
-
-@functools.lru_cache(maxsize=None)
-def host(end: str) -> str:
-    """Its address in tests; empty: it has to be given. Raises NoEnd."""
-    kind, name, address = split(end)
-    try:
-        return address or ROWS[kind].address(name)
-    except machine.MachineError:
-        return name     # its runs say what is wrong
-
-
-def plain(end: str) -> "List[str]":
-    """What a user would type in front of a command."""
-    kind, name, _ = split(end) if end else ("", "", "")
-    return ROWS[kind].before(name) if end else []
-
-
-def is_local(end: str) -> bool:
-    """Are our programs there?"""
-    return not end or ROWS[split(end)[0]].SHARED
 
 
 class Kept(NamedTuple):

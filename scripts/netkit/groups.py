@@ -5,12 +5,12 @@ import math
 import statistics
 from typing import Collection, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
-from netkit import mesh
+from netkit import outliers
 from netkit.engines import ROWS, split
 from netkit.tables import Block, Sweep
 
 LEAST = 2           # hosts of a group, and outside of it
-Figures = Dict[mesh.Pair, float]
+Figures = Dict[Tuple[str, str], float]      # by client and server
 
 
 class Worse(NamedTuple):
@@ -57,7 +57,7 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
         mine = {pair: value for pair, value in logs.items() if pair[way] in group and pair[1 - way] not in group}
         ends = [[value for pair, value in mine.items() if end in pair] for end in {end for pair in mine for end in pair}]
         middle = statistics.median(mine.values()) if mine else math.inf
-        if (usual - middle >= max(least, mesh.SCORE * 1.25 * noise / math.sqrt(len(mine) or 1))
+        if (usual - middle >= max(least, outliers.SCORE * 1.25 * noise / math.sqrt(len(mine) or 1))
                 and all(usual - statistics.median(values) >= least for values in ends)
                 and (not inside or statistics.median(inside) - middle >= least / 2)):
             ways.append(way)

@@ -32,12 +32,26 @@ class InventoryError(Exception):
     """What can't be read, or has no meaning here; one line."""
 
 
+def asked(source: str) -> "Tuple[str, str]":
+    """Engine and WHAT of ENGINE:WHAT; empty: it is an inventory. Raises InventoryError."""
+    kind, colon, what = source.partition(":")
+    if not colon or os.path.exists(source) or re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):      # IPv6 addresses are HOST,HOST
+        return "", ""
+    if kind not in ROWS:
+        raise InventoryError(f"{kind}: no engine of that name ({', '.join(ROWS)})")
+    return kind, what
+
+
+def again(source: str) -> str:
+    """The source of the same hosts once more. Raises InventoryError."""
+    kind, what = asked(source)
+    return f"{kind}:{ROWS[kind].again(what)}" if kind else source
+
+
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
     """The hosts of a mesh by their names, and what an inventory says of them. Raises InventoryError, MachineError and NoEnd."""
-    kind, colon, what = source.partition(":")
-    if colon and not os.path.exists(source) and not re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):     # IPv6 addresses are HOST,HOST
-        if kind not in ROWS:
-            raise InventoryError(f"{kind}: no engine of that name ({', '.join(ROWS)})")
+    kind, what = asked(source)
+    if kind:
         listed = ROWS[kind].listed(what, options)
         return {one.name: Host(checked(f"{kind}:{one.name}" + (f"={one.address}" if one.address else "")), one.groups, one.node)
                 for one in listed}, {}

@@ -6,13 +6,12 @@ import math
 import statistics
 from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
-from netkit import far, outliers, python
+from netkit import engines, groups, outliers, python
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_value
 
 MARGIN = 10.0       # percent: less does not matter
 ERROR = 0.01        # of the test of hosts
-SCORE = 5           # of modified z-scores (Iglewicz and Hoaglin 1993), from where a pair is an outlier
 PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
 LEAST_HOSTS = 5     # of fewer nobody can say which one differs
 ROUNDS = 20
@@ -72,7 +71,7 @@ def worse(figures: "Dict[Pair, float]", less_is_better: bool, margin: float = MA
             (parts.clients, clients, "client"), (parts.servers, servers, "server")) if name in named]
         yield (f"{name}, as {' and '.join(end for _, end in ends)}",
                math.exp(sign * (parts.whole + min(added for added, _ in ends))), usual)
-    pairs = {pair for pair in below(parts.pairs, margin) if -parts.pairs[pair] >= SCORE * noise}
+    pairs = {pair for pair in below(parts.pairs, margin) if -parts.pairs[pair] >= outliers.SCORE * noise}
     for client, server in sorted(pairs):
         both = (server, client) in pairs
         if not both or client < server:
@@ -98,11 +97,10 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
 
 def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Block:
     """Of each test and whatever else varies, of a sweep with the axes client and server."""
-    from netkit import groups       # which asks for what is here
     meshes: "Dict[str, Dict[Pair, float]]" = {}
     dead: "Dict[str, Dict[Pair, str]]" = {}
     notes = [f"worse by {margin:g} %, after median polish of logarithms: hosts by the generalised ESD test, pairs by a "
-             f"modified z-score of {SCORE:g}; chance names one in {PROMISED:g} % of meshes at most"]
+             f"modified z-score of {outliers.SCORE:g}; chance names one in {PROMISED:g} % of meshes at most"]
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     for cell in sweep.cells.values():
         values = [run.figure(figure) for run in cell.good()]
@@ -110,7 +108,7 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
-        client, server = (far.named(show_value(cell.point[end])) for end in ("client", "server"))
+        client, server = (engines.named(show_value(cell.point[end])) for end in ("client", "server"))
         meshes.setdefault(name, {})
         if len(nothing) > len(found):
             dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"

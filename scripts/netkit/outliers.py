@@ -1,10 +1,12 @@
-"""Which values lie above the others: the generalised ESD test (Rosner 1983), for up to half of them."""
+"""Which values lie above the others: the generalised ESD test (Rosner 1983), for up to half of them, and modified z-scores."""
 
 import math
 import statistics
 from typing import Any, List, Sequence
 
 from netkit import python
+
+SCORE = 5           # a modified z-score (Iglewicz and Hoaglin 1993) from where a value is an outlier
 
 
 def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[int]":

@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import adaptive, far, ioengines, options, python, rounds, units
+from netkit import adaptive, engines, ioengines, options, python, rounds, units
 from netkit.engines import NoEnd
 from netkit.results import BOUND, Axis, Header, matches, point_key
 from netkit.units import show_point, show_value
@@ -90,7 +90,7 @@ class Plan:
             known["host"] = (LOCAL_ADDRESS if self.local else LAB_ADDRESS)[
                 6 if known.get("family") == 6 else 4]
         elif known.get("server") and not known.get("host"):
-            known["host"] = far.host(str(known["server"]))
+            known["host"] = engines.host(str(known["server"]))
         return {**known, "port": self.port} if self.port else known
 
     def is_far(self) -> bool:
@@ -122,7 +122,7 @@ class Plan:
     def ends(self, point: Point) -> "Tuple[str, str]":
         """The names of both: as the plan has them, or of here and of a host."""
         known = self.known(point)
-        return far.named(known.get("client") or HERE), far.named(known.get("server") or known.get("host"))
+        return engines.named(known.get("client") or HERE), engines.named(known.get("server") or known.get("host"))
 
     def batches(self, tasks: "List[Task]") -> "List[List[Task]]":
         """What runs at the same time, in the order of the runs."""
@@ -594,7 +594,7 @@ def check_point(plan: Plan, point: Point) -> None:
         for hook in plan.hooks():
             plan.hook("before", hook, point), plan.hook("after", hook, point)
         check_processes(plan.known(point))
-        far.plain(str(point.get("client") or plan.constants.get("client") or ""))
+        engines.plain(str(point.get("client") or plan.constants.get("client") or ""))
     except (options.OptionError, NoEnd, PlanError) as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
     known = {**plan.constants, **point}

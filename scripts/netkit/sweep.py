@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from netkit import adaptive, calls, environment, far, ioengines, machine, options, progress
+from netkit import adaptive, calls, engines, environment, ioengines, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
 from netkit.results import Run, point_key
@@ -261,7 +261,7 @@ class Sweep:
                     raise machine.MachineError(fault)
                 run.command = self.plan.command(self.netperf, run.point)
                 self.place.ready(self.plan.lab(run.point), options.family(known), known)
-                prefix = far.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
+                prefix = engines.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
                 if prefix:
                     run.more["prefix"] = prefix
                 if self.place.link:
@@ -406,11 +406,11 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         server, client = (str(known.get(name) or "") for name in ("server", "client"))
         port = str(known.get("port") or machine.LAB_PORT)
         if server and (server, port) not in begun:
-            program = netserver[0] if far.is_local(server) else "netserver"
-            yield machine.shown([*far.plain(server), program, *netserver[1:], "-p", port])
+            program = netserver[0] if engines.is_local(server) else "netserver"
+            yield machine.shown([*engines.plain(server), program, *netserver[1:], "-p", port])
         begun.add((server, port))
-        prefix = [netlab, "exec", "client"] if up else far.plain(client)
-        program = netperf if far.is_local(client) else "netperf"
+        prefix = [netlab, "exec", "client"] if up else engines.plain(client)
+        program = netperf if engines.is_local(client) else "netperf"
         call = machine.shown([*prefix, *plan.command(program, task.point)])
         processes = plan.processes(task.point)
         call = " & ".join([call] * processes)

@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from netkit import ceiling, far
+from netkit import ceiling, engines
 from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
                             disturbed_runs, point_key, within)
 from netkit.units import show_value
@@ -148,7 +148,7 @@ class Sweep:
         """Whether its client and server are a pair of the plan: no host is measured with itself, and some plans name their pairs."""
         ends = [point.get(name) for name in ("client", "server")]
         pairs = (self.results.header.more.get("settings") or {}).get("pairs") if None not in ends else None
-        return (ends in pairs) if pairs else ends[0] is None or far.named(ends[0]) != far.named(ends[1] or point.get("host"))
+        return (ends in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
 
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))
@@ -204,7 +204,7 @@ class Sweep:
         """A value of an axis as a heading."""
         if name in self.in_kib and is_number(value):
             return f"{value // 1024} KiB"
-        return far.named(value) if name in ("client", "server") and value is not None else show_value(value)
+        return engines.named(value) if name in ("client", "server") and value is not None else show_value(value)
 
     def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
                  called: "Dict[str, str]" = {}) -> str:

@@ -15,7 +15,7 @@ import netmesh_test
 
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
-from netkit import engines, far, groups, mesh, python, results, tables  # noqa: E402
+from netkit import engines, groups, mesh, python, results, tables  # noqa: E402
 
 # Each leads into a namespace of the bed; what is in the file "dead" is not reached.
 ENTER = """
@@ -175,11 +175,11 @@ class Fleet(netmesh_test.Bed):
 class Rows(unittest.TestCase):
     def test_ends(self):
         self.assertEqual(engines.split("kubectl:a:b/c/ns/pod-1=10.0.0.1"), ["kubectl", "a:b/c/ns/pod-1", "10.0.0.1"])
-        self.assertEqual(far.plain("kubectl:a:b/c/ns/pod"), ["kubectl", "--context=a:b/c", "--namespace=ns", "exec", "-i", "pod", "--"])
+        self.assertEqual(engines.plain("kubectl:a:b/c/ns/pod"), ["kubectl", "--context=a:b/c", "--namespace=ns", "exec", "-i", "pod", "--"])
         for bad in ("lxc:a", "slurm:a/b", "kubectl:ns/-x", "podman:", "docker:-x", "ssh:a=b=c", "kubectl:a b"):
             with self.assertRaises(engines.NoEnd):
                 engines.split(bad)
-        self.assertEqual([far.named("slurm:n1=10.0.0.1"), far.named("x y")], ["slurm:n1", "x y"])
+        self.assertEqual([engines.named("slurm:n1=10.0.0.1"), engines.named("x y")], ["slurm:n1", "x y"])
 
     def test_their_size(self):
         """A new engine is a file of at most 80 lines."""

@@ -1,8 +1,11 @@
 """The engines of a fleet: they start, place, limit and end what runs; a row each. A new one is a file here and a line below."""
 
+import contextlib
+import functools
 import re
-from typing import Dict, List, Type
+from typing import Any, Dict, List, Type
 
+from netkit import machine
 from netkit.engines.containers import Docker, Podman
 from netkit.engines.engine import Engine, Host, answer
 from netkit.engines.here import Local, Netns
@@ -10,7 +13,7 @@ from netkit.engines.kubectl import Kubectl
 from netkit.engines.slurm import Slurm
 from netkit.engines.ssh import Ssh
 
-__all__ = ["Engine", "Host", "NoEnd", "ROWS", "Ssh", "answer", "split"]
+__all__ = ["Engine", "Host", "NoEnd", "ROWS", "Ssh", "answer", "host", "is_local", "named", "plain", "split"]
 
 ROWS: "Dict[str, Type[Engine]]" = {row.KIND: row for row in (Ssh, Netns, Local, Slurm, Podman, Docker, Kubectl)}
 
@@ -29,3 +32,32 @@ def split(end: str) -> "List[str]":
     if not re.fullmatch(row.NAME, name) or equals and not re.fullmatch(r"[^\s/=-][^\s/=]*", address):
         raise NoEnd(f"{end}: try {kind}:HOST or {kind}:HOST=ADDRESS")
     return [kind, name, address]
+
+
+@functools.lru_cache(maxsize=None)      # of each point of a mesh
+def named(end: Any) -> str:
+    """An end without an address for tests."""
+    with contextlib.suppress(NoEnd):
+        return ":".join(split(str(end))[:2])
+    return str(end)
+
+
+@functools.lru_cache(maxsize=None)
+def host(end: str) -> str:
+    """Its address in tests; empty: it has to be given. Raises NoEnd."""
+    kind, name, address = split(end)
+    try:
+        return address or ROWS[kind].address(name)
+    except machine.MachineError:
+        return name     # its runs say what is wrong
+
+
+def plain(end: str) -> "List[str]":
+    """What a user would type in front of a command."""
+    kind, name, _ = split(end) if end else ("", "", "")
+    return ROWS[kind].before(name) if end else []
+
+
+def is_local(end: str) -> bool:
+    """Are our programs there?"""
+    return not end or ROWS[split(end)[0]].SHARED

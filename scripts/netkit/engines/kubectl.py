@@ -17,6 +17,12 @@ def call(name: str) -> "List[str]":
     return ["kubectl", *([f"--context={where}"] if where else []), *([f"--namespace={namespace}"] if namespace else [])]
 
 
+def pod(name: str) -> "Dict[str, Any]":
+    """What the cluster says of it. Raises MachineError."""
+    found: "Dict[str, Any]" = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
+    return found
+
+
 class Kubectl(Engine):
     KIND, NAME = "kubectl", rf"(?:(?:[^\s=-][^\s=]*/)?{PART}/)?{PART}"
 
@@ -27,13 +33,12 @@ class Kubectl(Engine):
     @classmethod
     @functools.lru_cache(maxsize=None)
     def address(cls, name: str) -> str:
-        found = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
-        return str((found.get("status") or {}).get("podIP") or "")
+        return str((pod(name).get("status") or {}).get("podIP") or "")
 
     @classmethod
     def trouble(cls, name: str) -> str:
         try:
-            found = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
+            found = pod(name)
         except machine.MachineError as fault:
             return str(fault)
         phase = "being deleted" if found["metadata"].get("deletionTimestamp") else (found.get("status") or {}).get("phase")

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import calls, documents, far, machine, options
+from netkit import calls, documents, engines, machine, options
 from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
@@ -45,7 +45,7 @@ class Site:
     @property
     def near(self) -> "List[str]":
         """In front of a command for the near end."""
-        return far.plain(self.client) if self.client else list(self.place.prefix)
+        return engines.plain(self.client) if self.client else list(self.place.prefix)
 
     def family(self, side: Side) -> int:
         """The version of IP that a side goes by."""
