@@ -114,7 +114,7 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 
 /* ---- Tests ---- */
 
-/* The test of a client at that address that shows no token, and whose turn it is. */
+/* The test that is next in turn, of a client at that address that shows no token. */
 static struct ns_session *
 plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {

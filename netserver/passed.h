@@ -14,8 +14,8 @@
 void ns_passed_begin(void);
 
 /*
- * Let nobody pass descriptors to this socket, or to connections that it accepts from now on: they
- * get EPERM. Older kernels than Linux 6.16 can't do that; there the two functions below keep the
+ * Refuse descriptors that are passed to this socket, or to connections that it accepts from now on,
+ * with EPERM. Older kernels than Linux 6.16 can't do that; there the two functions below keep the
  * daemon from blocking.
  */
 void ns_passed_refuse(int fd);

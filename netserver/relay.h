@@ -35,8 +35,8 @@ void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char
 enum { NS_RELAYED_SHARE = 4 }; /* a session gets this part of NS_LINES in the long run */
 
 /*
- * Write a session's line, whose text is not trusted, as one of that process: made printable, and a
- * limited number a second. Debug lines that the operator has asked for (-v 2) count for the session
+ * Log a line of a session's process. Its text is not trusted: it is made printable, and the lines
+ * per second are limited. Debug lines that the operator has asked for (-v 2) count for the session
  * alone. quiet: nothing above the log's own level.
  */
 void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,

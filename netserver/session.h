@@ -13,8 +13,8 @@
 
 /*
  * A session's process, which ends when its daemon does, however that ends. fd: to the daemon. seal:
- * of the fork server, whose child is confined already except for files; NULL: it is a child of the
- * daemon, and is not confined yet.
+ * that of the fork server, from which it has all confinement except that of files; NULL: it is a
+ * child of the daemon, and is not confined yet.
  */
 void __attribute__((noreturn))
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,

@@ -13,7 +13,7 @@ from netkit.units import show_value
 MARGIN = 10.0       # percent: less does not matter
 ERROR = 0.01        # of the test of hosts
 PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
-LEAST_HOSTS = 5     # of fewer nobody can say which one differs
+LEAST_HOSTS = 5     # among fewer it cannot be told which one differs
 ROUNDS = 20
 HEAD = ["at", "what is worse", "figure", "others", "by (%)"]
 Key = TypeVar("Key", bound=Hashable)
@@ -120,7 +120,7 @@ def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGI
     for name, figures in meshes.items():
         rows += [[name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures)]
         if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
-            notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts, or too few pairs: nobody can say which one differs")
+            notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs")
             continue
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):

@@ -345,7 +345,7 @@ def table(document: Document) -> str:
 
 
 def evidence(document: Document, prefix: str) -> str:
-    """The values of both ends whose names begin so, of the last iteration, and why one could not be read."""
+    """Both ends' values of the last iteration with that prefix, and why one could not be read."""
     lines: "List[str]" = []
     for end in ("near", "far"):
         known = (document["iterations"][-1].get(end) if document["iterations"] else None) or {}

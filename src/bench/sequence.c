@@ -336,7 +336,7 @@ put_received(const struct np_run *run, struct np_bag *into)
 	if (all.flows == 0) {
 		np_bag_unread(into, "the receives have no room for a number", "udp.received");
 	} else if (all.foreign > 0 && all.next == 0) {
-		/* Also if messages are too short, whose size the receiver does not know. */
+		/* Also if messages are too short; the receiver does not know their size. */
 		np_bag_int(into, (int64_t)all.foreign, "udp.foreign");
 		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
 	} else {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""netmesh with real engines: Slurm, each node in a namespace of its own, and podman, whose containers a stand-in for kubectl enters, too;
+"""netmesh with real engines: Slurm, each node in a namespace of its own, and podman, with a stand-in for kubectl that enters its containers, too;
 and an inventory that Ansible reads."""
 
 import contextlib

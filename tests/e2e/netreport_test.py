@@ -1083,7 +1083,7 @@ class Comparisons(Place):
         self.assertLessEqual(found[1.0], 2)
 
     def test_what_nothing_measures_is_no_figure(self):
-        """Numbers whose sum is not finite, those that JSON has not, and JSON that is too deep."""
+        """Numbers that add up to infinity, those that JSON does not have, and JSON that is too deep."""
         path = self.file([("size", [64, 128])], [good({"size": size}, 123.5, n) for size in (64, 128) for n in (1, 2)], {}, "big.jsonl")
         for number in ("1e308", "1e999", "NaN", "1" + 400 * "0"):
             Path(path).write_text(Path(path).read_text().replace(": 123.5", f": {number}"))
