@@ -263,7 +263,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	if (!d->no_fork) {
-		ns_processors_prompt(0, true);
+		ns_processors_turn(0, NS_TURN_SHORT);
 	}
 	ns_launch_prepare(d);
 	return NP_OK;

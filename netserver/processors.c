@@ -10,8 +10,13 @@
 #include "sys/affinity.h"
 
 enum {
-	SHARED_S = 60,   /* after it was seen that addresses share the processors */
-	TURN_NS = 100000 /* the shortest that there is */
+	SHARED_S = 60 /* after it was seen that addresses share the processors */
+};
+
+static const uint64_t turn_ns[] = {
+	[NS_TURN_USUAL] = 0,
+	[NS_TURN_SHORT] = 100000,  /* the shortest that there is */
+	[NS_TURN_LONG] = 20000000, /* several ticks of any usual kernel (4 ms at 250 Hz) */
 };
 
 /* struct sched_attr of sched_setattr(2), which not every libc has. */
@@ -24,15 +29,24 @@ struct attributes {
 };
 
 void
-ns_processors_prompt(pid_t pid, bool prompt)
+ns_processors_turn(pid_t pid, enum ns_turn turn)
 {
 	struct attributes a;
 
 	memset(&a, 0, sizeof(a));
 	if (syscall(SYS_sched_getattr, pid, &a, sizeof(a), 0) == 0 && a.policy == SCHED_OTHER) {
-		a.runtime_ns = prompt ? TURN_NS : 0;
+		a.runtime_ns = turn_ns[turn];
 		(void)syscall(SYS_sched_setattr, pid, &a, 0);
 	}
+}
+
+void
+ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
+{
+	/* An address whose threads have a processor each gets NS_NICE at the most. */
+	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
+
+	ns_processors_turn(s->pid, crowd ? NS_TURN_LONG : NS_TURN_USUAL);
 }
 
 void

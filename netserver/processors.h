@@ -7,11 +7,19 @@
 
 #include "netserver/daemon.h"
 
+/* How long a thread may run while others wait; the shorter, the sooner its turn (Linux 6.12). */
+enum ns_turn { NS_TURN_USUAL, NS_TURN_SHORT, NS_TURN_LONG };
+
+/* pid 0: this process, and what it forks from now on. */
+void ns_processors_turn(pid_t pid, enum ns_turn turn);
+
 /*
- * Run in short turns, which the kernel lets begin sooner (Linux 6.12), or as others do. pid 0: this
- * process, and what it forks from now on.
+ * The test of that session begins: its threads, which are not there yet, run in the kernel's usual
+ * turns. Those of an address with more threads than processors run in long ones. The usual turn of
+ * 1.4 ms is shorter than the kernel's tick, so that each of them overran it threefold, and a tenth
+ * of them were always ahead of a session that begins.
  */
-void ns_processors_prompt(pid_t pid, bool prompt);
+void ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s);
 
 /*
  * That address begins a session or a test. When several addresses have tests, their threads get

@@ -291,7 +291,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	leave_line(d, s);
 	s->short_ns = 0;
 	set_holds(d, s, s->wish.takes);
-	ns_processors_prompt(s->pid, false);
+	ns_processors_begin(d, s);
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
 	d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near] = s->test_ns;

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import lib
 import ours
@@ -560,6 +560,15 @@ def threads_of(pid: int) -> "List[Tuple[int, float]]":
     return found
 
 
+def turns_of(pid: int) -> "Set[float]":
+    """How long its threads may run in one go, in ms; none where the kernel does not say it."""
+    found = set()
+    for about in Path("/proc", str(pid), "task").glob("*/sched"):
+        with suppress(OSError):
+            found.update(float(ns) / 1e6 for ns in re.findall(r"^se\.slice *: *([0-9]+)", about.read_text(), re.M))
+    return found
+
+
 def flood(port: int, stack: ExitStack, flows: int) -> None:
     """Datagrams from the daemon that nobody reads, a thread for each flow."""
     conn = stack.enter_context(calling(port, GREEDY))
@@ -586,6 +595,8 @@ def processors() -> str:
 
         assert lib.wait_for(lambda: len(nices()) >= sessions * (flows + 1), 20), nices()
         assert set(nices()) == {base}, "its own tests are no others"
+        if short := turns_of(daemon.pid):
+            assert max(short) < 1 and all(turns_of(pid) == {20} for pid in greedy), [turns_of(pid) for pid in greedy]
         start(daemon.port, GREEDY)
         assert set(nices()) == {base}, "its own starts are no others"
         start(daemon.port, HONEST)
