@@ -127,7 +127,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 }
 
 uint32_t
-np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
+np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns)
 {
 	uint32_t count = 0;
 
@@ -137,7 +137,7 @@ np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
 		if (slot->number_and_1 != ids->oldest + 1) {
 			continue; /* answered */
 		}
-		if (slot->sent_ns > sent_until_ns) {
+		if (slot->sent_ns > until_ns || slot->left_ns > left_until_ns) {
 			break;
 		}
 		slot->number_and_1 = 0;

@@ -190,8 +190,11 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	return true;
 }
 
-/* Give up the requests that were sent at or before that time. Returns how many. */
-uint32_t np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns);
+/*
+ * Give up the requests that were sent at or before that time; of an open loop, were due at or before
+ * it and were sent at or before the other one. Returns how many.
+ */
+uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns);
 
 /*
  * What the requester's end knows of its responses, as the values flow.responses_... and

@@ -218,7 +218,8 @@ def rules(c: Case) -> Case:
         off("engine")
     if c.engine in ("spin,epoll", "uring,epoll") and c.connects or c.engine == "uring,epoll" and (c.stream or c.udp or c.unix):
         off("engine")
-    if c.engine in (",batch", ",segment") and not (c.udp and c.stream and not c.unix) or "zerocopy" in c.engine and (c.rr or c.udp or c.unix):
+    if c.engine in (",batch", ",segment") and not (c.udp and c.stream and not c.unix) or "zerocopy" in c.engine and (
+            c.rr or c.udp or c.unix or c.test.startswith("MPTCP")):
         off("engine")
     if c.ramp and (c.rate or c.warm or c.test not in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR")):
         off("ramp")

@@ -53,4 +53,6 @@ KNOWN: "List[Known]" = [
           "REMOTE_BYTES_RECVD with the warm-up's: 48,130 of 32,410"),
     Known({"real": "client", "delay": 600}, "10 it ends when it should", "a daemon that waits two minutes for the data connection"),
     Known({"test": "UDP_RR", "one_port": True, "delay": 300}, "3 loss is the path's", "its own tokens: STRAY_RESPONSES=2"),
+    Known({"test": "UDP_RR", "seconds": 3.6, "rate": "500", "size": 1, "delay": 600}, "3 loss is the path's",
+          "LATE_RESPONSES=155: given up by when they were due"),
 ]

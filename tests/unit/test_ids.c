@@ -73,9 +73,15 @@ play_all(uint32_t width)
 	assert_int_equal(sent_ns, 200);
 	assert_false(np_ids_answers(ids, second, 8, &sent_ns));
 	assert_account(ids, 1, 0, 3);
-	assert_int_equal(np_ids_give_up(ids, 99), 0);
-	assert_int_equal(np_ids_give_up(ids, 100), 1);
+	assert_int_equal(np_ids_give_up(ids, 99, UINT64_MAX), 0);
+	assert_int_equal(np_ids_give_up(ids, 100, UINT64_MAX), 1);
 	assert_int_equal(ids->in_flight, 0);
+	ids->begun_ns = 150; /* an open loop's, sent later than it was due */
+	request(ids, third, 100);
+	ids->begun_ns = 0;
+	assert_int_equal(np_ids_give_up(ids, UINT64_MAX, 149), 0);
+	assert_int_equal(np_ids_give_up(ids, 99, 150), 0);
+	assert_int_equal(np_ids_give_up(ids, 100, 150), 1);
 	request(ids, third, 300);
 	assert_false(np_ids_answers(ids, first, 8, &sent_ns));
 	assert_account(ids, 1, 1, 3);
@@ -123,7 +129,7 @@ TEST(late_ones_of_a_large_burst_are_known)
 	for (int i = 0; i < BURST; i++) {
 		request(ids, bytes[i], 1);
 	}
-	assert_int_equal(np_ids_give_up(ids, UINT64_MAX), BURST);
+	assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), BURST);
 	for (int i = 0; i < BURST; i++) {
 		request(ids, again, 2);
 	}
@@ -150,7 +156,7 @@ TEST(ids_come_round)
 		assert_true(np_ids_answers(ids, bytes, 8, &sent_ns));
 		assert_int_equal(sent_ns, 2 + n);
 	}
-	assert_int_equal(np_ids_give_up(ids, UINT64_MAX), 1);
+	assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), 1);
 	assert_account(ids, 0, 0, 0);
 	free(ids);
 }
@@ -175,7 +181,7 @@ TEST(without_ids_order_tells)
 			assert_true(np_ids_answers(ids, bytes, sizeof(bytes), &sent_ns));
 			assert_int_equal(sent_ns, n);
 		}
-		assert_int_equal(np_ids_give_up(ids, UINT64_MAX), depth - 1);
+		assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), depth - 1);
 		assert_false(np_ids_answers(ids, bytes, sizeof(bytes), &sent_ns));
 		assert_int_equal(np_seen(&counts.surplus), 1);
 		free(ids);

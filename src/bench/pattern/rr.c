@@ -107,7 +107,7 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 	uint32_t lost = 1;
 
 	if (w->depth > 1) {
-		lost = np_ids_give_up(c->ids, sent_until_ns);
+		lost = np_ids_give_up(c->ids, sent_until_ns, UINT64_MAX);
 		w->in_flight -= lost;
 	} else if (c->ids != NULL) {
 		c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
@@ -280,8 +280,8 @@ open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error
 	}
 	if (need == NP_RECV && !np_stopped(&w->stop)) {
 		/* Those of the warm-up first. */
-		w->in_flight -= np_ids_give_up(c->ids, np_min(until_ns, w->open->opens_ns - 1));
-		lost = np_ids_give_up(c->ids, until_ns);
+		w->in_flight -= np_ids_give_up(c->ids, w->open->opens_ns - 1, until_ns);
+		lost = np_ids_give_up(c->ids, UINT64_MAX, until_ns);
 		w->in_flight -= lost;
 		c->lost += lost;
 		np_add(&w->count->lost, lost);
