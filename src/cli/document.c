@@ -59,14 +59,14 @@ append(struct np_document *d, json_t *list, json_t *v)
 	d->failed |= json_array_append_new(list, v) != 0;
 }
 
-/* The object of that name, made if it is not there yet. */
+/* The object of that path, made if it is not there yet. */
 static json_t *
-part(struct np_document *d, json_t *o, const char *name)
+part(struct np_document *d, json_t *o, const char *path)
 {
-	if (!json_is_object(json_object_get(o, name))) {
-		put(d, o, name, json_object());
-	}
-	return json_object_get(o, name);
+	json_t *inner = np_json_part(o, path);
+
+	d->failed |= inner == NULL;
+	return inner;
 }
 
 /* "2026-11-21T20:33:25.123Z" */
@@ -84,21 +84,6 @@ date(uint64_t ms)
 }
 
 /* ---- Beginning ---- */
-
-/* All that is there in any document, in the order in which people read. */
-static void
-outline(struct np_document *d, const struct np_cli *cli)
-{
-	json_t *o = d->root;
-
-	put(d, o, "schema", json_sprintf("%s%d", NP_JSON_SCHEMA, NP_JSON_NUMBER));
-	put(d, o, "program", json_string(PACKAGE_STRING));
-	put(d, o, "command_line", np_json_text(cli->command_line));
-	put(d, o, "started", date(np_wall_ms(np_now())));
-	put(d, part(d, o, "test"), "name", np_json_text(cli->test));
-	put(d, o, "iterations", json_array());
-	put(d, o, "interim", json_array());
-}
 
 int
 np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err)
@@ -124,7 +109,14 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	}
 	d->path = cli->output.json_file;
 	d->iteration = 1;
-	outline(d, cli);
+	/* All that is there in any document, in the order in which people read. */
+	put(d, d->root, "schema", json_sprintf("%s%d", NP_JSON_SCHEMA, NP_JSON_NUMBER));
+	put(d, d->root, "program", json_string(PACKAGE_STRING));
+	put(d, d->root, "command_line", np_json_text(cli->command_line));
+	put(d, d->root, "started", date(np_wall_ms(np_now())));
+	put(d, d->root, "test/name", np_json_text(cli->test));
+	put(d, d->root, "iterations", json_array());
+	put(d, d->root, "interim", json_array());
 	*doc = d;
 	return NP_OK;
 }
@@ -169,16 +161,6 @@ put_asked_end(struct np_document *d, json_t *o, const struct np_end *e)
 }
 
 static void
-put_asked(struct np_document *d, const struct np_plan *p)
-{
-	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
-
-	PUT(d, asked, plan_members, p);
-	put_asked_end(d, part(d, asked, "near"), &p->near);
-	put_asked_end(d, part(d, asked, "far"), &p->far);
-}
-
-static void
 put_test(struct np_document *d, const struct np_cli *cli)
 {
 	const struct np_plan *p = &cli->plan;
@@ -218,22 +200,6 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	}
 }
 
-/* How many connections, and what drives them; the far end tells its engine later, if at all. */
-static void
-put_plan(struct np_document *d, const struct np_plan *p, const struct np_hello *granted)
-{
-	json_t *plan = part(d, d->root, "plan"), *engine = part(d, plan, "engine");
-	json_t *threads = part(d, plan, "threads");
-
-	put(d, plan, "flows", json_integer(p->flows));
-	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
-	put(d, plan, "ramp_per_s", p->ramp > 0 ? json_integer(p->ramp) : json_null());
-	put(d, threads, "near", json_integer(np_plan_workers(p)));
-	put(d, plan, "sessions", json_integer(np_group_sessions(p, granted)));
-	put(d, plan, "both", json_boolean(p->both));
-	put(d, engine, "near", json_string(np_group_engine(p, granted)->name));
-}
-
 /* ---- The two ends ---- */
 
 /* Who they are the evidence tells. Without any this program still knows where it runs. */
@@ -241,36 +207,47 @@ static void
 identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
 	 const char *far_lacks)
 {
-	json_t *o;
 	struct utsname here;
 
 	put(d, d->root, "near", json_object());
 	put(d, d->root, "far", json_object());
-	o = part(d, d->root, "near");
 	if (near == NULL && uname(&here) == 0) {
-		put(d, o, "why", json_string("no evidence was collected"));
-		put(d, o, "program", json_string(PACKAGE_STRING));
-		put(d, o, "name", np_json_text(here.nodename));
-		put(d, o, "kernel", np_json_text(here.release));
-		put(d, o, "machine", np_json_text(here.machine));
+		put(d, d->root, "near/why", json_string("no evidence was collected"));
+		put(d, d->root, "near/program", json_string(PACKAGE_STRING));
+		put(d, d->root, "near/name", np_json_text(here.nodename));
+		put(d, d->root, "near/kernel", np_json_text(here.release));
+		put(d, d->root, "near/machine", np_json_text(here.machine));
 	}
-	o = part(d, d->root, "far");
-	put(d, o, "why", np_json_text(far == NULL ? far_lacks : NULL));
-	put(d, o, "peer", np_json_text(d->peer[0] != '\0' ? d->peer : NULL));
+	put(d, d->root, "far/why", np_json_text(far == NULL ? far_lacks : NULL));
+	put(d, d->root, "far/peer", np_json_text(d->peer[0] != '\0' ? d->peer : NULL));
 }
 
 void
 np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c)
 {
+	const struct np_plan *p = &cli->plan;
+	json_t *plan, *asked;
+
 	if (d == NULL) {
 		return;
 	}
 	d->cli = cli;
-	d->endless = cli->plan.length == 0;
+	d->endless = p->length == 0;
 	put_test(d, cli);
-	put_plan(d, &cli->plan, &c->granted);
-	put_asked(d, &cli->plan);
-	if (!cli->plan.no_control) {
+	/* How many connections, and what drives them; the far end may tell its engine later. */
+	plan = part(d, d->root, "plan");
+	put(d, plan, "engine/near", json_string(np_group_engine(p, &c->granted)->name));
+	put(d, plan, "threads/near", json_integer(np_plan_workers(p)));
+	put(d, plan, "flows", json_integer(p->flows));
+	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
+	put(d, plan, "ramp_per_s", p->ramp > 0 ? json_integer(p->ramp) : json_null());
+	put(d, plan, "sessions", json_integer(np_group_sessions(p, &c->granted)));
+	put(d, plan, "both", json_boolean(p->both));
+	asked = part(d, d->root, "parameters/asked");
+	PUT(d, asked, plan_members, p);
+	put_asked_end(d, part(d, asked, "near"), &p->near);
+	put_asked_end(d, part(d, asked, "far"), &p->far);
+	if (!p->no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
 	}
 	identify(d, NULL, NULL, "nothing was measured");
@@ -338,19 +315,6 @@ address(const struct np_addr *a)
 		return json_null();
 	}
 	return np_json_text(np_addr_text(a, text));
-}
-
-/* What no figure says of what was granted. */
-static void
-put_granted(struct np_document *d, const struct np_outcome *out)
-{
-	const char *cpus = out->far.cpus;
-	json_t *granted = part(d, part(d, d->root, "parameters"), "granted");
-	json_t *near = part(d, granted, "near"), *far = part(d, granted, "far");
-
-	put(d, near, "address", address(&out->tally.local));
-	put(d, far, "address", address(&out->tally.peer));
-	put(d, far, "cpus", np_json_text(cpus[0] != '\0' ? cpus : NULL));
 }
 
 /* Each connection's share of what the metrics are the sum of. */
@@ -435,19 +399,6 @@ open_loop(struct np_document *d, const struct np_tally *t)
 	return o;
 }
 
-/* Which stamps there were, of how many transactions that were to have some. */
-static json_t *
-stamps(struct np_document *d, uint64_t asked, const uint64_t came[NP_STAMPS])
-{
-	json_t *o = json_object();
-
-	put(d, o, "asked", json_integer((json_int_t)asked));
-	put(d, o, "queued", json_integer((json_int_t)came[NP_STAMP_QUEUE]));
-	put(d, o, "sent", json_integer((json_int_t)came[NP_STAMP_GONE]));
-	put(d, o, "received", json_integer((json_int_t)came[NP_STAMP_CAME]));
-	return o;
-}
-
 /* Where the time of transactions went. */
 static json_t *
 stations(struct np_document *d, const struct np_stations *s)
@@ -455,32 +406,38 @@ stations(struct np_document *d, const struct np_stations *s)
 	static const struct np_json_member members[] = {
 		MEMBER("every", COUNT, np_stations, every),
 		MEMBER("round_trip", HIST, np_stations, whole),
+		MEMBER("kept", SIZE, np_stations, kept),
+		MEMBER("matched", SIZE, np_stations, joined),
+		MEMBER("near/asked", COUNT64, np_stations, asked[0]),
+		MEMBER("near/queued", COUNT64, np_stations, came[0][NP_STAMP_QUEUE]),
+		MEMBER("near/sent", COUNT64, np_stations, came[0][NP_STAMP_GONE]),
+		MEMBER("near/received", COUNT64, np_stations, came[0][NP_STAMP_CAME]),
+		MEMBER("far/asked", COUNT64, np_stations, asked[1]),
+		MEMBER("far/queued", COUNT64, np_stations, came[1][NP_STAMP_QUEUE]),
+		MEMBER("far/sent", COUNT64, np_stations, came[1][NP_STAMP_GONE]),
+		MEMBER("far/received", COUNT64, np_stations, came[1][NP_STAMP_CAME]),
 	};
 	static const struct np_json_member one_way[] = {
-		MEMBER("first_offset_us", REAL_NS, np_stations, clocks.first_ns),
-		MEMBER("last_offset_us", REAL_NS, np_stations, clocks.last_ns),
-		MEMBER("within_us", REAL_NS, np_stations, clocks.slack_ns),
-		MEMBER("clock_steps", COUNT, np_stations, clocks.steps),
-		MEMBER("clock_step_us", REAL_NS, np_stations, clocks.step_ns),
-		MEMBER("path_changes", COUNT, np_stations, clocks.paths),
-		MEMBER("path_there_us", REAL_NS, np_stations, clocks.path_ns[NP_THERE]),
-		MEMBER("path_back_us", REAL_NS, np_stations, clocks.path_ns[NP_BACK]),
-		MEMBER("there", HIST, np_stations, way[NP_THERE]),
-		MEMBER("back", HIST, np_stations, way[NP_BACK]),
+		MEMBER("one_way/first_offset_us", REAL_NS, np_stations, clocks.first_ns),
+		MEMBER("one_way/last_offset_us", REAL_NS, np_stations, clocks.last_ns),
+		MEMBER("one_way/within_us", REAL_NS, np_stations, clocks.slack_ns),
+		MEMBER("one_way/clock_steps", COUNT, np_stations, clocks.steps),
+		MEMBER("one_way/clock_step_us", REAL_NS, np_stations, clocks.step_ns),
+		MEMBER("one_way/path_changes", COUNT, np_stations, clocks.paths),
+		MEMBER("one_way/path_there_us", REAL_NS, np_stations, clocks.path_ns[NP_THERE]),
+		MEMBER("one_way/path_back_us", REAL_NS, np_stations, clocks.path_ns[NP_BACK]),
+		MEMBER("one_way/there", HIST, np_stations, way[NP_THERE]),
+		MEMBER("one_way/back", HIST, np_stations, way[NP_BACK]),
 	};
 	json_t *o = json_object(), *parts = part(d, o, "stations");
 
 	PUT(d, o, members, s);
-	put(d, o, "kept", json_integer((json_int_t)s->kept));
-	put(d, o, "matched", json_integer((json_int_t)s->joined));
-	put(d, o, "near", stamps(d, s->asked[0], s->came[0]));
-	put(d, o, "far", stamps(d, s->asked[1], s->came[1]));
 	for (int i = 0; i < NP_STATIONS; i++) {
 		put(d, parts, np_station_name[i], np_json_hist(s->hist[i]));
 	}
 	if (s->told) {
-		PUT(d, part(d, o, "one_way"), one_way, s);
-		put(d, part(d, o, "one_way"), "skew_ppm", np_json_real(1e6 * s->clocks.skew));
+		PUT(d, o, one_way, s);
+		put(d, o, "one_way/skew_ppm", np_json_real(1e6 * s->clocks.skew));
 	}
 	return o;
 }
@@ -529,30 +486,6 @@ spread(struct np_document *d, const struct np_spread *s)
 	PUT(d, o, members, s);
 	put(d, o, "collisions", s->queues > 0 ? json_integer(s->collisions) : json_null());
 	return o;
-}
-
-/* How far the workers of an end were apart. */
-static void
-put_skew(struct np_document *d, json_t *skew, const char *end, const struct np_skew *s)
-{
-	static const struct np_json_member members[] = {
-		MEMBER("begin_us", NS, np_skew, begin_ns),
-		MEMBER("end_us", NS, np_skew, end_ns),
-	};
-
-	PUT(d, part(d, skew, end), members, s);
-}
-
-/* What the far end told of its part in the plan. */
-static void
-put_far_plan(struct np_document *d, const struct np_far *far)
-{
-	json_t *plan = part(d, d->root, "plan");
-
-	if (far->engine[0] != '\0') {
-		put(d, part(d, plan, "engine"), "far", np_json_text(far->engine));
-		put(d, part(d, plan, "threads"), "far", json_integer(far->threads));
-	}
 }
 
 /* Seconds of each reason that there was. */
@@ -637,33 +570,22 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	return o;
 }
 
-/* The members of an iteration that only some tests have. */
+/* What there is of both ends alike, and only once the test has been. */
 static void
-put_special(struct np_document *d, json_t *o, const struct np_outcome *out, const char *far_lacks)
+put_ends(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
 {
-	const struct np_tally *t = &out->tally;
+	const struct np_far *told = &out->far;
+	json_t *near = part(d, d->root, "parameters/granted/near");
+	json_t *far = part(d, d->root, "parameters/granted/far");
 
-	if (t->flow != NULL) {
-		put(d, o, "flows", flows(d, t));
+	put(d, near, "address", address(&out->tally.local));
+	put(d, far, "address", address(&out->tally.peer));
+	put(d, far, "cpus", np_json_text(told->cpus[0] != '\0' ? told->cpus : NULL));
+	if (told->engine[0] != '\0') {
+		put(d, d->root, "plan/engine/far", np_json_text(told->engine));
+		put(d, d->root, "plan/threads/far", json_integer(told->threads));
 	}
-	if (t->worker != NULL && t->workers > 1) {
-		put(d, o, "workers", workers(d, t));
-	}
-	if (t->plan->spread) {
-		put(d, o, "spread", spread(d, &t->spread));
-	}
-	if (t->ramp.rate != 0) {
-		put(d, o, "ramp", ramp(d, &t->ramp));
-	}
-	if (t->open.rate != 0) {
-		put(d, o, "open", open_loop(d, t));
-	}
-	if (out->stations != NULL) {
-		put(d, o, "stations", stations(d, out->stations));
-	}
-	if (out->clean != NULL) {
-		put(d, o, "disturbed", disturbed(d, out, far_lacks));
-	}
+	identify(d, out->near_bag, out->far_bag, far_lacks);
 }
 
 void
@@ -673,6 +595,10 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	static const char *const causes[] = {
 		[NP_BY_LOOP] = "loop",       [NP_BY_CLOCK] = "clock", [NP_BY_SIGNAL] = "signal",
 		[NP_BY_CONTROL] = "control", [NP_BY_LIMIT] = "limit", [NP_BY_SILENCE] = "silence",
+	};
+	static const struct np_json_member skew[] = {
+		MEMBER("begin_us", NS, np_skew, begin_ns),
+		MEMBER("end_us", NS, np_skew, end_ns),
 	};
 	const struct np_tally *t = &out->tally;
 	const char *far_lacks = out->far_lacks[0] != '\0' ? out->far_lacks : "it reported nothing";
@@ -692,9 +618,15 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "ended_by", json_string(causes[out->cause]));
 	put(d, o, "started", date(np_wall_ms(t->started_ns)));
 	put(d, o, "metrics", np_json_metrics(&r));
-	put_skew(d, part(d, o, "skew"), "near", &t->skew);
-	put_skew(d, part(d, o, "skew"), "far", &out->far.skew);
-	put_special(d, o, out, far_lacks);
+	PUT(d, part(d, o, "skew/near"), skew, &t->skew);
+	PUT(d, part(d, o, "skew/far"), skew, &out->far.skew);
+	put(d, o, "flows", t->flow != NULL ? flows(d, t) : json_null());
+	put(d, o, "workers", t->worker != NULL && t->workers > 1 ? workers(d, t) : json_null());
+	put(d, o, "spread", t->plan->spread ? spread(d, &t->spread) : json_null());
+	put(d, o, "ramp", t->ramp.rate != 0 ? ramp(d, &t->ramp) : json_null());
+	put(d, o, "open", t->open.rate != 0 ? open_loop(d, t) : json_null());
+	put(d, o, "stations", out->stations != NULL ? stations(d, out->stations) : json_null());
+	put(d, o, "disturbed", out->clean != NULL ? disturbed(d, out, far_lacks) : json_null());
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(out->near_bag));
 	put(d, o, "far", np_json_bag(out->far_bag));
@@ -703,9 +635,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (d->left_out > 0) {
 		put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	}
-	put_granted(d, out);
-	put_far_plan(d, &out->far);
-	identify(d, out->near_bag, out->far_bag, far_lacks);
+	put_ends(d, out, far_lacks);
 }
 
 static json_t *
@@ -866,33 +796,28 @@ np_document_beside(struct np_document *d, const struct np_plan *plan, const stru
 void
 np_document_explain(struct np_document *d, const char *text, const struct np_bag *values)
 {
-	json_t *o;
+	json_t *values_of;
 
 	if (d == NULL) {
 		return;
 	}
 	put(d, d->root, "explanation", json_object());
-	o = part(d, d->root, "explanation");
-	put(d, o, "text", np_json_text(text));
-	put(d, o, "values", np_json_bag(values));
-	json_object_del(json_object_get(json_object_get(o, "values"), "explain"), "sentence");
+	put(d, d->root, "explanation/text", np_json_text(text));
+	put(d, d->root, "explanation/values", np_json_bag(values));
+	values_of = json_object_get(json_object_get(d->root, "explanation"), "values");
+	json_object_del(json_object_get(values_of, "explain"), "sentence");
 }
 
 /* ---- Writing ---- */
 
-static const char *
-signal_name(int number)
-{
-	return number == SIGINT    ? "SIGINT"
-	       : number == SIGTERM ? "SIGTERM"
-	       : number == SIGALRM ? "SIGALRM"
-	       : number == SIGHUP  ? "SIGHUP"
-				   : "a signal";
-}
-
 static void
 put_verdict(struct np_document *d, const struct np_verdict *v)
 {
+	const char *signal = v->signal == SIGINT    ? "SIGINT"
+			     : v->signal == SIGTERM ? "SIGTERM"
+			     : v->signal == SIGALRM ? "SIGALRM"
+			     : v->signal == SIGHUP  ? "SIGHUP"
+						    : "a signal";
 	json_t *o = d->root;
 	char reason[200] = "";
 
@@ -902,7 +827,7 @@ put_verdict(struct np_document *d, const struct np_verdict *v)
 		snprintf(reason, sizeof(reason), "%s",
 			 v->partial[0] != '\0' ? v->partial : "the run failed");
 	} else if (v->signal != 0 && !d->endless) {
-		snprintf(reason, sizeof(reason), "ended by %s", signal_name(v->signal));
+		snprintf(reason, sizeof(reason), "ended by %s", signal);
 	}
 	put(d, o, "ended", date(np_wall_ms(np_now())));
 	put(d, o, "result",

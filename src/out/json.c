@@ -58,10 +58,46 @@ unsigned_integer(uint64_t v)
 	return json_integer(v < INT64_MAX ? (json_int_t)v : (json_int_t)INT64_MAX);
 }
 
-int
-np_json_put(json_t *o, const char *name, json_t *v)
+/* The object in which the last name of a path stands. NULL: no object is to be had on the way. */
+static json_t *
+inside(json_t *o, const char **path, char between)
 {
-	return json_is_null(v) ? 0 : json_object_set_new(o, name, v);
+	char name[NP_BAG_NAME + 1];
+	const char *end;
+
+	for (; (end = strchr(*path, between)) != NULL && json_is_object(o); *path = end + 1) {
+		json_t *outer = o;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(end - *path), *path);
+		o = json_object_get(outer, name);
+		if (o == NULL && json_object_set_new(outer, name, o = json_object()) != 0) {
+			return NULL;
+		}
+	}
+	return json_is_object(o) ? o : NULL;
+}
+
+json_t *
+np_json_part(json_t *o, const char *path)
+{
+	json_t *inner;
+
+	o = inside(o, &path, '/');
+	inner = json_object_get(o, path);
+	if (inner == NULL && json_object_set_new(o, path, inner = json_object()) != 0) {
+		return NULL;
+	}
+	return inner;
+}
+
+int
+np_json_put(json_t *o, const char *path, json_t *v)
+{
+	if (json_is_null(v)) {
+		return 0;
+	}
+	o = inside(o, &path, '/');
+	return json_object_set_new(o, path, v);
 }
 
 /* The object, unless a part of it found no memory. */
@@ -93,6 +129,7 @@ member(const char *at, enum np_json_kind kind)
 		uint32_t u32;
 		int64_t i64;
 		uint64_t u64;
+		size_t size;
 		double real;
 		const char *text;
 		const struct np_hist *hist;
@@ -118,6 +155,9 @@ member(const char *at, enum np_json_kind kind)
 	case NP_JSON_COUNT64:
 		memcpy(&v.u64, at, sizeof(v.u64));
 		return unsigned_integer(v.u64);
+	case NP_JSON_SIZE:
+		memcpy(&v.size, at, sizeof(v.size));
+		return unsigned_integer(v.size);
 	case NP_JSON_NS:
 		memcpy(&v.i64, at, sizeof(v.i64));
 		return scaled((double)v.i64, 1e3);
@@ -146,8 +186,8 @@ np_json_members(json_t *o, const struct np_json_member *m, size_t count, const v
 	int bad = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (m[i].name != NULL) {
-			bad |= np_json_put(o, m[i].name,
+		if (m[i].path != NULL) {
+			bad |= np_json_put(o, m[i].path,
 					   member((const char *)of + m[i].at, m[i].kind));
 		}
 	}
@@ -229,22 +269,11 @@ np_json_hist(const struct np_hist *h)
 /* ---- Bags ---- */
 
 static json_t *
-list_of(const struct np_bag_item *it)
-{
-	json_t *list = json_array();
-	int bad = list == NULL;
-
-	for (size_t i = 0; i < it->count; i++) {
-		bad |= json_array_append_new(list, it->kind == NP_BAG_INTS
-						       ? json_integer(it->ints[i])
-						       : np_json_real(it->reals[i]));
-	}
-	return whole(list, bad);
-}
-
-static json_t *
 bag_value(const struct np_bag_item *it)
 {
+	json_t *list;
+	int bad = 0;
+
 	switch (it->kind) {
 	case NP_BAG_INT:
 		return json_integer(it->i);
@@ -257,7 +286,13 @@ bag_value(const struct np_bag_item *it)
 	case NP_BAG_INTS:
 		break;
 	}
-	return list_of(it);
+	list = json_array();
+	for (size_t i = 0; i < it->count; i++) {
+		bad |= json_array_append_new(list, it->kind == NP_BAG_INTS
+						       ? json_integer(it->ints[i])
+						       : np_json_real(it->reals[i]));
+	}
+	return whole(list, bad);
 }
 
 /*
@@ -267,26 +302,13 @@ bag_value(const struct np_bag_item *it)
 static int
 put_item(json_t *bag, const struct np_bag_item *it)
 {
-	char name[NP_BAG_NAME + 1], *part = name, *dot;
-	json_t *o = bag, *inner;
+	const char *name = it->name;
+	json_t *o = inside(bag, &name, '.');
 
-	snprintf(name, sizeof(name), "%s", it->name);
-	while ((dot = strchr(part, '.')) != NULL) {
-		*dot = '\0';
-		inner = json_object_get(o, part);
-		if (inner == NULL && json_object_set_new(o, part, inner = json_object()) != 0) {
-			return -1;
-		}
-		o = inner;
-		part = dot + 1;
-		if (!json_is_object(o)) {
-			break;
-		}
-	}
-	if (!json_is_object(o) || json_is_object(json_object_get(o, part))) {
+	if (o == NULL || json_is_object(json_object_get(o, name))) {
 		return json_object_set_new(bag, it->name, bag_value(it));
 	}
-	return json_object_set_new(o, part, bag_value(it));
+	return json_object_set_new(o, name, bag_value(it));
 }
 
 json_t *

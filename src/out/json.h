@@ -26,8 +26,14 @@ json_t *np_json_text(const char *text);
 /* A number; null for what is not finite. */
 json_t *np_json_real(double v);
 
-/* Set a member; null is none. 0, or -1 without memory. The value is taken over. */
-int np_json_put(json_t *o, const char *name, json_t *v);
+/*
+ * A path is a member's name behind those of the objects that it stands in, "skew/near"; objects are
+ * made where they are missing. The object at a path: NULL without memory.
+ */
+json_t *np_json_part(json_t *o, const char *path);
+
+/* Set the member at a path; null is none. 0, or -1 without memory. The value is taken over. */
+int np_json_put(json_t *o, const char *path, json_t *v);
 
 /* How a member of a struct is read. What is said behind a type is no value. */
 enum np_json_kind {
@@ -38,6 +44,7 @@ enum np_json_kind {
 	NP_JSON_PORT,     /* uint32_t; 0 */
 	NP_JSON_SIGNED64, /* int64_t; below 0 */
 	NP_JSON_COUNT64,  /* uint64_t */
+	NP_JSON_SIZE,     /* size_t */
 	NP_JSON_NS,       /* int64_t nanoseconds, as microseconds; below 0, and what has no end */
 	NP_JSON_US,       /* int64_t microseconds, as seconds; below 0 */
 	NP_JSON_REAL,     /* double; no finite number */
@@ -48,7 +55,7 @@ enum np_json_kind {
 };
 
 struct np_json_member {
-	const char *name; /* NULL: the document has it elsewhere, or not at all */
+	const char *path; /* NULL: the document has it elsewhere, or not at all */
 	enum np_json_kind kind;
 	size_t at;
 };
