@@ -4,7 +4,7 @@ import re
 import socket
 import struct
 from pathlib import Path
-from typing import Iterator, NamedTuple, Tuple
+from typing import Dict, Iterator, NamedTuple, Tuple
 
 FRAME = 656         # bytes of netperf's messages, of which are the greetings
 HELLO, WELCOME = 0x504c0010, 0x504c0011
@@ -22,14 +22,16 @@ class Vector(NamedTuple):
 def vectors() -> "Iterator[Vector]":
     """What tests/vectors has."""
     text = Path(__file__).resolve().parents[1].joinpath("vectors", "frames.def").read_text()
+    first: "Dict[str, bytes]" = {}
     for kind, label, rows in re.findall(r'NP_VECTOR\((\w+), "([^"]*)",\n((?:\t"[^"]*"\n?)+),', text):
-        message, at = bytearray(FRAME), 0
+        message, at = bytearray(first.get(kind, bytes(FRAME))), 0
         for part in " ".join(re.findall(r'"([^"]*)"', rows)).split():
             if len(part) == 3:
                 at = int(part)
             else:
                 message[at:at + len(part) // 2] = bytes.fromhex(part)
                 at += len(part) // 2
+        first.setdefault(kind, bytes(message))
         yield Vector(kind, label, bytes(message))
 
 
