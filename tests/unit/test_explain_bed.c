@@ -126,11 +126,36 @@ read_unread(const json_t *o, struct np_bag *b)
 	return rc;
 }
 
-static int
-read_bag_value(const json_t *v, const char *name, struct np_bag *b)
+/* A series that does not change is recorded as its one value: as many as its times, or 0 of others.
+ */
+static size_t
+series_length(const json_t *part, const char *name)
 {
+	const char *at = strstr(name, ".samples.");
+	char times[NAME_BYTES];
+
+	snprintf(times, sizeof(times), "%.*s.samples.t_s", at != NULL ? (int)(at - name) : 0, name);
+	return json_array_size(json_object_get(part, times));
+}
+
+static int
+read_bag_value(const json_t *part, const char *name, json_t *v, struct np_bag *b)
+{
+	size_t n = json_is_array(v) ? 0 : series_length(part, name);
+
 	if (strcmp(name, "unread") == 0) {
 		return read_unread(v, b);
+	}
+	if (n > 0) {
+		json_t *list = json_array();
+		int rc = 0;
+
+		while (n-- > 0) {
+			rc |= json_array_append(list, v);
+		}
+		rc |= read_list(list, name, b);
+		json_decref(list);
+		return rc;
 	}
 	switch (json_typeof(v)) {
 	case JSON_INTEGER:
@@ -163,7 +188,7 @@ read_part(const json_t *document, const char *path, const char *name)
 	assert_true(json_is_object(o));
 	json_object_foreach(o, key, v)
 	{
-		if (read_bag_value(v, key, b) != 0) {
+		if (read_bag_value(o, key, v, b) != 0) {
 			fail_msg("%s: %s: %s is not a valid value", path, name, key);
 		}
 	}
