@@ -3,9 +3,9 @@
  * and count words.
  *
  * A layout is a row of texts, in which "%(NAME)-6.2f" stands for a figure: its name in metrics.def,
- * or in one of the tables below for what netperf works out while it prints, and how printf() shall
- * show it. d takes whole numbers, f and g any number, c a letter and s a text; a percent sign
- * without a bracket behind it is one.
+ * or one below for what netperf works out while it prints, and how printf() shall show it. d takes
+ * whole numbers, f and g any number, c a letter and s a text; a percent sign without a bracket
+ * behind it is one.
  */
 #include <assert.h>
 #include <math.h>
@@ -25,101 +25,7 @@ with_cpu(const struct np_classic *c)
 	return c->local_cpu || c->remote_cpu;
 }
 
-/* ---- What the metric table has no row for ---- */
-
-static double
-num(const struct view *v, enum np_metric_id id)
-{
-	return np_metric(id)->type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
-						   : (double)np_record_get_int(v->r, id);
-}
-
-static double
-ratio(double a, double b)
-{
-	return b > 0 ? a / b : 0;
-}
-
-/* TCP_SENDFILE divides what arrived by its own calls, too. */
-static double
-received_per_send(const struct view *v)
-{
-	return ratio(num(v, NP_M_REMOTE_BYTES_RECVD), num(v, NP_M_LOCAL_SEND_CALLS));
-}
-
-static double
-received_per_receive(const struct view *v)
-{
-	return ratio(num(v, NP_M_REMOTE_BYTES_RECVD), num(v, NP_M_REMOTE_RECV_CALLS));
-}
-
-/* Of messages, also where the test counts transactions. */
-static const struct np_unit *
-message_unit(const struct view *v)
-{
-	return v->c->unit->letter == 'x' ? np_unit('m') : v->c->unit;
-}
-
-static double
-outbound(const struct view *v)
-{
-	return np_rate(message_unit(v), num(v, NP_M_TRANSACTION_RATE) * num(v, NP_M_REQUEST_SIZE),
-		       1.0);
-}
-
-static double
-inbound(const struct view *v)
-{
-	return np_rate(message_unit(v), num(v, NP_M_TRANSACTION_RATE) * num(v, NP_M_RESPONSE_SIZE),
-		       1.0);
-}
-
-/* The service demand that stands alone: the near end's if that was asked for. */
-static double
-demand(const struct view *v)
-{
-	return num(v, v->c->local_cpu ? NP_M_LOCAL_SD : NP_M_REMOTE_SD);
-}
-
-static const struct {
-	const char *name;
-	double (*value)(const struct view *v);
-} numbers[] = {
-	{ "received per send", received_per_send },
-	{ "received per receive", received_per_receive },
-	{ "outbound", outbound },
-	{ "inbound", inbound },
-	{ "demand", demand },
-};
-
-static const char *
-brand(const struct view *v)
-{
-	return v->c->brand != NULL && !v->c->headers ? v->c->brand : "";
-}
-
-static const char *
-unit_name(const struct view *v)
-{
-	return v->c->unit->name;
-}
-
-static const char *
-message_unit_name(const struct view *v)
-{
-	return message_unit(v)->name;
-}
-
-static const struct {
-	const char *name;
-	const char *(*value)(const struct view *v);
-} texts[] = {
-	{ "brand", brand },
-	{ "unit", unit_name },
-	{ "message unit", message_unit_name },
-};
-
-/* ---- Filling in ---- */
+/* ---- Figures by name ---- */
 
 static enum np_metric_id
 find_metric(const char *name)
@@ -131,36 +37,59 @@ find_metric(const char *name)
 }
 
 static double
+number(const struct view *v, const char *name)
+{
+	enum np_metric_id id = find_metric(name);
+
+	return np_metric(id)->type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
+						   : (double)np_record_get_int(v->r, id);
+}
+
+/* Of messages, also where the test counts transactions. */
+static const struct np_unit *
+message_unit(const struct view *v)
+{
+	return v->c->unit->letter == 'x' ? np_unit('m') : v->c->unit;
+}
+
+/* What netperf works out while it prints; of other names the figure. */
+static double
 find_number(const struct view *v, const char *name)
 {
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (strcmp(numbers[i].name, name) == 0) {
-			return numbers[i].value(v);
+	/* TCP_SENDFILE divides what arrived by its own calls, too. */
+	static const struct {
+		const char *name, *of, *by;
+		bool divides; /* else a rate of messages */
+	} rows[] = {
+		{ "received per send", "REMOTE_BYTES_RECVD", "LOCAL_SEND_CALLS", true },
+		{ "received per receive", "REMOTE_BYTES_RECVD", "REMOTE_RECV_CALLS", true },
+		{ "outbound", "TRANSACTION_RATE", "REQUEST_SIZE", false },
+		{ "inbound", "TRANSACTION_RATE", "RESPONSE_SIZE", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].name, name) == 0) {
+			double of = number(v, rows[i].of), by = number(v, rows[i].by);
+
+			return !rows[i].divides ? np_rate(message_unit(v), of * by, 1.0)
+			       : by > 0         ? of / by
+						: 0;
 		}
 	}
-	return num(v, find_metric(name));
+	/* The service demand that stands alone: the near end's if that was asked for. */
+	return number(v, strcmp(name, "demand") != 0 ? name
+			 : v->c->local_cpu           ? "LOCAL_SD"
+						     : "REMOTE_SD");
 }
 
 static const char *
 find_text(const struct view *v, const char *name)
 {
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (strcmp(texts[i].name, name) == 0) {
-			return texts[i].value(v);
-		}
+	if (strcmp(name, "brand") == 0) {
+		return v->c->brand != NULL && !v->c->headers ? v->c->brand : "";
 	}
-	assert(!"a text of the layouts");
-	return "";
-}
-
-/* The letter of a CPU method; "method" belongs to "demand". */
-static char
-find_letter(const struct view *v, const char *name)
-{
-	if (strcmp(name, "method") == 0) {
-		name = v->c->local_cpu ? "LOCAL_CPU_METHOD" : "REMOTE_CPU_METHOD";
-	}
-	return np_record_get_char(v->r, find_metric(name));
+	assert(strcmp(name, "unit") == 0 || strcmp(name, "message unit") == 0);
+	return name[0] == 'u' ? v->c->unit->name : message_unit(v)->name;
 }
 
 /* Print the figure that stands at `at`, "%(NAME)-6.2f"; returns what follows. */
@@ -184,7 +113,12 @@ put_figure(const struct view *v, const char *at)
 		fprintf(v->out, print, find_text(v, name));
 		break;
 	case 'c':
-		fprintf(v->out, print, find_letter(v, name));
+		/* The letter of a CPU method; "method" belongs to "demand". */
+		fprintf(
+		    v->out, print,
+		    np_record_get_char(v->r, find_metric(strcmp(name, "method") != 0 ? name
+							 : v->c->local_cpu ? "LOCAL_CPU_METHOD"
+									   : "REMOTE_CPU_METHOD")));
 		break;
 	default:
 		fprintf(v->out, print, find_number(v, name));
@@ -344,23 +278,14 @@ static const char round_times[] = "\nHistogram of request/response times\n";
 
 /* netperf's table has no place for what went astray, and it knows of none. */
 static void
-remark_astray(const struct view *v)
+remark_lost(const struct view *v)
 {
-	const struct np_record *r = v->r;
-
-	if (np_record_get_int(r, NP_M_DUPLICATE_RESPONSES) > 0 ||
-	    np_record_get_int(r, NP_M_LATE_RESPONSES) > 0 ||
-	    np_record_get_int(r, NP_M_STRAY_RESPONSES) > 0) {
+	if (number(v, "DUPLICATE_RESPONSES") > 0 || number(v, "LATE_RESPONSES") > 0 ||
+	    number(v, "STRAY_RESPONSES") > 0) {
 		put(v, "%(DUPLICATE_RESPONSES)d duplicate, %(LATE_RESPONSES)d late and "
 		       "%(STRAY_RESPONSES)d stray responses do not count\n");
 	}
-}
-
-static void
-remark_lost(const struct view *v)
-{
-	remark_astray(v);
-	if (np_record_get_int(v->r, NP_M_LOST_REQUESTS) > 0) {
+	if (number(v, "LOST_REQUESTS") > 0) {
 		put(v, "%(LOST_REQUESTS)d of %(LOCAL_SEND_CALLS)d requests got no response in "
 		       "time and count as lost\n");
 	}
@@ -369,12 +294,12 @@ remark_lost(const struct view *v)
 static void
 remark_mean(const struct view *v)
 {
-	struct np_hist_summary times;
+	struct np_hist_summary times = { .mean = (double)NAN };
 
 	if (v->c->hist != NULL) {
 		np_hist_summarise(v->c->hist, &times);
 	}
-	if (v->c->hist != NULL && !isnan(times.mean)) {
+	if (!isnan(times.mean)) {
 		fprintf(v->out, "Average response time %llu usecs\n",
 			(unsigned long long)times.mean / 1000);
 	}
@@ -568,22 +493,6 @@ put_heads(const struct view *v, const struct layout *l)
 	}
 }
 
-/* What stands below the rows, or alone, from verbosity 2 on. */
-static void
-put_details(const struct view *v, const struct layout *l)
-{
-	if (l->details != NULL) {
-		put(v, l->details);
-	}
-	if (l->remark != NULL) {
-		l->remark(v);
-	}
-	if (l->histogram != NULL && v->c->hist != NULL) {
-		fputs(l->histogram, v->out);
-		np_histogram_print(v->out, v->c->hist);
-	}
-}
-
 void
 np_classic_preface(FILE *out, const struct np_classic *c)
 {
@@ -617,8 +526,18 @@ np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *
 		}
 		put(&v, cpu ? l->cpu_rows : l->rows);
 	}
-	if (c->verbosity > 1) {
-		put_details(&v, l);
+	if (c->verbosity < 2) {
+		return;
+	}
+	if (l->details != NULL) {
+		put(&v, l->details);
+	}
+	if (l->remark != NULL) {
+		l->remark(&v);
+	}
+	if (l->histogram != NULL && c->hist != NULL) {
+		fputs(l->histogram, out);
+		np_histogram_print(out, c->hist);
 	}
 }
 
