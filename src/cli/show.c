@@ -151,29 +151,17 @@ show_buffer(FILE *out, const char *what, int32_t asked, int got, bool elsewhere)
 	}
 }
 
-/* -b and -w of this end: a pace that a processor, the link or the far end does not keep up with. Of
- * few operations a busy machine may lose many. */
-static void
-show_pace(FILE *out, const struct np_cli *cli, const struct np_tally *t)
-{
-	const struct np_call_plan *call = &cli->plan.near.call;
-	uint64_t did = t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
-	double each = (double)np_load_pause_of(&cli->plan.near) / 1e9,
-	       asked = np_tally_seconds(t) / each * call->interval_burst * t->workers;
-
-	if (asked > PACE_MANY && call->interval_burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
-	    (double)did < PACE_KEPT * asked - call->interval_burst) {
-		fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n",
-			call->interval_burst, each * 1e3, 100 * (double)did / asked);
-	}
-}
-
 void
 np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 {
 	static const char right[] = " (above 6 it takes CAP_NET_ADMIN)";
 	const struct np_end *near = &cli->plan.near, *far = &cli->plan.far;
 	const char *cpus = o->far_bag != NULL ? np_bag_string(o->far_bag, "host.task.cpus") : NULL;
+	const struct np_tally *t = &o->tally;
+	uint64_t did = t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
+	uint32_t burst = near->call.interval_burst;
+	double each = (double)np_load_pause_of(near) / 1e9,
+	       asked = np_tally_seconds(t) / each * burst * t->workers;
 	char cpu[16];
 
 	snprintf(cpu, sizeof(cpu), "%d", far->place.cpu);
@@ -194,8 +182,11 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 	    (far->place.measure_cpu && o->far.reported && !o->far.cpu.known)) {
 		fputs("netperf: -c, -C: processors could not be measured (/proc/stat)\n", out);
 	}
-	if (o->cause == NP_BY_CLOCK) {
-		show_pace(out, cli, &o->tally);
+	/* A pace that a processor, the link or the far end does not keep up with. */
+	if (o->cause == NP_BY_CLOCK && asked > PACE_MANY && burst < UINT32_MAX &&
+	    cli->plan.role == NP_LEAD && (double)did < PACE_KEPT * asked - burst) {
+		fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n", burst,
+			each * 1e3, 100 * (double)did / asked);
 	}
 }
 
@@ -246,18 +237,6 @@ see_flows(struct np_show_interim *s, const struct np_plan *p, const struct np_ru
 	return flows > 0;
 }
 
-/* Of what each has done, its rate since the last time. */
-static void
-rate_flows(struct np_show_interim *s, const struct np_unit *unit, double seconds)
-{
-	for (uint32_t i = 0; i < s->flows; i++) {
-		double work = s->flow_rate[i];
-
-		s->flow_rate[i] = np_rate(unit, work - s->flow_work[i], seconds);
-		s->flow_work[i] = work;
-	}
-}
-
 /* What was counted between the last time and `now`; by_flow: each flow's work has been seen. */
 static void
 interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c, bool by_flow,
@@ -282,8 +261,12 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	i.rate = np_rate(unit, work - s->work, i.seconds);
 	s->work = work;
 	s->then_ns = now_ns;
+	for (uint32_t n = 0; by_flow && n < s->flows; n++) {
+		work = s->flow_rate[n]; /* that each has done */
+		s->flow_rate[n] = np_rate(unit, work - s->flow_work[n], i.seconds);
+		s->flow_work[n] = work;
+	}
 	if (by_flow) {
-		rate_flows(s, unit, i.seconds);
 		i.flow = s->flow_rate;
 		i.flows = s->flows;
 	}

@@ -64,24 +64,20 @@ struct verdicts {
 	size_t count;
 };
 
-static unsigned
-kind_of(const struct np_explain_input *in)
-{
-	return in->transactions                      ? TURNS
-	       : !np_ceiling_has_packets(in->family) ? UNIX
-	       : in->lossy                           ? UDP
-						     : TCP;
-}
-
 static void
 judge_all(FACTS, struct verdicts *all)
 {
+	unsigned kind = f->in->transactions                      ? TURNS
+			: !np_ceiling_has_packets(f->in->family) ? UNIX
+			: f->in->lossy                           ? UDP
+								 : TCP;
+
 	all->count = 0;
 	for (size_t i = 0; i < RULES; i++) {
 		struct np_verdict v = { .allows = (double)NAN };
 		size_t at = all->count;
 
-		if ((rules[i].tests & kind_of(f->in)) == 0) {
+		if ((rules[i].tests & kind) == 0) {
 			continue;
 		}
 		rules[i].judge(f, &v);

@@ -46,20 +46,6 @@ np_interim_print(FILE *out, enum np_style style, const struct np_interim *i)
 /* A decade of netperf's histogram: ten cells, one unit wide each. */
 enum { DECADES = 8, TENTHS = 10 };
 
-static void
-count_cell(uint64_t (*count)[TENTHS], uint64_t *over, uint64_t us, uint64_t samples)
-{
-	uint64_t unit = 1;
-
-	for (int d = 0; d < DECADES; d++, unit *= TENTHS) {
-		if (us < unit * TENTHS) {
-			count[d][us / unit] += samples;
-			return;
-		}
-	}
-	*over += samples;
-}
-
 void
 np_histogram_print(FILE *out, const struct np_hist *h)
 {
@@ -69,12 +55,16 @@ np_histogram_print(FILE *out, const struct np_hist *h)
 	};
 	uint64_t count[DECADES][TENTHS] = { { 0 } }, over = 0, total = 0;
 
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
-		if (h->cell[i] > 0) {
-			/* netperf counts whole microseconds. */
-			count_cell(count, &over, (uint64_t)np_hist_middle(i) / 1000, h->cell[i]);
-			total += h->cell[i];
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
+		uint64_t us = (uint64_t)np_hist_middle(i) / 1000; /* netperf's are whole */
+		uint64_t unit = 1;
+		int d = 0;
+
+		for (; d < DECADES && us >= unit * TENTHS; d++) {
+			unit *= TENTHS;
 		}
+		*(d < DECADES ? &count[d][us / unit] : &over) += h->cell[i];
+		total += h->cell[i];
 	}
 	for (int d = 0; d < DECADES; d++) {
 		fprintf(out, "%-14s", labels[d]);

@@ -207,12 +207,6 @@ is_whole(const struct np_bag *end)
 	return np_bag_string(end, "wire.tap") != NULL && np_bag_number(end, "wire.dropped") == 0;
 }
 
-static double
-or_0(double value)
-{
-	return isnan(value) ? 0 : value;
-}
-
 /* Column 0 is seen again in column 3, column 2 in column 1. */
 static bool
 compare(const struct np_bag *const ends[2], bool out, struct way *w)
@@ -224,7 +218,7 @@ compare(const struct np_bag *const ends[2], bool out, struct way *w)
 			   .to = out ? "remote" : "local",
 			   .sent = value(ends, from, "data_segments"),
 			   .arrived = value(ends, to, "data_segments"),
-			   .doubled = or_0(value(ends, to, "doubled")),
+			   .doubled = fmax(value(ends, to, "doubled"), 0),
 			   .sent_again = value(ends, from, "retransmitted_segments"),
 			   .taken_for_it = value(ends, to, "retransmitted_segments"),
 			   .open = np_bag_number(ends[from / 2], "wire.open_at_end") > 0 };
@@ -283,23 +277,12 @@ print_way(FILE *out, const struct way *w)
 	}
 }
 
-static void
-print_ways(FILE *out, const struct np_bag *const ends[2])
-{
-	struct way w;
-
-	for (int i = 0; i < 2; i++) {
-		if (compare(ends, i == 0, &w)) {
-			print_way(out, &w);
-		}
-	}
-}
-
 void
 np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		const char *far_lacks)
 {
 	const struct np_bag *const ends[2] = { near, far };
+	struct way w;
 
 	fputs("Wire ledger\n", out);
 	if (np_bag_string(near, "wire.tap") != NULL || np_bag_string(far, "wire.tap") != NULL) {
@@ -307,7 +290,11 @@ np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 			"remote out", "remote in");
 		print_values(out, ends);
 		print_sizes(out, ends);
-		print_ways(out, ends);
+		for (int i = 0; i < 2; i++) {
+			if (compare(ends, i == 0, &w)) {
+				print_way(out, &w);
+			}
+		}
 	}
 	print_tap(out, "local", near, "");
 	print_tap(out, "remote", far, far_lacks != NULL ? far_lacks : "");

@@ -1,35 +1,11 @@
 #include "out/look.h"
 
-static void
-print_omni(FILE *out, const struct np_look *l, const struct np_figures *f)
-{
-	np_omni_print(out, l->style, &l->list, l->classic.headers, f);
-	if (l->histogram && f->latency != NULL) {
-		fprintf(out, "\nHistogram of %s times\n", l->histogram_of);
-		np_histogram_print(out, f->latency);
-	}
-}
-
-static void
-print_classic(FILE *out, const struct np_look *l, const struct np_figures *f)
-{
-	const struct np_record *r = f->record;
-	struct np_classic classic = l->classic;
-
-	if (l->missed) {
-		np_confidence_warn(out, np_record_get_real(r, NP_M_THROUGHPUT_CONFID),
-				   np_record_get_real(r, NP_M_LOCAL_CPU_CONFID),
-				   np_record_get_real(r, NP_M_REMOTE_CPU_CONFID));
-	}
-	classic.hist = l->histogram || l->average ? f->latency : NULL;
-	np_classic_print(out, &classic, r);
-}
-
 void
 np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	struct np_record shown = *f->record;
 	struct np_figures figures = *f;
+	struct np_classic classic = l->classic;
 
 	if (l->style == NP_STYLE_HUMAN) {
 		np_human_print(out, l, f);
@@ -47,9 +23,19 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	}
 	figures.record = &shown;
 	if (l->style == NP_STYLE_CLASSIC) {
-		print_classic(out, l, &figures);
+		if (l->missed) {
+			np_confidence_warn(out, np_record_get_real(&shown, NP_M_THROUGHPUT_CONFID),
+					   np_record_get_real(&shown, NP_M_LOCAL_CPU_CONFID),
+					   np_record_get_real(&shown, NP_M_REMOTE_CPU_CONFID));
+		}
+		classic.hist = l->histogram || l->average ? f->latency : NULL;
+		np_classic_print(out, &classic, &shown);
 	} else {
-		print_omni(out, l, &figures);
+		np_omni_print(out, l->style, &l->list, classic.headers, &figures);
+		if (l->histogram && f->latency != NULL) {
+			fprintf(out, "\nHistogram of %s times\n", l->histogram_of);
+			np_histogram_print(out, f->latency);
+		}
 	}
 	if (l->times && l->classic.verbosity > 0) {
 		np_times_print(out, f->latency, l->classic.headers);

@@ -83,15 +83,6 @@ rate_text(double bps, char out[32])
 	return out;
 }
 
-/* The number at place i of a list of integers; NAN without one. */
-static double
-number_at(const struct np_bag *b, const char *name, size_t i)
-{
-	struct np_bag_item it;
-
-	return i < np_bag_list(b, name, NP_BAG_INTS, &it) ? np_bag_value(&it, i) : (double)NAN;
-}
-
 /* --- processors --------------------------------------------------------------------------------
  */
 
@@ -440,7 +431,9 @@ judge_memory(const struct view *v, double bytes, double data, bool is_default, s
 static bool
 judge_tcp_memory(const struct view *v, struct state *s)
 {
-	double bytes = number_at(v->host, v->needs, 2);
+	struct np_bag_item it;
+	bool told = np_bag_list(v->host, v->needs, NP_BAG_INTS, &it) > 2;
+	double bytes = told ? np_bag_value(&it, 2) : (double)NAN; /* the largest of three */
 
 	return judge_memory(v, bytes, bytes / 2, true, s);
 }
@@ -592,17 +585,6 @@ why_not(const struct np_bag *host, const struct rule *r)
 	return NULL;
 }
 
-static bool
-is_told_by_a_rule(const char *name)
-{
-	for (size_t i = 0; i < RULES; i++) {
-		if (lists(rules[i].needs, name)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void
 np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		  const struct np_preflight_path *path,
@@ -637,7 +619,12 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		found_one(ctx, &f);
 	}
 	for (size_t i = 0; np_bag_at(host, i, &it); i++) {
-		if (it.kind == NP_BAG_UNREAD && !is_told_by_a_rule(it.name)) {
+		bool told = it.kind != NP_BAG_UNREAD;
+
+		for (size_t r = 0; r < RULES && !told; r++) {
+			told = lists(rules[r].needs, it.name);
+		}
+		if (!told) {
 			found_one(ctx, &(struct np_preflight_finding){ .level = NP_PREFLIGHT_UNREAD,
 								       .name = it.name,
 								       .state = it.text });

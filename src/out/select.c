@@ -21,28 +21,19 @@ add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 
 /* ---- Lists on the command line ---- */
 
-/* The figure that a word of a list names; NP_SELECT_UNKNOWN when there is none. */
-static int
-find_word(const char *word, size_t len)
-{
-	char name[NAME_SIZE];
-
-	if (len >= sizeof(name)) {
-		return NP_SELECT_UNKNOWN;
-	}
-	memcpy(name, word, len);
-	name[len] = '\0';
-	return np_figure_find(name);
-}
-
 static int
 parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
 	    struct np_err *err)
 {
+	char name[NAME_SIZE];
+
+	_Static_assert(NP_SELECT_UNKNOWN == -1, "what np_figure_find() says of no figure");
 	while (list < end) {
 		size_t len = strcspn(list, ", \t;");
-		int id = len > 0 ? find_word(list, len) : NP_SELECT_UNKNOWN;
+		int id;
 
+		snprintf(name, sizeof(name), "%.*s", (int)len, list);
+		id = len < sizeof(name) ? np_figure_find(name) : NP_SELECT_UNKNOWN;
 		if (id == NP_M_OUTPUT_END) {
 			break;
 		}
@@ -176,19 +167,6 @@ parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 
 /* ---- All of them ---- */
 
-static void
-select_all(struct np_selection *sel)
-{
-	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-		int group = np_metric((enum np_metric_id)i)->group;
-
-		if (group > 0) {
-			sel->id[group - 1][sel->count[group - 1]++] = i;
-		}
-	}
-	sel->latency = sel->congestion = true;
-}
-
 int
 np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err)
 {
@@ -196,7 +174,14 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 
 	memset(sel, 0, sizeof(*sel));
 	if (strcasecmp(word, "all") == 0) {
-		select_all(sel);
+		for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
+			int group = np_metric((enum np_metric_id)i)->group;
+
+			if (group > 0) {
+				sel->id[group - 1][sel->count[group - 1]++] = i;
+			}
+		}
+		sel->latency = sel->congestion = true;
 		return NP_OK;
 	}
 	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {

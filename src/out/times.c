@@ -60,27 +60,12 @@ take_percentiles(const struct np_hist *h, struct cells *row, struct cells *from,
 	return all;
 }
 
-/* The percentiles that have no figure, and why. */
-static void
-put_missing(FILE *out, const struct cells *row)
-{
-	const char *between = "not enough operations for ";
-
-	for (int i = 1; i < COLUMNS; i++) {
-		if (columns[i].share > 0 && strcmp(row->text[i], "-") == 0) {
-			fprintf(out, "%s%.*s", between, (int)strcspn(columns[i].head, "/"),
-				columns[i].head);
-			between = ", ";
-		}
-	}
-	putc('\n', out);
-}
-
 void
 np_times_print(FILE *out, const struct np_hist *h, bool headers)
 {
 	struct cells heads = { .text = { "" } }, row = heads, from = heads, to = heads;
 	struct np_hist_summary s = { .count = 0 };
+	const char *between = "not enough operations for ";
 	bool all = true;
 
 	for (int i = 0; i < COLUMNS; i++) {
@@ -106,7 +91,12 @@ np_times_print(FILE *out, const struct np_hist *h, bool headers)
 		put_row(out, &from, PERCENTILES_END);
 		put_row(out, &to, PERCENTILES_END);
 	}
-	if (headers && !all) {
-		put_missing(out, &row);
+	for (int i = 1; headers && !all && i < COLUMNS; i++) {
+		if (columns[i].share > 0 && strcmp(row.text[i], "-") == 0) {
+			fprintf(out, "%s%.*s", between, (int)strcspn(columns[i].head, "/"),
+				columns[i].head);
+			between = ", ";
+		}
 	}
+	fputs(headers && !all ? "\n" : "", out);
 }

@@ -48,13 +48,20 @@ by_transactions(const struct sums *s)
 	       (s->unit->letter == 'x' || (s->p->bench->flags & NP_B_OLD) != 0);
 }
 
+/* 0 of nothing. */
+static double
+per(double amount, double each)
+{
+	return each > 0 ? amount / each : 0;
+}
+
 static double
 throughput(const struct sums *s)
 {
 	const struct np_pattern *pattern = s->p->pattern;
 
 	if (by_transactions(s)) {
-		return s->seconds > 0 ? s->transactions / s->seconds : 0;
+		return per(s->transactions, s->seconds);
 	}
 	if (s->p->both) { /* what has arrived, at either end */
 		return np_rate(s->unit, s->far_received, s->led) +
@@ -90,8 +97,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 	bool any = s->p->pattern->transactions;
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
 	double in_flight = (1 + burst) * (s->out->tally.flows > 0 ? s->out->tally.flows : 1);
-	double each = s->transactions > 0 ? (s->seconds - s->paced) / s->transactions : 0;
-	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
+	double each = per(s->seconds - s->paced, s->transactions);
 
 	if (s->p->rate > 0 && s->out->tally.hist != NULL) {
 		struct np_hist_summary times;
@@ -100,7 +106,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 		each = times.mean / 1e9;
 		in_flight = 1;
 	}
-	np_record_real(r, NP_M_TRANSACTION_RATE, any ? rate : 1);
+	np_record_real(r, NP_M_TRANSACTION_RATE, any ? per(s->transactions, s->seconds) : 1);
 	MARK_IF(!any, r, NP_M_TRANSACTION_RATE);
 	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * in_flight : -1);
 	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
@@ -206,12 +212,6 @@ report_sizes(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
 
-static double
-per_call(double bytes, double calls)
-{
-	return calls > 0 ? bytes / calls : 0;
-}
-
 static void
 report_counts(const struct sums *s, struct np_record *r)
 {
@@ -230,8 +230,8 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)t->count.late);
 	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)t->count.stray);
 	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)t->count.surplus);
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per(s->sent, sends));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per(s->received, receives));
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
 	MARK_IF(sends <= 0, r, NP_M_LOCAL_BYTES_PER_SEND);
 	MARK_IF(receives <= 0, r, NP_M_LOCAL_BYTES_PER_RECV);
@@ -243,9 +243,8 @@ report_counts(const struct sums *s, struct np_record *r)
 	}
 	np_record_real(r, NP_M_REMOTE_BYTES_XFERD,
 		       far->reported ? s->far_sent + s->far_received : s->sent);
-	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV,
-		       per_call(s->far_received, (double)far->receives));
-	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per_call(s->far_sent, (double)far->sends));
+	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV, per(s->far_received, (double)far->receives));
+	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per(s->far_sent, (double)far->sends));
 	MARK_IF(!far->reported || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
 	MARK_IF(!far->reported || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
 	MARK_IF(!far->reported, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS,
@@ -308,17 +307,6 @@ report_transport(const struct sums *s, struct np_record *r)
 	report_ends(r, NP_M_LOCAL_CORK, s->p->cork, s->p->cork);
 }
 
-/* One flow's rate as this end counted it, in the unit of the throughput. */
-static double
-flow_rate(const struct sums *s, const struct np_flow_result *f)
-{
-	if (by_transactions(s)) {
-		return s->seconds > 0 ? (double)f->transactions / s->seconds : 0;
-	}
-	return np_rate(s->unit, (double)f->sent, s->led) +
-	       np_rate(s->unit, (double)f->received, s->followed);
-}
-
 /* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). A
  * far end that was not asked by a plan does not tell what drives it: the text is empty. */
 static void
@@ -329,7 +317,10 @@ report_flows(const struct sums *s, struct np_record *r)
 	double least = throughput(s), most = least, sum = 0, squares = 0;
 
 	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
-		double rate = flow_rate(s, &t->flow[i]);
+		const struct np_flow_result *f = &t->flow[i];
+		double bytes = np_rate(s->unit, (double)f->sent, s->led) +
+			       np_rate(s->unit, (double)f->received, s->followed);
+		double rate = by_transactions(s) ? per((double)f->transactions, s->seconds) : bytes;
 
 		least = i == 0 || rate < least ? rate : least;
 		most = i == 0 || rate > most ? rate : most;
@@ -409,7 +400,7 @@ report_open(const struct sums *s, struct np_record *r)
 		return;
 	}
 	np_record_real(r, NP_M_ASKED_RATE, o->rate);
-	np_record_real(r, NP_M_SENT_RATE, s->seconds > 0 ? (double)n->begun / s->seconds : 0);
+	np_record_real(r, NP_M_SENT_RATE, per((double)n->begun, s->seconds));
 	np_record_int(r, NP_M_DUE_OPERATIONS, (int64_t)n->due);
 	np_record_int(r, NP_M_SENT_OPERATIONS, (int64_t)n->begun);
 	np_record_int(r, NP_M_UNANSWERED_OPERATIONS, (int64_t)(n->due - o->answered));
@@ -442,21 +433,6 @@ report_ramp(const struct sums *s, struct np_record *r)
 	np_record_us(r, NP_M_CONNECT_MAX, times.max);
 }
 
-/* Work that the service demand refers to, in its units. */
-static double
-work(const struct sums *s, bool far)
-{
-	const struct np_plan *p = s->p;
-
-	if (by_transactions(s)) {
-		return s->transactions;
-	}
-	if ((p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport))) {
-		return s->far_received / 1024;
-	}
-	return (s->sent + s->received) / 1024;
-}
-
 /*
  * Busy and whole time are of the same two readings. netperf multiplies by their distance over the
  * test's time, which gives more than 100 %.
@@ -465,7 +441,12 @@ static void
 report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct np_record *r)
 {
 #define OF(name) np_metric_of(NP_M_LOCAL_##name, far)
-	double done = work(s, far);
+	const struct np_plan *p = s->p;
+	bool arrived = (p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport));
+	/* Work that the service demand refers to, in its units. */
+	double done = by_transactions(s)
+			  ? s->transactions
+			  : (arrived ? s->far_received : s->sent + s->received) / 1024;
 	bool told = cpu->known || (far && !s->p->no_control);
 
 	np_record_real(r, OF(CPU_UTIL), cpu->known ? cpu->util : -1);

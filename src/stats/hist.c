@@ -192,19 +192,11 @@ np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t 
 	return true;
 }
 
-/* How wide the cell of that time is, in ns. */
-static double
-width_at(double ns)
-{
-	unsigned cell = np_hist_cell(ns < 1 ? 1 : (uint64_t)fmin(ns, 1e18));
-
-	return (double)(cell_top(cell) - np_hist_bottom(cell) + 1);
-}
-
 size_t
 np_hist_us(double ns, char *out, size_t size)
 {
-	double unit = 1, width = width_at(ns);
+	unsigned cell = np_hist_cell(ns < 1 ? 1 : (uint64_t)fmin(ns, 1e18));
+	double unit = 1, width = (double)(cell_top(cell) - np_hist_bottom(cell) + 1);
 	int digits = 3, n;
 
 	while (unit < width) {

@@ -39,19 +39,6 @@ window_of(const struct work *w, size_t i)
 	return i * w->windows / w->count;
 }
 
-/* How much the smallest sums differ from one window to the next, mostly. */
-static double
-unrest(const struct work *w)
-{
-	double d[WINDOWS] = { 0 };
-
-	for (size_t i = 1; i < w->windows; i++) {
-		d[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
-	}
-	qsort(d, w->windows - 1, sizeof(d[0]), np_by_size);
-	return d[(w->windows - 1) / 2];
-}
-
 /* Are the windows from that one on alike for long enough to be a path? */
 static bool
 is_flat(const struct work *w, size_t i)
@@ -331,6 +318,7 @@ np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_n
 	  struct np_oneway *out)
 {
 	struct work *w = count >= NP_ONEWAY_LEAST ? calloc(1, sizeof(*w)) : NULL;
+	double differ[WINDOWS] = { 0 };
 
 	memset(out, 0, sizeof(*out));
 	if (w == NULL) {
@@ -351,7 +339,12 @@ np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_n
 
 		*least = fmin(*least, there_ns[i] + back_ns[i]);
 	}
-	w->alike = fmax(least_ns, 4 * unrest(w));
+	/* How much the smallest sums differ from one window to the next, mostly. */
+	for (size_t i = 1; i < w->windows; i++) {
+		differ[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
+	}
+	qsort(differ, w->windows - 1, sizeof(differ[0]), np_by_size);
+	w->alike = fmax(least_ns, 4 * differ[(w->windows - 1) / 2]);
 	find_paths(w);
 	conclude(w, when_ns, there_ns, back_ns, out);
 	free(w->knot);

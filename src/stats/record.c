@@ -251,19 +251,11 @@ np_record_is_never(const struct np_record *r, enum np_metric_id id)
 	return np_record_known(r, id) && r->value[id].never;
 }
 
-/* Hexadecimal figures have 32 bits: -2 is fffffffe. */
-static long long
-shown_int(const struct np_record *r, enum np_metric_id id)
-{
-	int64_t v = np_record_get_int(r, id);
-
-	return in_hex(id) ? (long long)(uint32_t)v : (long long)v;
-}
-
 size_t
 np_record_format(const struct np_record *r, enum np_metric_id id, char *out, size_t size)
 {
 	const struct np_metric *m = &table[id];
+	int64_t v = np_record_get_int(r, id);
 	int n = 0;
 
 /* The conversions are literals of metrics.def, one for each type. */
@@ -275,7 +267,8 @@ np_record_format(const struct np_record *r, enum np_metric_id id, char *out, siz
 	}
 	switch (m->type) {
 	case NP_TYPE_INT:
-		n = snprintf(out, size, m->print, shown_int(r, id));
+		/* Hexadecimal figures have 32 bits: -2 is fffffffe. */
+		n = snprintf(out, size, m->print, (long long)(in_hex(id) ? (uint32_t)v : v));
 		break;
 	case NP_TYPE_REAL:
 		n = snprintf(out, size, m->print, np_record_get_real(r, id));
