@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -413,7 +414,7 @@ keep_gate(struct control *c)
 		run->window.started_ns = np_gate_opened_ns(gate);
 	}
 	c->let_go = true;
-	np_team_open(c->team);
+	np_team_go_on(c->team);
 }
 
 /* When the controller has to look next. Ends the loop when its time is up. */
@@ -632,9 +633,10 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	const struct np_run *run = c->d->run;
 	bool active = run->plan->active;
 	struct timespec left;
+	char bytes[64];
 	bool wanted;
 
-	c->polls[OF_TEAM] = (struct pollfd){ .fd = np_team_fd(c->team), .events = POLLIN };
+	c->polls[OF_TEAM] = (struct pollfd){ .fd = c->team->heard_fd, .events = POLLIN };
 	c->polls[OF_CONTROL] = (struct pollfd){
 		.fd = c->d->control_fd,
 		.events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP),
@@ -655,7 +657,8 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	    0) {
 		return;
 	}
-	np_team_hear(c->team);
+	while (read(c->team->heard_fd, bytes, sizeof(bytes)) > 0) {
+	}
 	if (c->polls[OF_CONTROL].revents != 0) {
 		if (c->spoken) {
 			c->d->control_fd = -1;
@@ -749,13 +752,14 @@ static void
 conclude(const struct control *c)
 {
 	struct np_run *run = c->d->run;
-	struct np_cpu_times *from = c->cpu != NULL ? c->cpu : np_team_cpu(c->team), *to = NULL;
+	const struct np_cpu_times *from = c->cpu != NULL ? c->cpu : c->team->cpu;
+	struct np_cpu_times *to = NULL;
 	struct np_err err;
 
 	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
 		np_cpu_use(from, to, &run->closing.cpu); /* else it stays unknown */
 	}
-	np_cpu_free(from);
+	np_cpu_free(c->cpu);
 	np_cpu_free(to);
 	if (!c->warm) {
 		run->window.started_ns = 0; /* what was moved so far is no result */
@@ -809,7 +813,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 	if (c.patience == NULL || c.polls == NULL) {
 		rc = np_fail(err, NP_ESYS, ENOMEM, "memory for %u threads", d->run->workers);
 	} else {
-		np_team_begin(c.team);
+		np_team_go_on(c.team);
 		control_team(&c);
 		conclude(&c);
 	}

@@ -15,7 +15,7 @@
 #include "bench/transport/many.h"
 #include "sys/affinity.h"
 
-struct member {
+struct np_member {
 	struct np_team *team;
 	struct np_worker *w;
 	pthread_t thread;
@@ -23,19 +23,8 @@ struct member {
 	_Atomic int phase;
 };
 
-struct np_team {
-	struct np_run *run;
-	struct member *member;
-	uint32_t count;
-	bool gated, wanted, met; /* the last two are said before a member is told to go on */
-	_Atomic uint32_t ready;
-	struct np_cpu_times *cpu;
-	int wake_fd;  /* a byte is written here whenever a phase changes */
-	int heard_fd; /* where the controller reads them */
-};
-
 static void
-enter(struct member *m, enum np_phase phase)
+enter(struct np_member *m, enum np_phase phase)
 {
 	ssize_t n;
 
@@ -46,14 +35,14 @@ enter(struct member *m, enum np_phase phase)
 }
 
 static void
-wait_to_be_told(struct member *m)
+wait_to_be_told(struct np_member *m)
 {
 	while (sem_wait(&m->told) != 0) {
 	}
 }
 
 static void
-tell_others(struct np_team *team, const struct member *but)
+tell_others(struct np_team *team, const struct np_member *but)
 {
 	for (uint32_t i = 0; i < team->count; i++) {
 		if (&team->member[i] != but) {
@@ -105,7 +94,7 @@ explain(struct np_worker *w, int error)
  * false where it keeps the shared one, which is slower.
  */
 static bool
-own_table(const struct member *m)
+own_table(const struct np_member *m)
 {
 	const struct np_worker *w = m->w;
 	const int others[] = { w->run->end.listen_fd, w->file_fd,      w->run->end.held_fd,
@@ -128,7 +117,7 @@ own_table(const struct member *m)
 }
 
 static int
-drive_window(struct member *m)
+drive_window(struct np_member *m)
 {
 	struct np_worker *w = m->w;
 	int rc;
@@ -163,7 +152,7 @@ drive_window(struct member *m)
 
 /* The measured part and what follows. */
 static void
-measure(struct member *m)
+measure(struct np_member *m)
 {
 	struct np_worker *w = m->w;
 	bool own = own_table(m);
@@ -226,7 +215,7 @@ has_all(const struct np_run *run)
 static void *
 work(void *arg)
 {
-	struct member *m = arg;
+	struct np_member *m = arg;
 	struct np_team *team = m->team;
 	struct np_run *run = team->run;
 	/* Where the plan names processors, workers have them in turn. */
@@ -260,7 +249,7 @@ work(void *arg)
 enum np_phase
 np_team_phase_of(const struct np_team *team, const struct np_worker *w)
 {
-	const struct member *m = &team->member[w - team->run->worker];
+	const struct np_member *m = &team->member[w - team->run->worker];
 
 	return (enum np_phase)atomic_load_explicit(&m->phase, memory_order_acquire);
 }
@@ -278,46 +267,16 @@ np_team_phase(const struct np_team *team)
 	return least;
 }
 
-int
-np_team_fd(const struct np_team *team)
-{
-	return team->heard_fd;
-}
-
-void
-np_team_hear(const struct np_team *team)
-{
-	char bytes[64];
-
-	while (read(team->heard_fd, bytes, sizeof(bytes)) > 0) {
-	}
-}
-
 void
 np_team_kick(const struct np_team *team, const struct np_worker *w)
 {
 	pthread_kill(team->member[w - team->run->worker].thread, NP_KICK_SIGNAL);
 }
 
-struct np_cpu_times *
-np_team_cpu(struct np_team *team)
-{
-	struct np_cpu_times *cpu = team->cpu;
-
-	team->cpu = NULL;
-	return cpu;
-}
-
 void
-np_team_begin(struct np_team *team)
+np_team_go_on(struct np_team *team)
 {
 	team->wanted = true;
-	tell_others(team, NULL);
-}
-
-void
-np_team_open(struct np_team *team)
-{
 	tell_others(team, NULL);
 }
 
@@ -325,7 +284,7 @@ static int
 start(struct np_team *team, struct np_err *err)
 {
 	for (uint32_t i = 0; i < team->run->workers; i++) {
-		struct member *m = &team->member[i];
+		struct np_member *m = &team->member[i];
 		int rc;
 
 		m->team = team;

@@ -21,33 +21,32 @@ enum np_phase {
 	NP_DONE
 };
 
-struct np_team;
+/* What the controller may look at; workers are its members. */
+struct np_team {
+	struct np_run *run;
+	struct np_member *member;
+	uint32_t count;
+	bool gated, wanted, met; /* the last two are said before a member is told to go on */
+	_Atomic uint32_t ready;
+	struct np_cpu_times *cpu; /* when the window was about to open; NULL: not measured */
+	int wake_fd;              /* a byte is written here whenever a phase changes */
+	int heard_fd;             /* where the controller reads them */
+};
 
 /*
- * Start a thread for each worker; they wait to be told to begin. `gated`: np_team_open() opens the
- * window. NP_ESYS when one can't be started: then all are ended.
+ * Start a thread for each worker; they wait to be told to go on. `gated`: in phase NP_READY once
+ * more, and that opens the window. NP_ESYS when one can't be started: then all are ended.
  */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 
-/* Let them begin with what their run is to do. */
-void np_team_begin(struct np_team *team);
-
-/* Open the window of a gated team in phase NP_READY. */
-void np_team_open(struct np_team *team);
+void np_team_go_on(struct np_team *team);
 
 /* The phase of the worker that is furthest behind, and of a given one. */
 enum np_phase np_team_phase(const struct np_team *team);
 enum np_phase np_team_phase_of(const struct np_team *team, const struct np_worker *w);
 
-/* Readable when a phase may have changed; to be emptied then. */
-int np_team_fd(const struct np_team *team);
-void np_team_hear(const struct np_team *team);
-
 /* Interrupt a system call that this worker may block in. */
 void np_team_kick(const struct np_team *team, const struct np_worker *w);
-
-/* The processors' times when the window was about to open: the caller's. NULL: not measured. */
-struct np_cpu_times *np_team_cpu(struct np_team *team);
 
 /* Wait until all threads have ended, which those that never began do at once. */
 void np_team_dismiss(struct np_team *team);
