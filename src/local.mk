@@ -73,7 +73,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/closing.c \
 	%D%/bench/codec.c %D%/bench/codec.h \
-	%D%/bench/peer_filter.c \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/lacks.c %D%/bench/lacks.h \
@@ -157,7 +156,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
 	%D%/run/witness.c %D%/run/witness.h \
-	%D%/run/work.c %D%/run/work.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain/ceiling.c %D%/out/explain/constants.h \

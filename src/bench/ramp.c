@@ -77,7 +77,7 @@ note_failure(struct np_worker *w, struct np_conn *c, int error)
 {
 	c->need = NP_OVER;
 	if (!is_over(w, error)) {
-		np_ramp_failed(&w->ramp->failed, error);
+		np_ramp_failed(&w->ramp->failed, error, 1);
 	}
 }
 
@@ -128,8 +128,8 @@ np_ramp_up(struct np_worker *w, struct np_conn *c)
 	np_add(&w->count->up, 1);
 }
 
-static void
-add_failures(struct np_ramp_failures *f, int error, uint32_t count)
+void
+np_ramp_failed(struct np_ramp_failures *f, int error, uint32_t count)
 {
 	uint32_t i = 0;
 
@@ -146,16 +146,10 @@ add_failures(struct np_ramp_failures *f, int error, uint32_t count)
 }
 
 void
-np_ramp_failed(struct np_ramp_failures *f, int error)
-{
-	add_failures(f, error, 1);
-}
-
-void
 np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from)
 {
 	for (uint32_t i = 0; i < from->reasons; i++) {
-		add_failures(into, from->by[i].error, from->by[i].count);
+		np_ramp_failed(into, from->by[i].error, from->by[i].count);
 	}
 }
 

@@ -57,8 +57,8 @@ void np_ramp_decided(struct np_worker *w, struct np_conn *c);
 /* A connection is established, at either end. */
 void np_ramp_up(struct np_worker *w, struct np_conn *c);
 
-/* Count a failure with that errno, or add all of `from`. */
-void np_ramp_failed(struct np_ramp_failures *f, int error);
+/* Count failures with that errno, or add all of `from`. */
+void np_ramp_failed(struct np_ramp_failures *f, int error, uint32_t count);
 void np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from);
 
 /* How many were established, of all workers; only when they are done. */

@@ -24,7 +24,6 @@
 #include "run/foreign.h"
 #include "run/outage.h"
 #include "run/witness.h"
-#include "run/work.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/moved.h"
@@ -543,6 +542,85 @@ connected_like(const struct np_run *run)
 	return fd;
 }
 
+struct work {
+	int threads; /* that told */
+	int error;   /* why one did not, errno */
+	int64_t user_us, system_us, voluntary, involuntary;
+};
+
+static void
+put_work_times(const struct work *sum, struct np_bag *into)
+{
+	if (sum->threads == 0) {
+		return;
+	}
+	if (sum->error != 0) {
+		np_bag_unread(into, strerror(sum->error), "work.user_s");
+		return;
+	}
+	np_bag_int(into, sum->threads, "work.threads");
+	np_bag_real(into, (double)sum->user_us / 1e6, "work.user_s");
+	np_bag_real(into, (double)sum->system_us / 1e6, "work.system_s");
+	np_bag_int(into, sum->voluntary, "work.switches_voluntary");
+	np_bag_int(into, sum->involuntary, "work.switches_involuntary");
+}
+
+/* A sum without one of the workers would be wrong. */
+static void
+put_cycles(const struct np_run *run, struct np_bag *into)
+{
+	uint64_t sum[NP_PERF_EVENTS] = { 0 }, enabled_ns = 0, running_ns = 0;
+	bool user_only = false;
+
+	NP_EACH_WORKER (w, run) {
+		const struct np_perf *p = &w->use.perf;
+		const char *why = np_perf_why_not(p);
+
+		if (why != NULL) {
+			np_bag_unread(into, why, "work.cycles");
+			np_bag_unread(into, why, "work.instructions");
+			return;
+		}
+		for (int i = 0; i < NP_PERF_EVENTS; i++) {
+			sum[i] += p->value[i];
+		}
+		enabled_ns += p->enabled_ns;
+		running_ns += p->running_ns;
+		user_only = user_only || p->user_only;
+	}
+	np_bag_int(into, (int64_t)sum[0], "work.cycles");
+	np_bag_int(into, (int64_t)sum[1], "work.instructions");
+	np_bag_text(into, user_only ? "user" : "user and kernel", "work.counted");
+	if (running_ns < enabled_ns) {
+		np_bag_real(into, (double)running_ns / (double)enabled_ns, "work.counted_share");
+	}
+}
+
+/* What the test cost this end, summed over its workers that are back. */
+static void
+put_work(const struct np_run *run, struct np_bag *into)
+{
+	struct work sum = { .threads = 0 };
+
+	NP_EACH_WORKER (w, run) {
+		const struct np_thread_use *u = &w->use;
+
+		if (u->ended_ns == 0) {
+			continue; /* its loop never began */
+		}
+		sum.threads++;
+		sum.error = u->error != 0 ? u->error : sum.error;
+		sum.user_us += u->user_us;
+		sum.system_us += u->system_us;
+		sum.voluntary += u->voluntary;
+		sum.involuntary += u->involuntary;
+	}
+	put_work_times(&sum, into);
+	if (sum.threads > 0 && run->worker->use.counts != NULL) {
+		put_cycles(run, into);
+	}
+}
+
 /* Of several workers the busiest one: it is the first that has no more to give. */
 static void
 put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *into)
@@ -557,7 +635,7 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	}
 	np_thread_put(&busiest->use, into);
 	np_witness_end(&ev->witness, run, busiest, into);
-	np_work_put(run, into);
+	put_work(run, into);
 }
 
 struct np_bag *

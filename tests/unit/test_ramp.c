@@ -87,9 +87,9 @@ TEST(failures_are_counted_by_reason)
 	struct np_ramp_failures f = { .count = 0 }, sum = { .count = 0 };
 	char text[256], few[8];
 
-	np_ramp_failed(&f, ECONNREFUSED);
-	np_ramp_failed(&f, ETIMEDOUT);
-	np_ramp_failed(&f, ECONNREFUSED);
+	np_ramp_failed(&f, ECONNREFUSED, 1);
+	np_ramp_failed(&f, ETIMEDOUT, 1);
+	np_ramp_failed(&f, ECONNREFUSED, 1);
 	np_ramp_join(&sum, &f);
 	np_ramp_join(&sum, &f);
 	assert_int_equal(sum.count, 6);
@@ -98,7 +98,7 @@ TEST(failures_are_counted_by_reason)
 	np_ramp_reasons(&sum, few, sizeof(few));
 	assert_string_equal(few, "ECONNRE");
 	for (int error = 1; error < 100; error++) {
-		np_ramp_failed(&sum, error);
+		np_ramp_failed(&sum, error, 1);
 	}
 	assert_int_equal(sum.reasons, NP_RAMP_REASONS);
 	assert_int_equal(sum.count, 105);

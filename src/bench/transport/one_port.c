@@ -65,8 +65,8 @@ next_of(int fd)
 }
 
 /* Who receives: the far end sends data when it knows that all its sockets were taken. */
-static int
-await_data(struct np_run *run, struct pollfd *waits, struct np_err *err)
+int
+np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool has_begun = false;
 
@@ -165,8 +165,8 @@ answer_by(const struct np_run *run, int fd)
 	return word;
 }
 
-static int
-show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
+int
+np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool repeats = !run->plan->transport->connected;
 	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC);
@@ -224,20 +224,4 @@ show_by_all(struct np_run *run, struct pollfd *waits, struct np_err *err)
 	return left == 0 ? NP_OK
 			 : np_fail(err, NP_ESYS, EINTR, "show the token of %u of %u data sockets",
 				   left, run->conns);
-}
-
-/* ---- Both ---- */
-
-int
-np_handed_greet(struct np_run *run, struct np_err *err)
-{
-	bool waits = run->terms->tokens && run->plan->role == NP_FOLLOW && run->conn->fd >= 0;
-
-	return waits ? np_many_wait(run, await_data, err) : NP_OK;
-}
-
-int
-np_show_token(struct np_run *run, struct np_err *err)
-{
-	return np_many_wait(run, show_by_all, err);
 }

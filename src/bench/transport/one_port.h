@@ -9,17 +9,18 @@
 #include "base/err.h"
 
 struct np_run;
+struct pollfd;
 
-/* np_transport.meet of datagrams that are handed over, and .greet: until the far end begins. */
+/* np_transport.meet of datagrams that are handed over; and np_many_wait() until data come. */
 int np_handed_meet(struct np_run *run, struct np_err *err);
-int np_handed_greet(struct np_run *run, struct np_err *err);
+int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 
 /*
- * The active end, when its sockets are there: show the token by each, until all are known to be
- * taken. What another daemon behind the same address has got is made again.
+ * np_many_wait() of the active end, when its sockets are there: show the token by each, until all
+ * are known to be taken. What another daemon behind the same address has got is made again.
  */
 enum { NP_ELSEWHERE_S = 2 };
-int np_show_token(struct np_run *run, struct np_err *err);
+int np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err);
 
 /* Say that NP_ELSEWHERE_S were not enough. */
 int np_fail_elsewhere(const struct np_run *run, struct np_err *err);

@@ -204,8 +204,8 @@ take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 }
 
 /* polls: one for each place, and behind them the listener's. */
-static int
-accept_kept(struct np_run *run, struct pollfd *polls, struct np_err *err)
+int
+np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 {
 	enum { PAUSE_MS = 100 };
 	uint32_t kept = 0;
@@ -230,10 +230,4 @@ accept_kept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 		}
 	}
 	return NP_OK;
-}
-
-int
-np_spread_accept(struct np_run *run, struct np_err *err)
-{
-	return np_many_wait(run, accept_kept, err);
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 struct np_run;
+struct pollfd;
 
 /* Rounds of making connections again: as a rule, and at most, if there is time. */
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
@@ -21,7 +22,7 @@ enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
  */
 int np_spread_connect(struct np_run *run, struct np_err *err);
 
-/* Accept connections until as many have said that they are kept, or np_stopped(). */
-int np_spread_accept(struct np_run *run, struct np_err *err);
+/* np_many_wait(): accept until as many have said that they are kept, or np_stopped(). */
+int np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err);
 
 #endif

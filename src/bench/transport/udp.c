@@ -193,7 +193,10 @@ static int
 udp_greet(struct np_run *run, struct np_err *err)
 {
 	if (np_is_handed(run)) {
-		return np_handed_greet(run, err);
+		bool waits =
+		    run->terms->tokens && run->plan->role == NP_FOLLOW && run->conn->fd >= 0;
+
+		return waits ? np_many_wait(run, np_handed_await, err) : NP_OK;
 	}
 	if (run->end.token == 0) {
 		return NP_OK;
