@@ -5,7 +5,6 @@
 #define NETSERVER_CONFINE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>

@@ -9,7 +9,6 @@
 #define NETSERVER_ONE_PORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "netserver/daemon.h"

@@ -10,7 +10,6 @@
 #define NP_NET_ETH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -1,7 +1,6 @@
 #include "run/disturbed.h"
 
 #include <linux/sock_diag.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -10,8 +10,6 @@
 #ifndef NP_RUN_FOREIGN_H
 #define NP_RUN_FOREIGN_H
 
-#include <stdbool.h>
-
 #include "base/bag.h"
 #include "sys/link.h"
 

@@ -1,6 +1,5 @@
 #include "run/trial.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "run/group.h"

@@ -4,7 +4,6 @@
 #ifndef NP_SYS_AFFINITY_H
 #define NP_SYS_AFFINITY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cpulist.h"

@@ -8,8 +8,6 @@
 #ifndef NP_WIRE_EXT_H
 #define NP_WIRE_EXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bag.h"

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/engine/calls.h"

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <linux/llc.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/bag.h"
