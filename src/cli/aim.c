@@ -33,6 +33,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	t->port = said->port;
 	t->family = said->host.family;
 	t->local_host = said->local.given ? said->local.text : NULL;
+	t->local_device = said->local.device;
 	t->local_port = said->local_port[0] != '\0' ? said->local_port : NULL;
 	t->local_family = said->local.family;
 	t->passphrase = said->passphrase;
@@ -251,6 +252,11 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		return np_fail_in(err, "data connection");
 	}
 	cli->plan.family = family;
+	if (cli->plan.near.sock.device[0] == '\0' && !cli->data.local.given &&
+	    !cli->data.host.given && np_family(family)->version != 0) {
+		snprintf(cli->plan.near.sock.device, sizeof(cli->plan.near.sock.device), "%s",
+			 cli->target.local.device);
+	}
 	if (!cli->plan.no_control && !cli->data.host.given &&
 	    np_addr_same_family(&ends->remote.at[0], &c->used)) {
 		/* the one of a host's addresses that answered */

@@ -56,6 +56,7 @@ enum { NP_PORT_TEXT = 32 }; /* a port's number, or a service's name */
 /* A name and an address family, as -H and -L take them. */
 struct np_name {
 	char text[256];
+	char device[NP_ADDR_DEVICE]; /* "%eth0" behind it, of a local one; empty: none */
 	int family;
 	bool given;
 };

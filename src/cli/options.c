@@ -1,5 +1,6 @@
 #include "cli/args.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -275,6 +276,36 @@ parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 	return family;
 }
 
+static bool
+is_scoped(const char *text)
+{
+	struct in6_addr a;
+
+	return inet_pton(AF_INET6, text, &a) == 1 &&
+	       (IN6_IS_ADDR_LINKLOCAL(&a) || IN6_IS_ADDR_MC_LINKLOCAL(&a));
+}
+
+/* Behind "%" is a device to bind to, but the scope of a link-local address. */
+static int
+take_device(const struct np_setting *set, struct np_name *name)
+{
+	char *sign = strchr(name->text, '%');
+
+	name->device[0] = '\0';
+	if (sign == NULL || np_family_prefixed(name->text) != AF_UNSPEC) {
+		return NP_OK;
+	}
+	*sign = '\0';
+	if (is_scoped(name->text)) {
+		*sign = '%';
+	} else if (sign[1] == '\0' ||
+		   np_text_copy(name->device, sizeof(name->device), sign + 1) != 0) {
+		return np_usage(set->err, "'%.40s' is not the name of an interface", sign + 1);
+	}
+	name->given = name->text[0] != '\0';
+	return NP_OK;
+}
+
 static int
 set_name(const struct np_setting *set)
 {
@@ -295,18 +326,30 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
+static int
+set_local_name(const struct np_setting *set)
+{
+	return set_name(set) == NP_OK ? take_device(set, set->to) : (int)set->err->code;
+}
+
 /* -H and -L of the data connection: bits of the address that a mask leaves free are random. */
 static int
 set_data_name(const struct np_setting *set)
 {
+	struct np_cli *cli = set->ctx;
+	struct np_name *name = set->to;
+	struct np_sock_plan *end =
+	    name == &cli->data.local ? &cli->plan.near.sock : &cli->plan.far.sock;
 	char *slash;
-	int32_t mask;
 	int64_t bits;
 
-	if (set_name(set) != NP_OK) {
+	if (set_local_name(set) != NP_OK) {
 		return set->err->code;
 	}
-	slash = strchr(((struct np_name *)set->to)->text, '/');
+	if (name->device[0] != '\0') {
+		snprintf(end->device, sizeof(end->device), "%s", name->device);
+	}
+	slash = strchr(name->text, '/');
 	if (slash == NULL) {
 		return NP_OK;
 	}
@@ -315,8 +358,7 @@ set_data_name(const struct np_setting *set)
 				slash + 1);
 	}
 	*slash = '\0';
-	mask = (int32_t)bits;
-	memcpy((char *)set->ctx + set->row->to2, &mask, sizeof(mask));
+	end->mask = (int32_t)bits;
 	return NP_OK;
 }
 
@@ -1005,8 +1047,9 @@ const struct np_option np_global_options[] = {
 	      "(10)"),
 	  TO2(plan.length, plan.length_less_ms), IN(LONG),
 	  BRIEF("run N seconds; -N: bytes, transactions") },
-	{ ROW('L', "local", CUSTOM, "name,family", "use this local address"), TO(target.local),
-	  .set = set_name, IN(WHERE) },
+	{ ROW('L', "local", CUSTOM, "name,family",
+	      "use this local address, or interface (10.1.2.3%eth0, %eth0)"),
+	  TO(target.local), .set = set_local_name, IN(WHERE), BRIEF("use this local address") },
 	{ ROW('n', NULL, COUNT, "n", "set the number of processors, if it cannot be found out"),
 	  TO(cpus), IN(TUNE) },
 	{ ROW('N', "no-control", FLAG, NULL,
@@ -1263,8 +1306,7 @@ const struct np_option np_test_options[] = {
 	  BRIEF("list all options of the test of -t") },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "set the remote address of the data connection (-H); after BITS it is random"),
-	  TO2(data.host, plan.far.sock.mask), .set = set_data_name, .scope = IP | SCTP, IN(ENDS),
-	  FOR(NAMED) },
+	  TO(data.host), .set = set_data_name, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_gone, .scope = OMNI,
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('I', "write", FLAG, NULL, "use write() instead of send()"), TO(plan.use_write),
@@ -1289,8 +1331,7 @@ const struct np_option np_test_options[] = {
 	  TO(plan.ttl), RANGE(0, 255), .scope = OMNI, IN(ENDS), FOR(UDP) },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family",
 	      "set the local address of the data connection"),
-	  TO2(data.local, plan.near.sock.mask), .set = set_data_name, .scope = IP | SCTP, IN(ENDS),
-	  FOR(NAMED) },
+	  TO(data.local), .set = set_data_name, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('m', "send-size", EACH, "local,remote", "send N bytes in a call (socket buffer)"),
 	  TO2(plan.near.call.send_size, plan.far.call.send_size), .then = imply_by_call_sizes,
 	  RANGE(1, INT32_MAX), OR_DEFAULT, IN(SIZES), BRIEF("send N bytes in a call"), FOR(BYTES) },

@@ -47,7 +47,7 @@ next_of(const struct np_addrs *remote, bool first_family, size_t *i)
 
 /* Start connecting. Returns a descriptor, or -errno. */
 static int
-begin_from(const struct np_addr *to, const struct np_addr *from)
+begin_from(const struct np_addr *to, const struct np_addr *from, const char *device)
 {
 	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
@@ -57,7 +57,12 @@ begin_from(const struct np_addr *to, const struct np_addr *from)
 	}
 	/* Fails only for families without segments. */
 	setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &(int){ NP_RACE_MSS }, sizeof(int));
-	rc = from != NULL ? bind(fd, (const struct sockaddr *)&from->sa, from->len) : 0;
+	rc = device != NULL && device[0] != '\0'
+		 ? setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device))
+		 : 0;
+	if (rc == 0 && from != NULL) {
+		rc = bind(fd, (const struct sockaddr *)&from->sa, from->len);
+	}
 	if (rc == 0) {
 		rc = connect(fd, (const struct sockaddr *)&to->sa, to->len);
 	}
@@ -102,10 +107,10 @@ begin_next(struct race *r, uint64_t now)
 	}
 	r->next_ns = now + (r->alone ? left / (r->count - r->begun) : NP_RACE_GAP_MS * NP_MSEC);
 	r->begun++;
-	a->fd = count == 0 ? begin_from(a->to, NULL) : -EADDRNOTAVAIL;
+	a->fd = count == 0 ? begin_from(a->to, NULL, r->out->device) : -EADDRNOTAVAIL;
 	for (size_t i = 0; i < count && a->fd < 0; i++) {
 		if (np_addr_same_family(&r->local->at[i], a->to)) {
-			a->fd = begin_from(a->to, &r->local->at[i]);
+			a->fd = begin_from(a->to, &r->local->at[i], r->out->device);
 		}
 	}
 	if (a->fd < 0) {
@@ -216,7 +221,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 	size_t at[2] = { 0, 0 };
 	char text[NP_ADDR_TEXT];
 
-	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx };
+	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx, .device = out->device };
 	if (remote->count == 0) {
 		np_fail(err, NP_ECONTROL, EADDRNOTAVAIL, "connect to nowhere");
 		return -1;

@@ -23,6 +23,7 @@ struct np_race {
 	/* In: called several times a second while it waits; NULL. */
 	void (*tick)(void *ctx);
 	void *ctx;
+	const char *device; /* that the connection is bound to; NULL or empty: none */
 
 	struct np_addr used; /* the address that answered */
 	/* What became of the others, "2001:db8::1: Connection refused; ..."; empty: none was tried,

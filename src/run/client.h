@@ -24,6 +24,7 @@ struct np_target {
 	const char *host, *port;             /* name or address; number or service */
 	int family;                          /* AF_UNSPEC: any */
 	const char *local_host, *local_port; /* NULL: any */
+	const char *local_device;            /* that it is bound to; NULL or empty: none */
 	int local_family;
 	const char *passphrase;        /* NULL: none is sent */
 	const struct np_auth_key *key; /* NULL: none is proved */

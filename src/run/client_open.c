@@ -50,6 +50,10 @@ not_established(const struct np_target *t, const struct np_race *race, struct np
 			       "%s (is %s an address of this machine?)",
 			       t->local_host, t->host, t->port, strerror(sys), t->local_host);
 	}
+	if (sys == ENODEV && t->local_device != NULL && t->local_device[0] != '\0') {
+		return np_fail(err, NP_ECONTROL, 0, "-L: no interface is called %s",
+			       t->local_device);
+	}
 	if (sys == EINVAL && strncasecmp(t->host, "fe80:", 5) == 0 &&
 	    strchr(t->host, '%') == NULL) {
 		return np_fail(err, NP_ECONTROL, 0,
@@ -194,12 +198,12 @@ look_live(void *live)
 
 /* Try first the address that answered before. */
 static int
-connect_again(const struct np_client *c, const struct np_addrs *remote,
+connect_again(const struct np_client *c, const char *device, const struct np_addrs *remote,
 	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
 {
 	struct np_addrs order = *remote;
 
-	*race = (struct np_race){ .tick = look_live, .ctx = c->live };
+	*race = (struct np_race){ .tick = look_live, .ctx = c->live, .device = device };
 	for (size_t i = 1; i < order.count; i++) {
 		if (c->used.len != 0 && np_addr_same_host(&order.at[i], &c->used)) {
 			struct np_addr first = order.at[0];
@@ -219,7 +223,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 {
 	char host[NP_ADDR_TEXT];
 	struct np_race race;
-	int fd = connect_again(c, remote, local, &race, err);
+	int fd = connect_again(c, t->local_device, remote, local, &race, err);
 
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;

@@ -135,16 +135,21 @@ def is_refused(words: str, says: str, done: "Dict[str, str]") -> str:
 
 def bound_to_a_device(daemon: lib.Daemon) -> None:
     """What is bound to a device has no other's: neither end reaches the other by a pair of interfaces without a peer."""
-    def measured(device: str, test: str = "TCP_RR") -> lib.Result:
-        return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.2", "-t", test, "--", "--bind-device", device], 40)
+    def measured(device: str, test: str = "TCP_RR", words: str = "-- --bind-device") -> lib.Result:
+        return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.2", "-t", test, *words.split(), device], 40)
 
-    for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):
-        got = measured("lo,lo", test)
-        assert got.rc == 0 and not got.err, got
+    for words, device in (("-- --bind-device", "lo,lo"), ("-- -L", "127.0.0.1%lo"), ("-- -H", "127.0.0.1%lo"), ("-L", "%lo"), ("-L", "127.0.0.1%lo,4")):
+        for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):
+            got = measured(device, test, words)
+            assert got.rc == 0 and not got.err, got
+    lib.error_line(measured("127.0.0.1%nosuch", words="-L"), "netperf", "no interface is called nosuch")
+    lib.error_line(measured("%", words="-L"), "netperf", "not the name of an interface")
     if lib.run(["ip", "link", "add", "granted0", "type", "veth", "peer", "granted1"], 20).rc != 0:
         raise lib.Skipped("no veth")
     lib.error_line(measured("granted0,"), "netperf", "connect", "127.0.0.1")
     lib.error_line(measured(",granted0"), "netperf", "connect", "127.0.0.1")
+    for words in ("-L", "-- -L", "-- -H"):
+        lib.error_line(measured("127.0.0.1%granted0", words=words), "netperf", "127.0.0.1")
 
 
 def suite(report: lib.Report) -> None:
