@@ -1,7 +1,5 @@
 #include "tests/lib/allocs.h"
 
-#include <stdlib.h>
-
 #include "tests/lib/check.h"
 
 static _Thread_local bool armed;

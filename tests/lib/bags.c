@@ -2,8 +2,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

@@ -1,5 +1,6 @@
 /*
  * What every test program includes: cmocka with the headers it forgets to ask for, and small help.
+ * A test that includes this needs no other include for those headers of C.
  */
 #ifndef NP_TESTS_CHECK_H
 #define NP_TESTS_CHECK_H

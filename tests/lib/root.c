@@ -5,8 +5,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 #include "tests/lib/session.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

@@ -1,7 +1,5 @@
 #include "tests/lib/words.h"
 
-#include <stdlib.h>
-
 #include "opt/help.h"
 #include "tests/lib/check.h"
 

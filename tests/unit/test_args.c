@@ -3,7 +3,6 @@
  */
 #include "cli/args.h"
 
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "bench/engine/engine.h"

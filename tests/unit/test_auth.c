@@ -4,8 +4,6 @@
  */
 #include "wire/auth.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

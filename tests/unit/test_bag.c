@@ -5,7 +5,6 @@
 #include "base/bag.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 #include "wire/ext.h"

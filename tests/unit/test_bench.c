@@ -5,7 +5,6 @@
 #include "bench/bench.h"
 
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -5,8 +5,6 @@
 #include "stats/ceiling.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/ceilings.h"
 #include "tests/lib/check.h"

@@ -3,8 +3,6 @@
  */
 #include "sys/cgroup.h"
 
-#include <stdio.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"

@@ -4,7 +4,6 @@
 #include "net/cidr.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
 #include "tests/lib/check.h"
 

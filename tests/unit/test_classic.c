@@ -1,8 +1,6 @@
 /*
  * The classic tables, letter by letter as netperf 2.7.0 printed them, blanks at line ends included.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "out/format.h"
 #include "tests/lib/check.h"

@@ -6,9 +6,6 @@
 #include "run/clean.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "run/repeat.h"
 #include "run/thresholds.h"

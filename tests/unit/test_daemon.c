@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include "out/explain/delay.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

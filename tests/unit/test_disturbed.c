@@ -4,10 +4,6 @@
  */
 #include "run/disturbed.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "run/clean.h"
 #include "tests/lib/bags.h"

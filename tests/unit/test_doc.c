@@ -4,9 +4,6 @@
  */
 #include "opt/doc.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "cli/args.h"
 #include "netserver/args.h"
 #include "tests/lib/check.h"

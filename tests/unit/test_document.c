@@ -4,7 +4,6 @@
 #include "cli/document.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"

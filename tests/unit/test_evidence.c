@@ -2,12 +2,9 @@
  * What both ends of a test know about it comes together at the client; and a daemon that knows
  * nothing of that, or answers nonsense, costs no more than the far end's evidence.
  */
-#include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -5,8 +5,6 @@
 #include "out/explain.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "out/explain/words.h"
 #include "stats/ceiling.h"

@@ -6,8 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/bag.h"
 #include "out/explain.h"

@@ -4,8 +4,6 @@
 #include "out/explain.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

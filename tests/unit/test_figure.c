@@ -3,8 +3,6 @@
  */
 #include "stats/figure.h"
 
-#include <stdlib.h>
-
 #include "out/select.h"
 #include "tests/lib/check.h"
 

@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdlib.h>
 
 #include "stats/fit.h"
 #include "tests/lib/check.h"

@@ -4,10 +4,6 @@
  */
 #include "run/foreign.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 

@@ -4,7 +4,6 @@
 #include "stats/hist.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "tests/lib/check.h"

@@ -3,8 +3,6 @@
  */
 #include "out/look.h"
 
-#include <stdlib.h>
-
 #include "out/explain.h"
 #include "tests/lib/check.h"
 

@@ -1,8 +1,6 @@
 /*
  * Interim results and histograms, letter by letter as netperf 2.7 printed them.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "out/format.h"
 #include "tests/lib/check.h"

@@ -4,7 +4,6 @@
 #include "net/ledger.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"

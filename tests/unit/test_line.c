@@ -6,7 +6,6 @@
 #include "tests/link/carry.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

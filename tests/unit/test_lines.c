@@ -3,9 +3,6 @@
  */
 #include "netserver/lines.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "tests/lib/check.h"
 

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

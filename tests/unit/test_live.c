@@ -4,8 +4,6 @@
  */
 #include "run/live.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "tests/lib/check.h"
 

@@ -4,10 +4,7 @@
 #include "sys/moved.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>

@@ -1,8 +1,6 @@
 /*
  * The omni outputs, letter by letter as netperf 2.7.0 printed them.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "out/format.h"
 #include "tests/lib/check.h"

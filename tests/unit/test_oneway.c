@@ -2,8 +2,6 @@
  * Delays by two clocks: what is planted comes out again.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "stats/oneway.h"
 #include "tests/lib/check.h"

@@ -5,7 +5,6 @@
 #include "bench/open.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

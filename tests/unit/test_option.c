@@ -3,7 +3,6 @@
  */
 #include "opt/option.h"
 
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "run/outage.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"

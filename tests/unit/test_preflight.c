@@ -4,9 +4,6 @@
 #include "out/preflight_rules.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

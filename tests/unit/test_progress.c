@@ -1,8 +1,6 @@
 /*
  * The progress line's text: what it says of each step, what is left out where there is no room.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/progress_text.h"
 #include "tests/lib/check.h"

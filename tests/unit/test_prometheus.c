@@ -4,7 +4,6 @@
 #include "stats/prometheus.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "tests/lib/check.h"
 

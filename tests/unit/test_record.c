@@ -3,9 +3,6 @@
  */
 #include "stats/record.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "out/format.h"
 #include "tests/lib/check.h"
 

@@ -3,7 +3,6 @@
  */
 #include "netserver/relay.h"
 
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

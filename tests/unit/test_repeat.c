@@ -3,8 +3,6 @@
  */
 #include "run/repeat.h"
 
-#include <stdlib.h>
-
 #include "base/err.h"
 #include "tests/lib/check.h"
 

@@ -3,9 +3,6 @@
  */
 #include "run/report.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "out/datagrams.h"
 #include "tests/lib/check.h"

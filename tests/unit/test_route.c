@@ -6,9 +6,6 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

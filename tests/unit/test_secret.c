@@ -3,8 +3,6 @@
  */
 #include "base/secret.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  */
 #include "out/select.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"

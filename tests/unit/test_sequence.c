@@ -7,10 +7,8 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bench/bench.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"

@@ -5,7 +5,6 @@
 #include "run/server.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "bench/engine/engine.h"

@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "bench/bench.h"

@@ -1,6 +1,4 @@
 #include <endian.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

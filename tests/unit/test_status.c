@@ -11,7 +11,6 @@
 #include <math.h>
 #include <regex.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -4,10 +4,8 @@
  */
 #include "run/talk.h"
 
-#include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "bench/engine/engine.h"

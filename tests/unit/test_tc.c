@@ -10,8 +10,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/tc_act/tc_gact.h>
 #include <linux/tc_act/tc_mirred.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"

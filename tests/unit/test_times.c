@@ -1,7 +1,6 @@
 /*
  * The table of latencies (--latency).
  */
-#include <stdlib.h>
 
 #include "out/format.h"
 #include "tests/lib/check.h"

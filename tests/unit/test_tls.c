@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bench/run.h"
 #include "bench/stop.h"
 #include "tests/lib/check.h"

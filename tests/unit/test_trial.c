@@ -5,7 +5,6 @@
 #include "run/trial.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"

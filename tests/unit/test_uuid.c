@@ -3,8 +3,6 @@
  */
 #include "base/uuid.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "tests/lib/check.h"

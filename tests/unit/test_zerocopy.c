@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
