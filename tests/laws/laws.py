@@ -114,7 +114,8 @@ class View:
         over = TICK + 4 * self.seen.late
         if c.stream and not c.udp:
             # the control connection tells the round trip by which it waits for what the path has dropped
-            over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (2.0 if c.loss or c.down or c.frozen else 0.0) + (5.0 if c.real else 0.0)
+            over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (
+                2.0 if c.loss or c.down or c.frozen or c.flows * 14480 > QUEUE else 0.0) + (5.0 if c.real else 0.0)   # first windows
         if c.frozen == "near":
             over += 4.0     # where it has to say so: that may be a busy machine's doing
         if c.real and c.rr:
@@ -152,6 +153,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
         low = course.within(v.begin + edge + more, v.end - edge - more) - v.message
         high = course.within(v.begin - edge, v.end + edge) + v.message
+        low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
         if sends and not c.udp and c.stream:
