@@ -543,8 +543,8 @@ np_cli_wants_far(const struct np_cli *cli)
 			 * evidence. */
 			if (id >= 0 && id < NP_METRICS &&
 			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
-			     np_metric_of_evidence((enum np_metric_id)id) ||
-			     strncmp(np_metric((enum np_metric_id)id)->name, "REMOTE_", 7) == 0)) {
+			     np_metrics[id].collect == NP_COLLECT_EVIDENCE ||
+			     strncmp(np_metrics[id].name, "REMOTE_", 7) == 0)) {
 				return true;
 			}
 		}

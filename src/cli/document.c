@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/output.h"

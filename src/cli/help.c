@@ -278,7 +278,7 @@ np_help_figures(FILE *out)
 	for (int s = NP_SUBJECT_NONE + 1; s < NP_SUBJECTS; s++) {
 		fprintf(out, "\n%s:\n", np_subject_title((enum np_subject)s));
 		for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-			const struct np_metric *m = np_metric((enum np_metric_id)i);
+			const struct np_metric *m = &np_metrics[i];
 
 			if (m->subject == (enum np_subject)s) {
 				int used = fprintf(out, "  %-27s %-8s", m->name, m->unit);

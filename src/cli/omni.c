@@ -1,6 +1,5 @@
 #include "cli/omni.h"
 
-#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 

@@ -259,8 +259,10 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 		fprintf(to, "netperf: --wire: packets of the first of %u sessions\n",
 			out->sessions);
 	}
+	if (cli->evidence.wire && iterations > 1) {
+		fprintf(to, "ledger: the last of %u iterations\n", iterations);
+	}
 	if (cli->evidence.wire) {
-		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}
 	if (cli->evidence.cycles && !cli->output.json) {

@@ -41,7 +41,7 @@ number(const struct view *v, const char *name)
 {
 	enum np_metric_id id = find_metric(name);
 
-	return np_metric(id)->type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
+	return np_metrics[id].type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
 						   : (double)np_record_get_int(v->r, id);
 }
 

@@ -203,7 +203,7 @@ metric(const struct np_record *r, enum np_metric_id id)
 	const int64_t exact = INT64_C(1) << 53;
 	char letter = np_record_get_char(r, id);
 
-	switch (np_metric(id)->type) {
+	switch (np_metrics[id].type) {
 	case NP_TYPE_INT:
 		return r->value[id].i < exact && r->value[id].r > (double)r->value[id].i
 			   ? np_json_real(r->value[id].r)
@@ -231,7 +231,7 @@ np_json_metrics(const struct np_record *r)
 		    !np_record_measured(r, id)) {
 			continue;
 		}
-		bad |= json_object_set_new(o, np_metric(id)->name,
+		bad |= json_object_set_new(o, np_metrics[id].name,
 					   np_record_is_never(r, id) ? json_null() : metric(r, id));
 	}
 	return whole(o, bad);

@@ -1,6 +1,5 @@
 #include "out/ledger_table.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

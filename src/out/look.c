@@ -13,7 +13,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	}
 	/* netperf shows figures that it was not asked to collect as it shows unknown ones. */
 	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
-		if (np_metric((enum np_metric_id)id)->collect == NP_COLLECT_LATENCY) {
+		if (np_metrics[id].collect == NP_COLLECT_LATENCY) {
 			shown.value[id].known = false;
 		}
 	}
@@ -39,13 +39,5 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	}
 	if (l->times && l->classic.verbosity > 0) {
 		np_times_print(out, f->latency, l->classic.headers);
-	}
-}
-
-void
-np_look_which(FILE *to, unsigned iterations)
-{
-	if (iterations > 1) {
-		fprintf(to, "ledger: the last of %u iterations\n", iterations);
 	}
 }

@@ -24,7 +24,4 @@ struct np_look {
 /* The result. The latencies are those of all iterations, connect times the last one's. */
 void np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f);
 
-/* A ledger is that of one iteration: a line before it, where there were more. */
-void np_look_which(FILE *to, unsigned iterations);
-
 #endif

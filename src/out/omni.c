@@ -11,8 +11,7 @@ enum { NUMBER_SIZE = 400 };
 static bool
 is_text(int id)
 {
-	return !np_figure_is_percentile(id) &&
-	       np_metric((enum np_metric_id)id)->type == NP_TYPE_TEXT;
+	return !np_figure_is_percentile(id) && np_metrics[id].type == NP_TYPE_TEXT;
 }
 
 /* The value as it stands in the output. A letter that is a NUL byte shows as nothing. */
@@ -25,7 +24,7 @@ put_value(FILE *out, const struct np_figures *f, int id)
 /* A literal of metrics.def, which takes a text. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		fprintf(out, np_metric((enum np_metric_id)id)->print,
+		fprintf(out, np_metrics[id].print,
 			np_record_get_text(f->record, (enum np_metric_id)id));
 #pragma GCC diagnostic pop
 		return;

@@ -1,7 +1,6 @@
 #include "out/preflight_rules.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpulist.h"

@@ -90,8 +90,7 @@ find_title(const char *text)
 		char title[NAME_SIZE];
 
 		np_figure_title(i, title, sizeof(title));
-		if (strcasecmp(text, title) == 0 ||
-		    strcasecmp(text, np_metric((enum np_metric_id)i)->name) == 0) {
+		if (strcasecmp(text, title) == 0 || strcasecmp(text, np_metrics[i].name) == 0) {
 			return i;
 		}
 	}
@@ -175,7 +174,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 	memset(sel, 0, sizeof(*sel));
 	if (strcasecmp(word, "all") == 0) {
 		for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-			int group = np_metric((enum np_metric_id)i)->group;
+			int group = np_metrics[i].group;
 
 			if (group > 0) {
 				sel->id[group - 1][sel->count[group - 1]++] = i;
@@ -242,7 +241,7 @@ np_selection_names(FILE *out, enum np_style style)
 	char between = style == NP_STYLE_COLUMNS ? '\n' : ',';
 
 	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-		fputs(np_metric((enum np_metric_id)i)->name, out);
+		fputs(np_metrics[i].name, out);
 		fputc(np_metric_next(i) < NP_METRICS ? between : '\n', out);
 	}
 }

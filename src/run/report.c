@@ -215,40 +215,34 @@ report_sizes(const struct sums *s, struct np_record *r)
 static void
 report_counts(const struct sums *s, struct np_record *r)
 {
-	const struct np_tally *t = &s->out->tally;
+	const struct np_counts *n = &s->out->tally.count;
 	const struct np_far *far = &s->out->far;
-	double sends = (double)t->count.sends;
-	double receives = (double)t->count.receives;
+	bool told = far->reported;
+	int64_t lacks = s->p->no_control ? 0 : -1;
 
-	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)t->count.sends);
-	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)t->count.receives);
-	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)t->count.sent);
-	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)t->count.received);
-	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)t->count.failed);
-	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)t->count.lost);
-	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)t->count.duplicated);
-	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)t->count.late);
-	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)t->count.stray);
-	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)t->count.surplus);
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per(s->sent, sends));
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per(s->received, receives));
+	report_ends(r, NP_M_LOCAL_SEND_CALLS, (int64_t)n->sends, told ? far->sends : lacks);
+	report_ends(r, NP_M_LOCAL_RECV_CALLS, (int64_t)n->receives, told ? far->receives : lacks);
+	report_ends(r, NP_M_LOCAL_BYTES_SENT, (int64_t)n->sent, told ? (int64_t)far->sent : lacks);
+	report_ends(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)n->received,
+		    told ? (int64_t)far->received : lacks);
+	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)n->failed);
+	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)n->lost);
+	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)n->duplicated);
+	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)n->late);
+	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)n->stray);
+	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)n->surplus);
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per(s->sent, (double)n->sends));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per(s->received, (double)n->receives));
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
-	MARK_IF(sends <= 0, r, NP_M_LOCAL_BYTES_PER_SEND);
-	MARK_IF(receives <= 0, r, NP_M_LOCAL_BYTES_PER_RECV);
-	if (far->reported || s->p->no_control) {
-		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);
-		np_record_int(r, NP_M_REMOTE_RECV_CALLS, far->reported ? far->receives : 0);
-		np_record_int(r, NP_M_REMOTE_BYTES_SENT, (int64_t)far->sent);
-		np_record_int(r, NP_M_REMOTE_BYTES_RECVD, (int64_t)far->received);
-	}
-	np_record_real(r, NP_M_REMOTE_BYTES_XFERD,
-		       far->reported ? s->far_sent + s->far_received : s->sent);
-	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV, per(s->far_received, (double)far->receives));
+	np_record_real(r, NP_M_REMOTE_BYTES_XFERD, told ? s->far_sent + s->far_received : s->sent);
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per(s->far_sent, (double)far->sends));
-	MARK_IF(!far->reported || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
-	MARK_IF(!far->reported || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
-	MARK_IF(!far->reported, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS,
-		NP_M_REMOTE_BYTES_SENT, NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
+	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV, per(s->far_received, (double)far->receives));
+	MARK_IF(n->sends == 0, r, NP_M_LOCAL_BYTES_PER_SEND);
+	MARK_IF(n->receives == 0, r, NP_M_LOCAL_BYTES_PER_RECV);
+	MARK_IF(!told || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
+	MARK_IF(!told || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
+	MARK_IF(!told, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS, NP_M_REMOTE_BYTES_SENT,
+		NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
 /* The number of that name, of a list the largest one; NAN: it is not told. */
@@ -271,7 +265,7 @@ report_evidence(const struct sums *s, struct np_record *r)
 {
 	for (int i = 0; i < NP_METRICS; i++) {
 		enum np_metric_id id = (enum np_metric_id)i;
-		const struct np_metric *m = np_metric(id);
+		const struct np_metric *m = &np_metrics[id];
 		double v = m->from == NULL            ? -1
 			   : m->end == NP_METRIC_NEAR ? told(s->out->near_bag, m->from)
 			   : m->end == NP_METRIC_FAR  ? told(s->out->far_bag, m->from)

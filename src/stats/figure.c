@@ -119,7 +119,7 @@ const char *
 np_figure_name(int id, char text[NP_FIGURE_NAME])
 {
 	if (!np_figure_is_percentile(id)) {
-		return np_metric((enum np_metric_id)id)->name;
+		return np_metrics[id].name;
 	}
 	put_name(id, 0, text);
 	if (np_metric_find(text) >= 0) { /* netperf's whole microseconds have this name */
@@ -139,7 +139,7 @@ np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 	bool plain;
 
 	if (!np_figure_is_percentile(id)) {
-		return np_metric((enum np_metric_id)id)->head[line];
+		return np_metrics[id].head[line];
 	}
 	if (line > 0) {
 		return rest[line];
@@ -172,7 +172,7 @@ np_figure_collect(int id)
 	if (np_figure_is_percentile(id)) {
 		return of_connect(id) ? NP_COLLECT_NONE : NP_COLLECT_LATENCY;
 	}
-	return np_metric((enum np_metric_id)id)->collect;
+	return np_metrics[id].collect;
 }
 
 double

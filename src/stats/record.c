@@ -8,7 +8,7 @@
 
 #include "stats/hist.h"
 
-static const struct np_metric table[NP_METRICS] = {
+const struct np_metric np_metrics[NP_METRICS] = {
 #define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, ...)                             \
 	{ .name = #id,                                                                             \
 	  .type = NP_TYPE_##t,                                                                     \
@@ -23,18 +23,6 @@ static const struct np_metric table[NP_METRICS] = {
 	  __VA_ARGS__ },
 #include "stats/metrics.def"
 };
-
-const struct np_metric *
-np_metric(enum np_metric_id id)
-{
-	return &table[id];
-}
-
-bool
-np_metric_of_evidence(enum np_metric_id id)
-{
-	return np_metric(id)->collect == NP_COLLECT_EVIDENCE;
-}
 
 const char *
 np_subject_title(enum np_subject subject)
@@ -56,14 +44,14 @@ np_subject_title(enum np_subject subject)
 static bool
 in_block(int id, int block)
 {
-	return id >= 0 && id < NP_METRICS && table[id].block == block;
+	return id >= 0 && id < NP_METRICS && np_metrics[id].block == block;
 }
 
 /* Of a pair the far end's figure is the next row, and the next pair is two rows on. */
 int
 np_metric_next(int id)
 {
-	int block = table[id].block;
+	int block = np_metrics[id].block;
 
 	if (block == 0) {
 		return id + 1;
@@ -71,7 +59,7 @@ np_metric_next(int id)
 	if (in_block(id + 2, block)) {
 		return id + 2;
 	}
-	if (table[id].end == NP_METRIC_FAR) {
+	if (np_metrics[id].end == NP_METRIC_FAR) {
 		return id + 1;
 	}
 	while (in_block(id - 2, block)) {
@@ -89,14 +77,14 @@ np_metric_name_at(size_t place)
 		id = np_metric_next(id);
 		place--;
 	}
-	return id < NP_METRICS ? table[id].name : NULL;
+	return id < NP_METRICS ? np_metrics[id].name : NULL;
 }
 
 int
 np_metric_find(const char *name)
 {
 	for (int i = 0; i < NP_METRICS; i++) {
-		if (strcasecmp(table[i].name, name) == 0) {
+		if (strcasecmp(np_metrics[i].name, name) == 0) {
 			return i;
 		}
 	}
@@ -106,7 +94,7 @@ np_metric_find(const char *name)
 void
 np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 {
-	assert(table[id].type == NP_TYPE_INT);
+	assert(np_metrics[id].type == NP_TYPE_INT);
 	r->value[id].known = true;
 	r->value[id].mark = r->value[id].never = false;
 	r->value[id].i = v;
@@ -116,7 +104,7 @@ np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 void
 np_record_real(struct np_record *r, enum np_metric_id id, double v)
 {
-	assert(table[id].type == NP_TYPE_REAL);
+	assert(np_metrics[id].type == NP_TYPE_REAL);
 	r->value[id].known = true;
 	r->value[id].mark = r->value[id].never = false;
 	r->value[id].r = v;
@@ -125,7 +113,7 @@ np_record_real(struct np_record *r, enum np_metric_id id, double v)
 void
 np_record_char(struct np_record *r, enum np_metric_id id, char v)
 {
-	assert(table[id].type == NP_TYPE_CHAR);
+	assert(np_metrics[id].type == NP_TYPE_CHAR);
 	r->value[id].known = true;
 	r->value[id].mark = false;
 	r->value[id].i = (unsigned char)v;
@@ -134,7 +122,7 @@ np_record_char(struct np_record *r, enum np_metric_id id, char v)
 void
 np_record_text(struct np_record *r, enum np_metric_id id, const char *v)
 {
-	assert(table[id].type == NP_TYPE_TEXT);
+	assert(np_metrics[id].type == NP_TYPE_TEXT);
 	r->value[id].known = v != NULL;
 	r->value[id].mark = false;
 	r->value[id].t = v;
@@ -154,7 +142,7 @@ np_record_measured(const struct np_record *r, enum np_metric_id id)
 	if (!np_record_known(r, id) || r->value[id].mark) {
 		return false;
 	}
-	switch (table[id].type) {
+	switch (np_metrics[id].type) {
 	case NP_TYPE_INT:
 		return r->value[id].i >= 0;
 	case NP_TYPE_REAL:
@@ -170,7 +158,7 @@ np_record_measured(const struct np_record *r, enum np_metric_id id)
 static bool
 in_hex(enum np_metric_id id)
 {
-	const char *print = table[id].print;
+	const char *print = np_metrics[id].print;
 
 	return print[strlen(print) - 1] == 'x';
 }
@@ -178,7 +166,7 @@ in_hex(enum np_metric_id id)
 bool
 np_metric_withdrawn(enum np_metric_id id)
 {
-	return table[id].collect == NP_COLLECT_GONE;
+	return np_metrics[id].collect == NP_COLLECT_GONE;
 }
 
 /* Sic: the numbers that are printed in hexadecimal are -2, the other ones 0. */
@@ -191,7 +179,7 @@ np_record_withdraw(struct np_record *r)
 		if (!np_metric_withdrawn(id)) {
 			continue;
 		}
-		if (table[id].type == NP_TYPE_TEXT) {
+		if (np_metrics[id].type == NP_TYPE_TEXT) {
 			np_record_text(r, id, "Deprecated");
 		} else {
 			np_record_int(r, id, in_hex(id) ? -2 : 0);
@@ -236,7 +224,7 @@ np_record_get_text(const struct np_record *r, enum np_metric_id id)
 void
 np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns)
 {
-	if (table[id].type == NP_TYPE_INT) {
+	if (np_metrics[id].type == NP_TYPE_INT) {
 		np_record_int(r, id, (int64_t)(ns / 1000));
 	}
 	r->value[id].known = true;
@@ -254,7 +242,7 @@ np_record_is_never(const struct np_record *r, enum np_metric_id id)
 size_t
 np_record_format(const struct np_record *r, enum np_metric_id id, char *out, size_t size)
 {
-	const struct np_metric *m = &table[id];
+	const struct np_metric *m = &np_metrics[id];
 	int64_t v = np_record_get_int(r, id);
 	int n = 0;
 

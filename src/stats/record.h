@@ -74,8 +74,8 @@ struct np_record {
 	} value[NP_METRICS];
 };
 
-/* The row of a metric. */
-const struct np_metric *np_metric(enum np_metric_id id);
+/* The table, by enum np_metric_id. */
+extern const struct np_metric np_metrics[NP_METRICS];
 
 /* The figure of one end, of the near end's one. */
 static inline enum np_metric_id
@@ -94,9 +94,6 @@ const char *np_metric_name_at(size_t place);
 
 /* The heading of a subject. */
 const char *np_subject_title(enum np_subject subject);
-
-/* Does naming it turn evidence on? */
-bool np_metric_of_evidence(enum np_metric_id id);
 
 /* The metric of that name in any case; -1 when there is none. */
 int np_metric_find(const char *name);

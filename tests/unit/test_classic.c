@@ -209,7 +209,7 @@ static void
 add(struct np_record *r, const struct figure *f)
 {
 	for (; f->id != 0; f++) {
-		switch (np_metric(f->id)->type) {
+		switch (np_metrics[f->id].type) {
 		case NP_TYPE_INT:
 			np_record_int(r, f->id, (int64_t)f->value);
 			break;

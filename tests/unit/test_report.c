@@ -38,7 +38,7 @@ assert_real(const struct np_record *r, enum np_metric_id id, double want)
 	double got = np_record_get_real(r, id);
 
 	if (got < want - 1e-6 || got > want + 1e-6) {
-		fail_msg("%s is %f, not %f", np_metric(id)->name, got, want);
+		fail_msg("%s is %f, not %f", np_metrics[id].name, got, want);
 	}
 }
 
@@ -188,7 +188,7 @@ TEST(a_service_tells_nothing)
 	np_report(&out, np_unit('m'), &r);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (np_record_get_int(&r, rows[i].id) != rows[i].want) {
-			fail_msg("%s is %lld", np_metric(rows[i].id)->name,
+			fail_msg("%s is %lld", np_metrics[rows[i].id].name,
 				 (long long)np_record_get_int(&r, rows[i].id));
 		}
 	}

@@ -31,9 +31,7 @@ assert_selection(const struct np_selection *sel, const char *want)
 			int id = sel->id[g][i];
 
 			strcat(text, i > 0 ? "," : "");
-			strcat(text, id == NP_SELECT_UNKNOWN
-					 ? "?"
-					 : np_metric((enum np_metric_id)id)->name);
+			strcat(text, id == NP_SELECT_UNKNOWN ? "?" : np_metrics[id].name);
 		}
 		strcat(text, g + 1 < NP_SELECT_GROUPS ? ";" : "");
 	}
@@ -284,7 +282,7 @@ TEST(names_are_listed_on_one_line_or_on_their_own)
 		np_selection_names(out, lists[i].style);
 		fclose(out);
 		for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id = np_metric_next(id)) {
-			const char *name = np_metric((enum np_metric_id)id)->name;
+			const char *name = np_metrics[id].name;
 
 			assert_memory_equal(at, name, strlen(name));
 			at += strlen(name);
@@ -301,7 +299,7 @@ TEST(names_are_listed_on_one_line_or_on_their_own)
 TEST(every_figure_has_a_meaning)
 {
 	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
-		const struct np_metric *m = np_metric((enum np_metric_id)id);
+		const struct np_metric *m = &np_metrics[id];
 
 		if (m->subject == NP_SUBJECT_NONE || m->words[0] == '\0') {
 			fail_msg("%s: no words in metrics.def", m->name);
@@ -320,7 +318,7 @@ TEST(units_agree_with_the_heads)
 	unsigned seen = 0;
 
 	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
-		const struct np_metric *m = np_metric((enum np_metric_id)id);
+		const struct np_metric *m = &np_metrics[id];
 
 		for (size_t i = 0; i < 4 * LEN(same); i++) {
 			if (strcmp(m->head[i % 4], same[i / 4].head) == 0) {
