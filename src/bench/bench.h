@@ -162,46 +162,57 @@ struct np_transport {
 	bool ramps;         /* connections may begin during the test (--ramp) */
 
 	/* What is known about it. */
-	int ip_protocol;                 /* in IP packets, for captures; 0: none */
-	uint32_t packet_header;          /* header bytes per packet; 0: those of TCP, UDP */
-	const char *listed, *listed_six; /* names in /proc/net/protocols; NULL: always there */
-	bool tcp_info;                   /* TCP_INFO works while the connection lasts */
+	int ip_protocol;                           /* in IP packets, for captures; 0: none */
+	bool tcp_info;                             /* TCP_INFO works while the connection lasts */
 	bool (*acked)(int fd, struct np_acked *p); /* np_tcp_acked(); NULL: not known */
-	const char *module,
-	    *kconfig;    /* module and option of the kernel: "sctp", "CONFIG_IP_SCTP"; NULL: none */
-	const char *off; /* command that enables it; NULL: always enabled */
-	const char *dropped; /* version of Linux that removed it; NULL */
-	const char
-	    *no_capture; /* why --wire cannot capture it; NULL: it can, or ip_protocol is 0 */
 	const char *no_control; /* why -N is impossible; NULL: possible, or said elsewhere */
-	/*
-	 * Additional bytes of TCP options in each data segment: of a stream, and of transactions
-	 * with data both ways.
-	 */
-	uint32_t stream_options, turn_options;
-	const char *service; /* name in services(5); NULL: none */
+	const char *service;    /* name in services(5); NULL: none */
 	enum np_scanner scanner;
 
-	int32_t max_message; /* largest default message; 0: no limit */
-	int32_t min_message; /* shorter ones are padded; 0: none */
 	/*
 	 * Bytes of header at the start of each message. With a header no message is empty, and one
 	 * that looks like np_eth_is_end() ends a test. 0: none.
 	 */
 	int32_t header;
 
-	/*
-	 * Is it supported by this kernel? If not, *err says what is missing. NULL: test by opening
-	 * a socket (np_transport_probe()).
-	 */
-	int (*probe)(const struct np_transport *t, struct np_err *err);
+	/* The parts of the kernel that it needs. */
+	struct {
+		const char *listed, *listed_six; /* in /proc/net/protocols; NULL: always there */
+		const char *module, *option;     /* "sctp", "CONFIG_IP_SCTP"; NULL: none */
+		const char *off;                 /* command that enables it; NULL: it is enabled */
+		const char *dropped;             /* version of Linux that removed it; NULL */
+		/*
+		 * Is it supported? If not, *err says what is missing. NULL: test by opening a
+		 * socket (np_transport_probe()).
+		 */
+		int (*probe)(const struct np_transport *t, struct np_err *err);
+	} kernel;
+
+	/* Its packets, if ip_protocol is not 0. */
+	struct {
+		uint32_t header; /* bytes; 0: those of TCP, UDP */
+		/* Additional bytes of TCP options in each data segment: of a stream, and of
+		 * transactions with data both ways. */
+		uint32_t stream_options, turn_options;
+		const char *no_capture; /* why --wire cannot capture them; NULL: it can */
+	} packets;
+
+	/* Its messages. */
+	struct {
+		int32_t max, min; /* largest default size, smallest: others are padded; 0: none */
+		/* Report one that is too long (EMSGSIZE). NULL: in general words. */
+		void (*too_long)(const struct np_run *run, struct np_err *err);
+		int too_long_as; /* errno of older kernels for EMSGSIZE; 0: none */
+	} message;
 
 	/*
 	 * If SO_SNDBUF and SO_RCVBUF do not apply: append the options for buffer sizes that the
 	 * near end wants; read the sizes of a socket. May be NULL.
 	 */
-	void (*set_buffers)(const struct np_plan *p, struct np_sockopts *o);
-	void (*get_buffers)(int fd, int *sndbuf, int *rcvbuf);
+	struct {
+		void (*ask)(const struct np_plan *p, struct np_sockopts *o);
+		void (*read)(int fd, int *sndbuf, int *rcvbuf);
+	} buffers;
 
 	/* Append socket options of this transport. May be NULL. */
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
@@ -265,10 +276,6 @@ struct np_transport {
 	 * transports whose end of data cannot be read after a half-close. May be NULL.
 	 */
 	int64_t (*left)(int fd);
-
-	/* Report a message that is too long (EMSGSIZE). NULL: in general words. */
-	void (*too_long)(const struct np_run *run, struct np_err *err);
-	int too_long_as; /* errno of older kernels for EMSGSIZE; 0: none */
 
 	/* Send the end mark, where an empty datagram is none. May be NULL. */
 	void (*farewell)(struct np_run *run);

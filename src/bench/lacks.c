@@ -60,10 +60,10 @@ np_lacks_now(const char *root)
 		memcpy(list, least, sizeof(least));
 	}
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		bool encrypts = !t->encrypts || is_encrypted_by(root, t->module);
+		bool encrypts = !t->encrypts || is_encrypted_by(root, t->kernel.module);
 
 		for (int six = 0; six <= 1; six++) {
-			const char *name = six != 0 ? t->listed_six : t->listed;
+			const char *name = six != 0 ? t->kernel.listed_six : t->kernel.listed;
 
 			if (!encrypts || (name != NULL && !begins_a_line(list, name))) {
 				lacks |= np_lacks_bit(i, six != 0);
@@ -89,17 +89,18 @@ np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err)
 {
 	static const char when[] = "the daemon's kernel did not have it when netserver started";
 
-	if (t->listed_six != NULL && !np_lacks(lacks, t, AF_INET)) {
+	if (t->kernel.listed_six != NULL && !np_lacks(lacks, t, AF_INET)) {
 		return np_fail_verbatim(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name,
 					when);
 	}
-	return np_fail_verbatim(
-	    err, NP_EUNSUP, EPROTONOSUPPORT, "%s: %s (try --transports %s there%s%s%s%s%s%s)",
-	    t->name, when, t->name, t->module != NULL ? "; its module is " : "",
-	    t->module != NULL ? t->module : "", t->kconfig != NULL ? "; its option is " : "",
-	    t->kconfig != NULL ? t->kconfig : "",
-	    t->dropped != NULL ? "; Linux has dropped it in " : "",
-	    t->dropped != NULL ? t->dropped : "");
+	return np_fail_verbatim(err, NP_EUNSUP, EPROTONOSUPPORT,
+				"%s: %s (try --transports %s there%s%s%s%s%s%s)", t->name, when,
+				t->name, t->kernel.module != NULL ? "; its module is " : "",
+				t->kernel.module != NULL ? t->kernel.module : "",
+				t->kernel.option != NULL ? "; its option is " : "",
+				t->kernel.option != NULL ? t->kernel.option : "",
+				t->kernel.dropped != NULL ? "; Linux has dropped it in " : "",
+				t->kernel.dropped != NULL ? t->kernel.dropped : "");
 }
 
 int
@@ -113,7 +114,7 @@ np_lacks_load(const struct np_transport *t, struct np_err *err)
 		return err->code;
 	}
 	/* Some have a module of its own for IPv6. */
-	fd = t->listed_six != NULL
+	fd = t->kernel.listed_six != NULL
 		 ? np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, &ignored)
 		 : -1;
 	np_fds_close(fd);

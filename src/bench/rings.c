@@ -36,12 +36,12 @@ shape_of(const struct np_plan *p, const struct np_engine *e, size_t call_max, bo
 	const struct np_transport *t = p->transport;
 	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
 	uint32_t least = e->width != NULL ? e->width(p) : 1;
-	int32_t full = !sends && sockbuf < t->max_message ? t->max_message : sockbuf;
-	size_t call = full > 0 ? (size_t)full : 4096, limit = sends ? (size_t)t->max_message : 0;
+	int32_t full = !sends && sockbuf < t->message.max ? t->message.max : sockbuf;
+	size_t call = full > 0 ? (size_t)full : 4096, limit = sends ? (size_t)t->message.max : 0;
 	bool many = !sends && e->width != NULL && t->bounded && t->ip_protocol != 0;
 
 	if (asked > 0) {
-		call = (size_t)(asked < t->min_message ? t->min_message : asked);
+		call = (size_t)(asked < t->message.min ? t->message.min : asked);
 	} else {
 		call = limit > 0 && call > limit ? limit : call;
 		call = call_max > 0 && call > call_max ? call_max : call;

@@ -19,11 +19,12 @@ np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 		return np_fail_in(err, "--wire");
 	}
 	if (!cli->evidence.wire || !tests ||
-	    (cli->bench.transport->ip_protocol != 0 && cli->bench.transport->no_capture == NULL)) {
+	    (cli->bench.transport->ip_protocol != 0 &&
+	     cli->bench.transport->packets.no_capture == NULL)) {
 		return NP_OK;
 	}
-	if (cli->bench.transport->no_capture != NULL) {
-		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->no_capture);
+	if (cli->bench.transport->packets.no_capture != NULL) {
+		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->packets.no_capture);
 	} else {
 		fprintf(stderr, "netperf: --wire: tests over %s send no IP packets\n",
 			cli->bench.transport->name);

@@ -126,7 +126,7 @@ read_line(struct question *q, char *line)
 		}
 	}
 	q->way.family = (int)q->family;
-	q->way.message_header = q->bench->transport->packet_header;
+	q->way.message_header = q->bench->transport->packets.header;
 	q->way.timestamps = q->timestamps == 1;
 	return true;
 }
@@ -170,7 +170,7 @@ answer_stream(struct question *q, FILE *out)
 	uint32_t full = sctp ? np_ceiling_fragment(&q->way) : np_ceiling_datagram(&q->way);
 	double wire, share;
 
-	q->way.options = q->bench->transport->stream_options;
+	q->way.options = q->bench->transport->packets.stream_options;
 	q->size = q->sized ? q->size : full;
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
@@ -209,7 +209,8 @@ answer_transactions(struct question *q, FILE *out)
 	struct np_ceiling_exchange x;
 	uint64_t fuller;
 
-	q->way.options = q->bench->pattern->connection_test ? 0 : q->bench->transport->turn_options;
+	q->way.options =
+	    q->bench->pattern->connection_test ? 0 : q->bench->transport->packets.turn_options;
 	if (!check_sizes(q, q->request, q->response)) {
 		return false;
 	}

@@ -133,10 +133,10 @@ other_default(struct shown *s, const struct np_option *o)
 				 "bytes of a %s: of a frame, behind its header (the MTU)", what);
 			return s->words;
 		}
-		if (b->transport->max_message > 0) {
+		if (b->transport->message.max > 0) {
 			snprintf(s->words, sizeof(s->words),
 				 "bytes of a %s (socket buffer, at most %d)", what,
-				 b->transport->max_message);
+				 b->transport->message.max);
 			return s->words;
 		}
 		return NULL;

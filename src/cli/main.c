@@ -420,7 +420,7 @@ run_bench(struct session *s, struct np_err *err)
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
 	/* before the banner */
-	if (cli->bench.transport->kconfig != NULL &&
+	if (cli->bench.transport->kernel.option != NULL &&
 	    np_transport_probe(cli->bench.transport, err) == NP_EUNSUP) {
 		return np_fail_in(err, cli->bench.name);
 	}

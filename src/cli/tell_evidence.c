@@ -140,7 +140,7 @@ tell_thread(const void *of, uint32_t i, struct np_explain_thread *row)
 static uint32_t
 message_size(const struct np_plan *p, int32_t size)
 {
-	int32_t least = p->transport->min_message;
+	int32_t least = p->transport->message.min;
 
 	return size <= 0 || !p->pattern->sized ? 0 : (uint32_t)(size < least ? least : size);
 }
@@ -159,14 +159,14 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.disturbed = out->clean != NULL ? 1 - out->clean->clean / out->clean->seconds : 0,
 		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
 		.lossy = !np_delivers(p->transport),
-		.packet_header = p->transport->packet_header,
+		.packet_header = p->transport->packets.header,
 		.messages = p->transport->ip_protocol == IPPROTO_SCTP,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),
 		.both = p->both,
 		.options = p->pattern->connection_test ? 0
-			   : p->pattern->transactions  ? p->transport->turn_options
-						       : p->transport->stream_options,
+			   : p->pattern->transactions  ? p->transport->packets.turn_options
+						       : p->transport->packets.stream_options,
 		.family =
 		    p->transport->link ? (int)NP_FRAMES : np_family(np_plan_family(p))->version,
 		.seconds = np_tally_seconds(&out->tally),

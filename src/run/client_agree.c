@@ -105,7 +105,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	if (np_client_answer_head(c).word != 0) {
 		np_client_remote_error(c, "refuses", err);
-		if (p->transport->kconfig != NULL && np_endpoint_is_missing(err->sys)) {
+		if (p->transport->kernel.option != NULL && np_endpoint_is_missing(err->sys)) {
 			err->code = NP_EUNSUP; /* as if it were missing here */
 		}
 		return err->code;

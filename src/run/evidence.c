@@ -125,7 +125,7 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 				       .connections = p->pattern->connection_test || p->flows > 1 };
 	struct np_err err = { .code = NP_OK };
 
-	if (ev == NULL || flow.protocol == 0 || p->transport->no_capture != NULL) {
+	if (ev == NULL || flow.protocol == 0 || p->transport->packets.no_capture != NULL) {
 		return; /* no packets of IP, or none that the ledger reads */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {

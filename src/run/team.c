@@ -69,19 +69,19 @@ explain(struct np_worker *w, int error)
 	if (run->end.peer.len != 0) {
 		np_addr_text(&run->end.peer, peer);
 	}
-	if (error == t->too_long_as && error != 0) {
+	if (error == t->message.too_long_as && error != 0) {
 		error = EMSGSIZE;
 	}
-	if (error == EMSGSIZE && t->too_long != NULL) {
-		t->too_long(run, &w->err);
-	} else if (error == EMSGSIZE && w->send_size <= (size_t)t->max_message) {
+	if (error == EMSGSIZE && t->message.too_long != NULL) {
+		t->message.too_long(run, &w->err);
+	} else if (error == EMSGSIZE && w->send_size <= (size_t)t->message.max) {
 		np_fail(&w->err, NP_EUSAGE, error,
 			"%zu bytes do not fit into one packet on the path to %s (leave out -f)",
 			w->send_size, peer);
 	} else if (error == EMSGSIZE) {
 		np_fail(&w->err, NP_EUSAGE, error,
 			"send %zu bytes as one %s message (try -%c %d or less)", w->send_size,
-			t->name, run->plan->pattern->sized ? 'r' : 'm', t->max_message);
+			t->name, run->plan->pattern->sized ? 'r' : 'm', t->message.max);
 	} else if (w->hung_up) {
 		np_fail(&w->err, NP_EPEER, error, "data connection with %s closed early", peer);
 	} else {

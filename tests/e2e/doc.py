@@ -297,13 +297,17 @@ def the_design_names_all_that_a_transport_is() -> None:
     source = (lib.TOP / "src/bench/bench.h").read_text()
     source = source[source.index("\nstruct np_transport {"):]
     row = re.sub(r"/\*.*?\*/", "", source[:source.index("\n};")], flags=re.DOTALL)
-    functions = set(re.findall(r"\(\*(\w+)\)\(", row))
-    values = re.findall(r"^\t(?:const char|enum \w+|\w+)\s+([*\w, \n\t]+);", row, flags=re.MULTILINE)
-    members = functions | {name for some in values for name in re.findall(r"\w+", some)}
+    parts = re.findall(r"^\tstruct \{(.*?)^\t\} (\w+);", row, flags=re.MULTILINE | re.DOTALL)
+    parts.append((re.sub(r"^\tstruct \{.*?^\t\} \w+;", "", row, flags=re.MULTILINE | re.DOTALL), ""))
+    members = set()
+    for inside, part in parts:
+        values = re.findall(r"^\t+(?:const char|enum \w+|\w+)\s+([*\w, \n\t]+);", inside, flags=re.MULTILINE)
+        names = re.findall(r"\(\*(\w+)\)\(", inside) + re.findall(r"\w+", " ".join(values))
+        members |= {f"{part}.{name}".lstrip(".") for name in names}
     text = (lib.TOP / "doc/architecture.md").read_text()
     text = text[text.index("**A transport**"):text.index("**A family of addresses**")]
-    named = set(re.findall(r"`([a-z][a-z_]*)`", text))
-    assert {"name", "protocol", "kconfig", "turn_options", "too_long_as", "close"} <= members, members
+    named = set(re.findall(r"`([a-z][a-z_.]*)`", text))
+    assert {"name", "protocol", "kernel.option", "packets.turn_options", "message.too_long_as", "close"} <= members, members
     assert named == members, f"only named: {named - members}; not named: {members - named}"
 
 

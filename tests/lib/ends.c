@@ -61,7 +61,7 @@ is_carried(const struct np_transport *t)
 	static const struct np_transport *told;
 	struct np_err err = { .code = NP_OK };
 
-	if (t->probe == NULL || t->probe(t, &err) == NP_OK) {
+	if (t->kernel.probe == NULL || t->kernel.probe(t, &err) == NP_OK) {
 		return true;
 	}
 	if (told != t) {
@@ -85,7 +85,7 @@ can_run(const struct np_bench *bench)
 	if (t->link) {
 		return lo_link(false) != NULL;
 	}
-	return !t->named || (t->family == 0 && t->module == NULL) || reaches_itself(t);
+	return !t->named || (t->family == 0 && t->kernel.module == NULL) || reaches_itself(t);
 }
 
 void

@@ -132,24 +132,24 @@ TEST(every_transport_can_be_asked_for)
 
 	assert_int_equal(np_transport_probe(&t, &err), NP_OK);
 	t.family = AF_X25;
-	t.module = "x25";
-	t.kconfig = "CONFIG_X25";
+	t.kernel.module = "x25";
+	t.kernel.option = "CONFIG_X25";
 	t.socktype = SOCK_RDM; /* which no family of that name has */
 	assert_int_equal(np_transport_probe(&t, &err), NP_EUNSUP);
 	assert_non_null(strstr(err.msg, "this kernel has no TCP (try 'modprobe x25'; its option is "
 					"CONFIG_X25)"));
-	t.module = NULL;
+	t.kernel.module = NULL;
 	assert_int_equal(np_transport_probe(&t, &err), NP_EUNSUP);
 	assert_non_null(strstr(err.msg, "this kernel has no TCP (its option is CONFIG_X25)"));
-	t.kconfig = NULL;
+	t.kernel.option = NULL;
 	assert_int_equal(np_transport_probe(&t, &err), NP_ESYS);
-	t.probe = lacks_a_module;
+	t.kernel.probe = lacks_a_module;
 	assert_int_equal(np_transport_probe(&t, &err), NP_EUNSUP);
 	assert_string_equal(err.msg, "this kernel has no such thing");
 	for (size_t i = 0; np_transport_at(i) != NULL; i++) {
 		const struct np_transport *row = np_transport_at(i);
 
-		assert_true(row->module == NULL || row->kconfig != NULL);
+		assert_true(row->kernel.module == NULL || row->kernel.option != NULL);
 		if (np_transport_probe(row, &err) == NP_EUNSUP) {
 			assert_true(strlen(err.msg) > 10);
 		}

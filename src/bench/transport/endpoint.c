@@ -76,8 +76,8 @@ np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o)
 {
 	const struct np_end *e = &p->near;
 
-	if (p->transport->set_buffers != NULL) {
-		p->transport->set_buffers(p, o);
+	if (p->transport->buffers.ask != NULL) {
+		p->transport->buffers.ask(p, o);
 		return;
 	}
 	NP_SOCKOPT(o, e->sock.sndbuf >= 0, SOL_SOCKET, SO_SNDBUF, e->sock.sndbuf);
@@ -87,8 +87,8 @@ np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o)
 void
 np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf)
 {
-	if (t->get_buffers != NULL) {
-		t->get_buffers(fd, sndbuf, rcvbuf);
+	if (t->buffers.read != NULL) {
+		t->buffers.read(fd, sndbuf, rcvbuf);
 	} else {
 		*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
 		*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
@@ -112,7 +112,7 @@ np_endpoint_is_missing(int sys)
 void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
-	bool off = err->sys == ENOPROTOOPT && t->off != NULL;
+	bool off = err->sys == ENOPROTOOPT && t->kernel.off != NULL;
 	struct np_err ignored;
 	int fd;
 
@@ -126,19 +126,20 @@ np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 		return;
 	}
 	if (off) {
-		np_fail(err, NP_EUNSUP, err->sys, "%s is switched off (try '%s')", t->name, t->off);
-	} else if (t->dropped != NULL) {
+		np_fail(err, NP_EUNSUP, err->sys, "%s is switched off (try '%s')", t->name,
+			t->kernel.off);
+	} else if (t->kernel.dropped != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s: Linux has dropped it in %s; before, it is the "
 			"module %s, option %s (scripts/netvm boots a kernel that has it)",
-			t->name, t->dropped, t->module, t->kconfig);
-	} else if (t->module != NULL) {
+			t->name, t->kernel.dropped, t->kernel.module, t->kernel.option);
+	} else if (t->kernel.module != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
-			t->module, t->kconfig);
-	} else if (t->kconfig != NULL) {
+			t->kernel.module, t->kernel.option);
+	} else if (t->kernel.option != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys, "this kernel has no %s (its option is %s)",
-			t->name, t->kconfig);
+			t->name, t->kernel.option);
 	}
 }
 
@@ -147,8 +148,8 @@ np_transport_probe(const struct np_transport *t, struct np_err *err)
 {
 	int fd;
 
-	if (t->probe != NULL) {
-		return t->probe(t, err);
+	if (t->kernel.probe != NULL) {
+		return t->kernel.probe(t, err);
 	}
 	fd = np_sock_trial(t->family, t->socktype, t->protocol, err);
 	if (fd < 0) {

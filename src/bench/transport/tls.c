@@ -166,7 +166,7 @@ attach(const struct np_transport *t, int fd, bool may_be_later, struct np_err *e
 	if (errno == ENOENT || errno == ENOPROTOOPT) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "this kernel has no %s (try 'modprobe %s'; its option is %s)",
-			       t->name, t->module, t->kconfig);
+			       t->name, t->kernel.module, t->kernel.option);
 	}
 	return np_fail(err, NP_ESYS, errno, "have the kernel encrypt a connection (TCP_ULP)");
 }
@@ -485,8 +485,8 @@ const struct np_transport np_transport_tls = {
 	.name = "TLS",
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
-	.listed = "TCP",
-	.listed_six = "TCPv6",
+	.kernel.listed = "TCP",
+	.kernel.listed_six = "TCPv6",
 	.reliable = true,
 	.connected = true,
 	.admit = NP_ADMIT_IP,
@@ -494,12 +494,12 @@ const struct np_transport np_transport_tls = {
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
 	.acked = np_tcp_acked,
-	.module = "tls",
-	.kconfig = "CONFIG_TLS",
+	.kernel.module = "tls",
+	.kernel.option = "CONFIG_TLS",
 	.encrypts = true,
 	.scanner = NP_SCAN_OMNI,
 	.no_control = "netperf: -N: TLS needs the key that netserver draws",
-	.probe = tls_probe,
+	.kernel.probe = tls_probe,
 	.options = np_tcp_options,
 	.open = tls_open,
 	.another = np_endpoint_another,

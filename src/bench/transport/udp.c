@@ -228,47 +228,30 @@ udp_look(struct np_run *run, int fd)
 	}
 }
 
+/* What both have. */
+#define DATAGRAMS                                                                                  \
+	.socktype = SOCK_DGRAM, .wire_type = NP_WS_DGRAM, .bounded = true, .admit = NP_ADMIT_IP,   \
+	.named = true, .service = "udp", .message.max = MAX_PAYLOAD, .options = udp_options,       \
+	.open = np_endpoint_open, .another = np_endpoint_another, .meet = udp_meet,                \
+	.greet = udp_greet, .look = udp_look
+
 const struct np_transport np_transport_udp = {
+	DATAGRAMS,
 	.name = "UDP",
-	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDP,
-	.wire_type = NP_WS_DGRAM,
-	.listed = "UDP",
-	.listed_six = "UDPv6",
-	.bounded = true,
-	.admit = NP_ADMIT_IP,
-	.named = true,
+	.kernel.listed = "UDP",
+	.kernel.listed_six = "UDPv6",
 	.stamps = true,
 	.one_port = true,
 	.ip_protocol = IPPROTO_UDP,
-	.service = "udp",
-	.max_message = MAX_PAYLOAD,
-	.options = udp_options,
-	.open = np_endpoint_open,
-	.another = np_endpoint_another,
-	.meet = udp_meet,
-	.greet = udp_greet,
-	.look = udp_look,
 };
 
 /* RFC 3828. Not in every kernel: opening a socket tells. */
 const struct np_transport np_transport_udplite = {
+	DATAGRAMS,
 	.name = "UDPLite",
-	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDPLITE,
-	.wire_type = NP_WS_DGRAM,
-	.listed = "UDP-Lite",
-	.listed_six = "UDPLITEv6",
-	.bounded = true,
-	.admit = NP_ADMIT_IP,
-	.named = true,
+	.kernel.listed = "UDP-Lite",
+	.kernel.listed_six = "UDPLITEv6",
 	.ip_protocol = IPPROTO_UDPLITE,
-	.service = "udp",
-	.max_message = MAX_PAYLOAD,
-	.options = udp_options,
-	.open = np_endpoint_open,
-	.another = np_endpoint_another,
-	.meet = udp_meet,
-	.greet = udp_greet,
-	.look = udp_look,
 };

@@ -337,41 +337,23 @@ static const char no_capture[] = "tests of the UNIX domain send no packets";
 /* netperf's words. */
 static const char no_control[] = "The UNIX tests do not know how to run with no control connection";
 
+/* What both have. They are pinned: else the path would be looked up for every datagram. */
+#define UNIX                                                                                       \
+	.name = "UNIX", .family = AF_UNIX, .reliable = true, .admit = NP_ADMIT_HERE,               \
+	.pin = NP_PIN_ALWAYS, .passes_fds = true, .packets.no_capture = no_capture,                \
+	.no_control = no_control, .scanner = NP_SCAN_UNIX, .open = unix_open,                      \
+	.another = unix_another, .meet = unix_meet, .message.too_long = unix_too_long,             \
+	.close = unix_close
+
 const struct np_transport np_transport_unix_stream = {
-	.name = "UNIX",
-	.family = AF_UNIX,
+	UNIX,
 	.socktype = SOCK_STREAM,
-	.reliable = true,
 	.connected = true,
-	.admit = NP_ADMIT_HERE,
-	.pin = NP_PIN_ALWAYS,
-	.passes_fds = true,
-	.no_capture = no_capture,
-	.no_control = no_control,
-	.scanner = NP_SCAN_UNIX,
-	.open = unix_open,
-	.another = unix_another,
-	.meet = unix_meet,
-	.too_long = unix_too_long,
-	.close = unix_close,
 };
 
 const struct np_transport np_transport_unix_dgram = {
-	.name = "UNIX",
-	.family = AF_UNIX,
+	UNIX,
 	.socktype = SOCK_DGRAM,
-	.reliable = true,
 	.bounded = true,
-	.admit = NP_ADMIT_HERE,
-	.pin = NP_PIN_ALWAYS, /* else the path would be looked up for every datagram */
-	.passes_fds = true,
-	.no_capture = no_capture,
-	.no_control = no_control,
-	.scanner = NP_SCAN_UNIX,
-	.max_message = MAX_PAYLOAD,
-	.open = unix_open,
-	.another = unix_another,
-	.meet = unix_meet,
-	.too_long = unix_too_long,
-	.close = unix_close,
+	.message.max = MAX_PAYLOAD,
 };

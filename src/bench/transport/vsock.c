@@ -102,44 +102,24 @@ seqpacket_too_long(const struct np_run *run, struct np_err *err)
 		run->worker->send_size);
 }
 
+/* What both have. */
+#define VSOCK                                                                                      \
+	.name = "VSOCK", .family = AF_VSOCK, .kernel.listed = "AF_VSOCK", .reliable = true,        \
+	.connected = true, .admit = NP_ADMIT_PEER, .named = true, .kernel.module = "vsock",        \
+	.kernel.option = "CONFIG_VSOCKETS", .kernel.probe = vsock_probe,                           \
+	.buffers.ask = vsock_set_buffers, .buffers.read = vsock_get_buffers, .open = vsock_open,   \
+	.another = np_endpoint_another, .meet = np_endpoint_meet
+
 const struct np_transport np_transport_vsock = {
-	.name = "VSOCK",
-	.family = AF_VSOCK,
+	VSOCK,
 	.socktype = SOCK_STREAM,
-	.listed = "AF_VSOCK",
-	.reliable = true,
-	.connected = true,
-	.admit = NP_ADMIT_PEER,
-	.named = true,
-	.module = "vsock",
-	.kconfig = "CONFIG_VSOCKETS",
-	.probe = vsock_probe,
-	.set_buffers = vsock_set_buffers,
-	.get_buffers = vsock_get_buffers,
-	.open = vsock_open,
-	.another = np_endpoint_another,
-	.meet = np_endpoint_meet,
 };
 
 const struct np_transport np_transport_vsock_seqpacket = {
-	.name = "VSOCK",
-	.family = AF_VSOCK,
+	VSOCK,
 	.socktype = SOCK_SEQPACKET,
-	.listed = "AF_VSOCK",
-	.reliable = true,
-	.connected = true,
 	.bounded = true,
-	.admit = NP_ADMIT_PEER,
-	.named = true,
-	.module = "vsock",
-	.kconfig = "CONFIG_VSOCKETS",
-	.max_message = 65536,
-	.probe = vsock_probe,
-	.set_buffers = vsock_set_buffers,
-	.get_buffers = vsock_get_buffers,
-	.open = vsock_open,
-	.another = np_endpoint_another,
-	.meet = np_endpoint_meet,
-	.too_long = seqpacket_too_long,
-	.too_long_as = ENOMEM, /* Linux 6.1 */
+	.message.max = 65536,
+	.message.too_long = seqpacket_too_long,
+	.message.too_long_as = ENOMEM /* Linux 6.1 */,
 };
