@@ -74,8 +74,8 @@ np_codec_file_ends(struct np_worker *w, ssize_t n)
 		errno = EIO;
 		return -1;
 	}
-	if (w->file_at > w->file_last) {
-		w->file_at = 0;
+	if (w->file.at > w->file.last) {
+		w->file.at = 0;
 	}
 	return n;
 }

@@ -68,10 +68,10 @@ free_worker(struct np_worker *w)
 	if (w->run != NULL && w->run->side->release != NULL) {
 		w->run->side->release(w);
 	}
-	if (w->run != NULL && w->engine_own != NULL && w->run->engine->close != NULL) {
+	if (w->run != NULL && w->engine.own != NULL && w->run->engine->close != NULL) {
 		w->run->engine->close(w);
 	}
-	free(w->engine_own);
+	free(w->engine.own);
 	np_open_free(w);
 	np_ramp_free(w);
 	free(w->stamps);
@@ -80,7 +80,7 @@ free_worker(struct np_worker *w)
 	np_stop_close(&w->stop);
 	free(w->count);
 	free(w->hist);
-	w->engine_own = NULL;
+	w->engine.own = NULL;
 	w->stamps = NULL;
 	w->count = NULL;
 	w->hist = NULL;
@@ -139,7 +139,7 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	w->codec = np_codec_of(p);
 	w->depth = 1;
 	w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
-	w->engine_fd = w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
+	w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
 	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
 	w->hist = np_hist_new();
@@ -208,7 +208,7 @@ set_up_workers(struct np_run *run, struct np_err *err)
 			return err->code;
 		}
 		if (bytes > 0 &&
-		    (bytes > SIZE_MAX || (w->engine_own = calloc(1, (size_t)bytes)) == NULL)) {
+		    (bytes > SIZE_MAX || (w->engine.own = calloc(1, (size_t)bytes)) == NULL)) {
 			return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s",
 				       engine->name);
 		}

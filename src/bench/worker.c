@@ -119,7 +119,7 @@ np_worker_mark(struct np_worker *w)
 {
 	forget_counts(w);
 	w->acked_before = np_worker_acked(w);
-	memset(w->engine_count, 0, sizeof(w->engine_count));
+	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
 	w->codec &= ~(unsigned)NP_C_WARM;
 	if (w->use.root != NULL) {

@@ -175,9 +175,11 @@ struct np_worker {
 	uint64_t budget_behind; /* the budget behind the warm-up */
 
 	const struct np_calls *calls; /* for several messages a call; NULL: one */
-	void *engine_own;             /* the engine's memory for this worker */
-	int engine_fd;                /* a descriptor of the engine; -1: none */
-	uint64_t engine_count[NP_E_COUNTS];
+	struct {
+		void *own; /* memory for this worker */
+		int fd;    /* a descriptor; -1: none */
+		uint64_t count[NP_E_COUNTS];
+	} engine;
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
 	size_t whole;                /* smallest message received; 1 for datagrams and streams */
@@ -199,6 +201,8 @@ struct np_worker {
 	uint64_t in_flight; /* of all connections, with NP_C_MANY or NP_C_SHARE */
 
 	struct np_load load;
+	struct np_ramp *ramp; /* its part of a ramp; NULL: connected before */
+	struct np_open *open; /* its part of an open loop; NULL: closed loop */
 	/* Time-out of a response; 0: none. Grows when one is late. */
 	_Atomic uint64_t patience_ns;
 
@@ -208,16 +212,16 @@ struct np_worker {
 	uint64_t first_ns, opened_ns; /* with NP_C_ASK: time of the first datagram, and of the first
 					 in the window; 0 */
 	struct np_stamps *stamps;     /* of its transactions; NULL: no stamps */
-	struct np_ramp *ramp;         /* its part of a ramp; NULL: connected before */
-	struct np_open *open;         /* its part of an open loop; NULL: closed loop */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;
-	int file_fd;     /* file that is sent; -1: none */
-	int error;       /* errno that broke the test; 0: none */
-	off_t file_last; /* last offset at which a whole call can begin */
-	off_t file_at;   /* offset of the next call */
-	int pipe[3];     /* of splice(2): write end, read end, sink; -1: not open */
-	int bound;       /* the only CPU that its thread may run on; -1: several */
+	struct {
+		int fd;     /* file that is sent; -1: none */
+		off_t last; /* last offset at which a whole call can begin */
+		off_t at;   /* offset of the next call */
+	} file;
+	int pipe[3]; /* of splice(2): write end, read end, sink; -1: not open */
+	int error;   /* errno that broke the test; 0: none */
+	int bound;   /* the only CPU that its thread may run on; -1: several */
 
 	uint64_t last_ns;          /* end of the last transaction of a connection test, or 0 */
 	struct np_sampler sampler; /* for the controller of a worker that waits for events */

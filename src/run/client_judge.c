@@ -288,8 +288,8 @@ tell_copied(const struct np_client *c, const struct np_client_test *t)
 	uint64_t copied = 0, given = 0;
 
 	NP_EACH_WORKER (w, &t->run) {
-		copied += w->engine_count[NP_E_REFUSED];
-		given += w->engine_count[NP_E_BORROWED];
+		copied += w->engine.count[NP_E_REFUSED];
+		given += w->engine.count[NP_E_BORROWED];
 	}
 	if (copied > given) {
 		np_client_tell(

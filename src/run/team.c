@@ -97,8 +97,8 @@ static bool
 own_table(const struct np_member *m)
 {
 	const struct np_worker *w = m->w;
-	const int others[] = { w->run->end.listen_fd, w->file_fd,      w->run->end.held_fd,
-			       m->team->wake_fd,      w->stop.wake_fd, w->engine_fd };
+	const int others[] = { w->run->end.listen_fd, w->file.fd,      w->run->end.held_fd,
+			       m->team->wake_fd,      w->stop.wake_fd, w->engine.fd };
 	size_t count = sizeof(others) / sizeof(others[0]);
 	int *keep = malloc((count + w->conns) * sizeof(*keep));
 	bool own;

@@ -168,7 +168,7 @@ TEST(all_engines_count_the_same)
 static uint64_t
 counted(const struct np_run *run, enum np_engine_count what)
 {
-	return run->worker->engine_count[what];
+	return run->worker->engine.count[what];
 }
 
 /*

@@ -157,7 +157,7 @@ counted(const struct np_run *run, enum np_engine_count what)
 	uint64_t sum = 0;
 
 	NP_EACH_WORKER (w, run) {
-		sum += w->engine_count[what];
+		sum += w->engine.count[what];
 	}
 	return sum;
 }
@@ -266,7 +266,7 @@ TEST(nothing_is_left_in_the_kernel)
 	assert_true(np_seen(&w->count->sends) >= 2);
 	end_hang_up(&e);
 	end_join(&e);
-	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_BORROWED]);
+	assert_int_equal(w->engine.count[NP_E_RELEASED], w->engine.count[NP_E_BORROWED]);
 	assert_non_null(w->send_ring.slots);
 	end_free(&e);
 	close(taken);

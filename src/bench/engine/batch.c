@@ -41,7 +41,7 @@ moderate(const struct batch *b)
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
-	struct batch *b = w->engine_own;
+	struct batch *b = w->engine.own;
 
 	for (uint32_t i = first; i < first + count; i++) {
 		np_message_to(&b->out[i].msg_hdr, &b->turns.out[i], w);
@@ -52,7 +52,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
-	struct batch *b = w->engine_own;
+	struct batch *b = w->engine.own;
 	/* What a paced end leaves in the socket is not due. */
 	uint32_t most = (uint32_t)np_paced_row(w, b->turns.most_in);
 	int came;
@@ -118,9 +118,9 @@ point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
 static int
 batch_open(struct np_worker *w, struct np_err *err)
 {
-	struct np_room room = { .at = w->engine_own, .used = sizeof(struct batch) };
+	struct np_room room = { .at = w->engine.own, .used = sizeof(struct batch) };
 	struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
-	struct batch *b = w->engine_own;
+	struct batch *b = w->engine.own;
 
 	*b = lay_out(w->run->plan, &room);
 	for (uint32_t i = 0; i < b->turns.most_out && out != NULL; i++, out = out->next) {

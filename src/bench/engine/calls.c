@@ -44,7 +44,7 @@ ahead(const struct np_worker *w, const struct np_conn *c, uint32_t most)
 static enum np_need
 failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
-	w->engine_count[NP_E_BLOCKED] += errno == EAGAIN;
+	w->engine.count[NP_E_BLOCKED] += errno == EAGAIN;
 	return np_io_failed(w, c, need);
 }
 
@@ -54,8 +54,8 @@ have_left(struct np_worker *w, struct np_conn *c, int count)
 {
 	enum np_need need = NP_SEND;
 
-	w->engine_count[NP_E_SEND_CALLS]++;
-	w->engine_count[NP_E_SENT] += (uint64_t)count;
+	w->engine.count[NP_E_SEND_CALLS]++;
+	w->engine.count[NP_E_SENT] += (uint64_t)count;
 	if (w->steps->sent_many != NULL && (w->codec & NP_C_PACE) == 0) {
 		return w->steps->sent_many(w, c, (uint32_t)count);
 	}
@@ -68,7 +68,7 @@ have_left(struct np_worker *w, struct np_conn *c, int count)
 static enum np_need
 batch_send(struct np_worker *w, struct np_conn *c)
 {
-	struct np_batch *b = w->engine_own;
+	struct np_batch *b = w->engine.own;
 	uint32_t count = ahead(w, c, b->most_out);
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	int left;
@@ -107,7 +107,7 @@ rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 {
-	const struct np_batch *b = w->engine_own;
+	const struct np_batch *b = w->engine.own;
 	enum np_need need = NP_RECV;
 	uint32_t done = 0;
 
@@ -257,16 +257,16 @@ fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 	for (uint32_t i = 0; i < b->came; i++) {
 		size_t bytes = b->in[i].bytes, size = b->in[i].size;
 
-		w->engine_count[NP_E_RECEIVED] += bytes <= size ? 1 : (bytes + size - 1) / size;
+		w->engine.count[NP_E_RECEIVED] += bytes <= size ? 1 : (bytes + size - 1) / size;
 	}
-	w->engine_count[NP_E_RECEIVE_CALLS] += came > 0;
+	w->engine.count[NP_E_RECEIVE_CALLS] += came > 0;
 	return came > 0;
 }
 
 static enum np_need
 batch_recv(struct np_worker *w, struct np_conn *c)
 {
-	struct np_batch *b = w->engine_own;
+	struct np_batch *b = w->engine.own;
 	enum np_need need;
 
 	if (!fetch(w, c, b, 0)) {
@@ -279,7 +279,7 @@ batch_recv(struct np_worker *w, struct np_conn *c)
 static ssize_t
 batch_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
-	struct np_batch *b = w->engine_own;
+	struct np_batch *b = w->engine.own;
 
 	if ((b->of != c || b->next == b->came) && !fetch(w, c, b, MSG_DONTWAIT)) {
 		return -1;

@@ -64,7 +64,7 @@ struct np_batch_calls {
 	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 };
 
-/* The start of np_worker.engine_own, for engines of several datagrams a call. */
+/* The start of np_worker.engine.own, for engines of several datagrams a call. */
 struct np_batch {
 	const struct np_batch_calls *calls;
 	uint32_t most_out;       /* messages of a call */

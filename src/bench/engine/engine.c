@@ -92,7 +92,7 @@ np_engine_put(const struct np_run *run, struct np_bag *into)
 		uint64_t sum = 0;
 
 		NP_EACH_WORKER (w, run) {
-			sum += w->engine_count[i];
+			sum += w->engine.count[i];
 		}
 		if (sum > 0) {
 			np_bag_int(into, (int64_t)sum, "engine.%s", names[i]);

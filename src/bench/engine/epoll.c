@@ -240,7 +240,7 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	if (!l->spins && l->w->open == NULL) {
 		return false;
 	}
-	l->w->engine_count[NP_E_BLOCKED]++;
+	l->w->engine.count[NP_E_BLOCKED]++;
 	if ((c->need & NP_SEND) != 0) {
 		/* Receive responses in flight meanwhile: a peer that cannot send reads nothing. */
 		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;

@@ -13,9 +13,9 @@ np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	if (__builtin_expect((w->codec & (NP_C_SENDS | NP_C_ID)) != 0, 0)) {
 		if ((w->codec & NP_C_FILE) != 0) {
-			ssize_t n = np_sys_sendfile(c->fd, w->file_fd, &w->file_at, w->send_size);
+			ssize_t n = np_sys_sendfile(c->fd, w->file.fd, &w->file.at, w->send_size);
 
-			return n > 0 && w->file_at <= w->file_last ? n : np_codec_file_ends(w, n);
+			return n > 0 && w->file.at <= w->file.last ? n : np_codec_file_ends(w, n);
 		}
 		if ((w->codec & NP_C_SENDS) != 0) {
 			return np_codec_send(w, c, buf);

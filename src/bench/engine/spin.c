@@ -66,7 +66,7 @@ poll_one(struct spin *s, const struct np_worker *w, int fd)
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
-	const struct spin *s = run->worker->engine_own;
+	const struct spin *s = run->worker->engine.own;
 
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
 	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
@@ -87,7 +87,7 @@ spin_put(const struct np_run *run, struct np_bag *into)
 static int
 spin_run(struct np_worker *w)
 {
-	struct spin *s = w->engine_own;
+	struct spin *s = w->engine.own;
 	int rc;
 	int fd;
 

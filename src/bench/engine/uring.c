@@ -48,7 +48,7 @@ struct link {
 	bool at_end;     /* end of data */
 };
 
-/* np_worker.engine_own. */
+/* np_worker.engine.own. */
 struct uring {
 	struct np_worker *w;
 	struct np_uring *own;
@@ -112,7 +112,7 @@ submit(struct uring *u, unsigned wait)
 		io_uring_buf_ring_advance(u->pool, (int)u->filled);
 		u->filled = 0;
 	}
-	u->w->engine_count[NP_E_SUBMISSIONS]++;
+	u->w->engine.count[NP_E_SUBMISSIONS]++;
 	rc = wait > 0 ? submit_and_wait(u, wait) : io_uring_submit(u->ring);
 	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
 		broken(u, -rc);
@@ -505,7 +505,7 @@ turn(struct uring *u)
 		count++;
 	}
 	io_uring_cq_advance(u->ring, count);
-	u->w->engine_count[NP_E_COMPLETIONS] += count;
+	u->w->engine.count[NP_E_COMPLETIONS] += count;
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -598,7 +598,7 @@ hand_over(struct uring *u)
 static int
 uring_run(struct np_worker *w)
 {
-	struct uring *u = w->engine_own;
+	struct uring *u = w->engine.own;
 	int rc = begin(u);
 
 	if (rc != 0) {
@@ -712,7 +712,7 @@ lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 static void
 uring_close(struct np_worker *w)
 {
-	struct uring *u = w->engine_own;
+	struct uring *u = w->engine.own;
 
 	if (u->pool != NULL) {
 		(void)io_uring_unregister_buf_ring(u->ring, GROUP);
@@ -720,14 +720,14 @@ uring_close(struct np_worker *w)
 	if (u->own != NULL) {
 		np_uring_give(u->own);
 	}
-	w->engine_fd = -1;
+	w->engine.fd = -1;
 }
 
 static int
 uring_open(struct np_worker *w, struct np_err *err)
 {
-	struct np_room room = { .at = w->engine_own, .used = sizeof(struct uring) };
-	struct uring *u = w->engine_own;
+	struct np_room room = { .at = w->engine.own, .used = sizeof(struct uring) };
+	struct uring *u = w->engine.own;
 	int rc;
 
 	*u = lay_out(w->run->plan, w->recv_ring.size, &room);
@@ -743,7 +743,7 @@ uring_open(struct np_worker *w, struct np_err *err)
 	if (rc != 0) {
 		return np_fail(err, NP_ESYS, rc, "buffers for a ring");
 	}
-	w->engine_fd = u->ring->ring_fd;
+	w->engine.fd = u->ring->ring_fd;
 	return NP_OK;
 }
 

@@ -90,7 +90,7 @@ np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 static struct np_borrowed *
 borrowed_of(const struct np_worker *w, const struct np_conn *c)
 {
-	struct zerocopy *z = w->engine_own;
+	struct zerocopy *z = w->engine.own;
 
 	return &z->borrowed[c - w->conn];
 }
@@ -107,14 +107,14 @@ take_back(struct np_worker *w, struct np_conn *c)
 	struct msghdr m = { .msg_control = &control, .msg_controllen = sizeof(control) };
 	struct np_released r;
 
-	if (w->engine_own == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+	if (w->engine.own == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
 		return false;
 	}
 	if (np_released_of(&m, &r)) {
 		uint32_t released = np_borrowed_release(borrowed_of(w, c), &r);
 
-		w->engine_count[NP_E_RELEASED] += released;
-		w->engine_count[NP_E_COPIED] += r.copied ? released : 0;
+		w->engine.count[NP_E_RELEASED] += released;
+		w->engine.count[NP_E_COPIED] += r.copied ? released : 0;
 	}
 	return true;
 }
@@ -123,10 +123,10 @@ take_back(struct np_worker *w, struct np_conn *c)
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
-	const struct zerocopy *z = w->engine_own;
+	const struct zerocopy *z = w->engine.own;
 	struct pollfd p = { .fd = c->fd }; /* POLLERR is always reported */
 
-	w->engine_count[NP_E_RELEASE_WAITS]++;
+	w->engine.count[NP_E_RELEASE_WAITS]++;
 	c->waits_release = !z->blocks;
 	return z->blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
@@ -157,7 +157,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	n = np_sys_send_by(c->fd, buf, w->send_size, MSG_ZEROCOPY | MSG_NOSIGNAL, w->to, w->to_len);
 	if (__builtin_expect(n > 0, 1)) {
 		np_borrowed_add(b);
-		w->engine_count[NP_E_BORROWED]++;
+		w->engine.count[NP_E_BORROWED]++;
 		return w->steps->sent(w, c, (size_t)n);
 	}
 	if (n < 0 && errno == ENOBUFS && b->count > 0) {
@@ -169,7 +169,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	}
 	if (n < 0 && errno == ENOBUFS) { /* no memory left: copy */
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
-		w->engine_count[NP_E_REFUSED] += n >= 0;
+		w->engine.count[NP_E_REFUSED] += n >= 0;
 	}
 	if (n >= 0) {
 		return w->steps->sent(w, c, (size_t)n);
@@ -178,7 +178,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		/* Else there would be an event for what has been released. */
 		while (take_back(w, c)) {
 		}
-		w->engine_count[NP_E_BLOCKED]++;
+		w->engine.count[NP_E_BLOCKED]++;
 		errno = EAGAIN;
 	}
 	return np_io_failed(w, c, NP_SEND);
@@ -206,7 +206,7 @@ discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 		return n;
 	}
 	copied = (size_t)n < head ? (size_t)n : head;
-	w->engine_count[NP_E_TRUNCATED] += (size_t)n - copied;
+	w->engine.count[NP_E_TRUNCATED] += (size_t)n - copied;
 	/* As elsewhere, bytes beyond the size of a call do not count. */
 	return (size_t)n < w->recv_size ? n : (ssize_t)w->recv_size;
 }
@@ -218,7 +218,7 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 	ssize_t n = discard(w, c, buf, 0);
 	enum np_need need;
 
-	w->engine_count[NP_E_BLOCKED] += n < 0 && errno == EAGAIN;
+	w->engine.count[NP_E_BLOCKED] += n < 0 && errno == EAGAIN;
 	need = np_io_received(w, c, w->steps, buf, n);
 	/* A short read of a stream: the socket is empty. */
 	return need == NP_RECV && n < (ssize_t)w->recv_size && w->run->plan->transport->connected
@@ -358,7 +358,7 @@ static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
 	uint64_t slots = slots_of(w->run->plan);
-	struct zerocopy *z = w->engine_own;
+	struct zerocopy *z = w->engine.own;
 	uint32_t depth = 1;
 
 	if (z == NULL) {
@@ -379,7 +379,7 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 static void
 zerocopy_mark(struct np_worker *w)
 {
-	struct zerocopy *z = w->engine_own;
+	struct zerocopy *z = w->engine.own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		z->borrowed[i].since = 0;
@@ -396,7 +396,7 @@ zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 	uint64_t last_ns = w->run->cut ? 0 : np_deadline(REST_S * NP_SEC);
-	struct zerocopy *z = w->engine_own;
+	struct zerocopy *z = w->engine.own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];

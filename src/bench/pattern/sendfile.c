@@ -36,8 +36,8 @@ open_file(struct np_worker *w, struct np_err *err)
 	const char *path = w->run->plan->near.call.fill_file;
 	struct stat st;
 
-	w->file_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (w->file_fd < 0 || fstat(w->file_fd, &st) != 0) {
+	w->file.fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (w->file.fd < 0 || fstat(w->file.fd, &st) != 0) {
 		return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
 	}
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
@@ -45,7 +45,7 @@ open_file(struct np_worker *w, struct np_err *err)
 				"%s is not a file of at least one message of %zu bytes (see -m)",
 				path, w->send_size);
 	}
-	w->file_last = st.st_size - (off_t)w->send_size;
+	w->file.last = st.st_size - (off_t)w->send_size;
 	return NP_OK;
 }
 
@@ -61,19 +61,19 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 		return open_file(w, err);
 	}
 	/* A file without a name: nothing to guess, nothing to be left behind. */
-	w->file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
-	if (w->file_fd < 0 || write_ring(w->file_fd, &w->send_ring) != 0) {
+	w->file.fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
+	if (w->file.fd < 0 || write_ring(w->file.fd, &w->send_ring) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
 	}
-	w->file_last = (off_t)((w->send_ring.width - 1) * w->send_ring.size);
+	w->file.last = (off_t)((w->send_ring.width - 1) * w->send_ring.size);
 	return NP_OK;
 }
 
 static void
 sendfile_release(struct np_worker *w)
 {
-	np_fds_close(w->file_fd);
-	w->file_fd = -1;
+	np_fds_close(w->file.fd);
+	w->file.fd = -1;
 }
 
 static const struct np_side transmit_file = {
