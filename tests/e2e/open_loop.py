@@ -488,19 +488,24 @@ def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
     return f"{got.out.strip()} a second"
 
 
-def sent_again(lab: lib.Lab) -> int:
-    names, values = [line.split() for line in lib.must([*lab.client, "cat", "/proc/net/snmp"]).splitlines()
+def sent_again(end: "List[str]") -> int:
+    names, values = [line.split() for line in lib.must([*end, "cat", "/proc/net/snmp"]).splitlines()
                      if line.startswith("Tcp:")]
     return int(values[names.index("RetransSegs")])
 
 
 def connections_tell_what_they_sent_again(lab: lib.Lab, port: int) -> str:
     """Up to the close of each: the kernel's count has the ends of connections, too, and the control connection."""
-    before = sent_again(lab)
-    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "-80", "--json"], PATIENCE)
-    again, most = document_of(got)["final"]["LOCAL_TRANSPORT_RETRANS"], sent_again(lab) - before
-    assert 0 < again <= most, (again, most)
-    return f"{again} of {most}"
+    ends = {"LOCAL": lab.client, "REMOTE": lab.server}
+    before = {name: sent_again(end) for name, end in ends.items()}
+    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "-50", "--json",
+                   "--", "-r", "1,12000", "-S", "8K"], PATIENCE)
+    told = []
+    for name, end in ends.items():
+        again, most = document_of(got)["final"][f"{name}_TRANSPORT_RETRANS"], sent_again(end) - before[name]
+        assert 0 < again <= most, (name, again, most)
+        told.append(f"{name.lower()} {again} of {most}")
+    return ", ".join(told)
 
 
 def over_a_link(report: lib.Report) -> None:

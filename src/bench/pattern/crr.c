@@ -25,7 +25,7 @@ enum {
 	AT_ONCE = 16 /* tries of all ports without a pause */
 };
 
-/* State of a worker: it shares nothing that changes. */
+/* State of a worker: it shares nothing that changes. A follower's only looks. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
@@ -352,23 +352,36 @@ connect_settle(struct np_worker *w)
 	np_show(&w->count->sent, sends * (w->send_size - own->token));
 }
 
+/* What all connections had sent again before they were closed. */
+static void
+sum_again(struct np_run *run)
+{
+	int64_t again = 0;
+
+	NP_EACH_WORKER (w, run) {
+		const struct connector *own = w->state;
+
+		if (!own->looks) {
+			return;
+		}
+		again += own->again;
+	}
+	run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
+}
+
 /* Report the last connection of the first worker. */
 static void
 connect_leave(struct np_run *run)
 {
 	const struct connector *c = run->worker->state;
-	int64_t again = 0;
 
 	NP_EACH_WORKER (w, run) {
 		struct connector *own = w->state;
 
 		w->send_size -= own->token;
 		own->token = 0;
-		again += own->again;
 	}
-	if (c->looks) {
-		run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
-	}
+	sum_again(run);
 	if (c->peer.len != 0) {
 		run->end.local = c->local;
 		run->end.peer = c->peer;
@@ -391,20 +404,33 @@ take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_s
 	return sized ? np_worker_recv_ring(w, recv_size, false, err) : NP_OK;
 }
 
+static struct connector *
+make_state(struct np_worker *w, struct np_err *err)
+{
+	struct connector *c = calloc(1, sizeof(*c));
+
+	w->state = c;
+	if (c == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
+		return NULL;
+	}
+	c->looks = w->run->plan->sequence && w->run->plan->transport->tcp_info;
+	return c;
+}
+
 static int
 connect_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
-	struct connector *c = calloc(1, sizeof(*c));
+	struct connector *c = make_state(w, err);
 	const struct np_plan *p = run->plan;
 	uint32_t first = (uint32_t)(w->conn - run->conn), of = run->conns;
 	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
 	unsigned dice;
 
 	if (c == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
+		return err->code;
 	}
-	w->state = c;
 	/* A worker's share of the ports is that of its connections; all, if there are too few. */
 	c->port_min = p->port_min;
 	c->port_max = p->port_max;
@@ -417,7 +443,6 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	c->port = c->port_min + (span > 0 ? dice % (c->port_max - c->port_min) : 0);
 	/* These sockets were only opened as a trial, and to learn the buffer sizes. */
 	np_run_close_conns(run);
-	c->looks = run->plan->sequence && run->plan->transport->tcp_info;
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
 	return take_rings(w, np_plan_shows_token(run->plan) ? NP_TOKEN_SIZE : 0, run->plan->request,
@@ -462,10 +487,21 @@ accept_next(struct np_worker *w, int flags)
 }
 
 NP_LOOP_BODY enum np_need
+accept_done(struct np_worker *w, struct np_conn *c)
+{
+	struct connector *own = w->state;
+
+	if (__builtin_expect(own->looks, 0)) {
+		look_again(own, c);
+	}
+	return NP_CLOSE;
+}
+
+NP_LOOP_BODY enum np_need
 accept_opened(struct np_worker *w, struct np_conn *c)
 {
 	c->is_void = w->recv_size > 0;
-	return w->recv_size > 0 ? NP_RECV : NP_CLOSE;
+	return w->recv_size > 0 ? NP_RECV : accept_done(w, c);
 }
 
 /* A failed connection (reset, or closed without a request) is no error of the test. */
@@ -494,7 +530,7 @@ NP_LOOP_BODY enum np_need
 accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	c->is_void = false;
-	return NP_CLOSE;
+	return accept_done(w, c);
 }
 
 NP_LOOP_BODY enum np_need
@@ -543,6 +579,9 @@ accept_setup(struct np_worker *w, struct np_err *err)
 
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
+	if (make_state(w, err) == NULL) {
+		return err->code;
+	}
 	return take_rings(w, 0, run->plan->response, run->plan->request, err);
 }
 
@@ -562,6 +601,8 @@ static const struct np_side accept_side = {
 	.steps = &accept_steps,
 	.sync = accept_sync,
 	.settle = accept_settle,
+	.leave = sum_again,
+	.release = connect_release,
 	.pad_ns = NP_SEC / 10,
 };
 
