@@ -83,7 +83,8 @@ class View:
             held = c.bits * (c.rtt + self.queue) * c.open
             depth = c.depth + (held if not c.udp else 64 * c.flows if held > 100 * c.flows else 0)
             return depth * max(c.size, c.answer, 4) + 4 + TOKEN * self.connections
-        return 65536 * bool(c.real) + c.flows * max(self.figure("LOCAL_SEND_SIZE") or 0, self.figure("REMOTE_SEND_SIZE") or 0, c.size or 131072)
+        return 65536 * bool(c.real) + c.flows * max(self.figure("LOCAL_SEND_SIZE") or 0, self.figure("REMOTE_SEND_SIZE") or 0,
+                                                           c.size or 2 * c.buffers * bool(c.real) or 131072)
 
     @property
     def connections(self) -> float:
