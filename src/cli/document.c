@@ -642,26 +642,6 @@ microseconds(double ns)
 	return ns >= 0 && ns < (double)NP_HIST_NEVER ? np_json_real(ns / 1e3) : json_null();
 }
 
-/* The percentiles that the user has named beside netperf's. */
-static void
-put_percentiles(struct np_document *d, const struct np_look *look, const struct np_figures *f)
-{
-	json_t *final = json_object_get(d->root, "final");
-
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < look->list.count[g]; i++) {
-			int id = look->list.id[g][i];
-			char name[NP_FIGURE_NAME];
-
-			if (np_figure_is_percentile(id) && np_figure_percentile(f, id) >= 0) {
-				d->failed |= json_object_set_new(
-						 final, np_figure_name(id, name),
-						 microseconds(np_figure_percentile(f, id))) != 0;
-			}
-		}
-	}
-}
-
 /* Two times in ns, in us. */
 static json_t *
 between(uint64_t low, uint64_t high)
@@ -695,13 +675,28 @@ np_document_result(struct np_document *d, const struct np_look *look,
 		   const struct np_figures *figures)
 {
 	const struct np_hist *h = figures->latency;
+	char name[NP_FIGURE_NAME];
+	json_t *final;
 
 	if (d == NULL) {
 		return;
 	}
 	d->concluded = true;
 	put(d, d->root, "final", np_json_metrics(figures->record));
-	put_percentiles(d, look, figures);
+	final = json_object_get(d->root, "final");
+	/* The percentiles that the user has named beside netperf's. */
+	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < look->list.count[g]; i++) {
+			int id = look->list.id[g][i];
+			double ns =
+			    np_figure_is_percentile(id) ? np_figure_percentile(figures, id) : -1;
+
+			if (ns >= 0) {
+				d->failed |= json_object_set_new(final, np_figure_name(id, name),
+								 microseconds(ns)) != 0;
+			}
+		}
+	}
 	if (h != NULL && np_hist_count(h) > 0) {
 		put(d, d->root, "latency", latency(d, look, h));
 	}

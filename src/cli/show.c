@@ -294,23 +294,6 @@ np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_coun
 	interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 
-/* What is left over at the end of an iteration, where netperf prints that. */
-static void
-end_interim(struct np_show_interim *i, const struct np_tally *t)
-{
-	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
-
-	if ((i->cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
-		interim(i, t->plan, &t->count, see_flows(i, t->plan, NULL, t), t->started_ns,
-			t->ended_ns);
-	}
-	for (uint32_t flow = 0; flow < i->flows; flow++) {
-		i->flow_work[flow] = 0;
-	}
-	i->work = 0;
-	i->then_ns = 0;
-}
-
 void
 np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 {
@@ -525,7 +508,7 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 }
 
 bool
-np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outcome *o)
+np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np_outcome *o)
 {
 	const struct np_cli *cli = i->cli;
 	const struct np_tally *t = &o->tally;
@@ -535,8 +518,19 @@ np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outco
 	char reasons[256];
 	bool limited;
 
-	if (interim) {
-		end_interim(i, t);
+	if (interim_lines) {
+		uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
+
+		/* What is left over at the end, where netperf prints that. */
+		if ((cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
+			interim(i, t->plan, &t->count, see_flows(i, t->plan, NULL, t),
+				t->started_ns, t->ended_ns);
+		}
+		for (uint32_t flow = 0; flow < i->flows; flow++) {
+			i->flow_work[flow] = 0;
+		}
+		i->work = 0;
+		i->then_ns = 0;
 	}
 	if (debug > 0) {
 		show_outcome(i->out != NULL ? i->out : stderr, o);

@@ -47,35 +47,28 @@ print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver
 		     np_rate(unit, table / 8, 1), seconds, which(d).text);
 }
 
-static void
-print_duplicates(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
-{
-	double twice = np_bag_number(receiver, "udp.duplicated");
-	double sent = np_bag_number(receiver, "udp.sent");
-	double received = np_bag_number(receiver, "udp.received");
-	double lost = np_bag_number(receiver, "udp.lost");
-
-	if (!(twice > 0 && twice < most && lost >= 0 && sent >= lost && sent < most &&
-	      received >= twice && received < most)) {
-		return;
-	}
-	np_text_line(to,
-		     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64 " sent, %" PRId64
-		     " are lost (sent less received is %" PRId64 ")%s",
-		     d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
-		     (int64_t)sent - (int64_t)received, which(d).text);
-}
-
 void
 np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
 	const char *role = np_bag_string(d->near, "flow.role");
 	const struct np_bag *receiver;
+	double twice, sent, received, lost;
 
 	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
 		return;
 	}
 	receiver = strcmp(role, "transmit") == 0 ? d->far : d->near;
 	print_span(to, d, receiver);
-	print_duplicates(to, d, receiver);
+	twice = np_bag_number(receiver, "udp.duplicated");
+	sent = np_bag_number(receiver, "udp.sent");
+	received = np_bag_number(receiver, "udp.received");
+	lost = np_bag_number(receiver, "udp.lost");
+	if (twice > 0 && twice < most && lost >= 0 && sent >= lost && sent < most &&
+	    received >= twice && received < most) {
+		np_text_line(to,
+			     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64
+			     " sent, %" PRId64 " are lost (sent less received is %" PRId64 ")%s",
+			     d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
+			     (int64_t)sent - (int64_t)received, which(d).text);
+	}
 }

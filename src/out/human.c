@@ -209,15 +209,6 @@ flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
-/* What TCP_MSS asks for. */
-static void
-segment_row(const struct np_figures *f, struct row *row)
-{
-	if (known(f, NP_M_TRANSPORT_MSS)) {
-		ADD(row, "%" PRId64 " bytes", np_record_get_int(f->record, NP_M_TRANSPORT_MSS));
-	}
-}
-
 static void
 put_share(struct row *row, double lost, double all, const char *what)
 {
@@ -416,7 +407,10 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, "Test", &test);
 	end_rows(out, l, f);
 	if (strcmp(l->classic.layout, "mss") == 0) {
-		segment_row(f, &throughput);
+		if (known(f, NP_M_TRANSPORT_MSS)) {
+			ADD(&throughput, "%" PRId64 " bytes",
+			    np_record_get_int(f->record, NP_M_TRANSPORT_MSS));
+		}
 		put_row(out, "Segment size", &throughput);
 	} else {
 		throughput_row(l, f, &throughput);

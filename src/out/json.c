@@ -295,22 +295,6 @@ bag_value(const struct np_bag_item *it)
 	return whole(list, bad);
 }
 
-/*
- * "tcp.rtt_us" is the member rtt_us of tcp. A name that begins with all of another one, which a
- * stranger's might, stays in one piece.
- */
-static int
-put_item(json_t *bag, const struct np_bag_item *it)
-{
-	const char *name = it->name;
-	json_t *o = inside(bag, &name, '.');
-
-	if (o == NULL || json_is_object(json_object_get(o, name))) {
-		return json_object_set_new(bag, it->name, bag_value(it));
-	}
-	return json_object_set_new(o, name, bag_value(it));
-}
-
 json_t *
 np_json_bag(const struct np_bag *b)
 {
@@ -325,9 +309,14 @@ np_json_bag(const struct np_bag *b)
 	unread = json_object();
 	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		bad |= it.kind == NP_BAG_UNREAD
-			   ? json_object_set_new(unread, it.name, bag_value(&it))
-			   : put_item(o, &it);
+		/* "tcp.rtt_us" is the member rtt_us of tcp. A name that begins with all of another
+		 * one, which a stranger's might, stays in one piece. */
+		const char *name = it.name;
+		json_t *at = it.kind != NP_BAG_UNREAD ? inside(o, &name, '.') : unread;
+		bool whole_name = at == NULL || json_is_object(json_object_get(at, name));
+
+		bad |= json_object_set_new(whole_name ? o : at, whole_name ? it.name : name,
+					   bag_value(&it));
 	}
 	bad |= json_object_set_new(o, "unread", unread);
 	return whole(o, bad);

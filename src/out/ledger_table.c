@@ -134,25 +134,6 @@ print_counters(FILE *out, const struct np_bag *end)
 	}
 }
 
-static void
-print_orphans(FILE *out, const struct np_bag *end)
-{
-	for (int i = 0; i < 2; i++) {
-		char full[NP_BAG_NAME];
-		double orphans;
-
-		snprintf(full, sizeof(full), "wire.%s.fragments_orphaned", ways[i]);
-		orphans = np_bag_number(end, full);
-		if (orphans > 0) {
-			fprintf(out,
-				"  of %.0f fragments %s the first fragment of their datagram, "
-				"which has the ports, was not captured (lost?): they are not in "
-				"any other figure\n",
-				orphans, i == 0 ? "going out" : "coming in");
-		}
-	}
-}
-
 /* Where the figures come from, or why there are none. */
 static void
 print_tap(FILE *out, const char *which, const struct np_bag *end, const char *lacks)
@@ -182,7 +163,20 @@ print_tap(FILE *out, const char *which, const struct np_bag *end, const char *la
 	if (malformed > 0) {
 		fprintf(out, "  the headers of %.0f packets could not be read\n", malformed);
 	}
-	print_orphans(out, end);
+	for (int i = 0; i < 2; i++) {
+		char full[NP_BAG_NAME];
+		double orphans;
+
+		snprintf(full, sizeof(full), "wire.%s.fragments_orphaned", ways[i]);
+		orphans = np_bag_number(end, full);
+		if (orphans > 0) {
+			fprintf(out,
+				"  of %.0f fragments %s the first fragment of their datagram, "
+				"which has the ports, was not captured (lost?): they are not in "
+				"any other figure\n",
+				orphans, i == 0 ? "going out" : "coming in");
+		}
+	}
 	if (np_bag_number(end, "wire.open_at_end") > 0) {
 		fputs("  the capture ended with the test, before the connection: later packets "
 		      "(FIN, RST, queued data) are not in these figures\n",

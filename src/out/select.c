@@ -52,23 +52,6 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 	return NP_OK;
 }
 
-static int
-parse_list(const char *list, struct np_selection *sel, struct np_err *err)
-{
-	for (size_t group = 0; group < NP_SELECT_GROUPS; group++) {
-		const char *end = list + strcspn(list, ";");
-
-		if (parse_group(list, end, sel, group, err) != NP_OK) {
-			return err->code;
-		}
-		if (*end == '\0') {
-			break;
-		}
-		list = end + 1;
-	}
-	return NP_OK;
-}
-
 /* ---- Files ---- */
 
 struct reader {
@@ -184,7 +167,15 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 		return NP_OK;
 	}
 	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {
-		return parse_list(word, sel, err);
+		for (size_t group = 0; group < NP_SELECT_GROUPS && word != NULL; group++) {
+			const char *end = strchrnul(word, ';');
+
+			if (parse_group(word, end, sel, group, err) != NP_OK) {
+				return err->code;
+			}
+			word = *end != '\0' ? end + 1 : NULL;
+		}
+		return NP_OK;
 	}
 	return parse_file(word, sel, err);
 }

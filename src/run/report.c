@@ -359,21 +359,6 @@ report_outage(double ms, double begin_s, struct np_record *r)
 	}
 }
 
-/* Of a stream of datagrams: what the receiver saw by their numbers, and what a sender saw. */
-static void
-report_told_outage(const struct sums *s, struct np_record *r)
-{
-	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
-	const struct np_bag *by = sends == numbered ? s->out->far_bag : s->out->near_bag;
-
-	if (s->p->rate == 0 && s->p->near.call.offered == 0 && s->p->far.call.offered == 0) {
-		return;
-	}
-	report_outage(np_bag_number(by, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
-		      np_bag_number(by, numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"),
-		      r);
-}
-
 /* Whether an open loop was what was asked for. */
 static void
 report_open(const struct sums *s, struct np_record *r)
@@ -381,6 +366,8 @@ report_open(const struct sums *s, struct np_record *r)
 	const struct np_open_result *o = &s->out->tally.open;
 	const struct np_open_counts *n = &o->count;
 	double messages = np_plan_messages(s->p, s->out->tally.send_size);
+	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
+	const struct np_bag *by = sends == numbered ? s->out->far_bag : s->out->near_bag;
 
 	np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 	if (messages > 0) {
@@ -389,7 +376,13 @@ report_open(const struct sums *s, struct np_record *r)
 			       (double)s->out->tally.count.sent / (double)s->out->tally.send_size /
 				   np_tally_sending_s(&s->out->tally));
 	}
-	report_told_outage(s, r);
+	/* Of a stream: what a receiver of datagrams saw by their numbers, else what the sender saw.
+	 */
+	if (s->p->rate > 0 || s->p->near.call.offered > 0 || s->p->far.call.offered > 0) {
+		report_outage(
+		    np_bag_number(by, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
+		    np_bag_number(by, numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"), r);
+	}
 	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
 		return;
 	}
