@@ -145,24 +145,17 @@ utilisation(const struct talk *t)
 #define BOTH(member) (member, member)
 #define NONE (0, nothing)
 
-/* A field in messages of one kind, and in any. They return the value that it has then. */
-#define MEANING(type, kind, name, meaning)                                                         \
-	static inline type kind##_##name(struct talk *t, type v)                                   \
+/* What a field means in messages of any kind. It returns the value that it has then. */
+#define MEANS(type, meaning) (t->reads ? (TO meaning = v, v) : (type)(FROM meaning))
+#define ROW(type, name, asked, granted, reported)                                                  \
+	static inline type pass_##name(struct talk *t, type v)                                     \
 	{                                                                                          \
 		type nothing = v;                                                                  \
                                                                                                    \
 		(void)nothing;                                                                     \
-		return t->reads ? (TO meaning = v, v) : (type)(FROM meaning);                      \
-	}
-#define ROW(type, name, asked, granted, reported)                                                  \
-	MEANING(type, in_request, name, asked)                                                     \
-	MEANING(type, in_response, name, granted)                                                  \
-	MEANING(type, in_results, name, reported)                                                  \
-	static inline type pass_##name(struct talk *t, type v)                                     \
-	{                                                                                          \
-		return t->kind == REQUEST    ? in_request_##name(t, v)                             \
-		       : t->kind == RESPONSE ? in_response_##name(t, v)                            \
-					     : in_results_##name(t, v);                            \
+		return t->kind == REQUEST    ? MEANS(type, asked)                                  \
+		       : t->kind == RESPONSE ? MEANS(type, granted)                                \
+					     : MEANS(type, reported);                              \
 	}
 #define NP_FIELD(name, asked, granted, reported) ROW(int64_t, name, asked, granted, reported)
 #define NP_REAL(name, asked, granted, reported) ROW(double, name, asked, granted, reported)
