@@ -271,7 +271,7 @@ decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *
 	pass_result(&t, &m);
 	far->reported = true;
 	far->elapsed = (double)m.elapsed_ns / 1e9;
-	decode_cpu(far, m.cpu_util, m.cpu_method, m.cpus);
+	decode_cpu(far, m.cpu_util, m.cpu_method, m.num_cpus);
 	np_text_printable(m.congestion); /* it may be shown on a terminal */
 	snprintf(far->cong, sizeof(far->cong), "%s", m.congestion);
 	return NP_OK;

@@ -392,7 +392,7 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	np_far_init(&far);
 	np_tagged_init(&np_tagged_result, &m);
 	m.bytes_received = INT64_C(5) << 40;
-	m.receive_calls = INT64_C(3) << 33;
+	m.recv_calls = INT64_C(3) << 33;
 	m.elapsed_ns = 2500000000;
 	np_tagged_put(&np_tagged_result, &m, frame);
 	assert_int_equal(
