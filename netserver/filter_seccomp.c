@@ -145,37 +145,20 @@ struct test {
 };
 struct rule {
 	const char *name;
-	unsigned tests;
-	struct test test[3];
+	struct test test[3]; /* those behind have no mask */
 };
 
 #define ALL UINT32_MAX
-#define TEST(arg, mask, value)                                                                     \
+#define OPTION(level, name)                                                                        \
 	{                                                                                          \
-		arg, mask, value                                                                   \
-	}
-#define ONE(name, ...)                                                                             \
-	{                                                                                          \
-		name, 1,                                                                           \
+		"setsockopt",                                                                      \
 		{                                                                                  \
-			TEST(__VA_ARGS__)                                                          \
+			{ 1, ALL, level },                                                         \
+			{                                                                          \
+				2, ALL, name                                                       \
+			}                                                                          \
 		}                                                                                  \
 	}
-#define TWO(name, arg1, mask1, value1, ...)                                                        \
-	{                                                                                          \
-		name, 2,                                                                           \
-		{                                                                                  \
-			TEST(arg1, mask1, value1), TEST(__VA_ARGS__)                               \
-		}                                                                                  \
-	}
-#define THREE(name, arg1, mask1, value1, arg2, mask2, value2, ...)                                 \
-	{                                                                                          \
-		name, 3,                                                                           \
-		{                                                                                  \
-			TEST(arg1, mask1, value1), TEST(arg2, mask2, value2), TEST(__VA_ARGS__)    \
-		}                                                                                  \
-	}
-#define OPTION(level, name) TWO("setsockopt", 1, ALL, (level), 2, ALL, (name))
 
 #if defined(__s390__)
 enum { CLONE_FLAGS = 1 };
@@ -231,38 +214,38 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_MAXSEG),
 	OPTION(IPPROTO_TCP, TCP_NODELAY),
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
-	ONE("open", 1, OPENED, O_RDONLY),
-	ONE("open", 1, OPENED, O_WRONLY),
-	ONE("openat", 2, OPENED, O_RDONLY),
-	ONE("openat", 2, OPENED, O_WRONLY),
+	{ "open", { { 1, OPENED, O_RDONLY } } },
+	{ "open", { { 1, OPENED, O_WRONLY } } },
+	{ "openat", { { 2, OPENED, O_RDONLY } } },
+	{ "openat", { { 2, OPENED, O_WRONLY } } },
 	/* No code, and no memory that RLIMIT_DATA does not count, which shared pages and stacks
 	 * are. */
-	TWO("mmap", 2, PROT_EXEC, 0, 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE),
-	TWO("mmap2", 2, PROT_EXEC, 0, 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE),
-	ONE("mprotect", 2, PROT_EXEC, 0),
-	ONE("clone", CLONE_FLAGS, THREAD | NAMESPACES, THREAD),
-	ONE("unshare", 0, ALL, CLONE_FILES), /* np_fds_own() */
+	{ "mmap", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
+	{ "mmap2", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
+	{ "mprotect", { { 2, PROT_EXEC, 0 } } },
+	{ "clone", { { CLONE_FLAGS, THREAD | NAMESPACES, THREAD } } },
+	{ "unshare", { { 0, ALL, CLONE_FILES } } }, /* np_fds_own() */
 	/* Landlock keeps it to the session's own threads (Linux 6.12); before, others ignore it. */
-	ONE("tgkill", 2, ALL, NP_KICK_SIGNAL),
-	ONE("sched_setaffinity", 0, ALL, 0),
-	TWO("prlimit64", 0, ALL, 0, 2, ALL, 0), /* to look */
-	ONE("ioctl", 1, ALL, SIOCOUTQ),
+	{ "tgkill", { { 2, ALL, NP_KICK_SIGNAL } } },
+	{ "sched_setaffinity", { { 0, ALL, 0 } } },
+	{ "prlimit64", { { 0, ALL, 0 }, { 2, ALL, 0 } } }, /* to look */
+	{ "ioctl", { { 1, ALL, SIOCOUTQ } } },
 	/* Of many connections none may wait. By fcntl() others' files would lose O_APPEND. */
-	ONE("ioctl", 1, ALL, FIONBIO),
-	ONE("ioctl", 1, ALL, SIOCGIFNAME), /* the zone in an IPv6 address's text */
-	ONE("fcntl", 1, ALL, F_GETFL),
-	ONE("fcntl", 1, ALL, F_GETFD),
-	ONE("fcntl", 1, ALL, F_SETFD),
-	ONE("fcntl", 1, ALL, F_SETPIPE_SZ),
-	ONE("fcntl64", 1, ALL, F_GETFL),
-	ONE("fcntl64", 1, ALL, F_GETFD),
-	ONE("fcntl64", 1, ALL, F_SETFD),
-	ONE("fcntl64", 1, ALL, F_SETPIPE_SZ),
-	ONE("prctl", 0, ALL, PR_SET_TIMERSLACK),
-	ONE("prctl", 0, ALL, PR_GET_TIMERSLACK),
-	ONE("prctl", 0, ALL, PR_SET_NAME),
-	ONE("prctl", 0, ALL, PR_SET_PDEATHSIG),
-	ONE("prctl", 0, ALL, PR_SET_VMA),
+	{ "ioctl", { { 1, ALL, FIONBIO } } },
+	{ "ioctl", { { 1, ALL, SIOCGIFNAME } } }, /* the zone in an IPv6 address's text */
+	{ "fcntl", { { 1, ALL, F_GETFL } } },
+	{ "fcntl", { { 1, ALL, F_GETFD } } },
+	{ "fcntl", { { 1, ALL, F_SETFD } } },
+	{ "fcntl", { { 1, ALL, F_SETPIPE_SZ } } },
+	{ "fcntl64", { { 1, ALL, F_GETFL } } },
+	{ "fcntl64", { { 1, ALL, F_GETFD } } },
+	{ "fcntl64", { { 1, ALL, F_SETFD } } },
+	{ "fcntl64", { { 1, ALL, F_SETPIPE_SZ } } },
+	{ "prctl", { { 0, ALL, PR_SET_TIMERSLACK } } },
+	{ "prctl", { { 0, ALL, PR_GET_TIMERSLACK } } },
+	{ "prctl", { { 0, ALL, PR_SET_NAME } } },
+	{ "prctl", { { 0, ALL, PR_SET_PDEATHSIG } } },
+	{ "prctl", { { 0, ALL, PR_SET_VMA } } },
 };
 
 /*
@@ -270,17 +253,17 @@ static const struct rule allowed_if[] = {
  * such a session has given up.
  */
 static const struct rule allowed_evidence_if[] = {
-	THREE("socket", 0, ALL, AF_NETLINK, 1, TYPE, SOCK_RAW, 2, ALL, NETLINK_ROUTE),
-	ONE("ioctl", 1, ALL, SIOCETHTOOL),
-	ONE("ioctl", 1, ALL, SIOCINQ),
+	{ "socket", { { 0, ALL, AF_NETLINK }, { 1, TYPE, SOCK_RAW }, { 2, ALL, NETLINK_ROUTE } } },
+	{ "ioctl", { { 1, ALL, SIOCETHTOOL } } },
+	{ "ioctl", { { 1, ALL, SIOCINQ } } },
 };
 
 /* Codes of io_uring_register(2): sockets and buffers of a test, before it and after. */
 static const struct rule allowed_uring_if[] = {
-	ONE("io_uring_register", 1, ALL, RING_FILES),
-	ONE("io_uring_register", 1, ALL, RING_FILES_OFF),
-	ONE("io_uring_register", 1, ALL, RING_BUFFERS),
-	ONE("io_uring_register", 1, ALL, RING_BUFFERS_OFF),
+	{ "io_uring_register", { { 1, ALL, RING_FILES } } },
+	{ "io_uring_register", { { 1, ALL, RING_FILES_OFF } } },
+	{ "io_uring_register", { { 1, ALL, RING_BUFFERS } } },
+	{ "io_uring_register", { { 1, ALL, RING_BUFFERS_OFF } } },
 };
 
 /* Where the transport is served. */
@@ -318,10 +301,10 @@ static const struct rule allowed_zerocopy_if[] = {
 };
 
 static const struct rule deadly_if[] = {
-	ONE("unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER),
-	ONE("unshare", 0, CLONE_NEWNS, CLONE_NEWNS),
-	ONE("unshare", 0, CLONE_NEWNET, CLONE_NEWNET),
-	ONE("unshare", 0, CLONE_NEWPID, CLONE_NEWPID),
+	{ "unshare", { { 0, CLONE_NEWUSER, CLONE_NEWUSER } } },
+	{ "unshare", { { 0, CLONE_NEWNS, CLONE_NEWNS } } },
+	{ "unshare", { { 0, CLONE_NEWNET, CLONE_NEWNET } } },
+	{ "unshare", { { 0, CLONE_NEWPID, CLONE_NEWPID } } },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -332,17 +315,18 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 {
 	struct scmp_arg_cmp cmp[COUNT(r->test)];
 	int call = seccomp_syscall_resolve_name(r->name), rc;
+	unsigned tests = 0;
 
 	if (call == __NR_SCMP_ERROR) {
 		return 0;
 	}
-	for (unsigned i = 0; i < r->tests; i++) {
-		cmp[i] = (struct scmp_arg_cmp){ .arg = r->test[i].arg,
-						.op = SCMP_CMP_MASKED_EQ,
-						.datum_a = r->test[i].mask,
-						.datum_b = r->test[i].value };
+	for (; tests < COUNT(r->test) && r->test[tests].mask != 0; tests++) {
+		cmp[tests] = (struct scmp_arg_cmp){ .arg = r->test[tests].arg,
+						    .op = SCMP_CMP_MASKED_EQ,
+						    .datum_a = r->test[tests].mask,
+						    .datum_b = r->test[tests].value };
 	}
-	rc = seccomp_rule_add_array(ctx, action, call, r->tests, cmp);
+	rc = seccomp_rule_add_array(ctx, action, call, tests, cmp);
 	/* Calls that this architecture does not have, or only by ways that can't be told apart. */
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
@@ -372,8 +356,10 @@ add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 static int
 add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 {
-	const struct rule r = THREE("socket", 0, ALL, (uint32_t)family, 1, TYPE, (uint32_t)type, 2,
-				    ALL, (uint32_t)protocol);
+	const struct rule r = { "socket",
+				{ { 0, ALL, (uint32_t)family },
+				  { 1, TYPE, (uint32_t)type },
+				  { 2, ALL, (uint32_t)protocol } } };
 	int rc = add(ctx, SCMP_ACT_ALLOW, &r);
 
 	return rc == -EEXIST ? 0 : rc; /* another transport has the same */
@@ -493,8 +479,10 @@ add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	const struct rule clone3 = { .name = "clone3" };
 	const struct rule device = OPTION(SOL_SOCKET, SO_BINDTODEVICE);
 	/* The filter of this socket's frames follows the test (net/eth.c). No other has one. */
-	const struct rule link = THREE("setsockopt", 0, ALL, (uint32_t)s->link_fd, 1, ALL,
-				       SOL_SOCKET, 2, ALL, SO_ATTACH_FILTER);
+	const struct rule link = { "setsockopt",
+				   { { 0, ALL, (uint32_t)s->link_fd },
+				     { 1, ALL, SOL_SOCKET },
+				     { 2, ALL, SO_ATTACH_FILTER } } };
 	const struct np_transport *t;
 	int rc = s->limits != NULL && s->limits->devices ? add(ctx, SCMP_ACT_ALLOW, &device) : 0;
 
@@ -626,7 +614,7 @@ forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++) {
-		const struct rule r = ONE(calls[i], 0, ALL, (uint32_t)fd);
+		const struct rule r = { calls[i], { { 0, ALL, (uint32_t)fd } } };
 
 		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
 	}
@@ -682,7 +670,7 @@ forbid_hidden(scmp_filter_ctx ctx)
 	int rc = 0;
 
 	for (size_t i = 0; i < COUNT(calls) && rc == 0; i++) {
-		const struct rule r = ONE("socketcall", 0, ALL, calls[i]);
+		const struct rule r = { "socketcall", { { 0, ALL, calls[i] } } };
 
 		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
 	}
@@ -707,7 +695,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	rc = rc == 0 ? forbid_moving(ctx) : rc;
 	rc = rc == 0 ? forbid_hidden(ctx) : rc;
 	if (rc == 0) {
-		const struct rule spliced = ONE("splice", 2, ALL, (uint32_t)fd);
+		const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };
 
 		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &spliced);
 	}
