@@ -109,20 +109,11 @@ set_passphrase_file(const struct np_setting *set)
 	return rc == NP_OK ? rc : (np_fail_in(set->err, set->arg), rc);
 }
 
+/* Sets a struct ns_access: --deny, --allow, --proxy-protocol. */
 static int
 set_rules(const struct np_setting *set)
 {
-	struct ns_args *a = set->ctx;
-
-	return ns_access_add(&a->rules, set->row->name[0] == 'a', set->arg, set->err);
-}
-
-static int
-set_proxies(const struct np_setting *set)
-{
-	struct ns_args *a = set->ctx;
-
-	return ns_access_add(&a->proxies, true, set->arg, set->err);
+	return ns_access_add(set->to, set->row->name[0] != 'd', set->arg, set->err);
 }
 
 /* Sets a uint64_t. */
@@ -333,10 +324,10 @@ const struct np_option ns_options[] = {
 	      "allow clients to send files of this directory (netperf -F; none)"),
 	  TO(fill_dir), IN(WHO) },
 	{ ROW('\0', "allow", CUSTOM, "cidr,...", "serve only addresses of these ranges (all)"),
-	  .set = set_rules, IN(WHO) },
+	  TO(rules), .set = set_rules, IN(WHO) },
 	{ ROW('\0', "deny", CUSTOM, "cidr,...",
 	      "refuse addresses of these ranges, whatever --allow says"),
-	  .set = set_rules, IN(WHO) },
+	  TO(rules), .set = set_rules, IN(WHO) },
 	{ ROW('\0', "access-file", TEXT, "file",
 	      "read lines of allow and deny from a file; SIGHUP reads it again"),
 	  TO(access_file), IN(WHO) },
@@ -361,7 +352,7 @@ const struct np_option ns_options[] = {
 	  TO(one_port), IN(LISTEN) },
 	{ ROW('\0', "proxy-protocol", CUSTOM, "cidr,...",
 	      "accept PROXY protocol v2 from these addresses"),
-	  .set = set_proxies, IN(LISTEN) },
+	  TO(proxies), .set = set_rules, IN(LISTEN) },
 	{ ROW('\0', "allow-device", FLAG, NULL,
 	      "allow clients to have data sockets bound to an interface or VRF (-- --bind-device)"),
 	  TO(limits.each.devices), IN(WHO) },

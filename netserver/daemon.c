@@ -279,7 +279,7 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 		if (kind == NS_CALLER) {
 			ns_front_hear(d, ev->data.ptr);
 		} else if (kind == NS_SESSION) {
-			ns_session_hear(d, ev->data.ptr);
+			ns_session_hear(d, ev->data.ptr, NS_WORDS);
 		}
 	} else if (ev->data.u64 == TAG_STATUS) {
 		struct ns_view view = view_of(d);

@@ -37,8 +37,8 @@ ns_lines_may(struct ns_lines *l, const struct np_log *log)
 	return true;
 }
 
-void
-ns_limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
+static void
+limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
 	const struct ns_limited *to = ctx;
 
@@ -56,6 +56,6 @@ ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines)
 		return;
 	}
 	*ctx = (struct ns_limited){ .log = *log, .lines = lines };
-	log->sink = ns_limited_sink;
+	log->sink = limited_sink;
 	log->ctx = ctx;
 }

@@ -37,7 +37,6 @@ struct ns_limited {
 	struct np_log log; /* with the sink behind it, and the level that the operator wants */
 	struct ns_lines *lines;
 };
-void ns_limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /* Put it before the log's sink. */
 void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines);

@@ -17,35 +17,23 @@ struct metrics {
 	const char *port;
 };
 
-/* A metric of one value. */
+/* A metric of one value: a counter if its name ends in _total. */
 static void
-put(const struct metrics *m, const char *name, const char *type, const char *help, double value)
+put(const struct metrics *m, const char *name, const char *help, double value)
 {
 	const struct np_label port = { "port", m->port };
 	char whole[NAME + 16];
 
 	snprintf(whole, sizeof(whole), "netserver_%s", name);
-	np_prometheus_head(m->out, whole, type, help);
+	np_prometheus_head(m->out, whole, strstr(name, "_total") != NULL ? "counter" : "gauge",
+			   help);
 	np_prometheus_value(m->out, whole, &port, 1, value);
 }
 
-static void
-put_counter(const struct metrics *m, const char *name, const char *help, uint64_t n)
+static double
+no_limit_at_0(uint64_t n)
 {
-	put(m, name, "counter", help, (double)n);
-}
-
-static void
-put_gauge(const struct metrics *m, const char *name, const char *help, uint64_t n)
-{
-	put(m, name, "gauge", help, (double)n);
-}
-
-/* A limit of 0 is none, but for such as `none_at_0`. */
-static void
-put_limit(const struct metrics *m, const char *name, const char *help, uint64_t n, bool none_at_0)
-{
-	put(m, name, "gauge", help, n == 0 && !none_at_0 ? (double)INFINITY : (double)n);
+	return n == 0 ? (double)INFINITY : (double)n;
 }
 
 /* A row of limits.def, if it has a metric. */
@@ -56,7 +44,7 @@ put_row(const struct metrics *m, const char *name, bool is_bytes, const char *te
 
 	if (name != NULL) {
 		snprintf(help, sizeof(help), "Limit of %s%s.", is_bytes ? "bytes " : "", tells);
-		put_limit(m, name, help, n, false);
+		put(m, name, help, no_limit_at_0(n));
 	}
 }
 
@@ -68,24 +56,24 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 	const struct ns_stats *s = v->stats;
 
-	put_gauge(&m, "start_time_seconds", "When the daemon started, in Unix time.",
-		  s->started_at_s);
-	put_counter(&m, "connections_total", "Control connections accepted.", s->connections);
-	put_counter(&m, "sessions_total", "Sessions begun.", s->sessions);
-	put_counter(&m, "sessions_killed_total",
-		    "Sessions that ran too long and were ended, or that a signal ended.",
-		    s->killed);
-	put_counter(&m, "tests_total", "Tests ended, failed ones included.", s->tests);
-	put_counter(&m, "tests_failed_total", "Tests that failed.", s->tests_failed);
-	put_counter(&m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
-	put_counter(&m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
-	put_counter(&m, "transactions_total", "Transactions of tests.", s->transactions);
-	put_counter(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
-		    v->lines_lost);
-	put_counter(&m, "log_lines_left_out_total",
-		    "Lines of the log that clients caused beyond the limit.", v->lines_left_out);
-	put_counter(&m, "metrics_lost_total", "Times that this file could not be written.",
-		    s->metrics_lost);
+	put(&m, "start_time_seconds", "When the daemon started, in Unix time.",
+	    (double)s->started_at_s);
+	put(&m, "connections_total", "Control connections accepted.", (double)s->connections);
+	put(&m, "sessions_total", "Sessions begun.", (double)s->sessions);
+	put(&m, "sessions_killed_total",
+	    "Sessions that ran too long and were ended, or that a signal ended.",
+	    (double)s->killed);
+	put(&m, "tests_total", "Tests ended, failed ones included.", (double)s->tests);
+	put(&m, "tests_failed_total", "Tests that failed.", (double)s->tests_failed);
+	put(&m, "received_bytes_total", "Bytes received in tests.", (double)s->received_bytes);
+	put(&m, "sent_bytes_total", "Bytes sent in tests.", (double)s->sent_bytes);
+	put(&m, "transactions_total", "Transactions of tests.", (double)s->transactions);
+	put(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
+	    (double)v->lines_lost);
+	put(&m, "log_lines_left_out_total",
+	    "Lines of the log that clients caused beyond the limit.", (double)v->lines_left_out);
+	put(&m, "metrics_lost_total", "Times that this file could not be written.",
+	    (double)s->metrics_lost);
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
 	np_prometheus_head(m.out, refused, "counter", "Clients and tests refused.");
 	for (int i = 0; i < NS_REFUSALS; i++) {
@@ -95,11 +83,12 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 
 		np_prometheus_value(m.out, refused, labels, 2, (double)v->stats->refused[i]);
 	}
-	put_gauge(&m, "waiting_sessions", "Sessions that wait for their turn now.",
-		  v->stats->waiting_now);
-	put_gauge(&m, "silent_connections", "Connections without a session.", v->stats->silent_now);
-	put_limit(&m, "limit_silent_connections", "Limit of connections without a session.",
-		  (uint64_t)v->limits->silent, true);
+	put(&m, "waiting_sessions", "Sessions that wait for their turn now.",
+	    (double)v->stats->waiting_now);
+	put(&m, "silent_connections", "Connections without a session.",
+	    (double)v->stats->silent_now);
+	put(&m, "limit_silent_connections", "Limit of connections without a session.",
+	    v->limits->silent);
 	for (int i = 0; i < NP_RESOURCES; i++) {
 		const struct ns_resource *g = ns_resource((enum np_resource)i);
 		char text[NAME], name[NAME];
@@ -107,10 +96,11 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",
 			 g->metric);
 		snprintf(text, sizeof(text), "The %s in use now.", g->words);
-		put_gauge(&m, name, text, v->stats->held[i]);
+		put(&m, name, text, (double)v->stats->held[i]);
 		snprintf(name, sizeof(name), "limit_%s", g->metric);
 		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
-		put_limit(&m, name, text, v->limits->all[i], g->none_at_0);
+		put(&m, name, text,
+		    g->none_at_0 ? (double)v->limits->all[i] : no_limit_at_0(v->limits->all[i]));
 	}
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);

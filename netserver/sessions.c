@@ -34,7 +34,6 @@ enum {
 	SOON_S = 1,     /* for others to end by themselves */
 
 	WAY_S = 30,    /* for another client of one address to make its connections */
-	AT_ONCE = 16,  /* words of a session that are read in a row */
 	TERM_MS = 2000 /* for a process to end after SIGTERM */
 };
 
@@ -442,9 +441,8 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
-/* Read at most `words` messages: one session must not keep the daemon from the others. */
-static void
-hear(struct ns_daemon *d, struct ns_session *s, int words)
+void
+ns_session_hear(struct ns_daemon *d, struct ns_session *s, int words)
 {
 	union ns_packet p;
 
@@ -465,12 +463,6 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 			hang_up(d, s);
 		}
 	}
-}
-
-void
-ns_session_hear(struct ns_daemon *d, struct ns_session *s)
-{
-	hear(d, s, AT_ONCE);
 }
 
 static void
@@ -516,7 +508,7 @@ ns_sessions_reap(struct ns_daemon *d)
 			np_unix_sweep(end.si_pid);
 		}
 		if (s != NULL) {
-			hear(d, s, INT_MAX); /* what it sent before its end */
+			ns_session_hear(d, s, INT_MAX); /* what it sent before its end */
 			hang_up(d, s);
 			forget(d, s);
 		}

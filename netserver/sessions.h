@@ -17,8 +17,12 @@ void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
  */
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
 
-/* The session has sent something, or closed its end. */
-void ns_session_hear(struct ns_daemon *d, struct ns_session *s);
+/*
+ * The session has sent something, or closed its end. Reads at most `words` messages: one session
+ * must not keep the daemon from the others.
+ */
+enum { NS_WORDS = 16 };
+void ns_session_hear(struct ns_daemon *d, struct ns_session *s, int words);
 
 /* Reap those that ended. */
 void ns_sessions_reap(struct ns_daemon *d);
