@@ -109,23 +109,6 @@ note_load(void *ctx, const struct np_live_view *v)
 	}
 }
 
-static void
-watch(struct np_beside *b, struct np_client *c)
-{
-	b->moved_ns = b->quiet_ns = 0;
-	b->watched = c->live;
-	b->was = (struct np_live){ .draw = NULL };
-	if (c->live == NULL) {
-		b->live = (struct np_live){ .every_ns = LOOK_MS * NP_MSEC, .due_ns = np_now() };
-		c->live = &b->live;
-	} else {
-		b->was = *c->live;
-	}
-	c->live->queues = true;
-	c->live->draw = note_load;
-	c->live->ctx = b;
-}
-
 /* A load that stood still is none; but a long call only counts when it returns. */
 static void
 judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
@@ -226,7 +209,18 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		release(b);
 		return err->code;
 	}
-	watch(b, c);
+	b->moved_ns = b->quiet_ns = 0;
+	b->watched = c->live;
+	b->was = (struct np_live){ .draw = NULL };
+	if (c->live == NULL) {
+		b->live = (struct np_live){ .every_ns = LOOK_MS * NP_MSEC, .due_ns = np_now() };
+		c->live = &b->live;
+	} else {
+		b->was = *c->live;
+	}
+	c->live->queues = true;
+	c->live->draw = note_load;
+	c->live->ctx = b;
 	c->gate = b->gate;
 	rc = np_trial(load, r, err);
 	c->gate = NULL;

@@ -160,20 +160,6 @@ seek(const struct end *e, size_t from, double s)
 	return from;
 }
 
-/* How much the other end's threads ran, and waited to run, during that interval. */
-static void
-beside(const struct end *e, size_t i, const struct end *other, double *used, double *waited)
-{
-	*used = *waited = 0;
-	for (size_t j = seek(other, 0, begin_of(e, i));
-	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
-		double part = overlap(e, i, other, j) / length_of(other, j);
-
-		*waited += part * other->waited_s[j];
-		*used += (e->cpus[i] & other->cpus[j]) != 0 ? part * other->used_s[j] : 0;
-	}
-}
-
 /*
  * Set the marks that need both ends' figures. other: the end on the same machine; NULL: it is on
  * another.
@@ -194,7 +180,15 @@ mark_waits(struct end *e, const struct end *other)
 		double length = length_of(e, i), used = 0, waited = 0, kept, crowd;
 
 		if (other != NULL) {
-			beside(e, i, other, &used, &waited);
+			/* How much its threads ran, and waited to run, meanwhile. */
+			for (size_t j = seek(other, 0, begin_of(e, i));
+			     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
+				double part = overlap(e, i, other, j) / length_of(other, j);
+
+				waited += part * other->waited_s[j];
+				used += (e->cpus[i] & other->cpus[j]) != 0 ? part * other->used_s[j]
+									   : 0;
+			}
 		}
 		/* Short waits, and those for the other end, do not count. */
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);

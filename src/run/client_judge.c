@@ -281,30 +281,12 @@ tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 	}
 }
 
-/* The engine copied after all: the result is not what was asked for. */
-static void
-tell_copied(const struct np_client *c, const struct np_client_test *t)
-{
-	uint64_t copied = 0, given = 0;
-
-	NP_EACH_WORKER (w, &t->run) {
-		copied += w->engine.count[NP_E_REFUSED];
-		given += w->engine.count[NP_E_BORROWED];
-	}
-	if (copied > given) {
-		np_client_tell(
-		    c,
-		    "--engine zerocopy: %.0f %% of the sends were copied, for the kernel "
-		    "may not pin more memory (ulimit -l, net.core.optmem_max)",
-		    100 * (double)copied / (double)(copied + given));
-	}
-}
-
 int
 np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			const struct np_client_test *t, struct np_err *err)
 {
 	const struct np_plan *p = t->run.plan;
+	uint64_t copied = 0, given = 0;
 
 	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
 	    !something_counted(&t->run)) {
@@ -319,6 +301,17 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	tell_none_arrived(c, t);
 	tell_some_lost(c, t);
-	tell_copied(c, t);
+	/* The engine copied after all: the result is not what was asked for. */
+	NP_EACH_WORKER (w, &t->run) {
+		copied += w->engine.count[NP_E_REFUSED];
+		given += w->engine.count[NP_E_BORROWED];
+	}
+	if (copied > given) {
+		np_client_tell(
+		    c,
+		    "--engine zerocopy: %.0f %% of the sends were copied, for the kernel "
+		    "may not pin more memory (ulimit -l, net.core.optmem_max)",
+		    100 * (double)copied / (double)(copied + given));
+	}
 	return stood_still(d, err);
 }

@@ -549,24 +549,6 @@ kick(const struct control *c)
 	return any;
 }
 
-/* The first signal ends the loop; the next one ends the wait for the rest. */
-static void
-take_signals(struct control *c, enum np_phase phase)
-{
-	int n = np_signalled(&c->d->signals);
-
-	if (n != c->signals) {
-		c->signals = n;
-		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
-		/* A far end that rests between bursts sees no other end of the test. It closes
-		 * at once, which must not look like a failure here: this end has stopped first. */
-		if (c->d->run->plan->active && c->d->run->plan->far.call.interval_burst > 0 &&
-		    c->d->control_fd >= 0) {
-			shutdown(c->d->control_fd, SHUT_WR);
-		}
-	}
-}
-
 /* The control connection is readable or broken: a message early on, or the far end is gone. */
 static void
 hear_control(struct control *c)
@@ -681,6 +663,7 @@ control_team(struct control *c)
 	while ((phase = np_team_phase(c->team)) != NP_DONE) {
 		uint64_t until = keep_time(c, phase);
 		struct np_live *live = c->d->live;
+		int n;
 
 		if (phase < NP_LOOPING) {
 			np_live_step(live, NP_LIVE_MEETING, 0);
@@ -699,7 +682,19 @@ control_team(struct control *c)
 			until = np_deadline(2 * NP_MSEC);
 		}
 		wait_for_news(c, phase, until);
-		take_signals(c, phase);
+		/* The first signal ends the loop; the next one ends the wait for the rest. */
+		n = np_signalled(&c->d->signals);
+		if (n != c->signals) {
+			c->signals = n;
+			end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
+			/* A far end that rests between bursts sees no other end of the test. It
+			 * closes at once, which must not look like a failure here: this end has
+			 * stopped first. */
+			if (c->d->run->plan->active &&
+			    c->d->run->plan->far.call.interval_burst > 0 && c->d->control_fd >= 0) {
+				shutdown(c->d->control_fd, SHUT_WR);
+			}
+		}
 	}
 }
 

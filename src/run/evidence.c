@@ -56,12 +56,6 @@ struct np_evidence {
 	int64_t own[OWN][SAMPLES], info[NP_TCP_SAMPLED][SAMPLES];
 };
 
-static const char *
-root_of(const struct np_evidence_wants *plan)
-{
-	return plan->root != NULL ? plan->root : "";
-}
-
 /* By its address. A device that can't be found is "", and the reason is in words. */
 static void
 device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
@@ -167,6 +161,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 		return NULL;
 	}
 	ev->plan = *plan;
+	ev->plan.root = plan->root != NULL ? plan->root : "";
 	ev->run = run;
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
@@ -175,39 +170,22 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	find_device(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
-			w->use.root = root_of(plan);
+			w->use.root = ev->plan.root;
 			w->use.counts = plan->cycles ? &np_perf_processor : NULL;
 		}
-		ev->witness.root = root_of(plan);
+		ev->witness.root = ev->plan.root;
 		ev->witness.every_ns = ev->every_ns;
-		np_disturbed_begin(&ev->disturbed, root_of(plan), ev->device, run);
+		np_disturbed_begin(&ev->disturbed, ev->plan.root, ev->device, run);
 		ev->cgroup =
-		    plan->cgroup != NULL ? plan->cgroup : np_cgroup_open(root_of(plan), NULL);
+		    plan->cgroup != NULL ? plan->cgroup : np_cgroup_open(ev->plan.root, NULL);
 		np_cgroup_begin(ev->cgroup);
-		ev->moved = np_moved_begin(root_of(plan), ev->device);
+		ev->moved = np_moved_begin(ev->plan.root, ev->device);
 	}
 	return ev;
 }
 
 /* --- samples -----------------------------------------------------------------------------------
  */
-
-/* Every other sample goes, and from now on only every other one is taken. */
-static void
-thin_out(struct np_evidence *ev)
-{
-	for (size_t i = 0; i < SAMPLES / 2; i++) {
-		ev->at_s[i] = ev->at_s[2 * i + 1];
-		for (int n = 0; n < OWN; n++) {
-			ev->own[n][i] = ev->own[n][2 * i + 1];
-		}
-		for (int n = 0; n < NP_TCP_SAMPLED; n++) {
-			ev->info[n][i] = ev->info[n][2 * i + 1];
-		}
-	}
-	ev->count = SAMPLES / 2;
-	ev->every_ns *= 2;
-}
 
 /*
  * A sample of all connections. A worker that waits for events looks itself, when it has the time;
@@ -267,7 +245,18 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 		return;
 	}
 	if (ev->count == SAMPLES) {
-		thin_out(ev);
+		/* Every other sample goes, and from now on only every other one is taken. */
+		for (i = 0; i < SAMPLES / 2; i++) {
+			ev->at_s[i] = ev->at_s[2 * i + 1];
+			for (int n = 0; n < OWN; n++) {
+				ev->own[n][i] = ev->own[n][2 * i + 1];
+			}
+			for (int n = 0; n < NP_TCP_SAMPLED; n++) {
+				ev->info[n][i] = ev->info[n][2 * i + 1];
+			}
+		}
+		ev->count = SAMPLES / 2;
+		ev->every_ns *= 2;
 	}
 	i = ev->count++;
 	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
@@ -398,51 +387,12 @@ put_samples(const struct np_evidence *ev)
  */
 
 static void
-put_counts(const struct np_run *run, struct np_bag *into)
-{
-	struct np_counts c = np_counts_of(run);
-	uint64_t dropped;
-
-	np_bag_int(into, (int64_t)c.sent, "flow.bytes_sent");
-	np_bag_int(into, (int64_t)c.received, "flow.bytes_received");
-	np_bag_int(into, (int64_t)c.sends, "flow.sends");
-	np_bag_int(into, (int64_t)c.receives, "flow.receives");
-	np_bag_int(into, (int64_t)c.transactions, "flow.transactions");
-	np_bag_int(into, (int64_t)c.failed, "flow.sends_refused");
-	if (run->terms->eth != NULL && np_eth_drops(run->terms->eth, &dropped)) {
-		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
-	}
-}
-
-/* When the window was opened, and by which clock: a session can't read the latter any more. */
-static void
-put_clock(const struct np_evidence *ev, const struct np_run *run)
-{
-	const char *boot = np_bag_string(ev->plan.lasting, "clock.boot");
-
-	if (boot != NULL) {
-		np_bag_text(ev->bag, boot, "clock.boot");
-	} else {
-		np_host_boot(root_of(&ev->plan), ev->bag);
-	}
-	np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
-}
-
-/* What this end was asked for, of each thread. */
-static void
-put_pacing(const struct np_load *load, struct np_bag *into)
-{
-	if (load->kind == &np_load_paced) {
-		np_bag_int(into, (int64_t)(load->interval_ns / 1000), "flow.interval_us");
-		np_bag_int(into, load->burst, "flow.burst");
-	}
-}
-
-static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 	int sndbuf, rcvbuf;
+	struct np_counts c;
+	uint64_t dropped;
 
 	np_bag_text(ev->bag, np_plan_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
@@ -454,7 +404,16 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	}
 	np_bag_real(ev->bag, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		    "flow.seconds");
-	put_counts(run, ev->bag);
+	c = np_counts_of(run);
+	np_bag_int(ev->bag, (int64_t)c.sent, "flow.bytes_sent");
+	np_bag_int(ev->bag, (int64_t)c.received, "flow.bytes_received");
+	np_bag_int(ev->bag, (int64_t)c.sends, "flow.sends");
+	np_bag_int(ev->bag, (int64_t)c.receives, "flow.receives");
+	np_bag_int(ev->bag, (int64_t)c.transactions, "flow.transactions");
+	np_bag_int(ev->bag, (int64_t)c.failed, "flow.sends_refused");
+	if (run->terms->eth != NULL && np_eth_drops(run->terms->eth, &dropped)) {
+		np_bag_int(ev->bag, (int64_t)dropped, "flow.socket_drops");
+	}
 	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
 	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
 	if (run->worker->recv_size > 0 && run->worker->recv_ring.slots != NULL) {
@@ -463,7 +422,12 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 				     (uintptr_t)sysconf(_SC_PAGESIZE)),
 			   "flow.receive_offset");
 	}
-	put_pacing(&run->worker->load, ev->bag);
+	/* What this end was asked for, of each thread. */
+	if (run->worker->load.kind == &np_load_paced) {
+		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
+			   "flow.interval_us");
+		np_bag_int(ev->bag, run->worker->load.burst, "flow.burst");
+	}
 	if (np_plan_messages(p, 1) > 0) {
 		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),
 			    "flow.asked_per_s");
@@ -489,7 +453,7 @@ put_host(const struct np_evidence_wants *plan, const char *device, const char *d
 {
 	struct np_bag_item item;
 
-	np_host_facts(root_of(plan), device, fd, into);
+	np_host_facts(plan->root, device, fd, into);
 	if (device_why[0] != '\0') {
 		np_nic_unread(device_why, into);
 	}
@@ -650,8 +614,18 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	bag = ev->bag;
 	link = &ev->disturbed.meters.link;
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
+		const char *boot;
+
 		put_flow(ev, run);
-		put_clock(ev, run);
+		/* When the window was opened, and by which clock: a session can't read the latter
+		 * any more. */
+		boot = np_bag_string(ev->plan.lasting, "clock.boot");
+		if (boot != NULL) {
+			np_bag_text(ev->bag, boot, "clock.boot");
+		} else {
+			np_host_boot(ev->plan.root, ev->bag);
+		}
+		np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
 		np_disturbed_end(&ev->disturbed, &ev->witness, bag);
 		put_threads(ev, run, bag);
 		np_engine_put(run, bag);

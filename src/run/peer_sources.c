@@ -46,28 +46,6 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 	}
 }
 
-/*
- * Within one machine, answers come from the address they go to. netperf's daemon, unless told the
- * client's address, sends to the wildcard, which is the loopback.
- */
-static void
-add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *data, int control_fd)
-{
-	struct np_addr here = { .len = sizeof(here.sa) };
-
-	add(s, run, &run->end.local);
-	if (control_fd >= 0 &&
-	    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
-	    !np_family_of(&here)->is_here) {
-		add(s, run, &here);
-	}
-	if (np_addr_towards(data, &here)) {
-		add(s, run, &here);
-	}
-	np_addr_make_loopback(&here, run->plan->family);
-	add(s, run, &here);
-}
-
 void
 np_peer_sources_find(const struct np_run *run, const struct np_addr *data,
 		     const struct np_addr *daemon, int control_fd, struct np_sources *out)
@@ -79,7 +57,23 @@ np_peer_sources_find(const struct np_run *run, const struct np_addr *data,
 	add(out, run, data);
 	add(out, run, daemon);
 	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
-		add_ours(out, run, data, control_fd);
+		struct np_addr here = { .len = sizeof(here.sa) };
+
+		/*
+		 * Within one machine, answers come from the address they go to. netperf's daemon,
+		 * unless told the client's address, sends to the wildcard, which is the loopback.
+		 */
+		add(out, run, &run->end.local);
+		if (control_fd >= 0 &&
+		    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
+		    !np_family_of(&here)->is_here) {
+			add(out, run, &here);
+		}
+		if (np_addr_towards(data, &here)) {
+			add(out, run, &here);
+		}
+		np_addr_make_loopback(&here, run->plan->family);
+		add(out, run, &here);
 	}
 }
 

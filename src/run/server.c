@@ -170,18 +170,6 @@ bind_as_asked(struct np_server *s, int cpu)
 	}
 }
 
-/* Link-local addresses in messages lack their interface: it is the control connection's. */
-static void
-name_links(const struct np_addr *here, struct np_plan *p)
-{
-	np_addr_set_link(&p->bind, here);
-	np_addr_set_link(&p->far_bind, here);
-	for (uint32_t i = 0; i < NP_ALSO_MAX; i++) {
-		np_addr_set_link(&p->also.at[i], here);
-		np_addr_set_link(&p->far_also.at[i], here);
-	}
-}
-
 /* *p is new, and freed by who calls. */
 static int
 serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
@@ -196,7 +184,13 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc, missing;
 
 	rc = dialect->decode_request(dialect, np_chan_message(c), p, &why);
-	name_links(&s->collect.near, p);
+	/* Link-local addresses in messages lack their interface: it is the control connection's. */
+	np_addr_set_link(&p->bind, &s->collect.near);
+	np_addr_set_link(&p->far_bind, &s->collect.near);
+	for (uint32_t i = 0; i < NP_ALSO_MAX; i++) {
+		np_addr_set_link(&p->also.at[i], &s->collect.near);
+		np_addr_set_link(&p->far_also.at[i], &s->collect.near);
+	}
 	rc = rc == NP_OK ? settle(s, c, p, &terms, &wish, &why) : rc;
 	if (rc == NP_OK &&
 	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(p), p)) != NULL) {

@@ -115,18 +115,6 @@ np_doing_open(struct np_doing *d, const char *root, int thread)
 	}
 }
 
-/* The letter behind the name in brackets, which may have any letters in it. */
-static char
-state_of(int fd, int *why)
-{
-	char text[512];
-	long n = np_file_again(text, sizeof(text), fd);
-	const char *at = strrchr(text, ')');
-
-	*why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;
-	return *why == 0 ? at[2] : '\0';
-}
-
 #ifdef SYS_socketcall
 /* socketcall(2), as some machines of 32 bits have it: its first argument says what it does. */
 static enum np_doing_what
@@ -199,11 +187,18 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	enum np_doing_what what;
 	int why;
 	char state;
+	char text[512];
+	long n;
+	const char *at;
 
 	if (d->stat_fd < 0) {
 		return;
 	}
-	state = state_of(d->stat_fd, &why);
+	/* The letter behind the name in brackets, which may have any letters in it. */
+	n = np_file_again(text, sizeof(text), d->stat_fd);
+	at = strrchr(text, ')');
+	why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;
+	state = why == 0 ? at[2] : '\0';
 	if (why != 0) {
 		d->why = why == ESRCH ? d->why : why; /* a thread that is gone was seen before */
 		return;

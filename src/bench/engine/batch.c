@@ -23,21 +23,6 @@ enum {
 	MOMENT_NS = 5000 /* to which the kernel adds its timer slack, usually 50 us */
 };
 
-/*
- * A receiver that is asleep has the sender of the next datagram wake it, which costs more than the
- * datagram. While they come fast it sleeps for a moment of its own instead, as network cards do
- * between two interrupts. No socket buffer is full by then: it would not have been empty before.
- */
-static void
-moderate(const struct batch *b)
-{
-	const struct timespec moment = { .tv_nsec = MOMENT_NS };
-
-	if (b->moderates && b->last >= SOME && b->last < (int)b->turns.most_in) {
-		nanosleep(&moment, NULL);
-	}
-}
-
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -61,7 +46,17 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
 	}
 	if (flags == 0) {
-		moderate(b);
+		const struct timespec moment = { .tv_nsec = MOMENT_NS };
+
+		/*
+		 * A receiver that is asleep has the sender of the next datagram wake it, which
+		 * costs more than the datagram. While they come fast it sleeps for a moment of its
+		 * own instead, as network cards do between two interrupts. No socket buffer is full
+		 * by then: it would not have been empty before.
+		 */
+		if (b->moderates && b->last >= SOME && b->last < (int)b->turns.most_in) {
+			nanosleep(&moment, NULL);
+		}
 	}
 	came = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
 	b->last = came;
