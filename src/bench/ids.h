@@ -191,8 +191,8 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 }
 
 /*
- * Give up the requests that were sent at or before that time; of an open loop, were due at or before
- * it and were sent at or before the other one. Returns how many.
+ * Give up the requests that were sent at or before that time; of an open loop, were due at or
+ * before it and were sent at or before the other one. Returns how many.
  */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns);
 

@@ -82,33 +82,29 @@ np_plan_far_fraction(const struct np_plan *p)
 const char *
 np_plan_beyond(const struct np_plan *p)
 {
-	struct np_plan none;
+	const struct {
+		const char *option;
+		bool is_given;
+	} ours[] = {
+		{ "--engine", p->far.place.engine != NULL },
+		{ "--source-range", p->sources > 1 },
+		{ "--bind-device", p->far.sock.device[0] != '\0' },
+		{ "--also-bind", p->also.count > 0 || p->far_also.count > 0 },
+		{ "--threads", p->far.place.threads != 1 },
+		{ "--warm-up", p->warm_up_ms > 0 },
+		{ "--ramp", p->ramp > 0 },
+		{ "--service-code", p->service > 0 },
+		{ "--socket-mark", p->far.sock.mark >= 0 },
+		{ "--rate", p->far.call.offered > 0 },
+		{ "--stations", p->stations > 0 },
+		{ "--flows", p->flows != 1 },
+	};
 
-	np_plan_init(&none);
-	if (p->far.place.engine != NULL) {
-		return "--engine";
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (ours[i].is_given) {
+			return ours[i].option;
+		}
 	}
-	if (p->sources > 1) {
-		return "--source-range";
-	}
-	if (p->far.sock.device[0] != '\0') {
-		return "--bind-device";
-	}
-	if (p->also.count > 0 || p->far_also.count > 0) {
-		return "--also-bind";
-	}
-#define IF_BEYOND(member, name)                                                                    \
-	if (p->member != none.member) {                                                            \
-		return "--" name;                                                                  \
-	}
-#define NP_E_OPTION(group, member, letter, name, ...)                                              \
-	if ((letter) == '\0') {                                                                    \
-		IF_BEYOND(far.group.member, name)                                                  \
-	}
-#define NP_E_OURS(group, member, name) IF_BEYOND(far.group.member, name)
-#define NP_P_OPTION(member, letter, name, ...) IF_BEYOND(member, name)
-#define NP_P_OURS(member, name) IF_BEYOND(member, name)
-#include "wire/plan.def"
 	if (p->transport != NULL && p->transport->ours) {
 		return p->transport->name;
 	}

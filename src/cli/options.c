@@ -1094,13 +1094,13 @@ const struct np_option np_global_options[] = {
 	{ ROW('W', "width", BOTH, "send,recv",
 	      "use N buffers in turn, at both ends (by socket buffer)"),
 	  TO2(plan.near.call.send_width, plan.near.call.recv_width), RANGE(0, 1 << 20), IN(TUNE) },
-#define NP_E_OPTION(field, member, letter, name, kind, arg, help, group)                           \
-	{ ROW(letter, name, kind, arg, help), TO2(plan.near.field.member, plan.far.field.member),  \
-	  IN(group) },
-#define NP_P_OPTION(member, letter, name, least, most, arg, help, group, brief)                    \
-	{ ROW(letter, name, COUNT, arg, help), TO(plan.member), RANGE(least, most), IN(group),     \
-	  BRIEF(brief) },
-#include "wire/plan.def"
+	{ ROW('y', "priority", BOTH, "local,remote", "set SO_PRIORITY of the data socket"),
+	  TO2(plan.near.sock.prio, plan.far.sock.prio), IN(TUNE) },
+	{ ROW('\0', "socket-mark", EACH, "local,remote",
+	      "set SO_MARK of the data socket for routing rules and filters; needs CAP_NET_ADMIN"),
+	  TO2(plan.near.sock.mark, plan.far.sock.mark), IN(TUNE) },
+	{ ROW('\0', "flows", COUNT, "n", "use N data connections (1)"), TO(plan.flows),
+	  RANGE(1, NP_FLOWS_MAX), IN(FLOWS), BRIEF("use N data connections (1)") },
 	{ ROW('Y', "tos", BOTH_WORDS, "local,remote",
 	      "set the type of service of the data socket: number, ef, af11, cs1"),
 	  TAKES(tos, plan.near.sock.tos, plan.far.sock.tos), IN(TUNE) },
