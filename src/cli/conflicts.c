@@ -157,8 +157,8 @@ check_connections(const struct np_cli *cli, struct np_err *err)
 	const char *test = cli->bench.name;
 	bool one = p->flows < 2;
 	bool ramp = p->ramp > 0, sources = p->sources > 0;
-	bool can_both = p->pattern == &np_pattern_stream && np_delivers(p->transport) &&
-			cli->bench.code == NP_OMNI;
+	bool can_both = p->pattern == &np_pattern_stream && cli->bench.code == NP_OMNI &&
+			p->transport->connected == p->transport->reliable;
 	const struct conflict rows[] = {
 		{ p->both && !can_both, "--both", test,
 		  "is not a stream that either end can send (try TCP_STREAM)" },

@@ -159,7 +159,9 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 	if (cli->output.selectors != NULL) {
 		look->list = cli->output.selection;
 	} else {
-		enum np_select_kind kind = p->both                    ? NP_SELECT_BOTH
+		enum np_select_kind kind = p->both && !np_delivers(p->transport)
+					       ? NP_SELECT_BOTH_LOSSY
+					   : p->both                  ? NP_SELECT_BOTH
 					   : p->pattern->transactions ? NP_SELECT_TRANSACTIONS
 					   : p->role == NP_LEAD       ? NP_SELECT_SEND
 								      : NP_SELECT_RECEIVE;

@@ -95,6 +95,12 @@ both_ways(const struct np_look *l, const struct np_figures *f)
 	       real(f, NP_M_LOCAL_SEND_THROUGHPUT) > 0 && real(f, NP_M_LOCAL_RECV_THROUGHPUT) > 0;
 }
 
+static bool
+is_datagrams(const struct np_figures *f)
+{
+	return strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0;
+}
+
 /* ---- Rows ---- */
 
 /* The words of a row behind its label, in as many lines as they take; nothing without words. */
@@ -184,7 +190,12 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 		ADD(row, " at %d %% confidence", level);
 	}
 	ADD(row, "%s", l->missed ? ", less sure than was asked for" : "");
-	if (both_ways(l, f)) {
+	if (both_ways(l, f) && is_datagrams(f)) {
+		ADD(row, "; %s of ", rate(l, real(f, NP_M_REMOTE_RECV_THROUGHPUT), text));
+		ADD(row, "%s arrived there, ", rate(l, out, text));
+		ADD(row, "%s of ", rate(l, in, text));
+		ADD(row, "%s here", rate(l, real(f, NP_M_REMOTE_SEND_THROUGHPUT), text));
+	} else if (both_ways(l, f)) {
 		ADD(row, "; %s sent", rate(l, out, text));
 		ADD(row, ", %s received", rate(l, in, text));
 	}
@@ -200,9 +211,11 @@ flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 		return;
 	}
 	ADD(row, "%" PRId64, flows);
-	ADD(row, ", least %s", rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
-	ADD(row, ", most %s", rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
-	ADD(row, ", Jain's index %.3f", real(f, NP_M_JAIN_INDEX));
+	if (!both_ways(l, f) || !is_datagrams(f)) {
+		ADD(row, ", least %s", rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
+		ADD(row, ", most %s", rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
+		ADD(row, ", Jain's index %.3f", real(f, NP_M_JAIN_INDEX));
+	}
 	ADD(row, ", threads %" PRId64 " local", np_record_get_int(f->record, NP_M_THREADS));
 	if (known(f, NP_M_REMOTE_THREADS)) {
 		ADD(row, ", %" PRId64 " remote", np_record_get_int(f->record, NP_M_REMOTE_THREADS));
@@ -222,11 +235,16 @@ static void
 loss_row(const struct np_figures *f, struct row *row)
 {
 	const struct np_record *r = f->record;
-	bool datagrams = strncasecmp(np_record_get_text(r, NP_M_PROTOCOL), "UDP", 3) == 0;
+	bool datagrams = is_datagrams(f);
 	double lost = (double)np_record_get_int(r, NP_M_LOST_DATAGRAMS);
 	double unique = (double)np_record_get_int(r, NP_M_UNIQUE_DATAGRAMS);
 	double sent = (double)np_record_get_int(r, NP_M_LOCAL_SEND_CALLS);
 	double arrived = (double)np_record_get_int(r, NP_M_REMOTE_RECV_CALLS);
+
+	if (known(f, NP_M_REMOTE_SEND_CALLS)) {
+		sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
+		arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
+	}
 
 	if (known(f, NP_M_LOST_DATAGRAMS) && known(f, NP_M_UNIQUE_DATAGRAMS)) {
 		put_share(row, lost, lost + unique, "datagrams");
@@ -422,7 +440,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &open);
 	loss_row(f, &loss);
 	put_row(out, "Loss", &loss);
-	if (strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0) {
+	if (is_datagrams(f)) {
 		ADD(&detail, "%s", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
 		put_row(out, "Fragments", &detail);
 	}

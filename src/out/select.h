@@ -37,7 +37,8 @@ struct np_selection {
 enum np_select_kind {
 	NP_SELECT_SEND,
 	NP_SELECT_RECEIVE,
-	NP_SELECT_BOTH, /* a stream each way */
+	NP_SELECT_BOTH,       /* a stream each way */
+	NP_SELECT_BOTH_LOSSY, /* of datagrams */
 	NP_SELECT_TRANSACTIONS
 };
 

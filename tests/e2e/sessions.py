@@ -31,7 +31,6 @@ REFUSED = (
     ("--flows 1001", ("--flows 1001", "1000 sessions")),
     ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS")),
     ("--both -t TCP_RR", ("--both", "TCP_RR")),
-    ("--both -t UDP_STREAM -- -m 100", ("--both", "UDP_STREAM")),
     ("--both -t TCP_SENDFILE", ("--both", "TCP_SENDFILE")),
     ("--both -N", ("--both", "-N")),
     ("--both -- -P ,5000", ("--both", "port 5000")),
@@ -149,8 +148,8 @@ def flows_add_up(port: int) -> str:
     return " ".join(str(row["transactions"]) for row in one["flows"])
 
 
-def a_stream_each_way(port: int, sessions: int, *args: str) -> str:
-    document = lib.document_of(port, "TCP_STREAM", "--both", *args)
+def a_stream_each_way(port: int, sessions: int, test: str, *args: str) -> str:
+    document = lib.document_of(port, test, "--both", *args)
     final, flows = document["final"], document["iterations"][0]["flows"]
     assert document["plan"]["both"] and document["plan"]["sessions"] == sessions, document["plan"]
     assert document["test"]["direction"] == "both", document["test"]
@@ -160,7 +159,23 @@ def a_stream_each_way(port: int, sessions: int, *args: str) -> str:
     assert abs(final["THROUGHPUT"] / arrived - 1) < 1e-6, (final["THROUGHPUT"], arrived)
     assert all((row["bytes_sent"] > 0) != (row["bytes_received"] > 0) for row in flows), flows
     assert len(flows) == 2 * document["plan"]["flows"], flows
+    if "--rate" in args:
+        assert abs(out - 8) < 0.6 and abs(final["REMOTE_SEND_THROUGHPUT"] - 4) < 0.6, final     # datagrams of 0.5 Mbit
     return f"{out:.0f} and {back:.0f} Mbit/s"
+
+
+def datagrams_each_way_print_what_arrived(port: int) -> str:
+    """Of each direction what was sent, and what the other end received."""
+    got = netperf(port, "-t", "UDP_STREAM", "--both", "-l", "1", "-P", "0", "--rate", "8M,4M", "--", "-m", "1000,1000")
+    assert got.rc == 0 and not got.err, got
+    there, back, total = (list(map(float, got.out.split()[i:j])) for i, j in ((2, 4), (4, 6), (7, 8)))
+    assert 7.5 < there[0] < 8.5 and 3.5 < back[0] < 4.5 and there[1] <= 1.01 * there[0] and back[1] <= 1.01 * back[0], got.out
+    assert abs((there[1] + back[1]) / total[0] - 1) < 0.05, got.out
+    seen = netperf(port, "-t", "UDP_STREAM", "--both", "-l", "1", "--human", "--rate", "8M", "--", "-m", "1000,1000").out
+    assert re.search(r"Throughput .*Mbit/s of \S+\s+Mbit/s arrived there, \S+\s+Mbit/s of \S+\s+Mbit/s here", seen, re.S), seen
+    lost = re.search(r"Loss +\d+ of (\d+) datagrams", seen)
+    assert lost and 1900 < int(lost[1]) < 2100, seen
+    return got.out.strip()
 
 
 def both_ways_print_both_rates(port: int) -> str:
@@ -259,8 +274,9 @@ def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) ->
     report.case(f"{whose}: flows add up", partial(flows_add_up, port))
     report.case(f"{whose}: several explained", partial(explained, port, whose))
     report.case(f"{whose}: each way explained", partial(explained_each_way, port))
-    report.case(f"{whose}: a stream each way", partial(a_stream_each_way, port, 2))
-    report.case(f"{whose}: two each way", partial(a_stream_each_way, port, 4, "--flows", "2"))
+    report.case(f"{whose}: a stream each way", partial(a_stream_each_way, port, 2, "TCP_STREAM"))
+    report.case(f"{whose}: two each way", partial(a_stream_each_way, port, 4, "TCP_STREAM", "--flows", "2"))
+    report.case(f"{whose}: datagrams, two each way", partial(a_stream_each_way, port, 4, "UDP_STREAM", "--flows", "2"))
 
 
 def suite(report: lib.Report) -> None:
@@ -269,7 +285,10 @@ def suite(report: lib.Report) -> None:
             suite_of(report, "without plans", door.port)
         report.case("with plans: interim lines begin with the window",
                     partial(interim_lines_begin_with_the_window, daemon.port))
-        report.case("with plans: two each way", partial(a_stream_each_way, daemon.port, 2, "--flows", "2"))
+        report.case("with plans: two each way", partial(a_stream_each_way, daemon.port, 2, "TCP_STREAM", "--flows", "2"))
+        report.case("with plans: datagrams, two each way",
+                    partial(a_stream_each_way, daemon.port, 2, "UDP_STREAM", "--flows", "2", "--rate", "8M,4M"))
+        report.case("with plans: datagrams each way", partial(datagrams_each_way_print_what_arrived, daemon.port))
     report.case("too many sessions", too_many_sessions)
     report.case("one test after another", one_test_after_another)
 

@@ -132,7 +132,7 @@ class Case:
         if c.rr and (c.size or c.answer):
             more += ["-r", f"{c.size or 1},{c.answer or 1}"]
         elif c.size:
-            more += ["-m", f",{c.size}" if c.down_stream else str(c.size)]
+            more += ["-m", f",{c.size}" if c.down_stream else f"{c.size},{c.size}" if c.both and c.udp else str(c.size)]
         if c.buffers:
             more += ["-s", str(c.buffers), "-S", str(c.buffers)]
         if c.udp and not c.unix and c.real:
@@ -172,7 +172,7 @@ def rules(c: Case) -> Case:
         off("burst", "wait", "stations", "one_port" if c.flows > 1 else "burst")
     if c.test.endswith("_CC"):
         off("size", "answer")
-    if c.test not in ("TCP_STREAM", "MPTCP_STREAM"):
+    if c.test not in ("TCP_STREAM", "MPTCP_STREAM", "UDP_STREAM"):
         off("both")
     if not c.rr:
         off("stations", "ramp", "arrivals", "answer")

@@ -163,7 +163,8 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
             low = course.total()
             high = low + v.failed * c.size + QUEUE * (c.down == "link")     # what waits there goes with the link
             low -= 3 * c.flows * 8192 if c.disturbed or c.real else 0
-            low -= TOKEN * c.flows * (2 + 10 * c.rtt) * c.one_port
+            low -= TOKEN * c.flows * (2 + 10 * (c.rtt + c.late / 1000)) * (c.one_port or c.both)
+            low -= 4096 * c.one_port * c.both       # the second session's control connection goes there, too
         yield from about(v.figure(name), name, low, high)
     if c.stream and not c.both and not c.udp:
         course = s.near.inn if c.down_stream else s.far.inn
@@ -226,14 +227,15 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
     c, s = v.case, v.seen
     if not v.whole or not c.udp or c.unix or s.missed or v.cut_up or c.frozen or c.down in GONE:
         return
-    ways = [(s.near.out, s.far.inn)] + ([(s.far.out, s.near.inn)] if c.rr else [])
+    ways = [(s.near.out, s.far.inn)] + ([(s.far.out, s.near.inn)] if c.rr or c.both else [])
     dropped = sum(a.number() - b.number() for a, b in ways) + s.full + v.failed
     gone = QUEUE / max(c.size, c.answer, 4) * (c.down == "link")    # what waited at an interface that went down
     if c.stream:
-        lost, sent, unique = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"))
+        lost, sent, unique, back, came = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS",
+                                                               "REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS"))
         if lost is None and sent is not None and unique is not None:
-            lost = sent - unique
-        exact = not (c.warm or c.disturbed or c.real or c.one_port)
+            lost = sent + (back or 0) - unique - (came or 0)
+        exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both)
         yield from about(lost, "lost datagrams, by the witness", dropped if exact else 0, dropped + gone)
     elif not c.disturbed:
         yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped + gone)
