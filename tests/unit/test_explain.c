@@ -577,6 +577,15 @@ TEST(test_udp)
 	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=20000");
 	assert_int_equal(e.limit, NP_LIMIT_POLICER);
 	assert_null(strstr(e.doubts, "others"));
+	/* A link that is full has dropped the rest, and its queue went on behind the time. */
+	in.link_rate_bps = 100e6 * 1538 / 1472;
+	in.throughput_bps = 107e6;
+	e = explain(in, UDP_TX,
+		    LOSSY_RX " udp.receive_span_bps=99.8e6 udp.lost=50000 udp.sent=100000");
+	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_int_equal(e.also, NP_LIMIT_UNCLEAR);
+	assert_has(e.ceiling_text, "99.8 % of it reached");
+	in.link_rate_bps = 0;
 	in.throughput_bps = 94e6;
 	e = explain(in, UDP_TX, NULL);
 	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);

@@ -68,7 +68,8 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	holds = holds && f->buffer_drops < 0.5 * beyond;
+	/* A full link drops what it has no room for. */
+	holds = holds && f->buffer_drops < 0.5 * beyond && !(np_link_score(f) > 0);
 	/* What gets through keeps its rate, and what is lost is not lost one by one. */
 	if (holds && f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
 	    f->lost_share >= NP_LOST_TO_RATE &&
