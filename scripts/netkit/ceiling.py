@@ -115,10 +115,13 @@ BYTES = {"KBytes/s": 2.0**10, "MBytes/s": 2.0**20, "GBytes/s": 2.0**30, "Bytes/s
 
 def in_unit(value: float, unit: str) -> float:
     """A throughput of netperf's -f in the unit of its ceiling."""
+    return value * factor_of(unit)
+
+
+@lru_cache(maxsize=None)
+def factor_of(unit: str) -> float:
     found = re.fullmatch(r"10\^([0-9]+)bits/s", unit)
-    if found:
-        return value * 10.0 ** (int(found[1]) - 6)
-    return value * BYTES[unit] * 8 / 1e6 if unit in BYTES else value
+    return 10.0 ** (int(found[1]) - 6) if found else BYTES.get(unit, 1e6 / 8) * 8 / 1e6
 
 
 def test_option(text: Any, letter: str) -> Optional[str]:

@@ -1,6 +1,7 @@
 """Two results point by point: how much B differs from A, by the statistics of gates and in their words. Files of a side are
 sessions, as in a baseline (gate/past.py)."""
 
+import functools
 import glob
 import math
 import os
@@ -50,8 +51,13 @@ class Side:
         return [name for name, axis in results.joined_axes(self.parts).items()
                 if len(axis.values) > 1 or name in self.parts[0].chosen]
 
-    def divide(self, names: "Sequence[str]") -> None:
-        self.sessions = past.in_order([past.of_sweep(part, names) for part in self.parts])
+    def divide(self, names: "Sequence[str]", wanted: "Sequence[str]") -> None:
+        """The runs, which take most of the memory, are let go of."""
+        made = []
+        for part in self.parts:
+            made.append(past.of_sweep(part, names, wanted))
+            part.runs = []
+        self.sessions = past.in_order(made)
 
     def slots(self, point: str) -> "List[Slot]":
         return [slot for one in self.sessions for slot in one.slots.get(point, [])]
@@ -59,6 +65,7 @@ class Side:
     def points(self) -> "List[str]":
         return list(dict.fromkeys(point for one in self.sessions for point in (*one.slots, *one.failed)))
 
+    @functools.lru_cache(maxsize=None)
     def values(self, point: str, wanted: Metric) -> "Tuple[List[float], int, int]":
         """Figures of all runs, 0 too; how many runs gave nothing, and of how many."""
         known = (trial.figure_of(slot, wanted) for slot in self.slots(point))
@@ -96,8 +103,9 @@ class Comparison:
         self.a, self.b, self.margin = a, b, margin
         names = list(dict.fromkeys([*a.axes(), *b.axes()]))
         for side in (a, b):
-            side.divide(names)
-        both = [name for name in b.points() if name in a.points() and (a.slots(name) or b.slots(name))]
+            side.divide(names, (figure, *DEFAULTS.values()))
+        of_a = set(a.points())
+        both = [name for name in b.points() if name in of_a and (a.slots(name) or b.slots(name))]
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")

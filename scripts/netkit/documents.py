@@ -52,7 +52,7 @@ def sweep_of(document: "Dict[str, Any]", path: str) -> results.Results:
         made.runs = [results.Run({"test": name}, command=command(document), status="failed", exit=None,
                                  more={"reason": why(document)})]
     for run in made.runs:
-        run.near_device = results.link_of(header, run)
+        run.header = header
     return made
 
 

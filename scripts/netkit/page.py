@@ -1,5 +1,6 @@
 """One page of sweeps, with everything that it shows inside itself; page.html is its template."""
 
+import functools
 import html
 import os
 import re
@@ -16,6 +17,7 @@ MOST_LINKS = 4      # that are told one by one
 MOST_COMMANDS = 12  # that are shown unasked
 
 Pairs = List[Tuple[str, str]]
+joined = functools.lru_cache(maxsize=None)(shlex.join)
 
 
 def inline(svg: str, name: str, label: str) -> str:
@@ -93,7 +95,7 @@ def commands(sweep: Sweep) -> Pairs:
         for run in cell.runs:
             steps = [step.get("command", "") for step in run.before]
             text = "\n".join(filter(None, [*(shlex.join(map(str, step)) if isinstance(step, list) else str(step)
-                                             for step in steps), shlex.join(map(str, run.command))]))
+                                             for step in steps), joined(tuple(run.command))]))
             seen[text] = seen.get(text, 0) + 1
         made += [(said(sweep, cell.point) + (f" (\u00d7 {times})" if times > 1 else ""), text)
                  for text, times in seen.items()]

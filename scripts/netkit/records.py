@@ -35,18 +35,20 @@ def shape(fault: Fault, kind: Any) -> Shape:
             part(one, where) for part, one in zip(parts, value))
     if origin in (list, tuple):
         each = shape(fault, inside[0])
-        return lambda value, where: origin([each(one, where) for one in value]) if isinstance(value, list) else refuse(value, where)
+        return lambda value, where: refuse(value, where) if not isinstance(value, list) else value if (
+            origin is list and set(map(type, value)) == {inside[0]}) else origin([each(one, where) for one in value])
     if kind is float:
         return lambda value, where: float(value) if type(value) in (int, float) else refuse(value, where)
     return lambda value, where: value if type(value) is kind else refuse(value, where)
 
 
 @functools.lru_cache(maxsize=None)
-def members(fault: Fault, kind: Any) -> "Dict[str, tuple[Shape, bool]]":
-    """Of each member of a dataclass its shape, and whether it has to be there."""
+def members(fault: Fault, kind: Any) -> "Dict[str, tuple[Any, Shape, bool]]":
+    """Of each member of a dataclass the type whose values are taken as they are, its shape for others, and whether it has to
+    be there."""
     types = typing.get_type_hints(kind)
-    return {one.name: (shape(fault, types[one.name]), one.default is one.default_factory is dataclasses.MISSING)
-            for one in dataclasses.fields(kind)}
+    return {one.name: (dict if types[one.name] == Dict[str, Any] else types[one.name], shape(fault, types[one.name]),
+                       one.default is one.default_factory is dataclasses.MISSING) for one in dataclasses.fields(kind) if one.compare}
 
 
 def record(fault: Fault, kind: Any, known: Any, where: str) -> Any:
@@ -55,9 +57,11 @@ def record(fault: Fault, kind: Any, known: Any, where: str) -> Any:
     if not isinstance(known, dict):
         raise fault(f"{where}: not an object")
     rest, values, wanted = dict(known), {}, members(fault, kind)
-    for name, (shaped, is_needed) in wanted.items():
+    for name, (plain, shaped, is_needed) in wanted.items():
         value = rest.pop(name, None) if name != "more" else None
-        if value is not None:
+        if type(value) is plain:
+            values[name] = value
+        elif value is not None:
             values[name] = shaped(value, f"{where}: {name}")
         elif is_needed:
             raise fault(f"{where}: no {name}")

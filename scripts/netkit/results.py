@@ -5,14 +5,17 @@ run begins, so that a crash costs the run that was under way and nothing before 
 """
 
 import fcntl
+import functools
+import gc
 import io
+import itertools
 import json
 import os
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import files, records
 from netkit.units import flatten, show_point, show_value
@@ -23,6 +26,8 @@ DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents
 STATUSES = ("ok", "failed", "excluded")
 MOST_FIGURE = 1e150     # nothing measured is more: sums and squares of it are finite
 BOUND = re.compile(r"\s*(<=|>=|!=|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
+
+LINES = 1000            # that are read as one
 
 Key = Tuple[str, int]
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -113,7 +118,7 @@ class Run:
     result: "Dict[str, Any]" = field(default_factory=dict)
     interim: "Optional[List[List[float]]]" = None
     more: "Dict[str, Any]" = field(default_factory=dict)
-    near_device: "Dict[str, Any]" = field(default_factory=dict, compare=False)  # see link_of()
+    header: Optional[Header] = field(default=None, compare=False, repr=False)   # of its file
 
     @property
     def ok(self) -> bool:
@@ -127,14 +132,35 @@ class Run:
     @property
     def key(self) -> Key:
         """What there is at most one good run of."""
-        return point_key(self.point), self.repetition
+        return self.place, self.repetition
+
+    @functools.cached_property
+    def place(self) -> str:
+        return point_key(self.point)
+
+    @property
+    def near_device(self) -> "Dict[str, Any]":
+        """The rate and the MTU that a ceiling may go by where plan and point name none: those of the near
+        end's interface, for the run's host where there are several."""
+        told = self.header.environment if self.header else {}
+        for place in (self.more.get("environment"), within(told, "hosts", str(self.point.get("host"))), told):
+            device = within(place, "client", "interface")
+            if device:
+                return {name: value * by for name, of, by in (("mtu", "mtu", 1), ("rate", "speed", 1e6))
+                        for value in [within(device, of)] if is_number(value) and value > 0}
+        return {}
 
     def figure(self, name: str) -> Optional[float]:
         """One of its figures as a number, None where it has none; near.NAME and far.NAME are of the
         evidence of its ends."""
-        end, _, rest = name.partition(".")
-        value = DERIVED[name](self) if name in DERIVED else self.evidence(end).get(
-            rest) if end in ("near", "far") else self.result.get(name)
+        value = self.result.get(name)
+        if type(value) is float and 0.0 <= value <= MOST_FIGURE:     # nearly all are
+            return value
+        if name in DERIVED:
+            value = DERIVED[name](self)
+        elif name.startswith(("near.", "far.")):
+            end, _, rest = name.partition(".")
+            value = self.evidence(end).get(rest)
         if name in self.result and is_number(value) and value < 0:
             return None         # how older files say that it was not measured
         return float(value) if is_figure(value) else None
@@ -274,6 +300,8 @@ CONDITION = re.compile(r"([^<>=]+)(=|<=|>=|<|>)(.*)")
 def only(found: Results, conditions: "Sequence[str]") -> Results:
     """The runs at points for which all conditions hold, such as "mtu>=1280"; one of those that name a value of the
     same axis, "size=64" and "size=576", is enough. Raises ResultsError."""
+    if not conditions:
+        return found
     values = {axis.name: axis.values for axis in found.header.axes}
     wanted: "Dict[str, List[Any]]" = {}
     for text in conditions:
@@ -298,7 +326,7 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
     if not runs:
         raise ResultsError(f"--where {' --where '.join(conditions)}: no run is left")
     chosen = {name: held[0] for name, held in left.items() if len(held) == 1}
-    return replace(found, runs=runs, chosen=chosen if conditions else {}, header=replace(found.header, axes=[
+    return replace(found, runs=runs, chosen=chosen, header=replace(found.header, axes=[
         replace(axis, values=left[axis.name]) for axis in found.header.axes]))
 
 
@@ -308,64 +336,71 @@ def read(path: str) -> Results:
     """A result file; '-' is standard input. Raises ResultsError."""
     try:
         if path == "-":
-            return parse(sys.stdin.buffer.read(), "standard input")
+            return parse(sys.stdin.buffer, "standard input")
         with open(path, "rb") as file:
-            return parse(file.read(), path)
+            return parse(file, path)
     except OSError as fault:
         raise ResultsError(f"{path}: {fault.strerror}") from None
 
 
-def parse(data: bytes, path: str) -> Results:
-    """The results in the bytes of a file, of netperf's documents, too. A last line that a crash cut short is left out,
-    with a warning; anything else that is no result is an error with its line."""
-    if DOCUMENT in data and SWEEP_SCHEMA.encode() not in data.partition(b"\n")[0]:
-        from netkit import documents
-        return documents.parse(data, path)
-    lines = data.split(b"\n")
-    torn = lines.pop()              # what stands behind the last newline: nothing, if all is well
-    whole = len(data) - len(torn)
-    if torn and is_object(torn):    # only the newline is missing: nothing is lost
-        lines.append(torn)
-        whole, torn = len(data), b""
-    if not lines:
+def parse(file: BinaryIO, path: str) -> Results:
+    """The results in a file, of netperf's documents, too. A last line that a crash cut short is left out, with a
+    warning; anything else that is no result is an error with its line."""
+    first = file.readline()
+    if SWEEP_SCHEMA.encode() not in first:
+        rest = file.read()
+        if DOCUMENT in first or DOCUMENT in rest:
+            from netkit import documents
+            return documents.parse(first + rest, path)
+        file = io.BytesIO(rest)
+    if not first.endswith(b"\n") and not is_object(first):
         raise ResultsError(f"{path}: no results: " + (
-            "the file ends within its first line: delete it and start the sweep again" if torn
+            "the file ends within its first line: delete it and start the sweep again" if first
             else "the file is empty"))
-    header = make_header(load(lines[0], path, 1), path)
-    found = Results(path, header, good_bytes=whole, ends_in_newline=data[:whole].endswith(b"\n"))
+    found = Results(path, make_header(load(first, path, 1), path), good_bytes=len(first), ends_in_newline=first.endswith(b"\n"))
     runs: "Dict[Key, Run]" = {}
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        run = make_run(load(line, path, number), f"{path}: line {number}")
-        key = run.key
-        before = runs.get(key)
-        if before and before.ok and run.ok:
-            raise ResultsError(f"{path}: line {number}: a second good run of repetition "
-                               f"{run.repetition} of {show_point(run.point)}: delete one of them")
-        if not before or not before.ok:
-            runs.pop(key, None)
-            runs[key] = run
+    commands: "Dict[Tuple[str, ...], List[str]]" = {}     # each once in memory
+    gc.disable()        # there are no circles in what is read, and looking for them takes a third of the time
+    try:
+        for number, line in lines_of(file, found):
+            run = make_run(line, f"{path}: line {number}")
+            run.header, run.command = found.header, commands.setdefault(tuple(run.command), run.command)
+            before = runs.get(run.key)
+            if before and before.ok and run.ok:
+                raise ResultsError(f"{path}: line {number}: a second good run of repetition {run.repetition} of "
+                                   f"{show_point(run.point)}: delete one of them")
+            if not before or not before.ok:
+                runs.pop(run.key, None)
+                runs[run.key] = run
+    finally:
+        gc.enable()
     found.runs = list(runs.values())
-    for run in found.runs:
-        run.near_device = link_of(header, run)
-    if torn:
-        found.warnings.append(f"{path}: the last line is cut short, as by a crash, and left out: "
-                              "netsweep --resume measures that run again")
     return found
 
 
-def link_of(header: Header, run: Run) -> "Dict[str, Any]":
-    """The rate and the MTU that a ceiling may go by where plan and point name none: those of the near
-    end's interface, for the run's host where there are several."""
-    told = header.environment
-    for place in (run.more.get("environment"), within(told, "hosts", str(run.point.get("host"))), told):
-        device = within(place, "client", "interface")
-        found = {"mtu": within(device, "mtu"), "rate": within(device, "speed")}
-        if device:
-            return {name: value * (1e6 if name == "rate" else 1) for name, value in found.items()
-                    if is_number(value) and value > 0}
-    return {}
+def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":
+    """The lines behind the header as objects, with their numbers. Many are read as one: names of members are the same
+    texts in all of them."""
+    number = 1
+    while True:
+        lines = list(itertools.islice(file, LINES))
+        torn = lines and not lines[-1].endswith(b"\n") and not is_object(lines[-1])
+        if torn:
+            found.warnings.append(f"{found.path}: the last line is cut short, as by a crash, and left out: "
+                                  "netsweep --resume measures that run again")
+            lines.pop()
+        if not lines:
+            return
+        found.good_bytes += sum(map(len, lines))
+        found.ends_in_newline = lines[-1].endswith(b"\n")
+        numbered = [(at, line) for at, line in enumerate(lines, number + 1) if line.strip()]
+        number += len(lines)
+        try:
+            values = json.loads(b"[" + b",".join(line for _, line in numbered) + b"]")
+        except (ValueError, RecursionError):
+            values = []
+        whole = len(values) == len(numbered) and all(type(value) is dict for value in values)
+        yield from ((at, values[i] if whole else load(line, found.path, at)) for i, (at, line) in enumerate(numbered))
 
 
 def is_object(line: bytes) -> bool:
@@ -582,7 +617,7 @@ class Writer:
             raise ResultsError(f"{path}: {fault.strerror}") from None
         made = cls._locked(file, path)
         try:
-            found = parse(file.read(), path)
+            found = parse(file, path)
         except ResultsError:
             file.close()
             raise

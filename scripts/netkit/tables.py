@@ -1,6 +1,7 @@
 """Two-way tables of a sweep: what stands where, and as text, CSV, Markdown or LaTeX."""
 
 import csv
+import functools
 import io
 import itertools
 import statistics
@@ -49,16 +50,18 @@ def unit_of(run: Run) -> str:
         "bits/s") or told in ceiling.BYTES else told
 
 
-@dataclass
+@dataclass(eq=False)
 class Cell:
     """All runs of one point."""
     point: "Dict[str, Any]"
     runs: "List[Run]" = field(default_factory=list)
     most: "Optional[List[Optional[float]]]" = None      # its ceiling, once it was asked for
 
+    @functools.lru_cache(maxsize=None)
     def good(self) -> "List[Run]":
         return [run for run in self.runs if run.ok]
 
+    @functools.lru_cache(maxsize=None)
     def values(self, figure: str) -> "List[float]":
         """Those of the good runs, throughputs in unit()."""
         found = [(run.figure(figure), run) for run in self.good()]
@@ -110,9 +113,11 @@ class Sweep:
         self.cells: "Dict[str, Cell]" = {}
         self._figures: "List[str]" = []
         for run in results.runs:
-            for name, value in run.point.items():
-                known.setdefault(name, {}).setdefault(key_of(value), value)
-            self.cells.setdefault(point_key(run.point), Cell(run.point)).runs.append(run)
+            if run.place not in self.cells:
+                self.cells[run.place] = Cell(run.point)
+                for name, value in run.point.items():
+                    known.setdefault(name, {}).setdefault(key_of(value), value)
+            self.cells[run.place].runs.append(run)
         self.values = {name: list(values.values()) for name, values in known.items()}
         self.in_kib = {name for name, values in self.values.items()
                        if name.endswith("buffer") and self.units.get(name) == "bytes"
@@ -192,7 +197,9 @@ class Sweep:
         """Which figures the runs have as numbers."""
         if not self._figures:
             good = [run for run in self.results.runs if run.ok]
-            found = {name: 0 for run in good for name in run.result if run.figure(name) is not None}
+            found: "Dict[str, int]" = {}
+            for run in good:
+                found.update((name, 0) for name in run.result if name not in found and run.figure(name) is not None)
             self._figures = [*found, *(name for name in DERIVED
                                        if any(run.figure(name) is not None for run in good))]
         return self._figures

@@ -161,15 +161,17 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
     return made
 
 
-def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
-    """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
-    made = Session(sweep.path, sweep.header.started, sweep.header.environment)
+def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None, wanted: "Sequence[str]" = ()) -> Session:
+    """Each run is a slot, with these figures, or all of its own; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
+    made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
     for run in sweep.runs:
-        name = sweep_point(sweep.header, run, names)
+        if run.place not in called:
+            called[run.place] = sweep_point(sweep.header, run, names)
+        name = called[run.place]
         if not run.ok:
             made.failed[name] = made.failed.get(name, 0) + 1
             continue
-        figures = {one: float(value) for one, value in run.result.items() if results.is_figure(value)}
+        figures = {one: float(run.result[one]) for one in wanted or run.result if results.is_figure(run.result.get(one))}
         length = {**sweep.header.constants, **run.point}.get("length")
         slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
                     length=float(length) if results.is_number(length) else 0.0,
