@@ -112,9 +112,9 @@ def real_netperf() -> Path:
     place = Path(os.environ.get("NP_REAL_NETPERF_DIR") or cache / "plumbline" / "netperf-2.7.0")
     if not Path("/etc/protocols").exists():
         raise Skipped("no /etc/protocols (package netbase), without which it crashes")
-    got = run([str(TOP / "scripts" / "fetch-netperf"), str(place)], timeout=120)
+    got = run([str(TOP / "scripts" / "fetch"), "netperf", str(place)], timeout=120)
     if got.rc != 0:
-        why = got.err.strip().splitlines() or ["fetch-netperf took more than two minutes"]
+        why = got.err.strip().splitlines() or ["fetch netperf took more than two minutes"]
         raise Skipped(why[-1])
     return place.resolve() / "usr" / "bin"
 

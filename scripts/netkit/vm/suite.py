@@ -72,7 +72,7 @@ def find(folder: str, names: "List[str]") -> "List[Test]":
 def real_netperf(scripts: str) -> str:
     """The folder with Debian's netperf; empty when it cannot be had, which the tests then say."""
     place = os.environ.get("NP_REAL_NETPERF_DIR") or os.path.join(modules.cache(), "netperf-2.7.0")
-    done = subprocess.run([os.path.join(scripts, "fetch-netperf"), place], stdin=subprocess.DEVNULL)
+    done = subprocess.run([os.path.join(scripts, "fetch"), "netperf", place], stdin=subprocess.DEVNULL)
     return place if done.returncode == 0 else ""
 
 
@@ -84,7 +84,7 @@ def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
         has = os.path.isdir(os.path.join(beside, part))
         image.add(f"{TREE}/{part}", os.path.join(beside if has else top, part))
     image.add(f"{TREE}/tests/vm", folder or os.path.join(top, "tests", "vm"))
-    image.add(f"{TREE}/scripts/fetch-netperf", os.path.join(image.scripts, "fetch-netperf"))
+    image.add(f"{TREE}/scripts/fetch", os.path.join(image.scripts, "fetch"))
     build = os.path.dirname(os.path.dirname(image.programs["src/netperf"]))
     for test in tests:
         image.modules += test.modules
