@@ -1,18 +1,14 @@
 """The two ends as the kernel's selftests name them (tools/testing/selftests/drivers/net): an interface here,
 and a far end in another namespace or behind ssh."""
 
-import asyncio
-import contextlib
 import json
 import os
 import random
 import shlex
-import socket
-import time
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .. import fleet, machine, plan
+from .. import far, fleet, machine, plan
 from ..engines import Ssh
 from . import bench, keeper
 from .model import GateError
@@ -21,7 +17,6 @@ VARIABLES = ("NETIF", "LOCAL_V4", "LOCAL_V6", "REMOTE_V4", "REMOTE_V6", "REMOTE_
 CONFIG = "net.config"
 PORTS = range(20000, 30000)     # of daemons at the far end: below those that kernels hand out
 LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
-BEGIN_LIMIT = 30.0              # seconds until a daemon listens
 PASS, FAIL, SKIP = 0, 1, 4      # what a program of theirs ends with
 
 
@@ -74,66 +69,22 @@ def check(known: "Mapping[str, str]") -> None:
 
 # --- the far end's daemon -----------------------------------------------------------------
 
-class SshDaemon:
-    """A netserver at the other end of an ssh connection, and as long as that is there."""
+class FarEnd(far.Ends):
+    """A netserver at the far end, in a namespace or behind ssh, for commands that run here."""
 
-    def __init__(self, prefix: Sequence[str], program: str, host: str, port: int) -> None:
-        engine = Ssh("")
-        engine.words = list(prefix[:-1])
-        self._daemon = fleet.Command(fleet.Way(engine, prefix[-1], program).words([program, "-D", "-p", str(port)]))
-        self._loop = fleet.loop()
-        for fault in filter(None, self._loop.run(self._daemon.start())):
-            raise fault
-        self._daemon.write(b"\n")
-        try:
-            self._await(host, port)
-        except BaseException:
-            self.stop()
-            raise
-
-    def _await(self, host: str, port: int) -> None:
-        end = time.monotonic() + BEGIN_LIMIT
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection((host, port), 2.0):
-                machine.pause(0.1)
-                if self.alive():    # else it was another one's
-                    return
-            if not self.alive():
-                raise machine.MachineError(f"netserver ended at once: {self._daemon.complaint() or 'it said nothing'}")
-            if time.monotonic() > end:
-                raise machine.MachineError(f"no connection to {host} port {port}, where netserver was started: "
-                                           "does a firewall block it?")
-            machine.pause(0.1)
-
-    def alive(self) -> bool:
-        self._loop.run(asyncio.sleep(0.001))
-        return not self._daemon.ended()
-
-    def stop(self) -> None:
-        self._loop.run(self._daemon.end(), heed=False)
-
-
-class FarEnd(machine.Place):
-    """Commands run here, the daemon at the far end."""
-
-    def __init__(self, ends: "Ends", netserver: str) -> None:
-        self._ends, self._netserver = ends, netserver
-        self._daemon: Any = None
-
-    def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
-        ends = self._ends
-        if self._daemon and self._daemon.alive():
-            return
-        port = ends.port or machine.LAB_PORT
+    def __init__(self, ends: "Ends", netperf: str, netserver: str) -> None:
+        words = list(ends.far or ())
+        kind = "ssh" if ends.over_ssh else "netns"
+        super().__init__(netperf, netserver, keyed=False, known={
+            "server": f"{kind}:{words[-1]}", "host": next(iter(ends.hosts.values())), "port": ends.port or machine.LAB_PORT})
         if ends.over_ssh:
-            self._daemon = SshDaemon(ends.far or (), self._netserver, next(iter(ends.hosts.values())), port)
-        else:
-            self._daemon = machine.Daemon(ends.far or (), self._netserver, [], port)
+            self._engines[kind] = ssh = Ssh(self._home)
+            ssh.words = words[:-1]
 
-    def leave(self) -> None:
-        if self._daemon:
-            self._daemon.stop()
-        self._daemon = None
+    def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
+        """The program there has the name that --netserver says."""
+        way, key = super()._way(end, which)
+        return way._replace(program=self._programs[which]), key
 
 
 # --- the ends -----------------------------------------------------------------------------
@@ -165,15 +116,15 @@ def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, net
     remote = {version: known[f"REMOTE_V{version}"] for version in (4, 6) if f"REMOTE_V{version}" in known}
     local = {version: known[f"LOCAL_V{version}"] for version in remote}
     args = shlex.split(known["REMOTE_ARGS"])
-    far = ["ip", "netns", "exec", *args]
+    way = ["ip", "netns", "exec", *args]
     if known["REMOTE_TYPE"] == "ssh":
-        far = ["ssh", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *args]
-    far[0] = machine.find(far[0]) or far[0]
-    ends = Ends(machine.Place(), remote, port or random.choice(PORTS), device=known["NETIF"], far=far)
+        way = ["ssh", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *args]
+    way[0] = machine.find(way[0]) or way[0]
+    ends = Ends(machine.Place(), remote, port or random.choice(PORTS), device=known["NETIF"], far=way)
     check_near(ends, local)
     try:
-        ends.far_device = device_of(far, remote)
-        ends.place = FarEnd(ends, far_netserver(ends, netperf, netserver))
+        ends.far_device = device_of(way, remote)
+        ends.place = FarEnd(ends, netperf, far_netserver(ends, netperf, netserver))
     except GateError as fault:
         raise type(fault)(f"REMOTE_TYPE={known['REMOTE_TYPE']} REMOTE_ARGS={known['REMOTE_ARGS']}: {fault}") from None
     return ends
