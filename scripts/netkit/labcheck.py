@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 from netkit import units
+from netkit.progress import State
 
 WAYS = (("client", "server"), ("server", "client"))
 ATTEMPTS = 3            # at what a busy machine may spoil
@@ -20,6 +21,7 @@ PROBE = 0.05                        # s that it takes to start one
 
 # Runs netlab-link's prober: ways, kind, IP version, further words; its result.
 Prober = Callable[..., Dict[str, Any]]
+Say = Callable[[State], None]
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,11 @@ def both(texts: "List[str]") -> str:
     return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One measurement of several."""
-    number: int     # from 0
-    of: int
-    name: str
-    seconds: float  # that it is expected to take
-    left: float     # with all that follow
-
-
 @dataclass
 class Check:
     link: Any               # netlab's Link
     probe: Prober
-    say: "Callable[[Turn], None]" = lambda turn: None   # is told what is measured next
+    say: Say = lambda state: None   # is told what is measured next
 
     def run(self) -> "Iterator[Finding]":
         """Measures one property after the other; client to server first."""
@@ -77,7 +69,7 @@ class Check:
         self.say(next(turns))
         yield from self.trains()
 
-    def turns(self) -> "List[Turn]":
+    def turns(self) -> "List[State]":
         """What is measured, in order, with how long each takes both ways when all goes well."""
         link, wait = self.link, self.wait / 1e9
         rest = link.delay + link.jitter
@@ -88,7 +80,7 @@ class Check:
                  "loss, reorder and duplicate": math.prod(self.train()) + wait}
         each = {name: 2 * (seconds + PROBE) for name, seconds in lasts.items()}
         names = list(each)
-        return [Turn(i, len(names), name, each[name], sum(each[one] for one in names[i:]))
+        return [State(i, len(names), f"measuring {name}", sum(each[one] for one in names[i:]), each[name])
                 for i, name in enumerate(names)]
 
     def retried(self, measure: "Callable[[], Finding]") -> Finding:
@@ -238,25 +230,17 @@ class Check:
         return 2 if self.link.exact else 2 + 4 * math.sqrt(n * share * (1 - share))
 
 
-def examine(link: Any, probe: Prober, say: "Callable[[Turn], None]" = lambda turn: None
-            ) -> "Iterator[Finding]":
-    return Check(link, probe, say).run()
-
-
-def examine_all(link: Any, probes: "Sequence[Prober]", say: "Callable[[Turn], None]" = lambda turn: None
-                ) -> "Iterator[Finding]":
-    """Of several paths, each like this link, one after the other."""
-    if len(probes) == 1:
-        yield from examine(link, probes[0], say)
-        return
-    whole = Check(link, probes[0]).turns()[0].left
+def examine(link: Any, probes: "Sequence[Prober]", say: Say = lambda state: None) -> "Iterator[Finding]":
+    """One path after the other, each like this link."""
+    whole, several = Check(link, probes[0]).turns()[0].left or 0.0, len(probes) > 1
     for number, probe in enumerate(probes):
-        def say_more(turn: Turn, number: int = number) -> None:
-            say(replace(turn, number=turn.number + number * turn.of, of=turn.of * len(probes),
-                        name=f"{turn.name} of path {number}", left=turn.left + (len(probes) - 1 - number) * whole))
+        def say_more(state: State, number: int = number) -> None:
+            say(replace(state, done=state.done + number * state.total, total=state.total * len(probes),
+                        words=f"{state.words} of path {number}" if several else state.words,
+                        left=(state.left or 0.0) + (len(probes) - 1 - number) * whole))
 
-        for finding in examine(link, probe, say_more):
-            yield replace(finding, path=f"path {number}")
+        for finding in Check(link, probe, say_more).run():
+            yield replace(finding, path=f"path {number}" if several else "")
 
 
 def lateness(found: "Dict[str, Any]") -> str:

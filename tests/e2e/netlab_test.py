@@ -227,11 +227,11 @@ class Checks(unittest.TestCase):
     def off(self, **found):
         """Which properties are off when these are found."""
         with mock.patch.dict(self.found, found):
-            return {one.name for one in labcheck.examine(self.link, self.probe) if not one.good}
+            return {one.name for one in labcheck.examine(self.link, [self.probe]) if not one.good}
 
     def test_what_was_asked_for(self):
         self.assertEqual(self.off(), set())
-        names = [one.line().split()[1] for one in labcheck.examine(self.link, self.probe)]
+        names = [one.line().split()[1] for one in labcheck.examine(self.link, [self.probe])]
         self.assertEqual(names, ["mtu", "ipv6", "packets", "rate", "delay", "loss", "reorder",
                                  "duplicate"])
         self.link = replace(self.link, congestion="cubic")
@@ -259,19 +259,19 @@ class Checks(unittest.TestCase):
                 return self.probe(*words, **more)
             return probe
 
-        lines = [one.line() for one in labcheck.examine_all(self.link, [probe_of(0), probe_of(1)], turns.append)]
+        lines = [one.line() for one in labcheck.examine(self.link, [probe_of(0), probe_of(1)], turns.append)]
         self.assertEqual([line.split()[1:4] for line in lines],
                          [["path", number, one.name] for number in "01"
-                          for one in labcheck.examine(self.link, self.probe)])
+                          for one in labcheck.examine(self.link, [self.probe])])
         self.assertEqual(asked, sorted(asked))
         self.assertEqual(set(asked), {0, 1})
-        self.assertEqual([turn.number for turn in turns], list(range(12)))
-        self.assertEqual({turn.of for turn in turns}, {12})
+        self.assertEqual([turn.done for turn in turns], list(range(12)))
+        self.assertEqual({turn.total for turn in turns}, {12})
         left = [turn.left for turn in turns]
         self.assertEqual(left, sorted(left, reverse=True))
         self.assertAlmostEqual(left[0], 2 * left[6])
         with mock.patch.dict(self.found, {"mtu": 1499}):
-            bad = [one.line() for one in labcheck.examine_all(self.link, [probe_of(0), self.probe]) if not one.good]
+            bad = [one.line() for one in labcheck.examine(self.link, [probe_of(0), self.probe]) if not one.good]
         self.assertEqual([line[:17] for line in bad], ["off  path 0  mtu ", "off  path 1  mtu "])
 
     def test_segments_at_a_time(self):
