@@ -1,14 +1,12 @@
 """A guest: qemu, what it prints on its console, and the port by which jobs go in and answers come back."""
 
 import contextlib
-import ctypes
 import json
 import lzma
 import os
 import re
 import selectors
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -16,7 +14,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from netkit import files
+from netkit import files, machine
 from netkit.vm import VmError, modules
 from netkit.vm.image import Image
 from netkit.vm.modules import INSTALL
@@ -25,7 +23,6 @@ QEMU = {"x86_64": "qemu-system-x86_64"}
 CONSOLE_LINES = 25      # that are shown when a guest has died
 PANIC = "BUG: |Oops: |Kernel panic|sysrq: "   # the first of what a kernel says at its end
 CONSOLE_BYTES = 1 << 18
-PR_SET_PDEATHSIG = 1
 FRAME = 5               # bytes of a frame's head
 FRAME_MOST = 1 << 20    # and of what is in it
 ACCEL = {"tcg": ["-accel", "tcg,thread=multi"],
@@ -35,25 +32,13 @@ KVM_STARTS = 15.0       # s after which a guest that has not started with KVM ne
 
 
 def program() -> str:
-    machine = os.uname().machine
-    if machine not in QEMU:
-        raise VmError(f"a guest needs a machine of the kind {' or '.join(QEMU)}, and this is {machine}")
-    found = shutil.which(QEMU[machine])
+    kind = os.uname().machine
+    if kind not in QEMU:
+        raise VmError(f"a guest needs a machine of the kind {' or '.join(QEMU)}, and this is {kind}")
+    found = shutil.which(QEMU[kind])
     if not found:
-        raise VmError(f"no program {QEMU[machine]}: {INSTALL}")
+        raise VmError(f"no program {QEMU[kind]}: {INSTALL}")
     return found
-
-
-def die_with_parent() -> "Callable[[], None]":
-    """For a child between fork and exec: it is killed when this process ends, however that ends."""
-    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
-
-    def ask() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return ask
 
 
 # The head of a compressed kernel (Documentation/arch/x86/boot.rst), and of a note in an unpacked one.
@@ -162,7 +147,7 @@ class Guest:
                 self.command(self.kinds[0], *keep), pass_fds=keep,
                 stdin=None if self.on_terminal else subprocess.DEVNULL,
                 stdout=None if self.on_terminal else subprocess.DEVNULL, stderr=subprocess.PIPE,
-                preexec_fn=die_with_parent())
+                preexec_fn=machine.tie_to_parent)
         assert self.process.stderr
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.port, selectors.EVENT_READ, self.got)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
@@ -108,26 +109,21 @@ class Runner:
         self.lock = threading.Lock()
         self.results: "List[str]" = []
         self.guests: "Set[Guest]" = set()
-        self.faults: "List[VmError]" = []
         self.failures: "Dict[str, str]" = {}    # what tests that failed have said
 
     def run(self, at_once: int) -> None:
-        workers = [threading.Thread(target=self.work) for _ in range(min(at_once, len(self.left)))]
-        try:
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-        except BaseException:
-            with self.lock:
-                self.left.clear()
-            for guest in list(self.guests):
-                guest.kill()
-            for worker in workers:
-                worker.join()
-            raise
-        if self.faults:
-            raise self.faults[0]
+        with ThreadPoolExecutor(at_once) as pool:
+            working = [pool.submit(self.work) for _ in range(min(at_once, len(self.left)))]
+            try:
+                faults = [fault for fault in (one.result() for one in working) if fault]
+            except BaseException:
+                with self.lock:
+                    self.left.clear()
+                for guest in list(self.guests):
+                    guest.kill()
+                raise
+        if faults:
+            raise faults[0]
         if os.environ.get("NP_FAILURES"):   # for .ci/run
             for name, text in self.failures.items():
                 with open(os.path.join(os.environ["NP_FAILURES"], name), "w", encoding="utf-8") as file:
@@ -142,7 +138,8 @@ class Runner:
                     return test
         return None
 
-    def work(self) -> None:
+    def work(self) -> "Optional[VmError]":
+        """Why there can be no guest, if so."""
         test = self.next()
         while test:
             guest = self.boot(test.counted)
@@ -158,13 +155,13 @@ class Runner:
             except VmError as fault:    # it goes on with another guest, unless there can be none
                 if not guest.up:
                     with self.lock:
-                        self.faults.append(fault)
                         self.left.clear()
-                    return
+                    return fault
             finally:
                 with self.lock:
                     self.guests.discard(guest)
             test = self.next()
+        return None
 
     def one(self, guest: Guest, test: Test) -> None:
         start, said = time.monotonic(), bytearray()
