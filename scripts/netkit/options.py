@@ -1,6 +1,6 @@
 """What a point of a sweep becomes: the one table of names and netperf's options for them.
 
-netsweep(1) lists the rows; a test holds that page to this table.
+netsweep(1) lists the rows and what they mean; a test holds that page to this table.
 """
 
 import math
@@ -37,11 +37,9 @@ class OptionError(Exception):
 
 @dataclass(frozen=True)
 class Name:
-    """A name that axes and constants may have, and mean something by it."""
+    """A name that axes and constants may have, and mean something by it: netsweep(1) says what."""
     name: str
-    option: str                 # as the manual shows it; empty: netsweep's own affair
-    meaning: str
-    make: "Optional[Callable[[Any, Known], List[str]]]" = None
+    make: "Optional[Callable[[Any, Known], List[str]]]" = None      # None: netsweep's own affair
     test: bool = False          # behind the --, among the test's options?
     unit: str = ""
     commas: bool = False        # may a single value hold commas?
@@ -215,67 +213,52 @@ def family(known: Known) -> int:
 
 BYTES, SECONDS = "bytes", "s"
 NAMES = (
-    Name("host", "-H", "where netserver runs; a lab and --local give their own", plain("-H"),
-         commas=True),
-    Name("port", "-p", "its port", plain("-p"), commas=True),
-    Name("family", "-4, -6", "4 or 6: the version of IP", family_option),
-    Name("test", "-t", "the test, TCP_STREAM where nothing is said", test_option),
-    Name("length", "-l", "seconds, or where negative bytes or transactions", length_option,
-         unit=SECONDS),
-    Name("clean", "--clean", "whole seconds of undisturbed time to measure, in place of length", clean_option,
-         unit=SECONDS),
-    Name("at_most", "--at-most", "whole seconds, all in all, that clean may take", at_most_option, unit=SECONDS),
-    Name("cpu", "-T", "the processors of the two ends, \"0,1\"; \"apart\": one each, where both ends "
-         "are on this machine and it has two", cpu_option, commas=True),
-    Name("cpu_figures", "-c -C", "true: how busy both ends are", switch("-c", "-C")),
-    Name("interval", "-D", "seconds between interim samples", plain("-D"), unit=SECONDS, commas=True),
-    Name("confidence", "-I", "netperf's own repetition: level and width, \"99,5\"", plain("-I"),
-         commas=True),
-    Name("iterations", "-i", "how often at most and at least, \"10,3\"", plain("-i"), commas=True),
-    Name("fill_file", "-F", "the file to send", plain("-F"), commas=True),
-    Name("flows", "--flows", "data connections of the test, in one netperf", flows_option),
-    Name("asked_rate", "--rate", "transactions that are due a second, of all flows together: an open loop",
-         plain("--rate")),
-    Name("arrivals", "--arrivals", "with asked_rate, when: constant, poisson or burst:8", plain("--arrivals")),
-    Name("warm_up", "--warm-up", "seconds before the test that count for nothing", plain("--warm-up")),
-    Name("beside", "--beside", "transactions beside the test, \"TCP_RR\" or \"UDP_RR:200\" a second: their latency without "
-         "the test and under its load", plain("--beside")),
-    Name("threads", "--threads", "threads that drive them, \"2,1\" here and at the far end",
-         threads_option, commas=True),
-    Name("engine", "--engine", "what drives the data connections: \"batch\", or \"sync/batch\" here and at "
-         "the far end; the run keeps the evidence of both ends", engine_option),
-    Name("evidence", "", "true: each run keeps what both ends know of it: drops, interrupts, counters of the "
-         "interface"),
-    Name("cycles", "--cycles", "true: the processor counts cycles and instructions of this end's threads",
-         switch("--cycles")),
-    Name("options", "as they are", "any other global options", words, commas=True),
-    Name("buffer", "-s N -S N", "the socket buffers of both ends", plain("-s", "-S"), True, BYTES),
-    Name("local_buffer", "-s", "those of netperf's end", plain("-s"), True, BYTES),
-    Name("remote_buffer", "-S", "those of netserver's end", plain("-S"), True, BYTES),
-    Name("size", "-m N, or -r N,N", "the message of a stream, request and response of a transaction; "
-         "\"full\": for UDP_STREAM the datagram that fills a packet of the mtu, for the other "
-         "streams netperf's choice", size_option, True, BYTES),
-    Name("receive_size", "-M", "what a stream receives at a time", plain("-M"), True, BYTES),
-    Name("request", "-r N,response", "the request of a transaction", request_option, True, BYTES),
-    Name("response", "-r request,N", "its response", response_option, True, BYTES),
-    Name("burst", "-b", "transactions under way beside the first", plain("-b"), True),
-    Name("nodelay", "-D", "true: TCP_NODELAY at both ends", switch("-D"), True),
-    Name("mss", "-G", "the largest TCP segment to ask for", plain("-G"), True, BYTES),
-    Name("congestion", "-K", "TCP's congestion control; not for UDP", congestion_option, True),
-    Name("test_options", "as they are", "any other options of the test; UDP_STREAM gets -R 1, without which it uses no "
-         "router, unless there is another -R", words, True, commas=True),
-    Name("processes", "", "number of netperf at a time; each has the flows and threads given"),
-    Name("mtu", "", "the link's MTU: known to ceilings and to size, set by the lab or a command",
-         unit=BYTES),
-    Name("rate", "", "the link's rate for ceilings; a lab gives its own", unit="bits/s"),
-    Name("delay", "", "the link's delay for ceilings; a lab gives its own"),
-    Name("timestamps", "", "false: ceilings without TCP time-stamps"),
-    Name("vlan", "", "true: ceilings with a VLAN tag"),
-    Name("framing", "", "\"none\": ceilings without Ethernet's framing; a lab gives its own"),
-    Name("lab", "", "options of netlab up: the sweep brings up a lab of its own", commas=True),
-    Name("client", "", "where netperf runs, if not here: ssh:HOST, netns:NAME, slurm:NODE, podman:NAME, kubectl:NS/POD; and =ADDRESS"),
-    Name("server", "", "where netserver is started, likewise; host is its address"),
-    Name("command", "", "a shell command to run when it changes", commas=True),
+    Name("host", plain("-H"), commas=True),
+    Name("port", plain("-p"), commas=True),
+    Name("family", family_option),
+    Name("test", test_option),
+    Name("length", length_option, unit=SECONDS),
+    Name("clean", clean_option, unit=SECONDS),
+    Name("at_most", at_most_option, unit=SECONDS),
+    Name("cpu", cpu_option, commas=True),
+    Name("cpu_figures", switch("-c", "-C")),
+    Name("interval", plain("-D"), unit=SECONDS, commas=True),
+    Name("confidence", plain("-I"), commas=True),
+    Name("iterations", plain("-i"), commas=True),
+    Name("fill_file", plain("-F"), commas=True),
+    Name("flows", flows_option),
+    Name("asked_rate", plain("--rate")),
+    Name("arrivals", plain("--arrivals")),
+    Name("warm_up", plain("--warm-up")),
+    Name("beside", plain("--beside")),
+    Name("threads", threads_option, commas=True),
+    Name("engine", engine_option),
+    Name("evidence"),
+    Name("cycles", switch("--cycles")),
+    Name("options", words, commas=True),
+    Name("buffer", plain("-s", "-S"), test=True, unit=BYTES),
+    Name("local_buffer", plain("-s"), test=True, unit=BYTES),
+    Name("remote_buffer", plain("-S"), test=True, unit=BYTES),
+    Name("size", size_option, test=True, unit=BYTES),
+    Name("receive_size", plain("-M"), test=True, unit=BYTES),
+    Name("request", request_option, test=True, unit=BYTES),
+    Name("response", response_option, test=True, unit=BYTES),
+    Name("burst", plain("-b"), test=True),
+    Name("nodelay", switch("-D"), test=True),
+    Name("mss", plain("-G"), test=True, unit=BYTES),
+    Name("congestion", congestion_option, test=True),
+    Name("test_options", words, test=True, commas=True),
+    Name("processes"),
+    Name("mtu", unit=BYTES),
+    Name("rate", unit="bits/s"),
+    Name("delay"),
+    Name("timestamps"),
+    Name("vlan"),
+    Name("framing"),
+    Name("lab", commas=True),
+    Name("client"),
+    Name("server"),
+    Name("command", commas=True),
 )
 BY_NAME = {row.name: row for row in NAMES}
 

@@ -405,7 +405,9 @@ class Options(unittest.TestCase):
             got = options.command("netperf", known)
             plain = options.command("netperf", beside)
             self.assertEqual(got != plain, row.make is not None, row.name)
-            for letter in re.findall(r"(?<!\S)-\w", row.option) if row.name != "family" else ["-4"]:
+            shown = re.search(rf'^\.BR "{row.name} " "\((.*)\)"$', PAGE.read_text().replace("\\-", "-"), re.M)
+            self.assertEqual(shown is not None, row.make is not None, row.name)
+            for letter in re.findall(r"(?<!\S)-\w", shown[1] if shown else "") if row.name != "family" else ["-4"]:
                 self.assertIn(letter if row.name != "size" or letter == "-m" else "-m", got, row.name)
 
     def test_apart(self):
