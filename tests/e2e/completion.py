@@ -107,7 +107,7 @@ def help_of(command: List[str]) -> str:
 @lru_cache(None)
 def script_options(script: str, *command: str) -> Set[str]:
     """All that the help of a script lists."""
-    text = help_of([sys.executable, str(lib.TOP / "scripts" / script), *command, "--help"])
+    text = help_of([sys.executable, str(lib.SCRIPTS / script), *command, "--help"])
     return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.M)) | set(
         re.findall(r"^  --ipv6, (--no-ipv6)", text, re.M))
 
@@ -226,7 +226,7 @@ def syntax() -> None:
 def a_wrong_call_is_refused() -> None:
     for words in ([], ["bash"], ["csh", "netlab"], ["bash", "netperf"], ["bash", "netlab", "netlab"], ["bash", "netlab", "true"],
                   ["bash", "netperf", "true", "true"], ["manual", "netserver"], ["manual", "netlab", "true"]):
-        got = lib.run([sys.executable, str(lib.TOP / "scripts" / "mkdoc"), *words], PATIENCE)
+        got = lib.run([sys.executable, str(lib.SCRIPTS / "mkdoc"), *words], PATIENCE)
         assert got.rc == 2 and got.err.startswith("usage: ") and not got.out, got
 
 

@@ -109,7 +109,7 @@ def a_static_build_says_what_is_missing() -> None:
     with tempfile.TemporaryDirectory() as place:
         for tool in ("dirname", "file", "ip", "mkdir", "tail"):     # and no musl-gcc
             os.symlink("/bin/true" if tool in ("file", "ip") else str(shutil.which(tool)), f"{place}/{tool}")
-        got = lib.run(["env", "-i", f"PATH={place}", str(lib.TOP / "scripts" / "static"), "--libc", "musl", f"{place}/out"], 20)
+        got = lib.run(["env", "-i", f"PATH={place}", str(lib.SCRIPTS / "static"), "--libc", "musl", f"{place}/out"], 20)
     assert (got.rc, got.err) == (1, "static: needs musl-gcc: apt-get install musl-tools\n"), got
 
 

@@ -483,7 +483,7 @@ SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 def scripts_tell_the_version() -> None:
     version = re.findall(r"^Plumbline ([\d.]+)$", (lib.TOP / "NEWS").read_text(), re.M)
     for script in SCRIPTS:
-        got = lib.run([str(lib.TOP / "scripts" / script), "--version"], timeout=30)
+        got = lib.run([str(lib.SCRIPTS / script), "--version"], timeout=30)
         assert [got.rc, got.out] == [0, f"{script} (plumbline) {version[0]}\n"], got
 
 
@@ -492,13 +492,13 @@ def a_reader_may_have_enough() -> None:
     and a table: the scripts share what is tried here."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     for script in SCRIPTS:
-        assert re.search(r"\n    sys\.exit\((run|run_main)\(main\)\)\n$", (lib.TOP / "scripts" / script).read_text()), script
+        assert re.search(r"\n    sys\.exit\((run|run_main)\(main\)\)\n$", (lib.SCRIPTS / script).read_text()), script
     for script, *options in (("netvm", "--help"), ("netsweep", "latency", "--host", "192.0.2.1", "--set", "size=1", "--dry-run"), ("netsweep", "--list"),
                              ("netreport", "--ceiling")):
         reader, writer = os.pipe()
         os.close(reader)
         try:
-            got = subprocess.run([str(lib.TOP / "scripts" / script), *options], stdout=writer,
+            got = subprocess.run([str(lib.SCRIPTS / script), *options], stdout=writer,
                                  stderr=subprocess.PIPE, timeout=60, check=False, text=True,
                                  env=env)
         finally:
@@ -556,7 +556,7 @@ def examples(page: str) -> List[List[str]]:
 def shortened(command: Sequence[str], port: int) -> List[str]:
     """The same against a daemon here, for half a second, and with as few iterations as there can be."""
     if command[0] == "netreport":
-        return [str(lib.TOP / "scripts" / "netreport"), *command[1:]]
+        return [str(lib.SCRIPTS / "netreport"), *command[1:]]
     assert command[0] == "netperf", command
     words = [word.replace("server.example.net,inet6", "::1,inet6")
              .replace("server.example.net", "127.0.0.1") for word in command[1:]]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import lib  # noqa: E402
-import ours  # noqa: E402
+import lib
+import ours
 
 HOST, SIZE, PATIENCE = "127.0.0.1", 656, 60
 ANY = "........"                                # a word that differs

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import lib
 
-SCRIPTS = lib.TOP / "scripts"
 SLURM = [name for name in ("munged", "slurmctld", "slurmd", "srun", "salloc", "nsenter") if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")]
 NO_SLURM = lib.no_lab() or (f"no {', '.join(SLURM)} here: slurmctld slurmd slurm-client munge" if SLURM else "")
 TOOLS = [name for name in ("podman", "runc", "busybox", "catatonit") if not shutil.which(name)]
@@ -56,7 +54,7 @@ class Real(unittest.TestCase):
         self.before = []
 
     def begun(self, *words):
-        return subprocess.Popen([*self.before, str(SCRIPTS / "netmesh"), "p.toml", "--output", "o", *words, *self.PROGRAMS], cwd=self.place, env=self.env,
+        return subprocess.Popen([*self.before, str(lib.SCRIPTS / "netmesh"), "p.toml", "--output", "o", *words, *self.PROGRAMS], cwd=self.place, env=self.env,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def mesh(self, *words, status=0):
@@ -67,7 +65,7 @@ class Real(unittest.TestCase):
 
     def resume(self, inventory, *words):
         """Without the plan: as the file says."""
-        words = [str(SCRIPTS / "netmesh"), "--inventory", inventory, "--resume", "--output", "o", *words, *self.PROGRAMS]
+        words = [str(lib.SCRIPTS / "netmesh"), "--inventory", inventory, "--resume", "--output", "o", *words, *self.PROGRAMS]
         got = subprocess.run([*self.before, *words], cwd=self.place, env=self.env, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(got.returncode, 0, got)
 
@@ -267,5 +265,4 @@ exec podman exec -i "$pod" "$@"
 if __name__ == "__main__":
     for reason in filter(None, (NO_SLURM, NO_PODMAN)):
         print(f"SKIP: {reason}", flush=True)
-    sys.dont_write_bytecode = True
     lib.unit_main()

@@ -1,21 +1,16 @@
 #!/usr/bin/env python3
 """Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
 
-import contextlib
 import json
 import math
 import random
 import re
-import sys
 import time
 import unittest
 
 import lib
 import netmesh_test
-
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import engines, groups, mesh, python, results, tables  # noqa: E402
+from netkit import engines, groups, mesh, results, tables
 
 # Each leads into a namespace of the bed; what is in the file "dead" is not reached.
 ENTER = """
@@ -237,6 +232,5 @@ class Groups(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(python.MissingModule):     # perhaps in the distribution's Python
-        python.need("scipy.stats", "")
+    lib.wants("scipy.stats")
     lib.unit_main()

@@ -61,7 +61,7 @@ def find(bin_dir: str) -> Flent:
         return Flent(["flent"], env)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     place = Path(os.environ.get("NP_FLENT_DIR") or cache / "plumbline" / "flent")
-    got = lib.run([str(lib.TOP / "scripts" / "fetch"), "flent", str(place)], timeout=300)
+    got = lib.run([str(lib.SCRIPTS / "fetch"), "flent", str(place)], timeout=300)
     if got.rc != 0:
         lib.skip((got.err.strip().splitlines() or ["fetch flent took too long"])[-1])
     env["PYTHONPATH"] = f"{place}/usr/lib/python3/dist-packages:{place}/python"

@@ -23,15 +23,10 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lib
 
-import lib  # noqa: E402
-
-SCRIPTS = lib.TOP / "scripts"
-NETLAB, NETGATE = str(SCRIPTS / "netlab"), str(SCRIPTS / "netgate")
+NETLAB, NETGATE = str(lib.SCRIPTS / "netlab"), str(lib.SCRIPTS / "netgate")
 LEAST_GOOD, MOST_WORSE, MOST_BETTER = 0.95, 0.02, 0.03     # of A/A gates
 CANT_TELL = "can't tell"
 SPIN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass"
@@ -213,7 +208,7 @@ def main():
     if args.what == "aa":
         args.runs, args.budget = args.runs or 100, args.budget or 30
         return aa(args)
-    sys.path.insert(0, str(SCRIPTS))
+    sys.path.insert(0, str(lib.SCRIPTS))
     from netkit import python
     python.need("scipy", "python3-scipy")
     args.runs, args.budget = args.runs or 5, args.budget or 60

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import lib
-
-sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit import python, shown  # noqa: E402
+from netkit import python, shown
 
 HOST = "127.0.0.1"
 LACKS = "built without libjansson"

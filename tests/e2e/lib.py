@@ -42,10 +42,12 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True          # or scripts/ would get a __pycache__
+sys.dont_write_bytecode = not sys.pycache_prefix    # or scripts/ would get a __pycache__
 sys.path.append(str(TOP / "scripts"))
 
-from netkit import numbers  # noqa: E402
+from netkit import numbers, python  # noqa: E402
+
+SCRIPTS = TOP / "scripts"
 BUILD = Path(os.environ.get("top_builddir") or TOP)
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
 LONG = "--long" in sys.argv
@@ -112,14 +114,14 @@ def real_netperf() -> Path:
     place = Path(os.environ.get("NP_REAL_NETPERF_DIR") or cache / "plumbline" / "netperf-2.7.0")
     if not Path("/etc/protocols").exists():
         raise Skipped("no /etc/protocols (package netbase), without which it crashes")
-    got = run([str(TOP / "scripts" / "fetch"), "netperf", str(place)], timeout=120)
+    got = run([str(SCRIPTS / "fetch"), "netperf", str(place)], timeout=120)
     if got.rc != 0:
         why = got.err.strip().splitlines() or ["fetch netperf took more than two minutes"]
         raise Skipped(why[-1])
     return place.resolve() / "usr" / "bin"
 
 
-NETLAB = str(TOP / "scripts" / "netlab")
+NETLAB = str(SCRIPTS / "netlab")
 if os.environ.get("top_builddir"):  # where its program in C is; what we start is to find it, too
     os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "tests", "link", "netlab-link"))
 
@@ -283,10 +285,25 @@ def must(cmd: Sequence[str], timeout: float = 60) -> str:
     return got.out
 
 
+def needs(*modules: str) -> Any:
+    """The last one of these modules, imported; without one the test program is skipped. It may begin again, under the Python
+    that has them: before anything is written."""
+    try:
+        return [python.need(module, f"python3-{module.partition('.')[0]}") for module in modules][-1]
+    except python.MissingModule as fault:
+        skip(str(fault))
+
+
+def wants(*modules: str) -> None:
+    """Likewise, where a part can do without them."""
+    for module in modules:
+        with contextlib.suppress(python.MissingModule):
+            python.need(module, "")
+
+
 def script(name: str) -> Any:
     """scripts/NAME as a module."""
-    sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-    loader = importlib.machinery.SourceFileLoader(name, str(TOP / "scripts" / name))
+    loader = importlib.machinery.SourceFileLoader(name, str(SCRIPTS / name))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec
     sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look
@@ -310,10 +327,10 @@ def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
 
 def installed(place: "str | Path", name: str) -> str:
     """scripts/NAME and its modules, as they are below a prefix; the script's path."""
-    shutil.copytree(TOP / "scripts/netkit", Path(place, "share/plumbline/netkit"),
+    shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),
                     ignore=shutil.ignore_patterns("__pycache__"))
     Path(place, "bin").mkdir()
-    return shutil.copy(TOP / "scripts" / name, Path(place, "bin"))
+    return shutil.copy(SCRIPTS / name, Path(place, "bin"))
 
 
 class Lab:

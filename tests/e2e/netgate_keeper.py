@@ -18,15 +18,11 @@ from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 from unittest import mock
 
 import lib
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit.gate import bench, ends, keeper, nic, output      # noqa: E402
-from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric, Side     # noqa: E402
+from netkit.gate import bench, ends, keeper, nic, output
+from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric, Side
 
 MARK = "NP_TEST_GATE_PLACE"
-SCRIPTS = str(lib.TOP / "scripts")
-NETGATE = f"{SCRIPTS}/netgate"
+NETGATE = f"{lib.SCRIPTS}/netgate"
 FAR = "far"     # the namespace of the other end; the near one is this process's
 INSIDE = ("ip", "netns", "exec", FAR)
 # of both ends; what sets tx takes tso with it
@@ -381,7 +377,7 @@ def control_group() -> "Iterator[Path]":
 def killed_with_watchdog(settings: "List[str]", where: "Tuple[str, ...]" = (), far: "Tuple[str, ...]" = INSIDE) -> None:
     """A gate that has set something, in a namespace or here, and dies with its watchdog."""
     with control_group() as group:
-        one = lib.Started((*into(group), *where, sys.executable, "-c", HOLD, SCRIPTS, " ".join(far), *settings))
+        one = lib.Started((*into(group), *where, sys.executable, "-c", HOLD, lib.SCRIPTS, " ".join(far), *settings))
         assert lib.wait_for(lambda: "set\n" in one.said() or not one.running(), 60) and one.running(), one.said()
         assert len(processes(group)) == 2, "a gate and its watchdog"
     one.finish(20)
@@ -415,7 +411,7 @@ def next_start_elsewhere() -> str:
         assert (rmem(*there), rmem()) == ("4096 8192 16384", before[1])
         with kept() as one:     # the same names, which are others here
             one.set([("sysctl net.ipv4.tcp_rmem", "4096 4096 4096")])
-        got = said(*there, sys.executable, "-c", RECOVER, SCRIPTS)
+        got = said(*there, sys.executable, "-c", RECOVER, lib.SCRIPTS)
         assert got.count("put back ") == 2 and not journals(), got
         assert (rmem(*there), rmem()) == before and " mtu 65536 " in said(*there, "ip", "link", "show", "dev", "lo")
         killed_with_watchdog(["sysctl net.ipv4.tcp_rmem=4096 8192 16384"], there)

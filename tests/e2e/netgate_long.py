@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lib
 
-NETGATE = str(lib.TOP / "scripts" / "netgate")
+NETGATE = str(lib.SCRIPTS / "netgate")
 SLOWER = [f"--before-b={lib.NETLAB} set --name $NETGATE_LAB --rate 90mbit > log",
           f"--after-b={lib.NETLAB} set --name $NETGATE_LAB --rate 100mbit > log"]
 # Options of the gate, and the verdicts that are right.

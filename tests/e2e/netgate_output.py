@@ -20,16 +20,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import lib  # noqa: E402
-
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import python, results  # noqa: E402
-from netkit.gate import differ, output  # noqa: E402
-from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, WORSE, A, B, Gate, GateError,  # noqa: E402
+import lib
+from netkit import python, results
+from netkit.gate import differ, output
+from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, WORSE, A, B, Gate, GateError,
                                Judgement, Learned, Metric, Point, Side, Slot)
 
 SPARE = Metric("LOCAL_CPU_UTIL", 5.0, more_is_better=False)

@@ -12,23 +12,13 @@ import unittest
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lib
 
-import lib  # noqa: E402
+lib.needs("numpy", "scipy")
 
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import python, results  # noqa: E402
-
-try:
-    for module in ("numpy", "scipy"):
-        python.need(module, f"python3-{module}", "netgate --history")
-except python.MissingModule as fault:
-    lib.skip(str(fault))
-
-from netkit.gate import history, output, past, trial  # noqa: E402
-from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,  # noqa: E402
+from netkit import python, results
+from netkit.gate import history, output, past, trial
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 
 output.os.fsync = lambda number: None   # what is made up need not survive a crash

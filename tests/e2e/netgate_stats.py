@@ -4,26 +4,13 @@ gate's loop over a bench that makes its figures up."""
 
 import math
 import random
-import sys
 import unittest
-from pathlib import Path
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lib
 
-import lib  # noqa: E402
+np = lib.needs("numpy")
 
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import python  # noqa: E402
-
-try:
-    np = python.need("numpy", "python3-numpy")
-except python.MissingModule as lacks:
-    print(f"SKIP: {lacks}")
-    sys.exit(77)
-
-from netkit.gate import model, stats, trial  # noqa: E402
+from netkit.gate import model, stats, trial
 
 SEQUENCES, PAIRS = 10000, 40
 ERROR = 0.05
@@ -396,4 +383,4 @@ class Loop(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    lib.unit_main()

@@ -2,7 +2,6 @@
 """Tests of scripts/netgate: what options and plans mean, and slots and gates of a netperf that makes its
 figures up, so that nothing depends on the machine."""
 
-import contextlib
 import functools
 import importlib.util
 import json
@@ -18,16 +17,11 @@ from pathlib import Path
 from unittest import mock
 
 import lib
+from netkit import machine, plan as plans, python
+from netkit.gate import bench, points
+from netkit.gate.model import GateError, Metric, Point, Side
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-SCRIPTS = lib.TOP / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-from netkit import machine, plan as plans, python  # noqa: E402
-from netkit.gate import bench, points  # noqa: E402
-from netkit.gate.model import GateError, Metric, Point, Side  # noqa: E402
-
-NETGATE = str(SCRIPTS / "netgate")
+NETGATE = str(lib.SCRIPTS / "netgate")
 
 # A netperf: $n counts its calls, $* are its arguments. It starts nothing, since a test calls it often.
 FAKE = """#!/bin/sh
@@ -614,6 +608,5 @@ class Installed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(python.MissingModule):
-        python.need("numpy", "python3-numpy")
-    unittest.main(warnings="ignore")  # what the collector of garbage says would stand in a captured stderr
+    lib.wants("numpy")
+    lib.unit_main(warnings="ignore")  # what the collector of garbage says would stand in a captured stderr

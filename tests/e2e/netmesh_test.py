@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
 
-import contextlib
 import datetime
 import importlib.util
 import json
@@ -11,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -19,13 +17,8 @@ from pathlib import Path
 from unittest import mock
 
 import lib
+from netkit import engines, far, fleet, inventory, machine, paths, plan as plans, rounds
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import engines, far, fleet, inventory, machine, paths, plan as plans, python, rounds  # noqa: E402
-
-SCRIPTS = lib.TOP / "scripts"
 OBSTACLE = lib.no_lab()
 NO_ANSIBLE = "" if shutil.which("ansible-inventory") else "no ansible-inventory here: ansible-core"
 NO_BED = "" if shutil.which("nft") and importlib.util.find_spec("scipy") else "no nft, or no scipy: nftables python3-scipy"
@@ -169,7 +162,7 @@ class Bed(unittest.TestCase):
     def begun(self, *words, program="netmesh"):
         path = f"{self.place}:{os.environ['PATH']}"
         hosts = ["--inventory", "hosts", "--copy"] if program == "netmesh" else []
-        return subprocess.Popen([str(SCRIPTS / program), *hosts, "--netperf", lib.netperf(), "--netserver", lib.netserver(), *words],
+        return subprocess.Popen([str(lib.SCRIPTS / program), *hosts, "--netperf", lib.netperf(), "--netserver", lib.netserver(), *words],
                                 cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "PATH": path, "TMPDIR": str(self.place), "PREFIX": self.prefix})
 
@@ -372,7 +365,7 @@ class Planted(Bed):
                   "add rule t o ip daddr 10.94.0.4 tcp dport != 12865 tcp sport != 12865 numgen random mod 30 == 0 drop"])
         self.mesh("--output", "o", "--set", "length=1")
         self.assertEqual(len(self.runs()), 40)
-        said = lib.must([str(SCRIPTS / "netreport"), "--mesh", "--margin", "25", str(self.place / "o")])     # one RTO is 20 %
+        said = lib.must([str(lib.SCRIPTS / "netreport"), "--mesh", "--margin", "25", str(self.place / "o")])     # one RTO is 20 %
         named = {(row.split()[0], re.sub(r"ssh:(\w)", r"\1", re.split("  +", row)[1])) for row in said.splitlines() if row.startswith("test=")
                  and "nothing" not in row}
         self.assertLessEqual({("test=TCP_STREAM", "b, as client"), ("test=TCP_RR", "c and d, both ways")}, named, said)
@@ -380,8 +373,7 @@ class Planted(Bed):
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(python.MissingModule):     # perhaps in the distribution's Python
-        python.need("scipy.stats", "")
+    lib.wants("scipy.stats")
     for reason in filter(None, (OBSTACLE, NO_ANSIBLE, NO_BED)):
         print(f"SKIP: {reason}", flush=True)
     lib.unit_main()

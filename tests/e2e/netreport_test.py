@@ -2,7 +2,6 @@
 """Tests of scripts/netreport and of what it shares with the other scripts: results, ceilings, tables
 in every format to the letter, plots by their SVG, the page by what it refers to."""
 
-import contextlib
 import csv
 import html.parser
 import json
@@ -21,18 +20,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from unittest import mock
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import lib  # noqa: E402
-
-SCRIPTS = lib.TOP / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables  # noqa: E402
+import lib
+from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
-NETREPORT = str(SCRIPTS / "netreport")
+NETREPORT = str(lib.SCRIPTS / "netreport")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -1029,7 +1021,7 @@ class Outputs(Place):
 
     def test_standard_output(self):
         path = self.file([("size", [64])], [good({"size": 64}, 1.0)], {}, "\udcff.jsonl")
-        scripts = lib.TOP / "scripts"
+        scripts = lib.SCRIPTS
         for program, words in (("netreport", f"'{scripts}/netreport' \"$1\""), ("netsweep", f"'{scripts}/netsweep' --list"),
                                ("netgate", f"'{scripts}/netgate' --history \"$1\"")):
             self.assertEqual(self.shell(f"{words} >&-", path), (1, f"{program}: standard output is closed\n"))
@@ -1977,7 +1969,7 @@ class Surroundings(Place):
 
     def test_every_module_is_installed(self):
         listed = re.findall(r"scripts/netkit/(\w+\.py)", (lib.TOP / "Makefile.am").read_text())
-        self.assertEqual(set(listed), {path.name for path in (SCRIPTS / "netkit").glob("*.py")})
+        self.assertEqual(set(listed), {path.name for path in (lib.SCRIPTS / "netkit").glob("*.py")})
 
     def test_a_reader_who_has_enough(self):
         with open(os.devnull, "rb") as nothing:
@@ -1990,9 +1982,7 @@ class Surroundings(Place):
 
 
 def main() -> None:
-    for module in ("matplotlib", "pandas"):     # perhaps in the distribution's Python
-        with contextlib.suppress(python.MissingModule):
-            python.need(module, "")
+    lib.wants("matplotlib", "pandas")
     if not DRAWS:
         print(f"SKIP: plots and pages: {NO_PLOTS}", flush=True)
     lib.unit_main()

@@ -5,20 +5,15 @@ buffers, and the ceiling of every MTU. They measure, so the machine should have 
 
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
 import lib
-
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import ceiling as ceilings_of  # noqa: E402
+from netkit import ceiling as ceilings_of
 
 os.environ.setdefault("NETPERF", lib.netperf())
 
-NETSWEEP = str(lib.TOP / "scripts" / "netsweep")
+NETSWEEP = str(lib.SCRIPTS / "netsweep")
 
 # The columns of the published Linux-to-Linux table, in 10^6 bits/s, and how far a mean may be off.
 PUBLISHED = {("TCP_STREAM", 576): 94.0, ("TCP_STREAM", 1500): 94.0, ("TCP_STREAM", 65536): 94.0,

@@ -23,18 +23,13 @@ from pathlib import Path
 from unittest import mock
 
 import lib
-
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-SCRIPTS = lib.TOP / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-from netkit import (adaptive, calls, environment, ioengines, machine, options, plan as plans, python, results,  # noqa: E402
+from netkit import (adaptive, calls, environment, ioengines, machine, options, plan as plans, results,
                     sweep, units, watch)
 
-NETSWEEP = str(SCRIPTS / "netsweep")
+NETSWEEP = str(lib.SCRIPTS / "netsweep")
 netsweep = lib.script("netsweep")
 PAGE = lib.page("netsweep.1")
-READY = plans.ready(str(SCRIPTS / "plans"))
+READY = plans.ready(str(lib.SCRIPTS / "plans"))
 OBSTACLE = lib.no_lab()
 NO_RICH = "" if importlib.util.find_spec("rich") else "this Python has no rich: python3-rich"
 NO_SCIPY = "" if importlib.util.find_spec("scipy") else "this Python has no scipy: python3-scipy"
@@ -495,7 +490,7 @@ class Ready(unittest.TestCase):
              "latency", "mesh", "methods", "mtu", "netpipe", "paths"}
 
     def plan(self, name):
-        plan = plans.load(name, str(SCRIPTS / "plans"))
+        plan = plans.load(name, str(lib.SCRIPTS / "plans"))
         if name == "mesh":      # as netmesh runs it
             plans.between(plan, [f"ssh:{a},ssh:{b}" for a in range(10) for b in range(10) if a != b])
             plan.order = "rounds"
@@ -565,7 +560,7 @@ class Processes(unittest.TestCase):
     def test_signals_are_not_passed_on_blocked(self):
         script = ("from netkit import machine; machine.hold_signals(); "
                   "print(machine.run(['grep', 'SigBlk', '/proc/self/status'], 10).stdout)")
-        got = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True,
+        got = subprocess.run([sys.executable, "-c", script], cwd=lib.SCRIPTS, capture_output=True, text=True,
                              timeout=30)
         self.assertEqual(got.stdout.split(), ["SigBlk:", "0000000000000000"], got.stderr)
 
@@ -576,7 +571,7 @@ class Processes(unittest.TestCase):
                   "while not one.ended(): time.sleep(0.01)\n"
                   "try: machine.wait([one], time.monotonic() + 10); print('no signal')\n"
                   "except machine.Interrupted as fault: print('interrupted by', *fault.args)")
-        got = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True,
+        got = subprocess.run([sys.executable, "-c", script], cwd=lib.SCRIPTS, capture_output=True, text=True,
                              timeout=60)
         self.assertEqual(got.stdout, "interrupted by 2\n", got.stderr)
 
@@ -1126,7 +1121,7 @@ class Loopback(Calling):
         self.sweep("methods", "--local", "--set", "engine=sync,epoll", "--set", "length=0.3", "--repeat", "2",
                    "--output", "o.jsonl")
         self.assertEqual([run["point"]["engine"] for run in self.runs("o.jsonl")], ["sync", "epoll"] * 2)
-        got = lib.run([str(SCRIPTS / "netreport"), "--progress", "never", f"{self.place}/o.jsonl"], 60)
+        got = lib.run([str(lib.SCRIPTS / "netreport"), "--progress", "never", f"{self.place}/o.jsonl"], 60)
         self.assertEqual((got.rc, got.err), (0, ""))
         self.assertRegex(got.out, r"(?m)^sync +[\d.]+ +[\d.]+ +[\d.]+ +1\.00 +- +2$")
         self.assertRegex(got.out, r"(?m)^epoll +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d +- +2$")
@@ -1239,7 +1234,7 @@ class Loopback(Calling):
         for folder in ("scripts", "build/src"):
             Path(self.place, folder).mkdir(parents=True)
         for name in ("netkit", "plans"):
-            Path(self.place, "scripts", name).symlink_to(SCRIPTS / name)
+            Path(self.place, "scripts", name).symlink_to(lib.SCRIPTS / name)
         shutil.copy(NETSWEEP, f"{self.place}/scripts/netsweep")
         os.rename(self.fake("echo THROUGHPUT=7\n"), f"{self.place}/build/src/netperf")
         with lib.Started([f"{self.place}/scripts/netsweep", self.plan("[axes]\nsize = [1]\n"), "--host", "h",
@@ -1250,7 +1245,7 @@ class Loopback(Calling):
 
     def test_from_where_it_is_installed(self):
         script = lib.installed(f"{self.place}/usr", "netsweep")
-        shutil.copytree(SCRIPTS / "plans", f"{self.place}/usr/share/plumbline/plans")
+        shutil.copytree(lib.SCRIPTS / "plans", f"{self.place}/usr/share/plumbline/plans")
         got = lib.run([script, "--list"], 30)
         self.assertEqual((got.rc, len(got.out.splitlines())), (0, len(READY)), got)
 
@@ -1612,9 +1607,7 @@ def no_toml() -> bool:
 
 
 def main() -> None:
-    for module in ("scipy.stats", "rich.progress"):     # perhaps in the distribution's Python
-        with contextlib.suppress(python.MissingModule):
-            python.need(module, "")
+    lib.wants("scipy.stats", "rich.progress")
     if no_toml():
         lib.skip("this Python reads no TOML: python3-tomli is missing")
     if OBSTACLE:

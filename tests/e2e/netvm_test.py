@@ -23,7 +23,7 @@ from unittest import mock
 
 import lib
 
-NETVM = str(lib.TOP / "scripts" / "netvm")
+NETVM = str(lib.SCRIPTS / "netvm")
 PAGE = lib.page("netvm.1")
 os.environ["NETPERF"] = lib.netperf()
 
@@ -37,7 +37,7 @@ def obstacle() -> str:
     try:
         guest.program()
         programs = netvm.programs_of(mock.Mock(build=""))
-        image.Image(modules.find(), programs, str(lib.TOP / "scripts")).write(io.BytesIO())
+        image.Image(modules.find(), programs, str(lib.SCRIPTS)).write(io.BytesIO())
     except netvm.VmError as fault:
         return str(fault)
     return ""

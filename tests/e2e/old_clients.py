@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import lib  # noqa: E402
-import ours  # noqa: E402
+import lib
+import ours
 
 SIZE = 256
 LATE = 1.5  # seconds that a busy machine may make of one second; a time-out of the daemon's is longer

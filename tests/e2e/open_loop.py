@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import lib
-
-sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit import shown  # noqa: E402
+from netkit import shown
 
 HOST, LINKED = "127.0.0.1", "10.77.0.2"
 RATE, LENGTH = 2000, 4

@@ -12,18 +12,12 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
 import lib
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import python  # noqa: E402
 
 TOOLS = {"debootstrap": "debootstrap", "dpkg-deb": "dpkg", "unshare": "util-linux", "ip": "iproute2"}
 # dpkg's and apt's own, and what the loader and others remember of which files there are.
@@ -262,7 +256,7 @@ def release() -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as place:
         out = Path(place, "release")
-        print(run(str(lib.TOP / "scripts" / "release"), "--snapshot", "--quick", str(out), timeout=900), flush=True)
+        print(run(str(lib.SCRIPTS / "release"), "--snapshot", "--quick", str(out), timeout=900), flush=True)
         yield out
 
 
@@ -325,10 +319,7 @@ def suite(report: lib.Report) -> None:
     why = obstacle()
     if why:
         lib.skip(why)
-    try:
-        python.need("jsonschema", "python3-jsonschema")     # before anything has begun: it may start this again
-    except python.MissingModule as fault:
-        lib.skip(str(fault))
+    lib.needs("jsonschema")
     with release() as made, tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         use(report, made, Path(place))

@@ -2,7 +2,6 @@
 every user may create files. Nothing of it is written to or through, and one line names it and says what to try; the
 links of a user in his own directory are followed. netserver's files are in service.py."""
 
-import contextlib
 import importlib.util
 import os
 import subprocess
@@ -16,7 +15,7 @@ import lib
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-from netkit import files, python  # noqa: E402
+from netkit import files
 STRANGER = 65534        # of lib.as_nobody()
 SOON = 60.0
 UNTOUCHED = "untouched\n"
@@ -195,7 +194,5 @@ def suite(report: lib.Report) -> None:
 
 
 if __name__ == "__main__":
-    for name in ("scipy", "matplotlib"):    # perhaps in the distribution's Python
-        with contextlib.suppress(python.MissingModule):
-            python.need(name, "")
+    lib.wants("scipy", "matplotlib")
     lib.main(suite)

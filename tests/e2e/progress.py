@@ -11,21 +11,13 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import lib
 
-sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit import python  # noqa: E402
-
-try:  # before anything is written: it may begin again under another Python
-    pexpect: Any = python.need("pexpect", "python3-pexpect")
-    pyte: Any = python.need("pyte", "python3-pyte")
-except python.MissingModule as why:
-    lib.skip(str(why))
+pexpect, pyte = lib.needs("pexpect"), lib.needs("pyte")
 
 PATIENCE = 60.0
 FRAME = re.compile("\r([^\r\n\x1b]+)\x1b\\[K\r")  # one drawing of the line

@@ -2,7 +2,6 @@
 is drawn, redrawn and gone at the end, with nothing of it in what stays; plain lines where there is no terminal.
 """
 
-import contextlib
 import os
 import re
 import shlex
@@ -14,12 +13,8 @@ import unittest
 from pathlib import Path
 
 import lib
+from netkit import progress, python, results
 
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import progress, python, results  # noqa: E402
-
-SCRIPTS = lib.TOP / "scripts"
 PATIENCE = 60.0 + lib.SLACK
 ERASE = progress.ERASE
 ROWS, COLUMNS = 40, 100
@@ -107,7 +102,7 @@ class Showing(unittest.TestCase):
 
     def command(self, script, *words):
         programs = ["--netperf", lib.netperf(), "--netserver", lib.netserver()]
-        return [sys.executable, str(SCRIPTS / script), *words, *(programs if script in ("netsweep", "netgate") else [])]
+        return [sys.executable, str(lib.SCRIPTS / script), *words, *(programs if script in ("netsweep", "netgate") else [])]
 
     def sweep(self, *words):
         return self.command("netsweep", self.plan(BRIEF), "--local", "--output", "o.jsonl", "--force", *words)
@@ -364,21 +359,14 @@ class Lines(unittest.TestCase):
         self.assertEqual(progress.State(0, 3).text(), "0/3")
 
 
-def main() -> int:
-    try:
-        for module, package in (("pexpect", "python3-pexpect"), ("pyte", "python3-pyte"),
-                                ("rich.progress_bar", "python3-rich")):
-            python.need(module, package)
-    except python.MissingModule as fault:
-        lib.skip(str(fault))
+def main() -> None:
+    lib.needs("pexpect", "pyte", "rich.progress_bar")
     if not any(python.has(sys.executable, module) for module in ("tomllib", "tomli")):
         lib.skip("this Python reads no TOML: python3-tomli is missing")
-    with contextlib.suppress(python.MissingModule):
-        python.need("scipy.stats", "python3-scipy")
+    lib.wants("scipy.stats")
     lib.netperf(), lib.netserver()
-    result = unittest.main(exit=False, verbosity=2).result
-    return 0 if result.wasSuccessful() else 1
+    lib.unit_main()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

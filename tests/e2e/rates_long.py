@@ -10,26 +10,14 @@ import re
 import subprocess
 import sys
 import types
-from pathlib import Path
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lib
 
-import lib  # noqa: E402
+np = lib.needs("scipy.stats", "numpy")
 
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit import python  # noqa: E402
-
-try:
-    np = python.need("numpy", "python3-numpy")
-    python.need("scipy.stats", "python3-scipy")
-except python.MissingModule as lacks:
-    lib.skip(str(lacks))
-
-from netkit import compare, mesh, paths, plan  # noqa: E402
-from netkit.gate import history, model, past, trial  # noqa: E402
+from netkit import compare, mesh, paths, plan
+from netkit.gate import history, model, past, trial
 
 COUNT = 2000
 SLOW = 500          # meshes

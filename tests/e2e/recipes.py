@@ -39,11 +39,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import lib
-
-sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
-sys.path.insert(0, str(lib.TOP / "scripts"))
-
-from netkit.python import SYSTEM_PYTHON, has  # noqa: E402
+from netkit.python import SYSTEM_PYTHON, has
 
 FILES = ("README.md", "doc/cookbook.md")
 QUESTIONS = len(re.findall(r"^## ", (lib.TOP / "doc/cookbook.md").read_text(), re.M))

@@ -175,7 +175,7 @@ def wrong_calls_are_refused() -> None:
         out = f"{place}/out"
         for words in (["static"], ["static", "--libc", "other", out], ["static", "--help"], ["release"],
                       ["release", "--quick", out, out], ["release", "--help"], ["version", "--other"]):
-            got = lib.run(["sh", str(lib.TOP / "scripts" / words[0]), *words[1:]], timeout=60)
+            got = lib.run(["sh", str(lib.SCRIPTS / words[0]), *words[1:]], timeout=60)
             assert got.rc == 2 and got.err.startswith(f"usage: {words[0]} ") and not got.out, (words, got)
         assert not Path(out).exists(), out
 

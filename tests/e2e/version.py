@@ -33,7 +33,7 @@ class Tree:
     def __init__(self, place: Path) -> None:
         self.place = place
         (place / "scripts").mkdir(parents=True)
-        shutil.copy(lib.TOP / "scripts" / "version", place / "scripts")
+        shutil.copy(lib.SCRIPTS / "version", place / "scripts")
         (place / "NEWS").write_text("What changes\n\nPlumbline 0.9.1\n\n* New\n\nPlumbline 0.9.0\n\n* Old\n")
 
     def git(self, *words: str) -> str:
@@ -96,7 +96,7 @@ def without_git(tree: Tree) -> str:
 
 def written_by_hand() -> str:
     """Where scripts/release looks, too: a change of NEWS alone is told here already."""
-    want = command("sh", str(lib.TOP / "scripts" / "version"), "--release")
+    want = command("sh", str(lib.SCRIPTS / "version"), "--release")
     for path, pattern in (("debian/changelog", r"\Aplumbline \(([\d.]+)-\d+\)"),
                           ("packaging/plumbline.spec", r"global plumbline_version ([\d.]+)\}"),
                           ("packaging/plumbline.spec", r"%changelog\n\*.* - ([\d.]+)-\d+\n"),

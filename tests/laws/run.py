@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 
 import lib  # noqa: E402
 
