@@ -19,6 +19,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from netkit import progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: by a process, or by the terminal
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)    # loaded here: a child between fork and exec had better not
 LAB_PREFIX = "sweep-"       # of the names of our labs; the pid of their sweep follows
@@ -61,11 +62,17 @@ def check() -> None:
     pause(0)
 
 
+def came(got: Any, heeded: Sequence[int]) -> bool:
+    """Whether one of these signals has come. When the time is over while we are stopped (^Z), Python's sigtimedwait() returns
+    a structure that it has not filled in, with any number."""
+    return bool(got) and got.si_signo in heeded and got.si_code in SENT
+
+
 def pause(seconds: float) -> None:
     end = time.monotonic() + seconds
     while True:
         got = signal.sigtimedwait(ENDS, min(progress.EVERY, max(0.0, end - time.monotonic())))
-        if got:
+        if came(got, ENDS):
             raise Interrupted(got.si_signo)
         progress.tick()
         if time.monotonic() >= end:
@@ -222,7 +229,7 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
         if left <= 0:
             return
         got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, progress.EVERY))
-        if got and got.si_signo != signal.SIGCHLD:
+        if came(got, heeded):
             raise Interrupted(got.si_signo)
         progress.tick()
     if any(-(process.popen.returncode or 0) in heeded for process in running):

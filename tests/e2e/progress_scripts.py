@@ -203,6 +203,7 @@ class Sweep(Showing):
             terminal.child.sendcontrol("z")
             terminal.until(r"Stopped(.|\n)*[#$] $")      # the shell's prompt: before that it may lose what comes
             self.clean(terminal, [line for line in terminal.lines() if "Stopped" not in line])
+            time.sleep(2 * progress.EVERY)      # what waited for less is late now
             terminal.raw = ""
             terminal.child.sendline("fg")
             terminal.until("to go")
