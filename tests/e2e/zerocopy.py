@@ -55,11 +55,11 @@ def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:
     return ends if one["near"]["flow.role"] == "transmit" else ends[::-1]
 
 
-def lent_and_back(tx: Dict[str, Any]) -> int:
-    """Asked for, 100 % copied."""
+def lent_and_back(tx: Dict[str, Any], unsent: int = 0) -> int:
+    """Asked for, 100 % copied, but for what a test that is ended by the clock leaves unsent: so many at most."""
     lent = tx["engine.zerocopy_sends"]
     assert tx["engine.name"] == "zerocopy", tx
-    assert tx["engine.zerocopy_completions"] == tx["engine.zerocopy_copied"] == lent, tx
+    assert tx["engine.zerocopy_completions"] == lent >= tx["engine.zerocopy_copied"] >= lent - unsent, tx
     assert lent + tx.get("engine.zerocopy_refused", 0) == tx["flow.sends"], tx
     return lent
 
@@ -99,7 +99,7 @@ def datagrams_are_accounted_for(port: int, *options: str) -> str:
 
 def a_warm_up_does_not_count(port: int, test: str, *options: str) -> None:
     tx, _ = ends_of(document_of(port, test, "-l", "1", "--warm-up", "0.3", *BOTH, *options))
-    lent_and_back(tx)
+    lent_and_back(tx, 4 * tx["flow.sndbuf"] // tx["flow.send_size"])     # of four flows at most
 
 
 def interrupted(port: int, test: str, *options: str) -> str:
