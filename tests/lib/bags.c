@@ -6,6 +6,12 @@
 #include "tests/lib/check.h"
 
 void
+free_bag(struct np_bag **b)
+{
+	np_bag_free(*b);
+}
+
+void
 assert_number(const struct np_bag *b, const char *name, double want)
 {
 	double have = np_bag_number(b, name);
@@ -58,6 +64,25 @@ computed(const char *text)
 	}
 }
 
+/* Whether it is a list of these integers, "[1,2]". */
+static bool
+is_list(const struct np_bag *b, const char *name, const char *list)
+{
+	struct np_bag_item it;
+	char *at = (char *)list;
+	size_t n = 0;
+
+	if (!np_bag_find(b, name, &it) || it.kind != NP_BAG_INTS) {
+		return false;
+	}
+	while (*at != ']' && at[1] != ']') {
+		if (n == it.count || it.ints[n++] != strtoll(at + 1, &at, 10)) {
+			return false;
+		}
+	}
+	return n == it.count;
+}
+
 void
 assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,
 	      const char *format, ...)
@@ -81,6 +106,7 @@ assert_bag_at(const char *file, int line, const struct np_bag *b, const char *pr
 		want = computed(value);
 		/* The same but for the last bit, which 32-bit processors round otherwise. */
 		right = strcmp(value, "none") == 0 ? !np_bag_find(b, name, &it)
+			: value[0] == '['          ? is_list(b, name, value)
 						   : fabs(have - want) <= DBL_EPSILON * fabs(want);
 		if (!right) {
 			print_error("%s is %.17g, not %s\n", name, have, value);

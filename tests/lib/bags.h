@@ -6,6 +6,9 @@
 
 #include "base/bag.h"
 
+/* For FREED_BY(). */
+void free_bag(struct np_bag **b);
+
 /* A number, of either kind, to 1e-9. */
 void assert_number(const struct np_bag *b, const char *name, double want);
 
@@ -13,16 +16,8 @@ void assert_number(const struct np_bag *b, const char *name, double want);
 void assert_none(const struct np_bag *b, const char *name);
 
 /*
- * Numbers of names that begin with `prefix`: "a=1 b.c=2*30+0.5 d=none", the last of which is not
- * there.
- */
-#define assert_bag(b, prefix, ...) assert_bag_at(__FILE__, __LINE__, b, prefix, __VA_ARGS__)
-void assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,
-		   const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/*
- * Numbers of names that begin with `prefix`, to 1e-12 of each: "a=1 b.c=2*30+0.5 d=none", the last
- * being nothing of that name. The rest is as for printf().
+ * Values of names that begin with `prefix`: numbers, to 1e-12 of each, lists of integers, and of
+ * what must not be there none: "a=1 b.c=2*30+0.5 list=[1,2] d=none". The rest is as for printf().
  */
 #define assert_bag(b, prefix, ...) assert_bag_at(__FILE__, __LINE__, b, prefix, __VA_ARGS__)
 void assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,

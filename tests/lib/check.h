@@ -30,6 +30,19 @@
 #define NP_SANITIZED 0
 #endif
 
+/*
+ * FREED_BY(ends_free) struct ends e; is released where the block that declares it ends, unless the
+ * test fails before.
+ */
+#define FREED_BY(release) __attribute__((cleanup(release)))
+
+/* For FREED_BY(): memory of malloc(), by the address of what points to it. */
+static inline void
+free_memory(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
 /* Far beyond what any of these tests takes, so that a fault shows as an error and not as a hang. */
 #define LONG_MS 20000
 

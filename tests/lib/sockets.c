@@ -6,6 +6,12 @@
 
 #include "tests/lib/check.h"
 
+void
+close_fd(const int *fd)
+{
+	close(*fd);
+}
+
 struct np_addr
 loopback(int family, uint32_t port)
 {

@@ -11,6 +11,9 @@
 
 #include "net/addr.h"
 
+/* For FREED_BY(). */
+void close_fd(const int *fd);
+
 /* 127.0.0.1 or ::1 with that port. */
 struct np_addr loopback(int family, uint32_t port);
 

@@ -130,7 +130,7 @@ assert_fits(const char *text, unsigned most_lines)
 /* Two screens. */
 TEST(the_short_help_fits_and_names_the_long_one)
 {
-	char *text = told_by(np_help_short);
+	FREED_BY(free_memory) char *text = told_by(np_help_short);
 	unsigned examples = 0;
 
 	assert_fits(text, 48);
@@ -139,12 +139,11 @@ TEST(the_short_help_fits_and_names_the_long_one)
 		examples++;
 	}
 	assert_int_equal(examples, 5);
-	free(text);
 }
 
 TEST(the_usage_text_names_every_test)
 {
-	char *text = told_by(np_help_all);
+	FREED_BY(free_memory) char *text = told_by(np_help_all);
 
 	assert_fits(text, 420);
 	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
@@ -154,7 +153,6 @@ TEST(the_usage_text_names_every_test)
 	assert_has(text, "UUID");
 	assert_has(text, "LOC_CPU");
 	assert_has(text, "REM_CPU");
-	free(text);
 }
 
 /* What `-t TEST -- -h` says; free() it. */
@@ -203,7 +201,7 @@ TEST(a_test_has_its_own_usage_text)
 	};
 
 	for (size_t i = 0; i < LEN(tests); i++) {
-		char *text = test_help(tests[i].line);
+		FREED_BY(free_memory) char *text = test_help(tests[i].line);
 
 		for (size_t k = 0; k < LEN(tests[i].has); k++) {
 			assert_has(text, tests[i].has[k]);
@@ -213,7 +211,6 @@ TEST(a_test_has_its_own_usage_text)
 				fail_msg("%s: has %s", tests[i].line, tests[i].lacks[k]);
 			}
 		}
-		free(text);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "wire/ext.h"
 #include "wire/tagged.h"
@@ -61,23 +62,21 @@ check_everything(const struct np_bag *b)
 
 TEST(values_come_out_as_they_went_in)
 {
-	struct np_bag *b = full_of_everything();
+	FREED_BY(free_bag) struct np_bag *b = full_of_everything();
 
 	check_everything(b);
 	assert_true(isnan(np_bag_number(b, "host.name")));
 	assert_true(isnan(np_bag_number(b, "nobody")));
 	assert_null(np_bag_string(b, "wire")); /* the reason is no value */
-	np_bag_free(b);
 }
 
 TEST(a_second_value_takes_the_place_of_the_first)
 {
-	struct np_bag *b = full_of_everything();
+	FREED_BY(free_bag) struct np_bag *b = full_of_everything();
 
 	np_bag_text(b, "first it was a number", "tcp.rtt_us");
 	assert_int_equal(np_bag_count(b), 7);
 	assert_string_equal(np_bag_string(b, "tcp.rtt_us"), "first it was a number");
-	np_bag_free(b);
 }
 
 TEST(no_bag_is_an_empty_one)
@@ -95,7 +94,7 @@ TEST(no_bag_is_an_empty_one)
 TEST(what_does_not_fit_is_left_out)
 {
 	static const char *const bad[] = { "", ".", "a.", ".a", "a..b", "a b", "a/b", "\xc3\xa4" };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	static double list[9000];
 	char text[3 * NP_BAG_TEXT];
 
@@ -122,14 +121,13 @@ TEST(what_does_not_fit_is_left_out)
 		np_bag_int(b, i, "n.%d", i);
 	}
 	assert_int_equal(np_bag_count(b), NP_BAG_ITEMS);
-	np_bag_free(b);
 }
 
 /* ---- On the wire ---- */
 
 TEST(a_bag_survives_the_trip)
 {
-	struct np_bag *b = full_of_everything(), *again = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = full_of_everything(), *again = np_bag_new();
 	struct np_err err;
 	uint8_t *bytes;
 
@@ -137,14 +135,12 @@ TEST(a_bag_survives_the_trip)
 	assert_int_equal(np_frame_head(bytes).code, NP_EXT_BAG);
 	assert_int_equal(np_bag_decode(bytes, again, &err), NP_OK);
 	check_everything(again);
-	np_bag_free(b);
-	np_bag_free(again);
 	free(bytes);
 }
 
 TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 {
-	struct np_bag *b = full_of_everything();
+	FREED_BY(free_bag) struct np_bag *b = full_of_everything();
 	struct np_err err;
 	uint8_t *bytes;
 	size_t size, whole = 0;
@@ -152,7 +148,7 @@ TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 	np_bag_encode(b, &bytes, &err);
 	size = (uint32_t)np_frame_head(bytes).word;
 	for (size_t n = 0; n < size; n += 4) {
-		struct np_bag *again = np_bag_new();
+		FREED_BY(free_bag) struct np_bag *again = np_bag_new();
 		int rc;
 
 		np_tagged_head(bytes, NP_EXT_BAG, n);
@@ -160,10 +156,8 @@ TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 
 		assert_true(rc == NP_OK || rc == NP_EPEER);
 		whole += rc == NP_OK; /* between two values */
-		np_bag_free(again);
 	}
 	assert_int_equal(whole, 7);
-	np_bag_free(b);
 	free(bytes);
 }
 
@@ -190,13 +184,12 @@ TEST(a_receiver_skips_what_it_does_not_know)
 		0, 0, 0, 1,  0, 0, 0, 16, 0, 0, 0, 1, 'z', 0, 0, 0, 0, 0, 0, 0,
 		0, 0, 0, 5,
 	};
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_err err;
 
 	assert_int_equal(decode(bytes, sizeof(bytes), b, &err), NP_OK);
 	assert_int_equal(np_bag_count(b), 1);
 	assert_true(np_bag_number(b, "z") == 5);
-	np_bag_free(b);
 }
 
 TEST(lengths_beyond_the_end_are_refused)
@@ -207,7 +200,7 @@ TEST(lengths_beyond_the_end_are_refused)
 	struct np_err err;
 
 	for (size_t i = 0; i < LEN(lengths); i++) {
-		struct np_bag *b = np_bag_new();
+		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 		uint8_t bytes[24] = { 0, 0, 0, 1 };
 
 		for (int n = 0; n < 4; n++) {
@@ -215,7 +208,6 @@ TEST(lengths_beyond_the_end_are_refused)
 			bytes[8 + n] = (uint8_t)(lengths[i][1] >> (24 - 8 * n));
 		}
 		assert_int_equal(decode(bytes, sizeof(bytes), b, &err), NP_EPEER);
-		np_bag_free(b);
 	}
 }
 
@@ -301,13 +293,12 @@ TEST(terminals_have_nothing_to_obey)
 		  "??|???|??" },      /* too long, half of two, too high */
 		{ "\xe2\x82", "??" }, /* cut */
 	};
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	for (size_t i = 0; i < LEN(texts); i++) {
 		np_bag_text(b, texts[i][0], "text");
 		assert_string_equal(np_bag_string(b, "text"), texts[i][1]);
 	}
-	np_bag_free(b);
 }
 
 TEST_MAIN()

@@ -506,7 +506,7 @@ TEST(buffers_stand_aligned_and_come_round)
 
 	for (size_t i = 0; i < LEN(sizes); i++) {
 		size_t align = sizes[i][2] > 0 ? sizes[i][2] : 1, offset = sizes[i][3];
-		struct np_ring ring;
+		FREED_BY(np_ring_free) struct np_ring ring;
 		const struct np_slot *slot;
 
 		assert_int_equal(np_ring_make(&ring, sizes[i][0], sizes[i][1], align, offset, NULL),
@@ -523,7 +523,6 @@ TEST(buffers_stand_aligned_and_come_round)
 			slot = slot->next;
 			assert_true((slot == ring.slots) == (n + 1 == ring.width));
 		}
-		np_ring_free(&ring);
 	}
 }
 
@@ -535,7 +534,7 @@ TEST(buffers_begin_where_netperfs_do)
 
 	free(freed); /* glibc maps nothing as small behind that */
 	for (size_t n = 0; n < LEN(sizes); n++) {
-		struct np_ring ring;
+		FREED_BY(np_ring_free) struct np_ring ring;
 
 		assert_int_equal(np_ring_make(&ring, 8, sizes[n], 8, 0, NULL), NP_OK);
 		for (size_t i = 0; i < ring.width; i++) {
@@ -544,7 +543,6 @@ TEST(buffers_begin_where_netperfs_do)
 			assert_int_equal(n == 0 ? at % 64 : at % 4096,
 					 n == 0 ? 0 : 2 * sizeof(size_t));
 		}
-		np_ring_free(&ring);
 	}
 }
 
@@ -563,14 +561,13 @@ TEST(a_ring_has_limits)
 					 { 65536, 65536, 1, 0 } };
 
 	for (size_t i = 0; i < LEN(bad); i++) {
-		struct np_ring ring;
+		FREED_BY(np_ring_free) struct np_ring ring;
 		struct np_err err;
 
 		assert_int_equal(
 		    np_ring_make(&ring, bad[i][0], bad[i][1], bad[i][2], bad[i][3], &err),
 		    NP_EUSAGE);
 		assert_null(ring.slots);
-		np_ring_free(&ring);
 	}
 }
 

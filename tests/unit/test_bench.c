@@ -281,7 +281,7 @@ check_counts(const struct ends *e, int64_t length)
 static void
 run_counted(const struct np_bench *b, int family, int64_t length, void (*change)(struct np_plan *p))
 {
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, b, family, -length, change);
 	ends_run(&e, 0);
@@ -289,7 +289,6 @@ run_counted(const struct np_bench *b, int family, int64_t length, void (*change)
 	assert_int_equal(e.client.drive.lost, 0);
 	assert_true(e.client.run.window.ended_ns > e.client.run.window.started_ns);
 	check_counts(&e, length);
-	ends_free(&e);
 }
 
 TEST(both_ends_count_the_same)
@@ -340,7 +339,7 @@ static void
 run_several(const struct np_bench *b, int64_t length)
 {
 	struct np_counts client, server;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, b, AF_INET, -length, make_several);
 	ends_run(&e, 0);
@@ -357,7 +356,6 @@ run_several(const struct np_bench *b, int64_t length)
 	} else {
 		assert_true(client.sent + client.received >= (uint64_t)length);
 	}
-	ends_free(&e);
 }
 
 /* Its connections of a connection test can't be waited for: they are prepared by calls that block.
@@ -421,7 +419,7 @@ static void
 count_each(const char *name, int64_t length)
 {
 	const struct np_bench *b = np_bench_find(name);
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	print_message("%s, %u threads\n", name, threads);
 	ends_open(&e, b, AF_INET, -length, make_several);
@@ -439,7 +437,6 @@ count_each(const char *name, int64_t length)
 			assert_int_not_equal(there->port, e.server.run.conn[k].port);
 		}
 	}
-	ends_free(&e);
 }
 
 TEST(each_of_many_datagram_flows_is_counted_at_both_ends)
@@ -512,7 +509,7 @@ TEST(what_the_kernel_compares_no_loop_does)
 	struct np_stop stop = { 0 };
 	struct np_sources far = { .count = 2 };
 	struct np_plan p;
-	struct np_run run;
+	FREED_BY(np_run_free) struct np_run run;
 	struct np_err err;
 
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
@@ -524,7 +521,6 @@ TEST(what_the_kernel_compares_no_loop_does)
 	far.count = 1;
 	assert_int_equal(np_peer_sources_accept(&run, &far, 9, &err), NP_OK);
 	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.sources.count == 0);
-	np_run_free(&run);
 }
 
 TEST(every_call_of_a_stream_is_timed_when_asked)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 enum { SAMPLES = 4 };
@@ -19,7 +20,7 @@ struct told {
 static void
 judge(const struct told *t, double us)
 {
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	double have;
 
 	np_bag_reals(b, t->t_s, t->count, "tcp.samples.t_s");
@@ -27,7 +28,6 @@ judge(const struct told *t, double us)
 	np_bag_ints(b, t->queued, t->queued_count, "tcp.samples.queued_out");
 	have = np_beside_own_us(b);
 	assert_true(isnan(us) ? isnan(have) : fabs(have - us) < 0.001);
-	np_bag_free(b);
 }
 
 TEST(what_waits_by_the_rate)
@@ -43,7 +43,7 @@ TEST(what_a_far_end_tells_may_be_anything)
 	static const int64_t queued[] = { 1000, 1500, -5000, 1250, 7 };
 	static const int64_t still[] = { 7, 7, 7 }, one[] = { 0, 1, 1 };
 	static const double at_once[] = { 0.1, 0.1, 0.1 }, long_s[] = { 0, 1, 1e308 };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	judge(&(struct told){ t_s, acked, queued, SAMPLES, SAMPLES }, (double)NAN);
 	judge(&(struct told){ t_s, acked, queued, SAMPLES, 2 }, (double)NAN);
@@ -52,7 +52,6 @@ TEST(what_a_far_end_tells_may_be_anything)
 	judge(&(struct told){ at_once, still, still, LEN(still), LEN(still) }, (double)NAN);
 	assert_true(isnan(np_beside_own_us(b)));
 	assert_true(isnan(np_beside_own_us(NULL)));
-	np_bag_free(b);
 }
 
 TEST_MAIN()

@@ -88,13 +88,13 @@ value(const struct np_bag *b, const char *name)
 TEST(a_flow_is_heard_from_start_to_stop)
 {
 	for (int lock = 0; lock < 2; lock++) {
-		struct pair p = make_pair(), other = make_pair();
+		FREED_BY(close_pair) struct pair p = make_pair(), other = make_pair();
 		struct np_capture *c = open_capture(&p, lock);
 		const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
 
 		(void)state;
 		for (int i = 0; i < 2; i++) {
-			struct np_bag *b = np_bag_new();
+			FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 			struct np_err err;
 
 			send_some(&p);
@@ -109,17 +109,14 @@ TEST(a_flow_is_heard_from_start_to_stop)
 			assert_true(value(b, "wire.in.packets") == 0);
 			assert_true(isnan(value(b, "wire.out.acks")));
 			assert_non_null(np_bag_string(b, "wire.tap"));
-			np_bag_free(b);
 		}
 		np_capture_free(c);
-		close_pair(&p);
-		close_pair(&other);
 	}
 }
 
 TEST(another_hosts_flow_is_refused)
 {
-	struct pair p = make_pair();
+	FREED_BY(close_pair) struct pair p = make_pair();
 	struct np_capture *c = open_capture(&p, true);
 	struct np_ledger_flow flow = { .protocol = IPPROTO_UDP };
 	struct np_err err;
@@ -132,7 +129,6 @@ TEST(another_hosts_flow_is_refused)
 	np_capture_stop(c, NULL); /* it was not started */
 	np_capture_free(c);
 	np_capture_free(NULL);
-	close_pair(&p);
 }
 
 /* ---- For people ---- */
@@ -146,8 +142,8 @@ printed(const struct np_bag *near, const struct np_bag *far, const char *lacks)
 TEST(both_ends_stand_side_by_side)
 {
 	static const int64_t sizes[] = { 0, 0, 0, 0, 0, 9, 0, 1 };
-	struct np_bag *near = np_bag_new(), *far = np_bag_new();
-	char *text;
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new(), *far = np_bag_new();
+	FREED_BY(free_memory) char *text = NULL;
 
 	np_bag_text(near, "eth0: here", "wire.tap");
 	np_bag_int(near, 12, "wire.out.packets");
@@ -173,19 +169,15 @@ TEST(both_ends_stand_side_by_side)
 		  "  the headers of 2 packets could not be read\n"
 		  "remote: no ledger: not now\n"
 		  "  its interface counted tx_packets 7 (with all other traffic)\n");
-	free(text);
-	np_bag_free(near);
-	np_bag_free(far);
 }
 
 TEST(ends_of_which_nothing_is_known_are_named)
 {
-	char *text = printed(NULL, NULL, "it is a stock one");
+	FREED_BY(free_memory) char *text = printed(NULL, NULL, "it is a stock one");
 
 	assert_string_equal(text, "Wire ledger\n"
 				  "local: no ledger: nothing is known about that end\n"
 				  "remote: no ledger: it is a stock one\n");
-	free(text);
 }
 
 /* A tap of `sent` segments out and `arrived` in. */
@@ -208,9 +200,10 @@ tap_of(int sent, int sent_again, int arrived, int taken_for_it, int doubled)
 /* 1000 out, of which 4 get lost and 20 are doubled; 500 come back, and 2 more behind the end. */
 TEST(two_taps_say_what_happened_between_them)
 {
+	FREED_BY(free_bag)
 	struct np_bag *near = tap_of(1000, 9, 502, 3, 0), *far = tap_of(500, 3, 1016, 11, 20);
-	struct np_bag *way = np_bag_new();
-	char *text = printed(near, far, "");
+	FREED_BY(free_bag) struct np_bag *way = np_bag_new();
+	FREED_BY(free_memory) char *text = printed(near, far, "");
 
 	assert_non_null(strstr(
 	    text, "local to remote: 1000 segments with data sent, 1016 arrived, 20 of them "
@@ -223,17 +216,14 @@ TEST(two_taps_say_what_happened_between_them)
 	assert_bag(way, "wire.way.",
 		   "out.missing=4 out.doubled=20 out.sent_again=9 out.mistaken=2 in.missing=-2 "
 		   "in.mistaken=0");
-	free(text);
-	np_bag_free(way);
-	np_bag_free(near);
-	np_bag_free(far);
 }
 
 TEST(taps_that_are_not_whole_are_not_compared)
 {
+	FREED_BY(free_bag)
 	struct np_bag *near = tap_of(1000, 0, 0, 0, 0), *far = tap_of(0, 0, 900, 0, 0);
-	struct np_bag *way = np_bag_new();
-	char *text;
+	FREED_BY(free_bag) struct np_bag *way = np_bag_new();
+	FREED_BY(free_memory) char *text = NULL;
 
 	np_bag_int(far, 5, "wire.dropped");
 	text = printed(near, far, "");
@@ -242,21 +232,17 @@ TEST(taps_that_are_not_whole_are_not_compared)
 	np_ledger_compare(near, NULL, way);
 	np_ledger_compare(NULL, far, way);
 	assert_true(isnan(value(way, "wire.way.out.missing")));
-	free(text);
-	np_bag_free(way);
-	np_bag_free(near);
-	np_bag_free(far);
 }
 
 /* A far end may leave out what it counts, or say that it counted more than there can be. */
 TEST(figures_that_are_none_are_not_compared)
 {
 	static const double arrived[] = { -1, 1e15, 1e300, 0 };
-	struct np_bag *near = tap_of(1000, 0, 0, 0, 0);
+	FREED_BY(free_bag) struct np_bag *near = tap_of(1000, 0, 0, 0, 0);
 
 	for (size_t i = 0; i < sizeof(arrived) / sizeof(arrived[0]); i++) {
-		struct np_bag *far = np_bag_new(), *way = np_bag_new();
-		char *text;
+		FREED_BY(free_bag) struct np_bag *far = np_bag_new(), *way = np_bag_new();
+		FREED_BY(free_memory) char *text = NULL;
 
 		np_bag_text(far, "eth1: there", "wire.tap");
 		np_bag_int(far, 0, "wire.dropped");
@@ -267,17 +253,13 @@ TEST(figures_that_are_none_are_not_compared)
 		assert_null(strstr(text, "local to remote"));
 		np_ledger_compare(near, far, way);
 		assert_true(isnan(value(way, "wire.way.out.missing")));
-		free(text);
-		np_bag_free(way);
-		np_bag_free(far);
 	}
-	np_bag_free(near);
 }
 
 TEST(what_no_figure_has_is_said)
 {
-	struct np_bag *near = tap_of(0, 0, 9, 0, 0);
-	char *text;
+	FREED_BY(free_bag) struct np_bag *near = tap_of(0, 0, 9, 0, 0);
+	FREED_BY(free_memory) char *text = NULL;
 
 	np_bag_int(near, 3, "wire.in.fragments_orphaned");
 	np_bag_int(near, 1, "wire.open_at_end");
@@ -289,8 +271,6 @@ TEST(what_no_figure_has_is_said)
 		  "ports, was not captured (lost?): they are not in any other figure\n"
 		  "  the capture ended with the test, before the connection: later packets (FIN, "
 		  "RST, queued data) are not in these figures\n"));
-	free(text);
-	np_bag_free(near);
 }
 
 TEST_MAIN()

@@ -67,7 +67,7 @@ looked(const char *root, const char *path, const char *text)
 TEST_WITH(the_least_quota_counts_and_who_was_held_up_most, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_cgroup *c;
 
 	put_service(root);
@@ -88,7 +88,6 @@ TEST_WITH(the_least_quota_counts_and_who_was_held_up_most, root_make, root_remov
 		   "cgroup.cpu.throttled_periods=25 cgroup.cpu.throttled_s=2.25 "
 		   "pressure.cpu.some_s=0.75 pressure.memory.some_s=0 pressure.io.some_s=0 "
 		   "pressure.cgroup.cpu.some_s=0.6");
-	np_bag_free(b);
 }
 
 /* One that is taken away, or set, while the test goes on. */
@@ -99,27 +98,25 @@ TEST_WITH(a_quota_of_either_end_of_the_test_counts, root_make, root_remove)
 	const char *root = *state;
 
 	for (size_t i = 0; i < LEN(when); i++) {
-		struct np_bag *b;
+		FREED_BY(free_bag) struct np_bag *b = NULL;
 
 		put_service(root);
 		put_file(root, V2 "/system.slice/cpu.max", when[i][0]);
 		b = looked(root, V2 "/system.slice/cpu.max", when[i][1]);
 		assert_bag(b, "cgroup.cpu.", "quota=0.2 period_ms=100 throttled_s=0");
-		np_bag_free(b);
 	}
 }
 
 TEST_WITH(without_a_quota_nothing_is_said, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	put_service(root);
 	put_file(root, V2 "/system.slice/cpu.max", "max 100000\n");
 	put_file(root, V2 "/system.slice/netserver.service/cpu.max", "junk\n");
 	b = looked(root, NULL, NULL);
 	assert_bag(b, "cgroup.cpu.", "quota=none throttled_s=none periods=none");
-	np_bag_free(b);
 }
 
 static void
@@ -146,7 +143,7 @@ put_v1(const char *root, const char *group, const char *mounted, const char *fil
 TEST_WITH(version_1_says_the_same, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	put_v1(root, "/jobs/a", "/", "/jobs/a");
 	b = looked(root, V1 "/jobs/a/cpu.stat",
@@ -155,7 +152,6 @@ TEST_WITH(version_1_says_the_same, root_make, root_remove)
 		   "quota=0.3 period_ms=100 periods=30 throttled_periods=28 throttled_s=1.5");
 	assert_none(b, "pressure.cgroup.cpu.some_s"); /* version 2 is not mounted */
 	assert_unread(b, "pressure.cpu.some_s", "No such file");
-	np_bag_free(b);
 }
 
 /* A container sees its own group as the top of what is mounted. */
@@ -181,7 +177,7 @@ TEST_WITH(what_is_not_mounted_here_is_looked_for_above, root_make, root_remove)
 	static const char *const path = "/proc/70/root" V2 "/job/cpu.max";
 	const char *root = *state;
 	struct np_cgroup_trees trees;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_cgroup *c;
 
 	put_file(root, "/proc/self/cgroup", "0::/job\n");
@@ -200,26 +196,24 @@ TEST_WITH(what_is_not_mounted_here_is_looked_for_above, root_make, root_remove)
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
 	assert_number(b, "cgroup.cpu.quota", 0.1);
-	np_bag_free(b);
 }
 
 TEST_WITH(another_group_meanwhile_is_no_number, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	put_service(root);
 	b = looked(root, "/proc/self/cgroup", "0::/user.slice\n");
 	assert_unread(b, "cgroup.cpu.quota", "moved to another control group");
 	assert_none(b, "cgroup.cpu.throttled_s");
-	np_bag_free(b);
 }
 
 /* As where descriptors run out: what could not be looked at is not said to be without a quota. */
 TEST_WITH(a_group_that_can_t_be_opened_is_named, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	put_file(root, "/proc/self/cgroup", "0::/job/a\n");
 	put_file(root, "/proc/self/mountinfo", NOISE MOUNT_V2);
@@ -227,7 +221,6 @@ TEST_WITH(a_group_that_can_t_be_opened_is_named, root_make, root_remove)
 	put_file(root, V2 "/job", "no directory\n");
 	b = looked(root, NULL, NULL);
 	assert_unread(b, "cgroup.cpu.quota", "Not a directory");
-	np_bag_free(b);
 }
 
 TEST_WITH(nothing_to_read_is_named, root_make, root_remove)
@@ -263,7 +256,7 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 
 	for (size_t i = 0; i < LEN(junk) * LEN(junk); i++) {
 		const char *one = junk[i % LEN(junk)], *other = junk[i / LEN(junk)];
-		struct np_bag *b;
+		FREED_BY(free_bag) struct np_bag *b = NULL;
 
 		put_service(root);
 		put_file(root, i % 2 == 0 ? "/proc/self/cgroup" : V2 "/system.slice/cpu.max", one);
@@ -272,14 +265,13 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 		put_pressures(root, other);
 		b = looked(root, V2 "/system.slice/cpu.stat", other);
 		assert_int_equal(np_bag_left_out(b), 0);
-		np_bag_free(b);
 	}
 }
 
 /* Whatever this machine has: times are none of the future, and what is missing is named. */
 TEST(the_machine_itself)
 {
-	struct np_bag *b = looked("", NULL, NULL);
+	FREED_BY(free_bag) struct np_bag *b = looked("", NULL, NULL);
 	struct np_bag_item it;
 
 	assert_true(np_bag_find(b, "pressure.cpu.some_s", &it));
@@ -287,7 +279,6 @@ TEST(the_machine_itself)
 	if (np_bag_find(b, "cgroup.cpu.quota", &it)) {
 		assert_true(it.kind == NP_BAG_UNREAD || it.r > 0);
 	}
-	np_bag_free(b);
 }
 
 TEST_MAIN()

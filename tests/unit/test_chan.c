@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
 
 /* Far beyond what any of these takes, so that a fault shows as an error and not as a hang. */
 #define LONG (20 * NP_SEC)
@@ -75,7 +76,7 @@ TEST(a_whole_message_arrives)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(frame, 1);
@@ -84,14 +85,13 @@ TEST(a_whole_message_arrives)
 			 NP_OK);
 	assert_memory_equal(p.chan.in, frame, sizeof(frame));
 	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
-	close_pair(&p);
 }
 
 TEST(a_message_may_come_byte_by_byte)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(frame, 2);
@@ -101,7 +101,6 @@ TEST(a_message_may_come_byte_by_byte)
 	}
 	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_WHOLE);
 	assert_memory_equal(p.chan.in, frame, sizeof(frame));
-	close_pair(&p);
 }
 
 static void *
@@ -124,7 +123,7 @@ TEST(waiting_outlasts_a_dribble)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	pthread_t thread;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	assert_int_equal(pthread_create(&thread, NULL, dribble, &p), 0);
@@ -133,14 +132,13 @@ TEST(waiting_outlasts_a_dribble)
 	pthread_join(thread, NULL);
 	fill(frame, 3);
 	assert_memory_equal(p.chan.in, frame, sizeof(frame));
-	close_pair(&p);
 }
 
 TEST(pipelined_messages_come_one_by_one)
 {
 	uint8_t two[2][NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(two[0], 4);
@@ -153,13 +151,12 @@ TEST(pipelined_messages_come_one_by_one)
 			 NP_OK);
 	assert_memory_equal(p.chan.in, two[1], NP_FRAME_SIZE);
 	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
-	close_pair(&p);
 }
 
 TEST(the_end_between_messages_is_no_fault)
 {
 	struct np_err err = { .code = NP_OK };
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	close_peer(&p);
@@ -170,7 +167,6 @@ TEST(the_end_between_messages_is_no_fault)
 			 NP_EPEER);
 	assert_string_equal(err.msg, WHOM "closed by the peer while waiting for the test results");
 	assert_int_equal(err.sys, 0);
-	close_pair(&p);
 }
 
 /* The message for a peer that sent these bytes and closed. */
@@ -178,7 +174,7 @@ static void
 assert_cut_message(const void *bytes, size_t n, const char *msg)
 {
 	struct np_err err = { .code = NP_OK };
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	put(p.peer, bytes, n);
@@ -187,7 +183,6 @@ assert_cut_message(const void *bytes, size_t n, const char *msg)
 			 NP_EPEER);
 	assert_string_equal(err.msg, msg);
 	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_BROKEN);
-	close_pair(&p);
 }
 
 TEST(the_end_within_a_message_says_what_came)
@@ -227,7 +222,7 @@ TEST(a_deadline_passes)
 {
 	struct np_err err = { .code = NP_OK };
 	uint64_t deadline, late;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	deadline = np_deadline(10 * NP_MSEC);
@@ -236,21 +231,19 @@ TEST(a_deadline_passes)
 	assert_true(late >= deadline && late < deadline + LONG);
 	assert_non_null(strstr(err.msg, WHOM "the test results did not come within "));
 	assert_int_equal(err.sys, 0);
-	close_pair(&p);
 }
 
 TEST(a_passed_deadline_still_takes_what_is_there)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(frame, 7);
 	put(p.peer, frame, sizeof(frame));
 	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_OK);
 	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_ETIME);
-	close_pair(&p);
 }
 
 TEST(a_late_message_says_what_came_and_can_be_finished)
@@ -258,7 +251,7 @@ TEST(a_late_message_says_what_came_and_can_be_finished)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err = { .code = NP_OK };
 	uint64_t deadline;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(frame, 8);
@@ -273,7 +266,6 @@ TEST(a_late_message_says_what_came_and_can_be_finished)
 	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
 			 NP_OK);
 	assert_memory_equal(p.chan.in, frame, sizeof(frame));
-	close_pair(&p);
 }
 
 /* Who waits long for a first byte need not wait as long for the last one. */
@@ -281,7 +273,7 @@ TEST(what_has_begun_must_go_on)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 	uint64_t begun;
 
 	open_pair(&p);
@@ -303,7 +295,6 @@ TEST(what_has_begun_must_go_on)
 	assert_int_equal(
 	    np_chan_recv(&p.chan, "the results", np_deadline(60 * NP_MSEC), NULL, &err), NP_ETIME);
 	assert_true(np_now() - begun > 60 * NP_MSEC);
-	close_pair(&p);
 }
 
 static void
@@ -331,7 +322,7 @@ TEST(a_signal_interrupts_and_nothing_is_lost)
 	uint8_t frame[NP_FRAME_SIZE];
 	sigset_t outside, inside;
 	struct np_err err = { .code = NP_OK };
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	block_sigusr1(&outside, &inside);
@@ -346,7 +337,6 @@ TEST(a_signal_interrupts_and_nothing_is_lost)
 			 NP_OK);
 	assert_memory_equal(p.chan.in, frame, sizeof(frame));
 	pthread_sigmask(SIG_SETMASK, &outside, NULL);
-	close_pair(&p);
 }
 
 /* A peer that closes with something of ours unread resets the connection. */
@@ -391,14 +381,13 @@ TEST(a_message_is_sent_whole)
 {
 	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE + 1];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	fill(frame, 11);
 	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
 	assert_int_equal(read(p.peer, got, sizeof(got)), sizeof(frame));
 	assert_memory_equal(got, frame, sizeof(frame));
-	close_pair(&p);
 }
 
 /* SIGPIPE at its default would end this program. */
@@ -406,7 +395,7 @@ TEST(sending_to_a_closed_peer_fails_quietly)
 {
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
 	struct np_err err = { .code = NP_OK };
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	signal(SIGPIPE, SIG_DFL);
 	open_pair(&p);
@@ -414,7 +403,6 @@ TEST(sending_to_a_closed_peer_fails_quietly)
 	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_EPEER);
 	assert_string_equal(err.msg, WHOM "send: Broken pipe");
 	assert_int_equal(err.sys, EPIPE);
-	close_pair(&p);
 }
 
 /* Send until nothing goes in any more; the deadline of each is already past. Whole ones sent. */
@@ -441,12 +429,11 @@ stuff(struct np_chan *c, struct np_err *err)
 TEST(a_peer_that_does_not_read_is_not_waited_for_long)
 {
 	struct np_err err = { .code = NP_OK };
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	assert_true(stuff(&p.chan, &err) > 0);
 	assert_string_equal(err.msg, WHOM "the peer did not take a message within 0 s");
-	close_pair(&p);
 }
 
 struct reader {
@@ -457,7 +444,7 @@ struct reader {
 
 /* Read messages numbered 0, 1, ... until the end, and see that none has a gap. */
 static void *
-read_all(void *arg)
+read_to_the_end(void *arg)
 {
 	struct reader *r = arg;
 	uint8_t want[NP_FRAME_SIZE], got[NP_FRAME_SIZE];
@@ -478,11 +465,11 @@ TEST(sending_waits_for_room)
 	struct reader reader = { .fd = -1 };
 	struct np_err err;
 	pthread_t thread;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	open_pair(&p);
 	reader.fd = p.peer;
-	assert_int_equal(pthread_create(&thread, NULL, read_all, &reader), 0);
+	assert_int_equal(pthread_create(&thread, NULL, read_to_the_end, &reader), 0);
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		fill(frame, i);
 		assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
@@ -491,7 +478,6 @@ TEST(sending_waits_for_room)
 	pthread_join(thread, NULL);
 	assert_int_equal(reader.whole, MESSAGES);
 	assert_true(reader.in_order);
-	close_pair(&p);
 }
 
 /* ---- This machine's faults ---- */
@@ -500,7 +486,7 @@ TEST(what_is_no_socket_is_named)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_chan c;
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	FREED_BY(close_fd) int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(np_chan_open(&c, -1, PEER, &err), NP_ESYS);
 	assert_string_equal(err.msg, WHOM "make it non-blocking: Bad file descriptor");
@@ -509,7 +495,6 @@ TEST(what_is_no_socket_is_named)
 	assert_int_equal(np_chan_recv(&c, "the request", np_deadline(LONG), NULL, &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOTSOCK);
 	assert_int_equal(np_chan_send(&c, c.in, np_deadline(LONG), &err), NP_ESYS);
-	close(fd);
 }
 
 /* ---- Old clients, with messages of 256 bytes ---- */
@@ -585,7 +570,7 @@ TEST(an_old_passphrase_and_its_request_come_apart)
 {
 	uint8_t both[2 * NP_OLD_FRAME_SIZE] = { 0 };
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	both[3] = NP_PASSPHRASE;
 	memset(both + 8, 'x', NP_OLD_FRAME_SIZE - 8);
@@ -599,7 +584,6 @@ TEST(an_old_passphrase_and_its_request_come_apart)
 	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
 	assert_memory_equal(p.chan.in, both + NP_OLD_FRAME_SIZE, NP_OLD_FRAME_SIZE);
 	assert_int_equal(p.chan.first, NP_PASSPHRASE);
-	close_pair(&p);
 }
 
 struct late {
@@ -656,7 +640,7 @@ TEST(a_message_torn_apart_ends_the_session)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 
 	coded(frame, NP_TCP_RR);
 	open_pair(&p);
@@ -669,7 +653,6 @@ TEST(a_message_torn_apart_ends_the_session)
 	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
 			 NP_EPEER);
 	assert_non_null(strstr(err.msg, "came in parts"));
-	close_pair(&p);
 }
 
 TEST_MAIN()

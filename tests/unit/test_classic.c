@@ -518,7 +518,7 @@ TEST(the_letter_of_a_silent_far_end_is_a_nul_byte)
 				.headers = true,
 				.local_cpu = true };
 	struct np_record r = { .value[0].known = false };
-	char *text = NULL;
+	FREED_BY(free_memory) char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -527,7 +527,6 @@ TEST(the_letter_of_a_silent_far_end_is_a_nul_byte)
 	np_classic_print(out, &c, &r);
 	fclose(out);
 	assert_true(memmem(text, size, want, sizeof(want) - 1) != NULL);
-	free(text);
 }
 
 /* ---- TCP_MSS ---- */
@@ -610,7 +609,7 @@ TEST(histograms_stand_below_the_details)
 		"\nHistogram of request/response times\n",
 		"\nHistogram of time spent in send() call\n",
 	};
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 	char cells[2000], want[4000];
 
 	assert_int_equal(LEN(titles), LEN(goldens));
@@ -632,7 +631,6 @@ TEST(histograms_stand_below_the_details)
 		snprintf(want, sizeof(want), "%s%s%s%s", g->rows, g->details, titles[i], cells);
 		assert_prints(&c, &r, want);
 	}
-	free(h);
 }
 
 TEST(dg_rr_shows_the_mean_of_its_times)

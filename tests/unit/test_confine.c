@@ -1183,12 +1183,11 @@ TEST(what_may_be_read_stays_readable)
 	}
 	assert_int_equal(read(back[0], &word, 1), 1);
 	{
-		int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+		FREED_BY(close_fd) int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
 
 		if (fd < 0 || write(fd, "2", 1) != 1) {
 			printf("SKIP: no drop_caches here\n");
 		}
-		close(fd);
 	}
 	assert_int_equal(write(there[1], &word, 1), 1);
 	assert_int_equal(ended(pid), 0);

@@ -77,16 +77,14 @@ static void
 assert_takes(int listener, int family)
 {
 	struct np_addr at = loopback(family, port_of(listener));
-	int client = connected_to(&at), server = accepted_from(listener);
+	FREED_BY(close_fd) int client = connected_to(&at), server = accepted_from(listener);
 
 	assert_true(server >= 0);
-	close(server);
-	close(client);
 }
 
 TEST(a_daemon_listens_on_both_families)
 {
-	struct ns_daemon d = { .log = NULL };
+	FREED_BY(close_all) struct ns_daemon d = { .log = NULL };
 	struct np_err err;
 
 	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_UNSPEC, &err), NP_OK);
@@ -96,7 +94,6 @@ TEST(a_daemon_listens_on_both_families)
 	if (has_family(AF_INET6)) {
 		assert_takes(d.listeners[0], AF_INET6);
 	}
-	close_all(&d);
 }
 
 TEST(a_daemon_listens_where_it_is_told)
@@ -122,13 +119,12 @@ TEST(a_daemon_says_why_it_can_not_listen)
 	struct np_addr at;
 	struct np_err err;
 	char port[8];
-	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int used = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
 	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", port, AF_INET, &err), NP_ESYS);
 	assert_int_equal(err.sys, EADDRINUSE);
 	assert_int_equal(d.listener_count, 0);
-	close(used);
 }
 
 /* ---- Processes ---- */
@@ -143,7 +139,7 @@ static void
 process_start(struct process *p, bool no_fork)
 {
 	struct np_log log = { .level = NP_LOG_ERROR };
-	struct ns_daemon d = { .log = &log, .no_fork = no_fork };
+	FREED_BY(close_all) struct ns_daemon d = { .log = &log, .no_fork = no_fork };
 	struct np_err err;
 	sigset_t let_in;
 
@@ -157,7 +153,6 @@ process_start(struct process *p, bool no_fork)
 		_exit(ns_daemon_run(&d, &err) != NP_OK || d.sessions != NULL ||
 		      d.listener_count != 0 || waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD);
 	}
-	close_all(&d);
 }
 
 /* It ends in good order when it is told. Returns whether its sessions did, too, before it had to
@@ -258,7 +253,7 @@ TEST(without_fork_clients_are_served_in_turn)
 TEST(a_busy_daemon_ends_at_once)
 {
 	struct np_log log = { .level = NP_LOG_ERROR };
-	struct ns_daemon d = { .log = &log };
+	FREED_BY(close_all) struct ns_daemon d = { .log = &log };
 	struct np_err err;
 	sigset_t let_in;
 	int always[2], ready[2], status = -1;
@@ -288,7 +283,6 @@ TEST(a_busy_daemon_ends_at_once)
 	close(always[1]);
 	close(ready[0]);
 	close(ready[1]);
-	close_all(&d);
 }
 
 static bool
@@ -314,10 +308,10 @@ TEST(an_idle_daemon_ends_at_once)
 /* The first one ends the loop, the second one the draining of what nobody takes. */
 TEST(signals_end_a_test)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 	sigset_t let_in;
-	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
 	end_open(&e);
@@ -332,8 +326,6 @@ TEST(signals_end_a_test)
 	assert_int_equal(e.drive.cause, NP_BY_SIGNAL);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_true(np_now() - e.run.window.started_ns < LONG_MS * NP_MSEC);
-	close(mute);
-	end_free(&e);
 }
 
 static int

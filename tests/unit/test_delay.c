@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 enum { SAMPLES = 30 };
@@ -138,7 +139,7 @@ assert_nothing(const struct np_bag *tx, const struct np_bag *rx)
 
 TEST(what_is_missing_is_not_told)
 {
-	struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
+	FREED_BY(free_bag) struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
 	struct plant idle = usual, wrong = usual, far = usual;
 	struct np_bag *none, *early, *other;
 
@@ -166,15 +167,13 @@ TEST(what_is_missing_is_not_told)
 	np_bag_int(tx, 64, "tcp.connections");
 	np_bag_text(tx, "not a list", "tcp.samples.bytes_sent");
 	assert_nothing(tx, rx);
-	np_bag_free(tx);
-	np_bag_free(rx);
 }
 
 /* The SYN is among what was acknowledged to who connects, and as large as such a request. */
 TEST(requests_of_a_byte_are_told)
 {
 	struct plant p = usual;
-	struct np_bag *tx, *rx;
+	FREED_BY(free_bag) struct np_bag *tx = NULL, *rx = NULL;
 	struct np_delay d;
 
 	p.rate = 40; /* transactions a second, of 25 ms each */
@@ -185,19 +184,15 @@ TEST(requests_of_a_byte_are_told)
 	np_delay_of(tx, rx, &d);
 	assert_near(d.there_us + d.back_us, 25000, 2500);
 	assert_near(d.there_us, 20000, d.error_us);
-	np_bag_free(tx);
-	np_bag_free(rx);
 }
 
 /* A clock that says it is the same, and is not (a copy of a virtual machine, say). */
 TEST(times_below_zero_are_no_times)
 {
-	struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
+	FREED_BY(free_bag) struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
 
 	np_bag_real(rx, 1000 + usual.rx_begins + 0.5, "clock.begin_s");
 	assert_nothing(tx, rx);
-	np_bag_free(tx);
-	np_bag_free(rx);
 }
 
 TEST_MAIN()

@@ -94,11 +94,10 @@ assert_stopped(struct bed *b, uint64_t ms)
 static void
 finish(struct bed *b)
 {
-	struct np_bag *bag = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 
 	b->run.window.ended_ns = b->now_ms * NP_MSEC;
 	np_disturbed_end(&b->disturbed, &b->witness, bag);
-	np_bag_free(bag);
 	for (int i = 0; i < NP_WITNESS_THREADS; i++) {
 		np_doing_close(&b->witness.thread[i]);
 	}
@@ -278,7 +277,7 @@ seen_at(uint64_t look)
 TEST(a_day_keeps_what_was_marked_in_it)
 {
 	static struct np_intervals near, far;
-	struct np_bag *a = np_bag_new(), *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *a = np_bag_new(), *b = np_bag_new();
 	struct np_bag_item it;
 	struct np_clean *c;
 	double used = 0;
@@ -314,8 +313,6 @@ TEST(a_day_keeps_what_was_marked_in_it)
 	assert_close(c->clean, 0.999 * DAY_S);
 	assert_close(c->far_s[NP_R_STOPPED], 0.001 * DAY_S);
 	free(c);
-	np_bag_free(a);
-	np_bag_free(b);
 }
 
 TEST_MAIN()

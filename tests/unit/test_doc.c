@@ -64,7 +64,7 @@ printed(const struct np_doc *d)
 
 TEST(tables_and_lists_are_lines_of_columns)
 {
-	char *text = printed(&doc);
+	FREED_BY(free_memory) char *text = printed(&doc);
 
 	assert_string_equal(text, "package\tthing 1.2\n"
 				  "table\tpart\n"
@@ -88,7 +88,6 @@ TEST(tables_and_lists_are_lines_of_columns)
 				  "list\tcolours\n"
 				  "item\tRED\n"
 				  "item\tBLUE_1\n");
-	free(text);
 }
 
 TEST(full_disks_are_noticed)

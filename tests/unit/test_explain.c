@@ -8,6 +8,7 @@
 
 #include "out/explain/words.h"
 #include "stats/ceiling.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 /*
@@ -1103,14 +1104,13 @@ TEST(test_document)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e = explain(in, TX BUSY, RX);
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_explain_put(&e, false, b);
 	assert_string_equal(np_bag_string(b, "explain.limit"), "sender-cpu");
 	assert_true(np_bag_number(b, "explain.share") >= 0.98);
 	assert_true(isnan(np_bag_number(b, "explain.ceiling_bps")));
 	assert_int_equal(np_bag_left_out(b), 0);
-	np_bag_free(b);
 }
 
 /* Other threads of its group were held up, on other processors. */

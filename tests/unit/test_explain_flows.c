@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 enum { FLOWS = 16, MANY = 10000 };
@@ -520,12 +521,11 @@ TEST(printed)
 {
 	struct plant p = lossy();
 	struct np_explanation e = explain(&p);
-	struct np_bag *values = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *values = np_bag_new();
 	char *text = WRITTEN(out, np_explain_put(&e, false, values); np_explain_print(out, values));
 
 	assert_has(text, "\nflows: own: 3 of 16 flows sent");
 	free(text);
-	np_bag_free(values);
 }
 
 TEST_MAIN()

@@ -173,13 +173,12 @@ TEST(what_is_left_is_others)
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct np_bag *b = bag_of(rows[i].words);
+		FREED_BY(free_bag) struct np_bag *b = bag_of(rows[i].words);
 
 		printf("%s\n", rows[i].what);
 		np_foreign_put(b, rows[i].link);
 		assert_told(b, "foreign.out_bytes", rows[i].out);
 		assert_told(b, "foreign.in_bytes", rows[i].in);
-		np_bag_free(b);
 	}
 }
 

@@ -151,7 +151,7 @@ TEST(a_count_is_shared_out)
 {
 	static const int64_t shares[SESSIONS] = { 26, 26, 25, 25 };
 	const struct np_tally *t;
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", -102, SESSIONS, SERVE);
 	if (run_bed(&b) != NP_OK) {
@@ -173,12 +173,11 @@ TEST(a_count_is_shared_out)
 			    t->flow[i].tcp.rtt_us >= 0);
 	}
 	assert_true(np_tally_seconds(t) > 0);
-	leave_bed(&b);
 }
 
 TEST(whole_sends_are_shared_out)
 {
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_STREAM", -10000, SESSIONS, SERVE);
 	b.plan.near.call.send_size = 1000;
@@ -188,13 +187,12 @@ TEST(whole_sends_are_shared_out)
 	assert_int_equal(b.out.tally.count.sent, 10000);
 	assert_int_equal(b.out.tally.count.sends, 10);
 	assert_int_equal(b.out.far.received, 10000);
-	leave_bed(&b);
 }
 
 TEST(a_stream_goes_each_way)
 {
 	const struct np_tally *t;
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_STREAM", -100000, 2, SERVE);
 	b.plan.both = true;
@@ -214,12 +212,11 @@ TEST(a_stream_goes_each_way)
 	assert_int_equal(b.out.far.received, 100000);
 	assert_int_equal(b.out.far.sent, 100000);
 	assert_true(t->send_size == 1000 && t->recv_size > 0);
-	leave_bed(&b);
 }
 
 TEST(looks_are_at_the_sum)
 {
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", 1, SESSIONS, SERVE);
 	b.group.look = take_look;
@@ -235,7 +232,6 @@ TEST(looks_are_at_the_sum)
 	assert_true(np_tally_seconds(&b.out.tally) >= 1);
 	assert_ptr_equal(b.client.watch.ctx, &b); /* the client is as it was */
 	assert_null(b.client.gate);
-	leave_bed(&b);
 }
 
 /* ---- What goes wrong ---- */
@@ -243,7 +239,7 @@ TEST(looks_are_at_the_sum)
 TEST(one_that_is_refused_stops_all)
 {
 	uint64_t began = np_now();
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, REFUSE);
 	assert_int_equal(run_bed(&b), NP_EPEER);
@@ -251,13 +247,12 @@ TEST(one_that_is_refused_stops_all)
 	assert_non_null(strstr(b.err.msg, " of 4: "));
 	assert_false(b.out.measured);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
-	leave_bed(&b);
 }
 
 TEST(one_that_breaks_ends_all)
 {
 	uint64_t began = np_now();
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, HANG_UP);
 	assert_int_equal(run_bed(&b), NP_EPEER);
@@ -266,7 +261,6 @@ TEST(one_that_breaks_ends_all)
 	assert_true(b.out.tally.count.transactions > 0);
 	assert_int_equal(b.out.tally.flows, SESSIONS);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
-	leave_bed(&b);
 }
 
 /* The first that lacks ends them; nothing is closed that was not opened. */

@@ -90,7 +90,7 @@ TEST(an_empty_histogram_has_only_zeros)
 {
 	static const struct np_hist_summary zeros;
 	struct np_hist_summary s;
-	struct np_hist *h = hist();
+	FREED_BY(free_memory) struct np_hist *h = hist();
 
 	memset(&s, 0xa5, sizeof(s));
 	np_hist_summarise(h, &s);
@@ -100,7 +100,6 @@ TEST(an_empty_histogram_has_only_zeros)
 	np_hist_clear(h);
 	np_hist_summarise(h, &s);
 	assert_memory_equal(&s, &zeros, sizeof(s));
-	free(h);
 }
 
 TEST(a_single_record_is_every_figure)
@@ -119,7 +118,7 @@ TEST(a_single_record_is_every_figure)
 					   UINT64_MAX };
 
 	for (size_t i = 0; i < LEN(values); i++) {
-		struct np_hist *h = hist();
+		FREED_BY(free_memory) struct np_hist *h = hist();
 		struct np_hist_summary s;
 
 		np_hist_record(h, values[i]);
@@ -134,7 +133,6 @@ TEST(a_single_record_is_every_figure)
 		} else {
 			assert_true(isnan(s.mean));
 		}
-		free(h);
 	}
 }
 
@@ -144,7 +142,7 @@ compare_with_exact(unsigned bits, uint64_t seed)
 {
 	static const double shares[] = { 0.0001, 0.01, 0.5, 0.9, 0.99, 0.999, 1 };
 	uint64_t *v = calloc(RECORDS, sizeof(*v));
-	struct np_hist *h = hist();
+	FREED_BY(free_memory) struct np_hist *h = hist();
 	struct np_hist_summary s;
 	double sum = 0, squares = 0;
 
@@ -172,7 +170,6 @@ compare_with_exact(unsigned bits, uint64_t seed)
 	assert_int_equal(s.p99, np_hist_percentile(h, 0.99));
 	assert_close(s.mean, sum / RECORDS, 1e-12);
 	assert_close(s.stddev, sqrt(squares / RECORDS), 0.001);
-	free(h);
 	free(v);
 }
 
@@ -187,7 +184,7 @@ TEST(figures_are_those_of_the_sorted_records)
 
 TEST(equal_records_do_not_deviate)
 {
-	struct np_hist *h = hist();
+	FREED_BY(free_memory) struct np_hist *h = hist();
 	struct np_hist_summary s;
 
 	for (int i = 0; i < 1000; i++) {
@@ -196,12 +193,11 @@ TEST(equal_records_do_not_deviate)
 	np_hist_summarise(h, &s);
 	assert_close(s.mean, 1000, 0);
 	assert_true(s.stddev < 1e-9);
-	free(h);
 }
 
 TEST(percentiles_stay_within_the_extremes)
 {
-	struct np_hist *h = hist();
+	FREED_BY(free_memory) struct np_hist *h = hist();
 
 	np_hist_record(h, 1000000);
 	np_hist_record(h, 1000001);
@@ -215,7 +211,6 @@ TEST(percentiles_stay_within_the_extremes)
 	assert_int_equal(np_hist_percentile(h, 1.0 / 3), 5);
 	assert_int_equal(np_hist_percentile(h, 0.34), 500);
 	assert_int_equal(np_hist_percentile(h, 1), 50000);
-	free(h);
 }
 
 /* How often the interval of a percentile of that many times holds its true value, of 1,000 trials.
@@ -262,7 +257,7 @@ TEST(few_times_have_no_interval)
 	} rows[] = { { 0.5, 6 }, { 0.9, 36 }, { 0.99, 368 }, { 0.999, 3688 } };
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct np_hist *h = np_hist_new();
+		FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 		uint64_t low, high;
 
 		assert_false(np_hist_interval(h, rows[i].share, &low, &high));
@@ -274,7 +269,6 @@ TEST(few_times_have_no_interval)
 		assert_true(np_hist_interval(h, rows[i].share, &low, &high));
 		assert_int_equal(high, rows[i].least);
 		assert_true(low < high);
-		free(h);
 	}
 }
 
@@ -282,7 +276,7 @@ TEST(few_times_have_no_interval)
 TEST(cells_in_use_are_found_by_their_bottoms)
 {
 	static const uint64_t times[] = { 0, 1, 1023, 1024, 5000, 1000000007, UINT64_MAX };
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 	unsigned cell = 0, found = 0;
 
 	for (size_t i = 0; i < LEN(times); i++) {
@@ -300,11 +294,11 @@ TEST(cells_in_use_are_found_by_their_bottoms)
 	for (cell = 1; cell < NP_HIST_CELLS; cell++) {
 		assert_int_equal(np_hist_cell(np_hist_bottom(cell) - 1), cell - 1);
 	}
-	free(h);
 }
 
 TEST(merging_is_recording_all_in_one)
 {
+	FREED_BY(free_memory)
 	struct np_hist *a = hist(), *b = hist(), *all = hist(), *empty = hist();
 	uint64_t seed = 9;
 
@@ -320,15 +314,11 @@ TEST(merging_is_recording_all_in_one)
 	assert_memory_equal(a, all, sizeof(*all));
 	np_hist_merge(empty, all);
 	assert_memory_equal(empty, all, sizeof(*all));
-	free(a);
-	free(b);
-	free(all);
-	free(empty);
 }
 
 TEST(a_mean_leaves_out_the_longest)
 {
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	assert_true(isnan(np_hist_mean_of(h, 0.95)));
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -340,12 +330,11 @@ TEST(a_mean_leaves_out_the_longest)
 	assert_in_range((uint64_t)np_hist_mean_of(h, 0.95), 505 - 1, 505 + 1);
 	np_hist_record_never(h, 2);
 	assert_true(isinf(np_hist_mean_of(h, 0.95)));
-	free(h);
 }
 
 TEST(time_is_in_the_longest)
 {
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	assert_int_equal(np_hist_by_time(h, 0.01), 0);
 	for (int i = 0; i < 1000; i++) {
@@ -355,12 +344,11 @@ TEST(time_is_in_the_longest)
 	assert_int_equal(np_hist_by_time(h, 0.005), 1000);
 	assert_int_equal(np_hist_by_time(h, 0.02), 100);
 	assert_int_equal(np_hist_by_time(h, 1), 100);
-	free(h);
 }
 
 TEST(what_has_no_end_is_at_the_top)
 {
-	struct np_hist *h = np_hist_new(), *more = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new(), *more = np_hist_new();
 	struct np_hist_summary s;
 	char text[20];
 
@@ -385,8 +373,6 @@ TEST(what_has_no_end_is_at_the_top)
 	assert_int_equal(more->min, NP_HIST_NEVER);
 	np_hist_merge(h, more);
 	assert_int_equal(np_hist_percentile(h, 0.5), NP_HIST_NEVER);
-	free(h);
-	free(more);
 }
 
 TEST_MAIN()

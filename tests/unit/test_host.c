@@ -42,7 +42,7 @@ facts(const char *root, const char *device)
 TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 	struct np_bag_item it;
 
 	put_file(root, "/proc/cpuinfo",
@@ -100,14 +100,13 @@ TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 	assert_int_equal(it.ints[2], 6291456);
 	assert_unread(b, "host.tcp.wmem", "/proc/sys/net/ipv4/tcp_wmem: ");
 	assert_unread(b, "host.clocksource_available", strerror(ENOENT));
-	np_bag_free(b);
 }
 
 /* Without SMT every other processor is offline, and the first one may be, too. */
 TEST_WITH(numbers_of_processors_may_have_gaps, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	put_file(root, "/sys/devices/system/cpu/online", "2,4-5\n");
 	put_file(root, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n");
@@ -119,7 +118,6 @@ TEST_WITH(numbers_of_processors_may_have_gaps, root_make, root_remove)
 	assert_text(b, "host.cpu.governor", "powersave,performance");
 	assert_text(b, "host.cpu.idle_states", "C9");
 	assert_number(b, "host.cpu.mhz", 1300);
-	np_bag_free(b);
 }
 
 TEST_WITH(guests_are_told_from_machines, root_make, root_remove)
@@ -172,12 +170,11 @@ TEST_WITH(what_is_missing_is_named, root_make, root_remove)
 		"host.tcp.rmem",        "host.core.wmem_max",
 		"host.nic.mtu",         "host.nic.other_packets_per_s"
 	};
-	struct np_bag *b = facts(*state, "eth9");
+	FREED_BY(free_bag) struct np_bag *b = facts(*state, "eth9");
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		assert_unread(b, names[i], "");
 	}
-	np_bag_free(b);
 }
 
 TEST(lists_of_processors)
@@ -323,7 +320,7 @@ TEST_WITH(a_clock_has_a_name, root_make, root_remove)
 		{ "short\n", "time:[1]", NULL },
 	};
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_host_boot(root, b);
 	assert_unread(b, "clock.boot", "boot_id: No such file");
@@ -341,7 +338,6 @@ TEST_WITH(a_clock_has_a_name, root_make, root_remove)
 			assert_unread(b, "clock.boot", "too short");
 		}
 	}
-	np_bag_free(b);
 }
 
 /* Of a connection over lo, and in time: 50 ms is the promise. */
@@ -360,7 +356,7 @@ TEST(the_machine_itself)
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&at, len), 0);
 	for (int i = 0; i < 99 && (i < 5 || best >= 50 * NP_MSEC); i++) {
-		struct np_bag *b = np_bag_new();
+		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 		uint64_t began = np_now(), took;
 
 		np_host_facts("", "lo", fd, b);
@@ -375,7 +371,6 @@ TEST(the_machine_itself)
 			assert_text(b, "host.nic.qdisc", "noqueue");
 			assert_true(np_bag_number(b, "host.nic.other_packets_per_s") >= 0);
 		}
-		np_bag_free(b);
 	}
 	printf("the facts took %.1f ms, the best of some\n", (double)best / 1e6);
 	if (!NP_SANITIZED) {

@@ -25,10 +25,9 @@ printed(const struct np_look *l, const struct np_figures *f)
 static void
 assert_human(const struct np_look *l, const struct np_figures *f, const char *want)
 {
-	char *text = printed(l, f);
+	FREED_BY(free_memory) char *text = printed(l, f);
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 /* A stream with all that there may be. */
@@ -112,7 +111,7 @@ TEST(transactions_have_their_latencies)
 	const struct np_human h = { .test = "UDP_RR", .host = "far.example" };
 	const struct np_look l = { LOOK('x'), .transactions = true,
 				   .histogram_of = "request/response" };
-	struct np_hist *hist = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r, .latency = hist };
 
@@ -130,7 +129,6 @@ TEST(transactions_have_their_latencies)
 	np_record_int(&r, NP_M_LOCAL_TRANSPORT_RETRANS, -1);
 	np_record_real(&r, NP_M_LOCAL_CPU_UTIL, -1);
 	assert_human(&l, &f, want);
-	free(hist);
 }
 
 /* By what was sent and arrived where the datagrams have no numbers. */
@@ -166,14 +164,13 @@ TEST(a_wide_interval_has_plain_digits)
 	const struct np_look l = { LOOK('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
-	char *text;
+	FREED_BY(free_memory) char *text = NULL;
 
 	np_record_real(&r, NP_M_THROUGHPUT, 100);
 	np_series_add(&h.rates, 50);
 	np_series_add(&h.rates, 150);
 	text = printed(&l, &f);
 	assert_non_null(strstr(text, "(635 %) at 95 % confidence\n"));
-	free(text);
 }
 
 TEST(connections_are_neither_sent_nor_received)
@@ -216,13 +213,12 @@ TEST(texts_of_others_stay_in_their_lines)
 	const struct np_look l = { LOOK('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
-	char *text;
+	FREED_BY(free_memory) char *text = NULL;
 
 	memset(longest, 'x', sizeof(longest) - 1);
 	text = printed(&l, &f);
 	assert_non_null(strstr(text, "Remote end      a?b?[2J\n"));
 	assert_null(strchr(text, '\033'));
-	free(text);
 }
 
 /* Every unit of -f is bits a second here. */
@@ -249,12 +245,11 @@ TEST(units_are_those_of_si)
 		const struct np_look l = { LOOK(units[i].letter) };
 		struct np_record r = { .value[0].known = false };
 		const struct np_figures f = { .record = &r };
-		char *text;
+		FREED_BY(free_memory) char *text = NULL;
 
 		np_record_real(&r, NP_M_THROUGHPUT, units[i].v);
 		text = printed(&l, &f);
 		assert_non_null(strstr(text, units[i].want));
-		free(text);
 	}
 }
 

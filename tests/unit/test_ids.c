@@ -57,7 +57,7 @@ assert_account(const struct np_ids *ids, uint64_t duplicated, uint64_t late, uin
 static void
 play_all(uint32_t width)
 {
-	struct np_ids *ids = account(width, 4);
+	FREED_BY(free_memory) struct np_ids *ids = account(width, 4);
 	char first[8], second[8], third[8], never[8] = { 0, 0, 99, 99, 99, 99 };
 	uint64_t sent_ns = 0;
 
@@ -89,7 +89,6 @@ play_all(uint32_t width)
 	assert_true(np_ids_answers(ids, third, 8, &sent_ns));
 	assert_int_equal(sent_ns, 300);
 	assert_int_equal(ids->in_flight, 0);
-	free(ids);
 }
 
 TEST(each_response_is_what_it_is)
@@ -104,7 +103,7 @@ TEST(the_answer_to_a_token_is_no_response)
 	static const size_t sizes[] = { 1, 3, NP_TOKEN_SIZE };
 
 	for (size_t i = 0; i < LEN(sizes); i++) {
-		struct np_ids *ids = account(i < 2 ? 1 : NP_IDS_WIDE, 4);
+		FREED_BY(free_memory) struct np_ids *ids = account(i < 2 ? 1 : NP_IDS_WIDE, 4);
 		uint8_t token[NP_TOKEN_SIZE];
 		uint64_t sent_ns;
 
@@ -113,7 +112,6 @@ TEST(the_answer_to_a_token_is_no_response)
 		np_ids_sent(ids, 1);
 		assert_false(np_ids_answers(ids, (const char *)token, sizes[i], &sent_ns));
 		assert_account(ids, 0, 0, 0);
-		free(ids);
 	}
 }
 
@@ -121,7 +119,7 @@ TEST(the_answer_to_a_token_is_no_response)
 TEST(late_ones_of_a_large_burst_are_known)
 {
 	enum { BURST = 700 };
-	struct np_ids *ids = account(NP_IDS_WIDE, BURST);
+	FREED_BY(free_memory) struct np_ids *ids = account(NP_IDS_WIDE, BURST);
 	char bytes[BURST][8], again[8];
 	uint64_t sent_ns = 0;
 
@@ -138,13 +136,12 @@ TEST(late_ones_of_a_large_burst_are_known)
 	assert_account(ids, 0, BURST, 0);
 	assert_true(ids->came_late);
 	assert_in_range(ids->here_ns, 1, np_now()); /* so that the wait is no outage */
-	free(ids);
 }
 
 /* One request is never answered, while ids of one byte come round again and again. */
 TEST(ids_come_round)
 {
-	struct np_ids *ids = account(1, 2);
+	FREED_BY(free_memory) struct np_ids *ids = account(1, 2);
 	char lost[8], bytes[8];
 	uint64_t sent_ns = 0;
 
@@ -157,7 +154,6 @@ TEST(ids_come_round)
 	}
 	assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), 1);
 	assert_account(ids, 0, 0, 0);
-	free(ids);
 }
 
 /* Where messages have none they answer in their order, and the next one always has a place. */
@@ -166,6 +162,7 @@ TEST(without_ids_order_tells)
 	for (uint32_t depth = 1; depth <= 64; depth *= 2) {
 		struct np_err err = { .code = NP_OK };
 		struct np_id_place none = { .width = 0 };
+		FREED_BY(free_memory)
 		struct np_ids *ids = np_ids_new(none, depth, 2, &counts, &err);
 		char bytes[8] = "";
 		uint64_t sent_ns = 0;
@@ -183,7 +180,6 @@ TEST(without_ids_order_tells)
 		assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), depth - 1);
 		assert_false(np_ids_answers(ids, bytes, sizeof(bytes), &sent_ns));
 		assert_int_equal(np_seen(&counts.surplus), 1);
-		free(ids);
 	}
 }
 
@@ -325,14 +321,13 @@ TEST(a_duplicate_answers_nothing)
 {
 	for (uint32_t burst = 0; burst < 2; burst++) {
 		struct responder r = { .answers = twice_at_ten };
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		const struct np_counters *c = run_against(&r, &e, true, burst);
 
 		(void)state;
 		assert_int_equal(np_seen(&c->duplicated), 1);
 		assert_int_equal(np_seen(&c->late) + np_seen(&c->stray) + np_seen(&c->lost), 0);
 		assert_true(shortest_ns(&e) >= (DELAY_MS - 1) * NP_MSEC);
-		end_free(&e);
 	}
 }
 
@@ -369,12 +364,11 @@ TEST(a_far_end_may_have_none)
 TEST(without_ids_a_surplus_is_told)
 {
 	struct responder r = { .answers = twice_at_ten };
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, false, 0);
 
 	assert_int_equal(np_seen(&c->surplus), 1);
 	assert_int_equal(np_seen(&c->duplicated), 0);
-	end_free(&e);
 }
 
 /* A busy machine may delay others beyond the time-out, too. */
@@ -382,7 +376,7 @@ TEST(what_is_lost_is_given_up)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct responder r = { .answers = none_at_ten };
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		const struct np_counters *c = run_against(&r, &e, true, burst);
 
 		(void)state;
@@ -391,7 +385,6 @@ TEST(what_is_lost_is_given_up)
 		assert_int_equal(np_seen(&c->sends), 30 + np_seen(&c->lost));
 		assert_int_equal(e.run.conn->sent, np_seen(&c->sent));
 		assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->stray), 0);
-		end_free(&e);
 	}
 }
 
@@ -418,9 +411,9 @@ TEST(a_flood_of_strangers_stops_nothing)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct flood flood = { .over = false };
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		struct np_addr mute_at, own;
-		int mute = bound_socket(AF_INET, SOCK_DGRAM, &mute_at);
+		FREED_BY(close_fd) int mute = bound_socket(AF_INET, SOCK_DGRAM, &mute_at);
 		pthread_t thread;
 
 		(void)state;
@@ -446,19 +439,16 @@ TEST(a_flood_of_strangers_stops_nothing)
 		assert_true(np_seen(&e.run.worker->count->stray) > 0);
 		assert_true(np_seen(&e.run.worker->count->lost) > 0);
 		close(flood.fd);
-		close(mute);
-		end_free(&e);
 	}
 }
 
 TEST(swapped_responses_find_their_requests)
 {
 	struct responder r = { .swaps = true };
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, true, 1);
 
 	assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->late) + np_seen(&c->stray), 0);
-	end_free(&e);
 }
 
 /* ---- Both ends ---- */

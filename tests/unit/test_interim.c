@@ -14,7 +14,7 @@ static const struct np_interim second = { .number = 1,
 static void
 assert_interim(enum np_style style, const struct np_interim *i, const char *want)
 {
-	char *text = NULL;
+	FREED_BY(free_memory) char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -23,7 +23,6 @@ assert_interim(enum np_style style, const struct np_interim *i, const char *want
 	/* Flushed: all of it is there before the file is closed. */
 	assert_string_equal(text, want);
 	fclose(out);
-	free(text);
 }
 
 TEST(each_style_has_its_interim_results)
@@ -81,7 +80,7 @@ record(struct np_hist *h, uint64_t ns, unsigned times)
 TEST(a_histogram_is_netperfs_ten_lines)
 {
 	static const unsigned tens[] = { 1938, 6, 19, 20, 2, 7, 4, 2, 1 };
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	for (unsigned i = 0; i < LEN(tens); i++) {
 		record(h, (i + 1) * 10000 + 4711, tens[i]);
@@ -94,12 +93,11 @@ TEST(a_histogram_is_netperfs_ten_lines)
 	       "UNIT_MSEC     " ZEROS "TEN_MSEC      " ZEROS "HUNDRED_MSEC  " ZEROS
 	       "UNIT_SEC      " ZEROS "TEN_SEC       " ZEROS ">100_SECS: 0\n"
 	       "HIST_TOTAL:      2000\n");
-	free(h);
 }
 
 TEST(times_fall_into_the_cell_of_their_whole_microseconds)
 {
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	np_hist_record(h, 0);
 	np_hist_record(h, 999);
@@ -121,12 +119,11 @@ TEST(times_fall_into_the_cell_of_their_whole_microseconds)
 	       "TEN_SEC       :    0:    0:    0:    0:    0:    6:    0:    0:    0:    0\n"
 	       ">100_SECS: 0\n"
 	       "HIST_TOTAL:      142281\n");
-	free(h);
 }
 
 TEST(times_beyond_100_seconds_are_counted_apart)
 {
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	np_hist_record(h, UINT64_C(99000000000));
 	np_hist_record(h, UINT64_C(101000000000));
@@ -138,7 +135,6 @@ TEST(times_beyond_100_seconds_are_counted_apart)
 	       "TEN_SEC       :    0:    0:    0:    0:    0:    0:    0:    0:    0:    1\n"
 	       ">100_SECS: 2\n"
 	       "HIST_TOTAL:      3\n");
-	free(h);
 }
 
 TEST_MAIN()

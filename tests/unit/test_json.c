@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 /* A value as its text reads it back; both are the caller's. */
@@ -181,7 +182,7 @@ TEST(members_are_read_by_their_kind)
 TEST(histograms_are_whole)
 {
 	static const int want[] = { -5, 1, -2042, 2 };
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 	json_t *v = np_json_hist(h), *cells;
 
 	assert_true(json_is_null(v));
@@ -198,14 +199,13 @@ TEST(histograms_are_whole)
 		assert_int_equal(json_integer_value(json_array_get(cells, i)), want[i]);
 	}
 	json_decref(v);
-	free(h);
 }
 
 TEST(bags_keep_their_kinds)
 {
 	static const double reals[] = { 0.1, 2, -3.5e300 };
 	static const int64_t ints[] = { 1, INT64_MAX, -7 };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	json_t *v = np_json_bag(NULL), *list, *tcp, *nic, *samples;
 
 	assert_true(json_is_null(v));
@@ -238,7 +238,6 @@ TEST(bags_keep_their_kinds)
 	assert_string_equal(json_string_value(json_object_get(list, "host.nic.firmware")),
 			    "Permission denied");
 	json_decref(v);
-	np_bag_free(b);
 }
 
 TEST_MAIN()

@@ -437,7 +437,7 @@ TEST(no_test_takes_more_than_was_reckoned)
 			struct np_stop stop = { 0 };
 			struct np_plan client, p;
 			struct np_terms terms;
-			struct np_run run;
+			FREED_BY(np_run_free) struct np_run run;
 			struct np_err err;
 			uint64_t reckoned, taken;
 
@@ -457,7 +457,6 @@ TEST(no_test_takes_more_than_was_reckoned)
 				fail_msg("%s: %llu reckoned, %llu taken", b->name,
 					 (unsigned long long)reckoned, (unsigned long long)taken);
 			}
-			np_run_free(&run);
 		}
 	}
 }
@@ -473,7 +472,7 @@ TEST(no_datagram_is_cut_unless_asked_for)
 		struct np_stop stop = { 0 };
 		struct np_plan client, p;
 		struct np_terms terms;
-		struct np_run run;
+		FREED_BY(np_run_free) struct np_run run;
 		struct np_err err;
 
 		client_params(&client, np_bench_find("UDP_STREAM"), AF_INET, 1);
@@ -483,7 +482,6 @@ TEST(no_datagram_is_cut_unless_asked_for)
 		p.near.call.recv_size = calls[i].asked;
 		assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
 		assert_int_equal(run.worker->recv_size, calls[i].most);
-		np_run_free(&run);
 	}
 }
 
@@ -508,10 +506,10 @@ free_ports(void)
 
 		for (uint16_t i = 0; i < 6; i++) {
 			struct np_addr at = loopback(AF_INET, (uint16_t)(first + i / 2));
+			FREED_BY(close_fd)
 			int fd = socket(AF_INET, i % 2 ? SOCK_STREAM : SOCK_DGRAM, 0);
 
 			all = all && bind(fd, (struct sockaddr *)&at.sa, at.len) == 0;
-			close(fd);
 		}
 		if (all) {
 			return first;
@@ -858,8 +856,8 @@ TEST(datagrams_go_where_the_echo_came_from)
 	struct session s;
 	uint64_t token, before;
 	char bytes[200];
-	int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
+	FREED_BY(close_fd) int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
 
 	open_limited(&s, &limits, &b);
 	token = ask_with_echo(&s, np_addr_port(&named), &data);
@@ -880,8 +878,6 @@ TEST(datagrams_go_where_the_echo_came_from)
 	assert_int_equal(b.done, 1);
 	assert_false(b.served.failed);
 	assert_true(b.served.sent > 0);
-	close(fd);
-	close(other);
 }
 
 TEST(tokens_differ)
@@ -891,14 +887,13 @@ TEST(tokens_differ)
 
 	for (size_t i = 0; i < LEN(tokens); i++) {
 		struct np_addr data;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 
 		open_limited(&s, &none, NULL);
 		tokens[i] = ask_with_echo(&s, 9, &data);
 		for (size_t k = 0; k < i; k++) {
 			assert_true(tokens[k] != tokens[i]);
 		}
-		session_close(&s);
 	}
 }
 

@@ -107,7 +107,7 @@ give_up(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 static void
 run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct responder r = { .ignored = 0 };
 	const struct np_counters *c;
 	struct np_addr at;
@@ -138,7 +138,6 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 		assert_int_equal(np_seen(&c->sends), np_seen(&c->transactions) + np_seen(&c->lost));
 	}
 	close(r.fd);
-	end_free(&e);
 }
 
 TEST(a_lost_datagram_is_counted_and_the_test_goes_on)
@@ -153,7 +152,7 @@ TEST(a_lost_datagram_is_counted_and_the_test_goes_on)
  * the wait for the response. */
 TEST(a_refused_datagram_is_a_lost_one)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
@@ -169,15 +168,14 @@ TEST(a_refused_datagram_is_a_lost_one)
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
 	assert_in_range(np_seen(&e.run.worker->count->lost), 1, 15);
-	end_free(&e);
 }
 
 /* Time without an answer is time of the test: a rate must not leave an outage out. */
 TEST(an_outage_at_the_end_counts)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
-	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(close_fd) int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.timeout_ms = 20;
@@ -190,8 +188,6 @@ TEST(an_outage_at_the_end_counts)
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	assert_true(np_seen(&e.run.worker->count->lost) > 0);
 	assert_true(e.run.window.ended_ns - e.run.window.started_ns >= 500 * NP_MSEC);
-	close(mute);
-	end_free(&e);
 }
 
 /* Takes a request and never answers. */
@@ -211,9 +207,9 @@ TEST(a_request_under_way_at_the_end_was_sent)
 	static const char *const benches[] = { "TCP_RR", "TCP_CRR" };
 
 	for (size_t i = 0; i < 2; i++) {
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		struct np_addr at;
-		int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+		FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 		pthread_t thread;
 
 		assert_int_equal(pthread_create(&thread, NULL, take_and_wait, &listener), 0);
@@ -229,8 +225,6 @@ TEST(a_request_under_way_at_the_end_was_sent)
 		assert_int_equal(np_seen(&e.run.worker->count->sent), e.run.worker->send_size);
 		np_run_close(&e.run);
 		pthread_join(thread, NULL);
-		close(listener);
-		end_free(&e);
 	}
 }
 
@@ -250,9 +244,9 @@ take_and_close(void *arg)
 static void
 assert_closed_early(const char *name, enum np_errc code)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
-	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, take_and_close, &listener), 0);
@@ -265,8 +259,6 @@ assert_closed_early(const char *name, enum np_errc code)
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(e.run.err.code, code);
 	assert_has(e.run.err.msg, "data connection with 127.0.0.1 port ");
-	close(listener);
-	end_free(&e);
 }
 
 TEST(a_far_end_that_leaves_is_an_error)
@@ -310,7 +302,7 @@ TEST(a_mark_drops_no_answer)
 {
 	static const struct np_batch_calls calls = { .put = put_or_mark, .fetch = fetch_three };
 	struct np_plan client;
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 
 	client_params(&client, np_bench_find("UDP_RR"), AF_INET, 1);
@@ -322,7 +314,6 @@ TEST(a_mark_drops_no_answer)
 	assert_int_equal(np_calls_drive(w), 0);
 	assert_int_equal(marked.left, marked.fetched);
 	assert_int_equal(np_seen(&w->count->transactions), marked.fetched);
-	end_free(&e);
 }
 
 /* Stand in for a transport whose end of the data needs room. */
@@ -372,9 +363,9 @@ TEST(room_for_an_end_is_awaited_once)
 
 TEST(a_message_too_long_for_a_datagram_names_the_option)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
-	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(close_fd) int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	client_params(&e.plan, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	e.plan.near.call.send_size = 65508;
@@ -384,8 +375,6 @@ TEST(a_message_too_long_for_a_datagram_names_the_option)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_EUSAGE);
 	assert_has(e.run.err.msg, "send 65508 bytes as one UDP message (try -m 65507 or less)");
-	close(mute);
-	end_free(&e);
 }
 
 /* ---- Servers ---- */
@@ -394,7 +383,7 @@ TEST(connections_that_come_to_nothing_are_survived)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
 	struct np_plan client;
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	char request[64] = "", response[32];
 	struct np_addr at;
 	int fd;
@@ -417,7 +406,6 @@ TEST(connections_that_come_to_nothing_are_survived)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_seen(&e.run.worker->count->transactions), 1);
-	end_free(&e);
 }
 
 TEST(a_server_takes_another_port_when_its_own_is_in_use)
@@ -426,10 +414,10 @@ TEST(a_server_takes_another_port_when_its_own_is_in_use)
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		struct np_plan client;
 		struct np_addr at;
-		int used = bound_socket(AF_INET, b->transport->socktype, &at);
+		FREED_BY(close_fd) int used = bound_socket(AF_INET, b->transport->socktype, &at);
 
 		client_params(&client, b, AF_INET, 1);
 		client.far.sock.port = np_addr_port(&at);
@@ -438,8 +426,6 @@ TEST(a_server_takes_another_port_when_its_own_is_in_use)
 		assert_true(e.run.end.port_moved);
 		assert_int_not_equal(np_addr_port(&e.run.end.local), 0);
 		assert_int_not_equal(np_addr_port(&e.run.end.local), np_addr_port(&at));
-		close(used);
-		end_free(&e);
 	}
 }
 
@@ -448,7 +434,7 @@ TEST(two_servers_never_share_a_port)
 	static const char *const names[] = { "TCP_RR", "UDP_RR" };
 
 	for (size_t i = 0; i < LEN(names); i++) {
-		struct end first = { .rc = -1 }, second = { .rc = -1 };
+		FREED_BY(end_free) struct end first = { .rc = -1 }, second = { .rc = -1 };
 		struct np_plan client;
 
 		client_params(&client, np_bench_find(names[i]), AF_INET, 1);
@@ -459,21 +445,18 @@ TEST(two_servers_never_share_a_port)
 		end_open(&second);
 		assert_true(second.run.end.port_moved);
 		assert_int_not_equal(np_addr_port(&second.run.end.local), client.far.sock.port);
-		end_free(&first);
-		end_free(&second);
 	}
 }
 
 TEST(a_flow_may_be_freed_twice)
 {
 	struct np_run never = { .plan = NULL };
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	np_run_free(&never);
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 1);
 	end_open(&e);
 	np_run_free(&e.run);
-	end_free(&e);
 }
 
 int

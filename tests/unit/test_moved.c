@@ -71,7 +71,7 @@ number(const struct np_bag *b, const char *name)
 TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_moved *m;
 
 	usual_files(root);
@@ -134,14 +134,13 @@ TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 		   "irq.virtio2-output.0=none irq.virtio21-input.0=none irq.acpi=none "
 		   "nic.rx_dropped=none");
 	assert_int_equal(np_bag_left_out(b), 0);
-	np_bag_free(b);
 }
 
 /* What was reset has not moved by 2^64 or so, and a processor that came or went says nothing. */
 TEST_WITH(a_counter_that_went_back_is_no_number, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_moved *m;
 
 	usual_files(root);
@@ -166,13 +165,12 @@ TEST_WITH(a_counter_that_went_back_is_no_number, root_make, root_remove)
 	assert_none(b, "cpu.0.idle"); /* not a tick */
 	assert_none(b, "cpu.4.idle");
 	assert_int_equal(number(b, "cpu.count"), 1);
-	np_bag_free(b);
 }
 
 TEST_WITH(what_is_missing_is_named, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_moved_end(np_moved_begin(root, "eth9"), b);
 	assert_unread(b, "moved.snmp", strerror(ENOENT));
@@ -182,7 +180,6 @@ TEST_WITH(what_is_missing_is_named, root_make, root_remove)
 	assert_unread(b, "cpu.count", strerror(ENOENT));
 	assert_none(b, "moved.snmp6"); /* a kernel without IPv6 has none */
 	assert_none(b, "moved.irq");   /* an interface without hardware has none */
-	np_bag_free(b);
 }
 
 /* Counters by the hundred, junk, texts without an end: whatever stands there, nothing breaks. */
@@ -220,7 +217,7 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 
 	usual_files(root);
 	for (size_t i = 0; i < LEN(junk); i++) {
-		struct np_bag *b = np_bag_new();
+		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 		struct np_moved *m;
 
 		for (size_t f = 0; f < LEN(files); f++) {
@@ -231,13 +228,12 @@ TEST_WITH(junk_does_no_harm, root_make, root_remove)
 			put_file(root, files[f], junk[(i + 3) % LEN(junk)]);
 		}
 		np_moved_end(m, b);
-		np_bag_free(b);
 	}
 }
 
 TEST(without_a_device_or_a_bag_it_still_ends)
 {
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_moved_end(NULL, b);
 	assert_int_equal(np_bag_count(b), 0);
@@ -247,7 +243,6 @@ TEST(without_a_device_or_a_bag_it_still_ends)
 	np_moved_end(np_moved_begin("", "lo"), NULL);
 	np_moved_end(np_moved_begin("", "no-such-device0"), b);
 	assert_true(np_bag_string(b, "moved.nic") == NULL);
-	np_bag_free(b);
 }
 
 /* Two datagrams over lo are counted, and what it all costs is small beside a test. */
@@ -263,7 +258,7 @@ TEST(the_machine_itself)
 	}
 	close(fd);
 	for (int i = 0; i < ROUNDS && (i < 5 || best >= 30 * NP_MSEC); i++) {
-		struct np_bag *b = np_bag_new();
+		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 		uint64_t began = np_now(), took;
 		struct np_moved *m = np_moved_begin("", "lo");
 
@@ -279,7 +274,6 @@ TEST(the_machine_itself)
 			assert_true(np_bag_number(b, "moved.snmp.Udp.OutDatagrams") >= 1);
 			assert_none(b, "moved.irq");
 		}
-		np_bag_free(b);
 	}
 	printf("begin and end took %.0f us together, the best of some\n", (double)best / 1e3);
 	if (!NP_SANITIZED) {

@@ -232,7 +232,7 @@ TEST(options_are_set_in_their_order)
 	char cong[16] = "";
 	socklen_t len = sizeof(cong);
 	struct np_err err;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 10000);
 	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 20000);
@@ -245,7 +245,6 @@ TEST(options_are_set_in_their_order)
 	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cong, &len), 0);
 	assert_string_equal(cong, "reno");
 	assert_int_equal(np_sock_int(fd, SOL_SOCKET, 9999), -1);
-	close(fd);
 }
 
 TEST(a_refused_option_is_named_with_its_value)
@@ -327,7 +326,7 @@ TEST(a_list_of_options_has_an_end)
 
 TEST(a_watched_peer_is_probed)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FREED_BY(close_fd) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int probed;
 
 	np_sock_watch_peer(fd, 60);
@@ -336,7 +335,6 @@ TEST(a_watched_peer_is_probed)
 		 2 * np_sock_int(fd, IPPROTO_TCP, TCP_KEEPINTVL);
 	assert_in_range(probed, 1, 4); /* np_tcp_silent_ns() */
 	assert_int_equal(np_sock_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60000);
-	close(fd);
 }
 
 /* ---- Listening and connecting ---- */
@@ -344,7 +342,7 @@ TEST(a_watched_peer_is_probed)
 TEST(a_reset_connection_is_reset_for_its_peer)
 {
 	struct np_addr at;
-	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 	int near = connected_to(&at), far = accepted_from(listener);
 	char byte;
 
@@ -356,7 +354,6 @@ TEST(a_reset_connection_is_reset_for_its_peer)
 	}
 	assert_int_equal(errno, ECONNRESET);
 	close(far);
-	close(listener);
 }
 
 TEST(a_listener_takes_connections)
@@ -368,7 +365,7 @@ TEST(a_listener_takes_connections)
 		struct np_addr at = loopback(families[i], 0);
 		struct np_race race = { .tick = NULL };
 		struct np_err err;
-		int fd, client, server;
+		FREED_BY(close_fd) int fd = -1, client = -1, server = -1;
 
 		fd = np_sock_listen(&at, 8, &err);
 		assert_true(fd >= 0);
@@ -380,9 +377,6 @@ TEST(a_listener_takes_connections)
 		assert_string_equal(race.others, "");
 		server = accepted_from(fd);
 		assert_true(server >= 0);
-		close(server);
-		close(client);
-		close(fd);
 	}
 }
 
@@ -391,13 +385,12 @@ TEST(a_port_in_use_can_not_be_listened_on)
 	char text[NP_ADDR_TEXT];
 	struct np_addr at;
 	struct np_err err;
-	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int used = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	assert_int_equal(np_sock_listen(&at, 8, &err), -1);
 	assert_int_equal(err.code, NP_ESYS);
 	assert_int_equal(err.sys, EADDRINUSE);
 	assert_has(err.msg, np_addr_text(&at, text));
-	close(used);
 }
 
 TEST(a_closed_port_refuses)
@@ -434,7 +427,7 @@ TEST(connecting_has_a_deadline)
 	struct np_err err = { .code = NP_OK };
 	uint64_t begun = 0;
 	int fd[32], count = 0;
-	int listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[0]);
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[0]);
 
 	assert_int_equal(listen(listener, 1), 0);
 	while (err.code == NP_OK && count < (int)LEN(fd)) {
@@ -448,7 +441,6 @@ TEST(connecting_has_a_deadline)
 	while (count > 0) {
 		close(fd[--count]);
 	}
-	close(listener);
 }
 
 /* A listener whose backlog is full: nobody gets an answer. Returns it, and who fill it in fd. */

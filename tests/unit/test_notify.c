@@ -107,8 +107,8 @@ start_with(const struct handed *h)
 TEST(listening_sockets_are_taken)
 {
 	struct np_addr at;
-	int first = bound_socket(AF_INET, SOCK_STREAM, &at);
-	int second = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int first = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int second = bound_socket(AF_INET, SOCK_STREAM, &at);
 	struct handed two = { .fds = "2", .at = { first, second } };
 	struct started s;
 
@@ -119,8 +119,6 @@ TEST(listening_sockets_are_taken)
 		assert_true((s.flags[i] & O_NONBLOCK) != 0);
 		assert_true((s.fd_flags[i] & FD_CLOEXEC) != 0);
 	}
-	close(first);
-	close(second);
 }
 
 TEST(a_vsock_socket_is_taken)
@@ -128,7 +126,7 @@ TEST(a_vsock_socket_is_taken)
 	const struct sockaddr_vm any = { .svm_family = AF_VSOCK,
 					 .svm_cid = VMADDR_CID_ANY,
 					 .svm_port = VMADDR_PORT_ANY };
-	int fd = socket(AF_VSOCK, SOCK_STREAM, 0);
+	FREED_BY(close_fd) int fd = socket(AF_VSOCK, SOCK_STREAM, 0);
 	struct handed one = { .fds = "1", .at = { fd } };
 	struct started s;
 
@@ -140,13 +138,12 @@ TEST(a_vsock_socket_is_taken)
 	s = start_with(&one);
 	assert_int_equal(s.count, 1);
 	assert_true((s.flags[0] & O_NONBLOCK) != 0);
-	close(fd);
 }
 
 TEST(sockets_of_another_process_are_not_ours)
 {
 	struct np_addr at;
-	int fd = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_STREAM, &at);
 	const struct handed none[] = {
 		{ .pid = "", .fds = "1", .at = { fd } },
 		{ .pid = "1", .fds = "1", .at = { fd } },
@@ -162,15 +159,15 @@ TEST(sockets_of_another_process_are_not_ours)
 	for (size_t i = 0; i < LEN(none); i++) {
 		assert_int_equal(start_with(&none[i]).count, 0);
 	}
-	close(fd);
 }
 
 TEST(what_can_not_be_served_is_named)
 {
 	struct np_addr at, path;
+	FREED_BY(close_fd)
 	int tcp = bound_socket(AF_INET, SOCK_STREAM, &at), client = connected_to(&at);
-	int udp = bound_socket(AF_INET, SOCK_DGRAM, &at);
-	int local = bound_socket(AF_UNIX, SOCK_STREAM, &path);
+	FREED_BY(close_fd) int udp = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(close_fd) int local = bound_socket(AF_UNIX, SOCK_STREAM, &path);
 	int file = open("/dev/null", O_RDONLY);
 	const struct {
 		struct handed handed;
@@ -192,10 +189,6 @@ TEST(what_can_not_be_served_is_named)
 		assert_int_equal(s.err.code, NP_EUSAGE);
 		assert_has(s.err.msg, bad[i].says);
 	}
-	close(tcp);
-	close(client);
-	close(udp);
-	close(local);
 	close(file);
 }
 
@@ -235,7 +228,7 @@ assert_told(int fd, const char *state)
 TEST(states_reach_a_path)
 {
 	char dir[] = "/tmp/np-test-XXXXXX", path[64];
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/notify", dir);
@@ -247,7 +240,6 @@ TEST(states_reach_a_path)
 	assert_non_null(getenv("NOTIFY_SOCKET"));
 	unlink(path);
 	ns_notify("nobody is there");
-	close(fd);
 	rmdir(dir);
 }
 

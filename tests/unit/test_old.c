@@ -132,11 +132,10 @@ TEST(tcp_crr_is_served)
 	session_open(&s);
 	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR, &rr_request);
 	for (int i = 0; i < 3; i++) {
-		int fd = connected_to(&at);
+		FREED_BY(close_fd) int fd = connected_to(&at);
 
 		transact(fd);
 		assert_int_equal(read_all(fd), 0);
-		close(fd);
 	}
 	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR);
 	assert_int_equal(session_close(&s), NP_OK);
@@ -237,7 +236,7 @@ stream_datagrams(const struct session *s, size_t size)
 	struct np_udp_results results;
 	struct np_addr at, me;
 	char bytes[500] = "";
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
 
 	expect(s, size, NP_UDP_STREAM + 1, np_udp_response_layout, &response);
 	assert_int_equal(response.test_length, 1);
@@ -251,7 +250,6 @@ stream_datagrams(const struct session *s, size_t size)
 	assert_int_equal(results.bytes_received, 3500);
 	assert_true(fabsf(results.elapsed_time - 1) < 1e-3F);
 	assert_true(fabsf(results.cpu_util + 1) < 1e-6F);
-	close(fd);
 }
 
 /* With recv_connected and, before 2.4.3, without the word. */
@@ -428,7 +426,7 @@ TEST(a_kernel_without_sctp_is_named_to_the_client)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP);
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_head head;
-	struct session s;
+	FREED_BY(session_close) struct session s;
 
 	session_open(&s);
 	ask_old(&s, NP_FRAME_SIZE, NP_SCTP_RR, np_rr_request_layout, &request);
@@ -442,7 +440,6 @@ TEST(a_kernel_without_sctp_is_named_to_the_client)
 		assert_int_equal(head.word, EPROTONOSUPPORT);
 		assert_non_null(memmem(frame, sizeof(frame), "CONFIG_IP_SCTP", 14));
 	}
-	session_close(&s);
 }
 
 /* How many associations come to the one socket is not said. */

@@ -42,10 +42,9 @@ static void
 assert_omni(enum np_style style, const struct np_selection *sel, bool headers,
 	    const struct np_record *r, const char *want)
 {
-	char *text = printed(style, sel, headers, r);
+	FREED_BY(free_memory) char *text = printed(style, sel, headers, r);
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 /* What a list prints, with headers or without. */
@@ -329,7 +328,7 @@ TEST(long_texts_are_not_cut)
 	enum { LONG = 100000 };
 	struct np_record r = transactions();
 	struct np_selection sel;
-	char *line = malloc(LONG + 1), *want = malloc(2 * LONG);
+	FREED_BY(free_memory) char *line = malloc(LONG + 1), *want = malloc(2 * LONG);
 
 	memset(line, 'x', LONG);
 	line[LONG] = '\0';
@@ -341,8 +340,6 @@ TEST(long_texts_are_not_cut)
 	assert_omni(NP_STYLE_KEYVAL, &sel, false, &r, want);
 	snprintf(want, (size_t)2 * LONG, "TCP      \"%s\"  \n", line);
 	assert_omni(NP_STYLE_COLUMNS, &sel, false, &r, want);
-	free(want);
-	free(line);
 }
 
 /* netperf ends its row there; the cells behind it are worth more than that. */

@@ -145,7 +145,7 @@ TEST(who_shows_none_is_known_by_his_address)
 {
 	const struct np_way way = { .wanted = true, .count = 1 };
 	static const uint8_t calibrate[8] = { 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff };
-	struct bed b;
+	FREED_BY(bed_free) struct bed b;
 
 	bed_make(&b, &way);
 	assert_int_equal(look(&b, "n", 1, &b.far, false), NS_DATA_NONE);
@@ -156,13 +156,12 @@ TEST(who_shows_none_is_known_by_his_address)
 	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_HANDED);
 	assert_true(was_handed(&b));
 	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
-	bed_free(&b);
 }
 
 TEST(who_waits_for_data_says_nothing)
 {
 	const struct np_way way = { .wanted = true, .silent = true, .count = 1 };
-	struct bed b;
+	FREED_BY(bed_free) struct bed b;
 
 	bed_make(&b, &way);
 	assert_true(ns_quiet_until(&b.daemon, &b.near, 5) > 5);
@@ -170,7 +169,6 @@ TEST(who_waits_for_data_says_nothing)
 	assert_int_equal(look(&b, "", 0, &b.near, false), NS_DATA_NONE);
 	assert_int_equal(look(&b, "", 0, &b.far, true), NS_DATA_NONE);
 	assert_int_equal(look(&b, "", 0, &b.near, true), NS_DATA_HANDED);
-	bed_free(&b);
 }
 
 /* Of one address the second one waits for the first one's connections, but not for ever. */
@@ -179,7 +177,7 @@ TEST(clients_of_one_address_take_turns)
 	const struct np_way way = { .wanted = true, .count = 1 };
 	struct ns_session second = { .wish.way = way };
 	struct np_handed h;
-	struct bed b;
+	FREED_BY(bed_free) struct bed b;
 	int fd;
 
 	bed_make(&b, &way);
@@ -195,7 +193,6 @@ TEST(clients_of_one_address_take_turns)
 	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
 	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
-	bed_free(&b);
 }
 
 /* ---- Descriptors in flight ---- */
@@ -255,7 +252,7 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 	struct ns_session greedy[4], other;
 	int theirs[LEN(greedy)], others;
 	struct np_addr elsewhere;
-	struct bed b;
+	FREED_BY(bed_free) struct bed b;
 
 	bed_make(&b, &endless);
 	b.daemon.limits.all[NP_RES_PASSED] = 80;
@@ -276,7 +273,6 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 2);
 	ns_way_close(&b.daemon, &other);
 	close(others);
-	bed_free(&b);
 }
 
 /* Whatever the kernel has against it, the connection is not lost, and not the session's either. */
@@ -413,7 +409,7 @@ is_of(struct datagrams *t, int whose)
 
 TEST(while_strays_come_the_port_that_a_client_named_goes_before_others)
 {
-	struct datagrams t;
+	FREED_BY(datagrams_free) struct datagrams t;
 
 	datagrams_make(&t);
 	t.bed.daemon.stray_ns = np_now();
@@ -421,7 +417,6 @@ TEST(while_strays_come_the_port_that_a_client_named_goes_before_others)
 	assert_false(is_of(&t, t.other));
 	come(&t, t.client);
 	assert_true(is_of(&t, t.client));
-	datagrams_free(&t);
 }
 
 TEST(behind_a_nat_another_port_is_taken)
@@ -449,7 +444,7 @@ TEST(behind_a_nat_another_port_is_taken)
 
 TEST(the_next_test_may_name_the_same_port)
 {
-	struct datagrams t;
+	FREED_BY(datagrams_free) struct datagrams t;
 	struct np_addr client;
 
 	datagrams_make(&t);
@@ -460,7 +455,6 @@ TEST(the_next_test_may_name_the_same_port)
 		bed_free(&t.bed);
 		let_wait(&t.bed, &client);
 	}
-	datagrams_free(&t);
 }
 
 /* ---- Proxies ---- */

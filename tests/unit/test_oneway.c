@@ -85,7 +85,7 @@ wrong(const struct planted *p, double within_ns, struct np_oneway *last)
 	int bad = 0;
 
 	for (unsigned seed = 1; seed <= RUNS; seed++) {
-		struct made *m = make(p, seed);
+		FREED_BY(free_memory) struct made *m = make(p, seed);
 		double worst = 0;
 
 		assert_true(np_oneway(COUNT, m->when, m->there, m->back, last));
@@ -101,7 +101,6 @@ wrong(const struct planted *p, double within_ns, struct np_oneway *last)
 				      m->last_ns, last->slack_ns, last->paths, last->steps);
 			bad++;
 		}
-		free(m);
 	}
 	return bad;
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 static struct np_acked now_of[2];
@@ -56,7 +57,7 @@ pass(struct bed *b, uint64_t ms, bool goes)
 static void
 judge(struct bed *b, const char *what, double ms, double begin_s)
 {
-	struct np_bag *bag = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 
 	np_outages_put(b->o, bag);
 	if (!(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3) ||
@@ -65,7 +66,6 @@ judge(struct bed *b, const char *what, double ms, double begin_s)
 			 np_bag_number(bag, "flow.outage_begin_s"));
 	}
 	assert_true(np_bag_number(bag, "flow.outage_flow") == 0);
-	np_bag_free(bag);
 	free(b->o);
 }
 

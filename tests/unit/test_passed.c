@@ -80,7 +80,7 @@ close_all(const int *fds, size_t count)
 
 TEST(they_are_gone_when_their_word_is_read)
 {
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 	char word[8];
 	bool more;
 	int listeners[3];
@@ -99,17 +99,15 @@ TEST(they_are_gone_when_their_word_is_read)
 	assert_int_equal(ns_passed_recv(p.daemon, word, sizeof(word), &more), 4);
 	assert_true(more);
 	close_all(listeners, LEN(listeners));
-	close_pair(&p);
 }
 
 TEST(what_was_not_read_is_closed_with_its_socket)
 {
-	struct pair p;
+	FREED_BY(close_pair) struct pair p;
 	int listeners[2];
 
 	open_pair(&p);
 	send_lingering(p.session, LEN(listeners), listeners);
-	close_pair(&p);
 	close_all(listeners, LEN(listeners));
 }
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 /* Facts in words: "name=value name=value", texts in quotes, lists as 1/2/3, ? for what is unread.
@@ -186,6 +187,7 @@ static const struct {
 TEST(each_rule_says_what_it_should)
 {
 	for (size_t i = 0; i < LEN(cases); i++) {
+		FREED_BY(free_bag)
 		struct np_bag *host = bag(cases[i].host), *peer = bag(cases[i].peer);
 		struct looking l = { .name = cases[i].rule, .level = -1 };
 
@@ -194,8 +196,6 @@ TEST(each_rule_says_what_it_should)
 			fail_msg("%s of %s: level %d, \"%s\"", cases[i].rule, cases[i].host,
 				 l.level, l.state);
 		}
-		np_bag_free(host);
-		np_bag_free(peer);
 	}
 }
 
@@ -228,13 +228,13 @@ TEST(limits_are_held_against_bandwidth_times_delay)
 
 TEST(a_mend_names_the_interface)
 {
+	FREED_BY(free_bag)
 	struct np_bag *host = bag("host.nic.name='enp3s0' host.nic.offload.tso=0");
 	struct looking l = { .name = "offloads", .level = -1 };
 
 	np_preflight_each(host, NULL, NULL, look, &l);
 	assert_int_equal(l.level, WARN);
 	assert_has(l.remedy, "ethtool -K enp3s0 tso on");
-	np_bag_free(host);
 }
 
 TEST(nothing_known_is_nothing_said)
@@ -251,7 +251,7 @@ TEST(lines_are_for_scripts_and_people)
 	    bag("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
 		"host.cpu.model='M' host.nic.name='eth0' host.nic.driver='virtio_net' "
 		"host.cpu.governor='powersave' host.clocksource='tsc' host.cpu.mhz=?");
-	char *text;
+	FREED_BY(free_memory) char *text = NULL;
 	assert_writes(
 	    out, np_preflight_print(out, "local", host, NULL, NULL),
 	    "local: here, kernel 6.1, X, 2 x M, eth0 (virtio_net)\n"
@@ -265,15 +265,14 @@ TEST(lines_are_for_scripts_and_people)
 	host = bag("host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6 host.nic.name='lab0'");
 	text = WRITTEN(out, np_preflight_print(out, "local", host, NULL, NULL));
 	assert_has(text, "with its rate if it is there on purpose (tc qdisc show dev lab0)");
-	free(text);
 	np_bag_free(host);
 }
 
 /* The far end's words, on a terminal of whatever character set. */
 TEST(lines_are_printable_ascii)
 {
-	struct np_bag *host = np_bag_new();
-	char *text;
+	FREED_BY(free_bag) struct np_bag *host = np_bag_new();
+	FREED_BY(free_memory) char *text = NULL;
 
 	np_bag_text(host,
 		    "\xc4\x9b"
@@ -291,8 +290,6 @@ TEST(lines_are_printable_ascii)
 	for (size_t i = 0; text[i] != '\0'; i++) {
 		assert_true(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));
 	}
-	free(text);
-	np_bag_free(host);
 }
 
 TEST_MAIN()

@@ -23,13 +23,12 @@ put(FILE *out)
 
 TEST(values_have_labels_and_every_digit)
 {
-	char *text = WRITTEN(out, put(out));
+	FREED_BY(free_memory) char *text = WRITTEN(out, put(out));
 
 	assert_string_equal(text,
 			    "# HELP up 1: it\\nis\n# TYPE up gauge\n"
 			    "up{test=\"TCP_STREAM\",host=\"a\\\"b\\\\c\\nd\"} 0.10000000000000001\n"
 			    "up 16384\nup NaN\nup +Inf\n");
-	free(text);
 }
 
 TEST_MAIN()

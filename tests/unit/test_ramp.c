@@ -27,7 +27,7 @@ take_ramp(struct np_plan *p)
 
 TEST(connections_begin_when_they_are_due)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 	struct np_addr at;
 	uint64_t first;
@@ -50,14 +50,13 @@ TEST(connections_begin_when_they_are_due)
 	assert_true(np_ramp_due(w) == UINT64_MAX);
 	assert_null(np_ramp_begin(w, UINT64_MAX));
 	w->ramp->begun = 2;
-	end_free(&e);
 }
 
 /* ---- Failures ---- */
 
 TEST(what_is_refused_when_the_time_is_up_has_not_failed)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 	struct np_addr at;
 
@@ -78,7 +77,6 @@ TEST(what_is_refused_when_the_time_is_up_has_not_failed)
 		}
 		assert_int_equal(w->ramp->failed.count, 1); /* that of 5 s */
 	}
-	end_free(&e);
 }
 
 TEST(failures_are_counted_by_reason)
@@ -134,7 +132,7 @@ static void
 check_tally(struct np_run *run, bool active)
 {
 	uint64_t moved = 0, transactions = 0;
-	struct np_tally t;
+	FREED_BY(np_tally_free) struct np_tally t;
 	struct np_err err;
 
 	assert_int_equal(np_tally_take(run, &t, &err), NP_OK);
@@ -150,7 +148,6 @@ check_tally(struct np_run *run, bool active)
 	}
 	assert_int_equal(moved, np_counts_bytes(&t.count));
 	assert_int_equal(transactions, t.count.transactions);
-	np_tally_free(&t);
 }
 
 /* Did an end find the other one gone? Who is done first resets what it has not accepted. */
@@ -198,7 +195,7 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 	client_threads = here;
 	server_threads = there;
 	for (int i = 0; late && i < TRIES; i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
 		assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
@@ -207,7 +204,6 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 		if (!late) {
 			judge(&e, bench);
 		}
-		ends_free(&e);
 	}
 	assert_false(late);
 }
@@ -258,9 +254,9 @@ TEST(a_ramp_that_is_cut_short_ends_at_both_ends)
 
 TEST(a_ramp_without_a_far_end_ends)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
-	struct np_tally t;
+	FREED_BY(np_tally_free) struct np_tally t;
 	struct np_err err;
 
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
@@ -276,8 +272,6 @@ TEST(a_ramp_without_a_far_end_ends)
 	assert_int_equal(t.flows, 0);
 	assert_int_equal(t.ramp.failed.count, FLOWS);
 	assert_int_equal(t.ramp.failed.by[0].error, ECONNREFUSED);
-	np_tally_free(&t);
-	end_free(&e);
 }
 
 TEST(only_tests_by_time_have_one)

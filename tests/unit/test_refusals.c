@@ -78,7 +78,7 @@ TEST(what_makes_no_sense_is_refused_with_an_errno)
 TEST(datagrams_have_no_connections_to_count)
 {
 	struct np_omni_request request = five_transactions();
-	struct session s;
+	FREED_BY(session_close) struct session s;
 
 	request.socket_type = NP_WS_DGRAM;
 	request.protocol = IPPROTO_UDP;
@@ -86,14 +86,13 @@ TEST(datagrams_have_no_connections_to_count)
 	session_open(&s);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(&s, NULL, NULL).word, EOPNOTSUPP);
-	session_close(&s);
 }
 
 /* Nobody may have this machine send datagrams to a third one. */
 TEST(datagrams_go_to_the_client_only)
 {
 	struct np_omni_request request = five_transactions();
-	struct session s;
+	FREED_BY(session_close) struct session s;
 
 	request.socket_type = NP_WS_DGRAM;
 	request.protocol = IPPROTO_UDP;
@@ -103,7 +102,6 @@ TEST(datagrams_go_to_the_client_only)
 	session_open(&s);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(&s, NULL, NULL).word, EACCES);
-	session_close(&s);
 }
 
 /* ---- Files that clients name ---- */
@@ -164,11 +162,11 @@ ask_filled(struct session *s, int fill_dir, const char *file, struct np_omni_res
 TEST(a_file_of_the_fill_directory_is_sent)
 {
 	struct np_omni_response response;
-	struct session s;
+	FREED_BY(session_close) struct session s;
 	struct np_addr at;
 	struct place p;
 	char bytes[16] = "";
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	make_place(&p);
 	assert_int_equal(ask_filled(&s, p.fd, "data", &response), 0);
@@ -177,8 +175,6 @@ TEST(a_file_of_the_fill_directory_is_sent)
 	assert_true(put_bytes(fd, bytes, 16));
 	assert_true(get_bytes(fd, bytes, 8));
 	assert_memory_equal(bytes, "plumplum", 8);
-	close(fd);
-	session_close(&s);
 	remove_place(&p);
 }
 
@@ -199,13 +195,12 @@ TEST(no_other_file_is)
 	make_place(&p);
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_omni_response response;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 		int32_t error = ask_filled(&s, p.fd, rows[i].name, &response);
 
 		if (error != rows[i].error) {
 			fail_msg("%s: error %d", rows[i].name, error);
 		}
-		session_close(&s);
 	}
 	remove_place(&p);
 }
@@ -242,7 +237,7 @@ TEST(a_plan_that_makes_no_sense_is_refused)
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
 		struct np_head head;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 
 		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
@@ -258,7 +253,6 @@ TEST(a_plan_that_makes_no_sense_is_refused)
 		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, rows[i].error);
 		assert_has(why.text, rows[i].says);
-		session_close(&s);
 	}
 }
 
@@ -276,14 +270,13 @@ TEST(a_plan_whose_processors_are_no_list_is_refused)
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 
 		snprintf(m.cpus, sizeof(m.cpus), "%s", rows[i].cpus);
 		session_open(&s);
 		ask_tagged(&s, &np_tagged_plan, &m);
 		assert_int_equal(answer(&s, np_why_layout, &why).word, EINVAL);
 		assert_has(why.text, rows[i].says);
-		session_close(&s);
 	}
 }
 
@@ -304,7 +297,7 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
 		struct np_head head;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
 		m.family = rows[i].address == 16 ? NP_WF_INET6 : NP_WF_INET;
@@ -322,7 +315,6 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, rows[i].error);
 		assert_has(why.text, "client_prefix");
-		session_close(&s);
 	}
 }
 
@@ -341,7 +333,7 @@ TEST(a_ramp_that_nothing_ends_is_refused)
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
 		struct np_head head;
-		struct session s;
+		FREED_BY(session_close) struct session s;
 
 		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
@@ -355,7 +347,6 @@ TEST(a_ramp_that_nothing_ends_is_refused)
 		assert_int_equal(head.code, NP_EXT_ERROR);
 		assert_int_equal(head.word, EOPNOTSUPP);
 		assert_has(why.text, "ramp of 100");
-		session_close(&s);
 	}
 }
 

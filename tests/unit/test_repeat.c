@@ -10,7 +10,7 @@
 static void
 iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
 {
-	struct np_hist *hist = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 	struct np_record record;
 	struct np_err err;
 
@@ -20,11 +20,11 @@ iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
 	np_record_real(&record, NP_M_LOCAL_CPU_UTIL, cpu);
 	np_hist_record(hist, us * 1000);
 	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
-	free(hist);
 }
 
 TEST(without_confidence_a_test_runs_once)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
 	struct np_record record;
 
@@ -38,11 +38,11 @@ TEST(without_confidence_a_test_runs_once)
 	assert_true(np_record_get_real(&record, NP_M_CONFIDENCE_INTERVAL) == -1);
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) == -1);
 	assert_int_equal(np_record_get_int(&record, NP_M_MIN_LATENCY), -1);
-	np_repeat_free(&r);
 }
 
 TEST(it_goes_on_until_the_result_is_sure)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 10, .min = 3, .level = 99, .width = 5 } };
 
 	iterate(&r, 100, -1, 5);
@@ -56,11 +56,11 @@ TEST(it_goes_on_until_the_result_is_sure)
 	}
 	assert_int_equal(r.done, 10);
 	assert_true(np_repeat_missed(&r));
-	np_repeat_free(&r);
 }
 
 TEST(it_stops_once_the_result_is_sure)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 30, .min = 3, .level = 95, .width = 50 } };
 
 	while (np_repeat_more(&r)) {
@@ -68,12 +68,12 @@ TEST(it_stops_once_the_result_is_sure)
 	}
 	assert_int_equal(r.done, 3);
 	assert_false(np_repeat_missed(&r));
-	np_repeat_free(&r);
 }
 
 /* CPU figures that vary keep it going, unless only the result matters. */
 TEST(cpu_figures_count_unless_told_otherwise)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 5, .min = 3, .level = 95, .width = 5 } };
 
 	for (int i = 0; i < 3; i++) {
@@ -82,11 +82,11 @@ TEST(cpu_figures_count_unless_told_otherwise)
 	assert_true(np_repeat_more(&r) && np_repeat_missed(&r));
 	r.plan.result_only = true;
 	assert_false(np_repeat_more(&r) || np_repeat_missed(&r));
-	np_repeat_free(&r);
 }
 
 TEST(the_conclusion_is_over_all_iterations)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 4, .min = 4, .level = 95, .width = 5 } };
 	struct np_record record;
 
@@ -103,7 +103,6 @@ TEST(the_conclusion_is_over_all_iterations)
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) > 254.11);
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) < 254.13);
 	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
-	np_repeat_free(&r);
 }
 
 TEST_MAIN()

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "out/datagrams.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 /* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
@@ -354,10 +355,10 @@ TEST(an_account_of_nonsense_is_not_told)
 	static const char *const names[] = { "udp.sent", "udp.received", "udp.duplicated",
 					     "udp.lost" };
 	static const double values[] = { -1, 1e300 };
-	struct np_bag *near = transmitter();
+	FREED_BY(free_bag) struct np_bag *near = transmitter();
 
 	for (size_t i = 0; i < LEN(names) * LEN(values); i++) {
-		struct np_bag *far = account();
+		FREED_BY(free_bag) struct np_bag *far = account();
 		const struct np_datagrams d = {
 			.bench = "UDP_STREAM", .near = near, .far = far, .unit = np_unit('m')
 		};
@@ -365,9 +366,7 @@ TEST(an_account_of_nonsense_is_not_told)
 		np_bag_real(far, -1, "udp.receive_span_s");
 		np_bag_real(far, values[i % LEN(values)], "%s", names[i / LEN(values)]);
 		assert_lines(&d, "");
-		np_bag_free(far);
 	}
-	np_bag_free(near);
 }
 
 /* -b 10G is as many as there can be, and -w takes an hour. */

@@ -46,7 +46,7 @@ TEST(what_is_set_is_told)
 		[RTAX_ADVMSS - 1] = 1000,
 	};
 	_Alignas(struct nlmsghdr) char room[512];
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_bag_item it;
 
 	compose(room, metric, RTAX_INITRWND);
@@ -54,27 +54,24 @@ TEST(what_is_set_is_told)
 	assert_bag(b, "host.route.", "window=20000 cwnd=7 advmss=1000 mtu_locked=1");
 	assert_int_equal(np_bag_count(b), 4); /* and nothing of what is not set */
 	assert_false(np_bag_find(b, "host.route.cwnd_locked", &it));
-	np_bag_free(b);
 }
 
 TEST(an_answer_cut_short_does_no_harm)
 {
 	const uint32_t metric[RTAX_INITRWND] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
 	_Alignas(struct nlmsghdr) char room[512];
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	size_t whole = compose(room, metric, RTAX_INITRWND);
 
 	for (size_t len = NLMSG_LENGTH(0); len <= whole; len++) {
-		struct nlmsghdr *cut = malloc(len);
+		FREED_BY(free_memory) struct nlmsghdr *cut = malloc(len);
 
 		assert_non_null(cut);
 		memcpy(cut, room, len);
 		cut->nlmsg_len = (uint32_t)len;
 		np_route_hear(b, cut);
-		free(cut);
 	}
 	assert_number(b, "host.route.initrwnd", 14);
-	np_bag_free(b);
 }
 
 static struct sockaddr_in
@@ -135,11 +132,10 @@ TEST(the_kernel_tells_of_its_route)
 TEST(an_address_without_ip_has_none)
 {
 	const struct sockaddr nothing = { .sa_family = AF_UNIX };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_route_facts(&nothing, &nothing, b);
 	assert_int_equal(np_bag_count(b), 0);
-	np_bag_free(b);
 }
 
 TEST_MAIN()

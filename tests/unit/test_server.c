@@ -216,14 +216,13 @@ TEST(a_question_about_no_test_is_refused)
 {
 	struct np_plan_message m = five_by_plan();
 	struct np_why why;
-	struct session s;
+	FREED_BY(session_close) struct session s;
 
 	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
 	strcpy(m.pattern, "steam");
 	ask_tagged(&s, &np_tagged_engines, &m);
 	assert_int_not_equal(answer(&s, np_why_layout, &why).word, 0);
 	assert_has(why.text, "pattern 'steam'");
-	session_close(&s);
 }
 
 TEST(plans_need_to_have_been_granted)
@@ -266,7 +265,7 @@ play_five_transactions(const struct session *s)
 	struct np_omni_results results;
 	char bytes[16] = "";
 	struct np_addr at;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	ask(s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(s, np_omni_response_layout, &response).word, 0);
@@ -281,7 +280,6 @@ play_five_transactions(const struct session *s)
 	assert_int_equal(results.bytes_received, 80);
 	assert_int_equal(results.bytes_sent, 40);
 	assert_true(results.elapsed_time > 0);
-	close(fd);
 }
 
 TEST(a_session_serves_one_test_after_another)
@@ -312,10 +310,9 @@ TEST(an_old_request_is_served_as_well)
 	assert_int_equal(answer(&s, np_rr_response_layout, &response).word, 0);
 	at = loopback(AF_INET, (uint16_t)response.data_port_number);
 	for (int i = 0; i < 3; i++) {
-		int fd = connected_to(&at);
+		FREED_BY(close_fd) int fd = connected_to(&at);
 
 		assert_int_equal(read_all(fd), 0);
-		close(fd);
 	}
 	assert_int_equal(answer(&s, np_rr_results_layout, &results).word, 0);
 	assert_int_equal(results.trans_received, 3);

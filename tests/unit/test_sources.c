@@ -150,7 +150,7 @@ TEST(of_ipv6_one_address_is_heard)
 TEST(one_port_can_be_heard_alone)
 {
 	struct np_addr peer = four(2, 0), to = four(1, 0);
-	int first = socket_at(&peer), second = socket_at(&peer), fd;
+	FREED_BY(close_fd) int first = socket_at(&peer), second = socket_at(&peer), fd = -1;
 
 	assert_int_equal(getsockname(first, (struct sockaddr *)&peer.sa, &peer.len), 0);
 	fd = choosy(AF_INET, &peer, np_addr_port(&peer), &to);
@@ -158,17 +158,14 @@ TEST(one_port_can_be_heard_alone)
 	assert_false(arrives(fd));
 	send_to(first, &to);
 	assert_true(arrives(fd));
-	close(first);
-	close(second);
-	close(fd);
 }
 
 /* It answers whom it hears, by an address, whatever it is connected to. */
 TEST(whoever_is_heard_can_be_answered)
 {
 	struct np_addr peer = four(2, 0), to = four(1, 0), elsewhere = four(3, 0);
-	int sender = socket_at(&peer), other = socket_at(&elsewhere);
-	int fd = choosy(AF_INET, &peer, 0, &to);
+	FREED_BY(close_fd) int sender = socket_at(&peer), other = socket_at(&elsewhere);
+	FREED_BY(close_fd) int fd = choosy(AF_INET, &peer, 0, &to);
 
 	assert_int_equal(getsockname(sender, (struct sockaddr *)&peer.sa, &peer.len), 0);
 	assert_int_equal(getsockname(other, (struct sockaddr *)&elsewhere.sa, &elsewhere.len), 0);
@@ -176,16 +173,13 @@ TEST(whoever_is_heard_can_be_answered)
 	send_to(fd, &elsewhere);
 	assert_true(arrives(sender));
 	assert_true(arrives(other));
-	close(sender);
-	close(other);
-	close(fd);
 }
 
 /* Connected once more, it hears somebody else. */
 TEST(whom_it_hears_can_change)
 {
 	struct np_addr peer = four(2, 0), other = four(3, 0), to = four(1, 0);
-	int fd = choosy(AF_INET, &peer, 0, &to), sender = socket_at(&other);
+	FREED_BY(close_fd) int fd = choosy(AF_INET, &peer, 0, &to), sender = socket_at(&other);
 	struct np_err err;
 
 	send_to(sender, &to);
@@ -193,8 +187,6 @@ TEST(whom_it_hears_can_change)
 	assert_int_equal(np_sock_limit_source(fd, AF_INET, &other, 0, &err), NP_OK);
 	send_to(sender, &to);
 	assert_true(arrives(fd));
-	close(sender);
-	close(fd);
 }
 
 /* What ICMP says of a closed port stands before what waits. */

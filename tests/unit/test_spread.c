@@ -139,7 +139,7 @@ TEST(what_is_not_kept_is_dropped)
 TEST(who_accepts_can_be_stopped)
 {
 	struct side client, server;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	open_both(&client, &server, true);
 	meet_beside(&server);
@@ -147,7 +147,6 @@ TEST(who_accepts_can_be_stopped)
 	np_stop(&server.stop, 1);
 	have_met(&server);
 	assert_in_range(standing(&server.run), 0, 1);
-	close(fd);
 	np_run_free(&client.run);
 	np_run_free(&server.run);
 }

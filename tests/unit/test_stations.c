@@ -5,6 +5,7 @@
 #include "bench/bench.h"
 #include "bench/stamps.h"
 #include "run/stations.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -70,8 +71,8 @@ fill(struct kept_end *near, struct kept_end *far)
 TEST(stations_add_up_to_the_round_trip)
 {
 	static const uint64_t us[NP_STATIONS] = { 1, 2, 90, 3, 4, 5, 6, 7 };
-	struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
-	struct np_bag *bag = np_bag_new();
+	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 	struct np_stations *s;
 
 	fill(near, far);
@@ -92,16 +93,13 @@ TEST(stations_add_up_to_the_round_trip)
 	assert_float_equal(s->clocks.last_ns, AHEAD, s->clocks.slack_ns);
 	assert_true(s->clocks.slack_ns < 50000);
 	np_stations_free(s);
-	np_bag_free(bag);
-	free(near);
-	free(far);
 }
 
 /* The far end has kept every other one of the second half. */
 TEST(what_one_end_lacks_is_left_out)
 {
-	struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
-	struct np_bag *bag = np_bag_new();
+	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 	struct np_stations *s;
 	size_t left = 0;
 
@@ -119,9 +117,6 @@ TEST(what_one_end_lacks_is_left_out)
 	assert_int_equal(s->kept, left);
 	assert_false(s->told); /* so few tell nothing of the clocks */
 	np_stations_free(s);
-	np_bag_free(bag);
-	free(near);
-	free(far);
 }
 
 static bool
@@ -144,8 +139,8 @@ gets(const int64_t *rows, size_t numbers)
 /* A far end whose kernel stamped nothing sends an empty list. */
 TEST(a_far_end_without_stamps_joins_nothing)
 {
-	struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
-	struct np_bag *bag = np_bag_new();
+	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 	struct np_stations *s;
 
 	fill(near, far);
@@ -156,9 +151,6 @@ TEST(a_far_end_without_stamps_joins_nothing)
 	assert_int_equal(s->joined, 0);
 	assert_false(s->told);
 	np_stations_free(s);
-	np_bag_free(bag);
-	free(near);
-	free(far);
 }
 
 TEST(lists_that_do_not_fit_are_not_believed)
@@ -195,11 +187,11 @@ respond(struct kept_end *e, struct np_conn *c, int client, uint32_t id)
  */
 TEST(ids_that_a_client_chooses_take_no_more_room)
 {
-	struct kept_end *e = new_end(NP_FOLLOW);
+	FREED_BY(free_memory) struct kept_end *e = new_end(NP_FOLLOW);
 	struct np_conn c = { .need = NP_RECV };
 	struct np_addr here, there;
 	struct np_err err;
-	int client = bound_socket(AF_INET, SOCK_DGRAM, &there);
+	FREED_BY(close_fd) int client = bound_socket(AF_INET, SOCK_DGRAM, &there);
 	uint32_t asked = 0;
 
 	c.fd = bound_socket(AF_INET, SOCK_DGRAM, &here);
@@ -221,9 +213,7 @@ TEST(ids_that_a_client_chooses_take_no_more_room)
 	assert_int_equal(e->stamps.asked, asked);
 	assert_true(e->stamps.came[NP_STAMP_GONE] > NP_STAMPS_KEPT);
 	assert_true(e->stamps.count <= NP_STAMPS_KEPT && e->stamps.kept_every > 16);
-	close(client);
 	close(c.fd);
-	free(e);
 }
 
 TEST_MAIN()

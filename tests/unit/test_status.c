@@ -466,12 +466,11 @@ files_in(const char *path)
 static void
 read_file(char *text, const char *path)
 {
-	int fd = open(path, O_RDONLY);
+	FREED_BY(close_fd) int fd = open(path, O_RDONLY);
 	ssize_t n = read(fd, text, NS_STATUS_MAX - 1);
 
 	assert_true(n >= 0);
 	text[n] = '\0';
-	close(fd);
 }
 
 static void
@@ -676,7 +675,7 @@ TEST_WITH(strangers_get_one_line, set_up, tear_down)
 	};
 	struct daemon *d = *state;
 	struct np_err err;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	if (geteuid() != 0) {
 		skip();
@@ -697,7 +696,6 @@ TEST_WITH(strangers_get_one_line, set_up, tear_down)
 		}
 		free(a);
 	}
-	close(fd);
 }
 
 /* Nobody keeps others from taking the name first: then what is said is not believed blindly. */
@@ -744,7 +742,7 @@ TEST_WITH(asking_ends_when_nobody_answers, set_up, tear_down)
 {
 	struct np_err err;
 	uint64_t start = np_now();
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	assert_int_equal(ns_status_ask(port, stdout, &err), NP_ECONTROL);
 	assert_has(err.msg, port);
@@ -754,7 +752,6 @@ TEST_WITH(asking_ends_when_nobody_answers, set_up, tear_down)
 	assert_int_equal(ns_status_ask(port, stdout, &err), NP_ECONTROL);
 	assert_has(err.msg, "does not answer");
 	assert_in_range(np_now() - start, 4 * NP_SEC, 30 * NP_SEC);
-	close(fd);
 }
 
 /* One that asks and never reads, or has gone again. */
@@ -765,7 +762,7 @@ TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 	struct sockaddr_un un;
 	socklen_t len = sizeof(un);
 	uint64_t start = np_now();
-	int fd = ns_status_listen(port, &err);
+	FREED_BY(close_fd) int fd = ns_status_listen(port, &err);
 
 	add_sessions(d, MANY);
 	assert_true(fd >= 0);
@@ -784,7 +781,6 @@ TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 		}
 	}
 	assert_true(np_now() - start < LONG_MS * NP_MSEC);
-	close(fd);
 }
 
 int

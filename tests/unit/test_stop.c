@@ -56,9 +56,9 @@ assert_stops(struct end *e)
 static void
 assert_client_stops(const struct np_bench *b, void (*change)(struct np_plan *p))
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
-	int mute;
+	FREED_BY(close_fd) int mute = -1;
 
 	client_params(&e.plan, b, AF_INET, 0);
 	/* Where frames go does not follow from an address. */
@@ -69,15 +69,13 @@ assert_client_stops(const struct np_bench *b, void (*change)(struct np_plan *p))
 	end_open(&e);
 	end_aim(&e, &at);
 	assert_stops(&e);
-	close(mute);
-	end_free(&e);
 }
 
 /* A server whose client connects, if at all, and says nothing. */
 static void
 assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p), bool connects)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_plan client;
 	struct np_addr at;
 	int mute = -1;
@@ -94,7 +92,6 @@ assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p),
 	if (mute >= 0) {
 		close(mute);
 	}
-	end_free(&e);
 }
 
 TEST(every_blocked_loop_stops_when_told)
@@ -128,7 +125,7 @@ TEST(every_blocked_loop_stops_when_told)
 TEST(waiting_for_a_connection_ends_when_told)
 {
 	struct np_plan client;
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 10);
 	server_params(&e.plan, &client);
@@ -138,7 +135,6 @@ TEST(waiting_for_a_connection_ends_when_told)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
 	assert_int_equal(e.run.window.started_ns, 0);
-	end_free(&e);
 }
 
 /* A TCP connection whose error queue makes poll(2) report POLLERR, and nothing else. */
@@ -168,7 +164,7 @@ make_troubled(int pair[2])
 TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 {
 	struct np_plan client;
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	int pair[2];
 
 	make_troubled(pair);
@@ -184,13 +180,12 @@ TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 	assert_int_equal(e.drive.lost, ECONNRESET);
 	close(pair[0]);
 	close(pair[1]);
-	end_free(&e);
 }
 
 TEST(waiting_for_a_connection_has_an_end)
 {
 	struct np_plan client;
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
 	server_params(&e.plan, &client);
@@ -200,7 +195,6 @@ TEST(waiting_for_a_connection_has_an_end)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_SILENCE);
 	assert_int_equal(e.run.window.started_ns, 0);
-	end_free(&e);
 }
 
 /* The last send was cut short by the stop: what went out of it counts. */
@@ -208,11 +202,11 @@ TEST(what_a_stopped_sender_sent_in_part_is_counted)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE" };
 	struct np_addr at;
-	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	for (size_t i = 0; i < LEN(names); i++) {
-		struct end e = { .rc = -1 };
-		int far;
+		FREED_BY(end_free) struct end e = { .rc = -1 };
+		FREED_BY(close_fd) int far = -1;
 
 		client_params(&e.plan, np_bench_find(names[i]), AF_INET, 0);
 		e.plan.near.call.send_size = 1000003;
@@ -223,10 +217,7 @@ TEST(what_a_stopped_sender_sent_in_part_is_counted)
 		np_run_close(&e.run);
 		far = accepted_from(mute);
 		assert_int_equal(read_all(far), np_seen(&e.run.worker->count->sent));
-		close(far);
-		end_free(&e);
 	}
-	close(mute);
 }
 
 int

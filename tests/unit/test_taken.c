@@ -400,14 +400,13 @@ assert_serves(const struct place *p)
 {
 	const struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
 	uint8_t frame[NP_FRAME_SIZE];
-	int fd = connected_to(&p->at);
+	FREED_BY(close_fd) int fd = connected_to(&p->at);
 
 	np_frame_put(frame, &head, NULL, NULL);
 	assert_true(put_bytes(fd, frame, sizeof(frame)));
 	assert_true(wait_readable(fd));
 	assert_true(get_bytes(fd, frame, sizeof(frame)));
 	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
-	close(fd);
 }
 
 static const char *
@@ -466,25 +465,23 @@ tear_down(void **state)
 TEST_WITH(it_makes_no_socket_that_lingers, set_up, tear_down)
 {
 	struct place *p = *state;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	needs_seccomp();
 	start(p, true);
 	fd = take_over(p);
 	assert_int_equal(attempt(fd, 'l'), EPERM);
-	close(fd);
 }
 
 TEST_WITH(it_has_the_kernel_load_nothing_and_attaches_no_filter, set_up, tear_down)
 {
 	struct place *p = *state;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	needs_seccomp();
 	start(p, true);
 	fd = take_over(p);
 	assert_int_equal(attempt(fd, 'r'), EPERM);
-	close(fd);
 }
 
 /* In one table of descriptors, and without a test: doc/security.md says what one adds. */
@@ -532,14 +529,13 @@ TEST_WITH(sockets_that_it_passes_hold_nobody_up, set_up, tear_down)
 TEST_WITH(stacks_give_it_no_memory, set_up, tear_down)
 {
 	struct place *p = *state;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	needs_seccomp();
 	start(p, true);
 	fd = take_over(p);
 	assert_int_equal(attempt(fd, 'm'), EPERM);
 	assert_int_equal(attempt(fd, 's'), ENOMEM);
-	close(fd);
 }
 
 /* Nor where it is not confined. */
@@ -552,14 +548,13 @@ TEST_WITH(it_has_no_file_to_write_to, set_up, tear_down)
 		skip();
 	}
 	for (int sandbox = 0; sandbox < 2; sandbox++) {
-		int fd;
+		FREED_BY(close_fd) int fd = -1;
 
 		start(p, sandbox != 0);
 		fd = take_over(p);
 		assert_int_equal(attempt(fd, 'w'), 0);
 		assert_has(log_of(p), "the first line");
 		assert_null(strstr(p->text, "FORGED"));
-		close(fd);
 		stop(p);
 	}
 }
@@ -568,7 +563,7 @@ TEST_WITH(its_lines_are_few_and_its_own, set_up, tear_down)
 {
 	struct place *p = *state;
 	const char *at;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	start(p, true);
 	fd = take_over(p);
@@ -584,20 +579,18 @@ TEST_WITH(its_lines_are_few_and_its_own, set_up, tear_down)
 	assert_int_equal(count_of(p->text, ": process "), count_of(p->text, "flood"));
 	assert_in_range(count_of(p->text, "flood"), 1, FLOOD / 2);
 	assert_in_range(count_of(p->text, "\n"), 2, FLOOD / 2);
-	close(fd);
 }
 
 TEST_WITH(it_forks_nothing_and_settles_nothing, set_up, tear_down)
 {
 	struct place *p = *state;
-	int fd;
+	FREED_BY(close_fd) int fd = -1;
 
 	needs_seccomp();
 	start(p, true);
 	fd = take_over(p);
 	assert_int_equal(attempt(fd, 'k'), EPERM);
 	assert_int_equal(attempt(fd, 'c'), 0);
-	close(fd);
 }
 
 /* How often the words of the seal stand in a part of a process's memory. */

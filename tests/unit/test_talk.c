@@ -180,7 +180,7 @@ static void
 check_question(const struct np_plan *p, const struct np_run *run, const uint8_t *request)
 {
 	uint8_t message[NP_MESSAGE_MAX];
-	struct np_plan q;
+	FREED_BY(np_plan_free) struct np_plan q;
 	struct np_err err;
 
 	np_engines_encode(p, run, message);
@@ -189,7 +189,6 @@ check_question(const struct np_plan *p, const struct np_run *run, const uint8_t 
 	np_plan_init(&q);
 	assert_int_equal(np_engines_decode(message, &q, &err), NP_OK);
 	assert_ptr_equal(q.pattern, p->pattern);
-	np_plan_free(&q);
 }
 
 static void
@@ -498,7 +497,7 @@ check_answers(const struct np_bench *b)
 	struct np_err err = { .code = NP_OK };
 	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_far far;
-	struct end e;
+	FREED_BY(end_free) struct end e;
 
 	open_daemon_end(&e, b);
 	np_far_init(&far);
@@ -518,7 +517,6 @@ check_answers(const struct np_bench *b)
 	far.measures_cpu = true;
 	assert_int_equal(d->decode_results(d, frame, &far, &err), NP_OK);
 	check_report(b, &far);
-	end_free(&e);
 }
 
 TEST(responses_and_results_mean_the_same_at_both_ends)

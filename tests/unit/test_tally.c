@@ -53,7 +53,7 @@ TEST(each_flow_has_its_row)
 	struct np_err err = { .code = NP_OK };
 	struct np_plan p;
 	struct np_stop stop = { 0 };
-	struct np_tally t;
+	FREED_BY(np_tally_free) struct np_tally t;
 	struct np_run run;
 
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
@@ -79,7 +79,6 @@ TEST(each_flow_has_its_row)
 	assert_int_equal(t.flow[1].tcp.retransmitted_segments, 0);
 	assert_int_equal(t.flow[2].tcp.rtt_us, -1);
 	assert_int_equal(t.closing.retrans, -1);
-	np_tally_free(&t);
 }
 
 #ifndef SYS_socketcall /* else src/base/multiplex.c has one of its own */
@@ -156,6 +155,7 @@ TEST(a_window_that_never_opened_has_no_seconds)
 TEST(tallies_are_joined)
 {
 	struct np_flow_result *rows = calloc(2, sizeof(*rows));
+	FREED_BY(np_tally_free)
 	struct np_tally a = { .started_ns = 200, .ended_ns = 300, .flows = 1, .send_size = 10 };
 	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .recv_size = 20 };
 	struct np_err err;
@@ -219,7 +219,6 @@ TEST(tallies_are_joined)
 	assert_int_equal(a.closing.retrans, -1);
 	assert_int_equal(a.flows, 4);
 	assert_int_equal(a.started_ns, 100); /* that one never began */
-	np_tally_free(&a);
 }
 
 TEST_MAIN()

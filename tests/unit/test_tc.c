@@ -215,7 +215,7 @@ TEST(every_kind_tells_its_rate)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_tc *from = empty(), *to = empty();
-		struct np_bag *b;
+		FREED_BY(free_bag) struct np_bag *b = NULL;
 
 		queue(from, rows[i].kind, 0x10000, TC_H_ROOT, rows[i].head, rows[i].type,
 		      rows[i].rate, rows[i].size, 1000, 1);
@@ -229,7 +229,6 @@ TEST(every_kind_tells_its_rate)
 		} else {
 			assert_none(b, "tc.out.rate_bps");
 		}
-		np_bag_free(b);
 	}
 }
 
@@ -238,7 +237,7 @@ TEST(queues_below_are_named_and_not_added)
 {
 	const struct tc_tbf_qopt tbf = { .rate.rate = 1250000 };
 	struct np_tc *from = empty(), *to = empty();
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	for (int i = 0; i < 2; i++) {
 		struct np_tc *tc = i == 0 ? from : to;
@@ -255,7 +254,6 @@ TEST(queues_below_are_named_and_not_added)
 	assert_bag(b, "", "moved.tc.fq_codel_0_1.drops=none tc.out.drops=10");
 	assert_string_equal(np_bag_string(b, "tc.out.kind"), "tbf");
 	assert_number(b, "tc.out.rate_bps", 10e6);
-	np_bag_free(b);
 }
 
 /* What htb lets through is its default class, or the largest below the root where it has none. */
@@ -309,7 +307,7 @@ TEST(the_root_is_found_with_its_rate)
 TEST(the_class_that_moved_tells_the_rate)
 {
 	struct np_tc *from = empty(), *to = empty();
-	struct np_bag *b;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
 
 	for (int i = 0; i < 2; i++) {
 		struct np_tc *tc = i == 0 ? from : to;
@@ -324,7 +322,6 @@ TEST(the_class_that_moved_tells_the_rate)
 	assert_string_equal(np_bag_string(b, "tc.out.kind"), "htb");
 	assert_number(b, "tc.out.rate_bps", 16e6); /* of the class above it */
 	assert_number(b, "moved.tc.htb_1_20.bytes", 89000);
-	np_bag_free(b);
 }
 
 /* At the ingress queue, which counts what they drop; at clsact, where they count for themselves. */
@@ -343,7 +340,7 @@ TEST(policers_are_found_by_any_classifier)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_tc *from = empty(), *to = empty();
-		struct np_bag *b;
+		FREED_BY(free_bag) struct np_bag *b = NULL;
 
 		for (int n = 0; n < 2; n++) {
 			struct np_tc *tc = n == 0 ? from : to;
@@ -359,7 +356,6 @@ TEST(policers_are_found_by_any_classifier)
 		assert_bag(b, "", "moved.tc.police_5.drops=40 tc.in.drops=40 tc.in.overlimits=160");
 		assert_string_equal(np_bag_string(b, "tc.in.kind"), "police");
 		assert_number(b, "tc.in.rate_bps", 50e6);
-		np_bag_free(b);
 	}
 }
 
@@ -368,7 +364,7 @@ TEST(what_comes_in_is_followed_to_an_ifb)
 	const struct tc_mirred away = { .index = 3, .eaction = TCA_EGRESS_REDIR, .ifindex = IFB };
 	const struct tc_mirred copied = { .index = 4, .eaction = TCA_EGRESS_MIRROR, .ifindex = 11 };
 	const struct tc_gact gact = { .index = 1, .action = TC_ACT_SHOT };
-	struct np_tc *tc = empty();
+	FREED_BY(free_memory) struct np_tc *tc = empty();
 
 	filter(tc, "u32", TCA_U32_ACT, "mirred", TCA_MIRRED_PARMS, &away, sizeof(away), 0);
 	assert_int_equal(tc->ifb, 0); /* that goes out */
@@ -380,13 +376,12 @@ TEST(what_comes_in_is_followed_to_an_ifb)
 	assert_int_equal(tc->ifb, IFB);
 	assert_int_equal(tc->count, 3); /* the first and the last are the same action */
 	assert_string_equal(tc->at[1].name, "gact_1");
-	free(tc);
 }
 
 /* Other interfaces' are in a dump, too, and more of them than there is room. */
 TEST(others_and_too_many_are_left_out)
 {
-	struct np_tc *tc = empty();
+	FREED_BY(free_memory) struct np_tc *tc = empty();
 	struct message m;
 
 	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT)->tcm_ifindex = DEVICE + 1;
@@ -402,14 +397,13 @@ TEST(others_and_too_many_are_left_out)
 	}
 	assert_int_equal(tc->count, NP_TC_ITEMS);
 	assert_int_equal(tc->left_out, 3);
-	free(tc);
 }
 
 /* The interface has a queue for each of many processors, and behind them in the list a policer. */
 TEST(many_queues_leave_room_for_limits)
 {
-	struct np_tc *tc = empty(), *from = empty();
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_memory) struct np_tc *tc = empty(), *from = empty();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_bag_item it;
 	struct message m;
 
@@ -430,16 +424,13 @@ TEST(many_queues_leave_room_for_limits)
 	assert_true(np_bag_find(b, "tc.in.drops", &it));
 	assert_true(np_bag_find(b, "moved.tc", &it));
 	assert_int_equal(it.kind, NP_BAG_UNREAD);
-	np_bag_free(b);
-	free(tc);
-	free(from);
 }
 
 /* Cut anywhere, and with any byte wrong, it is read without harm (sanitizers would tell). */
 TEST(damaged_messages_do_no_harm)
 {
 	const struct tc_police parms = { .index = 5, .rate.rate = 1000 };
-	struct np_tc *tc = empty();
+	FREED_BY(free_memory) struct np_tc *tc = empty();
 	struct rtattr *options, *all, *one;
 	struct message m, damaged;
 
@@ -454,13 +445,12 @@ TEST(damaged_messages_do_no_harm)
 	nest_end(&m, all);
 	nest_end(&m, options);
 	for (uint32_t len = NLMSG_LENGTH(0); len <= m.head.nlmsg_len; len++) {
-		struct message *cut = malloc(len);
+		FREED_BY(free_memory) struct message *cut = malloc(len);
 
 		assert_non_null(cut);
 		memcpy(cut, &m, len);
 		cut->head.nlmsg_len = len;
 		np_tc_hear(tc, &cut->head);
-		free(cut);
 	}
 	for (uint32_t at = NLMSG_LENGTH(0); at < m.head.nlmsg_len; at++) {
 		for (int bit = 0; bit < 8; bit++) {
@@ -470,7 +460,6 @@ TEST(damaged_messages_do_no_harm)
 		}
 	}
 	assert_true(tc->count >= 1);
-	free(tc);
 }
 
 /* The padding that the last attribute does not have is more than what is left. */

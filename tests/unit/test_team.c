@@ -68,7 +68,7 @@ static void
 run_threads(const char *bench, uint32_t near, uint32_t far)
 {
 	struct np_counts here, there;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	near_threads = near;
 	far_threads = far;
@@ -87,7 +87,6 @@ run_threads(const char *bench, uint32_t near, uint32_t far)
 	} else {
 		assert_true(here.sent + here.received >= COUNT);
 	}
-	ends_free(&e);
 }
 
 TEST(a_count_is_of_all_workers)
@@ -122,8 +121,8 @@ TEST(a_count_may_be_of_fewer_than_there_are)
 TEST(a_tally_is_of_all_workers)
 {
 	struct np_err err = { .code = NP_OK };
-	struct np_tally t;
-	struct ends e;
+	FREED_BY(np_tally_free) struct np_tally t;
+	FREED_BY(ends_free) struct ends e;
 
 	near_threads = far_threads = 3;
 	warm_up_ms = 0;
@@ -144,8 +143,6 @@ TEST(a_tally_is_of_all_workers)
 		assert_int_equal(t.flow[i].worker, i / 2);
 		assert_true(t.flow[i].tcp.cwnd > 0 && t.flow[i].cpu >= 0);
 	}
-	np_tally_free(&t);
-	ends_free(&e);
 }
 
 /* The marks leave what is under way as it is: nothing is lost, and nothing counted twice. */
@@ -154,7 +151,7 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 {
 	struct np_counts here, there;
 	const struct np_run *run;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	near_threads = far_threads = threads;
 	warm_up_ms = 200; /* on a busy machine each has a turn */
@@ -177,7 +174,6 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	NP_EACH_WORKER (w, run) { /* what a thread cost is of the window, too */
 		assert_true(w->use.began_ns >= run->window.started_ns);
 	}
-	ends_free(&e);
 }
 
 TEST(a_warm_up_is_forgotten)
@@ -199,7 +195,7 @@ TEST(a_warm_up_that_is_cut_short_is_no_result)
 	near_threads = far_threads = 2;
 	warm_up_ms = 60000;
 	for (size_t i = 0; i < LEN(names); i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		ends_open(&e, np_bench_find(names[i]), AF_INET, 1, take_threads);
 		end_start(&e.server);
@@ -216,7 +212,6 @@ TEST(a_warm_up_that_is_cut_short_is_no_result)
 		assert_int_equal(done_by(&e.server.run), 0);
 		assert_int_equal(e.client.run.window.started_ns, 0);
 		assert_int_equal(e.client.run.window.ended_ns, 0);
-		ends_free(&e);
 	}
 }
 
@@ -238,7 +233,7 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 TEST(a_watch_looks_on_behind_a_warm_up)
 {
 	struct looks looks = { .warming_ns = 0 };
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	near_threads = far_threads = 2;
 	warm_up_ms = 600;
@@ -248,7 +243,6 @@ TEST(a_watch_looks_on_behind_a_warm_up)
 	};
 	ends_run(&e, 600 * NP_MSEC);
 	assert_true(looks.behind);
-	ends_free(&e);
 }
 
 /* A far end that breaks a connection, and goes on with the others. */
@@ -262,7 +256,7 @@ break_one(struct np_worker *w)
 /* One connection breaks: its worker ends, and all others with it. */
 TEST(one_that_fails_ends_all)
 {
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	near_threads = 3;
 	far_threads = 1;
@@ -278,7 +272,6 @@ TEST(one_that_fails_ends_all)
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
 	np_run_close(&e.client.run);
 	end_join(&e.server);
-	ends_free(&e);
 }
 
 /* What the daemon does not grant is let go of, and the rest shared out anew; a count, too. */
@@ -288,7 +281,7 @@ trim(bool behind_warm_up)
 	struct np_err err = { .code = NP_OK };
 	struct np_stop stop = { 0 };
 	struct np_plan p;
-	struct np_run run;
+	FREED_BY(np_run_free) struct np_run run;
 
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -COUNT);
 	near_threads = far_threads = 4;
@@ -308,7 +301,6 @@ trim(bool behind_warm_up)
 		assert_int_equal(w->budget_behind, COUNT / 3 + (w == run.worker));
 		assert_int_equal(w->budget, behind_warm_up ? UINT64_MAX : w->budget_behind);
 	}
-	np_run_free(&run);
 }
 
 TEST(a_run_can_be_trimmed)

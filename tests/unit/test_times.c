@@ -17,7 +17,7 @@ TEST(times_are_a_line_below_their_heads)
 {
 	static const char row[] =
 	    "     1000   1.000     501     500     900     990        -     1000       289\n";
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	assert_non_null(h);
 	for (uint64_t i = 1; i <= 1000; i++) {
@@ -30,14 +30,13 @@ TEST(times_are_a_line_below_their_heads)
 		  " 95% from                     469     881     983        -\n"
 		  "       to                     532     919     997        -\n"
 		  "not enough operations for P99.9\n");
-	free(h);
 }
 
 TEST(no_times_are_dashes)
 {
 	static const char row[] =
 	    "        -       -       -       -       -       -        -        -         -\n";
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	assert_non_null(h);
 	assert_table(h, false, row);
@@ -46,13 +45,12 @@ TEST(no_times_are_dashes)
 	    NULL, true,
 	    HEADS
 	    "        -       -       -       -       -       -        -        -         -\n");
-	free(h);
 }
 
 /* Values are words of their own however long the test was. */
 TEST(long_times_stay_apart)
 {
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	assert_non_null(h);
 	h->cell[np_hist_cell(3600000000000)] = 12345678901;
@@ -64,7 +62,6 @@ TEST(long_times_stay_apart)
 		     "3600000000 3600000000 3600000000\n"
 		     " 95% from                 3600000000 3600000000 3600000000 3600000000\n"
 		     "       to                 3600000000 3600000000 3600000000 3600000000\n");
-	free(h);
 }
 
 TEST_MAIN()

@@ -100,7 +100,7 @@ take_note(void *arg)
 
 	while (w->count < LEN(w->here)) {
 		struct np_addr *h = &w->here[w->count], *t = &w->there[w->count];
-		int fd = accepted_from(w->listener);
+		FREED_BY(close_fd) int fd = accepted_from(w->listener);
 
 		h->len = t->len = sizeof(h->sa);
 		getsockname(fd, (struct sockaddr *)&h->sa, &h->len);
@@ -109,7 +109,6 @@ take_note(void *arg)
 		if (get_bytes(fd, request, sizeof(request))) {
 			put_bytes(fd, response, sizeof(response));
 		}
-		close(fd);
 	}
 	return NULL;
 }
@@ -130,7 +129,7 @@ listen_anywhere(struct np_addr *at)
 
 TEST(every_connection_has_hosts_of_its_own)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct witness w = { .count = 0 };
 	struct np_addr at;
 	pthread_t thread;
@@ -159,7 +158,6 @@ TEST(every_connection_has_hosts_of_its_own)
 	assert_true(here >= LEN(w.here) - 3);
 	assert_true(there >= LEN(w.here) - 3);
 	close(w.listener);
-	end_free(&e);
 }
 
 static void
@@ -190,7 +188,7 @@ TEST(the_one_connection_has_a_host_of_its_own)
 	struct np_addr one = address(AF_INET, "127.0.0.1");
 
 	for (size_t i = 0; i < LEN(names); i++) {
-		struct ends e = { .client.rc = -1 };
+		FREED_BY(ends_free) struct ends e = { .client.rc = -1 };
 
 		client_params(&e.client.plan, np_bench_find(names[i]), AF_INET, -100);
 		server_params(&e.server.plan, &e.client.plan);
@@ -202,7 +200,6 @@ TEST(the_one_connection_has_a_host_of_its_own)
 		assert_false(np_addr_same_host(&e.client.run.end.peer, &one));
 		assert_false(np_addr_same_host(&e.client.run.end.local, &one));
 		assert_int_equal(np_addr_bytes(&e.client.run.end.peer)[0], 127);
-		ends_free(&e);
 	}
 }
 
@@ -291,7 +288,7 @@ TEST(connection_tests_know_the_first_connection)
 	static const char *const names[] = { "TCP_CRR", "TCP_CC" };
 
 	for (size_t i = 0; i < LEN(names); i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		run_both(&e, np_bench_find(names[i]), AF_INET, NULL);
 		assert_true(e.client.run.closing.mss > 500);
@@ -303,7 +300,6 @@ TEST(connection_tests_know_the_first_connection)
 		assert_true(e.server.run.end.sndbuf > 0);
 		assert_int_equal(e.server.run.closing.sndbuf_end, e.server.run.end.sndbuf);
 		assert_int_equal(e.server.run.closing.rcvbuf_end, e.server.run.end.rcvbuf);
-		ends_free(&e);
 	}
 }
 
@@ -394,7 +390,7 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 TEST(a_client_may_be_done_before_the_kernel_decrypts)
 {
 	const struct np_bench *b = np_bench_find("TLS_STREAM");
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 #ifndef HAS_SLOW_PORT
 	skip();
@@ -411,7 +407,6 @@ TEST(a_client_may_be_done_before_the_kernel_decrypts)
 	}
 	assert_int_equal(np_seen(&e.client.run.worker->count->sent),
 			 np_seen(&e.server.run.worker->count->received));
-	ends_free(&e);
 }
 
 /* ---- Priority and type of service ---- */
@@ -419,7 +414,7 @@ TEST(a_client_may_be_done_before_the_kernel_decrypts)
 static void
 check_read_back(const char *name, int family, int tos, int want)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	client_params(&e.plan, np_bench_find(name), family, 1);
 	e.plan.near.sock.prio = 5;
@@ -430,12 +425,11 @@ check_read_back(const char *name, int family, int tos, int want)
 		assert_int_equal(np_sock_int(e.run.conn->fd, SOL_SOCKET, SO_PRIORITY), 5);
 	}
 	assert_int_equal(e.run.end.tos, want);
-	end_free(&e);
 }
 
 TEST(what_was_asked_for_is_read_back)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	check_read_back("UDP_RR", AF_INET, 0x13, 0x13);
 	/* TCP keeps the bits of explicit congestion notification to itself. */
@@ -451,7 +445,6 @@ TEST(what_was_asked_for_is_read_back)
 	end_open(&e);
 	assert_int_equal(e.run.end.prio, -1);
 	assert_int_equal(e.run.end.tos, -1);
-	end_free(&e);
 }
 
 /* It chooses ways that are not everybody's: who lacks the right gets no test without it. */
@@ -503,7 +496,7 @@ TEST(answers_come_from_where_the_request_went)
 
 	for (int asked = 0; asked < 2; asked++) {
 		struct np_plan client;
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 
 		client_params(&client, np_bench_find("UDP_RR"), AF_INET, 0);
 		client.packet_info = asked;
@@ -521,7 +514,6 @@ TEST(answers_come_from_where_the_request_went)
 		end_join(&e);
 		assert_int_equal(e.run.err.code, NP_OK);
 		assert_int_equal(transactions(&e), LEN(hosts));
-		end_free(&e);
 	}
 }
 
@@ -560,14 +552,13 @@ TEST(datagrams_may_be_udp_lite)
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct np_bench b = *np_bench_find(names[i]);
 		socklen_t len = sizeof(int);
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 		int protocol = 0;
 
 		b.transport = lite;
 		run_both(&e, &b, AF_INET, NULL);
 		getsockopt(e.client.run.conn->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
 		assert_int_equal(protocol, IPPROTO_UDPLITE);
-		ends_free(&e);
 	}
 }
 
@@ -704,23 +695,22 @@ serve_connections(void *arg)
 	int listener = *(const int *)arg;
 
 	for (int i = 0; i < CONNECTIONS && wait_readable(listener); i++) {
-		int fd = accept(listener, NULL, NULL);
+		FREED_BY(close_fd) int fd = accept(listener, NULL, NULL);
 		char byte;
 
 		while (wait_readable(fd) && recv(fd, &byte, 1, 0) == 1) {
 			send(fd, &byte, 1, MSG_NOSIGNAL);
 		}
-		close(fd);
 	}
 	return NULL;
 }
 
 TEST(a_service_is_told_when_a_connection_ends)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 	pthread_t thread;
-	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	assert_int_equal(pthread_create(&thread, NULL, serve_connections, &listener), 0);
 	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -CONNECTIONS);
@@ -736,8 +726,6 @@ TEST(a_service_is_told_when_a_connection_ends)
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(transactions(&e), CONNECTIONS);
-	close(listener);
-	end_free(&e);
 }
 
 TEST(services_will_do_for_a_far_end)
@@ -799,14 +787,13 @@ TEST(every_connection_is_upgraded_at_both_ends)
 	for (size_t i = 0; i < LEN(tests); i++) {
 		struct np_transport t;
 		struct np_bench b;
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		atomic_store(&upgrades, 0);
 		open_upgraded(&e, &b, &t, tests[i].name, mark_upgrade);
 		ends_run(&e, 0);
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
 		assert_int_equal(atomic_load(&upgrades), tests[i].upgrades);
-		ends_free(&e);
 	}
 }
 
@@ -817,7 +804,7 @@ TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct np_transport t;
 		struct np_bench b;
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		open_upgraded(&e, &b, &t, names[i], fail_to_upgrade);
 		end_start(&e.server);
@@ -828,7 +815,6 @@ TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 		assert_int_equal(e.client.run.err.code, NP_EPEER);
 		assert_non_null(strstr(e.client.run.err.msg, "no handshake"));
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 0);
-		ends_free(&e);
 	}
 }
 
@@ -842,7 +828,7 @@ TEST(a_listener_that_checks_peers_accepts_none_by_default)
 	struct np_stop stop = { 0 };
 	struct np_run run;
 	struct np_err err;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	t.admit = NP_ADMIT_PEER;
 	b.transport = &t;
@@ -854,7 +840,6 @@ TEST(a_listener_that_checks_peers_accepts_none_by_default)
 	assert_int_equal(e.server.run.end.sources.count, 1);
 	ends_run(&e, 0);
 	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
-	ends_free(&e);
 }
 
 /* A size of 64 bits of its own, within what a stranger may take of the kernel's memory. */
@@ -910,12 +895,11 @@ TEST(data_goes_with_the_handshake)
 	for (size_t i = 0; i < LEN(rows); i++) {
 		long active = tcp_figure("TCPFastOpenActive");
 		long passive = tcp_figure("TCPFastOpenPassive");
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		run_both(&e, np_bench_find(rows[i].name), AF_INET, open_fast);
 		assert_int_equal(tcp_figure("TCPFastOpenActive") - active, rows[i].connections);
 		assert_int_equal(tcp_figure("TCPFastOpenPassive") - passive, rows[i].connections);
-		ends_free(&e);
 	}
 }
 

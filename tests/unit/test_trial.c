@@ -125,45 +125,42 @@ check_trial(struct bed *b)
 
 TEST(trials_share_a_connection)
 {
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", 1);
 	for (int i = 0; i < TRIALS; i++) {
 		check_trial(&b);
 		assert_true(b.client.chan.fd >= 0);
 	}
-	leave_bed(&b);
 }
 
 TEST(a_connection_test_takes_a_connection_each)
 {
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_CRR", TRIALS);
 	for (int i = 0; i < TRIALS; i++) {
 		check_trial(&b);
 		assert_int_equal(b.client.chan.fd, -1);
 	}
-	leave_bed(&b);
 }
 
 TEST(an_open_connection_is_taken)
 {
 	struct np_err err;
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", 1);
 	assert_int_equal(np_trial_connect(&b.trial, &err), NP_OK);
 	check_trial(&b);
-	leave_bed(&b);
 }
 
 /* A service that sends nothing: that is no failure, and the figures say so. */
 TEST(nothing_counted_is_a_result)
 {
-	struct np_trial_result r;
+	FREED_BY(np_trial_result_free) struct np_trial_result r;
 	struct np_err err;
-	struct bed b;
+	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_MAERTS", 0);
 	b.plan.length = 1;
@@ -177,8 +174,6 @@ TEST(nothing_counted_is_a_result)
 	assert_true(np_record_known(&r.record, NP_M_THROUGHPUT));
 	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) == 0);
 	assert_true(np_record_get_real(&r.record, NP_M_ELAPSED_TIME) >= 1);
-	np_trial_result_free(&r);
-	leave_bed(&b);
 }
 
 /* What the user is told, as a np_client_hooks' tell(). */
@@ -206,7 +201,7 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 	b->plan.near.call.interval_burst = 1; /* little work */
 	b->plan.near.call.interval_us = 10000;
 	for (int i = 0; i < 2; i++) {
-		struct np_trial_result r;
+		FREED_BY(np_trial_result_free) struct np_trial_result r;
 		struct np_err err;
 
 		if (np_trial(&b->trial, &r, &err) != NP_OK) {
@@ -214,7 +209,6 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 		}
 		assert_true(np_record_get_real(&r.record, NP_M_ELAPSED_TIME) >=
 			    np_plan_time_s(&b->plan));
-		np_trial_result_free(&r);
 	}
 	leave_bed(b);
 }
@@ -259,7 +253,7 @@ TEST(a_fraction_is_this_ends_where_its_clock_counts)
 
 TEST(without_a_daemon_there_is_nothing)
 {
-	struct np_trial_result r;
+	FREED_BY(np_trial_result_free) struct np_trial_result r;
 	struct np_err err = { .code = NP_OK };
 	struct bed b;
 
@@ -268,7 +262,6 @@ TEST(without_a_daemon_there_is_nothing)
 	assert_int_equal(np_trial(&b.trial, &r, &err), NP_ECONTROL);
 	assert_false(r.out.measured);
 	assert_null(r.out.near_bag);
-	np_trial_result_free(&r);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "netserver/guard.h"
 #include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
 
 enum { STRANGER = 4711, ROOM = 128 };
 
@@ -35,12 +36,11 @@ in(char out[ROOM], const char *dir, const char *name)
 static void
 make_file(const char *path, mode_t mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	FREED_BY(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
-	close(fd);
 }
 
 static int
@@ -120,7 +120,7 @@ static void
 assert_opens(const char *path, enum np_trusted kind, const char *that)
 {
 	struct np_err err = { .code = NP_OK };
-	int fd = np_trusted_open(path, kind, &err);
+	FREED_BY(close_fd) int fd = np_trusted_open(path, kind, &err);
 	struct stat got, wanted;
 
 	if (fd < 0) {
@@ -129,7 +129,6 @@ assert_opens(const char *path, enum np_trusted kind, const char *that)
 	assert_int_equal(fstat(fd, &got) | stat(that, &wanted), 0);
 	assert_int_equal(got.st_ino, wanted.st_ino);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	close(fd);
 }
 
 static void
@@ -194,13 +193,12 @@ TEST_WITH(descriptors_are_files, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM];
-	int fd = open(p->target, O_RDONLY | O_CLOEXEC);
+	FREED_BY(close_fd) int fd = open(p->target, O_RDONLY | O_CLOEXEC);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_opens(path, NP_TRUSTED_SECRET, p->target);
 	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
 	assert_opens(path, NP_TRUSTED_RULES, p->target);
-	close(fd);
 }
 
 TEST_WITH(a_log_is_made_and_nothing_else_is, set_up, tear_down)

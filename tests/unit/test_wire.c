@@ -838,7 +838,7 @@ TEST(writing_stays_within_the_buffer)
 {
 	for (size_t i = 0; i < BODIES; i++) {
 		for (size_t size = 0; size <= kinds[i].end - 8; size++) {
-			uint8_t *small = malloc(size + !size);
+			FREED_BY(free_memory) uint8_t *small = malloc(size + !size);
 			struct np_wire w;
 			union message m;
 
@@ -849,7 +849,6 @@ TEST(writing_stays_within_the_buffer)
 			assert_true(w.at <= size);
 			assert_int_equal(np_wire_check(&w, NULL),
 					 size == kinds[i].end - 8 ? NP_OK : NP_EPEER);
-			free(small);
 		}
 	}
 }

@@ -60,7 +60,7 @@ assert_seen(const struct np_doing *d, uint64_t runs, uint64_t sends, uint64_t re
 TEST_WITH(a_thread_is_told_by_its_call, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_doing d;
 
 	put_state(root, 'R');
@@ -91,14 +91,13 @@ TEST_WITH(a_thread_is_told_by_its_call, root_make, root_remove)
 	assert_bag(b, "thread.",
 		   "looks=8 seen_running=2 seen_sending=2 seen_receiving=1 seen_pausing=1 "
 		   "seen_stopped=1 seen_waiting=1");
-	np_bag_free(b);
 }
 
 /* As a session of the daemon has it. */
 TEST_WITH(or_by_its_place_in_the_kernel, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_doing d;
+	FREED_BY(np_doing_close) struct np_doing d;
 
 	put_state(root, 'S');
 	put_thread(root, "wchan", "sock_alloc_send_pskb");
@@ -116,13 +115,12 @@ TEST_WITH(or_by_its_place_in_the_kernel, root_make, root_remove)
 	put_thread(root, "wchan", "");
 	np_doing_look(&d, NP_DOING_SENDS);
 	assert_seen(&d, 0, 2, 2, 1, 0, 1);
-	np_doing_close(&d);
 }
 
 TEST_WITH(one_that_can_t_be_looked_at_is_named, root_make, root_remove)
 {
 	const char *root = *state;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_bag_item it;
 	struct np_doing d;
 
@@ -139,7 +137,6 @@ TEST_WITH(one_that_can_t_be_looked_at_is_named, root_make, root_remove)
 	np_doing_put(&d, b);
 	np_doing_close(&d);
 	assert_unread(b, "thread.looks", "Invalid");
-	np_bag_free(b);
 }
 
 /* ---- Threads that do it ---- */
@@ -244,7 +241,7 @@ TEST(times_without_a_look_are_told)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_plan plan = { .length = -1000 };
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
@@ -254,7 +251,6 @@ TEST(times_without_a_look_are_told)
 	w.stopped_ns = 850 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_bag(b, "sampler.", "every_s=0.1 samples=2 gap_max_s=1.15 stopped_s=0.85");
-	np_bag_free(b);
 }
 
 TEST(a_look_is_late_by_what_no_other_look_took)
@@ -278,7 +274,7 @@ TEST(behind_its_time_a_test_is_not_looked_at)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_plan plan = { .length = 1 };
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
@@ -286,7 +282,6 @@ TEST(behind_its_time_a_test_is_not_looked_at)
 	run.window.ended_ns = start + 3000 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_number(b, "sampler.gap_max_s", 0.9);
-	np_bag_free(b);
 }
 
 /* However often samples are taken, threads are looked at some 100 times a second at most. */
@@ -294,7 +289,7 @@ TEST(threads_are_not_looked_at_all_the_time)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = NP_MSEC };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_plan p;
 	struct np_worker worker = { .use.thread = (int)syscall(SYS_gettid) };
 	struct np_run run = {
@@ -310,7 +305,6 @@ TEST(threads_are_not_looked_at_all_the_time)
 	np_witness_end(&w, &run, &worker, b);
 	assert_bag(b, "", "sampler.samples=70 thread.looks=10");
 	assert_number(b, "thread.seen_running", 10); /* it looks at itself */
-	np_bag_free(b);
 }
 
 /* A warm-up's end begins again while the controller may read whose thread it is. */
@@ -329,7 +323,7 @@ TEST(beginning_again_leaves_whose_thread_it_is)
 TEST(nobody_looks_and_nothing_is_told)
 {
 	struct np_witness w = { .root = "" };
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_run run = { .window.started_ns = 0 };
 
 	np_witness_end(&w, &run, run.worker, b);
@@ -337,7 +331,6 @@ TEST(nobody_looks_and_nothing_is_told)
 	w.every_ns = NP_SEC; /* and of a window that never opened */
 	np_witness_end(&w, &run, run.worker, b);
 	assert_int_equal(np_bag_count(b), 0);
-	np_bag_free(b);
 }
 
 TEST_MAIN()
