@@ -33,6 +33,16 @@ struct daemon {
 	pthread_t thread;
 };
 
+/* A daemon and its client, with all that a test of theirs takes. */
+struct meeting {
+	struct daemon d;
+	struct np_client c;
+	struct np_addr peer; /* of data */
+	struct np_plan p;
+	struct np_outcome out;
+	struct np_err err;
+};
+
 static void *
 be_daemon(void *arg)
 {
@@ -62,15 +72,15 @@ be_daemon(void *arg)
 
 /* Start a daemon that listens there, and connect to it. */
 static void
-meet_at(struct daemon *d, struct np_client *c, struct np_addr at, void (*script)(int fd))
+meet_at(struct meeting *m, struct np_addr at, void (*script)(int fd))
 {
+	struct daemon *d = &m->d;
 	char host[NP_ADDR_TEXT];
 	/* Scripts know no greetings. */
 	const struct np_target target = { .host = np_addr_host(&at, host),
 					  .port = d->port,
 					  .wants = { .version = NP_EXT_VERSION,
 						     .caps = script == NULL ? NP_CAP_PLAN : 0 } };
-	struct np_err err;
 
 	*d = (struct daemon){ .script = script, .rc = -1, .at = at };
 	d->listener = socket(at.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -79,25 +89,28 @@ meet_at(struct daemon *d, struct np_client *c, struct np_addr at, void (*script)
 	assert_int_equal(getsockname(d->listener, (struct sockaddr *)&d->at.sa, &d->at.len), 0);
 	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
 	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
-	memset(c, 0, sizeof(*c));
-	if (np_client_connect(c, &target, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
+	memset(&m->c, 0, sizeof(m->c));
+	memset(&m->out, 0, sizeof(m->out));
+	if (np_client_connect(&m->c, &target, &m->err) != NP_OK) {
+		fail_msg("%s", m->err.msg);
 	}
-	assert_true(same_address(&c->used, &d->at));
+	assert_true(same_address(&m->c.used, &d->at));
 }
 
 static void
-meet(struct daemon *d, struct np_client *c, int family, void (*script)(int fd))
+meet(struct meeting *m, int family, void (*script)(int fd))
 {
-	meet_at(d, c, loopback(family, 0), script);
+	m->peer = loopback(family, 0);
+	meet_at(m, m->peer, script);
 }
 
 static void
-part(struct daemon *d, struct np_client *c)
+part(struct meeting *m)
 {
-	np_client_close(c);
-	pthread_join(d->thread, NULL);
-	close(d->listener);
+	np_client_close(&m->c);
+	pthread_join(m->d.thread, NULL);
+	close(m->d.listener);
+	np_outcome_free(&m->out);
 }
 
 /* Or the test fails. */
@@ -176,18 +189,17 @@ run_every_bench(bool by_plan)
 	for (size_t f = 0; f < LEN(families); f++) {
 		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
 			struct np_bench row = *b;
-			struct np_client c;
-			struct daemon d;
+			struct meeting m;
 
 			if (!can_run(b)) {
 				continue;
 			}
 			row.code = by_plan ? NP_PLAN : b->code;
-			meet(&d, &c, families[f], NULL);
-			run_one(&c, &row, families[f]);
-			part(&d, &c);
+			meet(&m, families[f], NULL);
+			run_one(&m.c, &row, families[f]);
+			part(&m);
 			/* After a connection test the client may have hung up first. */
-			assert_true(d.rc == NP_OK || b->pattern->connection_test);
+			assert_true(m.d.rc == NP_OK || b->pattern->connection_test);
 		}
 	}
 }
@@ -206,43 +218,38 @@ TEST(every_bench_runs_by_plan)
 TEST(a_plan_may_name_what_drives_the_daemons_end)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR" };
-	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_client c;
-	struct daemon d;
+	struct meeting m;
 
-	meet(&d, &c, AF_INET, NULL);
+	meet(&m, AF_INET, NULL);
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		struct np_outcome out;
-		struct np_plan p;
 
-		client_params(&p, b, AF_INET, -count_for(b));
-		p.far.place.engine = np_engine_find("sync");
-		p.ids = !p.transport->connected;
-		runs(&c, &p, NULL, &peer, &out);
-		check_outcome(b, &out);
-		assert_string_equal(out.far.engine, "sync");
-		assert_int_equal(out.far.flows, 1);
-		assert_int_equal(out.far.met, 1);
-		assert_int_equal(out.far.failed_sends, 0);
-		assert_int_equal(out.far.ids, p.ids);
-		np_outcome_free(&out);
+		client_params(&m.p, b, AF_INET, -count_for(b));
+		m.p.far.place.engine = np_engine_find("sync");
+		m.p.ids = !m.p.transport->connected;
+		runs(&m.c, &m.p, NULL, &m.peer, &m.out);
+		check_outcome(b, &m.out);
+		assert_string_equal(m.out.far.engine, "sync");
+		assert_int_equal(m.out.far.flows, 1);
+		assert_int_equal(m.out.far.met, 1);
+		assert_int_equal(m.out.far.failed_sends, 0);
+		assert_int_equal(m.out.far.ids, m.p.ids);
+		np_outcome_free(&m.out);
 	}
-	part(&d, &c);
-	assert_int_equal(d.rc, NP_OK);
+	part(&m);
+	assert_int_equal(m.d.rc, NP_OK);
 }
 
 static void
 expect_no_plan(struct np_client *c, const struct np_plan *p, const char *words)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_outcome out;
+	FREED_BY(np_outcome_free) struct np_outcome out;
 	struct np_err err = { .code = NP_OK };
 
 	assert_int_equal(np_client_run(c, p, NULL, &peer, &out, &err), NP_ECONTROL);
 	assert_int_equal(strncmp(err.msg, words, strlen(words)), 0);
 	assert_has(err.msg, "does not support this; it is not Plumbline's");
-	np_outcome_free(&out);
 }
 
 /* A daemon of netperf's is asked for nothing that it does not know, and the option is named. */
@@ -250,39 +257,36 @@ TEST(a_plan_needs_a_daemon_of_ours)
 {
 	const struct np_bench *b = np_bench_find("TCP_STREAM");
 	struct np_bench row = *b;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
+	struct meeting m;
 
-	meet(&d, &c, AF_INET, NULL);
-	c.granted.caps = 0;
-	client_params(&p, b, AF_INET, -1000);
-	p.flows = 4;
-	expect_no_plan(&c, &p, "--flows: the netserver at 127.0.0.1 port ");
-	p.flows = 1;
-	p.far.place.engine = np_engine_find("sync");
-	expect_no_plan(&c, &p, "--engine: the netserver at 127.0.0.1 port ");
-	client_params(&p, &row, AF_INET, -1000);
+	meet(&m, AF_INET, NULL);
+	m.c.granted.caps = 0;
+	client_params(&m.p, b, AF_INET, -1000);
+	m.p.flows = 4;
+	expect_no_plan(&m.c, &m.p, "--flows: the netserver at 127.0.0.1 port ");
+	m.p.flows = 1;
+	m.p.far.place.engine = np_engine_find("sync");
+	expect_no_plan(&m.c, &m.p, "--engine: the netserver at 127.0.0.1 port ");
+	client_params(&m.p, &row, AF_INET, -1000);
 	row.code = NP_PLAN;
-	expect_no_plan(&c, &p, "this test: the netserver at 127.0.0.1 port ");
-	run_one(&c, b, AF_INET);
-	part(&d, &c);
-	assert_int_equal(d.rc, NP_OK);
+	expect_no_plan(&m.c, &m.p, "this test: the netserver at 127.0.0.1 port ");
+	run_one(&m.c, b, AF_INET);
+	part(&m);
+	assert_int_equal(m.d.rc, NP_OK);
 }
 
 TEST(one_connection_carries_several_tests)
 {
 	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS",
 					     "TCP_SENDFILE" };
-	struct np_client c;
-	struct daemon d;
+	struct meeting m;
 
-	meet(&d, &c, AF_INET, NULL);
+	meet(&m, AF_INET, NULL);
 	for (size_t i = 0; i < LEN(names); i++) {
-		run_one(&c, np_bench_find(names[i]), AF_INET);
+		run_one(&m.c, np_bench_find(names[i]), AF_INET);
 	}
-	part(&d, &c);
-	assert_int_equal(d.rc, NP_OK);
+	part(&m);
+	assert_int_equal(m.d.rc, NP_OK);
 }
 
 /* ---- Daemons that do not behave ---- */
@@ -408,7 +412,7 @@ static void
 die_in_the_test(int fd)
 {
 	struct np_addr at;
-	int listener, data;
+	FREED_BY(close_fd) int listener = -1, data = -1;
 	char byte;
 
 	take_request(fd);
@@ -419,8 +423,6 @@ die_in_the_test(int fd)
 	shutdown(fd, SHUT_RDWR);
 	/* The data connection stays: what ends the client is the control connection. */
 	read_all(data);
-	close(data);
-	close(listener);
 }
 
 /* Takes a stream to its end, and sends results with that head. */
@@ -453,26 +455,20 @@ static void
 assert_fails(void (*script)(int fd), struct given says, int64_t length, enum np_errc code,
 	     const char *words)
 {
-	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
-	struct np_err err = { .code = NP_OK };
+	struct meeting m;
 	uint64_t begun;
 
 	given = says;
-	meet(&d, &c, AF_INET, script);
-	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, length);
+	meet(&m, AF_INET, script);
+	client_params(&m.p, np_bench_find("TCP_STREAM"), AF_INET, length);
 	begun = np_now();
-	np_client_run(&c, &p, NULL, &peer, &out, &err);
+	np_client_run(&m.c, &m.p, NULL, &m.peer, &m.out, &m.err);
 	assert_true(np_now() - begun < 10 * NP_SEC);
-	if (err.code != code || strstr(err.msg, words) == NULL) {
-		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)err.code, err.msg, (int)code,
+	if (m.err.code != code || strstr(m.err.msg, words) == NULL) {
+		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)m.err.code, m.err.msg, (int)code,
 			 words);
 	}
-	np_outcome_free(&out);
-	part(&d, &c);
+	part(&m);
 }
 
 TEST(a_daemon_that_refuses_is_quoted)
@@ -511,25 +507,19 @@ refuse_when_counters_are_read(int fd)
 /* The time of a daemon without evidence runs from its answer on. */
 TEST_WITH(collecting_begins_before_the_request, root_make, root_remove)
 {
-	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_err err = { .code = NP_OK };
 	const char *root = *state;
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
+	struct meeting m;
 
 	put_file(root, "/proc/net/snmp", "");
 	snprintf(counters.path, sizeof(counters.path), "%s/proc/net/snmp", root);
 	assert_int_equal(unlink(counters.path), 0);
 	assert_int_equal(mkfifo(counters.path, 0600), 0);
-	meet(&d, &c, AF_INET, refuse_when_counters_are_read);
-	c.collect = (struct np_evidence_wants){ .caps = NP_CAP_TEST, .root = root };
-	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
-	np_client_run(&c, &p, NULL, &peer, &out, &err);
-	assert_int_equal(err.code, NP_ECONTROL);
-	np_outcome_free(&out);
-	part(&d, &c);
+	meet(&m, AF_INET, refuse_when_counters_are_read);
+	m.c.collect = (struct np_evidence_wants){ .caps = NP_CAP_TEST, .root = root };
+	client_params(&m.p, np_bench_find("TCP_CRR"), AF_INET, 1);
+	np_client_run(&m.c, &m.p, NULL, &m.peer, &m.out, &m.err);
+	assert_int_equal(m.err.code, NP_ECONTROL);
+	part(&m);
 	assert_true(counters.before_request);
 }
 
@@ -567,23 +557,17 @@ grant_wrongly(int fd)
 static void
 assert_grant_fails(uint32_t ports, uint32_t flows, const char *bench, const char *says)
 {
-	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
-	struct np_err err = { .code = NP_OK };
+	struct meeting m;
 
 	given = (struct given){ .ports = ports, .flows = flows };
-	meet(&d, &c, AF_INET, grant_wrongly);
-	c.granted.caps = NP_CAP_PLAN;
-	c.chan.most = np_answer_most;
-	client_params(&p, np_bench_find(bench), AF_INET, -1000);
-	p.flows = 4;
-	assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_EPEER);
-	assert_has(err.msg, says);
-	np_outcome_free(&out);
-	part(&d, &c);
+	meet(&m, AF_INET, grant_wrongly);
+	m.c.granted.caps = NP_CAP_PLAN;
+	m.c.chan.most = np_answer_most;
+	client_params(&m.p, np_bench_find(bench), AF_INET, -1000);
+	m.p.flows = 4;
+	assert_int_equal(np_client_run(&m.c, &m.p, NULL, &m.peer, &m.out, &m.err), NP_EPEER);
+	assert_has(m.err.msg, says);
+	part(&m);
 }
 
 TEST(a_grant_of_more_flows_is_an_error)
@@ -624,30 +608,28 @@ tell_too_much(int fd)
 TEST(a_calibration_and_evidence_have_codes_of_their_own)
 {
 	struct np_calibrate_response rate;
-	struct np_err err = { .code = NP_OK };
 	struct np_bag *bag;
-	struct np_client c;
-	struct daemon d;
+	struct meeting m;
 
 	given = TELLS(NP_SYSINFO_RESPONSE, 0);
-	meet(&d, &c, AF_INET, answer_as_given);
-	assert_int_equal(np_client_calibrate(&c, &rate, &err), NP_EPEER);
-	assert_has(err.msg, "of code 601 instead of the calibration, code 5");
-	part(&d, &c);
+	meet(&m, AF_INET, answer_as_given);
+	assert_int_equal(np_client_calibrate(&m.c, &rate, &m.err), NP_EPEER);
+	assert_has(m.err.msg, "of code 601 instead of the calibration, code 5");
+	part(&m);
 
-	meet(&d, &c, AF_INET, tell_wrongly);
-	c.granted.caps = NP_CAP_HOST;
-	c.chan.most = np_answer_most;
-	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "of code 0x504c0032 instead of the evidence, code 0x504c0035");
-	part(&d, &c);
+	meet(&m, AF_INET, tell_wrongly);
+	m.c.granted.caps = NP_CAP_HOST;
+	m.c.chan.most = np_answer_most;
+	assert_int_equal(np_client_host(&m.c, &bag, &m.err), NP_EPEER);
+	assert_has(m.err.msg, "of code 0x504c0032 instead of the evidence, code 0x504c0035");
+	part(&m);
 
-	meet(&d, &c, AF_INET, tell_too_much);
-	c.granted.caps = NP_CAP_HOST;
-	c.chan.most = np_answer_most;
-	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "a message of type 0x504c0035 with 524289 bytes");
-	part(&d, &c);
+	meet(&m, AF_INET, tell_too_much);
+	m.c.granted.caps = NP_CAP_HOST;
+	m.c.chan.most = np_answer_most;
+	assert_int_equal(np_client_host(&m.c, &bag, &m.err), NP_EPEER);
+	assert_has(m.err.msg, "a message of type 0x504c0035 with 524289 bytes");
+	part(&m);
 }
 
 TEST(results_bear_any_code_that_real_daemons_give_them)
@@ -656,19 +638,14 @@ TEST(results_bear_any_code_that_real_daemons_give_them)
 	static const uint32_t codes[] = { (NP_OMNI + 1U) << 24, NP_OMNI + 1, NP_OMNI + 2 };
 
 	for (size_t i = 0; i < LEN(codes); i++) {
-		struct np_addr peer = loopback(AF_INET, 0);
-		struct np_outcome out;
-		struct np_client c;
-		struct daemon d;
-		struct np_plan p;
+		struct meeting m;
 
 		given = TELLS(codes[i], 0);
-		meet(&d, &c, AF_INET, end_as_given);
-		client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
-		runs(&c, &p, NULL, &peer, &out);
-		assert_int_equal(out.far.received, 1234);
-		np_outcome_free(&out);
-		part(&d, &c);
+		meet(&m, AF_INET, end_as_given);
+		client_params(&m.p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
+		runs(&m.c, &m.p, NULL, &m.peer, &m.out);
+		assert_int_equal(m.out.far.received, 1234);
+		part(&m);
 	}
 }
 
@@ -908,22 +885,17 @@ assert_only_ours(const struct np_outcome *out)
 static void
 run_among_strangers(int family, int protocol, const char *bench, void (*script)(int fd))
 {
-	struct np_addr peer = loopback(family, 0);
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
+	struct meeting m;
 
 	set_scene(family, protocol);
-	datagram_params(&p, bench);
-	if (!p.pattern->transactions) {
-		p.role = NP_FOLLOW;
+	datagram_params(&m.p, bench);
+	if (!m.p.pattern->transactions) {
+		m.p.role = NP_FOLLOW;
 	}
-	meet(&d, &c, family, script);
-	runs(&c, &p, NULL, &peer, &out);
-	assert_only_ours(&out);
-	np_outcome_free(&out);
-	part(&d, &c);
+	meet(&m, family, script);
+	runs(&m.c, &m.p, NULL, &m.peer, &m.out);
+	assert_only_ours(&m.out);
+	part(&m);
 	clear_scene();
 }
 
@@ -981,20 +953,16 @@ TEST(our_daemon_answers_from_the_address_that_was_asked)
 {
 	static const uint8_t three[4] = { 127, 0, 0, 3 };
 	struct np_addr at;
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_plan p;
+	struct meeting m;
 
 	np_addr_make(&at, AF_INET, three, 0);
-	meet_at(&d, &c, at, NULL);
-	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
-	p.ids = true;
-	p.near.sock.connected = true;
-	runs(&c, &p, NULL, &at, &out);
-	assert_only_ours(&out);
-	np_outcome_free(&out);
-	part(&d, &c);
+	meet_at(&m, at, NULL);
+	client_params(&m.p, np_bench_find("UDP_RR"), AF_INET, -OURS);
+	m.p.ids = true;
+	m.p.near.sock.connected = true;
+	runs(&m.c, &m.p, NULL, &at, &m.out);
+	assert_only_ours(&m.out);
+	part(&m);
 }
 
 /*
@@ -1008,10 +976,7 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 
 	for (size_t i = 0; i < LEN(engines); i++) {
 		struct np_addr peer, stranger;
-		struct np_outcome out;
-		struct np_client c;
-		struct daemon d;
-		struct np_plan p;
+		struct meeting m;
 
 		set_scene(AF_INET, IPPROTO_UDP);
 		close(scene.data);
@@ -1020,14 +985,13 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 		scene.data = datagrams_from(&scene.at);
 		np_addr_make(&stranger, AF_INET, nine, 0);
 		scene.others[1] = datagrams_from(&stranger);
-		datagram_params(&p, "UDP_RR");
-		p.near.place.engine = np_engine_find(engines[i]);
+		datagram_params(&m.p, "UDP_RR");
+		m.p.near.place.engine = np_engine_find(engines[i]);
 		np_addr_make(&peer, AF_INET, three, 0);
-		meet(&d, &c, AF_INET, answer_among_strangers);
-		runs(&c, &p, NULL, &peer, &out);
-		assert_only_ours(&out);
-		np_outcome_free(&out);
-		part(&d, &c);
+		meet(&m, AF_INET, answer_among_strangers);
+		runs(&m.c, &m.p, NULL, &peer, &m.out);
+		assert_only_ours(&m.out);
+		part(&m);
 		clear_scene();
 	}
 }
@@ -1059,20 +1023,15 @@ answer_twice_and_go(int fd)
 TEST(what_icmp_says_hides_no_response)
 {
 	for (scene.silence_ms = 70; scene.silence_ms < 250; scene.silence_ms += 50) {
-		struct np_addr peer = loopback(AF_INET, 0);
-		struct np_outcome out;
-		struct np_client c;
-		struct daemon d;
-		struct np_plan p;
+		struct meeting m;
 
 		set_scene(AF_INET, IPPROTO_UDP);
-		datagram_params(&p, "UDP_RR");
-		meet(&d, &c, AF_INET, answer_twice_and_go);
-		runs(&c, &p, NULL, &peer, &out);
-		assert_int_equal(out.tally.count.transactions, OURS);
-		assert_int_equal(out.tally.count.surplus, OURS);
-		np_outcome_free(&out);
-		part(&d, &c);
+		datagram_params(&m.p, "UDP_RR");
+		meet(&m, AF_INET, answer_twice_and_go);
+		runs(&m.c, &m.p, NULL, &m.peer, &m.out);
+		assert_int_equal(m.out.tally.count.transactions, OURS);
+		assert_int_equal(m.out.tally.count.surplus, OURS);
+		part(&m);
 		clear_scene();
 	}
 }
@@ -1081,7 +1040,7 @@ TEST(what_icmp_says_hides_no_response)
 TEST(nor_are_they_beside_a_service)
 {
 	struct np_client c = { .owed = 0 };
-	struct np_outcome out;
+	FREED_BY(np_outcome_free) struct np_outcome out;
 	struct np_plan p;
 	pthread_t thread;
 
@@ -1096,7 +1055,6 @@ TEST(nor_are_they_beside_a_service)
 	/* That no stranger answered the first one shows in its being given up. */
 	assert_true(out.tally.count.lost >= 1);
 	assert_int_equal(out.tally.count.transactions, OURS);
-	np_outcome_free(&out);
 	clear_scene();
 }
 
@@ -1128,45 +1086,40 @@ say_error_when_told(int fd)
 
 /* One request that is refused, of a client with that much patience. */
 static void
-ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience_ns)
+ask_with_patience(struct meeting *m, void (*script)(int fd), uint64_t patience_ns)
 {
-	struct np_addr peer = loopback(AF_INET, 0);
-	struct np_outcome out;
-	struct daemon d;
-	struct np_plan p;
-	struct np_err err;
-	bool told = c->told, heard = c->heard;
+	bool told = m->c.told, heard = m->c.heard;
 
-	meet(&d, c, AF_INET, script);
-	c->told = told;
-	c->heard = heard;
-	c->hooks.ctx = &wait;
-	c->hooks.tell = note_wait;
-	c->hooks.patience_ns = patience_ns;
-	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
-	assert_int_equal(np_client_run(c, &p, NULL, &peer, &out, &err), NP_ECONTROL);
-	assert_has(err.msg, "error 90, Message too long"); /* which came, however late */
-	np_outcome_free(&out);
-	part(&d, c);
+	meet(m, AF_INET, script);
+	m->c.told = told;
+	m->c.heard = heard;
+	m->c.hooks.ctx = &wait;
+	m->c.hooks.tell = note_wait;
+	m->c.hooks.patience_ns = patience_ns;
+	client_params(&m->p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	assert_int_equal(np_client_run(&m->c, &m->p, NULL, &m->peer, &m->out, &m->err),
+			 NP_ECONTROL);
+	assert_has(m->err.msg, "error 90, Message too long"); /* which came, however late */
+	part(m);
 }
 
 TEST(a_client_tells_once_whom_it_waits_for)
 {
-	struct np_client c = { .told = false };
+	struct meeting m = { .c.told = false };
 
 	assert_int_equal(sem_init(&wait.told, 0, 0), 0);
-	ask_with_patience(&c, say_error, 60 * NP_SEC);
+	ask_with_patience(&m, say_error, 60 * NP_SEC);
 	assert_int_equal(wait.count, 0);
-	c.heard = false;
-	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	m.c.heard = false;
+	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
-	assert_has(wait.text, c.peer);
+	assert_has(wait.text, m.c.peer);
 	assert_has(wait.text, " s: it hangs, or other tests run first; waiting for up to 1");
 	sem_post(&wait.told);
-	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
-	c.told = false; /* of a later request */
-	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	m.c.told = false; /* of a later request */
+	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_has(wait.text, " s: it did before, and that end or the path to it is down; ");
 	sem_destroy(&wait.told);
 }

@@ -66,48 +66,66 @@ start(struct daemon *d, unsigned caps, void (*script)(int fd))
 	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
 }
 
-static int
-greet(const struct daemon *d, struct np_client *c, struct np_err *err)
-{
-	const struct np_target target = {
-		.host = "127.0.0.1",
-		.port = d->port,
-		.wants = { .version = NP_EXT_VERSION,
-			   .caps = NP_CAP_TEST | NP_CAP_PLAN,
-			   .every_ms = 10 },
-	};
+/* A daemon, its client, and what came of their test. */
+struct meeting {
+	struct daemon d;
+	struct np_client c;
+	struct np_outcome out;
+	struct np_err err;
+};
 
-	memset(c, 0, sizeof(*c));
-	c->collect.caps = NP_CAP_TEST;
-	c->collect.every_ms = 10;
-	return np_client_connect(c, &target, err);
-}
-
+/* The client wants that of the daemon, and collects as much itself. */
 static void
-end(struct daemon *d, struct np_client *c)
+greet_as(struct meeting *m, struct np_hello wants, unsigned collects)
 {
-	if (c != NULL) {
-		np_client_close(c);
+	const struct np_target target = { .host = "127.0.0.1", .port = m->d.port, .wants = wants };
+
+	m->c = (struct np_client){ .collect = { .caps = collects, .every_ms = wants.every_ms } };
+	memset(&m->out, 0, sizeof(m->out));
+	if (np_client_connect(&m->c, &target, &m->err) != NP_OK) {
+		fail_msg("%s", m->err.msg);
 	}
-	pthread_join(d->thread, NULL);
-	close(d->listener);
 }
 
 static void
-run(struct np_client *c, const char *name, int64_t length, struct np_outcome *out)
+greet(struct meeting *m)
+{
+	greet_as(m,
+		 (struct np_hello){
+		     .version = NP_EXT_VERSION, .caps = NP_CAP_TEST | NP_CAP_PLAN, .every_ms = 10 },
+		 NP_CAP_TEST);
+}
+
+static void
+meet(struct meeting *m, unsigned caps, void (*script)(int fd))
+{
+	start(&m->d, caps, script);
+	greet(m);
+}
+
+static void
+part(struct meeting *m)
+{
+	np_outcome_free(&m->out);
+	np_client_close(&m->c);
+	pthread_join(m->d.thread, NULL);
+	close(m->d.listener);
+}
+
+static void
+run(struct meeting *m, const char *name, int64_t length)
 {
 	static struct np_plan p;
 	static struct np_terms terms;
 	struct np_addr peer;
-	struct np_err err;
 
 	client_params(&p, np_bench_find(name), AF_INET, length);
 	terms = terms_for(&p);
 	peer = peer_of(&p);
-	if (np_client_run(c, &p, &terms, &peer, out, &err) != NP_OK) {
-		fail_msg("%s: %s", name, err.msg);
+	if (np_client_run(&m->c, &p, &terms, &peer, &m->out, &m->err) != NP_OK) {
+		fail_msg("%s: %s", name, m->err.msg);
 	}
-	assert_true(out->measured);
+	assert_true(m->out.measured);
 }
 
 /* ---- Both ends ---- */
@@ -115,43 +133,38 @@ run(struct np_client *c, const char *name, int64_t length, struct np_outcome *ou
 TEST(both_ends_tell_of_a_stream)
 {
 	struct np_bag_item near, far;
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST | NP_CAP_HOST, NULL);
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
-	assert_int_equal(c.granted.caps, NP_CAP_TEST); /* and no more than was asked for */
-	assert_true(strstr(c.granted.identity, "plumbline") != NULL);
-	run(&c, "TCP_STREAM", 1, &out);
-	assert_string_equal(out.far_lacks, "");
-	assert_string_equal(np_bag_string(out.near_bag, "flow.role"), "transmit");
-	assert_string_equal(np_bag_string(out.far_bag, "flow.role"), "receive");
-	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
-		    np_bag_number(out.far_bag, "flow.bytes_received"));
-	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") == (double)out.tally.count.sent);
-	assert_true(np_bag_number(out.near_bag, "tcp.bytes_acked") >=
-		    np_bag_number(out.near_bag, "flow.bytes_sent"));
-	assert_true(np_bag_number(out.far_bag, "tcp.bytes_received") >=
-		    np_bag_number(out.far_bag, "flow.bytes_received"));
-	assert_true(np_bag_number(out.near_bag, "thread.cpu_share") > 0);
-	assert_true(np_bag_number(out.far_bag, "thread.cpu_share") > 0);
-	assert_true(np_bag_number(out.near_bag, "work.user_s") ==
-		    np_bag_number(out.near_bag, "thread.user_s"));
-	assert_true(np_bag_number(out.far_bag, "work.system_s") > 0);
-	assert_false(np_bag_find(out.near_bag, "work.cycles", &near)); /* nobody asked */
-	assert_true(np_bag_number(out.near_bag, "tcp.busy_us") > 0);
+	meet(&m, NP_CAP_TEST | NP_CAP_HOST, NULL);
+	assert_int_equal(m.c.granted.caps, NP_CAP_TEST); /* and no more than was asked for */
+	assert_true(strstr(m.c.granted.identity, "plumbline") != NULL);
+	run(&m, "TCP_STREAM", 1);
+	assert_string_equal(m.out.far_lacks, "");
+	assert_string_equal(np_bag_string(m.out.near_bag, "flow.role"), "transmit");
+	assert_string_equal(np_bag_string(m.out.far_bag, "flow.role"), "receive");
+	assert_true(np_bag_number(m.out.near_bag, "flow.bytes_sent") ==
+		    np_bag_number(m.out.far_bag, "flow.bytes_received"));
+	assert_true(np_bag_number(m.out.near_bag, "flow.bytes_sent") ==
+		    (double)m.out.tally.count.sent);
+	assert_true(np_bag_number(m.out.near_bag, "tcp.bytes_acked") >=
+		    np_bag_number(m.out.near_bag, "flow.bytes_sent"));
+	assert_true(np_bag_number(m.out.far_bag, "tcp.bytes_received") >=
+		    np_bag_number(m.out.far_bag, "flow.bytes_received"));
+	assert_true(np_bag_number(m.out.near_bag, "thread.cpu_share") > 0);
+	assert_true(np_bag_number(m.out.far_bag, "thread.cpu_share") > 0);
+	assert_true(np_bag_number(m.out.near_bag, "work.user_s") ==
+		    np_bag_number(m.out.near_bag, "thread.user_s"));
+	assert_true(np_bag_number(m.out.far_bag, "work.system_s") > 0);
+	assert_false(np_bag_find(m.out.near_bag, "work.cycles", &near)); /* nobody asked */
+	assert_true(np_bag_number(m.out.near_bag, "tcp.busy_us") > 0);
 	/* Every 10 ms for a second, on a machine that may be busy with something else. */
-	assert_true(np_bag_find(out.near_bag, "tcp.samples.rtt_us", &near));
-	assert_true(np_bag_find(out.far_bag, "tcp.samples.bytes", &far));
+	assert_true(np_bag_find(m.out.near_bag, "tcp.samples.rtt_us", &near));
+	assert_true(np_bag_find(m.out.far_bag, "tcp.samples.bytes", &far));
 	assert_in_range(near.count, 3, 135);
 	assert_in_range(far.count, 3, 150);
 	for (size_t i = 1; i < far.count; i++) {
 		assert_true(far.ints[i] >= far.ints[i - 1]);
 	}
-	np_outcome_free(&out);
-	end(&d, &c);
 }
 
 /* Or why it does not; a daemon's session asks for no counters. */
@@ -159,49 +172,38 @@ TEST(a_processor_counts_when_asked)
 {
 	static const char *const names[] = { "work.cycles", "work.instructions" };
 	struct np_bag_item it;
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST, NULL);
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
-	c.collect.cycles = true;
-	run(&c, "TCP_RR", -100, &out);
+	meet(&m, NP_CAP_TEST, NULL);
+	m.c.collect.cycles = true;
+	run(&m, "TCP_RR", -100);
 	for (size_t i = 0; i < LEN(names); i++) {
-		assert_true(np_bag_find(out.near_bag, names[i], &it));
+		assert_true(np_bag_find(m.out.near_bag, names[i], &it));
 		assert_true(it.kind == NP_BAG_UNREAD || (it.kind == NP_BAG_INT && it.i > 0));
-		assert_false(np_bag_find(out.far_bag, names[i], &it));
+		assert_false(np_bag_find(m.out.far_bag, names[i], &it));
 	}
-	np_outcome_free(&out);
-	end(&d, &c);
 }
 
 TEST(every_bench_has_evidence)
 {
 	const struct np_bench *b;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
 
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		struct np_outcome out;
+		struct meeting m;
 
 		if (!can_run(b)) {
 			continue;
 		}
-		start(&d, NP_CAP_TEST | NP_CAP_PLAN, NULL);
-		assert_int_equal(greet(&d, &c, &err), NP_OK);
-		run(&c, b->name, b->pattern->transactions ? -20 : -20000, &out);
-		assert_non_null(out.near_bag);
-		assert_true(np_bag_string(out.near_bag, "flow.role") != NULL);
+		meet(&m, NP_CAP_TEST | NP_CAP_PLAN, NULL);
+		run(&m, b->name, b->pattern->transactions ? -20 : -20000);
+		assert_non_null(m.out.near_bag);
+		assert_true(np_bag_string(m.out.near_bag, "flow.role") != NULL);
 		if (!b->pattern->probe) {
-			assert_string_equal(out.far_lacks, "");
-			assert_true(np_bag_string(out.far_bag, "flow.role") != NULL);
+			assert_string_equal(m.out.far_lacks, "");
+			assert_true(np_bag_string(m.out.far_bag, "flow.role") != NULL);
 		}
-		assert_int_equal(np_bag_left_out(out.near_bag), 0);
-		np_outcome_free(&out);
-		end(&d, &c);
+		assert_int_equal(np_bag_left_out(m.out.near_bag), 0);
+		part(&m);
 	}
 }
 
@@ -222,21 +224,15 @@ static bool
 has_samples(const char *bench, const char *samples)
 {
 	struct np_bag_item near;
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 	bool found;
 
-	start(&d, NP_CAP_TEST, NULL);
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
-	run(&c, bench, -TRANSACTIONS, &out);
-	found = np_bag_find(out.near_bag, samples, &near);
+	meet(&m, NP_CAP_TEST, NULL);
+	run(&m, bench, -TRANSACTIONS);
+	found = np_bag_find(m.out.near_bag, samples, &near);
 	if (found) {
 		check_samples(&near);
 	}
-	np_outcome_free(&out);
-	end(&d, &c);
 	return found;
 }
 
@@ -263,54 +259,42 @@ TEST(samples_count_the_bytes_so_far)
 
 TEST(each_test_of_a_connection_has_its_own)
 {
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST, NULL);
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	meet(&m, NP_CAP_TEST, NULL);
 	for (int i = 1; i < 4; i++) {
-		run(&c, "TCP_RR", -10 * i, &out);
-		assert_true(np_bag_number(out.far_bag, "flow.transactions") == 10 * i);
-		np_outcome_free(&out);
+		run(&m, "TCP_RR", -10 * i);
+		assert_true(np_bag_number(m.out.far_bag, "flow.transactions") == 10 * i);
+		np_outcome_free(&m.out);
 	}
-	end(&d, &c);
 }
 
 /* Both ends number a test's datagrams when they have agreed on that, and only then. */
 TEST(datagrams_are_numbered_by_agreement)
 {
+	struct np_addr peer = loopback(AF_INET, 0);
 	static const unsigned grants[] = { NP_CAP_TEST, NP_CAP_TEST | NP_CAP_SEQUENCE };
 	const struct np_bench *b = np_bench_find("UDP_STREAM");
-	struct np_addr peer = loopback(AF_INET, 0);
 
 	for (size_t i = 0; i < LEN(grants); i++) {
-		struct np_target t = { .host = "127.0.0.1",
-				       .wants = { .version = 1,
-						  .caps = NP_CAP_TEST | NP_CAP_SEQUENCE } };
-		struct np_client c = { .collect = { .caps = NP_CAP_TEST } };
-		struct np_outcome out;
 		struct np_plan p;
-		struct daemon d;
-		struct np_err err;
+		FREED_BY(part) struct meeting m;
 
-		start(&d, grants[i], NULL);
-		t.port = d.port;
-		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
+		start(&m.d, grants[i], NULL);
+		greet_as(&m,
+			 (struct np_hello){ .version = 1, .caps = NP_CAP_TEST | NP_CAP_SEQUENCE },
+			 NP_CAP_TEST);
 		client_params(&p, b, AF_INET, -100 * 512);
-		p.sequence = (c.granted.caps & NP_CAP_SEQUENCE) != 0;
-		assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_OK);
+		p.sequence = (m.c.granted.caps & NP_CAP_SEQUENCE) != 0;
+		assert_int_equal(np_client_run(&m.c, &p, NULL, &peer, &m.out, &m.err), NP_OK);
 		if (p.sequence) {
-			assert_true(np_bag_number(out.far_bag, "udp.sent") == 100);
-			assert_true(np_bag_number(out.far_bag, "udp.unique") == 100);
-			assert_true(np_bag_number(out.far_bag, "udp.lost") == 0);
+			assert_true(np_bag_number(m.out.far_bag, "udp.sent") == 100);
+			assert_true(np_bag_number(m.out.far_bag, "udp.unique") == 100);
+			assert_true(np_bag_number(m.out.far_bag, "udp.lost") == 0);
 		} else {
-			assert_true(isnan(np_bag_number(out.near_bag, "udp.sent")));
-			assert_true(isnan(np_bag_number(out.far_bag, "udp.received")));
+			assert_true(isnan(np_bag_number(m.out.near_bag, "udp.sent")));
+			assert_true(isnan(np_bag_number(m.out.far_bag, "udp.received")));
 		}
-		np_outcome_free(&out);
-		end(&d, &c);
 	}
 }
 
@@ -321,42 +305,28 @@ TEST(requests_have_ids_by_agreement)
 
 	for (size_t i = 0; i < 2; i++) {
 		struct np_bag_item bytes;
-		struct np_outcome out;
-		struct np_client c;
 		struct np_plan p;
-		struct daemon d;
-		struct np_err err;
+		FREED_BY(part) struct meeting m;
 
-		start(&d, NP_CAP_TEST, NULL);
-		assert_int_equal(greet(&d, &c, &err), NP_OK);
+		meet(&m, NP_CAP_TEST, NULL);
 		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
 		p.ids = i == 0;
-		assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_OK);
-		assert_int_equal(out.tally.count.transactions, 50);
-		assert_true(np_bag_find(out.near_bag, "flow.id_bytes", &bytes));
+		assert_int_equal(np_client_run(&m.c, &p, NULL, &peer, &m.out, &m.err), NP_OK);
+		assert_int_equal(m.out.tally.count.transactions, 50);
+		assert_true(np_bag_find(m.out.near_bag, "flow.id_bytes", &bytes));
 		assert_int_equal(bytes.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);
-		np_outcome_free(&out);
-		end(&d, &c);
 	}
 }
 
 TEST(nobody_collects_what_nobody_wants)
 {
-	struct np_target target = { .host = "127.0.0.1" };
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST, NULL);
-	target.port = d.port;
-	memset(&c, 0, sizeof(c));
-	assert_int_equal(np_client_connect(&c, &target, &err), NP_OK);
-	run(&c, "TCP_RR", -10, &out);
-	assert_null(out.near_bag);
-	assert_null(out.far_bag);
-	np_outcome_free(&out);
-	end(&d, &c);
+	start(&m.d, NP_CAP_TEST, NULL);
+	greet_as(&m, (struct np_hello){ .version = 0 }, 0);
+	run(&m, "TCP_RR", -10);
+	assert_null(m.out.near_bag);
+	assert_null(m.out.far_bag);
 }
 
 /* ---- Daemons that do not know of it ---- */
@@ -378,22 +348,14 @@ hang_up(int fd)
 static void
 check_one_sided(void (*script)(int fd))
 {
-	struct np_outcome out;
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, 0, script);
-	if (greet(&d, &c, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
-	assert_int_equal(c.granted.caps, 0);
-	run(&c, "TCP_STREAM", -100000, &out);
-	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") > 0);
-	assert_null(out.far_bag);
-	assert_true(strstr(out.far_lacks, "gives only netperf's results") != NULL);
-	np_outcome_free(&out);
-	end(&d, &c);
+	meet(&m, 0, script);
+	assert_int_equal(m.c.granted.caps, 0);
+	run(&m, "TCP_STREAM", -100000);
+	assert_true(np_bag_number(m.out.near_bag, "flow.bytes_sent") > 0);
+	assert_null(m.out.far_bag);
+	assert_true(strstr(m.out.far_lacks, "gives only netperf's results") != NULL);
 }
 
 TEST(a_stock_daemon_gives_its_results)
@@ -460,39 +422,27 @@ TEST(nonsense_is_refused)
 	static void (*const scripts[])(int) = { say_too_much, say_no_bag, say_half_a_bag };
 
 	for (size_t i = 0; i < LEN(scripts); i++) {
-		const struct np_target target = { .host = "127.0.0.1",
-						  .wants = { .version = 1, .caps = NP_CAP_HOST } };
-		struct np_target t = target;
 		struct np_bag *far;
-		struct np_client c;
-		struct daemon d;
-		struct np_err err;
+		FREED_BY(part) struct meeting m;
 
-		start(&d, NP_CAP_TEST, scripts[i]);
-		t.port = d.port;
-		memset(&c, 0, sizeof(c));
-		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
-		assert_int_equal(c.granted.caps, NP_CAP_HOST); /* not all that it says */
-		assert_int_equal(np_client_host(&c, &far, &err), NP_EPEER);
+		start(&m.d, NP_CAP_TEST, scripts[i]);
+		greet_as(&m, (struct np_hello){ .version = 1, .caps = NP_CAP_HOST }, 0);
+		assert_int_equal(m.c.granted.caps, NP_CAP_HOST); /* not all that it says */
+		assert_int_equal(np_client_host(&m.c, &far, &m.err), NP_EPEER);
 		assert_null(far);
-		np_client_close(&c);
+		np_client_close(&m.c);
 		/* The thread waits for its second connection. */
-		assert_int_equal(greet(&d, &c, &err), NP_OK);
-		end(&d, &c);
+		greet(&m);
 	}
 }
 
 TEST(a_welcome_that_is_none_is_an_error)
 {
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST, take_frame);
-	/* It hung up: the second connection is served, by one who would know greetings. */
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
-	assert_string_not_equal(c.lacks, "");
-	end(&d, &c);
+	/* It hangs up: the second connection is served, by one who would know greetings. */
+	meet(&m, NP_CAP_TEST, take_frame);
+	assert_string_not_equal(m.c.lacks, "");
 }
 
 /* ---- Questions without end ---- */
@@ -519,14 +469,12 @@ time_of_questions(struct np_client *c, int count)
  * 10 ms each; a busy machine may take that long now and then.
  */
 static bool
-are_answered_at_once(struct np_client *c, int count)
+are_answered_at_once(struct meeting *m, int count)
 {
 	for (int tries = 0; tries < 8; tries++) {
-		struct np_outcome out;
-
-		run(c, "TCP_RR", -10, &out);
-		np_outcome_free(&out);
-		if (time_of_questions(c, count) < (uint64_t)count * 10 * NP_MSEC) {
+		run(m, "TCP_RR", -10);
+		np_outcome_free(&m->out);
+		if (time_of_questions(&m->c, count) < (uint64_t)count * 10 * NP_MSEC) {
 			return true;
 		}
 	}
@@ -535,17 +483,13 @@ are_answered_at_once(struct np_client *c, int count)
 
 TEST(who_asks_without_end_is_answered_slowly)
 {
-	struct np_client c;
-	struct daemon d;
-	struct np_err err;
+	FREED_BY(part) struct meeting m;
 
-	start(&d, NP_CAP_TEST, NULL);
-	assert_int_equal(greet(&d, &c, &err), NP_OK);
-	time_of_questions(&c, 63); /* the greeting was the first one */
-	assert_true(time_of_questions(&c, 20) >= 200 * NP_MSEC);
-	assert_true(are_answered_at_once(&c, 63));
-	assert_true(time_of_questions(&c, 10) >= 100 * NP_MSEC);
-	end(&d, &c);
+	meet(&m, NP_CAP_TEST, NULL);
+	time_of_questions(&m.c, 63); /* the greeting was the first one */
+	assert_true(time_of_questions(&m.c, 20) >= 200 * NP_MSEC);
+	assert_true(are_answered_at_once(&m, 63));
+	assert_true(time_of_questions(&m.c, 10) >= 100 * NP_MSEC);
 }
 
 TEST_MAIN(np_drive_prepare())
