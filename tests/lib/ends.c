@@ -253,14 +253,15 @@ wants_echo(const struct np_plan *p)
 }
 
 void
-ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
-	  void (*change)(struct np_plan *p))
+ends_plan(struct ends *e, const struct np_bench *bench, int family, int64_t length)
 {
 	memset(e, 0, sizeof(*e));
 	client_params(&e->client.plan, bench, family, length);
-	if (change != NULL) {
-		change(&e->client.plan);
-	}
+}
+
+void
+ends_make(struct ends *e)
+{
 	server_params(&e->server.plan, &e->client.plan);
 	end_open(&e->server);
 	end_open(&e->client);
@@ -271,6 +272,17 @@ ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t leng
 	}
 	e->client.run.end.token = e->server.run.end.token;
 	e->client.run.end.key = e->server.run.end.key;
+}
+
+void
+ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
+	  void (*change)(struct np_plan *p))
+{
+	ends_plan(e, bench, family, length);
+	if (change != NULL) {
+		change(&e->client.plan);
+	}
+	ends_make(e);
 }
 
 /* As in real life: a network may have lost all marks of the end that the client sent. */

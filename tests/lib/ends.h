@@ -42,10 +42,10 @@ void client_params(struct np_plan *p, const struct np_bench *bench, int family, 
 /* The daemon's parameters that go with a client's. */
 void server_params(struct np_plan *p, const struct np_plan *client);
 
-/* The terms that go with such parameters: of frames the end's socket, and whom it admits. */
 /* Where a client's data goes to, as far as it is known before the daemon has named a port. */
 struct np_addr peer_of(const struct np_plan *p);
 
+/* The terms that go with such parameters: of frames the end's socket, and whom it admits. */
 struct np_terms terms_for(const struct np_plan *p);
 
 /* Open e->run for e->plan, and make it ready to be driven. Fails the test when it can't be had. */
@@ -73,7 +73,11 @@ struct ends {
 	unsigned nudges; /* how often the client said again that it is over */
 };
 
-/* Open both; change, unless NULL, may adapt the client's parameters before. */
+/* Parameters of both in e->client.plan, to be changed, and then both opened. */
+void ends_plan(struct ends *e, const struct np_bench *bench, int family, int64_t length);
+void ends_make(struct ends *e);
+
+/* The same in one; change, unless NULL, may adapt the client's parameters before. */
 void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
 	       void (*change)(struct np_plan *p));
 

@@ -151,10 +151,10 @@ answer_slowly(void *arg)
 /* A requester that pauses for longer than it waits for responses gives none up for that. */
 TEST(a_pause_is_no_lost_response)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 	pthread_t thread;
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
@@ -169,8 +169,6 @@ TEST(a_pause_is_no_lost_response)
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_seen(&e.run.worker->count->lost), 0);
 	assert_int_equal(np_seen(&e.run.worker->count->transactions), SLOW_ANSWERS);
-	close(fd);
-	end_free(&e);
 }
 
 /* ---- Buffers ---- */
@@ -186,7 +184,7 @@ touch_some(struct np_plan *p)
 TEST(what_is_sent_is_dirty)
 {
 	static const char first[16] = "\1\1\1\1erf\0netperf", second[16] = "\2\2\2\2erf\0netperf";
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 	char got[32];
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
@@ -203,7 +201,6 @@ TEST(what_is_sent_is_dirty)
 	assert_memory_equal(got, first, sizeof(first));
 	assert_memory_equal(got + 16, second, sizeof(second));
 	close(listener);
-	end_free(&e);
 }
 
 /* More than any buffer has. */
@@ -225,7 +222,7 @@ static void
 run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *p))
 {
 	int64_t length = b->pattern->transactions ? 25 : 20 * 512;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, b, family, -length, change);
 	assert_true(e.client.run.worker->codec != 0);
@@ -242,7 +239,6 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), length);
 		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), length);
 	}
-	ends_free(&e);
 }
 
 TEST(touched_buffers_change_no_count)
@@ -279,7 +275,7 @@ count_broken_pipe(int sig)
 static void
 send_to_nobody(bool by_write)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_addr at;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
 
@@ -295,7 +291,6 @@ send_to_nobody(bool by_write)
 	close(fd);
 	end_join(&e);
 	close(listener);
-	end_free(&e);
 }
 
 TEST(write_is_what_sends_when_asked)
@@ -334,15 +329,6 @@ TEST(write_is_what_sends_when_asked)
 
 /* ---- splice(2) ---- */
 
-/* What is sent differs from what the receiver's buffers hold already. */
-static void
-avoid_copies(struct np_plan *p)
-{
-	p->copy_avoidance = true;
-	p->far.call.dirty = p->near.call.dirty = 3;
-	p->time_calls = true;
-}
-
 TEST(spliced_bytes_are_counted_and_not_copied)
 {
 	static const char *const names[] = { "TCP_MAERTS", "TCP_STREAM", "TCP_SENDFILE" };
@@ -351,9 +337,14 @@ TEST(spliced_bytes_are_counted_and_not_copied)
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		const struct np_run *from, *to;
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
-		ends_open(&e, b, AF_INET, -3000000, avoid_copies);
+		/* What is sent differs from what the receiver's buffers hold already. */
+		ends_plan(&e, b, AF_INET, -3000000);
+		e.client.plan.copy_avoidance = true;
+		e.client.plan.far.call.dirty = e.client.plan.near.call.dirty = 3;
+		e.client.plan.time_calls = true;
+		ends_make(&e);
 		ends_run(&e, 0);
 		from = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
 		to = from == &e.client.run ? &e.server.run : &e.client.run;
@@ -366,14 +357,13 @@ TEST(spliced_bytes_are_counted_and_not_copied)
 		assert_memory_equal(to->worker->recv_ring.slots->buf, "netperf", 7);
 		assert_int_equal(e.client.allocated, 0);
 		assert_int_equal(e.server.allocated, 0);
-		ends_free(&e);
 	}
 }
 
 TEST(without_a_pipe_it_is_received_the_common_way)
 {
 	static const char text[] = "not netperf";
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct rlimit before, few;
 	int fd[2], rc;
 
@@ -396,7 +386,6 @@ TEST(without_a_pipe_it_is_received_the_common_way)
 	assert_true(np_run_hung_up(&e.run));
 	assert_int_equal(np_seen(&e.run.worker->count->received), sizeof(text));
 	assert_string_equal(e.run.worker->recv_ring.slots->buf, text);
-	end_free(&e);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -15,6 +15,7 @@
 #include "bench/bench.h"
 #include "bench/engine/io.h"
 #include "bench/tally.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/null.h"
@@ -69,7 +70,7 @@ TEST(one_flow_blocks_and_many_wait)
 static void
 take_steps(const char *bench, int role, uint64_t steps, struct null_calls *calls)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
 	client_params(&e.plan, np_bench_find(bench), AF_INET, 0);
 	e.plan.role = role;
@@ -84,7 +85,6 @@ take_steps(const char *bench, int role, uint64_t steps, struct null_calls *calls
 			 calls->sent * e.run.worker->send_size);
 	assert_int_equal(np_seen(&e.run.worker->count->received),
 			 calls->arrived * e.run.worker->recv_size);
-	end_free(&e);
 }
 
 TEST(steps_follow_the_pattern)
@@ -123,7 +123,7 @@ static void
 run_pair(const char *bench, int64_t length)
 {
 	const struct np_run *c, *s;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, choose_engines);
 	c = &e.client.run;
@@ -142,7 +142,6 @@ run_pair(const char *bench, int64_t length)
 	}
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
-	ends_free(&e);
 }
 
 TEST(all_engines_count_the_same)
@@ -195,23 +194,19 @@ check_calls(const struct np_run *run, unsigned nudges)
 static uint32_t batch;
 static int family;
 
-static void
-choose_datagrams(struct np_plan *p)
-{
-	choose_engines(p);
-	p->batch = batch;
-	p->family = family;
-	p->near.call.send_size = 300;
-}
-
 /* So few that no socket buffer drops any. */
 static void
 run_datagrams(const char *bench, int64_t length)
 {
 	const struct np_run *c, *s;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
-	ends_open(&e, np_bench_find(bench), family, -length, choose_datagrams);
+	ends_plan(&e, np_bench_find(bench), family, -length);
+	choose_engines(&e.client.plan);
+	e.client.plan.batch = batch;
+	e.client.plan.family = family;
+	e.client.plan.near.call.send_size = 300;
+	ends_make(&e);
 	c = &e.client.run;
 	s = &e.server.run;
 	ends_run(&e, 0);
@@ -225,7 +220,6 @@ run_datagrams(const char *bench, int64_t length)
 	check_calls(s, e.nudges);
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
-	ends_free(&e);
 }
 
 /* Bursts of one, of less than a call carries, of more; and calls of three. */
@@ -344,8 +338,8 @@ static void
 run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 {
 	struct np_addr at;
-	struct end e = { .rc = -1 };
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	const struct np_counters *count;
 	pthread_t far;
 
@@ -368,8 +362,6 @@ run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 		assert_int_equal(np_seen(&count->sends), 100);
 		assert_in_range(np_seen(&count->duplicated), 100 - in_flight, 100);
 	}
-	end_free(&e);
-	close(fd);
 }
 
 TEST(a_second_response_answers_nothing)
@@ -391,13 +383,22 @@ TEST(a_second_response_answers_nothing)
 	}
 }
 
-/* More than a socket buffer holds. */
+/* Messages of more than a socket buffer holds, by the engine of both ends. */
 static void
-make_big(struct np_plan *p)
+run_big_messages(const char *bench, const struct np_engine *engine)
 {
-	choose_engines(p);
-	p->request = 3000000;
-	p->response = 2000000;
+	FREED_BY(ends_free) struct ends e;
+
+	client_engine = server_engine = engine;
+	ends_plan(&e, np_bench_find(bench), AF_INET, -7);
+	choose_engines(&e.client.plan);
+	e.client.plan.request = 3000000;
+	e.client.plan.response = 2000000;
+	ends_make(&e);
+	ends_run(&e, 0);
+	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
+	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
+	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
 }
 
 /* ---- uring ---- */
@@ -435,50 +436,19 @@ TEST(rings_count_as_others_do)
 
 TEST(rings_carry_messages_in_parts)
 {
-	struct ends e;
-
 	if (has_no_rings()) {
 		skip();
 	}
-	client_engine = server_engine = &np_engine_uring;
 	for (burst = 0; burst <= 3; burst += 3) {
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
-		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
-		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
-		assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
-		ends_free(&e);
+		run_big_messages("TCP_RR", &np_engine_uring);
 	}
 }
 
 TEST(messages_in_parts_are_whole)
 {
-	struct ends e;
-
-	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
-	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
-	ends_run(&e, 0);
-	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
-	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
-	ends_free(&e);
-	ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, -7, make_big);
-	ends_run(&e, 0);
-	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
-	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
-	ends_free(&e);
-}
-
-static void
-leave_no_room(struct np_plan *p)
-{
-	choose_engines(p);
-	p->request = 300000;
-	p->response = 200000;
-	p->near.sock.sndbuf = p->near.sock.rcvbuf = 100000;
-	p->far.sock.sndbuf = p->far.sock.rcvbuf = 100000;
+	run_big_messages("TCP_RR", &np_engine_epoll);
+	run_big_messages("TCP_CRR", &np_engine_epoll);
 }
 
 /*
@@ -492,22 +462,27 @@ TEST(responses_are_taken_while_there_is_no_room)
 	client_engine = &np_engine_spin;
 	burst = 3;
 	for (size_t i = 0; i < 2; i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		server_engine = far[i];
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -9, leave_no_room);
+		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -9);
+		choose_engines(&e.client.plan);
+		e.client.plan.request = 300000;
+		e.client.plan.response = 200000;
+		e.client.plan.near.sock.sndbuf = e.client.plan.near.sock.rcvbuf = 100000;
+		e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 100000;
+		ends_make(&e);
 		ends_run(&e, 0);
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 9);
 		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 9);
 		assert_int_equal(np_seen(&e.client.run.worker->count->sends), 9);
-		ends_free(&e);
 	}
 }
 
 /* A call that blocks has no business to return that: the test must not end as if all were well. */
 TEST(blocked_is_an_error_where_calls_block)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 0);
@@ -516,7 +491,6 @@ TEST(blocked_is_an_error_where_calls_block)
 	assert_int_equal(np_io_other(w, w->conn, NP_RECV | NP_BLOCKED, w->recv_ring.slots),
 			 NP_OVER);
 	assert_int_equal(w->error, EAGAIN);
-	end_free(&e);
 }
 
 /* Nobody answers: the wait ends when the client is told so, and not before. */
@@ -524,8 +498,8 @@ static void
 wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 {
 	struct np_addr at;
-	struct end e = { .rc = -1 };
-	int silent = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	FREED_BY(close_fd) int silent = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 0);
 	e.plan.near.place.engine = engine;
@@ -544,8 +518,6 @@ wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
 	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
-	end_free(&e);
-	close(silent);
 }
 
 TEST(a_wait_for_events_is_ended)
@@ -603,7 +575,7 @@ static void
 run_flows(const char *bench, int64_t length, bool tcp)
 {
 	struct np_sample sample;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	burst = 0;
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_flows);
@@ -623,7 +595,6 @@ run_flows(const char *bench, int64_t length, bool tcp)
 		assert_in_range(sampled(&sample, "rto_us"), 1, 120000000); /* of one, no sum */
 	}
 	assert_false(np_sampler_take(&e.client.run, &sample)); /* nobody answers any more */
-	ends_free(&e);
 }
 
 TEST(flows_add_up_and_are_looked_at)
@@ -650,7 +621,7 @@ check_datagrams_that_wait(int version)
 	struct np_plan p;
 	struct np_addr to;
 	char data[500] = { 0 };
-	int from = socket(version, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	FREED_BY(close_fd) int from = socket(version, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	client_params(&p, np_bench_find("UDP_RR"), version, -1);
 	conn.fd = bound_socket(version, SOCK_DGRAM, &to);
@@ -668,7 +639,6 @@ check_datagrams_that_wait(int version)
 	np_sample_add(&sample, &p, &conn, 1);
 	assert_int_equal(sample.queued_in, 0);
 	close(conn.fd);
-	close(from);
 }
 
 TEST(datagrams_that_wait_are_looked_at_where_they_are)
@@ -683,7 +653,7 @@ TEST(datagrams_that_wait_are_looked_at_where_they_are)
 static void
 take_marks(const char *bench)
 {
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_plan client;
 	struct np_worker *w;
 	char *buf;
@@ -704,7 +674,6 @@ take_marks(const char *bench)
 					     NP_OVER);
 		}
 	}
-	end_free(&e);
 }
 
 TEST(the_end_of_a_flow_is_not_that_of_others)
@@ -775,7 +744,7 @@ TEST(ends_that_are_lost_are_sent_again)
 TEST(nothing_is_sent_before_all_flows_have_asked)
 {
 	struct np_bench back = *np_bench_find("UDP_STREAM");
-	struct end e = { .rc = -1 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_plan client;
 	uint8_t token[NP_ECHO_SIZE];
 	struct pollfd first;
@@ -807,7 +776,6 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 	end_join(&e);
 	close(fd[0]);
 	close(fd[1]);
-	end_free(&e);
 }
 
 /* ---- Several series of connections ---- */
@@ -828,7 +796,7 @@ run_series(const char *bench, int64_t length)
 {
 	bool asks = strcmp(bench, "TCP_CRR") == 0;
 	struct np_counts sum;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_threads);
 	ends_run(&e, 0);
@@ -845,7 +813,6 @@ run_series(const char *bench, int64_t length)
 		assert_int_equal(e.client.run.conn[i].fd, -1);
 		assert_true(length < FLOWS || e.client.run.conn[i].transactions > 0);
 	}
-	ends_free(&e);
 }
 
 TEST(series_end_at_their_count)
@@ -871,15 +838,6 @@ TEST(fewer_connections_than_series_will_do)
 	run_series("TCP_CRR", 2);
 }
 
-/* Ports of a range that has just one for each, and is shared by two workers. */
-static void
-take_few_ports(struct np_plan *p)
-{
-	take_threads(p);
-	p->port_min = 20000;
-	p->port_max = 20000 + FLOWS;
-}
-
 TEST(series_share_few_ports)
 {
 	struct ends e;
@@ -887,7 +845,12 @@ TEST(series_share_few_ports)
 	client_engine = server_engine = &np_engine_epoll;
 	server_threads = 1;
 	for (client_threads = 1; client_threads <= 2; client_threads++) {
-		ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, -200, take_few_ports);
+		/* Ports of a range that has just one for each, and is shared by two workers. */
+		ends_plan(&e, np_bench_find("TCP_CRR"), AF_INET, -200);
+		take_threads(&e.client.plan);
+		e.client.plan.port_min = 20000;
+		e.client.plan.port_max = 20000 + FLOWS;
+		ends_make(&e);
 		ends_drive(&e, 0);
 		if (e.client.run.err.sys == EADDRNOTAVAIL) {
 			/* Whoever closes last is late on a crowded machine: its ports rest. */
@@ -916,7 +879,7 @@ TEST(series_warm_up)
 	burst = 0;
 	for (size_t i = 0; i < 2; i++) {
 		struct np_counts sum;
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		client_engine = server_engine = engines[i];
 		client_threads = server_threads = i == 0 ? FLOWS : 2;
@@ -928,7 +891,6 @@ TEST(series_warm_up)
 		assert_true(sum.transactions > 0);
 		assert_in_range(sum.sends, sum.transactions, sum.transactions + FLOWS);
 		assert_in_range(sum.receives, sum.transactions, sum.sends);
-		ends_free(&e);
 	}
 }
 
@@ -939,7 +901,7 @@ TEST(spinning_ends_warm_up)
 	client_engine = server_engine = &np_engine_spin;
 	client_threads = server_threads = 1;
 	for (size_t i = 0; i < 8; i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		burst = i < 4 ? 0 : 3;
 		ends_open(&e, np_bench_find(benches[i % 4]), AF_INET, 1, warm_up);
@@ -948,7 +910,6 @@ TEST(spinning_ends_warm_up)
 			check_sum(&e.client.run);
 			check_sum(&e.server.run);
 		}
-		ends_free(&e);
 	}
 }
 
@@ -985,24 +946,20 @@ TEST(a_series_without_a_far_end)
 /* ---- A pace ---- */
 
 static void
-pace_by_events(struct np_plan *p)
-{
-	choose_engines(p);
-	p->near.call.interval_burst = 2;
-	p->near.call.interval_us = 15000;
-}
-
-static void
 keep_a_pace(const struct np_engine *engine, const char *bench)
 {
 	const struct np_run *c;
 	struct np_hist_summary times;
 	uint64_t window_ns;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	client_engine = server_engine = engine;
 	burst = 0;
-	ends_open(&e, np_bench_find(bench), AF_INET, -8, pace_by_events);
+	ends_plan(&e, np_bench_find(bench), AF_INET, -8);
+	choose_engines(&e.client.plan);
+	e.client.plan.near.call.interval_burst = 2;
+	e.client.plan.near.call.interval_us = 15000;
+	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
 	assert_int_equal(np_seen(&c->worker->count->transactions), 8);
@@ -1015,7 +972,6 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	}
 	np_hist_summarise(c->worker->hist, &times);
 	assert_true(8 * times.mean + (double)c->worker->load.paced_ns <= 1.02 * (double)window_ns);
-	ends_free(&e);
 }
 
 TEST(events_keep_a_pace)
@@ -1026,41 +982,26 @@ TEST(events_keep_a_pace)
 	keep_a_pace(&np_engine_spin, "UDP_RR");
 }
 
-/* A worker's connections share its bursts; and the far end may be paced, too. */
-static void
-pace_both(struct np_plan *p)
-{
-	take_flows(p);
-	p->near.call.interval_burst = 2;
-	p->near.call.interval_us = 10000;
-	p->far.call.interval_burst = 7;
-	p->far.call.interval_us = 1000;
-}
-
 TEST(who_spins_paces_all_flows)
 {
 	const struct np_run *c;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	client_engine = server_engine = &np_engine_spin;
 	burst = 0;
-	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -12, pace_both);
+	/* A worker's connections share its bursts; and the far end may be paced, too. */
+	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -12);
+	take_flows(&e.client.plan);
+	e.client.plan.near.call.interval_burst = 2;
+	e.client.plan.near.call.interval_us = 10000;
+	e.client.plan.far.call.interval_burst = 7;
+	e.client.plan.far.call.interval_us = 1000;
+	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
 	check_sum(c);
 	assert_int_equal(np_seen(&c->worker->count->transactions), 12);
 	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
-	ends_free(&e);
-}
-
-/* Two connections with three transactions: the one that ends is held, and the other goes on. */
-static void
-pace_two(struct np_plan *p)
-{
-	choose_engines(p);
-	p->flows = 2;
-	p->near.call.interval_burst = 1;
-	p->near.call.interval_us = 50000;
 }
 
 TEST(a_connection_that_is_over_holds_no_other)
@@ -1071,7 +1012,14 @@ TEST(a_connection_that_is_over_holds_no_other)
 	burst = 0;
 	for (size_t i = 0; i < 2; i++) {
 		client_engine = server_engine = engines[i];
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -3, pace_two);
+		/* Two connections with three transactions: the one that ends is held, and the other
+		 * goes on. */
+		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -3);
+		choose_engines(&e.client.plan);
+		e.client.plan.flows = 2;
+		e.client.plan.near.call.interval_burst = 1;
+		e.client.plan.near.call.interval_us = 50000;
+		ends_make(&e);
 		ends_run(&e, 0);
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 3);
 		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns <
@@ -1080,30 +1028,26 @@ TEST(a_connection_that_is_over_holds_no_other)
 	}
 }
 
-/* Responses come when the next burst is due: who has one waits behind those that are held. */
-static void
-pace_by_round_trips(struct np_plan *p)
-{
-	take_flows(p);
-	p->near.call.interval_burst = 1;
-	p->near.call.interval_us = 15;
-}
-
 TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 {
 	const struct np_run *c;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
-	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -4000, pace_by_round_trips);
+	/* Responses come when the next burst is due: who has one waits behind those that are held.
+	 */
+	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -4000);
+	take_flows(&e.client.plan);
+	e.client.plan.near.call.interval_burst = 1;
+	e.client.plan.near.call.interval_us = 15;
+	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
 	assert_int_equal(np_seen(&c->worker->count->transactions), 4000);
 	for (uint32_t i = 0; i < c->conns; i++) {
 		assert_true(c->conn[i].transactions >= 4000 / c->conns / 2);
 	}
-	ends_free(&e);
 }
 
 static bool is_paced_there;
@@ -1142,7 +1086,7 @@ TEST(calls_of_several_keep_a_pace)
 
 TEST(a_list_of_engines_may_hold_anything)
 {
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_engine_told told;
 	size_t at = 0;
 
@@ -1165,7 +1109,6 @@ TEST(a_list_of_engines_may_hold_anything)
 	assert_string_equal(told.help, "an engine");
 	assert_null(told.why);
 	assert_false(np_engine_next(b, &at, &told));
-	np_bag_free(b);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -14,6 +14,7 @@
 
 #include "bench/sequence.h"
 #include "run/talk.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/deadly.h"
 #include "tests/lib/ends.h"
@@ -228,47 +229,36 @@ TEST(a_deaf_socket_forgets)
 
 /* ---- Whole flows ---- */
 
-static void
-make_tiny(struct np_plan *p)
-{
-	p->near.call.send_size = 1;
-	p->near.call.dirty = p->far.call.dirty = 1 << 20;
-}
-
 /* Filled up to what Ethernet carries, and touched behind the header alone. */
 TEST(small_messages_are_frames_of_the_least_size)
 {
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
 	needs_frames();
-	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST, make_tiny);
+	ends_plan(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST);
+	e.client.plan.near.call.send_size = 1;
+	e.client.plan.near.call.dirty = e.client.plan.far.call.dirty = 1 << 20;
+	ends_make(&e);
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.worker->send_size, NP_ETH_LEAST);
 	assert_int_equal(np_seen(&e.client.run.worker->count->sends), 20);
 	assert_int_equal(np_seen(&e.server.run.worker->count->receives), 20);
 	assert_int_equal(np_seen(&e.server.run.worker->count->received), 20 * NP_ETH_LEAST);
-	ends_free(&e);
-}
-
-static void
-number(struct np_plan *p)
-{
-	p->sequence = true;
 }
 
 TEST(frames_are_numbered_where_datagrams_are)
 {
-	struct np_bag *bag = np_bag_new();
-	struct ends e;
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
+	FREED_BY(ends_free) struct ends e;
 
 	needs_frames();
-	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * 512, number);
+	ends_plan(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * 512);
+	e.client.plan.sequence = true;
+	ends_make(&e);
 	ends_run(&e, 0);
 	np_sequence_put(&e.server.run, bag);
 	assert_true(np_bag_number(bag, "udp.unique") == 20);
 	assert_true(np_bag_number(bag, "udp.foreign") == 0);
-	np_bag_free(bag);
-	ends_free(&e);
 }
 
 /* Only its owner closes the socket. */

@@ -105,33 +105,27 @@ TEST(all_that_is_due_is_in_the_histogram)
 	warm_up_ms = 0;
 }
 
-static void
-make_too_much(struct np_plan *p)
-{
-	make_open(p);
-	p->request = p->response = 1 << 17;
-	p->near.sock.sndbuf = p->near.sock.rcvbuf = 1 << 14;
-	p->far.sock.sndbuf = p->far.sock.rcvbuf = 1 << 14;
-}
-
 /* Neither end waits for the other for ever where each has more to send than there is room for. */
 TEST(requests_that_find_no_room_are_put_aside)
 {
 	static const struct np_engine *const engines[] = { &np_engine_epoll, &np_engine_spin };
 
 	for (size_t i = 0; i < LEN(engines); i++) {
-		struct ends e = { .client.rc = -1, .server.rc = -1 };
-		struct np_tally t;
+		FREED_BY(ends_free) struct ends e = { .client.rc = -1, .server.rc = -1 };
+		FREED_BY(np_tally_free) struct np_tally t;
 
 		engine = engines[i];
 		arrivals = 100;
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 1, make_too_much);
+		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, 1);
+		make_open(&e.client.plan);
+		e.client.plan.request = e.client.plan.response = 1 << 17;
+		e.client.plan.near.sock.sndbuf = e.client.plan.near.sock.rcvbuf = 1 << 14;
+		e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 1 << 14;
+		ends_make(&e);
 		ends_run(&e, LENGTH_MS * NP_MSEC);
 		take(&e.client, &t);
 		assert_true(t.open.count.begun > 2); /* or the second one waits for ever */
 		assert_int_equal(t.count.received, t.open.answered * (1 << 17));
-		np_tally_free(&t);
-		ends_free(&e);
 	}
 }
 
@@ -299,9 +293,9 @@ TEST(an_outage_is_as_long_as_what_it_lost)
 
 TEST(what_nobody_answers_is_at_the_top)
 {
-	struct end client = { .rc = -1 };
+	FREED_BY(end_free) struct end client = { .rc = -1 };
 	struct far far;
-	struct np_tally t;
+	FREED_BY(np_tally_free) struct np_tally t;
 
 	flows = 2;
 	aim_at(&client, &far);
@@ -317,8 +311,6 @@ TEST(what_nobody_answers_is_at_the_top)
 	assert_true(t.flow[0].sent > 0 && t.flow[1].sent > 0);
 	assert_int_equal(t.flow[0].sent + t.flow[1].sent, t.count.sent);
 	close(far.fd);
-	np_tally_free(&t);
-	end_free(&client);
 }
 
 /* ---- What can't be had, and verdicts ---- */
@@ -367,7 +359,7 @@ TEST(only_requests_have_a_rate)
 static void
 judge(struct np_open_result *r, int due, int late, uint64_t late_us)
 {
-	struct np_hist *latency = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *latency = np_hist_new();
 
 	r->sent = np_hist_new();
 	r->count.due = (uint64_t)due;
@@ -378,7 +370,6 @@ judge(struct np_open_result *r, int due, int late, uint64_t late_us)
 		np_hist_record(latency, ns + (i * 37 % 1000 < late ? late_us * 1000 : 0));
 	}
 	np_open_judge(r, latency);
-	free(latency);
 	free(r->sent);
 }
 

@@ -52,7 +52,7 @@ TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
 		struct np_stop stop = { 0 };
 		struct np_plan p;
-		struct np_run run;
+		FREED_BY(np_run_free) struct np_run run;
 
 		open_daemon(&run, &p, &stop, names[i]);
 		paths_of(&run, path, dir);
@@ -61,7 +61,6 @@ TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
 		assert_int_equal(mode_of(dir), S_IFDIR | 0711);
 		np_run_close(&run);
 		assert_int_equal(access(dir, F_OK), -1);
-		np_run_free(&run);
 	}
 	umask(mask);
 }
@@ -157,7 +156,7 @@ TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
 		struct np_stop stop = { 0 };
 		struct np_plan p;
-		struct np_run run;
+		FREED_BY(np_run_free) struct np_run run;
 		struct np_err err;
 
 		assert_int_equal(open_client(&run, &p, &stop, names[i], where, &err), NP_OK);
@@ -167,7 +166,6 @@ TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
 			assert_int_equal(mode_of(path), S_IFSOCK | 0666);
 		}
-		np_run_free(&run);
 	}
 	assert_int_equal(rmdir(where), 0);
 }
@@ -264,18 +262,14 @@ TEST(a_killed_clients_socket_is_removed_by_its_keeper)
 	assert_true(tries > 0);
 }
 
-static void
-small_buffers(struct np_plan *p)
-{
-	p->near.sock.sndbuf = 2048;
-	p->near.call.send_size = 60000;
-}
-
 TEST(a_datagram_beyond_the_buffer_names_both_sizes)
 {
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
-	ends_open(&e, np_bench_find("DG_STREAM"), AF_INET, -60000, small_buffers);
+	ends_plan(&e, np_bench_find("DG_STREAM"), AF_INET, -60000);
+	e.client.plan.near.sock.sndbuf = 2048;
+	e.client.plan.near.call.send_size = 60000;
+	ends_make(&e);
 	end_start(&e.server);
 	end_start(&e.client);
 	end_join(&e.client);
@@ -284,7 +278,6 @@ TEST(a_datagram_beyond_the_buffer_names_both_sizes)
 	assert_has(e.client.run.err.msg, "larger -s");
 	end_hang_up(&e.server);
 	end_join(&e.server);
-	ends_free(&e);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -221,14 +221,6 @@ TEST(a_process_that_was_given_none_has_none)
 	assert_null(np_urings_lack());
 }
 
-static void
-by_rings(struct np_plan *p)
-{
-	p->near.place.engine = p->far.place.engine = &np_engine_uring;
-	p->flows = 3;
-	p->burst = 4;
-}
-
 /* Both ends' are there again for the next test. */
 TEST(tests_take_turns)
 {
@@ -238,7 +230,11 @@ TEST(tests_take_turns)
 	needs_rings();
 	assert_int_equal(np_urings_prepare(2, &err), NP_OK);
 	for (int i = 0; i < 3; i++) {
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -500, by_rings);
+		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -500);
+		e.client.plan.near.place.engine = e.client.plan.far.place.engine = &np_engine_uring;
+		e.client.plan.flows = 3;
+		e.client.plan.burst = 4;
+		ends_make(&e);
 		assert_int_equal(np_urings_free(), 0);
 		ends_run(&e, 0);
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 500);

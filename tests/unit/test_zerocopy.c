@@ -141,16 +141,6 @@ skip_unless_zerocopy(void)
 static const struct np_engine *client_engine, *server_engine;
 static uint32_t flows, threads;
 
-static void
-choose(struct np_plan *p)
-{
-	p->near.place.engine = client_engine;
-	p->far.place.engine = server_engine;
-	p->flows = flows;
-	p->near.place.threads = p->far.place.threads = threads;
-	p->near.call.send_size = p->far.call.send_size = 3000;
-}
-
 static uint64_t
 counted(const struct np_run *run, enum np_engine_count what)
 {
@@ -178,9 +168,15 @@ static void
 run_pair(const char *bench, int64_t length)
 {
 	const struct np_run *tx, *rx;
-	struct ends e;
+	FREED_BY(ends_free) struct ends e;
 
-	ends_open(&e, np_bench_find(bench), AF_INET, -length, choose);
+	ends_plan(&e, np_bench_find(bench), AF_INET, -length);
+	e.client.plan.near.place.engine = client_engine;
+	e.client.plan.far.place.engine = server_engine;
+	e.client.plan.flows = flows;
+	e.client.plan.near.place.threads = e.client.plan.far.place.threads = threads;
+	e.client.plan.near.call.send_size = e.client.plan.far.call.send_size = 3000;
+	ends_make(&e);
 	tx = &e.client.run;
 	rx = &e.server.run;
 	if (tx->plan->role != NP_LEAD) {
@@ -198,7 +194,6 @@ run_pair(const char *bench, int64_t length)
 	}
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
-	ends_free(&e);
 }
 
 TEST(both_ends_count_the_same)
@@ -244,8 +239,8 @@ TEST(datagrams_are_told_apart)
 TEST(nothing_is_left_in_the_kernel)
 {
 	struct np_addr at;
-	struct end e = { .rc = -1 };
-	int silent = bound_socket(AF_INET, SOCK_STREAM, &at), taken;
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	FREED_BY(close_fd) int silent = bound_socket(AF_INET, SOCK_STREAM, &at), taken = -1;
 	const struct np_worker *w;
 
 	skip_unless_zerocopy();
@@ -268,9 +263,6 @@ TEST(nothing_is_left_in_the_kernel)
 	end_join(&e);
 	assert_int_equal(w->engine.count[NP_E_RELEASED], w->engine.count[NP_E_BORROWED]);
 	assert_non_null(w->send_ring.slots);
-	end_free(&e);
-	close(taken);
-	close(silent);
 }
 
 /* ---- The ring ---- */
