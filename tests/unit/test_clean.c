@@ -80,18 +80,26 @@ bag_of(const struct told *t, const char *boot)
 	return b;
 }
 
+/* Valid until the next one. */
+static const struct np_clean *
+judged_by_bags(const struct np_bag *near, const struct np_bag *far, bool far_counts)
+{
+	static struct np_clean *last;
+
+	free(last);
+	last = np_clean_judge(near, far, far_counts);
+	assert_non_null(last);
+	return last;
+}
+
 /* far NULL: it tells nothing. */
-static struct np_clean *
+static const struct np_clean *
 judged(const struct told *near, const struct told *far, bool one_machine)
 {
-	struct np_bag *a = bag_of(near, "here");
-	struct np_bag *b = far != NULL ? bag_of(far, one_machine ? "here" : "there") : NULL;
-	struct np_clean *c = np_clean_judge(a, b, true);
+	FREED_BY(free_bag) struct np_bag *a = bag_of(near, "here"), *b = NULL;
 
-	assert_non_null(c);
-	np_bag_free(a);
-	np_bag_free(b);
-	return c;
+	b = far != NULL ? bag_of(far, one_machine ? "here" : "there") : NULL;
+	return judged_by_bags(a, b, true);
 }
 
 static void
@@ -105,7 +113,7 @@ assert_close(double found, double want)
 TEST(what_nobody_marks_is_clean)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c = judged(&near, &far, false);
+	const struct np_clean *c = judged(&near, &far, false);
 	char text[NP_CLEAN_TEXT];
 
 	assert_close(c->seconds, 1);
@@ -114,13 +122,12 @@ TEST(what_nobody_marks_is_clean)
 	assert_int_equal(c->runs, 0);
 	assert_true(c->by_far && c->far_told && c->switches_why == NULL);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "none");
-	free(c);
 }
 
 TEST(the_marks_of_either_end_count_and_are_put_together)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 	char text[NP_CLEAN_TEXT];
 
 	near.marks[2] = near.marks[3] = 1 << NP_R_STEAL;
@@ -142,14 +149,13 @@ TEST(the_marks_of_either_end_count_and_are_put_together)
 	assert_close(c->run[1].to_s, 0.4);
 	assert_int_equal(c->run[1].marks, 1 << NP_R_STEAL | 1 << NP_R_FOREIGN);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "steal:0.2 foreign:0.2");
-	free(c);
 }
 
 /* The grids of two ends differ by what the window's begin does. */
 TEST(a_touch_is_no_disturbance)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	for (int i = 0; i < COUNT; i++) {
 		near.end_us[i] += 5000;
@@ -158,13 +164,12 @@ TEST(a_touch_is_no_disturbance)
 	c = judged(&near, &far, false);
 	assert_close(c->clean, 0.9);
 	assert_close(c->run[0].from_s, 0.4);
-	free(c);
 }
 
 TEST(who_waits_for_others_is_disturbed)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	near.kept_us[1] = near.waited_us[1] = (int64_t)(NP_D_WAITED * EACH_US) + 1;
 	near.kept_us[3] = near.waited_us[3] = (int64_t)(NP_D_WAITED * EACH_US) - 1;
@@ -173,29 +178,25 @@ TEST(who_waits_for_others_is_disturbed)
 	c = judged(&near, &far, false);
 	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
 	assert_close(c->run[0].from_s, 0.1);
-	free(c);
 	/* The other end is no other, where it took the processor. */
 	c = judged(&near, &far, true);
 	assert_close(c->clean, 1);
-	free(c);
 	/* Nor is the kernel, for what wakes a worker. */
 	near.short_us[1] = near.kept_us[1];
 	c = judged(&near, &far, false);
 	assert_close(c->clean, 1);
-	free(c);
 	near.short_us[1] = 0;
 	for (int i = 0; i < COUNT; i++) {
 		far.cpus[i] = 2;
 	}
 	c = judged(&near, &far, true);
 	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
-	free(c);
 }
 
 TEST(who_wants_little_is_kept_from_it_soon)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	for (int i = 2; i < 5; i++) {
 		near.kept_us[i] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1 - (i == 4) * 1000;
@@ -204,26 +205,24 @@ TEST(who_wants_little_is_kept_from_it_soon)
 	c = judged(&near, &far, false);
 	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
 	assert_close(c->run[0].from_s, 0.2);
-	free(c);
 }
 
 TEST(a_long_wait_was_there_before_it_was_told)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	near.kept_us[6] = 3 * EACH_US;
 	c = judged(&near, &far, false);
 	assert_close(c->reason_s[NP_R_SWITCHES], 0.3);
 	assert_close(c->run[0].from_s, 0.4);
 	assert_close(c->run[0].to_s, 0.7);
-	free(c);
 }
 
 TEST(pressure_takes_a_crowd_and_a_worker_in_it)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	for (int i = 1; i < 5; i++) {
 		near.stalled_us[i] = 50000;
@@ -235,13 +234,12 @@ TEST(pressure_takes_a_crowd_and_a_worker_in_it)
 	c = judged(&near, &far, false);
 	assert_close(c->reason_s[NP_R_PRESSURE], 0.1);
 	assert_close(c->run[0].from_s, 0.2);
-	free(c);
 }
 
 TEST(programs_on_a_workers_processor_count_but_for_the_far_end)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	near.others_us[1] = (int64_t)(NP_D_OTHERS * EACH_US) - 1;
 	near.others_us[2] = near.others_us[3] = near.others_us[4] = 90000;
@@ -250,18 +248,16 @@ TEST(programs_on_a_workers_processor_count_but_for_the_far_end)
 	far.cpus[4] = 2;
 	c = judged(&near, &far, true);
 	assert_close(c->near_s[NP_R_PROCESSOR], 0.2); /* the third is the far end's own work */
-	free(c);
 	c = judged(&near, &far, false);
 	assert_close(c->near_s[NP_R_PROCESSOR], 0.3);
 	assert_close(c->far_s[NP_R_PROCESSOR], 0);
-	free(c);
 }
 
 TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 {
 	struct told near = quiet();
-	struct np_bag *b;
-	struct np_clean *c;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
+	const struct np_clean *c;
 
 	near.marks[0] = 1 << NP_R_CLOCK;
 	near.kept_us[5] = 50000;
@@ -269,16 +265,12 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 	assert_false(c->far_told || c->by_far);
 	assert_close(c->reason_s[NP_R_SWITCHES], 0.1);
 	assert_close(c->clean, 0.8);
-	free(c);
 	/* Here who took the processor may have been the far end. */
 	b = bag_of(&near, "here");
 	np_bag_int(b, 1, "disturbed.peer_here");
-	c = np_clean_judge(b, NULL, true);
-	assert_non_null(c);
+	c = judged_by_bags(b, NULL, true);
 	assert_non_null(c->switches_why);
 	assert_close(c->clean, 0.9);
-	free(c);
-	np_bag_free(b);
 	assert_null(np_clean_judge(NULL, NULL, true));
 }
 
@@ -286,8 +278,8 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 TEST(nonsense_is_left_out)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_bag *a = bag_of(&near, "here"), *b;
-	struct np_clean *c;
+	FREED_BY(free_bag) struct np_bag *a = bag_of(&near, "here"), *b = NULL;
+	const struct np_clean *c;
 
 	far.end_us[5] = far.end_us[4];
 	far.work[1] = INT64_MIN;
@@ -296,40 +288,33 @@ TEST(nonsense_is_left_out)
 	c = judged(&near, &far, true);
 	assert_close(c->seconds, 0.5);
 	assert_close(c->clean, 0.4);
-	free(c);
 	b = bag_of(&far, "there");
 	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
-	c = np_clean_judge(a, b, true);
-	assert_non_null(c);
+	c = judged_by_bags(a, b, true);
 	assert_false(c->far_told);
-	free(c);
-	np_bag_free(a);
-	np_bag_free(b);
 }
 
 TEST(a_far_end_can_not_make_the_test_longer)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	far.end_us[COUNT - 1] = INT64_C(1) << 52; /* 142 years, and clean */
 	c = judged(&near, &far, false);
 	assert_close(c->seconds, 2);
-	free(c);
 	for (int i = 0; i < COUNT; i++) {
 		far.end_us[i] = (INT64_C(1) << 52) + i;
 	}
 	c = judged(&near, &far, false);
 	assert_close(c->seconds, 2);
-	free(c);
 }
 
 /* Each session knows the bytes of its own connections, and the interface has those of all. */
 TEST(other_sessions_bytes_are_not_foreign)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_bag *a, *b;
-	struct np_clean *c;
+	FREED_BY(free_bag) struct np_bag *a = NULL, *b = NULL;
+	const struct np_clean *c;
 
 	for (int i = 0; i < COUNT; i++) {
 		near.marks[i] = far.marks[i] = 1 << NP_R_FOREIGN;
@@ -338,30 +323,24 @@ TEST(other_sessions_bytes_are_not_foreign)
 	a = bag_of(&near, "here");
 	b = bag_of(&far, "there");
 	np_bag_int(a, 2, "flow.sessions");
-	c = np_clean_judge(a, b, false);
-	assert_non_null(c);
+	c = judged_by_bags(a, b, false);
 	assert_non_null(c->foreign_why);
 	assert_close(c->reason_s[NP_R_FOREIGN], 0);
 	assert_close(c->clean, 0.9);
-	free(c);
-	np_bag_free(a);
-	np_bag_free(b);
 	c = judged(&near, &far, false);
 	assert_null(c->foreign_why);
 	assert_close(c->clean, 0);
-	free(c);
 }
 
 TEST(a_test_that_carries_nothing_may_be_clean)
 {
 	struct told near = quiet(), far = quiet();
-	struct np_clean *c;
+	const struct np_clean *c;
 
 	memset(far.work, 0, sizeof(far.work));
 	c = judged(&near, &far, false);
 	assert_close(c->clean, 1);
 	assert_close(c->times, 1);
-	free(c);
 }
 
 /* ---- Until there is enough ---- */
@@ -369,7 +348,7 @@ TEST(a_test_that_carries_nothing_may_be_clean)
 static void
 iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
 {
-	struct np_hist *hist = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 	struct np_clean clean = { .seconds = seconds, .clean = clean_s };
 	struct np_record record;
 	struct np_err err;
@@ -383,11 +362,11 @@ iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
 	}
 	np_repeat_add_clean(r, &record, &clean);
 	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
-	free(hist);
 }
 
 TEST(iterations_last_as_long_as_what_is_missing)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 10, .at_most_s = 20 } };
 	struct np_record record;
 
@@ -408,11 +387,11 @@ TEST(iterations_last_as_long_as_what_is_missing)
 	assert_close(np_record_get_real(&record, NP_M_CLEAN_THROUGHPUT), (1200 + 210 + 60) / 10.0);
 	assert_close(np_record_get_real(&record, NP_M_DISTURBED_SHARE), 1 / 3.0);
 	assert_string_equal(np_record_get_text(&record, NP_M_DISTURBED_REASONS), "steal:5.0");
-	np_repeat_free(&r);
 }
 
 TEST(and_end_where_the_bound_is)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
 
 	iterate(&r, 4, 0, 100);
@@ -421,13 +400,13 @@ TEST(and_end_where_the_bound_is)
 	iterate(&r, 3, 1, 100);
 	assert_false(np_repeat_more(&r));
 	assert_true(np_repeat_unclean(&r));
-	np_repeat_free(&r);
 }
 
 TEST(where_nobody_looks_there_is_no_second_one)
 {
+	FREED_BY(np_repeat_free)
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
-	struct np_hist *hist = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 	struct np_record record;
 	struct np_err err;
 
@@ -436,8 +415,6 @@ TEST(where_nobody_looks_there_is_no_second_one)
 	np_repeat_add_clean(&r, &record, NULL);
 	assert_int_equal(np_repeat_add(&r, &record, hist, &err), NP_OK);
 	assert_false(np_repeat_more(&r));
-	free(hist);
-	np_repeat_free(&r);
 }
 
 /* ---- The meters ---- */
@@ -466,7 +443,7 @@ TEST_WITH(meters_tell_of_two_looks, root_make, root_remove)
 	const char *root = *state;
 	static struct np_meters m;
 	const struct np_meters_seen *from = &m.before, *to = &m.now;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 	struct np_cpu_ticks did;
 	struct np_bag_item it;
 
@@ -503,7 +480,6 @@ TEST_WITH(meters_tell_of_two_looks, root_make, root_remove)
 	np_meters_put_unread(&m, "disturbed", b);
 	assert_false(np_bag_at(b, 0, &it));
 	np_meters_close(&m);
-	np_bag_free(b);
 }
 
 /* softnet_stat of more than 30 processors is one, which this machine may not have. */
@@ -560,7 +536,7 @@ TEST_WITH(an_interrupt_that_goes_elsewhere_is_seen, root_make, root_remove)
 TEST_WITH(a_meter_that_is_missing_says_so, root_make, root_remove)
 {
 	static struct np_meters m;
-	struct np_bag *b = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 
 	np_meters_open(&m, *state, "");
 	np_meters_look(&m, 1);
@@ -571,7 +547,6 @@ TEST_WITH(a_meter_that_is_missing_says_so, root_make, root_remove)
 	assert_unread(b, "disturbed.pressure", "No such file");
 	assert_unread(b, "disturbed.squeezed", "No such file");
 	np_meters_close(&m);
-	np_bag_free(b);
 }
 
 TEST_MAIN()
