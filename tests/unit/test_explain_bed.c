@@ -10,6 +10,7 @@
 #include "base/bag.h"
 #include "out/explain.h"
 #include "out/json.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
 enum { NAME_BYTES = 256 };
@@ -124,27 +125,27 @@ read_unread(const json_t *o, struct np_bag *b)
 	return rc;
 }
 
-/* A series that does not change is recorded as its one value: as many as its times, or 0 of others.
- */
+/* A series that does not change is recorded as its one value: as many as its times; of others 0. */
 static size_t
-series_length(const json_t *part, const char *name)
+series_length(const json_t *document, const char *end, const char *name)
 {
 	const char *at = strstr(name, ".samples.");
 	char times[NAME_BYTES];
+	size_t n;
 
 	snprintf(times, sizeof(times), "%.*s.samples.t_s", at != NULL ? (int)(at - name) : 0, name);
-	return json_array_size(json_object_get(part, times));
+	n = json_array_size(json_object_get(json_object_get(document, end), times));
+	return n > 0 ? n
+		     : json_array_size(json_object_get(json_object_get(document, "both"), times));
 }
 
 static int
-read_bag_value(const json_t *part, const char *name, json_t *v, struct np_bag *b)
+read_bag_value(json_t *v, const char *name, size_t n, struct np_bag *b)
 {
-	size_t n = json_is_array(v) ? 0 : series_length(part, name);
-
 	if (strcmp(name, "unread") == 0) {
 		return read_unread(v, b);
 	}
-	if (n > 0) {
+	if (n > 0 && !json_is_array(v)) {
 		json_t *list = json_array();
 		int rc = 0;
 
@@ -176,27 +177,37 @@ read_bag_value(const json_t *part, const char *name, json_t *v, struct np_bag *b
 	return -1;
 }
 
-static struct np_bag *
-read_part(const json_t *document, const char *path, const char *name)
+/* What a part of the document says of an end, or of another subject. */
+static void
+read_part(const json_t *document, const char *path, const char *part, const char *end,
+	  struct np_bag *b)
 {
-	struct np_bag *b = np_bag_new();
-	json_t *o = json_object_get(document, name), *v;
+	json_t *o = json_object_get(document, part), *v;
 	const char *key;
 
 	assert_true(json_is_object(o));
 	json_object_foreach(o, key, v)
 	{
-		if (read_bag_value(o, key, v, b) != 0) {
-			fail_msg("%s: %s: %s is not a valid value", path, name, key);
+		if (read_bag_value(v, key, series_length(document, end, key), b) != 0) {
+			fail_msg("%s: %s: %s is not a valid value", path, part, key);
 		}
 	}
+}
+
+static struct np_bag *
+read_end(const json_t *document, const char *path, const char *end)
+{
+	struct np_bag *b = np_bag_new();
+
+	read_part(document, path, "both", end, b);
+	read_part(document, path, end, end, b);
 	return b;
 }
 
 static void
 read_planted(const char *path, struct planted *p)
 {
-	struct np_bag *expect, *input;
+	FREED_BY(free_bag) struct np_bag *expect = np_bag_new(), *input = np_bag_new();
 	json_error_t fault;
 	json_t *document = json_load_file(path, 0, &fault);
 
@@ -204,10 +215,10 @@ read_planted(const char *path, struct planted *p)
 		fail_msg("%s:%d: %s", path, fault.line, fault.text);
 	}
 	memset(p, 0, sizeof(*p));
-	expect = read_part(document, path, "expect");
-	input = read_part(document, path, "input");
-	p->near = read_part(document, path, "near");
-	p->far = read_part(document, path, "far");
+	read_part(document, path, "expect", "", expect);
+	read_part(document, path, "input", "", input);
+	p->near = read_end(document, path, "near");
+	p->far = read_end(document, path, "far");
 	json_decref(document);
 	take_text(p->name, expect, "name");
 	take_text(p->right, expect, "right");
@@ -220,8 +231,6 @@ read_planted(const char *path, struct planted *p)
 	p->in.far = p->far;
 	assert_true(p->right[0] != '\0' && p->in.seconds > 0);
 	assert_int_equal(np_bag_left_out(p->near) + np_bag_left_out(p->far), 0);
-	np_bag_free(expect);
-	np_bag_free(input);
 }
 
 /* --- judging ----------------------------------------------------------------------------------
