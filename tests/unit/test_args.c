@@ -76,28 +76,27 @@ TEST(the_tables_are_in_order)
 	assert_table_in_order(np_test_options, np_test_options_count, &cli);
 }
 
+static void
+assert_letters(const struct np_option *table, size_t count, const char *letters)
+{
+	for (; *letters != '\0'; letters++) {
+		size_t n = 0;
+
+		while (n < count && table[n].letter != *letters) {
+			n++;
+		}
+		assert_in_range(n, 0, count - 1);
+	}
+}
+
 /* All letters that netperf 2.7 knows: one it knows must not be unknown here. */
 TEST(every_letter_of_netperfs_is_known)
 {
 	static const char global[] = "46aAbBcCdDfFhHiIjkKlLnNoOpPrsStTvVwWyYZ";
 	static const char test[] = "46abBcCdDefFgGhHiIjkKlLmMnNoOpPqrRsStTuUVwWz";
 
-	for (size_t i = 0; global[i] != '\0'; i++) {
-		size_t n = 0;
-
-		while (n < np_global_options_count && np_global_options[n].letter != global[i]) {
-			n++;
-		}
-		assert_in_range(n, 0, np_global_options_count - 1);
-	}
-	for (size_t i = 0; test[i] != '\0'; i++) {
-		size_t n = 0;
-
-		while (n < np_test_options_count && np_test_options[n].letter != test[i]) {
-			n++;
-		}
-		assert_in_range(n, 0, np_test_options_count - 1);
-	}
+	assert_letters(np_global_options, np_global_options_count, global);
+	assert_letters(np_test_options, np_test_options_count, test);
 }
 
 TEST(every_option_has_a_group)
@@ -262,14 +261,12 @@ TEST(no_option_of_a_test_is_kept_back)
 
 TEST(a_name_that_is_no_test_gets_the_nearest)
 {
-	FILE *out;
-	char text[512] = "", like[NP_NEAREST_TEXT];
+	FREED_BY(free_memory) char *text = NULL;
+	char like[NP_NEAREST_TEXT];
 
 	assert_true(parsed("-t TCP_STRAEM -- -h")->test_usage);
 	assert_false(parsed("-t TCP_STRAEM -- -r 1")->test_usage);
-	out = fmemopen(text, sizeof(text), "w");
-	np_help_test(parsed("-t TCP_STRAEM -- -h"), out);
-	fclose(out);
+	text = WRITTEN(out, np_help_test(parsed("-t TCP_STRAEM -- -h"), out));
 	assert_has(text, "TCP_STRAEM is not a test of this netperf, the nearest is TCP_STREAM");
 	assert_string_equal(np_stray_test("something else entirely", like), "");
 	assert_string_equal(np_stray_test("udp_stram", like), ", the nearest is UDP_STREAM");
@@ -830,11 +827,7 @@ TEST(protocols_are_chosen_by_name)
 static char
 unit_of(const char *line)
 {
-	struct np_cli cli = *parsed(line);
-	struct np_err err;
-
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	return np_cli_unit(&cli)->letter;
+	return np_cli_unit(settled(line))->letter;
 }
 
 TEST(the_unit_goes_by_the_test)
@@ -852,31 +845,23 @@ TEST(the_unit_goes_by_the_test)
 
 TEST(a_test_settles_what_was_left_open)
 {
-	struct np_cli cli = *parsed("-t TCP_RR");
-	struct np_err err;
+	const struct np_cli *cli = settled("-t TCP_RR");
 
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.request, 1);
-	assert_int_equal(cli.plan.response, 1);
-	assert_false(cli.plan.no_route);
-	assert_true(cli.plan.active);
-	cli = *parsed("-t UDP_STREAM -- -r 9");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.request, -1);
-	assert_true(cli.plan.no_route);
-	cli = *parsed("-t UDP_STREAM -- -R 1");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_false(cli.plan.no_route);
-	cli = *parsed("-b 4");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.near.call.interval_us, 1000);
-	assert_int_equal(cli.plan.far.call.interval_us, 0);
-	cli = *parsed("-j -v 2");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_true(cli.output.histogram && cli.plan.time_calls);
-	cli = *parsed("-T 65535");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_true(cli.bound && cli.unbound);
+	assert_int_equal(cli->plan.request, 1);
+	assert_int_equal(cli->plan.response, 1);
+	assert_false(cli->plan.no_route);
+	assert_true(cli->plan.active);
+	cli = settled("-t UDP_STREAM -- -r 9");
+	assert_int_equal(cli->plan.request, -1);
+	assert_true(cli->plan.no_route);
+	assert_false(settled("-t UDP_STREAM -- -R 1")->plan.no_route);
+	cli = settled("-b 4");
+	assert_int_equal(cli->plan.near.call.interval_us, 1000);
+	assert_int_equal(cli->plan.far.call.interval_us, 0);
+	cli = settled("-j -v 2");
+	assert_true(cli->output.histogram && cli->plan.time_calls);
+	cli = settled("-T 65535");
+	assert_true(cli->bound && cli->unbound);
 }
 
 /* One number is netperf's; a list is of either end. */
@@ -884,8 +869,7 @@ TEST(processors_may_be_lists)
 {
 	const struct np_place *near = &parsed("")->plan.near.place;
 	const struct np_place *far = &parsed("")->plan.far.place;
-	struct np_cli cli;
-	struct np_err err;
+	const struct np_cli *cli;
 
 	near = &parsed("-T 0-3,4+6")->plan.near.place;
 	assert_int_equal(near->cpu, -1);
@@ -917,14 +901,12 @@ TEST(processors_may_be_lists)
 	assert_wrong("-T ,", "holds no value");
 	assert_unfit("-T 8190+8191,0", "-T: processor 8190 is not available at this end");
 	/* One worker at the far end needs no list, which old daemons could not be told. */
-	cli = *parsed("-T ,8190+8191");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.far.place.cpu, 8190);
-	assert_int_equal(cli.plan.far.place.turns.count, 0);
-	cli = *parsed("-T ,8190+8191 --flows 2");
-	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.far.place.cpu, -1);
-	assert_int_equal(cli.plan.far.place.turns.count, 2);
+	cli = settled("-T ,8190+8191");
+	assert_int_equal(cli->plan.far.place.cpu, 8190);
+	assert_int_equal(cli->plan.far.place.turns.count, 0);
+	cli = settled("-T ,8190+8191 --flows 2");
+	assert_int_equal(cli->plan.far.place.cpu, -1);
+	assert_int_equal(cli->plan.far.place.turns.count, 2);
 }
 
 /* ---- Several connections ---- */
@@ -1058,11 +1040,7 @@ TEST(some_tests_may_have_several_connections)
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct np_cli cli = *parsed(rows[i].line);
-		struct np_err err;
-
-		assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-		assert_int_equal(np_plan_several(&cli.plan), rows[i].several);
+		assert_int_equal(np_plan_several(&settled(rows[i].line)->plan), rows[i].several);
 	}
 }
 

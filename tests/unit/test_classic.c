@@ -569,32 +569,18 @@ TEST(unix_tests_print_their_heads_first)
 		c.layout = unix_test ? unix_tests[i] : goldens[i - LEN(unix_tests)].layout;
 		/* Whatever the verbosity; never without headers. */
 		for (c.verbosity = -1; c.verbosity <= 3; c.verbosity++) {
-			char text[1000] = "";
-			FILE *out = fmemopen(text, sizeof(text), "w");
+			FREED_BY(free_memory) char *text = NULL;
 
-			assert_non_null(out);
 			c.headers = true;
-			np_classic_preface(out, &c);
-			c.headers = false;
-			np_classic_preface(out, &c);
-			fclose(out);
+			text = WRITTEN(out, np_classic_preface(out, &c));
 			assert_int_equal(unix_test, strlen(text) > 100);
+			c.headers = false;
+			assert_writes(out, np_classic_preface(out, &c), "");
 		}
 	}
 }
 
 /* ---- Histograms ---- */
-
-static const char *
-histogram_text(const struct np_hist *h, char *text, size_t size)
-{
-	FILE *out = fmemopen(text, size, "w");
-
-	assert_non_null(out);
-	np_histogram_print(out, h);
-	fclose(out);
-	return text;
-}
 
 TEST(histograms_stand_below_the_details)
 {
@@ -610,11 +596,12 @@ TEST(histograms_stand_below_the_details)
 		"\nHistogram of time spent in send() call\n",
 	};
 	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
-	char cells[2000], want[4000];
+	FREED_BY(free_memory) char *cells = NULL;
+	char want[4000];
 
 	assert_int_equal(LEN(titles), LEN(goldens));
 	np_hist_record(h, 12345);
-	histogram_text(h, cells, sizeof(cells));
+	cells = WRITTEN(out, np_histogram_print(out, h));
 	for (size_t i = 0; i < LEN(goldens); i++) {
 		const struct golden *g = &goldens[i];
 		struct np_classic c = {
@@ -637,33 +624,27 @@ TEST(dg_rr_shows_the_mean_of_its_times)
 {
 	struct np_classic c = { .layout = "dg_rr", .unit = np_unit('x'), .verbosity = 3 };
 	struct np_record r = { .value[0].known = false };
-	struct np_hist *h = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 
 	c.hist = h;
 	np_hist_record(h, 60000);
 	np_hist_record(h, 79999);
 	assert_prints(&c, &r, "Average response time 69 usecs\n");
-	free(h);
 }
 
 /* ---- Confidence ---- */
 
 TEST(a_missed_confidence_is_told_in_netperfs_words)
 {
-	char text[1000];
-	FILE *out = fmemopen(text, sizeof(text), "w");
-
-	np_confidence_warn(out, 884.645, 0, 12.3456);
-	fclose(out);
-	assert_string_equal(
-	    text, "!!! WARNING\n"
-		  "!!! Desired confidence was not achieved within the specified iterations.\n"
-		  "!!! This implies that there was variability in the test environment that\n"
-		  "!!! must be investigated before going further.\n"
-		  "!!! Confidence intervals: Throughput      : 884.645%\n"
-		  "!!!                       Local CPU util  : 0.000%\n"
-		  "!!!                       Remote CPU util : 12.346%\n"
-		  "\n");
+	assert_writes(out, np_confidence_warn(out, 884.645, 0, 12.3456),
+		      "!!! WARNING\n"
+		      "!!! Desired confidence was not achieved within the specified iterations.\n"
+		      "!!! This implies that there was variability in the test environment that\n"
+		      "!!! must be investigated before going further.\n"
+		      "!!! Confidence intervals: Throughput      : 884.645%\n"
+		      "!!!                       Local CPU util  : 0.000%\n"
+		      "!!!                       Remote CPU util : 12.346%\n"
+		      "\n");
 }
 
 TEST_MAIN()

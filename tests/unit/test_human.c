@@ -12,14 +12,7 @@
 static char *
 printed(const struct np_look *l, const struct np_figures *f)
 {
-	enum { ROOM = 8192 };
-	char *text = calloc(1, ROOM);
-	FILE *out = fmemopen(text, ROOM, "w");
-
-	assert_non_null(out);
-	np_human_print(out, l, f);
-	fclose(out);
-	return text;
+	return WRITTEN(out, np_human_print(out, l, f));
 }
 
 static void

@@ -279,11 +279,10 @@ TEST(names_are_listed_on_one_line_or_on_their_own)
 	} lists[] = { { NP_STYLE_CSV, ',' }, { NP_STYLE_KEYVAL, ',' }, { NP_STYLE_COLUMNS, '\n' } };
 
 	for (size_t i = 0; i < LEN(lists); i++) {
-		char text[8000], *at = text;
-		FILE *out = fmemopen(text, sizeof(text), "w");
+		FREED_BY(free_memory)
+		char *text = WRITTEN(out, np_selection_names(out, lists[i].style));
+		const char *at = text;
 
-		np_selection_names(out, lists[i].style);
-		fclose(out);
 		for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id = np_metric_next(id)) {
 			const char *name = np_metrics[id].name;
 
