@@ -21,21 +21,30 @@
 #define PEER "127.0.0.1 port 12865"
 #define WHOM "control connection to " PEER ": "
 
-/* One channel under test and the peer's plain end of its socket pair. */
+/* One channel under test and the peer's plain end of its socket pair; a message, and an error. */
 struct pair {
 	struct np_chan chan;
 	int peer;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
 };
 
-static void
-open_pair(struct pair *p)
+static struct pair
+open_pair(void)
 {
+	struct pair p = { .err.code = NP_OK };
 	int fd[2];
-	struct np_err err;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-	assert_int_equal(np_chan_open(&p->chan, fd[0], PEER, &err), NP_OK);
-	p->peer = fd[1];
+	assert_int_equal(np_chan_open(&p.chan, fd[0], PEER, &p.err), NP_OK);
+	p.peer = fd[1];
+	return p;
+}
+
+static void
+assert_receives(struct pair *p, const char *what, int rc)
+{
+	assert_int_equal(np_chan_recv(&p->chan, what, np_deadline(LONG), NULL, &p->err), rc);
 }
 
 static void
@@ -74,33 +83,26 @@ put(int fd, const void *bytes, size_t n)
 
 TEST(a_whole_message_arrives)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	fill(frame, 1);
-	put(p.peer, frame, sizeof(frame));
-	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
-			 NP_OK);
-	assert_memory_equal(p.chan.in, frame, sizeof(frame));
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
+	fill(p.frame, 1);
+	put(p.peer, p.frame, sizeof(p.frame));
+	assert_receives(&p, "the request", NP_OK);
+	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
 }
 
 TEST(a_message_may_come_byte_by_byte)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	fill(frame, 2);
-	for (size_t i = 0; i < sizeof(frame); i++) {
-		assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
-		put(p.peer, frame + i, 1);
+	fill(p.frame, 2);
+	for (size_t i = 0; i < sizeof(p.frame); i++) {
+		assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
+		put(p.peer, p.frame + i, 1);
 	}
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_WHOLE);
-	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_WHOLE);
+	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
 }
 
 static void *
@@ -120,69 +122,57 @@ dribble(void *arg)
 
 TEST(waiting_outlasts_a_dribble)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
 	pthread_t thread;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	assert_int_equal(pthread_create(&thread, NULL, dribble, &p), 0);
-	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
-			 NP_OK);
+	assert_receives(&p, "the request", NP_OK);
 	pthread_join(thread, NULL);
-	fill(frame, 3);
-	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	fill(p.frame, 3);
+	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
 }
 
 TEST(pipelined_messages_come_one_by_one)
 {
 	uint8_t two[2][NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	fill(two[0], 4);
 	fill(two[1], 5);
 	put(p.peer, two, sizeof(two));
 	close_peer(&p);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_WHOLE);
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_WHOLE);
 	assert_memory_equal(p.chan.in, two[0], NP_FRAME_SIZE);
-	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
-			 NP_OK);
+	assert_receives(&p, "the request", NP_OK);
 	assert_memory_equal(p.chan.in, two[1], NP_FRAME_SIZE);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_CLOSED);
 }
 
 TEST(the_end_between_messages_is_no_fault)
 {
-	struct np_err err = { .code = NP_OK };
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	close_peer(&p);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
-	assert_int_equal(err.code, NP_OK);
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_CLOSED);
+	assert_int_equal(p.err.code, NP_OK);
 	/* It is one for those who wait for a message. */
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
-			 NP_EPEER);
-	assert_string_equal(err.msg, WHOM "closed by the peer while waiting for the test results");
-	assert_int_equal(err.sys, 0);
+	assert_receives(&p, "the test results", NP_EPEER);
+	assert_string_equal(p.err.msg,
+			    WHOM "closed by the peer while waiting for the test results");
+	assert_int_equal(p.err.sys, 0);
 }
 
 /* The message for a peer that sent these bytes and closed. */
 static void
 assert_cut_message(const void *bytes, size_t n, const char *msg)
 {
-	struct np_err err = { .code = NP_OK };
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	put(p.peer, bytes, n);
 	close_peer(&p);
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
-			 NP_EPEER);
-	assert_string_equal(err.msg, msg);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_BROKEN);
+	assert_receives(&p, "the test results", NP_EPEER);
+	assert_string_equal(p.err.msg, msg);
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_BROKEN);
 }
 
 TEST(the_end_within_a_message_says_what_came)
@@ -220,80 +210,69 @@ TEST(another_service_is_quoted)
 
 TEST(a_deadline_passes)
 {
-	struct np_err err = { .code = NP_OK };
 	uint64_t deadline, late;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	deadline = np_deadline(10 * NP_MSEC);
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &err), NP_ETIME);
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &p.err),
+			 NP_ETIME);
 	late = np_now();
 	assert_true(late >= deadline && late < deadline + LONG);
-	assert_non_null(strstr(err.msg, WHOM "the test results did not come within "));
-	assert_int_equal(err.sys, 0);
+	assert_non_null(strstr(p.err.msg, WHOM "the test results did not come within "));
+	assert_int_equal(p.err.sys, 0);
 }
 
 TEST(a_passed_deadline_still_takes_what_is_there)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	fill(frame, 7);
-	put(p.peer, frame, sizeof(frame));
-	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_OK);
-	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_ETIME);
+	fill(p.frame, 7);
+	put(p.peer, p.frame, sizeof(p.frame));
+	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &p.err), NP_OK);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &p.err), NP_ETIME);
 }
 
 TEST(a_late_message_says_what_came_and_can_be_finished)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err = { .code = NP_OK };
 	uint64_t deadline;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	fill(frame, 8);
-	put(p.peer, frame, 100);
+	fill(p.frame, 8);
+	put(p.peer, p.frame, 100);
 	deadline = np_now();
 	/* As if a call that a signal interrupted had begun five seconds ago. */
 	p.chan.since = deadline - 5 * NP_SEC;
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &err), NP_ETIME);
-	assert_string_equal(err.msg, WHOM "the test results did not come within 5 s: 100 of 656 "
-					  "bytes came");
-	put(p.peer, frame + 100, sizeof(frame) - 100);
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
-			 NP_OK);
-	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &p.err),
+			 NP_ETIME);
+	assert_string_equal(p.err.msg, WHOM "the test results did not come within 5 s: 100 of 656 "
+					    "bytes came");
+	put(p.peer, p.frame + 100, sizeof(p.frame) - 100);
+	assert_receives(&p, "the test results", NP_OK);
+	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
 }
 
 /* Who waits long for a first byte need not wait as long for the last one. */
 TEST(what_has_begun_must_go_on)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 	uint64_t begun;
 
-	open_pair(&p);
 	p.chan.rest_ns = 20 * NP_MSEC;
-	fill(frame, 1);
-	put(p.peer, frame, 100);
+	fill(p.frame, 1);
+	put(p.peer, p.frame, 100);
 	begun = np_now();
 	for (int i = 0; i < 2; i++) { /* a second wait is not a second chance */
-		assert_int_equal(
-		    np_chan_recv(&p.chan, "the response", np_deadline(LONG), NULL, &err), NP_ETIME);
+		assert_receives(&p, "the response", NP_ETIME);
 	}
-	assert_non_null(strstr(err.msg, "the response did not come within"));
-	assert_non_null(strstr(err.msg, "100 of 656 bytes came"));
+	assert_non_null(strstr(p.err.msg, "the response did not come within"));
+	assert_non_null(strstr(p.err.msg, "100 of 656 bytes came"));
 	assert_true(np_now() - begun < LONG / 2);
-	put(p.peer, frame + 100, NP_FRAME_SIZE - 100);
-	assert_int_equal(np_chan_recv(&p.chan, "the response", np_deadline(LONG), NULL, &err),
-			 NP_OK);
+	put(p.peer, p.frame + 100, NP_FRAME_SIZE - 100);
+	assert_receives(&p, "the response", NP_OK);
 	/* Before the first byte it does not count. */
 	assert_int_equal(
-	    np_chan_recv(&p.chan, "the results", np_deadline(60 * NP_MSEC), NULL, &err), NP_ETIME);
+	    np_chan_recv(&p.chan, "the results", np_deadline(60 * NP_MSEC), NULL, &p.err),
+	    NP_ETIME);
 	assert_true(np_now() - begun > 60 * NP_MSEC);
 }
 
@@ -319,23 +298,20 @@ block_sigusr1(sigset_t *outside, sigset_t *inside)
 
 TEST(a_signal_interrupts_and_nothing_is_lost)
 {
-	uint8_t frame[NP_FRAME_SIZE];
 	sigset_t outside, inside;
-	struct np_err err = { .code = NP_OK };
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	block_sigusr1(&outside, &inside);
-	fill(frame, 9);
-	put(p.peer, frame, 300);
+	fill(p.frame, 9);
+	put(p.peer, p.frame, 300);
 	raise(SIGUSR1); /* pending until the wait lets it in */
-	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &err),
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &p.err),
 			 NP_ESYS);
-	assert_int_equal(err.sys, EINTR);
-	put(p.peer, frame + 300, sizeof(frame) - 300);
-	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &err),
+	assert_int_equal(p.err.sys, EINTR);
+	put(p.peer, p.frame + 300, sizeof(p.frame) - 300);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &p.err),
 			 NP_OK);
-	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
 	pthread_sigmask(SIG_SETMASK, &outside, NULL);
 }
 
@@ -349,27 +325,24 @@ reset(struct pair *p)
 
 TEST(a_reset_is_the_peers_fault)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	open_pair(&p);
+	p = open_pair();
 	reset(&p);
-	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
-			 NP_EPEER);
-	assert_string_equal(err.msg, WHOM "broken while waiting for the test results: "
-					  "Connection reset by peer");
-	assert_int_equal(err.sys, ECONNRESET);
+	assert_receives(&p, "the test results", NP_EPEER);
+	assert_string_equal(p.err.msg, WHOM "broken while waiting for the test results: "
+					    "Connection reset by peer");
+	assert_int_equal(p.err.sys, ECONNRESET);
 	close_pair(&p);
 
-	open_pair(&p);
-	fill(frame, 10);
-	put(p.peer, frame, 40);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
+	p = open_pair();
+	fill(p.frame, 10);
+	put(p.peer, p.frame, 40);
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
 	reset(&p);
-	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_BROKEN);
-	assert_int_equal(err.code, NP_EPEER);
-	assert_string_equal(err.msg,
+	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_BROKEN);
+	assert_int_equal(p.err.code, NP_EPEER);
+	assert_string_equal(p.err.msg,
 			    WHOM "broken while waiting for a message: 40 of 656 bytes came: "
 				 "Connection reset by peer");
 	close_pair(&p);
@@ -379,30 +352,25 @@ TEST(a_reset_is_the_peers_fault)
 
 TEST(a_message_is_sent_whole)
 {
-	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE + 1];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	uint8_t got[NP_FRAME_SIZE + 1];
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	fill(frame, 11);
-	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
-	assert_int_equal(read(p.peer, got, sizeof(got)), sizeof(frame));
-	assert_memory_equal(got, frame, sizeof(frame));
+	fill(p.frame, 11);
+	assert_int_equal(np_chan_send(&p.chan, p.frame, np_deadline(LONG), &p.err), NP_OK);
+	assert_int_equal(read(p.peer, got, sizeof(got)), sizeof(p.frame));
+	assert_memory_equal(got, p.frame, sizeof(p.frame));
 }
 
 /* SIGPIPE at its default would end this program. */
 TEST(sending_to_a_closed_peer_fails_quietly)
 {
-	uint8_t frame[NP_FRAME_SIZE] = { 0 };
-	struct np_err err = { .code = NP_OK };
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
 	signal(SIGPIPE, SIG_DFL);
-	open_pair(&p);
 	close_peer(&p);
-	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_EPEER);
-	assert_string_equal(err.msg, WHOM "send: Broken pipe");
-	assert_int_equal(err.sys, EPIPE);
+	assert_int_equal(np_chan_send(&p.chan, p.frame, np_deadline(LONG), &p.err), NP_EPEER);
+	assert_string_equal(p.err.msg, WHOM "send: Broken pipe");
+	assert_int_equal(p.err.sys, EPIPE);
 }
 
 /* Send until nothing goes in any more; the deadline of each is already past. Whole ones sent. */
@@ -428,12 +396,10 @@ stuff(struct np_chan *c, struct np_err *err)
 
 TEST(a_peer_that_does_not_read_is_not_waited_for_long)
 {
-	struct np_err err = { .code = NP_OK };
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
-	assert_true(stuff(&p.chan, &err) > 0);
-	assert_string_equal(err.msg, WHOM "the peer did not take a message within 0 s");
+	assert_true(stuff(&p.chan, &p.err) > 0);
+	assert_string_equal(p.err.msg, WHOM "the peer did not take a message within 0 s");
 }
 
 struct reader {
@@ -461,18 +427,15 @@ read_to_the_end(void *arg)
 TEST(sending_waits_for_room)
 {
 	enum { MESSAGES = 4000 }; /* more than a socket buffer holds */
-	uint8_t frame[NP_FRAME_SIZE];
 	struct reader reader = { .fd = -1 };
-	struct np_err err;
 	pthread_t thread;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	open_pair(&p);
 	reader.fd = p.peer;
 	assert_int_equal(pthread_create(&thread, NULL, read_to_the_end, &reader), 0);
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		fill(frame, i);
-		assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
+		fill(p.frame, i);
+		assert_int_equal(np_chan_send(&p.chan, p.frame, np_deadline(LONG), &p.err), NP_OK);
 	}
 	shutdown(p.chan.fd, SHUT_WR);
 	pthread_join(thread, NULL);
@@ -520,48 +483,42 @@ coded(uint8_t frame[NP_FRAME_SIZE], uint8_t code)
 static void
 receive_old(struct pair *p, uint8_t code, size_t bytes)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-
-	coded(frame, code);
-	open_pair(p);
+	*p = open_pair();
+	coded(p->frame, code);
 	p->chan.may_be_old = true;
-	put(p->peer, frame, bytes);
-	assert_int_equal(np_chan_recv(&p->chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
-	assert_memory_equal(p->chan.in, frame, NP_OLD_FRAME_SIZE);
+	put(p->peer, p->frame, bytes);
+	assert_receives(p, "a request", NP_OK);
+	assert_memory_equal(p->chan.in, p->frame, NP_OLD_FRAME_SIZE);
 	assert_int_equal(p->chan.first, code);
 }
 
 TEST(silence_after_256_bytes_tells_an_old_client)
 {
 	uint64_t began = np_now(), took = 0;
-	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE];
-	struct np_err err;
+	uint8_t got[NP_FRAME_SIZE];
 	struct pair p;
 
 	receive_old(&p, NP_DEBUG_OFF, NP_OLD_FRAME_SIZE);
 	assert_true(np_now() - began >= NP_SEC);
 	assert_int_equal(p.chan.size, NP_OLD_FRAME_SIZE);
 	/* Answers are short, too, and the next message is not waited for any longer. */
-	fill(frame, 1);
-	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
+	fill(p.frame, 1);
+	assert_int_equal(np_chan_send(&p.chan, p.frame, np_deadline(LONG), &p.err), NP_OK);
 	assert_int_equal(recv(p.peer, got, sizeof(got), MSG_DONTWAIT), NP_OLD_FRAME_SIZE);
-	assert_memory_equal(got, frame, NP_OLD_FRAME_SIZE);
-	coded(frame, NP_TCP_RR);
+	assert_memory_equal(got, p.frame, NP_OLD_FRAME_SIZE);
+	coded(p.frame, NP_TCP_RR);
 	for (int tries = 0; tries < 8; tries++) { /* a busy machine may take a second, too */
-		put(p.peer, frame, NP_OLD_FRAME_SIZE);
+		put(p.peer, p.frame, NP_OLD_FRAME_SIZE);
 		began = np_now();
-		assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
-				 NP_OK);
+		assert_receives(&p, "a request", NP_OK);
 		if ((took = np_now() - began) < NP_SEC) {
 			break;
 		}
 	}
 	assert_true(took < NP_SEC);
-	assert_memory_equal(p.chan.in, frame, NP_FRAME_SIZE);
+	assert_memory_equal(p.chan.in, p.frame, NP_FRAME_SIZE);
 	close_peer(&p);
-	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
-			 NP_EPEER);
+	assert_receives(&p, "a request", NP_EPEER);
 	assert_int_equal(p.chan.have, 0);
 	close_pair(&p);
 }
@@ -569,19 +526,17 @@ TEST(silence_after_256_bytes_tells_an_old_client)
 TEST(an_old_passphrase_and_its_request_come_apart)
 {
 	uint8_t both[2 * NP_OLD_FRAME_SIZE] = { 0 };
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
 	both[3] = NP_PASSPHRASE;
 	memset(both + 8, 'x', NP_OLD_FRAME_SIZE - 8);
 	both[NP_OLD_FRAME_SIZE + 3] = NP_TCP_STREAM;
-	open_pair(&p);
 	p.chan.may_be_old = true;
 	put(p.peer, both, sizeof(both));
-	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_receives(&p, "a request", NP_OK);
 	assert_memory_equal(p.chan.in, both, NP_OLD_FRAME_SIZE);
 	assert_int_equal(p.chan.in[NP_OLD_FRAME_SIZE], 0);
-	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_receives(&p, "a request", NP_OK);
 	assert_memory_equal(p.chan.in, both + NP_OLD_FRAME_SIZE, NP_OLD_FRAME_SIZE);
 	assert_int_equal(p.chan.first, NP_PASSPHRASE);
 }
@@ -606,18 +561,16 @@ send_late(void *arg)
 static void
 receive_late(struct pair *p, uint8_t code, unsigned pause_ms)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct late late = { .rest = frame + NP_OLD_FRAME_SIZE, .pause_ms = pause_ms };
+	struct late late = { .rest = p->frame + NP_OLD_FRAME_SIZE, .pause_ms = pause_ms };
 	pthread_t thread;
-	struct np_err err;
 
-	coded(frame, code);
-	open_pair(p);
+	*p = open_pair();
+	coded(p->frame, code);
 	p->chan.may_be_old = true;
 	late.fd = p->peer;
-	put(p->peer, frame, NP_OLD_FRAME_SIZE);
+	put(p->peer, p->frame, NP_OLD_FRAME_SIZE);
 	assert_int_equal(pthread_create(&thread, NULL, send_late, &late), 0);
-	assert_int_equal(np_chan_recv(&p->chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_receives(p, "a request", NP_OK);
 	pthread_join(thread, NULL);
 }
 
@@ -638,21 +591,17 @@ TEST(a_slow_client_of_today_is_no_old_one)
 
 TEST(a_message_torn_apart_ends_the_session)
 {
-	uint8_t frame[NP_FRAME_SIZE];
-	struct np_err err;
-	FREED_BY(close_pair) struct pair p;
+	FREED_BY(close_pair) struct pair p = open_pair();
 
-	coded(frame, NP_TCP_RR);
-	open_pair(&p);
+	coded(p.frame, NP_TCP_RR);
 	p.chan.may_be_old = true;
-	put(p.peer, frame, NP_OLD_FRAME_SIZE);
-	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	put(p.peer, p.frame, NP_OLD_FRAME_SIZE);
+	assert_receives(&p, "a request", NP_OK);
 	assert_int_equal(p.chan.size, NP_OLD_FRAME_SIZE);
 	/* Its silence is over when nobody takes it for a part of that message any more. */
-	put(p.peer, frame + NP_OLD_FRAME_SIZE, NP_FRAME_SIZE - NP_OLD_FRAME_SIZE);
-	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
-			 NP_EPEER);
-	assert_non_null(strstr(err.msg, "came in parts"));
+	put(p.peer, p.frame + NP_OLD_FRAME_SIZE, NP_FRAME_SIZE - NP_OLD_FRAME_SIZE);
+	assert_receives(&p, "a request", NP_EPEER);
+	assert_non_null(strstr(p.err.msg, "came in parts"));
 }
 
 TEST_MAIN()

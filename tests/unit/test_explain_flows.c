@@ -163,7 +163,7 @@ TEST(uneven_on_a_full_link)
 	struct plant p = plant(8);
 	struct np_explain_input in;
 	struct np_explanation e;
-	struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
 
 	np_bag_int(near, 1500, "tcp.path_mtu");
 	p.slow.rate = 20e6;
@@ -180,7 +180,6 @@ TEST(uneven_on_a_full_link)
 	assert_int_equal(e.flows, NP_FLOWS_UNCLEAR);
 	assert_has(e.flows_sentence, "8 of 16 flows got 20 Mbit/s each, the others 94 Mbit/s: no "
 				     "known figure differs between them");
-	np_bag_free(near);
 }
 
 static struct plant
@@ -232,7 +231,7 @@ TEST(loss_of_some)
 TEST(sums_do_not_mislead)
 {
 	struct plant p = plant(1);
-	struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
@@ -263,7 +262,6 @@ TEST(sums_do_not_mislead)
 	assert_int_equal(e.limit, NP_LIMIT_LOSS);
 	assert_int_equal(e.flows, NP_FLOWS_OWN);
 	assert_null(strstr(e.doubts, "got more"));
-	np_bag_free(near);
 }
 
 /* A request that is lost takes a timer. */
@@ -369,7 +367,7 @@ TEST(flows_divide_a_thread)
 TEST(flows_of_a_starved_thread)
 {
 	struct plant p = plant(4);
-	struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
@@ -385,7 +383,6 @@ TEST(flows_of_a_starved_thread)
 	e = explain_input(&in);
 	assert_int_equal(e.flows, NP_FLOWS_BY_THREAD);
 	assert_has(e.flows_sentence, "given 25 % of a processor that other work keeps busy");
-	np_bag_free(near);
 }
 
 TEST(flows_of_a_processor)
@@ -469,7 +466,7 @@ TEST(ten_thousand)
 TEST(busiest_of_several)
 {
 	struct plant p = plant(0);
-	struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
@@ -484,14 +481,13 @@ TEST(busiest_of_several)
 	assert_has(e.doubts, "that is the busiest of 4 threads: the least busy one was busy 30 %");
 	p.thread_rest.busy = 0.98;
 	assert_null(strstr(explain_input(&in).doubts, "the busiest"));
-	np_bag_free(near);
 }
 
 TEST(sessions)
 {
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
-	struct np_bag *near = np_bag_new(), *values = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new(), *values = np_bag_new();
 	struct np_explanation e;
 
 	np_bag_int(near, 1500, "tcp.path_mtu");
@@ -513,8 +509,6 @@ TEST(sessions)
 	e = explain_input(&in);
 	assert_null(strstr(e.doubts, "sessions"));
 	assert_has(e.doubts, "this covers only what this end sends");
-	np_bag_free(near);
-	np_bag_free(values);
 }
 
 TEST(printed)
