@@ -8,29 +8,40 @@
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
+/* A test, what came of it, and its figures. */
+struct reported {
+	struct np_plan p;
+	struct np_outcome out;
+	struct np_record r;
+};
+
 /* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
 static void
-two_seconds(struct np_outcome *out, struct np_plan *p, const char *bench)
+two_seconds(struct reported *t, const char *bench)
 {
 	const struct np_bench *b = np_bench_find(bench);
 
-	np_plan_init(p);
-	p->bench = b;
-	p->pattern = b->pattern;
-	p->transport = b->transport;
-	p->role = b->near_role;
-	p->active = true;
-	memset(out, 0, sizeof(*out));
-	np_far_init(&out->far);
-	out->far.reported = true;
-	out->far.sends = out->far.receives = 0;
-	out->tally.plan = p;
-	out->tally.started_ns = 5 * NP_SEC;
-	out->tally.ended_ns = 7 * NP_SEC;
-	out->tally.led_ns = 2 * NP_SEC;
-	out->tally.closing.cpu.known = true;
-	out->tally.closing.cpu.util = 50;
-	out->tally.closing.cpu.count = 4;
+	np_plan_init(&t->p);
+	t->p.bench = b;
+	t->p.pattern = b->pattern;
+	t->p.transport = b->transport;
+	t->p.role = b->near_role;
+	t->p.active = true;
+	t->out = (struct np_outcome){ .tally = { .plan = &t->p,
+						 .started_ns = 5 * NP_SEC,
+						 .ended_ns = 7 * NP_SEC,
+						 .led_ns = 2 * NP_SEC,
+						 .closing.cpu = {
+						     .known = true, .util = 50, .count = 4 } } };
+	np_far_init(&t->out.far);
+	t->out.far.reported = true;
+	t->out.far.sends = t->out.far.receives = 0;
+}
+
+static void
+report(struct reported *t, char unit)
+{
+	np_report(&t->out, np_unit(unit), &t->r);
 }
 
 static void
@@ -46,125 +57,113 @@ assert_real(const struct np_record *r, enum np_metric_id id, double want)
 /* Datagrams get lost: bytes by call of the far end are of those that arrived. */
 TEST(bytes_by_call_are_each_ends_own)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "UDP_STREAM");
-	out.tally.count.sent = UINT64_C(100000);
-	out.tally.count.sends = 100;
-	out.far.received = 60000;
-	out.far.receives = 60;
-	np_report(&out, np_unit('m'), &r);
-	assert_real(&r, NP_M_LOCAL_BYTES_PER_SEND, 1000);
-	assert_real(&r, NP_M_REMOTE_BYTES_PER_RECV, 1000);
-	assert_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, 0.4);
-	assert_real(&r, NP_M_REMOTE_RECV_THROUGHPUT, 0.24);
-	assert_real(&r, NP_M_THROUGHPUT, 0.24);
+	two_seconds(&t, "UDP_STREAM");
+	t.out.tally.count.sent = UINT64_C(100000);
+	t.out.tally.count.sends = 100;
+	t.out.far.received = 60000;
+	t.out.far.receives = 60;
+	report(&t, 'm');
+	assert_real(&t.r, NP_M_LOCAL_BYTES_PER_SEND, 1000);
+	assert_real(&t.r, NP_M_REMOTE_BYTES_PER_RECV, 1000);
+	assert_real(&t.r, NP_M_LOCAL_SEND_THROUGHPUT, 0.4);
+	assert_real(&t.r, NP_M_REMOTE_RECV_THROUGHPUT, 0.24);
+	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
 }
 
 /* Each by its own window, of which the longer one is the test's. */
 TEST(each_half_has_its_own_seconds)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_STREAM");
-	p.both = true;
-	out.tally.followed_ns = NP_SEC;
-	out.tally.count.sent = out.far.received = 1000000;
-	out.tally.count.received = out.far.sent = 500000;
-	np_report(&out, np_unit('m'), &r);
-	assert_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, 4);
-	assert_real(&r, NP_M_LOCAL_RECV_THROUGHPUT, 4);
-	assert_real(&r, NP_M_REMOTE_SEND_THROUGHPUT, 4);
-	assert_real(&r, NP_M_REMOTE_RECV_THROUGHPUT, 4);
-	assert_real(&r, NP_M_THROUGHPUT, 8);
-	assert_real(&r, NP_M_ELAPSED_TIME, 2);
+	two_seconds(&t, "TCP_STREAM");
+	t.p.both = true;
+	t.out.tally.followed_ns = NP_SEC;
+	t.out.tally.count.sent = t.out.far.received = 1000000;
+	t.out.tally.count.received = t.out.far.sent = 500000;
+	report(&t, 'm');
+	assert_real(&t.r, NP_M_LOCAL_SEND_THROUGHPUT, 4);
+	assert_real(&t.r, NP_M_LOCAL_RECV_THROUGHPUT, 4);
+	assert_real(&t.r, NP_M_REMOTE_SEND_THROUGHPUT, 4);
+	assert_real(&t.r, NP_M_REMOTE_RECV_THROUGHPUT, 4);
+	assert_real(&t.r, NP_M_THROUGHPUT, 8);
+	assert_real(&t.r, NP_M_ELAPSED_TIME, 2);
 }
 
 /* The readings lie further apart than the test is long: a busy machine is one to 100 %. */
 TEST(cpu_figures_are_of_the_time_between_readings)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_RR");
-	out.tally.count.transactions = 1000;
-	out.tally.closing.cpu.util = out.tally.closing.cpu.peak = 100;
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_LOCAL_CPU_UTIL, 100);
-	assert_real(&r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
-	assert_real(&r, NP_M_LOCAL_SD, 2.0 * 4 * 1e6 / 1000); /* us of all processors */
+	two_seconds(&t, "TCP_RR");
+	t.out.tally.count.transactions = 1000;
+	t.out.tally.closing.cpu.util = t.out.tally.closing.cpu.peak = 100;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_LOCAL_CPU_UTIL, 100);
+	assert_real(&t.r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
+	assert_real(&t.r, NP_M_LOCAL_SD, 2.0 * 4 * 1e6 / 1000); /* us of all processors */
 }
 
 /* A rate in bits is one of bits: connections carry none, except in the older tests. */
 TEST(connections_count_where_they_are_the_unit)
 {
-	struct np_outcome out;
+	struct reported t;
 	struct np_bench omni;
-	struct np_plan p;
-	struct np_record r;
 
-	two_seconds(&out, &p, "TCP_CC");
-	out.tally.count.transactions = 500;
-	np_report(&out, np_unit('m'), &r);
-	assert_real(&r, NP_M_THROUGHPUT, 250);
-	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
-	omni = *p.bench;
+	two_seconds(&t, "TCP_CC");
+	t.out.tally.count.transactions = 500;
+	report(&t, 'm');
+	assert_real(&t.r, NP_M_THROUGHPUT, 250);
+	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+	omni = *t.p.bench;
 	omni.code = NP_OMNI;
 	omni.flags = 0;
-	p.bench = &omni;
-	np_report(&out, np_unit('m'), &r);
-	assert_real(&r, NP_M_THROUGHPUT, 0);
-	assert_real(&r, NP_M_TRANSACTION_RATE, 250);
-	assert_real(&r, NP_M_LOCAL_SD, -1);
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_THROUGHPUT, 250);
-	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+	t.p.bench = &omni;
+	report(&t, 'm');
+	assert_real(&t.r, NP_M_THROUGHPUT, 0);
+	assert_real(&t.r, NP_M_TRANSACTION_RATE, 250);
+	assert_real(&t.r, NP_M_LOCAL_SD, -1);
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_THROUGHPUT, 250);
+	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
 }
 
 /* Requests in flight share the time, and that spent waiting for an interval's end does not count.
  */
 TEST(latency_knows_of_bursts_and_pacing)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_RR");
-	p.request = p.response = 1;
-	p.burst = 3;
-	out.tally.count.transactions = 1000;
-	out.tally.paced_ns = NP_SEC;
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
-	assert_real(&r, NP_M_RT_LATENCY, 4000);
+	two_seconds(&t, "TCP_RR");
+	t.p.request = t.p.response = 1;
+	t.p.burst = 3;
+	t.out.tally.count.transactions = 1000;
+	t.out.tally.paced_ns = NP_SEC;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
+	assert_real(&t.r, NP_M_RT_LATENCY, 4000);
 }
 
 /* Each flow has its own transactions under way. */
 TEST(latency_knows_of_flows)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_RR");
-	p.flows = 20;
-	out.tally.flows = 10; /* the daemon has granted no more */
-	out.tally.count.transactions = 1000;
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
-	assert_real(&r, NP_M_RT_LATENCY, 20000);
-	assert_int_equal(np_record_get_int(&r, NP_M_FLOWS), 10);
-	assert_string_equal(np_record_get_text(&r, NP_M_REMOTE_ENGINE), "");
-	p.burst = 1;
-	snprintf(out.far.engine, sizeof(out.far.engine), "epoll");
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_RT_LATENCY, 40000);
-	assert_string_equal(np_record_get_text(&r, NP_M_REMOTE_ENGINE), "epoll");
+	two_seconds(&t, "TCP_RR");
+	t.p.flows = 20;
+	t.out.tally.flows = 10; /* the daemon has granted no more */
+	t.out.tally.count.transactions = 1000;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
+	assert_real(&t.r, NP_M_RT_LATENCY, 20000);
+	assert_int_equal(np_record_get_int(&t.r, NP_M_FLOWS), 10);
+	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "");
+	t.p.burst = 1;
+	snprintf(t.out.far.engine, sizeof(t.out.far.engine), "epoll");
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 40000);
+	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "epoll");
 }
 
 /* netperf's values for a far end that is no daemon. */
@@ -179,18 +178,16 @@ TEST(a_service_tells_nothing)
 		{ NP_M_RSS_SIZE_REQ, -1 },     { NP_M_REMOTE_CPU_PEAK_ID, -1 },
 		{ NP_M_REMOTE_NODELAY, -1 },   { NP_M_REMOTE_RECV_CALLS, 0 },
 	};
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_MAERTS");
-	np_far_init(&out.far);
-	p.no_control = true;
-	np_report(&out, np_unit('m'), &r);
+	two_seconds(&t, "TCP_MAERTS");
+	np_far_init(&t.out.far);
+	t.p.no_control = true;
+	report(&t, 'm');
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (np_record_get_int(&r, rows[i].id) != rows[i].want) {
+		if (np_record_get_int(&t.r, rows[i].id) != rows[i].want) {
 			fail_msg("%s is %lld", np_metrics[rows[i].id].name,
-				 (long long)np_record_get_int(&r, rows[i].id));
+				 (long long)np_record_get_int(&t.r, rows[i].id));
 		}
 	}
 }
@@ -201,22 +198,20 @@ TEST(flows_are_compared)
 	struct np_flow_result flow[] = { { .transactions = 100 },
 					 { .transactions = 400 },
 					 { .transactions = 100 } };
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_RR");
-	out.tally.count.transactions = 600;
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_MIN_FLOW_THROUGHPUT, 300);
-	assert_real(&r, NP_M_MAX_FLOW_THROUGHPUT, 300);
-	assert_real(&r, NP_M_JAIN_INDEX, 1);
-	out.tally.flow = flow;
-	out.tally.flows = 3;
-	np_report(&out, np_unit('x'), &r);
-	assert_real(&r, NP_M_MIN_FLOW_THROUGHPUT, 50);
-	assert_real(&r, NP_M_MAX_FLOW_THROUGHPUT, 200);
-	assert_real(&r, NP_M_JAIN_INDEX, 36.0 / 54);
+	two_seconds(&t, "TCP_RR");
+	t.out.tally.count.transactions = 600;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_MIN_FLOW_THROUGHPUT, 300);
+	assert_real(&t.r, NP_M_MAX_FLOW_THROUGHPUT, 300);
+	assert_real(&t.r, NP_M_JAIN_INDEX, 1);
+	t.out.tally.flow = flow;
+	t.out.tally.flows = 3;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_MIN_FLOW_THROUGHPUT, 50);
+	assert_real(&t.r, NP_M_MAX_FLOW_THROUGHPUT, 200);
+	assert_real(&t.r, NP_M_JAIN_INDEX, 36.0 / 54);
 }
 
 /* ---- Numbered datagrams ---- */
@@ -264,32 +259,30 @@ assert_no_account(const struct np_record *r)
 
 TEST(the_receiver_tells_of_its_datagrams)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "UDP_STREAM");
-	np_report(&out, np_unit('m'), &r);
-	assert_no_account(&r);
-	out.far_bag = account();
-	np_report(&out, np_unit('m'), &r);
-	assert_account(&r);
-	out.sessions = 2; /* the account of one of them is not that of all */
-	np_report(&out, np_unit('m'), &r);
-	assert_no_account(&r);
-	out.sessions = 1;
-	p.role = NP_FOLLOW;
-	np_report(&out, np_unit('m'), &r);
-	assert_no_account(&r);
-	out.near_bag = out.far_bag;
-	np_report(&out, np_unit('m'), &r);
-	assert_account(&r);
-	np_bag_int(out.near_bag, -1, "udp.lost");
-	np_bag_real(out.near_bag, 1e300, "udp.unique");
-	np_report(&out, np_unit('m'), &r);
-	assert_false(np_record_known(&r, NP_M_LOST_DATAGRAMS));
-	assert_false(np_record_known(&r, NP_M_UNIQUE_DATAGRAMS));
-	np_bag_free(out.near_bag);
+	two_seconds(&t, "UDP_STREAM");
+	report(&t, 'm');
+	assert_no_account(&t.r);
+	t.out.far_bag = account();
+	report(&t, 'm');
+	assert_account(&t.r);
+	t.out.sessions = 2; /* the account of one of them is not that of all */
+	report(&t, 'm');
+	assert_no_account(&t.r);
+	t.out.sessions = 1;
+	t.p.role = NP_FOLLOW;
+	report(&t, 'm');
+	assert_no_account(&t.r);
+	t.out.near_bag = t.out.far_bag;
+	report(&t, 'm');
+	assert_account(&t.r);
+	np_bag_int(t.out.near_bag, -1, "udp.lost");
+	np_bag_real(t.out.near_bag, 1e300, "udp.unique");
+	report(&t, 'm');
+	assert_false(np_record_known(&t.r, NP_M_LOST_DATAGRAMS));
+	assert_false(np_record_known(&t.r, NP_M_UNIQUE_DATAGRAMS));
+	np_bag_free(t.out.near_bag);
 }
 
 /* The lines, behind one another, are exactly those. */
@@ -372,33 +365,29 @@ TEST(an_account_of_nonsense_is_not_told)
 /* -b 10G is as many as there can be, and -w takes an hour. */
 TEST(pacing_is_told_as_it_was_asked_for)
 {
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_STREAM");
-	p.near.call.interval_burst = UINT32_MAX;
-	p.far.call.interval_us = 3600000000;
-	np_report(&out, np_unit('m'), &r);
-	assert_true(np_record_get_int(&r, NP_M_LOCAL_INTERVAL_BURST) == UINT32_MAX);
-	assert_true(np_record_get_int(&r, NP_M_REMOTE_INTERVAL_USECS) == 3600000000);
+	two_seconds(&t, "TCP_STREAM");
+	t.p.near.call.interval_burst = UINT32_MAX;
+	t.p.far.call.interval_us = 3600000000;
+	report(&t, 'm');
+	assert_true(np_record_get_int(&t.r, NP_M_LOCAL_INTERVAL_BURST) == UINT32_MAX);
+	assert_true(np_record_get_int(&t.r, NP_M_REMOTE_INTERVAL_USECS) == 3600000000);
 }
 
 /* Of the samples of each end; an end without any has none. */
 TEST(the_largest_time_out_is_told)
 {
 	static const int64_t samples[] = { 204000, 408000, 201000 };
-	struct np_outcome out;
-	struct np_plan p;
-	struct np_record r;
+	struct reported t;
 
-	two_seconds(&out, &p, "TCP_STREAM");
-	out.near_bag = np_bag_new();
-	np_bag_ints(out.near_bag, samples, LEN(samples), "tcp.samples.rto_us");
-	np_report(&out, np_unit('m'), &r);
-	assert_int_equal(np_record_get_int(&r, NP_M_LOCAL_TCP_RTO_MAX), 408000);
-	assert_false(np_record_known(&r, NP_M_REMOTE_TCP_RTO_MAX));
-	np_bag_free(out.near_bag);
+	two_seconds(&t, "TCP_STREAM");
+	t.out.near_bag = np_bag_new();
+	np_bag_ints(t.out.near_bag, samples, LEN(samples), "tcp.samples.rto_us");
+	report(&t, 'm');
+	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_RTO_MAX), 408000);
+	assert_false(np_record_known(&t.r, NP_M_REMOTE_TCP_RTO_MAX));
+	np_bag_free(t.out.near_bag);
 }
 
 TEST_MAIN()
