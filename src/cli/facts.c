@@ -36,10 +36,7 @@ addresses(const struct np_cli *cli, struct np_record *r)
 		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
 	/* Sic: a family that netperf was not told of it takes from the control connection. */
 	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked : cli->plan.family);
-	if (family == AF_UNSPEC) { /* the user named none */
-		np_record_mark(r,
-			       (const enum np_metric_id[]){ NP_M_SOURCE_FAMILY, NP_M_OUTPUT_END });
-	}
+	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
 }
 
 /* Sic: of the row that -t names, whatever -T and -t make of it. */

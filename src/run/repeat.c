@@ -135,12 +135,8 @@ np_repeat_latency(const struct np_hist *h, struct np_record *record)
 	np_record_us(record, NP_M_P99_LATENCY, l.p99);
 	np_record_real(record, NP_M_MEAN_LATENCY, isnan(l.mean) ? -1 : l.mean / 1000);
 	np_record_real(record, NP_M_STDDEV_LATENCY, isnan(l.stddev) ? -1 : l.stddev / 1000);
-	if (l.count == 0) {
-		np_record_mark(record, (const enum np_metric_id[]){
-					   NP_M_MIN_LATENCY, NP_M_MAX_LATENCY, NP_M_P50_LATENCY,
-					   NP_M_P90_LATENCY, NP_M_P99_LATENCY, NP_M_MEAN_LATENCY,
-					   NP_M_STDDEV_LATENCY, NP_M_OUTPUT_END });
-	}
+	NP_MARK_IF(l.count == 0, record, NP_M_MIN_LATENCY, NP_M_MAX_LATENCY, NP_M_P50_LATENCY,
+		   NP_M_P90_LATENCY, NP_M_P99_LATENCY, NP_M_MEAN_LATENCY, NP_M_STDDEV_LATENCY);
 }
 
 /* An unknown width, such as of a single value, is shown as 0. */
@@ -151,9 +147,7 @@ conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_met
 	double percent = width(r, s);
 
 	np_record_real(record, id, isfinite(percent) ? percent : 0);
-	if (!isfinite(percent) || !np_record_measured(record, of)) {
-		np_record_mark(record, (const enum np_metric_id[]){ id, NP_M_OUTPUT_END });
-	}
+	NP_MARK_IF(!isfinite(percent) || !np_record_measured(record, of), record, id);
 }
 
 void
@@ -170,10 +164,8 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
 	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
-	if (r->plan.level == 0) { /* the widths stay unknown */
-		np_record_mark(
-		    record, (const enum np_metric_id[]){ NP_M_CONFIDENCE_LEVEL, NP_M_OUTPUT_END });
-	} else {
+	NP_MARK_IF(r->plan.level == 0, record, NP_M_CONFIDENCE_LEVEL);
+	if (r->plan.level != 0) { /* else the widths stay unknown */
 		conclude_width(r, &r->throughput, NP_M_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
 		conclude_width(r, &r->local_cpu, NP_M_LOCAL_CPU_UTIL, NP_M_LOCAL_CPU_CONFID,
 			       record);

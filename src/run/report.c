@@ -73,15 +73,6 @@ throughput(const struct sums *s)
 	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
 }
 
-/* Mark the rows of a list as not measured (np_record_mark()). */
-#define MARK_IF(unmeasured, r, ...)                                                                \
-	do {                                                                                       \
-		if (unmeasured) {                                                                  \
-			np_record_mark(                                                            \
-			    r, (const enum np_metric_id[]){ __VA_ARGS__, NP_M_OUTPUT_END });       \
-		}                                                                                  \
-	} while (0)
-
 /* A figure of both ends, by its id at the near one. */
 static void
 report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far)
@@ -107,7 +98,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 		in_flight = 1;
 	}
 	np_record_real(r, NP_M_TRANSACTION_RATE, any ? per(s->transactions, s->seconds) : 1);
-	MARK_IF(!any, r, NP_M_TRANSACTION_RATE);
+	NP_MARK_IF(!any, r, NP_M_TRANSACTION_RATE);
 	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * in_flight : -1);
 	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
 }
@@ -126,7 +117,7 @@ report_rates(const struct sums *s, struct np_record *r)
 	if (s->p->no_control) {
 		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT, 0);
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT, 0);
-		MARK_IF(true, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
+		NP_MARK_IF(true, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 		return;
 	}
 	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
@@ -135,7 +126,7 @@ report_rates(const struct sums *s, struct np_record *r)
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_received, s->led));
 	}
-	MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
+	NP_MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
 
 /*
@@ -188,8 +179,8 @@ report_buffers(const struct sums *s, struct np_record *r)
 		    alone ? 0 : far->send_width);
 	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
 		    alone ? 0 : far->recv_width);
-	MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
-		NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
+	NP_MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
+		   NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
 }
 
 static void
@@ -205,9 +196,9 @@ report_sizes(const struct sums *s, struct np_record *r)
 	report_ends(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle, far->send_size);
 	report_ends(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle,
 		    far->recv_size);
-	MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
-	MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
-	MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_SIZE, NP_M_REMOTE_RECV_SIZE);
+	NP_MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
+	NP_MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
+	NP_MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_SIZE, NP_M_REMOTE_RECV_SIZE);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
@@ -237,12 +228,12 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_REMOTE_BYTES_XFERD, told ? s->far_sent + s->far_received : s->sent);
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per(s->far_sent, (double)far->sends));
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV, per(s->far_received, (double)far->receives));
-	MARK_IF(n->sends == 0, r, NP_M_LOCAL_BYTES_PER_SEND);
-	MARK_IF(n->receives == 0, r, NP_M_LOCAL_BYTES_PER_RECV);
-	MARK_IF(!told || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
-	MARK_IF(!told || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
-	MARK_IF(!told, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS, NP_M_REMOTE_BYTES_SENT,
-		NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
+	NP_MARK_IF(n->sends == 0, r, NP_M_LOCAL_BYTES_PER_SEND);
+	NP_MARK_IF(n->receives == 0, r, NP_M_LOCAL_BYTES_PER_RECV);
+	NP_MARK_IF(!told || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
+	NP_MARK_IF(!told || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
+	NP_MARK_IF(!told, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS, NP_M_REMOTE_BYTES_SENT,
+		   NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
 /* The number of that name, of a list the largest one; NAN: it is not told. */
@@ -328,7 +319,7 @@ report_flows(const struct sums *s, struct np_record *r)
 	report_ends(r, NP_M_THREADS, t->workers, far->threads);
 	np_record_text(r, NP_M_LOCAL_ENGINE, t->engine != NULL ? t->engine->name : "");
 	np_record_text(r, NP_M_REMOTE_ENGINE, far->engine);
-	MARK_IF(far->engine[0] == '\0', r, NP_M_REMOTE_THREADS);
+	NP_MARK_IF(far->engine[0] == '\0', r, NP_M_REMOTE_THREADS);
 }
 
 /* The clean part's rate is the whole's, as far as what was counted in it goes. */
@@ -449,9 +440,9 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 	np_record_real(r, OF(SD),
 		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
 					      : -1);
-	MARK_IF(!cpu->known, r, OF(CPU_PERCENT_USER), OF(CPU_PERCENT_SYSTEM),
-		OF(CPU_PERCENT_IOWAIT), OF(CPU_PERCENT_IRQ), OF(CPU_PERCENT_SWINTR), OF(CPU_COUNT),
-		OF(CPU_PEAK_UTIL), OF(CPU_PEAK_ID));
+	NP_MARK_IF(!cpu->known, r, OF(CPU_PERCENT_USER), OF(CPU_PERCENT_SYSTEM),
+		   OF(CPU_PERCENT_IOWAIT), OF(CPU_PERCENT_IRQ), OF(CPU_PERCENT_SWINTR),
+		   OF(CPU_COUNT), OF(CPU_PEAK_UTIL), OF(CPU_PEAK_ID));
 #undef OF
 }
 

@@ -121,6 +121,13 @@ bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
  * all the same, 0 perhaps. Setting one again takes that back. The list ends with OUTPUT_END.
  */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
+#define NP_MARK_IF(unmeasured, r, ...)                                                             \
+	do {                                                                                       \
+		if (unmeasured) {                                                                  \
+			np_record_mark(                                                            \
+			    r, (const enum np_metric_id[]){ __VA_ARGS__, NP_M_OUTPUT_END });       \
+		}                                                                                  \
+	} while (0)
 
 /*
  * Is there a value that was measured, counted or asked for? Not what np_record_mark() has marked,
