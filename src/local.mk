@@ -69,7 +69,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/rtnl.c %D%/sys/rtnl.h \
 	%D%/sys/tc.c %D%/sys/tc.h \
 	%D%/sys/thread.c %D%/sys/thread.h \
-	%D%/bench/arrivals.c %D%/bench/arrivals.h \
 	%D%/bench/bench.h \
 	%D%/bench/closing.c \
 	%D%/bench/codec.c %D%/bench/codec.h \

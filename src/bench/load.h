@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/arrivals.h"
-
 struct np_end;
 struct np_load_kind;
 struct np_worker;
@@ -25,6 +23,29 @@ enum {
 	NP_LOAD_DUE_MOST = 1024,   /* messages due that may begin together */
 	NP_RAMP_LATE_NS = 10000000 /* latest that connections of a ramp may catch up */
 };
+
+/* np_plan.arrivals. K > NP_ARRIVE_EVENLY: K at once, in even intervals (burst:K). */
+enum { NP_ARRIVE_POISSON, NP_ARRIVE_EVENLY, NP_ARRIVE_BURST_MAX = 65536 };
+
+/*
+ * The schedule of one worker, which has every `of`th operation of the run. Times are those of
+ * `rate` operations a second of all workers together, from start_ns on.
+ */
+struct np_arrivals {
+	uint64_t start_ns, due_ns; /* due: of the next operation */
+	uint64_t place;            /* its number in the run, from 0 */
+	double rate;               /* operations a second of all workers together */
+	uint32_t of, how;          /* workers; np_plan.arrivals */
+	uint64_t seed;
+	double at; /* Poisson: when it is due, in ns after start_ns */
+};
+
+/* The operation that was due has been taken: set a->due_ns to this worker's next one. */
+void np_arrivals_next(struct np_arrivals *a);
+
+/* `how` as users write it: "constant", "poisson", "burst:8" (in text). */
+enum { NP_ARRIVALS_TEXT = 24 };
+const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
 
 /* Owned by one worker, but for `resting`. Times are CLOCK_MONOTONIC. */
 struct np_load {
@@ -83,8 +104,8 @@ const struct np_load_kind *np_load_of(const struct np_end *e);
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
 /*
- * Begin a load of kind ramp, open or offered. The arguments from `rate` on are those of
- * np_arrivals_begin().
+ * Begin a load of kind ramp, open or offered. `rate` operations a second of all `of`
+ * workers, from now_ns on; this one is `number`.
  */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
 		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/ring.h"
-#include "bench/arrivals.h"
 #include "bench/bench.h"
+#include "bench/load.h"
 
 /* A member has the type of its row. NOLINTBEGIN(bugprone-macro-parentheses): a type has none */
 #define IS(of, member, type)                                                                       \

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/arrivals.h"
 #include "bench/engine/engine.h"
+#include "bench/load.h"
 #include "bench/stamps.h"
 #include "cli/tests.h"
 #include "net/cidr.h"
