@@ -83,6 +83,7 @@ struct np_closing {
 	struct tcp_info info;       /* TCP_INFO; all 0: not known */
 	int mss;                    /* TCP_MAXSEG; -1 not known */
 	int retrans;                /* TCP retransmissions; -1 not known */
+	int64_t min_rtt_us;         /* of all connections of a connection test; 0 not known */
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
 	/*
 	 * What the transport did: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty: nothing

@@ -309,6 +309,9 @@ put_known(struct np_run *run, struct np_bag *bag)
 	if (t->know != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
 		t->know(run, run->conn->fd, bag);
 	}
+	if (run->closing.min_rtt_us > 0) {
+		np_bag_int(bag, run->closing.min_rtt_us, "tcp.min_rtt_us");
+	}
 	if (run->closing.detail[0] != '\0') {
 		np_bag_text(bag, run->closing.detail, "flow.protocol_detail");
 	}

@@ -651,6 +651,9 @@ TEST(test_transactions)
 	    "137363 transactions a second at 100 Mbit/s (tbf), MTU 1500; 87 % of it reached");
 }
 
+#define RECEIVES ASLEEP " thread.looks=50 thread.seen_receiving=50"
+#define WAITS(end) end RECEIVES
+
 /* What keeps an end from running is named, not what that makes of buffers and windows. */
 TEST(test_kept_from_running)
 {
@@ -918,14 +921,39 @@ TEST(test_long_turns)
 		{ "a full direction back", TX ASLEEP, RX ASLEEP " host.nic.qdisc.rate_bps=8.5e6",
 		  NP_LIMIT_LINK, "mostly in the direction of the responses" },
 	};
-	struct np_explain_input in = tcp_input();
+	/* Neither end tells a rate, as with a shaper of a router's. */
+	static const struct example connections[] = {
+		{ "connections that both ends wait for", WAITS(TX), WAITS(RX), NP_LIMIT_PATH,
+		  "takes 200 ms, and without a queue no more than 5 ms" },
+		{ "those of a long path", WAITS(TX) " tcp.min_rtt_us=39000", WAITS(RX),
+		  NP_LIMIT_TURNS, NULL },
+		{ "those of an end that is not known to wait", TX ASLEEP, RX ASLEEP,
+		  NP_LIMIT_UNCLEAR, NULL },
+	};
+	static const struct example datagrams[] = {
+		{ "datagrams that both ends wait for", UDP_TX RECEIVES, UDP_RX RECEIVES,
+		  NP_LIMIT_PATH, "both ends wait to receive, and have little to read" },
+		{ "datagrams that wait in a buffer", UDP_TX RECEIVES,
+		  UDP_RX RECEIVES " flow.samples.queued_in=[90000]", NP_LIMIT_UNCLEAR, NULL },
+	};
+	struct np_explain_input in = tcp_input(), before;
 
 	in.near_transmits = false;
 	in.transactions = true;
 	in.per_second = 5;
 	in.request = in.in_flight = 1;
 	in.response = 200000;
+	before = in;
 	check(in, examples, LEN(examples));
+	in.connections = true;
+	check(in, connections, LEN(connections));
+	in.connections = false;
+	in.lossy = true;
+	in.per_second = 500;
+	in.in_flight = 100;
+	in.least_us = 60000;
+	check(in, datagrams, LEN(datagrams));
+	in = before;
 	/* The responses take three quarters of the time of a link of 12 Mbit/s. */
 	in.link_rate_bps = 12e6;
 	assert_int_equal(explain(in, TX ASLEEP, RX ASLEEP).limit, NP_LIMIT_LINK);

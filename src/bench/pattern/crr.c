@@ -36,6 +36,7 @@ struct connector {
 	bool spreads;                /* addresses change as well */
 	bool looks;                  /* read TCP_INFO of each connection */
 	int64_t again;               /* retransmitted segments of all of them, if it looks */
+	int64_t least_us;            /* their shortest round trip; 0: not known */
 	size_t token;                /* bytes before each request that are no data */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
@@ -210,8 +211,14 @@ look_again(struct connector *own, const struct np_conn *c)
 {
 	struct np_tcp_brief b;
 
-	if (np_tcp_look(c->fd, &b) && b.retransmitted_segments > 0) {
+	if (!np_tcp_look(c->fd, &b)) {
+		return;
+	}
+	if (b.retransmitted_segments > 0) {
 		own->again += b.retransmitted_segments;
+	}
+	if (b.min_rtt_us > 0 && (own->least_us == 0 || b.min_rtt_us < own->least_us)) {
+		own->least_us = b.min_rtt_us;
 	}
 }
 
@@ -352,11 +359,11 @@ connect_settle(struct np_worker *w)
 	np_show(&w->count->sent, sends * (w->send_size - own->token));
 }
 
-/* What all connections had sent again before they were closed. */
+/* What was seen of all connections before they were closed. */
 static void
-sum_again(struct np_run *run)
+sum_looks(struct np_run *run)
 {
-	int64_t again = 0;
+	int64_t again = 0, *least = &run->closing.min_rtt_us;
 
 	NP_EACH_WORKER (w, run) {
 		const struct connector *own = w->state;
@@ -365,6 +372,7 @@ sum_again(struct np_run *run)
 			return;
 		}
 		again += own->again;
+		*least = *least == 0 || own->least_us < *least ? own->least_us : *least;
 	}
 	run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
 }
@@ -381,7 +389,7 @@ connect_leave(struct np_run *run)
 		w->send_size -= own->token;
 		own->token = 0;
 	}
-	sum_again(run);
+	sum_looks(run);
 	if (c->peer.len != 0) {
 		run->end.local = c->local;
 		run->end.peer = c->peer;
@@ -601,7 +609,7 @@ static const struct np_side accept_side = {
 	.steps = &accept_steps,
 	.sync = accept_sync,
 	.settle = accept_settle,
-	.leave = sum_again,
+	.leave = sum_looks,
 	.release = connect_release,
 	.pad_ns = NP_SEC / 10,
 };

@@ -235,6 +235,7 @@ look_at_queue(struct np_facts_of_test *f)
 
 	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
 	f->inq = median(f->rx, name);
+	f->near_inq = median(f->tx, name);
 	f->inq_waits = f->inq_left = (double)NAN;
 	if (np_bag_list(f->rx, name, 0, &list) == 0 || !(f->receive_buffer > 0)) {
 		return;

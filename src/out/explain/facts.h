@@ -71,6 +71,7 @@ struct np_facts_of_test {
 	double inq;            /* bytes read late: the median of its queue */
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double inq_left;       /* share of samples with anything to read */
+	double near_inq;       /* of the requester, the median, as inq is of the responder */
 	double receive_buffer; /* SO_RCVBUF, of all */
 
 	/* Datagrams. */

@@ -10,6 +10,8 @@
 #define SYN_TIMEOUT_S 1.0
 #define REQUEST_TIMEOUT_S 1.0
 
+#define KEPT 768 /* bytes that the kernel needs to keep a datagram, at least */
+
 #define FACTS const struct np_facts_of_test *f
 
 /* Of one transaction, where it follows another one. */
@@ -217,11 +219,50 @@ by_station(FACTS, double each, struct np_verdict *v)
 	return false;
 }
 
+/* Round trips that so many bytes take in slow start, from ten segments on. */
+static double
+rounds(FACTS, uint32_t bytes)
+{
+	return fmax(ceil(log2(bytes / 10.0 / np_ceiling_segment(&f->way) + 1)), 1);
+}
+
+/* What a transaction takes on an empty path: one with a connection of its own several trips. */
+static double
+least_us(FACTS)
+{
+	bool told = f->in->connections && np_bag_number(f->tx, "tcp.min_rtt_us") > 0;
+
+	return f->min_rtt_us * (told ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
+}
+
+/* Both ends wait to receive, and have nothing to read: what they wait for is on its way. */
+static bool
+waits_on_path(FACTS, double each, double least, struct np_verdict *v)
+{
+	/* The first of many datagrams in flight waits for those behind it at this end. */
+	double times = f->in->lossy && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
+	double bytes = fmin(f->in->request, f->in->response) + KEPT;
+	double unread = f->in->lossy ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
+	bool holds = least > 0 && each >= times * least && each - least >= 1000 &&
+		     f->sender.blocked >= NP_BLOCKED && f->reader.blocked >= NP_BLOCKED &&
+		     unread <= 0.25 * bytes * f->in->in_flight &&
+		     (f->in->lossy || f->in->connections);
+
+	if (holds) {
+		np_decide(
+		    v, NP_LIMIT_PATH, 0.75, 1 - least / each,
+		    "limited by the rate of the path: a transaction takes %s, and without a "
+		    "queue no more than %s; both ends wait to receive, and have little to read",
+		    np_time_words(each).text, np_time_words(least).text);
+	}
+	return holds;
+}
+
 /* Much longer than the path needs, with both processors idle: an end waits for something else. */
 void
 np_rule_turns_wait(FACTS, struct np_verdict *v)
 {
-	double each = each_us(f), least = f->min_rtt_us;
+	double each = each_us(f), least = least_us(f);
 	/* Of an end that spins, or tells nothing, it is not known, and may be so. */
 	bool idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
 	bool both = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
@@ -239,7 +280,7 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 			  "time: a transaction takes %s, a round trip %s",
 			  np_share_words(f->sender.pausing).text, np_time_words(each).text,
 			  np_time_words(least).text);
-	} else if (!holds || !by_station(f, each, v)) {
+	} else if (!(holds && by_station(f, each, v)) && !waits_on_path(f, each, least, v)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
 			  "a transaction takes %s, a round trip of the path can be as short as %s, "
 			  "and %s: an end or a queue makes it wait, and it is not known which",
