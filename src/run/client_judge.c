@@ -84,7 +84,7 @@ is_too_large(const struct np_client_test *t)
 	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
 
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS &&
-	       (p->role == NP_LEAD ? here : far->sent > 0 && far->retrans > 0);
+	       (here || (far->sent > 0 && far->retrans > 0));
 }
 
 /* The same hint where no data arrived, perhaps because of their size. */
@@ -259,6 +259,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	    !(p->transport->connected ? is_too_large(t) : leads)) {
 		return;
 	}
+	t->out->measured = true; /* and explained by what the end that sends has seen */
 	np_client_tell(c, "%s: nothing of what was sent has arrived %s %s (%s)", p->bench->name,
 		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 }

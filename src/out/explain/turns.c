@@ -244,8 +244,8 @@ waits_on_path(FACTS, double each, double least, struct np_verdict *v)
 	double bytes = fmin(f->in->request, f->in->response) + KEPT;
 	double unread = f->in->lossy ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
 	bool holds = least > 0 && each >= times * least && each - least >= 1000 &&
-		     f->sender.blocked >= NP_BLOCKED && f->reader.blocked >= NP_BLOCKED &&
-		     unread <= 0.25 * bytes * f->in->in_flight &&
+		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
+		     f->reader.blocked >= NP_BLOCKED && unread <= 0.25 * bytes * f->in->in_flight &&
 		     (f->in->lossy || f->in->connections);
 
 	if (holds) {
