@@ -4,7 +4,6 @@ the end, else plain lines. There is one standard error, so there is one such lin
 import argparse
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
@@ -213,7 +212,7 @@ class Progress:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
-        width = max(8, self._columns() - MARGIN)
+        width = max(8, self._console.width - MARGIN)
         wide = min(BAR, width // 3)
         text = Text(state.text(), no_wrap=True, overflow="ellipsis")
         text.truncate(width - wide - 1, overflow="ellipsis")
@@ -222,14 +221,6 @@ class Progress:
         with self._console.capture() as got:
             self._console.print(grid, width=width, end="")
         return got.get().split("\n")[0].rstrip()
-
-    def _columns(self) -> int:
-        """Of the terminal, as it is now."""
-        if os.environ.get("COLUMNS", "").isdigit():
-            return shutil.get_terminal_size().columns
-        with contextlib.suppress(OSError, ValueError):
-            return os.get_terminal_size(self._stream.fileno()).columns or 80
-        return 80
 
     def _in_front(self) -> bool:
         """A job in the background leaves the terminal to the one in front."""
