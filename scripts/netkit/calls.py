@@ -1,6 +1,7 @@
 """The netperf of a run: one process or several, and the documents in which they tell what both ends know."""
 
 import contextlib
+import io
 import json
 import tempfile
 from dataclasses import dataclass, field
@@ -110,24 +111,20 @@ def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[Lis
 def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
     """The same for commands that wait for each other, wherever they run."""
     from netkit import fleet        # asyncio takes longer to import than all of netkit, and few runs need it
-    made: "List[List[Tuple[fleet.Command, bool]]]" = []
-    for call in asked:
-        wanted = documents and not has_document(call.command)
-        way = call.way or fleet.Way(ROWS["local"](""), "", call.command[0])
-        probe = way.engine.command(way.name, ["true"]) if call.way else []
-        made.append([(fleet.Command([*call.prefix, *way.words(call.command, wanted)], probe=probe), wanted)
-                     for _ in range(call.processes)])
-    fleet.loop().run(fleet.together([command for each in made for command, _ in each], limit))
+    here = fleet.Host(ROWS["local"](), "")
+    made = [[fleet.Command(call.way or fleet.Way(here, call.command[0]), call.command, documents and not has_document(call.command), call.prefix)
+             for _ in range(call.processes)] for call in asked]
+    fleet.loop().run(fleet.together([command for each in made for command in each], limit))
+    fleet.loop().run(here.end(), heed=False)
 
-    def of(command: fleet.Command, wanted: bool) -> Ended:
-        with tempfile.TemporaryFile() as file:
-            done = command.done(file if wanted else None)
-            if done.exit == 127:
-                done = done._replace(reason=f"{command.complaint()} (--copy takes ours there)")
-            found = ended(done, file) if wanted else Ended(done)
+    def of(command: fleet.Command) -> Ended:
+        done, written = command.done()
+        if done.exit == 127:
+            done = done._replace(reason=f"{command.complaint()} (--copy takes ours there)")
+        found = ended(done, io.BytesIO(written))
         found.begun = command.begun
         return found
-    return [[of(*one) for one in each] for each in made]
+    return [[of(command) for command in each] for each in made]
 
 
 def at(place: machine.Place, command: "List[str]", processes: int = 1) -> Call:

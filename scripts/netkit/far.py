@@ -12,23 +12,15 @@ import shutil
 import tarfile
 import tempfile
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import fleet, machine, options
-from netkit.engines import ROWS, Engine, NoEnd, is_local, named, split
+from netkit.engines import ROWS, NoEnd, is_local, named, split
 
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
-TRY_S = 5           # and for one try
-COPY_S = 30         # and for files to be copied
-PLACE_MOST = 1 << 16    # bytes of an answer that is a path
+TRY_S = 5           # and for one try of its
 Known = Dict[str, Any]
-
-
-class Kept(NamedTuple):
-    """Files at a host, as long as the command lives."""
-    command: fleet.Command
-    place: str
 
 
 class Ends(machine.Place):
@@ -42,8 +34,7 @@ class Ends(machine.Place):
         self._args, self._copies = list(args), copies
         self._keyed = keyed and all(machine.knows(one, "--key-file") for one in self._programs.values() if machine.find(one))
         self._daemons: "Dict[Tuple[str, str], fleet.Command]" = {}     # by the end and the port
-        self._kept: "Dict[str, Kept]" = {}
-        self._engines: "Dict[str, Engine]" = {}
+        self._hosts: "Dict[str, fleet.Host]" = {}
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
         self._home = tempfile.mkdtemp()
@@ -52,13 +43,9 @@ class Ends(machine.Place):
         with open(os.open(self._key, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
             file.write(secrets.token_hex(32) + "\n")
         self._config = shutil.copy(ssh_config, f"{self._home}/config") if ssh_config else ""
+        self._engines = {kind: row(self._config) for kind, row in ROWS.items()}
         self._packed = b""
         self.options: "List[str]" = []
-
-    def _engine(self, kind: str) -> Engine:
-        if kind not in self._engines:
-            self._engines[kind] = ROWS[kind](self._home, self._config)
-        return self._engines[kind]
 
     # --- files there
 
@@ -72,33 +59,25 @@ class Ends(machine.Place):
             self._packed = made.getvalue()
         return self._packed
 
-    async def _keep(self, end: str, room: asyncio.Semaphore) -> None:
-        """Has our files there. Raises MachineError."""
-        kind, name, _ = split(end)
-        engine, data = self._engine(kind), self._tar()
+    async def _reach(self, end: str, room: asyncio.Semaphore) -> None:
+        """Has our shell and files there. Raises MachineError."""
+        kind, name, _ = split(end) if end else ("local", "", "")
+        host = fleet.Host(self._engines[kind], name, b"" if is_local(end) else self._tar())
         async with room:
-            command = fleet.Command(engine.command(name, ["sh", "-c", fleet.KEEP, "sh", str(len(data))], first=True), PLACE_MOST)
-            place = b""
             try:
-                await command.start()
-                await command.said(1, fleet.THERE_S)
-                command.write(data)
-                place = await command.said(2, COPY_S)
+                await host.ready()
             except machine.MachineError as fault:
+                await host.end()
                 remedy = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', str(fault)) else ""
                 raise machine.MachineError(f"{end}: {fault}{remedy}") from None
-            finally:
-                if not place:
-                    await command.end()
-        self._kept[end] = Kept(command, place.decode(errors="replace"))
+        self._hosts[end] = host
 
     def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
         """How a program of ours runs there, and its option for our key."""
-        kind, name, _ = split(end) if end else ("local", "", "")
-        program, key, kept = self._programs[which], self._key, self._kept.get(named(end))
-        if kept:
-            program, key = f"{kept.place}/{os.path.basename(program)}" if self._copies else which, f"{kept.place}/{KEY}"
-        return fleet.Way(self._engine(kind), name, program), ["--key-file", key] if self._keyed else []
+        host, program, key = self._hosts[named(end)], self._programs[which], self._key
+        if not is_local(end):
+            program, key = f"{host.place}/{os.path.basename(program)}" if self._copies else which, f"{host.place}/{KEY}"
+        return fleet.Way(host, program), ["--key-file", key] if self._keyed else []
 
     # --- daemons there
 
@@ -106,11 +85,11 @@ class Ends(machine.Place):
         """Starts a daemon that these use, until one of them has an answer. Why each of them can't, if so."""
         server, port = str(knowns[0]["server"]), str(knowns[0].get("port") or machine.LAB_PORT)
         way, key = self._way(server, "netserver")
-        daemon = fleet.Command(way.words(["netserver", "-D", "-p", port, *key, *self._args]))
+        daemon = fleet.Command(way, ["netserver", "-D", "-p", port, *key, *self._args])
         why: "List[str]" = []
         try:
-            await daemon.start()
-            daemon.write(b"\n")
+            await daemon.prepare()
+            daemon.host.write(b"go\n")
             for known in knowns[:2]:
                 why.append(await self._await(daemon, known, port))
                 if not why[-1]:
@@ -118,8 +97,6 @@ class Ends(machine.Place):
                     return why + [""] * (len(knowns) - len(why))
                 if daemon.ended():
                     break
-        except machine.MachineError as fault:
-            why = [f"{server}: {fault}"]
         finally:
             if (named(server), port) not in self._daemons:
                 await daemon.end()
@@ -132,9 +109,9 @@ class Ends(machine.Place):
         words = ["netperf", *key, *shlex.split(str(known.get("options") or "")), "-H", str(known["host"]), "-p", port,
                  f"-{options.family(known)}", "-t", "TCP_RR", "-l", "-1"]
         while True:
-            tried = fleet.Command(way.words(words))
+            tried = fleet.Command(way, words)
             await fleet.together([tried], TRY_S)
-            done = tried.done()
+            done, _ = tried.done()
             if daemon.ended():
                 return (f"the netserver at {server} has ended: {daemon.complaint()}"
                         + (" (--copy takes ours there)" if re.search("not found|key-file", daemon.complaint()) else ""))
@@ -151,14 +128,10 @@ class Ends(machine.Place):
     def prepare(self, knowns: "Sequence[Known]") -> "List[str]":
         loop = fleet.loop()
         loop.run(asyncio.sleep(0.001))      # hears what has ended meanwhile: a host, or a firewall, has forgotten us
-        ends = dict.fromkeys(end for known in knowns for end in (str(known.get("client") or ""), str(known.get("server") or ""))
-                             if not is_local(end))
-        by_name = {named(end): end for end in ends}
-        missing = [name for name in by_name if name not in self._kept or self._kept[name].command.ended()]
-        for name in missing:
-            self._kept.pop(name, None)
+        by_name = {named(end): None for known in knowns for end in (known.get("client") or "", known.get("server") or "")}
+        missing = [name for name in by_name if name not in self._hosts or self._hosts[name].reason]
         room = asyncio.Semaphore(fleet.AT_ONCE)
-        faults = {name: str(fault) for name, fault in zip(missing, loop.run(*(self._keep(name, room) for name in missing))) if fault}
+        faults = {name: str(fault) for name, fault in zip(missing, loop.run(*(self._reach(name, room) for name in missing))) if fault}
         why = [next((faults[end] for end in (named(known.get("client")), named(known.get("server"))) if end in faults), "")
                for known in knowns]
         wanted: "Dict[Tuple[str, str], List[int]]" = {}
@@ -183,28 +156,18 @@ class Ends(machine.Place):
     def choose(self, known: Known) -> None:
         client = str(known.get("client") or "")
         way, key = self._way(client, "netperf")
-        self.way, self.options = way if client else None, key if known.get("server") else []
+        self.way, self.options = way, key if known.get("server") else []
 
     def unreached(self, end: str) -> str:
         with contextlib.suppress(NoEnd):
             kind, name, _ = split(end)
-            if is_local(end):
-                return ""
-            try:
-                command = self._engine(kind).command(name, ["true"])
-            except machine.MachineError as fault:
-                return f"{end}: {fault}"
-            if not machine.find(command[0]):
-                return f"{end}: {command[0]}: not installed here"
-            tried = machine.ask(command, TRY_S, preexec_fn=machine.tie_to_parent)
-            if tried.exit != 0:
-                said = tried.stderr.strip().splitlines() or ["no answer"]
-                return f"{end}: {ROWS[kind].trouble(name) or tried.reason or said[-1]}"
+            (why,) = self.prepare([{"client": end}])
+            trouble = ROWS[kind].trouble(name) if why else ""
+            return f"{named(end)}: {trouble}" if trouble else why
         return ""
 
     def leave(self) -> None:
-        commands = [*self._daemons.values(), *(kept.command for kept in self._kept.values())]
-        fleet.loop().run(*(command.end() for command in commands), heed=False)
-        self._daemons, self._kept = {}, {}
+        fleet.loop().run(*(host.end() for host in self._hosts.values()), heed=False)
+        self._daemons, self._hosts = {}, {}
         shutil.rmtree(self._home, ignore_errors=True)
         self._guard.leave()

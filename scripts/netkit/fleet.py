@@ -1,210 +1,266 @@
-"""Commands at many hosts at the same time, all held by one event loop. Each ends when its standard input does, and so with us,
-whatever ends us and whatever is between."""
+"""Commands at many hosts at the same time, all held by one event loop. Each host has a shell that runs what it is told, and ends it and
+itself when its standard input does: with us, whatever ends us and whatever is between."""
 
 import asyncio
 import contextlib
 import functools
 import os
+import re
+import shlex
 import sys
-import tempfile
 import time
-from typing import Any, Awaitable, BinaryIO, List, NamedTuple, Optional, Sequence
+from typing import Any, Awaitable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import machine, progress
 from netkit.engines import Engine
 
-DOCUMENT = "--json=/dev/fd/9"
 THERE_S = 10        # seconds for a host to be reached
-PREPARED_S = 15     # and for a command there to be ready to begin
+COPY_S = 30         # and for files to be copied
+PREPARED_S = 15     # and for its shell to answer before a round
 WORDS_MOST = 300    # characters of a complaint
 LATE_S = 25         # before a limit: what still runs then runs at a host that has to answer
 ANSWER_S = 5        # within this time
-LINE_MOST = 4096    # characters of a line, which is empty or a path
+LINE_MOST = 1 << 16     # bytes of a line, which is short or a path
+STOPS_S = 2         # for a command to end when it is asked to
 TURN_S = 0.1        # between two looks for a signal
 AT_ONCE = 50        # hosts that are being reached
+TOO_MUCH = "more than {} KiB came, which is the most that is read"
 
-# At a host: a command that begins when a line comes on its standard input, which it asks for by an empty line and answers by one,
-# and is ended when that input is closed. With a document its standard output is followed by a 0 byte and the document, from a
-# file that has no name any more. No process of it is an orphan: the first one of a container may collect none.
-RUN = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3<&0; f=$1; shift
-echo; read -r go <&3 || exit 143; echo
-if [ "$f" ]; then f=$(mktemp) && exec 8<"$f" 9>"$f" && rm -f "$f" || exit 125; fi
-"$@" </dev/null 3<&- & p=$!
-{ while read -r _ <&3; do :; done; kill "$p"; sleep 2 & trap 'kill $!; wait $!; exit' TERM; wait $!; kill -9 "$p"; } >/dev/null 2>&1 8<&- 9>&- & w=$!
-wait "$p"; s=$?
-kill "$w"; wait "$w" 2>/dev/null
-if [ "$f" ]; then printf '\\0'; cat <&8; fi
-exit "$s"
+# At a host: it says when it is there, unpacks a tar file of that many bytes into a folder, names that, and takes lines. "run" has a
+# command wait for the end of a pipe, which "go" brings about for all. What they print is in files, so that only the loop writes to
+# standard output; what becomes of them is told on standard error. No process of it is an orphan: the first one of a container may
+# collect none.
+SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
+stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
+leave() { exec 5>&-; ps=$(cat "$d"/*.p 2>/dev/null); rm -rf "$d"; n=0; while [ "$n" -lt 20 ] && ends TERM; do sleep 0.1; n=$((n + 1)); done; ends KILL; wait; }
+run() { [ "$w" ] || { exec 5<>"$d/go" 4<"$d/go"; w=1; }; : >"$d/$i.j" >"$d/$i.p"; { exec 5>&-
+{ echo "ready $i" >&2; read -r _; echo "begun $i" >&2; exec "$@" </dev/null >"$d/$i.o" 2>"$d/$i.e"; } <&4 4<&- & exec 4<&-
+echo "$!" >"$d/$i.p"; wait "$!"; s=$?; rm -f "$d/$i.p"; echo "end $i $s" >&2; } & }
+go() { exec 5>&-; w=; }
+get() { echo "got $1" $(for f in o e j; do wc -c <"$d/$1.$f"; done); cat "$d/$1.o" "$d/$1.e" "$d/$1.j"; echo; rm -f "$d/$1".?; }
+echo; d=$(mktemp -d) || exit; trap leave EXIT; trap 'exit 143' HUP INT TERM
+[ "$1" = 0 ] || head -c "$1" | tar -xo -C "$d" -f - || exit
+w=; mkfifo "$d/go" && echo "$d" && while read -r line; do eval "$line"; done
 """
 
-# At a host: a folder for a tar file of that many bytes; it is named, and removed when standard input ends or a signal says so.
-KEEP = """echo; d=$(mktemp -d) || exit; trap 'rm -rf "$d"' EXIT; trap 'exit 143' HUP INT TERM
-head -c "$1" | tar -xo -C "$d" -f - && echo "$d" && cat >/dev/null
-"""
+
+class Host:
+    """The shell at a host. What it prints has a most, since another host has that in its hands."""
+
+    def __init__(self, engine: Engine, name: str, data: bytes = b"") -> None:
+        self._engine, self._name, self._data = engine, name, data
+        self._process: "Optional[asyncio.subprocess.Process]" = None
+        self._tasks: "List[asyncio.Future[Any]]" = []
+        self._commands: "Dict[int, Command]" = {}
+        self._count, self._said = 0, ""
+        self.place = ""     # of our files
+        self.reason = ""    # why it is no more
+
+    async def ready(self) -> None:
+        """Has it there. Raises MachineError."""
+        if self.reason:
+            raise machine.MachineError(self.reason)
+        if self._process:
+            return
+        words = self._engine.command(self._name, ["sh", "-c", SHELL, "sh", str(len(self._data))])
+        try:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+                start_new_session=True, preexec_fn=machine.free_signals, limit=LINE_MOST)
+        except OSError as fault:
+            why = "not installed here" if isinstance(fault, FileNotFoundError) else fault.strerror
+            raise machine.MachineError(f"{words[0]}: {why}") from None
+        self._lines: "asyncio.Queue[bytes]" = asyncio.Queue()
+        self._tasks = [asyncio.ensure_future(one) for one in (self._complain(process.stderr), self._listen(process.stdout))]
+        try:
+            await self._line(THERE_S)
+            self.write(self._data)
+            self.place = (await self._line(COPY_S)).decode(errors="replace")
+        except machine.MachineError as fault:
+            self.fail(str(fault))
+            raise
+
+    async def _listen(self, stream: Any) -> None:
+        try:
+            while True:
+                line = await stream.readline()
+                words = line.split()
+                if not line:
+                    await asyncio.wait(self._tasks[:1], timeout=THERE_S / 20)
+                    return self.fail(self._said or "no answer")
+                if words[:1] == [b"got"]:
+                    command, sizes = self._commands[int(words[1])], [int(words[part]) for part in (2, 3, 4)]
+                    if sum(sizes) > machine.ANSWER_MOST:
+                        return self.fail(TOO_MUCH.format(machine.ANSWER_MOST >> 10))
+                    command.take([await stream.readexactly(size) for size in sizes])
+                    del self._commands[int(words[1])]
+                    await stream.readline()
+                else:
+                    self._lines.put_nowait(line.strip())
+        except (ValueError, KeyError, IndexError, EOFError):    # a line that is too long is a ValueError, too
+            self.fail(TOO_MUCH.format(LINE_MOST >> 10) + ", or not what our shell says")
+
+    async def _complain(self, stream: Any) -> None:
+        """What becomes of commands, and what the engine says."""
+        while True:
+            try:
+                line = await stream.readline()
+            except ValueError:
+                self._said = TOO_MUCH.format(LINE_MOST >> 10)
+                continue
+            if not line:
+                return
+            found = re.fullmatch(rb"(ready|begun|end) (\d+) ?(\d*)", line.strip())
+            command = self._commands.get(int(found[2])) if found else None
+            if found and command:
+                if found[1] == b"begun":
+                    command.begun = time.monotonic()
+                elif found[3]:
+                    command.exit = int(found[3])
+                    self.write(b"get %s\n" % found[2])
+                command.waits.set()
+            elif line.strip():
+                self._said = line.decode(errors="replace").strip()[:WORDS_MOST]
+
+    async def _line(self, limit: float) -> bytes:
+        try:
+            line = await asyncio.wait_for(self._lines.get(), limit)
+        except asyncio.TimeoutError:
+            raise machine.MachineError(f"no answer within {limit:g} s") from None
+        if self.reason:
+            raise machine.MachineError(self.reason)
+        return line
+
+    def write(self, data: bytes) -> None:
+        if self._process and self._process.stdin and not self.reason:
+            with contextlib.suppress(OSError, RuntimeError):
+                self._process.stdin.write(data)
+
+    def fail(self, reason: str) -> None:
+        """It is ended, with what runs there, and this is why."""
+        self.reason = self.reason or reason
+        if self._process:
+            if self._process.returncode is None:
+                self._process.kill()
+            self._lines.put_nowait(b"")
+        for command in self._commands.values():
+            command.fail(self.reason)
+
+    async def answer(self, limit: float) -> None:
+        """Has its shell answer, or what runs there has failed."""
+        self.write(b"echo\n")
+        try:
+            await self._line(limit)
+        except machine.MachineError as fault:
+            self.fail(f"its host does not answer any more: {fault}")
+
+    def take(self, command: "Command") -> int:
+        """Has it wait there. Its number."""
+        self._count += 1
+        self._commands[self._count] = command
+        self.write(f"i={self._count}; run {command.text}\n".encode())
+        return self._count
+
+    async def end(self) -> None:
+        """By the end of its standard input, or else of what holds that."""
+        self.reason = self.reason or "it was ended"
+        if self._process and self._process.stdin:
+            self._process.stdin.close()
+            await happens(self._process.wait(), 2 * STOPS_S)
+            self.fail("")
+            await self._process.wait()
+            await asyncio.wait(self._tasks, timeout=1)
+            for task in self._tasks:
+                task.cancel()
 
 
 class Way(NamedTuple):
-    """How a command gets to a host, and what the program is called there."""
-    engine: Engine
-    name: str
+    """A host, and what a program is called there."""
+    host: Host
     program: str
-
-    def words(self, command: Sequence[str], document: bool = False) -> "List[str]":
-        more = [DOCUMENT] * document
-        return self.engine.command(self.name, ["sh", "-c", RUN, "sh", "document" if document else "", self.program, *more, *command[1:]])
 
 
 class Command:
-    """Of RUN or KEEP. Of what it prints there is a most, since another host has that in its hands."""
+    """One at a host; with a document if it is to write one."""
 
-    def __init__(self, words: Sequence[str], most: int = machine.ANSWER_MOST, probe: Sequence[str] = ()) -> None:
-        self._words, self._most, self._probe = words, most, probe
-        self._out, self._err = tempfile.TemporaryFile(), bytearray()
-        self._process: "Optional[asyncio.subprocess.Process]" = None
-        self._tasks: "List[asyncio.Future[Any]]" = []
+    def __init__(self, way: Way, words: Sequence[str], document: bool = False, prefix: Sequence[str] = ()) -> None:
+        self.host, self._number = way.host, 0
+        self.text = " ".join([shlex.join([*prefix, way.program]), *['--json="$d/$i.j"'] * document, shlex.join(words[1:])]).replace("\n", " ")
+        self._parts = [b"", b"", b""]       # standard output and error, and the document
         self._since = time.monotonic()
-        self.lines: "List[bytes]" = []      # the first two
-        self.begun: Optional[float] = None  # when the second one came
+        self._seconds = 0.0
+        self.begun: Optional[float] = None  # when its host said so
+        self.exit: Optional[int] = None
         self.reason = ""
 
-    async def start(self) -> None:
-        """Raises MachineError."""
-        self._more = asyncio.Event()
+    async def prepare(self) -> None:
+        """Has it wait at its host."""
+        self.waits, self._over = asyncio.Event(), asyncio.Event()
         try:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *self._words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-                start_new_session=True, preexec_fn=machine.free_signals)
-        except OSError as fault:
-            why = "not installed here" if isinstance(fault, FileNotFoundError) else fault.strerror
-            raise machine.MachineError(f"{self._words[0]}: {why}") from None
-        self._tasks = [asyncio.ensure_future(one) for one in (self._take(process.stdout), self._complain(process.stderr))]
+            await self.host.ready()
+        except machine.MachineError as fault:
+            self.fail(str(fault))
+        else:
+            self._number = self.host.take(self)
+            if not await happens(self.waits.wait(), PREPARED_S):
+                self.host.fail(f"no answer within {PREPARED_S} s")
 
-    async def _take(self, stream: Any) -> None:
-        head, left = b"", self._most
-        while True:
-            piece = await stream.read(1 << 16)
-            left -= len(piece)
-            if not piece or left < 0:
-                break
-            while len(self.lines) < 2 and piece:
-                line, newline, piece = piece.partition(b"\n")
-                head = (head + line)[:LINE_MOST]
-                if newline:
-                    self.lines, head, self.begun = [*self.lines, head], b"", time.monotonic()
-                    self._more.set()
-            if not self._out.closed:
-                self._out.write(piece)
-        if left < 0:
-            self.fail(f"more than {self._most >> 10} KiB came, which is the most that is read")
-        self._more.set()
-
-    async def _complain(self, stream: Any) -> None:
-        while True:
-            piece = await stream.read(1 << 16)
-            if not piece:
-                return
-            self._err += piece[:max(0, machine.COMPLAINT_MOST - len(self._err))]
+    def take(self, parts: "List[bytes]") -> None:
+        """What it has printed to its end."""
+        self._parts, self._seconds = parts, round(time.monotonic() - (self.begun or self._since), 3)
+        self.waits.set()
+        self._over.set()
 
     def fail(self, reason: str) -> None:
-        """It is ended, and this is why."""
         self.reason = self.reason or reason
-        if self._process and self._process.returncode is None:
-            self._process.kill()
-
-    async def said(self, count: int, limit: float) -> bytes:
-        """The line of this number; only KEEP says something in one. Raises MachineError."""
-        end = time.monotonic() + limit
-        while len(self.lines) < count:
-            self._more.clear()
-            if self._tasks[0].done():
-                await asyncio.wait(self._tasks, timeout=1)
-                raise machine.MachineError(self.reason or self.complaint() or "no answer")
-            try:
-                await asyncio.wait_for(self._more.wait(), max(0.0, end - time.monotonic()))
-            except asyncio.TimeoutError:
-                raise machine.MachineError(f"no answer within {limit:g} s") from None
-        return self.lines[count - 1].strip()
-
-    def write(self, data: bytes) -> None:
-        assert self._process and self._process.stdin
-        with contextlib.suppress(OSError, RuntimeError):
-            self._process.stdin.write(data)
-
-    def complaint(self) -> str:
-        """The last line of its standard error so far."""
-        lines = self._err.decode(errors="replace").strip().splitlines()
-        return lines[-1][:WORDS_MOST] if lines else ""
+        self.take(self._parts)
 
     def ended(self) -> bool:
-        return self._process is None or self._process.returncode is not None
+        return self._over.is_set()
 
-    async def wait(self, limit: float) -> None:
+    async def within(self, limit: float) -> None:
         """Until it has ended, or is ended since the time is over."""
-        assert self._process
-        all_of_it = [*self._tasks, asyncio.ensure_future(self._process.wait())]
-        _, late = await asyncio.wait(all_of_it, timeout=max(0.0, limit - LATE_S) if self._probe else limit)
-        if late and self._probe:
-            asked = Command(self._probe)
-            try:
-                await asked.start()
-                await asked.wait(ANSWER_S)
-            except machine.MachineError as fault:
-                asked.fail(str(fault))
-            if asked.done().exit != 0:
-                self.fail(f"its host does not answer any more: {asked.reason or asked.complaint()}")
-            _, late = await asyncio.wait(late, timeout=LATE_S)
-        if late:
-            self.reason = self.reason or f"did not end within {limit:.0f} s"
-            await self.end(keep=True)
+        late = min(LATE_S, limit / 2)
+        if not await happens(self._over.wait(), limit - late):
+            await self.host.answer(ANSWER_S)
+        if not await happens(self._over.wait(), late):
+            self.reason = f"did not end within {limit:.0f} s"
 
-    async def end(self, patience: float = 4.0, keep: bool = False) -> None:
-        """By the end of its standard input, or else of what holds that. Its output is kept for done()."""
-        if not keep:
-            self._out.close()
-        if not self._process:
-            return
-        process = self._process
-        assert process.stdin
-        process.stdin.close()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(process.wait(), patience)
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        await asyncio.wait(self._tasks, timeout=1)
-        for task in self._tasks:
-            task.cancel()
+    async def end(self) -> None:
+        for signal in ("TERM", "KILL"):
+            if self._number and not self.ended():
+                self.host.write(f"stop {signal} {self._number}\n".encode())
+                await happens(self._over.wait(), STOPS_S)
 
-    def done(self, document: "Optional[BinaryIO]" = None) -> machine.Done:
-        """What became of it; its document goes into this file."""
-        self._out.seek(0)
-        out, zero, found = self._out.read().partition(b"\0") if document else (self._out.read(), b"", b"")
-        self._out.close()
-        if document and zero:
-            document.write(found)
-        seconds = round(time.monotonic() - (self.begun or self._since), 3)
-        code = self._process.returncode if self._process and not self.reason else None
-        return machine.Done(code, out.decode(errors="replace"), self._err.decode(errors="replace"), seconds, self.reason)
+    def complaint(self) -> str:
+        """Why it failed, or the last line of its standard error."""
+        lines = self._parts[1].decode(errors="replace").strip().splitlines()
+        return self.reason or (lines[-1][:WORDS_MOST] if lines else "")
+
+    def done(self) -> "Tuple[machine.Done, bytes]":
+        """What became of it, and its document."""
+        out, err = (part.decode(errors="replace") for part in self._parts[:2])
+        return machine.Done(None if self.reason else self.exit, out, err[:machine.COMPLAINT_MOST], self._seconds, self.reason), self._parts[2]
+
+
+async def happens(what: "Awaitable[Any]", limit: float) -> bool:
+    """Whether it does by then."""
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(what, limit)
+        return True
+    return False
 
 
 async def together(commands: "Sequence[Command]", limit: float) -> None:
-    """Has those of RUN begin at the same moment, when all are prepared, and waits for their ends. What fails has its reason."""
-    async def prepared(command: Command) -> None:
-        try:
-            await command.start()
-            await command.said(1, PREPARED_S)
-        except machine.MachineError as fault:
-            if not command.ended() or not command.complaint():
-                command.fail(str(fault))
-
+    """Has them begin at the same moment, when all wait at their hosts, and waits for their ends. What fails has its reason."""
     try:
-        await asyncio.gather(*map(prepared, commands))
-        for command in commands:
-            if not command.ended() and not command.reason:
-                command.write(b"\n")
-        await asyncio.gather(*(command.wait(limit) for command in commands if command.lines))
+        await asyncio.gather(*(command.prepare() for command in commands))
+        for host in dict.fromkeys(command.host for command in commands):
+            host.write(b"go\n")
+        await asyncio.gather(*(command.within(limit) for command in commands))
     finally:
-        await asyncio.gather(*(command.end(keep=True) for command in commands))
+        await asyncio.gather(*(command.end() for command in commands))
 
 
 class Loop:

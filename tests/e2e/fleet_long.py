@@ -199,7 +199,7 @@ exec podman exec -i "$pod" "$@"
             (root / folder).mkdir(parents=True)
         (root / "tmp").chmod(0o1777)
         shutil.copy(shutil.which("busybox"), root / "bin/busybox")
-        for tool in ("sh", "mktemp", "head", "tar", "cat", "sleep", "kill", "rm", "true", "ls"):
+        for tool in ("sh", "mktemp", "mkfifo", "head", "tar", "cat", "wc", "sleep", "rm", "ls"):
             (root / "bin" / tool).symlink_to("busybox")
         for program in (lib.netperf(), lib.netserver()):        # with their libraries
             shutil.copy(program, root)

@@ -199,36 +199,42 @@ class LyingHosts(unittest.TestCase):
     def test_where_files_are_kept(self):
         """The host is left after COPY_S at the latest, whatever it does with what we send."""
         for script, says in ((self.ENDLESS, "more than 64 KiB came"), ("echo; printf x; exec sleep 600", "no answer within 2 s"),
-                             ("exec sleep 600", "no answer within 1 s"), (f"{self.ENDLESS} >&2", "x" * fleet.WORDS_MOST),
+                             ("exec sleep 600", "no answer within 1 s"), (f"{self.ENDLESS} >&2", "more than 64 KiB came"),
                              ("exec >&-; echo no route >&2", "no route"), (None, "ssh: not installed here")):
-            with mock.patch.object(far, "COPY_S", 2), mock.patch.object(fleet, "THERE_S", 1), self.subTest(script):
+            with mock.patch.object(fleet, "COPY_S", 2), mock.patch.object(fleet, "THERE_S", 1), self.subTest(script), mock.patch.object(
+                    engines.ssh, "WORDS", self.ssh(script) if script else ["/nonexistent/ssh"]):
                 with machine.left(far.Ends(lib.netperf(), lib.netserver())) as ends:
-                    ends._engine("ssh").words = self.ssh(script) if script else ["/nonexistent/ssh"]
                     (why,) = ends.prepare([{"client": "ssh:host", "host": "h"}])
                 self.assertIn(f"ssh:host: {says}".replace("ssh: not", "/nonexistent/ssh: not"), why)
 
-    def relayed(self, script, document):
-        engine = engines.Ssh("")
+    BEGINS = "echo; echo /x; read -r run; echo ready 1 >&2; read -r go; echo begun 1 >&2; "
+
+    def relayed(self, script, real=False):
+        """What became of a command at a host that says this, or at one that runs this."""
+        engine = engines.ROWS["local" if real else "ssh"]()
         engine.words = self.ssh(script)
-        command = fleet.Command(fleet.Way(engine, "host", "netperf").words(["netperf", "-l", "1"], document))
+        host = fleet.Host(engine, "host")
+        command = fleet.Command(fleet.Way(host, engine.words[0]), ["netperf", "-l", "1"], True)
         fleet.loop().run(fleet.together([command], 60))
-        with tempfile.TemporaryFile() as file:
-            done = command.done(file if document else None)
-            file.seek(0)
-            return done, file.read()
+        fleet.loop().run(host.end())
+        return command.done()
 
     def test_what_a_program_there_prints(self):
-        done, document = self.relayed("echo; read -r go; echo; printf 'out\\0{}'; echo bad >&2; exit 3", True)
-        self.assertEqual((done.exit, done.stdout, done.stderr, document), (3, "out", "bad\n", b"{}"))
-        for before in ("", "echo; read -r go; echo; ", "echo; read -r go; echo; printf '\\0'; "):
-            done, document = self.relayed(before + self.ENDLESS, True)
+        done, document = self.relayed("printf out; printf {} >${1#--json=}; echo bad $2 $3 >&2; exit 3", True)
+        self.assertEqual((done.exit, done.stdout, done.stderr, document), (3, "out", "bad -l 1\n", b"{}"))
+        ends = "echo end 1 0 >&2; read -r get; "
+        for script, says in (("", "64 KiB"), (self.BEGINS, "64 KiB"), (f"{self.BEGINS}{ends}echo got 1 99999999999 1 1; ", "32768 KiB")):
+            done, document = self.relayed(script + self.ENDLESS)
             self.assertIsNone(done.exit)
-            self.assertRegex(done.reason, "^more than 32768 KiB came")
-            self.assertLessEqual(max(len(done.stdout), len(document)), machine.ANSWER_MOST)
+            self.assertRegex(done.reason, f"^more than {says} came")
+        for said in ("got 1", "got 2 1 1 1", "got 1 x 1 1", "got 1 -1 1 1", "begun", "got 1 9 9 9"):
+            done, _ = self.relayed(f"{self.BEGINS}{ends}echo '{said}'")
+            self.assertIsNone(done.exit, said)
+            self.assertTrue(done.reason, said)
 
     def test_complaints(self):
         """Those beyond the first MiB are dropped, and nothing else is."""
-        done, _ = self.relayed("echo; read -r go; echo; head -c 5000000 /dev/zero >&2; echo out", False)
+        done, _ = self.relayed("head -c 5000000 /dev/zero >&2; echo out", True)
         self.assertEqual((done.exit, done.stdout), (0, "out\n"))
         self.assertLessEqual(len(done.stderr), machine.COMPLAINT_MOST)
 

@@ -16,23 +16,23 @@ class Host(NamedTuple):
 
 
 class Engine:
-    """The functions of a class are for those who only need words; an object is a sweep's, with a folder for its files."""
+    """The functions of a class are for those who only need words; an object is a sweep's."""
     KIND = ""                           # what an end begins with
     NAME = r"[^\s/=-][^\s/=]*"          # what may follow the colon
     SHARED = False                      # do its hosts have our files? Then nothing is copied there
     ROOT = False                        # does it need root?
     BETWEEN = "\n"                      # names of nodes, for the command that keeps work away from them
 
-    def __init__(self, home: str, config: str = "") -> None:
-        self.home, self.config = home, config
+    def __init__(self, config: str = "") -> None:
+        """config is a file for ssh."""
 
     @classmethod
     def before(cls, name: str) -> "List[str]":
         """What goes before a command to have it run at a host, its standard input and output being ours."""
         raise NotImplementedError
 
-    def command(self, name: str, words: Sequence[str], first: bool = False) -> "List[str]":
-        """These words there; first is the one that lasts as long as the host is used."""
+    def command(self, name: str, words: Sequence[str]) -> "List[str]":
+        """These words there."""
         return [*self.before(name), *words]
 
     @classmethod

@@ -27,10 +27,10 @@ class Slurm(Engine):
         """A step that shares all of the node, without the binding to one core that a task gets."""
         return ["srun", "--overlap", "--no-kill", "--nodes=1", "--ntasks=1", f"--nodelist={name}", "--cpu-bind=none", "--chdir=/", "--quiet"]
 
-    def command(self, name: str, words: Sequence[str], first: bool = False) -> "List[str]":
+    def command(self, name: str, words: Sequence[str]) -> "List[str]":
         if not os.environ.get("SLURM_JOB_ID"):
             raise machine.MachineError("no allocation here: run this within salloc, or netmesh --inventory slurm: --nodes N")
-        return super().command(name, words, first)
+        return super().command(name, words)
 
     @classmethod
     def address(cls, name: str) -> str:

@@ -1,6 +1,5 @@
-"""Hosts that ssh reaches: one connection each, which all commands share."""
+"""Hosts that ssh reaches."""
 
-import itertools
 import shlex
 from typing import Any, Dict, List, Sequence
 
@@ -12,22 +11,16 @@ WORDS = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "S
 class Ssh(Engine):
     KIND = "ssh"
 
-    def __init__(self, home: str, config: str = "") -> None:
-        super().__init__(home, config)
+    def __init__(self, config: str = "") -> None:
         self.words = [*WORDS, *(["-F", config] if config else [])]
-        self._controls: "Dict[str, str]" = {}       # a socket a connection
-        self._numbers = itertools.count()
 
     @classmethod
     def before(cls, name: str) -> "List[str]":
         return ["ssh", name]
 
-    def command(self, name: str, words: Sequence[str], first: bool = False) -> "List[str]":
+    def command(self, name: str, words: Sequence[str]) -> "List[str]":
         """ssh hands a text to a shell there."""
-        if first:
-            self._controls[name] = f"{self.home}/{next(self._numbers)}"
-        control = [*["-M"] * first, "-S", self._controls[name]] if name in self._controls else []
-        return [*self.words, *control, name, shlex.join(["exec", *words])]
+        return [*self.words, name, shlex.join(["exec", *words])]
 
     @classmethod
     def address(cls, name: str) -> str:

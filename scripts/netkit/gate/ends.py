@@ -78,7 +78,7 @@ class FarEnd(far.Ends):
         super().__init__(netperf, netserver, keyed=False, known={
             "server": f"{kind}:{words[-1]}", "host": next(iter(ends.hosts.values())), "port": ends.port or machine.LAB_PORT})
         if ends.over_ssh:
-            self._engines[kind] = ssh = Ssh(self._home)
+            self._engines[kind] = ssh = Ssh()
             ssh.words = words[:-1]
 
     def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
