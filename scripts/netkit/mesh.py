@@ -7,6 +7,7 @@ import statistics
 from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
 from netkit import engines, groups, outliers, python
+from netkit.gate.model import CANT_TELL, EQUAL, WORSE, Gate, Judgement, Metric
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_value
 
@@ -15,6 +16,7 @@ ERROR = 0.01        # of the test of hosts
 PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
 LEAST_HOSTS = 5     # among fewer it cannot be told which one differs
 ROUNDS = 20
+VERDICTS = ("ktap", "tap", "junit")     # forms of gate()
 HEAD = ["at", "what is worse", "figure", "others", "by (%)"]
 Key = TypeVar("Key", bound=Hashable)
 Pair = Tuple[str, str]      # client and server
@@ -95,35 +97,58 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
             yield f"{' to '.join(pair)}: {why}"
 
 
-def block(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Block:
-    """Of each test and whatever else varies, of a sweep with the axes client and server."""
-    meshes: "Dict[str, Dict[Pair, float]]" = {}
+class Found(NamedTuple):
+    """Of a sweep with the axes client and server: figures of each test and whatever else varies, what is worse, of which nothing is, or
+    why none can be told, and notes."""
+    meshes: "Dict[str, Dict[Pair, float]]"
+    rows: "List[List[Union[str, Words]]]"
+    good: "List[str]"
+    untold: "Dict[str, str]"
+    notes: "List[str]"
+
+
+def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Found:
     dead: "Dict[str, Dict[Pair, str]]" = {}
-    notes = [f"worse by {margin:g} %, after median polish of logarithms: hosts by the generalised ESD test, pairs by a "
-             f"modified z-score of {outliers.SCORE:g}; chance names one in {PROMISED:g} % of meshes at most"]
+    found = Found({}, [], [], {}, [])
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     for cell in sweep.cells.values():
-        values = [run.figure(figure) for run in cell.good()]
-        found = [value for value in values if value is not None and value > 0]
+        values = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
         client, server = (engines.named(show_value(cell.point[end])) for end in ("client", "server"))
-        meshes.setdefault(name, {})
-        if len(nothing) > len(found):
+        found.meshes.setdefault(name, {})
+        if len(nothing) > len(values):
             dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
-        elif found:
-            meshes[name][client, server] = statistics.median(found)
-            notes += [f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing)
-    rows: "List[List[Union[str, Words]]]" = []
+        elif values:
+            found.meshes[name][client, server] = statistics.median(values)
+            found.notes.extend([f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing))
     of_groups = groups.of(sweep)
-    for name, figures in meshes.items():
-        rows += [[name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures)]
+    for name, figures in found.meshes.items():
+        found.rows.extend([name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures))
         if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
-            notes.append(f"{name}: fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs")
+            found.untold[name] = f"fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs"
             continue
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
-            rows.append([name, what, f"{mine:.4g}", f"{others:.4g}", f"{100 * (mine / others - 1):+.0f}"])
-        notes += [] if any(row[0] == name for row in rows) else [f"{name}: nothing is worse than the rest"]
-    return Block(f"{figure}, of hosts and pairs", HEAD, rows, notes, left=(0, 1))
+            found.rows.append([name, what, f"{mine:.4g}", f"{others:.4g}", f"{100 * (mine / others - 1):+.0f}"])
+        found.good.extend([] if any(row[0] == name for row in found.rows) else [name])
+    return found
+
+
+def block(found: Found, figure: str, margin: float = MARGIN) -> Block:
+    notes = [f"worse by {margin:g} %, after median polish of logarithms: hosts by the generalised ESD test, pairs by a "
+             f"modified z-score of {outliers.SCORE:g}; chance names one in {PROMISED:g} % of meshes at most", *found.notes,
+             *(f"{name}: {why}" for name, why in found.untold.items()), *(f"{name}: nothing is worse than the rest" for name in found.good)]
+    return Block(f"{figure}, of hosts and pairs", HEAD, found.rows, notes, left=(0, 1))
+
+
+def gate(found: Found, figure: str, margin: float = MARGIN) -> Gate:
+    """As netgate prints one: a judgement a mesh."""
+    judged = []
+    for name in found.meshes:
+        bad = [f"{what}: {mine}" + f" ({by} %; others {others})" * bool(by) for at, what, mine, others, by in found.rows if at == name]
+        verdict = WORSE if bad else EQUAL if name in found.good else CANT_TELL
+        words = f"{len(bad)} parts of {name}" if bad else f"{name}: {found.untold.get(name, 'nothing is worse than the rest')}"
+        judged.append(Judgement(name, Metric(figure, margin), verdict, words=words, notes=bad))
+    return Gate([], judged, notes=found.notes, command=["netreport", "--mesh"])

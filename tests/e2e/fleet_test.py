@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
 
+import importlib.util
 import json
 import math
 import random
@@ -11,6 +12,7 @@ import unittest
 import lib
 import netmesh_test
 from netkit import engines, groups, mesh, results, tables
+from netkit.gate import output
 
 # Each leads into a namespace of the bed; what is in the file "dead" is not reached.
 ENTER = """
@@ -219,18 +221,46 @@ class Groups(unittest.TestCase):
             wrong += [named] * (bool(named) and named[0] == names[0] and named != names)
         self.assertLessEqual(len(wrong), 6, wrong[:3])
 
+    def sweep(self, end, node):
+        """The first of six hosts is slow as a client, and the fourth gives nothing."""
+        hosts = [end.format(number) for number in range(1, 7)]
+        figures = {(a, b): 50.0 + number % 3 if a == hosts[0] else 100.0 + number % 3 for number, (a, b) in enumerate(
+            (a, b) for a in hosts for b in hosts if a != b)}
+        runs = [results.Run({"client": a, "server": b}, result={"THROUGHPUT": value}, status="failed" if hosts[3] in (a, b) else "ok")
+                for (a, b), value in figures.items()]
+        header = results.Header(axes=[results.Axis(name, hosts) for name in ("client", "server")], more={"hosts": {
+            one: {"node": node.format(number), "groups": [f"rack{number % 2}"]} for number, one in enumerate(hosts, 1)}})
+        return tables.Sweep(results.Results("f", header, runs))
+
     def test_bad_hosts(self):
         """As the cluster calls them."""
         for end, node, says in (("slurm:s{}", "s{}", "s1,s4"), ("kubectl:net/p{}", "worker-{}", "worker-1\nworker-4")):
-            hosts = [end.format(number) for number in range(1, 7)]
-            figures = {(a, b): 50.0 + number % 3 if a == hosts[0] else 100.0 + number % 3 for number, (a, b) in enumerate(
-                (a, b) for a in hosts for b in hosts if a != b)}
-            runs = [results.Run({"client": a, "server": b}, result={"THROUGHPUT": value}, status="failed" if hosts[3] in (a, b) else "ok")
-                    for (a, b), value in figures.items()]
-            header = results.Header(axes=[results.Axis(name, hosts) for name in ("client", "server")],
-                                    more={"hosts": {one: {"node": node.format(number)} for number, one in enumerate(hosts, 1)}})
-            sweep = tables.Sweep(results.Results("f", header, runs))
-            self.assertEqual(groups.bad_hosts(sweep, [mesh.block(sweep, "THROUGHPUT", False)]), says + "\n")
+            sweep = self.sweep(end, node)
+            found = mesh.block(mesh.find(sweep, "THROUGHPUT", False), "THROUGHPUT")
+            self.assertEqual(groups.bad_hosts(sweep, [found]), says + "\n")
+
+    def test_verdicts(self):
+        """A test a mesh, for programs; the names of tests are the same whatever is found."""
+        gate = mesh.gate(mesh.find(self.sweep("slurm:s{}", "s{}"), "THROUGHPUT", False), "THROUGHPUT")
+        self.assertEqual(output.ktap(gate).splitlines()[:5], ["KTAP version 1", "1..1", "# worse: 2 parts of all",
+                         "# slurm:s4, in all pairs: exit status 0: nothing", "# slurm:s1, as client: 50.5 (-50 %; others 100.9)"])
+        self.assertRegex(output.ktap(gate), "\nnot ok 1 all # ")
+        self.assertIn('failures="1"', output.junit(gate))
+        meshes = {"good": {(a, b): 1.0 for a in "abcde" for b in "abcde" if a != b}, "few": {}}
+        gate = mesh.gate(mesh.Found(meshes, [], ["good"], {"few": "too few"}, ["a note"]), "THROUGHPUT")
+        self.assertEqual(output.ktap(gate).splitlines()[1:], ["1..2", "# a note", "# equal: good: nothing is worse than the rest",
+                         "ok 1 good # verdict=equal time=0ms", "# can't tell: few: too few", "ok 2 few # verdict=cant_tell time=0ms"])
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib here: python3-matplotlib")
+    def test_heat_map(self):
+        """Hosts stand by their groups, and those without one last."""
+        from netkit import heat
+        sweep = self.sweep("slurm:s{}", "s{}")
+        racks = groups.of(sweep)
+        self.assertEqual(heat.ordered({*self.HOSTS, "x"}, racks), [f"slurm:s{number}" for number in (1, 3, 5, 2, 4, 6)] + ["x"])
+        drawn = heat.draw(mesh.find(sweep, "THROUGHPUT", False), racks, "THROUGHPUT", False, "svg", 15)
+        self.assertEqual((drawn, b">s6<" in drawn or b"<!-- s6 -->" in drawn),
+                         (heat.draw(mesh.find(sweep, "THROUGHPUT", False), racks, "THROUGHPUT", False, "svg", 15), True))
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ class Judgement:
     noise_all: Optional[float] = None   # with those whose processors were taken; None: none is left out for it
     more_pairs: Optional[int] = None    # about, for a verdict, where there is none
     seconds: float = 0.0                # that this point took
+    words: str = ""                     # the verdict, where it is not of pairs
     notes: "List[str]" = field(default_factory=list)
     differs: "List[str]" = field(default_factory=list)  # what else differs between A and B (differ.py)
 

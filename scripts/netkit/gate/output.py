@@ -297,6 +297,8 @@ def count(number: int, what: str) -> str:
 
 def sentence(one: Judgement, name: str) -> str:
     """The verdict in words, in one line."""
+    if one.words:
+        return f"{one.verdict}: {one.words}"
     after = f"after {count(one.pairs, 'pair')}, {one.seconds:.0f} s"
     if one.verdict == EQUAL:
         return f"equal: {name} is within {one.metric.margin:g} % of A: {interval(one)} {after}"
@@ -311,7 +313,7 @@ def sentence(one: Judgement, name: str) -> str:
 def doubt(one: Judgement) -> str:
     """Why there is no verdict, and what would bring one."""
     if not one.pairs:
-        return "no pair was measured"
+        return one.words or "no pair was measured"
     words = one.failing + ", " * bool(one.failing)
     words += "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
     if one.more_pairs is None:

@@ -1,0 +1,56 @@
+"""The figures of a mesh as a heat map, a panel a mesh, its hosts by groups (netreport --mesh --plot). Call python.need("matplotlib", ...) first."""
+
+import io
+import statistics
+from typing import Any, Dict, List, Set
+
+from netkit.draw import CM, STYLE
+from netkit.mesh import Found, Pair
+
+NARROW = 4.0        # points: names closer than this are left out
+SPAN = 2.0          # a cell is as dark as can be at this factor from the median
+
+
+def ordered(names: "Set[str]", groups: "Dict[str, Set[str]]") -> "List[str]":
+    """By the first of their groups that is not all, as they are listed, then by name."""
+    places = {name: number for number, group in enumerate(groups.values()) for name in sorted(group) if names - group}
+    return sorted(names, key=lambda name: (places.get(name, len(groups)), len(name), name))
+
+
+def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", unit: str, colours: str, size: float) -> None:
+    import numpy as np
+    from matplotlib.colors import LogNorm
+    names = ordered({name for pair in figures for name in pair}, groups)
+    cells = np.full([len(names)] * 2, np.nan)
+    for (client, server), value in figures.items():
+        cells[names.index(client), names.index(server)] = value
+    middle = statistics.median(figures.values())
+    image = ax.imshow(cells, cmap=colours, norm=LogNorm(middle / SPAN, middle * SPAN), interpolation="nearest")
+    ax.grid(False)
+    ax.set_facecolor("#dddddd")
+    ax.set_xlabel("server")
+    ax.set_ylabel("client")
+    ax.figure.colorbar(image, ax=ax, shrink=0.7, label=unit, extend="both", ticks=[middle / SPAN, middle, middle * SPAN],
+                       format=lambda value, _: f"{value:.4g}").minorticks_off()
+    shown = [name.partition(":")[2] for name in names] if size / len(names) > NARROW else []
+    ax.set_xticks(range(len(shown)), shown, rotation=90)
+    ax.set_yticks(range(len(shown)), shown)
+    ax.tick_params(length=0, labelsize=min(8.0, 0.8 * size / len(names)))
+    keys = [frozenset(group for group, hosts in groups.items() if name in hosts) for name in names]
+    for number in (number for number in range(1, len(names)) if keys[number] != keys[number - 1]):
+        ax.axhline(number - 0.5, color="black", linewidth=0.8)
+        ax.axvline(number - 0.5, color="black", linewidth=0.8)
+
+
+def draw(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_better: bool, form: str, width: float) -> bytes:
+    import matplotlib
+    from matplotlib.figure import Figure
+    made = {name: figures for name, figures in found.meshes.items() if figures}
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "plumbline-mesh"}):
+        paper = Figure(figsize=(width * CM, 0.85 * width * CM * max(1, len(made))), layout="constrained")
+        for number, (name, figures) in enumerate(made.items(), 1):
+            ax = paper.add_subplot(len(made), 1, number, title=name)
+            panel(ax, figures, groups, figure, "RdBu_r" if less_is_better else "RdBu", 0.7 * width * CM * 72)
+        out = io.BytesIO()
+        paper.savefig(out, format=form, dpi=160, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
+    return out.getvalue()
