@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
 
+import cProfile
 import datetime
 import importlib.util
 import json
 import os
+import pstats
 import random
 import re
 import shutil
@@ -78,6 +80,19 @@ class Rounds(unittest.TestCase):
             for batch in batches:
                 self.assertEqual(len({(task.point["test"], task.repetition) for task in batch}), 1)
         self.assertEqual(plan.ends({}), ("here", "None"))
+
+
+    def test_a_large_fleet(self):
+        """5,000 hosts: work grows with the pairs that are asked for, and not with those that there could be."""
+        hosts = [f"ssh:h{number}" for number in range(5000)]
+        plan = plans.parse("p", "[constants]\ntest = 'TCP_RR'\n")
+        plans.between(plan, [f"{hosts[number]},{hosts[(number + step) % 5000]}" for number in range(5000) for step in (1, 77)])
+        plan.order = "rounds"
+        with cProfile.Profile() as work:
+            batches = plan.batches(plan.tasks())
+        self.assertEqual(sum(map(len, batches)), 10000)
+        self.assertLessEqual(len(batches), 5)
+        self.assertLess(pstats.Stats(work).total_calls, 100 * 10000)
 
 
 class Inventories(unittest.TestCase):
