@@ -72,6 +72,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/closing.c \
 	%D%/bench/codec.c %D%/bench/codec.h \
+	%D%/bench/peer_filter.c \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/lacks.c %D%/bench/lacks.h \

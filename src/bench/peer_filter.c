@@ -1,0 +1,47 @@
+/*
+ * Which datagrams count, by their source (run.h).
+ */
+#include <errno.h>
+
+#include "bench/engine/engine.h"
+#include "bench/run.h"
+
+int
+np_run_check_sources(struct np_run *run, struct np_err *err)
+{
+	if (!run->engine->compares) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+			       "the engine %s cannot tell where datagrams come from",
+			       run->engine->name);
+	}
+	NP_EACH_WORKER (w, run) {
+		w->codec |= NP_C_COMPARE;
+	}
+	return NP_OK;
+}
+
+void
+np_run_check_no_sources(struct np_run *run)
+{
+	run->end.sources.count = 0;
+	NP_EACH_WORKER (w, run) {
+		w->codec &= ~(unsigned)NP_C_COMPARE;
+	}
+}
+
+bool
+np_run_accepts_from(const struct np_run *run, const struct np_addr *from)
+{
+	return run->end.sources.count == 0 || np_sources_have(&run->end.sources, from);
+}
+
+void
+np_run_drop_early(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->plan->transport->admit == NP_ADMIT_IP &&
+		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
+			np_sock_forget(run->conn[i].fd);
+		}
+	}
+}
