@@ -420,6 +420,8 @@ def law_10_it_goes_on(v: View) -> Found:
         return
     if c.rate and c.loss and "not one transaction" in s.said:     # what was due before is answered first, with lost SYNs
         return
+    if c.real == "daemon" and c.down_stream and 2 * c.rtt > c.length:    # its time is over before the connection is there
+        return
     if c.rr and c.arrivals.startswith("burst") and 5 / float(c.rate) > c.seconds and "not one transaction" in s.said:   # none was due
         return
     if c.beside and s.status == 0 and not (c.loss or c.disturbed) and v.document and v.figure("LOADED_P50_LATENCY") is None:
