@@ -26,7 +26,7 @@ np_hist_clear(struct np_hist *h)
 void
 np_hist_merge(struct np_hist *into, const struct np_hist *from)
 {
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+	for (unsigned i = np_hist_next(from, 0); i < NP_HIST_CELLS; i = np_hist_next(from, i + 1)) {
 		into->cell[i] += from->cell[i];
 	}
 	into->sum += from->sum;
@@ -71,10 +71,14 @@ np_hist_middle(unsigned cell)
 unsigned
 np_hist_next(const struct np_hist *h, unsigned cell)
 {
-	while (cell < NP_HIST_CELLS && h->cell[cell] == 0) {
-		cell++;
+	unsigned first = np_hist_cell(h->min), last = np_hist_cell(h->max);
+
+	for (cell = cell > first ? cell : first; cell <= last; cell++) {
+		if (h->cell[cell] > 0) {
+			return cell;
+		}
 	}
-	return cell;
+	return NP_HIST_CELLS;
 }
 
 uint64_t
@@ -82,7 +86,7 @@ np_hist_count(const struct np_hist *h)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
 		n += h->cell[i];
 	}
 	return n;
@@ -108,9 +112,9 @@ np_hist_ranked(const struct np_hist *h, uint64_t rank)
 {
 	uint64_t seen = 0;
 
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
 		seen += h->cell[i];
-		if (seen >= rank && seen > 0) {
+		if (seen >= rank) {
 			return clamp(h, cell_top(i));
 		}
 	}
@@ -123,10 +127,11 @@ np_hist_mean_of(const struct np_hist *h, double share)
 	uint64_t most = (uint64_t)ceil(share * (double)np_hist_count(h)), seen = 0;
 	double sum = 0;
 
-	for (unsigned i = 0; i < NP_HIST_CELLS && seen < most; i++) {
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS && seen < most;
+	     i = np_hist_next(h, i + 1)) {
 		uint64_t n = h->cell[i] < most - seen ? h->cell[i] : most - seen;
 
-		if (n > 0 && i == NP_HIST_CELLS - 1) {
+		if (i == NP_HIST_CELLS - 1) {
 			return (double)INFINITY;
 		}
 		sum += (double)n * np_hist_middle(i);
@@ -140,7 +145,7 @@ np_hist_by_time(const struct np_hist *h, double share)
 {
 	double left = share * (double)h->sum;
 
-	for (unsigned i = NP_HIST_CELLS; i-- > 0;) {
+	for (unsigned i = np_hist_cell(h->max) + 1; i-- > np_hist_cell(h->min);) {
 		left -= (double)h->cell[i] * np_hist_middle(i);
 		if (left <= 0 && h->cell[i] > 0) {
 			return clamp(h, cell_top(i));
@@ -231,12 +236,10 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 	}
 	out->mean = (double)h->sum / (double)out->count;
 	/* Standard deviation of the records, each taken at the middle of its cell. */
-	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
-		if (h->cell[i] > 0) {
-			double off = np_hist_middle(i) - out->mean;
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
+		double off = np_hist_middle(i) - out->mean;
 
-			squares += off * off * (double)h->cell[i];
-		}
+		squares += off * off * (double)h->cell[i];
 	}
 	out->stddev = sqrt(squares / (double)out->count);
 }
