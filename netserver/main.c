@@ -102,14 +102,6 @@ detach(void)
 	return chdir("/") == 0 ? np_fds_empty() : -1;
 }
 
-static bool
-is_socket(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-}
-
 /* One line on standard error; returns the exit status. */
 static int __attribute__((format(printf, 1, 2))) fault(const char *fmt, ...)
 {
@@ -333,6 +325,7 @@ main(int argc, char **argv)
 	struct np_log_out out = { .fd = -1 };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
 	struct ns_daemon d = { .log = &log, .log_out = &out };
+	struct stat in;
 	struct np_err err = { .code = NP_OK };
 
 	np_fds_fill();
@@ -380,5 +373,6 @@ main(int argc, char **argv)
 			   ? 0
 			   : fault("--status: %s", err.msg);
 	}
-	return !args.bound && is_socket(0) ? run_for_inetd(&d, &args) : run_daemon(&d, &args);
+	return !args.bound && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode) ? run_for_inetd(&d, &args)
+									 : run_daemon(&d, &args);
 }

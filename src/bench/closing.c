@@ -54,10 +54,14 @@ np_run_look(struct np_run *run)
 void
 np_run_hang_up(struct np_run *run)
 {
+	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
+
 	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
 	    run->plan->transport->connected) {
 		np_run_look(run);
-		np_run_shut(run);
+		for (uint32_t i = 0; i < run->conns; i++) {
+			np_run_shut_one(run, run->stop, run->conn[i].fd, until);
+		}
 	}
 }
 
@@ -78,16 +82,6 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 		run->plan->transport->shut(stop, fd, until_ns);
 	} else {
 		shutdown(fd, SHUT_WR);
-	}
-}
-
-void
-np_run_shut(struct np_run *run)
-{
-	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
-
-	for (uint32_t i = 0; i < run->conns; i++) {
-		np_run_shut_one(run, run->stop, run->conn[i].fd, until);
 	}
 }
 

@@ -76,7 +76,8 @@ bool
 np_plan_far_fraction(const struct np_plan *p)
 {
 	/* LOC_CPU and the like have no pattern, nor has a test that there is not. */
-	return p->length_less_ms > 0 && p->pattern != NULL && np_plan_far_times(p);
+	return p->length_less_ms > 0 && p->pattern != NULL && !p->pattern->transactions &&
+	       !p->pattern->probe && (p->both || p->role == NP_FOLLOW);
 }
 
 const char *
@@ -240,12 +241,6 @@ np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT])
 		snprintf(text, NP_LENGTH_TEXT, "%" PRId64, p->length);
 	}
 	return text;
-}
-
-bool
-np_plan_far_times(const struct np_plan *p)
-{
-	return !p->pattern->transactions && !p->pattern->probe && (p->both || p->role == NP_FOLLOW);
 }
 
 uint32_t

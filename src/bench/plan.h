@@ -150,9 +150,6 @@ const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEX
 /* Is it a stream with connections that can be reset with what is on its way? */
 bool np_plan_may_reset(const struct np_plan *p);
 
-/* Does the far end's clock say how long the client's test lasts? */
-bool np_plan_far_times(const struct np_plan *p);
-
 /* How many workers the near end has: no more than flows; and the most flows that one of them has.
  */
 uint32_t np_plan_workers(const struct np_plan *p);

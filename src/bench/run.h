@@ -237,11 +237,11 @@ void np_run_reset(struct np_run *run);
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
-/* Shut down the sending halves, waiting for room for NP_SHUT_S in all. */
+/*
+ * Shut down the sending half of one connection; stop tells when the test is abandoned. All of them
+ * wait for room for NP_SHUT_S.
+ */
 enum { NP_SHUT_S = 10 };
-void np_run_shut(struct np_run *run);
-
-/* Shut down one connection; stop tells when the test is abandoned. */
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 

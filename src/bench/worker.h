@@ -271,7 +271,7 @@ uint64_t np_worker_acked(const struct np_worker *w);
 void np_worker_note_queued(struct np_worker *w);
 bool np_worker_cut(struct np_worker *w);
 
-/* Shut down the sending halves of its connections, as np_run_shut(). */
+/* Shut down the sending halves of its connections (np_run_shut_one()). */
 void np_worker_shut(struct np_worker *w);
 
 /*

@@ -313,26 +313,20 @@ np_tcp_look(int fd, struct np_tcp_brief *b)
 }
 
 /* Window scales of both ends, 0 to 14, and congestion control. */
-static void
-put_alike(const struct tcp_info *info, int fd, struct np_bag *into)
-{
-	char congestion[32] = "";
-	socklen_t len = sizeof(congestion) - 1;
-
-	np_bag_int(into, info->tcpi_snd_wscale, "tcp.send_scale");
-	np_bag_int(into, info->tcpi_rcv_wscale, "tcp.receive_scale");
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &len) == 0) {
-		np_bag_text(into, congestion, "tcp.congestion");
-	}
-}
-
 void
 np_tcp_put_alike(int fd, struct np_bag *into)
 {
+	char congestion[32] = "";
+	socklen_t len = sizeof(congestion) - 1;
 	struct tcp_info info;
 
-	if (read_info(fd, &info) > 0) {
-		put_alike(&info, fd, into);
+	if (read_info(fd, &info) == 0) {
+		return;
+	}
+	np_bag_int(into, info.tcpi_snd_wscale, "tcp.send_scale");
+	np_bag_int(into, info.tcpi_rcv_wscale, "tcp.receive_scale");
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &len) == 0) {
+		np_bag_text(into, congestion, "tcp.congestion");
 	}
 }
 
@@ -353,7 +347,7 @@ np_tcp_put(int fd, struct np_bag *into)
 	np_bag_int(into, (info.tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
 	np_bag_int(into, info.tcpi_snd_wscale, "tcp.window_scale");
 	np_bag_int(into, info.tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
-	put_alike(&info, fd, into);
+	np_tcp_put_alike(fd, into);
 }
 
 bool
