@@ -493,6 +493,12 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 	}
 	fprintf(stderr, "netperf: --stations: %zu of %zu matched\n", s->joined, s->kept);
 	if (s->joined == 0) {
+		if (s->asked[0] == 0) {
+			fprintf(stderr,
+				"netperf: --stations: too few transactions for one in %u (a longer "
+				"-l, or --stations=1)\n",
+				cli->plan.stations);
+		}
 		return;
 	}
 	fprintf(stderr, "%-16s %10s %10s %10s %10s %8s\n", cli->bench.name, "mean us", "p50 us",

@@ -241,17 +241,16 @@ loss_row(const struct np_figures *f, struct row *row)
 	double sent = (double)np_record_get_int(r, NP_M_LOCAL_SEND_CALLS);
 	double arrived = (double)np_record_get_int(r, NP_M_REMOTE_RECV_CALLS);
 
-	if (known(f, NP_M_REMOTE_SEND_CALLS)) {
-		sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
-		arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
-	}
-
 	if (known(f, NP_M_LOST_DATAGRAMS) && known(f, NP_M_UNIQUE_DATAGRAMS)) {
 		put_share(row, lost, lost + unique, "datagrams");
 	} else if (datagrams && known(f, NP_M_TRANSACTION_RATE)) {
 		put_share(row, (double)np_record_get_int(r, NP_M_LOST_REQUESTS), sent, "requests");
 	} else if (datagrams && known(f, NP_M_REMOTE_RECV_CALLS) &&
 		   strcasecmp(np_record_get_text(r, NP_M_DIRECTION), "Send") == 0) {
+		if (known(f, NP_M_REMOTE_SEND_CALLS)) { /* of --both */
+			sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
+			arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
+		}
 		put_share(row, fmax(sent - arrived, 0), sent, "datagrams");
 	}
 }
@@ -382,6 +381,10 @@ clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 		return;
 	}
 	ADD(row, "%.1f %% of the time", 100 * (1 - share));
+	ADD(row, "%s",
+	    both_ways(l, f) ? ", other programs aside: they are not told from the other "
+			      "session"
+			    : "");
 	/* Less than an interval says nothing of a rate. */
 	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {
 		ADD(row, ", with %s", rate(l, real(f, NP_M_CLEAN_THROUGHPUT), text));

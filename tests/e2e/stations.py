@@ -43,6 +43,14 @@ def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
     return found
 
 
+def too_few(port: int) -> str:
+    """One transaction in a hundred of five."""
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-5", "--stations"], PATIENCE)
+    said = [line for line in got.err.splitlines() if "too few transactions for one in 100" in line]
+    assert got.rc == 0 and said, got
+    return said[0]
+
+
 def median(part: "Dict[str, Any]") -> float:
     """In us."""
     half = part["count"] / 2
@@ -125,6 +133,7 @@ def suite(report: lib.Report) -> None:
         time.sleep(0.5)
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
+        report.case("too few transactions", partial(too_few, daemon.port))
         for test, args in (("TCP_RR", "--stations=1"), ("UDP_RR", "--stations=1"), ("UDP_RR", "--stations -- -r 100,5000"),
                            ("TCP_RR", "--stations=7 -- -r 300,40"), ("UDP_RR", "--stations=3 -H ::1")):
             report.case(f"all are matched: {test} {args}", partial(all_are_matched, daemon.port, test, *args.split()))

@@ -118,6 +118,8 @@ TEST(transactions_have_their_latencies)
 	np_record_real(&r, NP_M_THROUGHPUT, 2000);
 	np_record_real(&r, NP_M_TRANSACTION_RATE, 2000);
 	np_record_int(&r, NP_M_LOST_REQUESTS, 3);
+	np_record_int(&r, NP_M_REMOTE_SEND_CALLS, 1000);
+	np_record_int(&r, NP_M_LOCAL_RECV_CALLS, 1000);
 	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1003);
 	np_record_int(&r, NP_M_LOCAL_TRANSPORT_RETRANS, -1);
 	np_record_real(&r, NP_M_LOCAL_CPU_UTIL, -1);
