@@ -48,7 +48,6 @@ def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example:
 
 
 def script(folder: str, name: str) -> Any:
-    """The script of that name as a module."""
     loader = importlib.machinery.SourceFileLoader(name, os.path.join(folder, name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))  # type: ignore[arg-type]
     loader.exec_module(module)

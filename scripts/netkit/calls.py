@@ -65,11 +65,6 @@ def ended(done: machine.Done, file: "BinaryIO") -> Ended:
         return Ended(done._replace(reason=done.reason or str(fault)))
 
 
-def writes_documents(netperf: str) -> bool:
-    """Whether it can; one that was built without it says so in its help."""
-    return machine.knows(netperf, "--json")
-
-
 def refused(command: "Sequence[str]") -> str:
     """What netperf would not take, or leave out, of a command, by its own tables; empty: it takes all of it, or is one
     that can't be asked."""
@@ -140,11 +135,6 @@ def fail(run: Run, status: Optional[int], reason: str) -> None:
     run.status, run.exit = "failed", status
     if reason:
         run.more["reason"] = reason
-
-
-def exclude(run: Run, reason: str) -> None:
-    """An end has not what it takes: there is nothing to run."""
-    run.status, run.exit, run.more["reason"] = "excluded", None, reason
 
 
 # --- what a run keeps of a document -------------------------------------------------------

@@ -1,5 +1,6 @@
 """Which engines both ends of a test have, asked before it runs: netperf --engine list --json."""
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -66,15 +67,9 @@ class Engines:
         netperf, *rest = question(self.netperf, known)
         key = json.dumps([known.get("client"), *place.prefix, netperf, *place.options, *rest])
         if key not in self._told:
-            self._told[key] = self._ask(place, [netperf, *rest])
+            answer: Any = {}
+            with contextlib.suppress(ValueError):
+                answer = json.loads(calls.run_one(place, [netperf, *rest], LIMIT, False).done.stdout)
+            answer = answer if isinstance(answer, dict) else {}
+            self._told[key] = reasons(answer.get("near")), reasons(answer.get("far"))
         return excluded(str(engine), *self._told[key])
-
-    def _ask(self, place: machine.Place, words: "List[str]") -> "Tuple[Optional[Reasons], Optional[Reasons]]":
-        done = calls.run_one(place, words, LIMIT, False).done
-        try:
-            answer = json.loads(done.stdout)
-        except ValueError:
-            return None, None
-        if not isinstance(answer, dict):
-            return None, None
-        return reasons(answer.get("near")), reasons(answer.get("far"))

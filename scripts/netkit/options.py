@@ -76,15 +76,12 @@ def words(value: Any, known: Known) -> "List[str]":
         parts = shlex.split(word(value))
     except ValueError as fault:
         raise OptionError(f"{value!r}: {fault}") from None
-    return [fill_word(part, known) for part in parts]
 
-
-def fill_word(part: str, known: Known) -> str:
     def value(found: "re.Match[str]") -> str:
         if known.get(found[1]) is None:
             raise OptionError(f"{{{found[1]}}}: no axis or constant of that name has a value here")
         return word(known[found[1]])
-    return re.sub(r"\{([A-Za-z_]\w*)\}", value, part)
+    return [re.sub(r"\{([A-Za-z_]\w*)\}", value, part) for part in parts]
 
 
 def hosts(text: str) -> "List[str]":

@@ -1,6 +1,5 @@
 """Plans of sweeps: what a TOML file says, the points and the order of the runs it makes."""
 
-import datetime
 import difflib
 import functools
 import itertools
@@ -660,9 +659,3 @@ def load(wanted: str, place: str) -> Plan:
         raise PlanError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
     return parse(re.sub(r"[^\w.-]", "-", os.path.basename(path)[:-5] if path.endswith(".toml")
                         else os.path.basename(path)), text)
-
-
-def today() -> str:
-    return datetime.date.today().isoformat()
-
-

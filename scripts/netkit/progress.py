@@ -117,7 +117,6 @@ class Steps:
         return self._each() * (self._total - self._done) if self._done else self._expected
 
     def _each(self) -> float:
-        """Seconds that a step takes."""
         if self._done:
             return (time.monotonic() - self._since) / self._done
         return (self._expected or 0.0) / max(1, self._total)
@@ -180,7 +179,6 @@ class Progress:
         self._drew = 0.0
 
     def show(self, state: State) -> None:
-        """What is done from now on."""
         self._state, self._told = state, time.monotonic()
         self._bring(True)
 
@@ -188,7 +186,6 @@ class Progress:
         self._bring(False)
 
     def line(self, text: str) -> None:
-        """A plain line, above the one that is drawn."""
         if self.kind != "never":
             clear()
             self.write(text + "\n")

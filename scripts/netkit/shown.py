@@ -21,6 +21,7 @@ NEVER = 2 ** 47 - 1     # ns: the top of a histogram, where times without an end
 SHARES = ("50", "90", "99", "99.9")
 NAMED = re.compile(r"(|CONNECT_|IDLE_|LOADED_)(?:P(\d{1,2}(?:\.\d{1,6})?)|(MIN|MAX))(?:_LATENCY)?")
 LABEL, LINE = 16, 79
+QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})      # in Prometheus's text format
 
 
 # --- reading ------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def prometheus(found: "Sequence[Document]") -> str:
     lines: "Dict[str, List[str]]" = {}
 
     def put(name: str, kind: str, words: str, labels: "Dict[str, Any]", value: float, end: str = "") -> None:
-        told = ",".join(f'{key}="{quoted(str(text))}"' for key, text in labels.items() if text is not None)
+        told = ",".join(f'{key}="{str(text).translate(QUOTED)}"' for key, text in labels.items() if text is not None)
         number = ("+Inf" if value > 0 else "-Inf") if math.isinf(value) else f"{value:.17g}"
         lines.setdefault(name, [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]).append(f"{name}{end}{{{told}}} {number}")
 
@@ -176,10 +177,6 @@ def prometheus(found: "Sequence[Document]") -> str:
             put(*of, labels, math.inf if times.most >= NEVER else times.sum / 1e9, "_sum")
             put(*of, labels, times.count, "_count")
     return "".join(f"{line}\n" for part in lines.values() for line in part)
-
-
-def quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 # --- the table ----------------------------------------------------------------------------

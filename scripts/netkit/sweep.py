@@ -196,12 +196,7 @@ class Sweep:
                 yield (f"{show_point(point)}: after {count} runs the mean is sure to "
                        f"{self._confident(point)[0]:.3g} % in all, not to {wanted:g} %, at {level:g} %")
 
-    def _next(self, index: int) -> Optional[Point]:
-        """The point of the run after this one, None at the end."""
-        return next((task.point for batch in self._batches[index + 1:] for task in batch if self._wanted(task)), None)
-
     def _together(self, tasks: "List[Task]", index: int) -> None:
-        """Runs of one batch."""
         self.progress.begin(tasks)
         runs = [Run(task.point, task.repetition, self.number + i, started=now(),
                     more={"label": self.plan.label} if self.plan.label else {}) for i, task in enumerate(tasks, 1)]
@@ -216,7 +211,8 @@ class Sweep:
                     self._tell_confidence(run)
             if run.excluded:
                 self._excluded.add(point_key(task.point))
-        self._after(runs[0], None if self.plan.adaptive else self._next(index))
+        following = (task.point for batch in self._batches[index + 1:] for task in batch if self._wanted(task))
+        self._after(runs[0], None if self.plan.adaptive else next(following, None))
         for task, run in zip(tasks, runs):
             if not run.excluded and not run.ok:
                 self.done.pop(task.key, None)
@@ -269,7 +265,7 @@ class Sweep:
                 good = good and (run is not runs[0] or self._before(run))
                 why = self._engines.why_not(known, self.place) if good else ""
                 if why:
-                    calls.exclude(run, why)
+                    run.status, run.exit, run.more["reason"] = "excluded", None, why    # there is nothing to run
                 elif good:
                     asked.append((run, calls.at(self.place, run.command, self.plan.processes(run.point))))
                 else:
@@ -294,7 +290,6 @@ class Sweep:
             run.more.update({"begins_apart_s": apart} if apart > APART_S else {})
 
     def _read(self, run: Run, ends: "List[calls.Ended]") -> None:
-        """Fills in what one gave."""
         known = self.plan.known(run.point)
         calls.read(run, known, ends)
         host = known.get("host")
@@ -359,7 +354,6 @@ class Sweep:
 # --- the plan in words --------------------------------------------------------------------
 
 def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
-    """What is about to happen, in some lines."""
     yield f"{plan.name}: {plan.title}"
     for axis in plan.axes:
         values = ", ".join(map(show_value, axis.values))

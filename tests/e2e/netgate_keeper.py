@@ -643,7 +643,7 @@ def a_slot(there: ends.Ends, version: int) -> str:
     try:
         there.ready()
         assert there.device == "v0" and there.far_device == "v1" and there.hosts[6] == "2001:db8::2"
-        point, = nic.points(there, nic.Chosen(only=(f"tcp_rr.v{version}.mtu1500",)))
+        point, = nic.suite(there, nic.Chosen(only=(f"tcp_rr.v{version}.mtu1500",))).points
         slot = measure.slot(point, "A", 1)
         assert not slot.failed and slot.figures["THROUGHPUT"] > 0, slot.failed
     finally:
@@ -796,7 +796,7 @@ def a_gate_that_is_killed() -> str:
 def settings_of_the_suite() -> str:
     """They take, and are put back."""
     before = machine_now()
-    chosen = nic.points(found({}), nic.Chosen(only=("*.v6.mtu9000.*",)))
+    chosen = nic.suite(found({}), nic.Chosen(only=("*.v6.mtu9000.*",))).points
     with kept() as one:
         for point in chosen:
             one.set(point.a.settings)

@@ -48,7 +48,6 @@ class Site:
         return engines.plain(self.client) if self.client else list(self.place.prefix)
 
     def family(self, side: Side) -> int:
-        """The version of IP that a side goes by."""
         return 6 if "-6" in side.globals or ":" in self.host(side, 4) else 4
 
     def host(self, side: Side, family: int) -> str:
@@ -117,9 +116,9 @@ class Bench:
         """Takes the side back and leaves the place. What does not work is said by GateError, after
         everything else has been tried."""
         faults: "List[str]" = []
-        for step in (self._put_back, self._take_back, self._let_go, self.site.place.leave):
+        for step in (self._put_back, self._take_back, self._keeper and self._keeper.leave, self.site.place.leave):
             try:
-                step()
+                step and step()
             except (SlotFailed, GateError, machine.MachineError) as fault:
                 faults.append(str(fault))
         if faults:
@@ -179,10 +178,6 @@ class Bench:
             self._set = ()
             self._keeper.put_back()
 
-    def _let_go(self) -> None:
-        if self._keeper is not None:
-            self._keeper.leave()
-
     # --- netperf
 
     def command(self, point: Point, side: str, seconds: float) -> "List[str]":
@@ -218,11 +213,7 @@ class Bench:
         read(made, point, end.done, end.document, self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
-            made.settings = self._look()
-
-    def _look(self) -> "Dict[str, Any]":
-        """What the machine is set to, for those who ask later what differed."""
-        return differ.look(self.site.near, self.site.device or None)
+            made.settings = differ.look(self.site.near, self.site.device)     # for those who ask later what differed
 
 
 # --- what it gave -------------------------------------------------------------------------

@@ -66,10 +66,10 @@ OF_LINK = ("mtu", "qdisc", "operstate", "num_tx_queues", "num_rx_queues", "gso_m
 Found = "Iterator[Tuple[str, str]]"
 
 
-def look(prefix: "Sequence[str]", dev: "Optional[str]") -> "Dict[str, str]":
+def look(prefix: "Sequence[str]", dev: str) -> "Dict[str, str]":
     """The settings of one end and its interface, by name. prefix is what goes before a command there: in
     a namespace, or over ssh. What could not be read at all is told as "unread"."""
-    script = f"dev={shlex.quote(dev or '')}\n{SCRIPT}"
+    script = f"dev={shlex.quote(dev)}\n{SCRIPT}"
     try:    # the script by standard input: ssh would have it quoted twice
         done = machine.ask([*prefix, "sh"], 30, script.encode(), preexec_fn=machine.free_signals)
     except OSError as fault:
@@ -358,7 +358,6 @@ def differences(a: "Sequence[Slot]", b: "Sequence[Slot]", settings_a: "Dict[str,
 
 
 def explain(gate: Gate) -> None:
-    """Fills in what differs where B is worse or better."""
     for one in gate.judgements:
         if one.verdict in (WORSE, BETTER):
             sides = [[slot for slot in gate.slots if slot.point == one.point and slot.side == side]

@@ -91,7 +91,6 @@ class FarEnd(far.Ends):
 
 @dataclass
 class Ends(bench.Site):
-    """What a suite for an interface has to know of them."""
     far_device: str = ""                    # whose addresses the far end's are
 
     @property
@@ -155,12 +154,10 @@ def check_near(ends: Ends, local: "Dict[int, str]") -> None:
 
 
 def device_towards(prefix: Sequence[str], address: str) -> str:
-    """The interface that packets to an address leave by."""
     return str(json.loads(keeper.call(prefix, ["ip", "-j", "route", "get", address]) or "[{}]")[0].get("dev", ""))
 
 
 def device_of(prefix: Sequence[str], addresses: "Mapping[int, str]") -> str:
-    """The interface that has these addresses."""
     found = set()
     for address in addresses.values():
         rows = json.loads(keeper.call(prefix, ["ip", "-j", "addr", "show", "to", address]) or "[]")

@@ -172,7 +172,6 @@ class Setting:
         return f"setting-{hashlib.sha256(json.dumps([place, self.kind, item]).encode()).hexdigest()[:16]}.journal"
 
     def where(self) -> "Dict[str, Any]":
-        """The interface, if it is one's."""
         return {} if self.kind == "sysctl" else interface(self.prefix, self.item[0])
 
     def look(self) -> Any:

@@ -136,10 +136,6 @@ def add(made: Suite, chosen: Chosen, test: Test, at: "Tuple[int, int]", ways: "T
     made.points.append(Point(name, test.name, a, b, (Metric(test.metric, chosen.margin),)))
 
 
-def points(ends: Ends, chosen: Chosen) -> "List[Point]":
-    return suite(ends, chosen).points
-
-
 def listing(made: Suite) -> "List[str]":
     """A line a point, for --list."""
     lines = []

@@ -255,7 +255,6 @@ class Spread(NamedTuple):
         return self.variance(count) <= NARROW * self.variance(math.inf)
 
 
-
 def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]", least: float = LEAST_BETWEEN) -> Spread:
     """Of the figures of each session. Slots of now have as much noise as those of then at least."""
     logs = [np.log(one) for one in sessions]
@@ -289,11 +288,6 @@ class Row:
     left_out: int
     doubted: bool = False           # by who looks at clean slots alone
     notes: "List[str]" = field(default_factory=list)
-
-    def heed_silence(self) -> None:
-        """What gives nothing more often is not equal."""
-        if self.best[0] == EQUAL:
-            self.best, self.doubted = (CANT_TELL, 1.0), True
 
     def agree(self, other: "Row | None") -> None:
         """Only what both say stands."""
@@ -387,7 +381,8 @@ class Baseline:
             sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
         if made and silent > len(slots_now) * (trial.FAILING + before[0] / max(1, before[1])):
             made.notes.insert(0, f"{silent} of {len(slots_now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
-            made.heed_silence()
+            if made.best[0] == EQUAL:   # what gives nothing more often is not equal
+                made.best, made.doubted = (CANT_TELL, 1.0), True
         return made
 
     def _row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", clean: bool) -> "Row | None":
@@ -401,10 +396,6 @@ class Baseline:
         against = Against(stats.as_log(metric.margin), metric.more_is_better, change,
                           math.sqrt(found.variance(len(now))), free)
         return Row(point.name, metric, found, now, against, against.best(), len(slots_now) - len(now))
-
-    def judge(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", confidence: float) -> Judgement:
-        """Of this point and metric alone."""
-        return self.judge_all([(point, metric, slots_now)], confidence)[0]
 
     def judge_all(self, asked: "Sequence[Tuple[Point, Metric, Sequence[Slot]]]", confidence: float
                   ) -> "List[Judgement]":
@@ -454,7 +445,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
     found, against = row.spread, row.against
     low, high = map(stats.as_percent, against.bounds(error))
     made = Judgement(row.point, row.metric, verdict, stats.as_percent(against.change), low, high,
-                     stats.geometric_mean(row.now), math.exp(float(np.mean(found.means))),
+                     math.exp(mean(row.now)[0]), math.exp(float(np.mean(found.means))),
                      pairs=len(row.now), left_out=row.left_out, noise=100 * math.sqrt(2 * found.between),
                      notes=list(row.notes))
     sessions = len(found.means)

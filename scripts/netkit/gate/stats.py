@@ -157,15 +157,12 @@ class Comparison:
             needs = [(1.0, -self.margin), (-1.0, self.margin)]
         else:
             needs = [(math.copysign(1.0, middle), math.copysign(self.margin, middle))]
-        growth = min(self._growth(values, edge, sign) for sign, edge in needs)
+        # Evidence that a pair like these adds, at the best rate.
+        growth = min(float(np.max(np.mean(pair_growth(values, edge, self.rates(), sign), axis=-1))) for sign, edge in needs)
         if growth < 1e-3:
             return None
         total = (math.log(2.0 / error) - math.log(max(WEIGHTS))) / growth
         return max(1, math.ceil(total - len(values)))
-
-    def _growth(self, values: "Any", edge: float, sign: float) -> float:
-        """Evidence that a pair like these adds, at the best rate."""
-        return float(np.max(np.mean(pair_growth(values, edge, self.rates(), sign), axis=-1)))
 
 
 def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
@@ -252,8 +249,4 @@ def as_log(percent: float) -> float:
 def as_percent(log_ratio: float) -> Optional[float]:
     """A change: None where there is no bound."""
     return 100 * math.expm1(log_ratio) if math.isfinite(log_ratio) else None
-
-
-def geometric_mean(values: "Sequence[float]") -> float:
-    return float(np.exp(np.mean(np.log(values))))
 

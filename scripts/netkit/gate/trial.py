@@ -116,7 +116,7 @@ class Pairs:
         well as that of the others."""
         if len(self.every) - len(self.good) < FEW:
             return False
-        return leaning(self.lean) <= error or len(self.good) < FEW or (
+        return min(error_of(self.lean, sign) for sign in (1.0, -1.0)) <= error or len(self.good) < FEW or (
             np.var(self.every, ddof=1) / len(self.every) <= np.var(self.good, ddof=1) / len(self.good))
 
     def uneven(self) -> bool:
@@ -148,11 +148,6 @@ def error_of(signs: "Sequence[float]", sign: float) -> float:
     return min(1.0, 2 * math.exp(-stats.most_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), sign)))
 
 
-def leaning(signs: "Sequence[float]") -> float:
-    """Evidence, as an error, that one side has more of them than the other."""
-    return min(error_of(signs, sign) for sign in (1.0, -1.0))
-
-
 def choose(track: Track, metric: Metric, error: float) -> Pairs:
     made = track.chosen.setdefault(metric.name, Pairs())
     for a, b in track.pairs[made.left_out + len(made.x):]:
@@ -177,8 +172,8 @@ def row_of(track: Track, metric: Metric, error: float) -> Row:
     key = (metric.name, len(track.pairs), error)
     if key not in track.rows:
         pairs = choose(track, metric, error)
-        one = stats.Comparison(stats.as_log(metric.margin), noise_of(track, metric), metric.more_is_better,
-                               pairs.x)
+        margin = stats.as_log(metric.margin)
+        one = stats.Comparison(margin, track.noise.get(metric.name, margin), metric.more_is_better, pairs.x)
         track.rows = {old: row for old, row in track.rows.items() if old[0] != metric.name}
         track.rows[key] = Row(track, metric, pairs, one, pairs.best(one.best()))
     return track.rows[key]
@@ -195,10 +190,6 @@ def rows_of(tracks: "Sequence[Track]", confidence: float) -> "List[Tuple[Row, st
 def judge(tracks: "Sequence[Track]", confidence: float, only: Optional[Track] = None) -> "List[Judgement]":
     return [judgement(row, verdict, error) for row, verdict, error in rows_of(tracks, confidence)
             if only is None or row.track is only]
-
-
-def noise_of(track: Track, metric: Metric) -> float:
-    return track.noise.get(metric.name, stats.as_log(metric.margin))
 
 
 def judgement(row: Row, verdict: str, error: float) -> Judgement:

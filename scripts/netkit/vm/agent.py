@@ -129,7 +129,6 @@ def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
 
 
 def interactive(job: "Dict[str, Any]") -> None:
-    """A shell on the console."""
     said = prepare(job)
     if said:
         print(f"netvm: {said}", flush=True)

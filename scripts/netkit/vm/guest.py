@@ -65,7 +65,6 @@ def unpacked(path: str) -> bytes:
 
 
 class Late(VmError):
-    """The time is over."""
     status = 124
 
 
@@ -128,7 +127,6 @@ class Guest:
         self.kernel.close()
 
     def accelerators(self) -> "List[str]":
-        """What to try, in order."""
         if self.counted:
             return [self.accel]
         usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
