@@ -28,10 +28,9 @@ WHERE = """import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "platstdlib"))]))"""
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
-PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
-GROUP = "root:x:0:\nnogroup:x:65534:\n"
 TEXTS = {
-    "etc/passwd": PASSWD, "etc/group": GROUP, "etc/hostname": "guest\n",
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n", "etc/hostname": "guest\n",
     "etc/hosts": "127.0.0.1 localhost guest\n::1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nprotocols: files\nservices: files\n"}
 
@@ -56,7 +55,13 @@ class Archive:
         self.out, self.number = out, 0
         self.names: "Set[str]" = set()
 
-    def _entry(self, name: str, mode: int, data: bytes = b"", mtime: int = 0) -> None:
+    def put(self, name: str, mode: int, data: bytes = b"", mtime: int = 0) -> None:
+        """Unless it is there already; with the folders that lead to it."""
+        if name in self.names:
+            return
+        folder = os.path.dirname(name)
+        if folder:
+            self.folder(folder)
         self.number += 1
         path = name.encode() + b"\0"
         head = b"070701" + b"".join(b"%08X" % value for value in (
@@ -77,34 +82,25 @@ class Archive:
         return "usr/bin/" + path[len("usr/sbin/"):] if path.startswith("usr/sbin/") else path
 
     def folder(self, name: str) -> None:
-        if name and name not in self.names:
-            self.folder(os.path.dirname(name))
-            self._entry(name, stat.S_IFDIR | 0o755)
+        self.put(name, stat.S_IFDIR | 0o755)
 
     def link(self, name: str, target: str) -> None:
-        if name not in self.names:
-            self.folder(os.path.dirname(name))
-            self._entry(name, stat.S_IFLNK | 0o777, target.encode())
+        self.put(name, stat.S_IFLNK | 0o777, target.encode())
 
     def text(self, name: str, data: "str | bytes", mode: int = 0o644) -> None:
-        if name not in self.names:
-            self.folder(os.path.dirname(name))
-            self._entry(name, stat.S_IFREG | mode, data.encode() if isinstance(data, str) else data)
+        self.put(name, stat.S_IFREG | mode, data.encode() if isinstance(data, str) else data)
 
     def file(self, name: str, path: str) -> None:
         """The times stay, as Python compares its compiled files with those they are of."""
-        if name in self.names:
-            return
         try:
             with open(path, "rb") as source:
-                about, data = os.fstat(source.fileno()), source.read()
+                about = os.fstat(source.fileno())
+                self.put(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), source.read(), int(about.st_mtime))
         except OSError as fault:
             raise VmError(f"{path}: {fault.strerror}") from None
-        self.folder(os.path.dirname(name))
-        self._entry(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), data, int(about.st_mtime))
 
     def end(self) -> None:
-        self._entry("TRAILER!!!", 0)
+        self.put("TRAILER!!!", 0)
         self.out.flush()
 
 
