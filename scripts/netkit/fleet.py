@@ -88,7 +88,7 @@ class Host:
                 words = line.split()
                 if not line:
                     await asyncio.wait(self._tasks[:1], timeout=THERE_S / 20)
-                    return self.fail(self._said or "no answer")
+                    return self.fail(self._said or ("the shell there has ended: was the host restarted?" if self.place else "no answer"))
                 if words[:1] == [b"got"]:
                     command, sizes = self._commands[int(words[1])], [int(words[part]) for part in (2, 3, 4)]
                     if sum(sizes) > machine.ANSWER_MOST:

@@ -236,6 +236,14 @@ exec podman exec -i "$pod" "$@"
             proc.kill()
         self.nothing_is_left()
 
+    def test_docker(self):
+        """No docker: the stand-in of that name is podman."""
+        (self.place / "docker").write_text('#!/bin/sh\nexec podman "$@"\n')
+        (self.place / "docker").chmod(0o755)
+        self.mesh("--inventory", "docker:label=app=mesh")
+        self.assertEqual(self.pairs(), self.all())
+        self.nothing_is_left()
+
     def test_kubectl(self):
         """No cluster: the stand-in answers in kubectl's JSON, and execs into the containers."""
         addresses = [self.must("podman", "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", self.name + host).strip() for host in self.HOSTS]

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
 
+import contextlib
 import importlib.util
 import json
 import math
+import os
 import random
 import re
+import shutil
+import signal
 import time
 import unittest
 
@@ -117,6 +121,48 @@ class Fleet(netmesh_test.Bed):
         said = self.of("kubectl:app=x", status=1)
         self.assertIn('kubectl:net/pod-c: kubectl: Error from server (NotFound): pods "pod-c" not found', said)
         self.assertEqual(self.measured(), self.all("abd"))
+
+    def test_rights_that_are_missing(self):
+        """One line for each, at once: to list pods, and to run commands in them."""
+        kubectl = self.place / "kubectl"
+        text, forbidden = kubectl.read_text(), 'echo "Error from server (Forbidden): pods is forbidden: User me cannot {} pods" >&2; exit 1'
+        for right, where in (("list", '*"get --output=json pods"*) '), ("exec", '*"exec -i pod-c"*) ')):
+            kubectl.write_text(text.replace("case $* in\n", f"case $* in\n{where}{forbidden.format(right)} ;;\n", 1))
+            since = time.monotonic()
+            said = self.of("kubectl:app=x", status=1).splitlines()
+            told = [line for line in said if "Forbidden" in line and "to go" not in line and "FAILED" not in line]
+            self.assertEqual(len(told), 1, said)
+            self.assertIn("kubectl: Error" if right == "list" else "kubectl:net/pod-c: Error", told[0])
+            self.assertLess(time.monotonic() - since, 10 + lib.SLACK if right == "list" else 60)
+        self.assertEqual(self.measured(), self.all("abd"))
+
+    def test_a_pod_that_restarts(self):
+        """In mid-round: what ran there has failed at once, the next rounds use it again, and --resume measures the rest."""
+        with self.begun("p.toml", "--inventory", "kubectl:app=x", "--output", "o", "--set", "length=3") as proc:
+            self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
+            time.sleep(1)
+            for pid in lib.must(["ip", "netns", "pids", self.prefix + "c"]).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            said = proc.communicate(timeout=120)
+        missing = set(self.all()) - set(self.measured())
+        self.assertLessEqual(len(missing), 1, said)     # none where it was between two rounds
+        self.assertEqual(proc.returncode, len(missing), said)
+        self.assertTrue(all("c" in pair for pair in missing), missing)
+        self.mesh("--inventory", "kubectl:app=x", "--resume", "--output", "o")
+        self.assertEqual(self.measured(), self.all())
+        for folder in self.place.glob("tmp.*"):     # with a real pod it is gone
+            shutil.rmtree(folder)
+
+    @unittest.skipIf(shutil.which("netperf") or shutil.which("netserver"), "programs in PATH")
+    def test_no_programs(self):
+        """One line for an end without netserver, and one for one without netperf, with the mend."""
+        for end, says in (("server = 'kubectl:pod-b=10.94.0.2'", "netserver"), ("client = 'kubectl:pod-a'\nserver = 'netns:PREb=10.94.0.2'", "netperf")):
+            (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\n{end.replace('PRE', self.prefix)}\n")
+            with self.begun("p.toml", "--output", "o", "--force", program="netsweep") as proc:
+                _, err = proc.communicate(timeout=60)
+            self.assertEqual(proc.returncode, 1)
+            self.assertRegex(err, f"{says}: not found \\(--copy takes ours there\\)")
 
     def test_slurm(self):
         """It allocates, has a step for each node, and gives back."""

@@ -188,7 +188,7 @@ class Bed(unittest.TestCase):
         return out + err
 
     def runs(self):
-        lines = (self.place / "o").read_text().splitlines()[1:]
+        lines = (self.place / "o").read_text().rpartition("\n")[0].splitlines()[1:]
         return [run for run in map(json.loads, lines) if run["status"] == "ok"]
 
     def pairs(self):
