@@ -156,7 +156,7 @@ class Fleet(netmesh_test.Bed):
 
     @unittest.skipIf(shutil.which("netperf") or shutil.which("netserver"), "programs in PATH")
     def test_no_programs(self):
-        """One line for an end without netserver, and one for one without netperf, with the mend."""
+        """One line for an end without netserver, and one for one without netperf, with the remedy."""
         for end, says in (("server = 'kubectl:pod-b=10.94.0.2'", "netserver"), ("client = 'kubectl:pod-a'\nserver = 'netns:PREb=10.94.0.2'", "netperf")):
             (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\n{end.replace('PRE', self.prefix)}\n")
             with self.begun("p.toml", "--output", "o", "--force", program="netsweep") as proc:
