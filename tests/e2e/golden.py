@@ -6,9 +6,9 @@ transactions instead, which prints the same.
 
     golden.py [--timed] [--real] [PATTERN...]
 
-PATTERN picks recordings by name. --timed leaves the lengths as they are, and runs only the commands that have
-another one without it. --real runs the real netperf 2.7.0 instead of ours, against Debian's recordings and without
-the list of differences: a test of the comparer, not of the program.
+PATTERN picks recordings by name. --timed runs for 0.3 s what moves a count without it, and nothing else. --real runs
+the real netperf 2.7.0 instead of ours, against Debian's recordings and without the list of differences: a test of the
+comparer, not of the program.
 """
 
 import fnmatch
@@ -375,15 +375,15 @@ COUNTS = {"TCP_RR": "-500", "UDP_RR": "-500", "TCP_CRR": "-100", "TCP_STREAM": "
 NEEDS_TIME = ("-D", "-N")
 
 
-def shortened(args: List[str]) -> List[str]:
-    """The same with a count for a second where that prints the same."""
+def shortened(args: List[str], length: str = "") -> List[str]:
+    """The same with a count for a second where that prints the same, or with this length."""
     test = args[args.index("-t") + 1].upper() if "-t" in args[:-1] else ""
     if test == "OMNI" and "rr" in args:
         test = "OMNI rr"
     if test not in COUNTS or "all" in args or any(
             arg.startswith(NEEDS_TIME) for arg in own_options(args)):
         return args
-    return [COUNTS[test] if before == "-l" and arg == "1" else arg
+    return [length or COUNTS[test] if before == "-l" and arg == "1" else arg
             for before, arg in zip(["", *args], args)]
 
 
@@ -431,8 +431,8 @@ class Programs:
 
     def command(self, golden: Golden, words: Dict[str, str]) -> List[str]:
         name, *args = self.arguments(golden)
-        if not self.timed:
-            args = shortened(args)
+        if not self.real:
+            args = shortened(args, "0.3" if self.timed else "")
         known = re.compile(r"(?<![A-Za-z_])(?:%s)(?![A-Za-z_])" % "|".join(
             sorted(words, key=len, reverse=True)))
         return [self._programs[name], *(known.sub(lambda m: words[m[0]], arg) for arg in args)]
