@@ -86,8 +86,7 @@ tcp_pair(int fd[2])
 	return fd[1] >= 0;
 }
 
-/* Bytes of the message of which there are n: one of ours ends there, with the length that it has.
- */
+/* Bytes of the message of which there are n: one of ours ends there, as its length says. */
 static size_t
 whole(uint8_t *frame, size_t n, size_t frame_size)
 {

@@ -358,8 +358,7 @@ run_several(const struct np_bench *b, int64_t length)
 	}
 }
 
-/* Its connections of a connection test can't be waited for: they are prepared by calls that block.
- */
+/* A connection test's connections can't be waited for: calls that block prepare them. */
 static bool
 blocks(const struct np_bench *b)
 {

@@ -83,8 +83,7 @@ value(const struct np_bag *b, const char *name)
 	return np_bag_number(b, name);
 }
 
-/* Once and again; datagrams before, between and after do not count, nor do those to another port.
- */
+/* Twice; datagrams before, between and after do not count, nor do those to another port. */
 TEST(a_flow_is_heard_from_start_to_stop)
 {
 	for (int lock = 0; lock < 2; lock++) {

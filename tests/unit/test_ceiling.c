@@ -180,8 +180,7 @@ TEST(a_message_with_a_header_of_its_own_is_one_packet)
 	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1494, "over IPv6");
 }
 
-/* A far end may name any MTU, and a user any size: no number traps, and none is a share beyond 1.
- */
+/* A far end may name any MTU, and a user any size: nothing traps, and no share is above 1. */
 TEST(any_number_has_an_answer)
 {
 	static const int families[] = { 0, NP_FRAMES, 4, 6 };

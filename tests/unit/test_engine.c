@@ -965,8 +965,7 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	assert_int_equal(np_seen(&c->worker->count->transactions), 8);
 	window_ns = c->window.ended_ns - c->window.started_ns;
 	assert_true(window_ns >= 3 * 15 * NP_MSEC);
-	/* What is waited for the next burst is no part of a transaction; late bursts leave no wait.
-	 */
+	/* Waiting for the next burst is no part of a transaction; late bursts leave none. */
 	if (engine != &np_engine_spin && window_ns < 4 * 15 * NP_MSEC) {
 		assert_true(c->worker->load.paced_ns >= 15 * NP_MSEC);
 	}

@@ -33,8 +33,7 @@ struct planted {
 static char *const *files;
 static size_t file_count; /* 0: those of the source tree */
 
-/* --- reading ----------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
 
 /* A word of a list of names, or of a text, whole: "loss" is no part of "loss-free". */
 static bool
@@ -233,8 +232,7 @@ read_planted(const char *path, struct planted *p)
 	assert_int_equal(np_bag_left_out(p->near) + np_bag_left_out(p->far), 0);
 }
 
-/* --- judging ----------------------------------------------------------------------------------
- */
+/* ---- Judging ---- */
 
 /* Whether one of the names that are right stands in the text. */
 static bool

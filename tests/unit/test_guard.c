@@ -690,8 +690,7 @@ the_still_one_is_ended(struct house *h)
 	/* Who has none of it gives none. */
 	h->s[0].holds[h->resource] = 0;
 	assert_ptr_equal(still(h, "2001:db8::1", 2 * BEGAN_S), &h->s[1]);
-	/* Between networks it is what they hold that counts, and not what an address of them does.
-	 */
+	/* Between networks it is what they hold that counts, not what one address has. */
 	h = house(h->resource);
 	gets(h, "192.0.2.1", 1, 0);
 	gets(h, "192.0.2.1", 1, 0);

@@ -213,8 +213,7 @@ TEST(percentiles_stay_within_the_extremes)
 	assert_int_equal(np_hist_percentile(h, 1), 50000);
 }
 
-/* How often the interval of a percentile of that many times holds its true value, of 1,000 trials.
- */
+/* In how many of 1,000 trials the interval of a percentile holds its true value. */
 static int
 held(unsigned times, double share, bool log_normal)
 {

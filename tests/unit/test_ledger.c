@@ -397,8 +397,7 @@ TEST(what_the_network_doubles_is_not_sent_twice)
 	assert_closed(l, "wire.in.", "retransmitted_segments=2 reordered=0 duplicated=3 doubled=1");
 }
 
-/* The kernel has put segments together: what fills a hole, and what has been there on either side.
- */
+/* The kernel has put together what fills a hole and what was there on either side. */
 TEST(segments_that_were_put_together_are_counted_one_by_one)
 {
 	struct np_ledger *l = connected(1000);

@@ -179,8 +179,7 @@ TEST(messages_that_are_due_begin_together)
 	assert_int_equal(begin_all(&l, START + 34 * NP_SEC), 80);
 }
 
-/* The mean of 100,000 gaps is right within four times its error, and so is the share of small ones.
- */
+/* The mean of 100,000 gaps is right within four errors, and so is the share of small ones. */
 TEST(poisson_arrivals_have_gaps_of_every_length)
 {
 	enum { COUNT = 100000, RATE = 1000 };

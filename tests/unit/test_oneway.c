@@ -77,8 +77,7 @@ make(const struct planted *p, unsigned seed)
 	return m;
 }
 
-/* In how many runs of RUNS is a delay more than `within_ns` wrong, or an offset out of its bounds?
- */
+/* In how many of RUNS is a delay more than `within_ns` wrong, or an offset out of bounds? */
 static int
 wrong(const struct planted *p, double within_ns, struct np_oneway *last)
 {

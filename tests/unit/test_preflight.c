@@ -8,8 +8,7 @@
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
-/* Facts in words: "name=value name=value", texts in quotes, lists as 1/2/3, ? for what is unread.
- */
+/* Facts in words: "name=value name=value", texts in quotes, lists as 1/2/3, ? for unread. */
 static struct np_bag *
 bag(const char *words)
 {

@@ -244,8 +244,7 @@ TEST(a_ramp_that_is_cut_short_ends_at_both_ends)
 
 	client_threads = server_threads = 2;
 	for (size_t i = 0; i < LEN(benches); i++) {
-		/* A far end that waited would do so for 4 s, and each time; a machine may be late.
-		 */
+		/* A far end that waited would do so for 4 s each time; a machine may be late. */
 		assert_true(cut_short(benches[i]) < 3 * NP_SEC ||
 			    cut_short(benches[i]) < 3 * NP_SEC ||
 			    cut_short(benches[i]) < 3 * NP_SEC);

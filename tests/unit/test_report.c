@@ -129,8 +129,7 @@ TEST(connections_count_where_they_are_the_unit)
 	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
 }
 
-/* Requests in flight share the time, and that spent waiting for an interval's end does not count.
- */
+/* Requests in flight share the time, of which waits for an interval's end are no part. */
 TEST(latency_knows_of_bursts_and_pacing)
 {
 	struct reported t;

@@ -287,14 +287,12 @@ __wrap_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *er
 	return NP_OK;
 }
 
-/* --- the words of its fork server's seal --------------------------------------------------------
- */
+/* ---- The words of its fork server's seal ---- */
 
 ssize_t __real_getrandom(void *bytes, size_t size, unsigned flags);
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
 
-/* Shared with all processes; what is looked for must not be found here, so it stands upside down.
- */
+/* Shared with all processes; what is looked for must not be found here: it is reversed. */
 static struct ns_seal *drawn;
 
 ssize_t

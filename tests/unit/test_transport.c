@@ -662,8 +662,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	moved = transactions(&e) > 0 || np_seen(&c->sent) + np_seen(&c->received) > 0;
 	if (!s->datagram && !s->generates) {
-		/* The time may be up between a request and its response: a reset may overtake it.
-		 */
+		/* Time may be up between a request and its response, which a reset may overtake. */
 		assert_in_range(np_seen(&c->sent) - s->received, 0,
 				b->pattern->transactions ? e.run.worker->send_size : 0);
 	}
