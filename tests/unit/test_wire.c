@@ -744,7 +744,7 @@ TEST(every_message_survives_the_trip)
 {
 	uint64_t seed = 42;
 
-	for (size_t round = 0; round < 200 * BODIES; round++) {
+	for (size_t round = 0; round < (size_t)200 * BODIES; round++) {
 		const struct kind *k = &kinds[round % BODIES];
 		struct np_head head = { (uint32_t)next_random(&seed), (int32_t)next_random(&seed) };
 		uint8_t frame[NP_FRAME_SIZE];
@@ -768,7 +768,7 @@ TEST(any_bytes_can_be_read)
 {
 	uint64_t seed = 7;
 
-	for (size_t round = 0; round < 200 * BODIES; round++) {
+	for (size_t round = 0; round < (size_t)200 * BODIES; round++) {
 		const struct kind *k = &kinds[round % BODIES];
 		uint8_t frame[NP_FRAME_SIZE];
 		char text[NP_FRAME_SIZE + 8];
