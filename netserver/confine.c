@@ -48,8 +48,7 @@ enum {
 	BUFFER = 128 << 10     /* from this size on malloc(3) maps memory, and free(3) unmaps it */
 };
 
-/* --- another user ------------------------------------------------------------------------------
- */
+/* --- another user ---------------------------------------------------------------------------- */
 
 struct who {
 	char name[64]; /* in the list of users; empty: not there */
@@ -203,8 +202,7 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 	return become(w, err);
 }
 
-/* --- capabilities ------------------------------------------------------------------------------
- */
+/* --- capabilities ---------------------------------------------------------------------------- */
 
 /*
  * What tests can use if the daemon stays root or was given capabilities (AmbientCapabilities= of
@@ -258,8 +256,7 @@ limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
-/* --- the daemon --------------------------------------------------------------------------------
- */
+/* --- the daemon ------------------------------------------------------------------------------ */
 
 /*
  * Not dumpable: neither a core file nor a process of the same user can read a passphrase. The
@@ -309,8 +306,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	return seal(err);
 }
 
-/* --- a session ---------------------------------------------------------------------------------
- */
+/* --- a session ------------------------------------------------------------------------------- */
 
 /* A size in a line of /proc/self/status, in bytes. */
 static uint64_t

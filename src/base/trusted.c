@@ -39,8 +39,7 @@ is_for_all(const struct stat *dir)
 	return (dir->st_mode & S_IWOTH) != 0;
 }
 
-/* --- what is trusted ---------------------------------------------------------------------------
- */
+/* --- what is trusted ------------------------------------------------------------------------- */
 
 /* Anything that stands in the way: what names it has to be root's or ours. In the directories that
  * users name for their output it may be the directory's owner's, and links are as everywhere. */
@@ -113,8 +112,7 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	return NP_OK;
 }
 
-/* --- the walk ----------------------------------------------------------------------------------
- */
+/* --- the walk -------------------------------------------------------------------------------- */
 
 static int
 fail_at(const struct walk *w, int sys, struct np_err *err)

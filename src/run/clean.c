@@ -38,8 +38,7 @@ length_of(const struct end *e, size_t i)
 	return e->end_s[i] - begin_of(e, i);
 }
 
-/* --- out of the bag ----------------------------------------------------------------------------
- */
+/* --- out of the bag -------------------------------------------------------------------------- */
 
 /* A list of as many values as the lists read before it; NULL: there is no such list. */
 static const int64_t *
@@ -141,8 +140,7 @@ unmark(struct end *e, enum np_reason out)
 	}
 }
 
-/* --- one end by the other ----------------------------------------------------------------------
- */
+/* --- one end by the other -------------------------------------------------------------------- */
 
 static double
 overlap(const struct end *a, size_t i, const struct end *b, size_t j)
@@ -224,8 +222,7 @@ beside_it(const struct end *e, size_t i, const struct end *other, int reason)
 	return most;
 }
 
-/* --- the sum -----------------------------------------------------------------------------------
- */
+/* --- the sum --------------------------------------------------------------------------------- */
 
 /* The share of time in which either happened, if they are independent. */
 static double

@@ -30,8 +30,7 @@ bit(enum np_reason r)
 	return UINT32_C(1) << r;
 }
 
-/* --- threads -----------------------------------------------------------------------------------
- */
+/* --- threads --------------------------------------------------------------------------------- */
 
 static uint32_t
 threads_of(const struct np_disturbed *d)
@@ -136,8 +135,7 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 	return (double)stopped >= NP_D_STOPPED_S * 1e9 ? bit(NP_R_STOPPED) : 0;
 }
 
-/* --- the machine -------------------------------------------------------------------------------
- */
+/* --- the machine ----------------------------------------------------------------------------- */
 
 static double
 share(uint64_t ticks, double seconds)
@@ -246,8 +244,7 @@ judge_machine(struct np_disturbed *d, double seconds)
 	return marks;
 }
 
-/* --- the interface -----------------------------------------------------------------------------
- */
+/* --- the interface --------------------------------------------------------------------------- */
 
 /* Why foreign bytes can't be told from the test's own; NULL: they can. */
 static const char *
@@ -377,8 +374,7 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	return marked ? bit(NP_R_FOREIGN) : 0;
 }
 
-/* --- intervals ---------------------------------------------------------------------------------
- */
+/* --- intervals ------------------------------------------------------------------------------- */
 
 /* What counts for the result at this end. */
 static uint64_t
@@ -485,8 +481,7 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 	np_intervals_keep(&d->intervals, i, marks);
 }
 
-/* --- what goes into the bag --------------------------------------------------------------------
- */
+/* --- what goes into the bag ------------------------------------------------------------------ */
 
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)

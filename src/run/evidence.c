@@ -184,8 +184,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	return ev;
 }
 
-/* --- samples -----------------------------------------------------------------------------------
- */
+/* --- samples --------------------------------------------------------------------------------- */
 
 /*
  * A sample of all connections. A worker that waits for events looks itself, when it has the time;
@@ -386,8 +385,7 @@ put_samples(const struct np_evidence *ev)
 	}
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end --------------------------------------------------------------------------------- */
 
 static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)

@@ -57,8 +57,7 @@ struct np_cgroup {
 	struct pressure pressure[PRESSURES];
 };
 
-/* --- where this process's group is -------------------------------------------------------------
- */
+/* --- where this process's group is ----------------------------------------------------------- */
 
 /* Is word one of a list with commas? */
 static bool
@@ -275,8 +274,7 @@ np_cgroup_forget(struct np_cgroup_trees *trees)
 	memset(trees, 0, sizeof(*trees));
 }
 
-/* --- files that stay open ----------------------------------------------------------------------
- */
+/* --- files that stay open -------------------------------------------------------------------- */
 
 /* A descriptor, or a negative errno. */
 static int
@@ -424,8 +422,7 @@ np_cgroup_close(struct np_cgroup *c)
 	free(c);
 }
 
-/* --- what they tell ----------------------------------------------------------------------------
- */
+/* --- what they tell -------------------------------------------------------------------------- */
 
 /* The number behind a word that begins a line; 0 where there is none. */
 static uint64_t

@@ -25,8 +25,7 @@ struct np_cpu_times {
 	struct cpu *cpus; /* by rising number */
 };
 
-/* --- its lines ---------------------------------------------------------------------------------
- */
+/* --- its lines ------------------------------------------------------------------------------- */
 
 /* Digits, then a blank or the end: strtoull() would also take signs. Moves *at behind them. */
 static bool
@@ -162,8 +161,7 @@ np_cpu_free(struct np_cpu_times *t)
 	}
 }
 
-/* --- the difference ----------------------------------------------------------------------------
- */
+/* --- the difference -------------------------------------------------------------------------- */
 
 /*
  * How far a counter has moved. Old kernels and 32-bit ones count in 32 bits: 2^31 ticks are half a

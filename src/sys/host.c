@@ -31,8 +31,7 @@ enum {
 	CPUINFO = 8192    /* bytes of /proc/cpuinfo: the first processor's, who is like the rest */
 };
 
-/* --- helpers -----------------------------------------------------------------------------------
- */
+/* --- helpers --------------------------------------------------------------------------------- */
 
 static void
 unread(struct np_bag *into, const char *name, int error, const char *path)
@@ -79,8 +78,7 @@ put_numbers(struct np_bag *into, const char *root, const char *name, const char 
 	np_bag_ints(into, v, count, "%s", name);
 }
 
-/* --- the clock -----------------------------------------------------------------------------------
- */
+/* --- the clock ------------------------------------------------------------------------------- */
 
 /* Of the id, enough to tell machines apart, and too little to find one elsewhere. */
 enum { DIGITS = 8 };
@@ -112,8 +110,7 @@ np_host_boot(const char *root, struct np_bag *into)
 	np_bag_text(into, text, "clock.boot");
 }
 
-/* --- the processors ----------------------------------------------------------------------------
- */
+/* --- the processors -------------------------------------------------------------------------- */
 
 /* "model name\t: Intel ..." of /proc/cpuinfo; false where there is no such line. */
 static bool
@@ -442,8 +439,7 @@ cpu_facts(const char *root, struct np_bag *into)
 		 "/sys/devices/system/clocksource/clocksource0/available_clocksource");
 }
 
-/* --- the stack ---------------------------------------------------------------------------------
- */
+/* --- the stack ------------------------------------------------------------------------------- */
 
 static void
 stack_facts(const char *root, struct np_bag *into)
@@ -509,8 +505,7 @@ np_host_program(void)
 				    : "Plumbline " PACKAGE_VERSION;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------------------------- */
 
 void
 np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)

@@ -60,8 +60,7 @@ np_link_close(const struct np_link *l)
 	np_fds_close(l->inet);
 }
 
-/* --- its counters ------------------------------------------------------------------------------
- */
+/* --- its counters ---------------------------------------------------------------------------- */
 
 /* The names in sysfs are the members'. */
 #define STAT(name)                                                                                 \

@@ -54,8 +54,7 @@ np_meters_close(struct np_meters *m)
 	}
 }
 
-/* --- readers -----------------------------------------------------------------------------------
- */
+/* --- readers --------------------------------------------------------------------------------- */
 
 /*
  * A line for each processor that is online, in hexadecimal; the 13th column, of kernels since 5.10,
@@ -111,8 +110,7 @@ np_pressure_read(int fd, uint64_t *some_us)
 	return 0;
 }
 
-/* --- a look ------------------------------------------------------------------------------------
- */
+/* --- a look ---------------------------------------------------------------------------------- */
 
 static void
 add_squeezed(void *ctx, const struct np_softnet *s)

@@ -74,8 +74,7 @@ struct np_moved {
 	struct reading from;
 };
 
-/* --- lists of counters -------------------------------------------------------------------------
- */
+/* --- lists of counters ----------------------------------------------------------------------- */
 
 /* What names of values may not hold becomes '_' (base/bag.h). */
 static void
@@ -135,8 +134,7 @@ find(const struct list *l, const char *name, size_t guess)
 	return NULL;
 }
 
-/* --- the sources -------------------------------------------------------------------------------
- */
+/* --- the sources ----------------------------------------------------------------------------- */
 
 /* What of /proc/net/snmp and netstat is a state or a setting. */
 static bool
@@ -333,8 +331,7 @@ free_reading(struct reading *r)
 	np_cpu_free(r->cpus);
 }
 
-/* --- two of them -------------------------------------------------------------------------------
- */
+/* --- two of them ----------------------------------------------------------------------------- */
 
 struct np_moved *
 np_moved_begin(const char *root, const char *device)

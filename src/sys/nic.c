@@ -89,8 +89,7 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 	np_link_close(&n->link);
 }
 
-/* --- what rtnetlink tells ----------------------------------------------------------------------
- */
+/* --- what rtnetlink tells -------------------------------------------------------------------- */
 
 static void
 link_facts(const struct np_nic *n, struct np_bag *into)
@@ -131,8 +130,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	}
 }
 
-/* --- what the driver tells ---------------------------------------------------------------------
- */
+/* --- what the driver tells ------------------------------------------------------------------- */
 
 /* Names that users know (ethtool -k), and the kernel's; of several kernel names one will do. */
 static const struct {
@@ -314,8 +312,7 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	}
 }
 
-/* --- what sysfs tells --------------------------------------------------------------------------
- */
+/* --- what sysfs tells ------------------------------------------------------------------------ */
 
 static void
 add_irq(void *ctx, const struct np_irq *irq)

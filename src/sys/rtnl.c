@@ -149,8 +149,7 @@ answer(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void
 	return found ? 0 : lost;
 }
 
-/* --- an interface ------------------------------------------------------------------------------
- */
+/* --- an interface ---------------------------------------------------------------------------- */
 
 static int
 hear_link(void *ctx, const struct nlmsghdr *m)
@@ -198,8 +197,7 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	return answer(fd, &q, RTM_NEWLINK, hear_link, out);
 }
 
-/* --- what traffic control and routes are asked by ------------------------------------------------
- */
+/* --- what traffic control and routes are asked by -------------------------------------------- */
 
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)

@@ -32,8 +32,7 @@ int np_rtnl_open(void);
 /* The interface of that name: 0, or a negative errno, -ENODEV where there is none. */
 int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
 
-/* --- what questions have in common --------------------------------------------------------------
- */
+/* --- what questions have in common ----------------------------------------------------------- */
 
 /* Attributes by their number, those below `count`; NULL for a missing one. */
 void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);

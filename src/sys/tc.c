@@ -16,8 +16,7 @@
 /* Numbers of attributes that an older <linux/pkt_cls.h> does not have. */
 enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 
-/* --- rates ---------------------------------------------------------------------------------------
- */
+/* --- rates ----------------------------------------------------------------------------------- */
 
 /*
  * Where a queue's attributes have the most bytes a second that it, its class or (fq) each of its
@@ -78,8 +77,7 @@ htb_default(const struct rtattr *options)
 	return init.defcls;
 }
 
-/* --- messages ------------------------------------------------------------------------------------
- */
+/* --- messages -------------------------------------------------------------------------------- */
 
 static void
 take_counts(const struct rtattr *stats2, struct np_tc_item *item)
@@ -317,8 +315,7 @@ np_tc_hear(void *ctx, const struct nlmsghdr *m)
 	}
 }
 
-/* --- all of an interface -------------------------------------------------------------------------
- */
+/* --- all of an interface --------------------------------------------------------------------- */
 
 static bool
 has(const struct np_tc *tc, const char *kind)
@@ -395,8 +392,7 @@ np_tc_root(const struct np_tc *tc)
 	return NULL;
 }
 
-/* --- what moved ----------------------------------------------------------------------------------
- */
+/* --- what moved ------------------------------------------------------------------------------ */
 
 static void
 put(struct np_bag *into, uint64_t by, const char *name, const char *what)

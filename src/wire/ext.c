@@ -8,8 +8,7 @@
 #include "wire/tagged.h"
 #include "wire/wire.h"
 
-/* --- HELLO and WELCOME -------------------------------------------------------------------------
- */
+/* --- HELLO and WELCOME ----------------------------------------------------------------------- */
 
 #define NUMBER(tag, member)                                                                        \
 	{                                                                                          \
@@ -59,8 +58,7 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 	return NP_OK;
 }
 
-/* --- a bag -------------------------------------------------------------------------------------
- */
+/* --- a bag ----------------------------------------------------------------------------------- */
 
 static void
 put_value(struct np_wire *w, const struct np_bag_item *it)

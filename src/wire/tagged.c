@@ -67,8 +67,7 @@ np_tagged_row(const struct np_tagged *t, uint32_t tag)
 	return NULL;
 }
 
-/* --- the members of a struct -------------------------------------------------------------------
- */
+/* --- the members of a struct ----------------------------------------------------------------- */
 
 /* A number of any kind but U64, which has no bounds, and F64. */
 static int64_t
@@ -165,8 +164,7 @@ np_tagged_init(const struct np_tagged *t, void *m)
 	}
 }
 
-/* --- between the struct and the wire -----------------------------------------------------------
- */
+/* --- between the struct and the wire --------------------------------------------------------- */
 
 /* `length` bytes of a field, to or from its member. The wire stores nothing when it writes. */
 static void

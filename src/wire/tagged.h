@@ -91,8 +91,7 @@ int np_tagged_get_fields(const struct np_tagged *t, const uint8_t *fields, size_
 /* The row of that tag, or NULL. */
 const struct np_tag_row *np_tagged_row(const struct np_tagged *t, uint32_t tag);
 
-/* --- field by field, for messages without a table ----------------------------------------------
- */
+/* --- field by field, for messages without a table -------------------------------------------- */
 
 /* A field's length with its padding. */
 size_t np_tag_padded(size_t length);
