@@ -113,8 +113,7 @@ find_user(const char *text, struct who *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Is the id mapped in this user namespace? A line has the first id here, the first there, a count.
- */
+/* Is the id mapped in this user namespace? A line: the first id here, the first there, a count. */
 static bool
 is_known_here(const char *map, uint32_t id)
 {

@@ -37,8 +37,7 @@ enum {
 	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
 };
 
-/* epoll's data for the daemon's own descriptors: smaller than any pointer to a caller or session.
- */
+/* epoll's data for the daemon's own descriptors: smaller than any pointer. */
 enum {
 	TAG_LISTENER = 1,
 	TAG_DATAGRAMS = TAG_LISTENER + NS_LISTENERS,

@@ -113,8 +113,7 @@ int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 
-/* Write the metrics file, if one is wanted: as the daemon's user, so that errors show at the start.
- */
+/* Write the metrics file, if one is wanted: as the daemon's user, to see errors at once. */
 int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
 /*

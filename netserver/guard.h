@@ -109,8 +109,7 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 
 enum { NS_GROUPS = 256 };
 
-/* The groups of an address (an IPv6 /64 is one) and of its network (IPv4 /24, IPv6 /48), by a hash.
- */
+/* The groups, by a hash, of an address (an IPv6 /64) and its network (IPv4 /24, IPv6 /48). */
 struct ns_place {
 	unsigned near, net;
 };

@@ -9,8 +9,7 @@
 
 #include "base/text.h"
 
-/* gcc's analyzer loses sight of what is stored in an element of an array, and takes it for leaked.
- */
+/* gcc's analyzer takes what is stored in an element of an array for leaked. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 #endif

@@ -37,8 +37,7 @@ int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...
 int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Put "where: " in front of the message on its way up, unless it is NP_EPLAIN. Returns err->code.
- */
+/* Put "where: " in front of the message, unless it is NP_EPLAIN. Returns err->code. */
 int np_fail_in(struct np_err *err, const char *where);
 
 /* What to try, in parentheses behind the message. */

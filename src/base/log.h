@@ -41,8 +41,7 @@ void np_event_begin(struct np_event *e, const char *name);
 void np_event_text(struct np_event *e, const char *key, const char *value);
 void np_event_number(struct np_event *e, const char *key, uint64_t value);
 
-/* Hand it to the sink, with the text (NULL: without), as much as there is room for, as field msg.
- */
+/* Hand it to the sink, with the text (NULL: none) as field msg, as far as there is room. */
 void np_log_event(const struct np_log *log, enum np_log_level level, const struct np_event *e,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

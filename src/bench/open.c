@@ -152,8 +152,7 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	struct np_conn *c;
 	bool counts;
 
-	/* What a warm-up did not get to is of no window: it must not come before what is due in it.
-	 */
+	/* What a warm-up did not get to is of no window: what is due in it comes first. */
 	while (o->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
 		np_arrivals_next(&o->load.arrivals);
 	}

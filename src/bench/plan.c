@@ -177,8 +177,7 @@ np_plan_shows_token(const struct np_plan *p)
 	    (t->upgrade != NULL || p->near.call.dirty > 0 || p->request > NP_RING_MAX)) {
 		return false; /* the token is the beginning of each request's buffer */
 	}
-	/* Others make connections that come to nothing, or while the test runs, or send with a SYN.
-	 */
+	/* Others make connections in vain, or while the test runs, or send with a SYN. */
 	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0;
 }
 

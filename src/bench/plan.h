@@ -135,8 +135,7 @@ const char *np_plan_no_ramp(const struct np_plan *p);
 /* Why such a test can't be an open loop (bench/open.h); NULL: it can. */
 const char *np_plan_no_rate(const struct np_plan *p);
 
-/* How many messages of that size a second this end offers, in a stream that it sends; 0: no rate.
- */
+/* Messages of that size a second that this end offers in a stream that it sends; 0: no rate. */
 double np_plan_messages(const struct np_plan *p, size_t size);
 
 /* How long such a test is to last; 0: no clock ends it. */
@@ -150,8 +149,7 @@ const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEX
 /* Is it a stream with connections that can be reset with what is on its way? */
 bool np_plan_may_reset(const struct np_plan *p);
 
-/* How many workers the near end has: no more than flows; and the most flows that one of them has.
- */
+/* Workers of the near end, no more than flows; and the most flows that one of them has. */
 uint32_t np_plan_workers(const struct np_plan *p);
 uint32_t np_plan_worker_flows(const struct np_plan *p);
 

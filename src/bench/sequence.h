@@ -50,8 +50,7 @@ struct np_sequence {
 	uint64_t first_ns, last_ns;      /* when the first and the last one were received */
 	uint64_t bytes, first_bytes;     /* of all payload, and of the first one's */
 	uint64_t sent_ns, first_sent_ns; /* when the highest number and the first one were sent */
-	/* The longest time, by when they were sent, of which nothing came: [from, to) is missing.
-	 */
+	/* The longest time of sending of which nothing came: [from, to) is missing. */
 	struct {
 		uint64_t from, to, ns, at_ns;
 		uint32_t flow;
@@ -67,8 +66,7 @@ struct np_sequence {
 /* Are the datagrams of such a test's stream numbered, if they have the room? */
 bool np_sequence_wanted(const struct np_plan *p);
 
-/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram, of a warm-up or not.
- */
+/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm);
 
 /* Empty accounts of that many flows, the caller's to free(); touched, so that the loop meets no

@@ -272,8 +272,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);
-		/* The rest of a stream's message comes without, as does one that was not expected.
-		 */
+		/* The rest of a stream's message, or an unexpected one, comes without. */
 		s->open = due && (size_t)n >= w->whole;
 	}
 	if (s->open) {

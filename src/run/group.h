@@ -40,8 +40,7 @@ uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *grant
 /* What drives the connections of each session here. */
 const struct np_engine *np_group_engine(const struct np_plan *p, const struct np_hello *granted);
 
-/* Can it have that many sessions? NP_EUSAGE names the option that prevents it. Nothing is started.
- */
+/* Can it have that many sessions? NP_EUSAGE names the option that prevents it. */
 int np_group_check(const struct np_plan *p, const struct np_target *t,
 		   const struct np_hello *granted, struct np_err *err);
 

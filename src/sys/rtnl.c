@@ -33,8 +33,7 @@ np_rtnl_open(void)
 	if (fd < 0) {
 		return -errno;
 	}
-	/* The kernel answers within the call that asks; should it not, that is no reason to hang.
-	 */
+	/* The kernel answers within the call that asks; if not, do not wait for ever. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	return fd;
 }

@@ -188,8 +188,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
 	item->rate_bps = rate_of(item->kind, at[TCA_OPTIONS]);
-	/* One of very many alike, as mq has them: half of the room is for what limits, or counts.
-	 */
+	/* One of many alike, as mq has them: half of the room is for what limits, or counts. */
 	if (tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
 	    item->rate_bps == 0) {
 		tc->left_out++;

@@ -87,8 +87,7 @@ extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result,
 /* ENGINES has the fields of a PLAN. */
 extern const struct np_tagged np_tagged_engines;
 
-/* Bytes of fields that a daemon, or a client, may be sent in a message of that type; 0: none such.
- */
+/* Most bytes of fields that a daemon, or a client, may be sent by that type; 0: none such. */
 size_t np_request_most(uint32_t type);
 size_t np_answer_most(uint32_t type);
 
