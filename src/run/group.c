@@ -55,8 +55,8 @@ struct party {
 	struct np_client was;    /* the first session's client, to be restored */
 	struct member *member;
 	uint32_t count;
-	struct np_gate *agreed,
-	    *gate;                /* before the data connections are made, before the windows */
+	/* Before they ask for their tests, make the data connections, open the windows. */
+	struct np_gate *connected, *agreed, *gate;
 	sigset_t let_in;          /* while a session waits: what is passed on */
 	_Atomic int passed;       /* signals passed on; one more when a session fails */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
@@ -210,6 +210,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 static void
 fail_gates(struct party *p)
 {
+	np_gate_fail(p->connected);
 	np_gate_fail(p->agreed);
 	np_gate_fail(p->gate);
 }
@@ -222,26 +223,34 @@ wake(struct party *p)
 	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
+/* Arrive, and wait for the others for a time. Returns the gate's state. */
+static int
+meet_at(struct member *m, struct np_gate *g)
+{
+	struct pollfd open = { .fd = np_gate_fd(g), .events = POLLIN };
+	uint64_t until = np_deadline(AGREE_S * NP_SEC);
+	struct timespec left;
+
+	np_gate_arrive(g);
+	while (np_gate_state(g) == 0 && np_signalled(&m->client->signals) == 0 &&
+	       np_now() < until) {
+		ppoll(&open, 1, np_left(until, &left), &m->party->let_in);
+	}
+	return np_gate_state(g);
+}
+
 /* Make no data connection before all sessions are granted: they would be idle. */
 static void
 await_others(void *ctx, const struct np_run *run)
 {
 	struct member *m = ctx;
 	struct party *p = m->party;
-	struct pollfd open = { .fd = np_gate_fd(p->agreed), .events = POLLIN };
-	uint64_t until = np_deadline(AGREE_S * NP_SEC);
-	struct timespec left;
 
 	if (m == p->member && p->was.hooks.agreed != NULL) {
 		p->was.hooks.agreed(p->was.hooks.ctx, run);
 	}
 	p->granted++;
-	np_gate_arrive(p->agreed);
-	while (np_gate_state(p->agreed) == 0 && np_signalled(&m->client->signals) == 0 &&
-	       np_now() < until) {
-		ppoll(&open, 1, np_left(until, &left), &p->let_in);
-	}
-	if (np_gate_state(p->agreed) == 0 && np_now() >= until) {
+	if (meet_at(m, p->agreed) == 0 && np_signalled(&m->client->signals) == 0) {
 		p->in_time = p->granted;
 		wake(p);
 	}
@@ -344,6 +353,8 @@ take_part(void *arg)
 		m->rc = np_client_connect(m->client, &m->party->others, &m->err);
 	}
 	if (m->rc == NP_OK) {
+		/* A daemon waits for a sender's first datagram from its grant on. */
+		(void)meet_at(m, m->party->connected);
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
 	}
@@ -421,6 +432,7 @@ end_party(struct party *p)
 			np_client_close(&p->member[i].own);
 		}
 	}
+	np_gate_free(p->connected);
 	np_gate_free(p->agreed);
 	if (p->gate != p->was.gate) {
 		np_gate_free(p->gate);
@@ -439,10 +451,12 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	p->count = np_group_sessions(g->plan, &g->client->granted);
 	pthread_mutex_init(&p->lock, NULL);
 	p->member = calloc(p->count, sizeof(*p->member));
+	p->connected = np_gate_new(p->count);
 	p->agreed = np_gate_new(p->count);
 	p->gate = p->was.gate != NULL ? p->was.gate : np_gate_new(p->count);
 	p->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->member == NULL || p->agreed == NULL || p->gate == NULL || p->news_fd < 0) {
+	if (p->member == NULL || p->connected == NULL || p->agreed == NULL || p->gate == NULL ||
+	    p->news_fd < 0) {
 		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", p->count);
 		p->count = 0; /* no member has been made */
 		end_party(p);

@@ -204,7 +204,7 @@ def rules(c: Case) -> Case:
             new["test"] = "TCP_RR" if c.rr else "TCP_STREAM"
         off("burst", *["size"] * c.down_stream)
     if c.one_port:
-        off("late")
+        off("late", *["down", "down_s"] * (c.both and c.udp))    # which its set-up of several round trips would meet
     if c.count and c.stream and c.loss and c.delay > 50:    # minutes
         off("count")
     if c.count:

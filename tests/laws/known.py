@@ -52,6 +52,8 @@ KNOWN: "List[Known]" = [
     Known({"test": "UDP_RR", "seconds": 2.0, "warm": 1.0, "late": 1500}, "1 bytes are the witness's",
           "REMOTE_BYTES_RECVD with the warm-up's: 48,130 of 32,410"),
     Known({"real": "client", "delay": 600}, "10 it ends when it should", "a daemon that waits two minutes for the data connection"),
+    Known({"test": "UDP_STREAM", "both": True, "rate": "5M", "flows": 2, "delay": 100, "mbit": 20, "late": 1500}, "10 it goes on",
+          "Connection refused (a firewall?): a daemon whose first datagram came 5 s after its grant"),
     Known({"test": "UDP_RR", "one_port": True, "delay": 300}, "3 loss is the path's", "its own tokens: STRAY_RESPONSES=2"),
     Known({"test": "UDP_RR", "seconds": 3.6, "rate": "500", "size": 1, "delay": 600}, "3 loss is the path's",
           "LATE_RESPONSES=155: given up by when they were due"),
