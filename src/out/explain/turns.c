@@ -219,7 +219,7 @@ by_station(FACTS, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Round trips that so many bytes take in slow start, from ten segments on. */
+/* Round trips of a message in slow start, which begins with ten segments. */
 static double
 rounds(FACTS, uint32_t bytes)
 {
