@@ -16,7 +16,7 @@ import lib
 
 lib.needs("numpy", "scipy")
 
-from netkit import python, results
+from netkit import compare, mesh, results, tables
 from netkit.gate import history, output, past, trial
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
@@ -596,6 +596,64 @@ class Baselines(Place):
             self.sweep(day, around(self.chance, 100.0, count=3))
         point = Point("tcp_stream.mtu9000", "TCP_STREAM")
         self.assertEqual(self.gate_now(Figures(80), point).judgements[0].verdict, WORSE)
+
+
+class Nothing(Place):
+    """A run that failed, gave 0 or lacks the figure, in some, all or every second of B's: no verdict says that nothing is wrong."""
+
+    WAYS = {"some": lambda n: n % 5 == 0, "all": lambda n: True, "alternate": lambda n: n % 2 == 0}
+
+    def slots(self, kind, way, side=B, count=20):
+        made = [slot("tcp_stream", self.chance.gauss(9400, 20), pair, side) for pair in range(1, count + 1)]
+        for one in made if side == B else []:
+            if self.WAYS[way](one.pair):
+                one.failed, one.figures = "no answer" if kind == "failed" else "", {"THROUGHPUT": 0.0} if kind == "zero" else {}
+        return made
+
+    def by_gate(self, kind, way):
+        track = trial.Track(STREAM, pairs=list(zip(self.slots(kind, way, A), self.slots(kind, way))))
+        return trial.judge([track], 95.0)[0].verdict
+
+    def by_history(self, kind, way):
+        for day in range(1, 31):
+            (self.dir / f"gate-{day:02}.jsonl").unlink(missing_ok=True)
+            made = self.slots(kind, way, B if day > 24 else A, 10)
+            for one in made:
+                one.side = B
+            self.gate(day, made)
+        return {0: EQUAL, 1: WORSE, 77: CANT_TELL}[history.run(str(self.dir), out=io.StringIO())]
+
+    def file(self, name, axes, runs):
+        """Runs of points with a slot each."""
+        path = self.dir / name
+        path.unlink(missing_ok=True)
+        with results.Writer.create(str(path), results.Header("p", "t", axes, started=began(1))) as writer:
+            for number, (point, one) in enumerate(runs, 1):
+                writer.write(results.Run(point, one.pair, number, status="failed" if one.failed else "ok", exit=1 if one.failed else 0,
+                                         stderr=one.failed, result={**one.figures, "THROUGHPUT_UNITS": MBIT} if not one.failed else {}))
+        return str(path)
+
+    def by_compare(self, kind, way):
+        point, axes = {"test": "TCP_STREAM", "size": 64}, [results.Axis("test", ["TCP_STREAM"]), results.Axis("size", [64])]
+        sides = [compare.Side(self.file(f"{side}.jsonl", axes, [(point, one) for one in self.slots(kind, way, side)]), []) for side in (A, B)]
+        return compare.Comparison(*sides, "THROUGHPUT", 2.0).judged[0].verdict
+
+    def by_mesh(self, kind, way):
+        """Of six hosts one to which nothing, or less, goes."""
+        names = [f"h{number}" for number in range(6)]
+        runs = [({"client": a, "server": b}, one) for a in names for b in names if a != b
+                for one in self.slots(kind, way, B if b == "h5" else A, 10)]
+        path = self.file("mesh.jsonl", [results.Axis("client", names), results.Axis("server", names)], runs)
+        made = mesh.block(tables.Sweep(results.read(path)), "THROUGHPUT", False)
+        named = [row for row in made.rows if "h5" in str(row[1])]
+        return WORSE if named else CANT_TELL if any("gave nothing" in line and "h5" in line for line in made.notes) else EQUAL
+
+    def test_each_verdict(self):
+        for verdict in (self.by_gate, self.by_history, self.by_compare, self.by_mesh):
+            for kind in ("failed", "zero", "missing"):
+                for way in self.WAYS:
+                    with self.subTest(verdict=verdict.__name__, kind=kind, way=way):
+                        self.assertIn(verdict(kind, way), (WORSE,) if way == "all" else (WORSE, CANT_TELL))
 
 
 if __name__ == "__main__":
