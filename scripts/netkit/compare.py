@@ -103,7 +103,7 @@ class Comparison:
         self.a, self.b, self.margin = a, b, margin
         names = list(dict.fromkeys([*a.axes(), *b.axes()]))
         for side in (a, b):
-            side.divide(names, (figure, *DEFAULTS.values()))
+            side.divide(names, sorted({figure, *DEFAULTS.values()}))
         of_a = set(a.points())
         both = [name for name in b.points() if name in of_a and (a.slots(name) or b.slots(name))]
         if not both:
@@ -201,7 +201,7 @@ class Comparison:
             mark = plots.Mark(float(row), change, words, *(change if end is None else end for end in (one.low, one.high)))
             panel.lines += [plots.Line(f"margin-{name}-{sign}", "", plots.TEXT, [plots.Mark(float(row), sign * self.margin)],
                                        "ceiling") for sign in (-1, 1)]
-            panel.lines.append(plots.Line(f"bar-{name}", f"{output.percent(change)} %  {one.verdict}", COLOURS[one.verdict],
+            panel.lines.append(plots.Line(f"bar-{name}", f"{output.percent(change)} %  {one.verdict}".replace("-", "\u2212"), COLOURS[one.verdict],
                                           [mark], "bar"))
         return plots.Figure("compare", f"{self.b.path} against {self.a.path}" if title is None else title, [[panel]],
                             f"lines: the interval, {CONFIDENCE:g} % sure of all; upright: the margin, {self.margin:g} %")

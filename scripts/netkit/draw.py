@@ -13,7 +13,7 @@ import textwrap
 from dataclasses import replace
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
-from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Mark, Panel, Scale
+from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Mark, Panel, Scale, plain
 
 STYLE = {
     "font.family": "sans-serif", "font.size": 9, "text.color": TEXT, "axes.labelcolor": MUTED,
@@ -65,8 +65,8 @@ def sheets(figure: Figure) -> "List[Figure]":
 
 
 def labelled(panel: Panel) -> "List[Line]":
-    """The lines that need a name: of several, or beside a ceiling."""
-    named = [line for line in panel.lines if line.label and line.there() and line.kind in ("data", "ceiling")]
+    """The lines that need a name: of several, or beside a ceiling; the parts of a bar."""
+    named = [line for line in panel.lines if line.label and line.there() and line.kind in ("data", "ceiling", "part")]
     return named if len(named) > 1 or any(line.kind == "ceiling" for line in named) else []
 
 
@@ -109,7 +109,7 @@ def legend(fig: Any, made: Drawn, lines: "Sequence[Line]", labels: "List[str]", 
     from matplotlib.lines import Line2D
     ax = fig.add_subplot(made[0][1].get_gridspec()[-1, :])
     ax.axis("off")
-    ax.legend([Line2D([], [], color=line.colour, linestyle=stroke(line), marker=MARKERS[line.marker],
+    ax.legend([Line2D([], [], color=line.colour, linestyle="" if line.kind == "part" else stroke(line), marker=MARKERS[line.marker],
                       markeredgewidth=1.1, markerfacecolor="white" if line.dash else line.colour)
                for line in lines], labels, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0,
               frameon=False, fontsize=SMALL, handlelength=3, labelspacing=0.35, columnspacing=1.5,
@@ -126,13 +126,8 @@ def below(figure: Figure) -> "List[Line]":
     return list({(line.label, line.colour, line.marker, tuple(line.dash)): line for line in found}.values())
 
 
-def plain(value: float, _: int = 0) -> str:
-    """A value at an axis: 137 000, and no power of ten."""
-    return f"{value:,.10g}".replace(",", " ").replace("-", "\u2212")
-
-
 def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
     note = wrap(panel.note, points)
     ax.annotate(note, (0, 1), xycoords="axes fraction", xytext=(0, 3), va="bottom", textcoords="offset points",
                 fontsize=SMALL, color=MUTED)
@@ -147,7 +142,10 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
     for line in panel.lines:
         {"step": draw_step, "ceiling": draw_ceiling, "mean": draw_ceiling, "worst": draw_worst,
          "change": draw_change}.get(line.kind, draw_line)(panel, ax, line)
-    ax.yaxis.set_major_formatter(FuncFormatter(plain))
+    if panel.log:       # so that there are several values, however little of a decade there is
+        low, high = ax.get_ylim()
+        ax.yaxis.set_major_locator(MaxNLocator(6) if high < 20 * low else LogLocator(subs=(1, 2, 5) if high < 2000 * low else (1,)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 10)))
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
@@ -221,6 +219,10 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
     ax.plot(xs, ys, color=line.colour, linestyle=stroke(line) if joined else "", marker=MARKERS[line.marker],
             markersize=2.6 if many else None, markeredgewidth=1.1,
             markerfacecolor="white" if line.dash else line.colour, gid=line.name, zorder=3)
+    doubted = [mark for mark in line.there() if mark.doubt]
+    if doubted:
+        ax.plot([mark.x for mark in doubted], [mark.y for mark in doubted], color=MUTED, linestyle="none", marker="o", markersize=8,
+                markerfacecolor="none", markeredgewidth=0.8, gid=f"doubt-{line.name}", zorder=4)
     gaps = [x for x, y in zip(xs, ys) if math.isnan(y)]
     if gaps and line.name.startswith("line"):
         ax.plot(gaps, [0.015] * len(gaps), color=line.colour, linestyle="none", marker="x",
@@ -234,8 +236,8 @@ def draw_ceiling(panel: Panel, ax: Any, line: Line) -> None:
     reach = 0.4 if panel.x and not panel.x.numeric else 0.0     # a short bar over each
     if not joined:
         ax.hlines([mark.y for mark in line.marks], [mark.x - reach for mark in line.marks],
-                  [mark.x + reach for mark in line.marks], color=TEXT, linewidth=1.2, zorder=6)
-    ax.plot([mark.x for mark in line.marks], [mark.y for mark in line.marks], color=TEXT, linewidth=1.0,
+                  [mark.x + reach for mark in line.marks], color=line.colour, linewidth=1.2, zorder=6)
+    ax.plot([mark.x for mark in line.marks], [mark.y for mark in line.marks], color=line.colour, linewidth=1.0,
             linestyle=stroke(line) if joined else "", gid=line.name, zorder=6)
 
 
@@ -255,22 +257,25 @@ def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
 
 
 def draw_change(panel: Panel, ax: Any, line: Line) -> None:
-    """Between two places, with words at the top, where the lines are lower if there is room, and no wider than that."""
-    x, (low, high) = line.marks[0].x, ax.get_xlim()
-    share, marks = (x - low) / (high - low), [mark for one in panel.lines for mark in one.marks if math.isfinite(mark.y)]
-    tops = [max((mark.y for mark in marks if (mark.x < x) == before), default=0.0) for before in (True, False)]
-    left = share > 0.75 or share > 0.25 and tops[0] < tops[1]
-    room = (share if left else 1 - share) * ax.bbox.width / ax.figure.dpi * 72
+    """Between two places, with words on the side that has more room, no wider than that: at the bottom where the points are
+    at the top."""
+    x, to_axes = line.marks[0].x, ax.transScale + ax.transLimits
+    share = to_axes.transform((x, ax.get_ylim()[1]))[0]
+    left = share > 0.5
+    heights = [to_axes.transform((mark.x, mark.y))[1] for one in panel.lines if one is not line
+               for mark in one.marks if math.isfinite(mark.y) and (mark.x < x) == left]
+    below = sum(height > 0.5 for height in heights) > len(heights) / 2
+    room = 0.85 * max(share, 1 - share) * ax.bbox.width / ax.figure.dpi * 72
     label = "\n".join(wrap(part, room) for part in line.label.split("\n"))
     ax.axvline(x, color=line.colour, linestyle=stroke(line), linewidth=1.0, gid=line.name)
-    ax.annotate(label, (x, 1.0), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, -2), va="top",
-                textcoords="offset points", ha="right" if left else "left", fontsize=SMALL, color=TEXT)
+    ax.annotate(label, (x, 0.0 if below else 1.0), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, 3 if below else -2),
+                textcoords="offset points", ha="right" if left else "left", va="bottom" if below else "top", fontsize=SMALL, color=TEXT)
 
 
 def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
     ax.xaxis.set_major_locator(MaxNLocator(4 if points > 300 else 1))
-    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 10)))
     ax.set_yticks(range(len(panel.rows)), [wrap(row, 0.35 * points) for row in panel.rows], color=TEXT)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
@@ -285,8 +290,9 @@ def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
         if line.kind == "part":
             ax.barh(mark.x, mark.y - mark.low, left=mark.low, height=0.56, color=line.colour, gid=line.name,
                     edgecolor="white", linewidth=0.8, alpha=0.6)
-            ax.annotate(line.label.replace("_", "\n"), ((mark.low + mark.y) / 2, mark.x), va="center", ha="center",
-                        fontsize=SMALL, color=TEXT)
+            words = line.label.replace(" ", "\n")
+            if wide(words) < (mark.y - mark.low) / panel.limits()[1] * points:
+                ax.annotate(words, ((mark.low + mark.y) / 2, mark.x), va="center", ha="center", fontsize=SMALL, color=TEXT)
             continue
         ax.barh(mark.x, mark.y, height=0.56, color=line.colour, gid=line.name)
         if mark.low is not None:
@@ -360,7 +366,7 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160
     side = across(len(figure.stacks), width)
     slot = width * CM / side
     labels = [line.label for stack in figure.stacks for panel in stack for line in labelled(panel)]
-    direct = bool(labels) and (LEADER + max(map(wide, labels))) * POINT <= 0.33 * slot
+    direct = bool(labels) and not figure.stacks[0][0].rows and (LEADER + max(map(wide, labels))) * POINT <= 0.33 * slot
     named = [] if direct else below(figure)
     points = width * CM / POINT - 12
     title, words = wrap(figure.title, points, 12), wrap(figure.words, points)

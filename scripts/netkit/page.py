@@ -15,6 +15,7 @@ COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "
            "#ffffff": "var(--paper)", **{colour.lower(): f"var(--line{i})" for i, colour in enumerate(plots.COLOURS)}}
 MOST_LINKS = 4      # that are told one by one
 MOST_COMMANDS = 12  # that are shown unasked
+MOST_COLUMNS = 8    # that have room on paper, if the rows are fewer
 
 Pairs = List[Tuple[str, str]]
 joined = functools.lru_cache(maxsize=None)(shlex.join)
@@ -42,7 +43,10 @@ def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]"
     blocks: "List[Block]" = []
     for name, of_ceiling in figures:
         try:
-            made = build(sweep, name, choose(sweep, mixed=len(sweep.units_of(name)) > 1), of_ceiling)
+            layout = choose(sweep, mixed=len(sweep.units_of(name)) > 1)
+            if layout.columns and len(sweep.values[layout.columns]) > max(MOST_COLUMNS, len(sweep.values[layout.rows])):
+                layout.rows, layout.columns = layout.columns, layout.rows
+            made = build(sweep, name, layout, of_ceiling)
         except ResultsError:
             continue            # no run has it: nothing to show
         blocks += [block(table, digits_for(made)) for table in made
@@ -133,11 +137,10 @@ def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, na
               ("LOSS_PERCENT", False): 0, ("LOCAL_CPU_UTIL", False): 0, ("REMOTE_CPU_UTIL", False): 0}
     title = header.title or header.plan or "Results"
     began = re.sub(r"T(\d\d:\d\d).*Z$", r" \1 UTC", header.started)
-    doubts = [f"{said(sweep, cell.point)}: {words}" for cell in sweep.cells.values() for words in sweep.doubts(cell, True)]
     return {"id": number, "title": title, "facts": facts(sweep),
             "sub": [header.plan if header.plan != title else "", began, results.path],
             "figures": pictures,
-            "tables": tables(sweep, list(wanted)), "failures": list(failures(sweep)), "doubts": doubts,
+            "tables": tables(sweep, list(wanted)), "failures": list(failures(sweep)), "doubts": sweep.told(list(sweep.cells.values()), True),
             "sources": [surroundings(sweep, source) for source in results.sources or [results]],
             "commands": commands(sweep)}
 

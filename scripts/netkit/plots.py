@@ -4,12 +4,12 @@ import itertools
 import math
 import re
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import ceiling, units
 from netkit.results import SETS, ResultsError, Run, is_number, key_of
-from netkit.tables import COLUMNS, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
+from netkit.tables import COLUMNS, DOUBT, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
 # Okabe and Ito's colours without yellow and black, which are nothing on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -41,6 +41,7 @@ BESIDE = {"idle, median": "IDLE_P50_LATENCY", "idle, P99": "IDLE_P99_LATENCY", "
           "loaded, P99": "LOADED_P99_LATENCY"}
 OPEN = {"median": "P50_LATENCY", "P90": "P90_LATENCY", "P99": "P99_LATENCY"}
 NEVER = (2 ** 47 - 1) / 1e3     # us: what a histogram of netperf's has for times without an end
+BARS = (*COLOURS, "#8c6d31", "#9aa5b1")      # of their parts: as many as there are stations
 STATIONS = ("near_send", "near_queue", "wire", "far_receive", "far_work", "far_send", "far_queue", "near_receive")
 QUARTILES = ("least", "lower quartile", "median", "upper quartile", "most")
 MOST_NAMED = 8              # flows of a panel
@@ -62,6 +63,7 @@ class Mark:
     high: Optional[float] = None
     off: Optional[float] = None                 # standard deviation
     box: "Optional[Tuple[float, float]]" = None     # quartiles
+    doubt: bool = False                         # disturbed, or not sure
 
 
 @dataclass
@@ -103,7 +105,7 @@ class Scale:
 
     @classmethod
     def of_numbers(cls, values: "List[float]", title: str) -> "Scale":
-        made = cls.of_labels([f"{value:,.5g}".replace(",", " ") for value in sorted(values)], title)
+        made = cls.of_labels([plain(value) for value in sorted(values)], title)
         made.numeric, made.log = True, max(values) / min(values) >= 8
         made.places = sorted(values)
         return made
@@ -300,6 +302,12 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> 
     return made
 
 
+def plain(value: float, digits: int = 5) -> str:
+    """137 000: no power of ten, and a minus that is none of a word."""
+    whole = len(f"{abs(value):.0f}") if math.isfinite(value) else 0
+    return f"{value:,.{max(digits, whole)}g}".replace(",", " ").replace("-", "\u2212")
+
+
 def mean_of(values: "Sequence[float]") -> float:
     """Not a number where there are none, which is drawn as a gap."""
     return statistics.fmean(values) if values else math.nan
@@ -309,18 +317,19 @@ def gid(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-") or "all"
 
 
-def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str) -> Mark:
-    mark = Mark(x, mean_of(values))
+def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str, doubts: "Sequence[str]" = ()) -> Mark:
+    mark = Mark(x, mean_of(values), doubt=bool(doubts))
     many = len(values) > 1
     if many and spread == "minmax":
         mark.low, mark.high = min(values), max(values)
     elif many and spread == "stddev":
         mark.off = statistics.stdev(values)
         mark.low, mark.high = mark.y - mark.off, mark.y + mark.off
-    mark.words = f"{said}\n{mark.y:.6g} {unit}" if values else f"{said}\nfailed"
+    mark.words = f"{said}\n{plain(mark.y, 6)} {unit}" if values else f"{said}\nfailed"
     if many:
-        mark.words += (f" \u00b1 {statistics.stdev(values):.3g}, {min(values):.6g} to {max(values):.6g}, "
+        mark.words += (f" \u00b1 {plain(statistics.stdev(values), 3)}, {plain(min(values), 6)} to {plain(max(values), 6)}, "
                        f"{len(values)} runs")
+    mark.words = "\n".join([mark.words, *doubts])
     return mark
 
 
@@ -329,7 +338,7 @@ def line_of(sweep: Sweep, panel: Panel, line: Series, spread: str, values: Any, 
     assert panel.x
     marks = [mark_of(panel.x.at(x), values(cell), named(sweep, {n: cell.point[n] for n in sweep.varying()
                                                                 if n in cell.point}),
-                     panel.unit, spread) for x, cell in line.cells]
+                     panel.unit, spread, list(sweep.doubts(cell))) for x, cell in line.cells]
     return Line(f"{prefix}-{gid(line.label)}", line.label, line.colour, marks, marker=line.marker,
                 dash=line.dash)
 
@@ -345,7 +354,7 @@ def bandwidth(panel: Panel, size: float, cell: Cell, value: float) -> float:
 
 def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str) -> "Iterator[Line]":
     """The different ceilings of some lines, each named by the tests it is of."""
-    groups: "List[Tuple[List[str], Dict[float, float], str]]" = []
+    groups: "List[Tuple[List[str], Dict[float, float], Series]]" = []
     for line in lines:
         assert panel.x
         points = {panel.x.at(x): bandwidth(panel, x, cell, most)
@@ -359,12 +368,14 @@ def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str)
                 break
         else:
             if points:
-                groups.append(([name], points, line.label))
+                groups.append(([name], points, line))
     of = [names[0] for names, _, _ in groups]
-    for number, (names, points, label) in enumerate(groups):
-        said = names[0] if of.count(names[0]) == 1 else label
-        yield Line(f"ceiling-{gid(said)}-{suffix}", f"{said} at most" if said else "ceiling", TEXT,
-                   [Mark(x, y, f"{said} at most\n{y:.6g} {panel.unit}".strip())
+    for number, (names, points, line) in enumerate(groups):
+        single, tests = of.count(names[0]) == 1, [test.replace("_STREAM", "") for test in TESTS + OTHER_TESTS]
+        said = names[0] if single else line.label       # which has the colour of its line, and each test a stroke
+        number = tests.index(names[0]) if single and names[0] in tests else number
+        yield Line(f"ceiling-{gid(said)}-{suffix}", f"{said} at most" if said else "ceiling", TEXT if single else line.colour,
+                   [Mark(x, y, f"{said} at most\n{plain(y, 6)} {panel.unit}".strip())
                     for x, y in sorted(points.items())], "ceiling", dash=CEILINGS[number % len(CEILINGS)])
 
 
@@ -372,10 +383,12 @@ def caption(sweep: Sweep, spread: str, *more: str) -> str:
     """What the marks of a figure mean, as far as it has them."""
     cells = list(sweep.cells.values())
     repeated = any(len(cell.good()) > 1 for cell in cells)
+    doubted = sum(any(sweep.doubts(cell)) for cell in cells)
     return "; ".join(filter(None, [
         *more, {"minmax": "band or bar: least to most of the runs", "stddev": "bars: standard deviation of the "
                 "runs"}.get(spread, "") if repeated else "",
-        "\u00d7: failed" if any(not cell.good() for cell in cells) else ""]))
+        "\u00d7: failed" if any(not cell.good() for cell in cells) else "",
+        f"ring or {DOUBT}: disturbed, or not sure ({doubted} of {len(cells)})" if doubted else ""]))
 
 
 def conditions(sweep: Sweep) -> str:
@@ -548,13 +561,13 @@ def tests_plot(sweep: Sweep, wish: Wish) -> Figure:
         panel = Panel("", unit, None, rows=[
             said_of(sweep, cell) or "all" for cell in cells])
         for row, (cell, name) in enumerate(zip(cells, panel.rows)):
-            mark = mark_of(row, rates(cell), name, unit, wish.spread)
-            label, most = f"{mark.y:,.5g}", sweep.ceiling(cell)
+            mark = mark_of(row, rates(cell), name, unit, wish.spread, list(sweep.doubts(cell)))
+            label, most = plain(mark.y) + f"  {DOUBT}" * mark.doubt, sweep.ceiling(cell)
             if most:
-                label += f"  ({100 * mark.y / most:.1f} % of {most:,.5g})"
+                label += f"  ({100 * mark.y / most:.1f} % of {plain(most)})"
                 panel.lines.append(Line(f"ceiling-{gid(name)}", "", TEXT, [
-                    Mark(row, most, f"{name} at most\n{most:.6g} {unit}")], "ceiling"))
-            panel.lines.append(Line(f"bar-{gid(name)}", label.replace(",", " "),
+                    Mark(row, most, f"{name} at most\n{plain(most, 6)} {unit}")], "ceiling"))
+            panel.lines.append(Line(f"bar-{gid(name)}", label,
                                     look(sweep.test(cell.point))[0], [mark], "bar"))
         stack.append(panel)
     return Figure("tests", "Throughput by test", [stack] if stack else [], caption(
@@ -584,10 +597,10 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
         for number, name in enumerate(("p50", "p99", "p99.9")):
             colour, marker = look("", number)
             panel.lines.append(Line(f"curve-{index}-{gid(name)}", name, colour, marker=marker, marks=[
-                Mark(step["rate"] / by, step[name], f"{name} at {step['rate'] / by:.4g} {unit}\n{step[name]:.4g} \u00b5s",
+                Mark(step["rate"] / by, step[name], f"{name} at {plain(step['rate'] / by, 4)} {unit}\n{plain(step[name], 4)} \u00b5s",
                      *(min(NEVER, one or NEVER) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
         if curve["knee"]:
-            panel.lines.append(Line(f"knee-{index}", f"the knee: {curve['knee'] / by:,.5g}".replace(",", " "), MUTED,
+            panel.lines.append(Line(f"knee-{index}", f"the knee: {plain(curve['knee'] / by)}", MUTED,
                                     [Mark(curve["knee"] / by, 0.0)], "change"))
         stacks.append([panel])
     return Figure("curve", "Latency over the rate", stacks, "band: between which times the percentile lies, 19 times in "
@@ -604,11 +617,11 @@ def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
         whole, end = sum(means.values()), 0.0
         for number, (name, mean) in enumerate(means.items()):
             begin, end = end, end + mean
-            words = f"{panel.rows[row]}\n{name} {mean:.4g} \u00b5s, {100 * mean / whole:.0f} %"
-            panel.lines.append(Line(f"part-{row}-{name}", name if mean > 0.12 * whole else "", COLOURS[number % len(COLOURS)],
-                                    [Mark(row, end, words, low=begin)], "part"))
+            words = f"{panel.rows[row]}\n{name} {plain(mean, 4)} \u00b5s, {100 * mean / whole:.0f} %"
+            panel.lines.append(Line(f"part-{row}-{name}", name.replace("_", " "), BARS[number],
+                                    [Mark(row, end, words, low=begin)], "part", "square"))
     return Figure("stations", "Where the time of a transaction goes", [[panel]],
-                  "means, from left to right: " + ", ".join(STATIONS))
+                  "means, from left to right in this order")
 
 
 # --- flows over time ----------------------------------------------------------------------
@@ -618,8 +631,8 @@ def flows_plot(sweep: Sweep, wish: Wish) -> Figure:
                if len(run.more.get("interim_flows") or []) >= 2]
     stacks = [flows_over_time(sweep, cell, run, f"{index}", wish)
               for index, (cell, run) in enumerate(sampled[:MOST_RUNS_IN_TIME])]
-    return Figure("flows", "Flows over time", stacks, "each interval at its middle; Jain's index: 1 where all flows "
-                  "are alike")
+    return Figure("flows", "Flows over time", stacks, "each interval at its middle; circles: the first and the last, in "
+                  "which buffers fill and drain; Jain's index: 1 where all flows are alike")
 
 
 def flows_over_time(sweep: Sweep, cell: Cell, run: Run, number: str, wish: Wish) -> "List[Panel]":
@@ -632,16 +645,25 @@ def flows_over_time(sweep: Sweep, cell: Cell, run: Run, number: str, wish: Wish)
     names = QUARTILES if run.more["interim_quartiles"] else [f"flow {i}" for i in range(1, len(flows) + 1)]
     for i, (name, rates) in enumerate(zip(names, flows)):
         values = [ceiling.in_unit(float(rate), unit) for rate in rates]
-        marks = [Mark(x, y, f"{name}, until {end:g} s\n{y:.6g} {panel.unit}")
+        marks = [Mark(x, y, f"{name}, until {end:g} s\n{plain(y, 6)} {panel.unit}")
                  for x, y, end in zip(middles, values, ends[1:])]
-        panel.lines.append(Line(f"flow-{number}-{i + 1}", name if len(flows) <= MOST_NAMED else "",
-                                ramp(i, len(flows)), marks, dash=DASHES[i % len(DASHES)]))
+        panel.lines += with_edges(Line(f"flow-{number}-{i + 1}", name if len(flows) <= MOST_NAMED else "",
+                                       ramp(i, len(flows)), marks, dash=DASHES[i % len(DASHES)]))
     jain = Panel("", "", None, what="Jain's index")
-    jain.lines = [Line(f"jain-{number}", "", TEXT, [
+    jain.lines = with_edges(Line(f"jain-{number}", "", TEXT, [
         Mark(x, math.nan, f"until {end:g} s\nnothing moved") if index is None else
         Mark(x, index, f"until {end:g} s\nJain's index {index:.3f}")
-        for x, end, (_, _, index) in zip(middles, ends[1:], samples)])]
+        for x, end, (_, _, index) in zip(middles, ends[1:], samples)]))
     return [panel, jain]
+
+
+def with_edges(line: Line) -> "List[Line]":
+    """The first and the last interval, in which buffers fill and drain, are no part of the line."""
+    if len(line.marks) < 5:
+        return [line]
+    return [replace(line, marks=line.marks[1:-1]),
+            replace(line, name=f"edge-{line.name}", label="", marks=[line.marks[0], line.marks[-1]], kind="points", marker="circle",
+                    dash=DASHES[1])]
 
 
 # --- fluctuation --------------------------------------------------------------------------
@@ -695,7 +717,7 @@ def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
         pieces = spans(run)
         if pieces:
             marks = [Mark(pieces[0][0], pieces[0][2]), *(Mark(
-                end, value, f"run {run.repetition}, until {end:g} s\n{value:.6g} {panel.unit}")
+                end, value, f"run {run.repetition}, until {end:g} s\n{plain(value, 6)} {panel.unit}")
                 for _, end, value in pieces)]
             panel.lines.append(Line(f"run-{index}-{run.repetition}", "", look(sweep.test(cell.point))[0],
                                     marks, "step"))
@@ -706,10 +728,10 @@ def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
                             dash=CEILINGS[0]))
     worst = worst_of(cell)
     if worst:
-        panel.lines.append(Line(f"worst-{index}", f"worst second {worst[2]:.4g}", TEXT, [
-            Mark(at, worst[2], f"worst second\n{worst[2]:.6g} {panel.unit}") for at in worst[:2]], "worst"))
+        panel.lines.append(Line(f"worst-{index}", f"worst second {plain(worst[2], 4)}", TEXT, [
+            Mark(at, worst[2], f"worst second\n{plain(worst[2], 6)} {panel.unit}") for at in worst[:2]], "worst"))
     off = statistics.pstdev(values) / mean_of(values) * 100 if mean_of(values) else 0.0
-    panel.note = (f"mean {mean:.4g}, samples {min(values):.4g} to {max(values):.4g}, "
+    panel.note = (f"mean {plain(mean, 4)}, samples {plain(min(values), 4)} to {plain(max(values), 4)}, "
                   f"deviation {off:.2g} %")
     return panel
 
@@ -730,10 +752,10 @@ def over_axis(sweep: Sweep, wish: Wish) -> Figure:
             quarter, _, upper = statistics.quantiles(samples, n=4)
             mean, worst = mean_of(rates(cell) or samples), worst_of(cell)
             said = named(sweep, {x: value})
-            means.append(Mark(panel.x.at(value), mean, f"{said}\nmean {mean:.6g} {panel.unit}",
+            means.append(Mark(panel.x.at(value), mean, f"{said}\nmean {plain(mean, 6)} {panel.unit}",
                               min(samples), max(samples), box=(quarter, upper)))
             if worst:
-                lows.append(Mark(panel.x.at(value), worst[2], f"{said}\nworst second {worst[2]:.6g} "
+                lows.append(Mark(panel.x.at(value), worst[2], f"{said}\nworst second {plain(worst[2], 6)} "
                                  f"{panel.unit}"))
         panel.lines = [Line(f"mean-{index}", "mean", COLOURS[0], means, marker="circle"),
                        Line(f"worst-{index}", "worst second", COLOURS[1], lows, marker="triangle-down",

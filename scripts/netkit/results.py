@@ -243,7 +243,7 @@ def disturbances(told: "Sequence[Tuple[Any, float, Dict[str, float]]]", what: st
     for reasons in found:
         seconds.update(reasons)
     part = sum(share * time for share, time in looked) / max(1e-9, sum(time for _, time in looked))
-    causes = ", ".join(f"{name} {value:.2g} s" for name, value in seconds.most_common(5))
+    causes = ", ".join(f"{name} {float(f'{value:.2g}'):g} s" for name, value in seconds.most_common(5))
     return (f"{len(found)} of {len(told)} {what}{'s' * (len(told) > 1)} {'was' if len(found) == 1 else 'were'} disturbed, "
             f"{100 * part:.0f} % of the time" + (f": {causes}" if causes else "")) if found else ""
 
@@ -373,6 +373,7 @@ def parse(file: BinaryIO, path: str) -> Results:
                 runs.pop(run.key, None)
                 runs[run.key] = run
     finally:
+        gc.freeze()
         gc.enable()
     found.runs = list(runs.values())
     return found

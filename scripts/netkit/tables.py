@@ -25,7 +25,7 @@ STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0, "n": len}
 
 LEAST_BEYOND, MOST_BEYOND = 100.2, 110.0   # percent of a ceiling: a run is above it, and the ceiling is another one's
-MOST_MISSING = 6    # points not measured that are listed one by one
+MOST_LISTED = 6     # points not measured, or of which something is to be said, that are listed one by one
 
 PERCENT = "% of the ceiling"
 RATE, TRANSACTIONS = "Mbit/s", "transactions/s"
@@ -67,6 +67,10 @@ class Cell:
         found = [(run.figure(figure), run) for run in self.good()]
         return [ceiling.in_unit(value, str(run.result.get("THROUGHPUT_UNITS") or ""))
                 if figure in THROUGHPUTS else value for value, run in found if value is not None]
+
+    @functools.lru_cache(maxsize=None)
+    def disturbed(self) -> str:
+        return disturbed_runs(self.good())
 
     def failures(self) -> "List[str]":
         return [run.reason() for run in self.runs if not run.ok and not run.excluded]
@@ -178,8 +182,20 @@ class Sweep:
     def doubts(self, cell: Cell, ceilings: bool = False, figure: str = "") -> "Iterator[str]":
         """What has to be said of a point's good runs: that they are not sure, were disturbed, above its ceiling, or too
         short for a percentile."""
-        yield from filter(None, [cell.unsure(), disturbed_runs(cell.good()), self.beyond(cell) if ceilings else "",
+        yield from filter(None, [cell.unsure(), cell.disturbed(), self.beyond(cell) if ceilings else "",
                                  cell.too_few(figure)])
+
+    def told(self, cells: "Sequence[Cell]", ceilings: bool = False, figure: str = "") -> "List[str]":
+        """The doubts of these points, a line each; of many one line of all that were disturbed, and one of the others."""
+        found = [(cell, words) for cell in cells for words in self.doubts(cell, ceilings, figure)]
+        lines = {id(cell): f"{self.describe(cell.point, self.varying() or None)}: " for cell, _ in found}
+        if len(lines) <= MOST_LISTED:
+            return [lines[id(cell)] + words for cell, words in found]
+        disturbed = [cell for cell in cells if cell.disturbed()]
+        rest = [lines[id(cell)] + words for cell, words in found if words != cell.disturbed()]
+        return [*([f"{len(disturbed)} of {len(cells)} points ({DOUBT}): " + disturbed_runs(
+            [run for cell in disturbed for run in cell.good()])] if disturbed else []),
+            *(rest if len(rest) <= MOST_LISTED else [f"{len(rest)} points ({DOUBT}) not sure or above their ceiling, such as {rest[0]}"])]
 
     def beyond(self, cell: Cell) -> str:
         """How a run can be above its ceiling, if one is."""
@@ -397,9 +413,9 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
                 (gaps if found else missing).append(f"{said}: {why}")
             doubts = [words for cell in found for words in sweep.doubts(cell, wanted.of_ceiling, wanted.figure)]
             entry.mark += DOUBT if doubts and entry.value is not None else ""
-            gaps += [f"{said}: {words}" for words in doubts]
-    if len(missing) > MOST_MISSING:
+    if len(missing) > MOST_LISTED:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
+    gaps += sweep.told(inside, wanted.of_ceiling, wanted.figure)
     counts = sorted({entry.count for line in entries for entry in line if entry.count})
     if not wanted.spread or len(counts) < 2:
         counts = counts[-1:]

@@ -16,7 +16,7 @@ import lib
 
 lib.needs("numpy", "scipy")
 
-from netkit import compare, mesh, results, tables
+from netkit import compare, mesh, python, results, tables
 from netkit.gate import history, output, past, trial
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)

@@ -539,6 +539,14 @@ class Doubts(Place):
         self.assertEqual(err.count("gap: size 64: 1 of 2 runs was disturbed"), 1)
         self.assertIn("gap: size 1472: 102.4 % of its ceiling: what a queue held at the end arrived later", err)
 
+    def test_many_are_told_in_one_line(self):
+        sizes = list(range(1, 31))
+        runs = [good({"size": size}, 48.0) for size in sizes]
+        for run in runs[:27]:
+            run.more["disturbed"] = {"share": 0.5, "seconds": 10.0, "reasons": {"steal": 5.0}}
+        text = netreport(self.file([("size", sizes)], runs, {"test": "TCP_STREAM"}))[1]
+        self.assertEqual(text.splitlines()[-2:], ["", "27 of 30 points (!): 27 of 27 runs were disturbed, 50 % of the time: steal 140 s"])
+
     def test_percentiles(self):
         """Of one run where they lie; not where it had too few transactions."""
         runs = [good({"size": size}, 1000.0, 1, THROUGHPUT_UNITS="Trans/s", P99_LATENCY=99) for size in (1, 64)]
@@ -1019,16 +1027,31 @@ class Outputs(Place):
         self.assertNotIn(b"Traceback", got.stderr)
         return got.returncode, got.stderr.decode(errors="replace")
 
-    def test_standard_output(self):
-        path = self.file([("size", [64])], [good({"size": 64}, 1.0)], {}, "\udcff.jsonl")
-        scripts = lib.SCRIPTS
-        for program, words in (("netreport", f"'{scripts}/netreport' \"$1\""), ("netsweep", f"'{scripts}/netsweep' --list"),
-                               ("netgate", f"'{scripts}/netgate' --history \"$1\"")):
-            self.assertEqual(self.shell(f"{words} >&-", path), (1, f"{program}: standard output is closed\n"))
+    def test_each_program(self):
+        """What prints to where nothing can be, to a terminal of ASCII, and reads and writes files of any name."""
+        path = self.file([("size", [64])], [good({"size": 64}, 1.0, n) for n in (1, 2)], {}, "\udcff \u00b5.jsonl")
+        plan = path.replace(".jsonl", ".toml")
+        Path(plan).write_text("[axes]\nsize = [64]\n\n[constants]\nlength = 1\nhost = \"h\"\n")
+        hosts = str(self.dir / "\udcfe hosts")
+        Path(hosts).write_text("one\ntwo\n")
+        table = (("netreport", ['"$1"', '"$1" --html "$1.html"' * DRAWS, '"$1" --tidy "$1.csv"', '"$1" --compare "$1"', '"$1.gone"']),
+                 ("netsweep", ['--list', '--dry-run "$2"', '"$2.gone"', '--dry-run "$2" --output "$2.out"', '--resume --output "$1.gone"']),
+                 ("netgate", ['--list-metrics', '--history "$1"', '--dry-run "$2"', '--dry-run --local --criteria "$1.gone"',
+                              '--dry-run --local --baseline "$1"', '--dry-run --local --baseline "$1.gone"']),
+                 ("netmesh", ['--list', '--dry-run --inventory "$3"', '--dry-run --inventory "$3" "$2"', '--dry-run --inventory "$3.gone"']))
+        for program, ways in table:
+            words = f"'{lib.SCRIPTS}/{program}'"
+            for way in filter(None, ways):
+                with self.subTest(program=program, way=way):
+                    for locale in ("LC_ALL=C PYTHONIOENCODING=ascii", "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0"):
+                        status, said = self.shell(f"{locale} {words} {way} > /dev/null", path, plan, hosts)
+                        self.assertNotIn("codec", said)
+                        self.assertIn(status, (1, 2, 77) if "gone" in way else (0, 1, 2, 77), said)
+                        self.assertTrue(said or "gone" not in way)
+            self.assertEqual(self.shell(f"{words} {ways[0]} >&-", path), (1, f"{program}: standard output is closed\n"))
             if os.path.exists("/dev/full"):
-                self.assertEqual(self.shell(f"{words} > /dev/full", path), (1, f"{program}: standard output: No space left on device\n"))
-            self.assertNotIn("codec", self.shell(f"PYTHONIOENCODING=ascii {words} > /dev/null", path)[1])
-        self.assertEqual(self.shell(f"'{scripts}/netreport' \"$1\" --html \"$1.html\"", path)[0], 0)
+                status, said = self.shell(f"{words} {ways[0]} > /dev/full", path)
+                self.assertRegex(f"{status} {said}", r"\A1 net\w+: standard output: No space left on device\n\Z")
 
 
 class Comparisons(Place):
@@ -1443,7 +1466,8 @@ WORDS = {
     "netpipe": "Throughput (Mbit/s) | TCP_RR at most | TCP_RR | Message size (bytes) | One way (\u00b5s) | Latency and "
     "bandwidth over message size | n = 1, 10 s each, 100 Mbit/s, MTU 1500",
     "flows": "Throughput of each flow (Mbit/s) | flow 1 | flow 2 | TCP_STREAM | Time (s) | Jain's index | Flows over time | "
-             "each interval at its middle; Jain's index: 1 where all flows are alike; n = 1, 10 s each, 100 Mbit/s, MTU 1500",
+             "each interval at its middle; circles: the first and the last, in which buffers fill and drain; Jain's index: 1 | where "
+             "all flows are alike; n = 1, 10 s each, 100 Mbit/s, MTU 1500",
     "fluctuation": "Time (s) | Throughput (Mbit/s) | mean 85, samples 40 to 94, deviation 24 % | worst second 40 | TCP_STREAM | "
     "Fluctuation within the runs | a line a run; dashed: the mean; thick: the second in which least went through; n = 1, "
     "10 s each, 100 Mbit/s, | delay 5 ms, MTU 1500",
@@ -1515,7 +1539,7 @@ class Plots(Place):
             good({"test": name}, 17000.0, unit="Trans/s") for name in ("TCP_RR", "UDP_RR")])
         groups = self.svg(bars)[1]
         self.assertEqual([tip.find(f"{SVG}title").text for tip in groups["tips"]], [
-            "TCP_RR\n17000 transactions/s", "UDP_RR\n17000 transactions/s"])
+            "TCP_RR\n17 000 transactions/s", "UDP_RR\n17 000 transactions/s"])
 
     def test_buffer_shows_spread_and_ceiling(self):
         point = {"test": "UDP_STREAM"}
@@ -1610,6 +1634,34 @@ class Plots(Place):
         root, groups = self.svg(self.file([("test", ["TCP_RR", "UDP_RR"])], runs), "--kind", "stations")
         self.assertIn("UDP_RR\nwire 30 \u00b5s, 46 %", [title.text for title in root.iter() if title.tag.endswith("title")])
         self.assertEqual(len([name for name in groups if name.startswith("part-")]), 2 * len(plots.STATIONS))
+        self.assertLessEqual({name.replace("_", " ") for name in plots.STATIONS}, set(self.words(root)))
+        self.assertEqual(len(set(plots.BARS)), len(plots.STATIONS))
+
+    def test_large_numbers_have_no_power_of_ten(self):
+        self.assertEqual([plots.plain(value, 4) for value in (239260.4, 1e6, 94.126, -3.5, 0.01)],
+                         ["239 260", "1 000 000", "94.13", "\u22123.5", "0.01"])
+
+    def test_a_latency_axis_has_several_values(self):
+        """However little of a decade it spans."""
+        runs = [good({"asked_rate": rate}, rate, ASKED_RATE=rate, P50_LATENCY=41.0 + rate / 1000, P99_LATENCY=60.0) for rate in (1000.0, 2000.0)]
+        groups = self.svg(self.file([("asked_rate", [1000, 2000], "1/s")], runs, {"test": "TCP_RR"}))[1]
+        named = [tick for tick in groups["matplotlib.axis_2"] if (tick.get("id") or "").startswith("ytick") and tick.find(f".//{SVG}text") is not None]
+        self.assertGreater(len(named), 2)
+
+    def test_ceilings_differ_in_stroke_or_colour(self):
+        sizes = [64 << i for i in range(8)]
+        path = self.file([("buffer", [1, 2]), ("size", sizes)], [good({"size": size, "buffer": buffer}, 10.0) for size in sizes
+                                                                 for buffer in (1, 2)], {"test": "UDP_STREAM", "rate": 1e8, "mtu": 1500})
+        made = plots.figure(tables.Sweep(results.read(path)), "buffer")
+        looks = [(line.colour, line.dash) for line in made.stacks[0][0].lines if line.kind == "ceiling"]
+        self.assertEqual((len(looks), len(set(looks))), (8, 8))
+
+    def test_doubtful_points_have_a_ring(self):
+        runs = [good({"size": size}, 10.0) for size in (64, 128)]
+        runs[0].more["disturbed"] = {"share": 0.5, "seconds": 10.0, "reasons": {"steal": 5.0}}
+        root, groups = self.svg(self.file([("size", [64, 128])], runs, {"test": "TCP_STREAM"}))
+        self.assertEqual(len(groups["doubt-line0-all"].findall(f".//{SVG}use")), 1)
+        self.assertIn("(1 of 2)", " ".join(self.words(root)))
 
     def test_what_labels_say_and_where_they_belong(self):
         runs = [good({"size": size, "buffer": b}, 80.0 + size / 1000 + b) for size in (64, 576) for b in (1, 2, 3)]
@@ -1911,6 +1963,15 @@ class Page(Place):
         words = "".join(self.page(self.file([("size", list(range(5)))], runs))[0].data)
         self.assertIn("link made byveth", words)
         self.assertNotIn("MTU 3", words)
+
+    def test_on_paper(self):
+        """A wide table has its longer axis downwards, and commands are unfolded."""
+        out, sizes = self.dir / "p.html", list(range(1, 17))
+        runs = [good({"size": size, "buffer": buffer}, 48.0) for size in sizes for buffer in (1, 2)]
+        self.assertEqual(netreport(self.file([("buffer", [1, 2]), ("size", sizes)], runs, {"test": "TCP_STREAM"}), "--html", out)[2], "")
+        text = out.read_text()
+        self.assertIn('<th scope="col">size \\ buffer</th><th scope="col">1</th><th scope="col">2</th>', text)
+        self.assertIn("details::details-content { content-visibility: visible; }", text)
 
     def test_several_files(self):
         one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0)], {"mtu": 1500}, "a.jsonl",
