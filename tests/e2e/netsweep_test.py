@@ -3,6 +3,7 @@
 
 import contextlib
 import importlib.util
+import io
 import json
 import math
 import os
@@ -180,7 +181,7 @@ class Plans(unittest.TestCase):
         header = plan.header("", {})
         plan.label = "A"
         self.assertIn("label: default in the file, A now", plan.difference(header))
-        header = results.parse(json.dumps(plan.header("", {}).as_json()).encode() + b"\n", "x").header
+        header = results.parse(io.BytesIO(json.dumps(plan.header("", {}).as_json()).encode()), "x").header
         self.assertEqual(plans.from_header(header).label, "A")
 
     def test_orders(self):
@@ -208,8 +209,7 @@ class Plans(unittest.TestCase):
 
     def test_what_makes_two_plans_one(self):
         text = "repetitions = 2\n[axes]\nsize = [1, 2]\n[constants]\nlength = 3"
-        header = results.parse(json.dumps(made(text).header("", {}).as_json()).encode() + b"\n",
-                               "x").header
+        header = results.parse(io.BytesIO(json.dumps(made(text).header("", {}).as_json()).encode()), "x").header
         self.assertEqual(made(text).difference(header), "")
         self.assertEqual(header.skips, [])
         skip = "\n[[skip]]\nsize = 1"
