@@ -390,7 +390,10 @@ class Planted(Bed):
         named = {(row.split()[0], re.sub(r"ssh:(\w)", r"\1", re.split("  +", row)[1])) for row in said.splitlines() if row.startswith("test=")
                  and "nothing" not in row}
         self.assertLessEqual({("test=TCP_STREAM", "b, as client"), ("test=TCP_RR", "c and d, both ways")}, named, said)
-        self.assertLessEqual({name for test, name in named if test == "test=TCP_STREAM"}, {"b, as client", "c to d"}, said)
+        # A pair is slow, too, when what else the machine does kept it from as much of its second as the margin: its run says so.
+        kept = {re.sub(r"ssh:(\w)=\S+", r"\1", f"{run['point']['client']} to {run['point']['server']}") for run in self.runs()
+                if run.get("disturbed", {}).get("share", 0) > 0.25}
+        self.assertLessEqual({name for test, name in named if test == "test=TCP_STREAM"} - kept, {"b, as client", "c to d"}, said)
 
 
 if __name__ == "__main__":
