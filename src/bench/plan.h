@@ -79,10 +79,8 @@ struct np_plan {
 	int family;              /* AF_INET or AF_INET6 of the data connection */
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
-	uint32_t
-	    sources; /* data connections use this many addresses in turn, from bind on; 0: one */
-	uint32_t far_bits; /* all addresses that begin with this many bits of far_bind are the
-			      client's; 0: it alone is */
+	uint32_t sources;        /* addresses, from bind on, that connections use in turn; 0: one */
+	uint32_t far_bits;       /* of far_bind that all of the client's addresses have; 0: all */
 	/* What the data sockets of each end are bound to beside that, where a transport has several
 	 * paths. */
 	struct np_also also, far_also;
@@ -97,10 +95,9 @@ struct np_plan {
 	bool nodelay, keepalive, no_route, no_fragment, defer_accept, fast_open, packet_info, cork;
 	bool copy_avoidance, use_write, no_control, time_calls;
 	bool ids, echo, spread, tokens, resets;
-	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
-	uint32_t
-	    length_less_ms; /* milliseconds by which a length in seconds is shorter: 0 to 999 */
-	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
+	int64_t length;          /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
+	uint32_t length_less_ms; /* by which a length in seconds is shorter: 0 to 999 */
+	uint32_t tls_suite;      /* number of the cipher suite of TLS; 0: the usual one */
 	bool debug, retry_connect;
 	bool both;     /* a stream each way at once, see run/group.h; never told to a far end */
 	bool sequence; /* datagrams of a stream are numbered, see bench/sequence.h, and connection

@@ -170,8 +170,7 @@ struct np_worker {
 
 	struct np_counters *count;
 	struct np_hist *hist;
-	uint64_t
-	    budget; /* bytes or transactions; UINT64_MAX: no limit, as in timed tests and warm-up */
+	uint64_t budget;        /* bytes or transactions; UINT64_MAX: no limit, as in timed tests */
 	uint64_t budget_behind; /* the budget behind the warm-up */
 
 	const struct np_calls *calls; /* for several messages a call; NULL: one */
@@ -206,8 +205,7 @@ struct np_worker {
 	/* Time-out of a response; 0: none. Grows when one is late. */
 	_Atomic uint64_t patience_ns;
 
-	uint64_t
-	    acked_before; /* acknowledged bytes when the window opened; see np_counts_arrived() */
+	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
 	struct np_sequence *sequence; /* a receiver's, if datagrams are numbered; else NULL */
 	uint64_t first_ns, opened_ns; /* with NP_C_ASK: time of the first datagram, and of the first
 					 in the window; 0 */

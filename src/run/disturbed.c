@@ -41,8 +41,7 @@ threads_of(const struct np_disturbed *d)
 /* What threads did since they were looked at last. */
 struct progress {
 	struct np_thread_time did[NP_DISTURBED_THREADS];
-	bool
-	    shares[NP_DISTURBED_THREADS]; /* it moved between processors, and may have shared any */
+	bool shares[NP_DISTURBED_THREADS]; /* it moved, and may have shared any processor */
 	uint64_t all_ran;
 };
 

@@ -20,8 +20,7 @@ struct np_evidence_wants {
 	unsigned caps;     /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
 	uint32_t every_ms; /* between two samples; 0: 100 */
 	bool cycles;       /* have the processor count for each worker; not in a daemon's session */
-	struct np_capture
-	    *capture; /* net/capture.h, opened already; NULL: none, or not permitted */
+	struct np_capture *capture;  /* opened already; NULL: none, or not permitted */
 	const char *capture_why_not; /* for the bag; NULL: not asked for */
 	const char *root;            /* of proc and sys, for tests; NULL: "" */
 	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */

@@ -121,12 +121,11 @@ struct np_server {
 	const char *capture_why_not; /* what a client is told that wants one in vain */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* why there are no tests of the link layer */
-	struct np_evidence_wants
-	    collect; /* the evidence that the client wants; capture is set by the caller */
-	struct np_bag *evidence; /* of the last test; NULL: none */
-	unsigned questions;      /* requests since the last test, up to a limit */
-	unsigned unknown;        /* unknown requests so far, a line in the log each */
-	bool unbound;            /* the log has a line about a processor that is not available */
+	struct np_evidence_wants collect; /* as the client wants; the caller sets capture */
+	struct np_bag *evidence;          /* of the last test; NULL: none */
+	unsigned questions;               /* requests since the last test, up to a limit */
+	unsigned unknown;                 /* unknown requests so far, a line in the log each */
+	bool unbound; /* the log has a line about a processor that is not available */
 };
 
 /*
