@@ -33,13 +33,13 @@ TOO_MUCH = "more than {} KiB came, which is the most that is read"
 SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
 stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
-leave() { exec 5>&-; ps=$(cat "$d"/*.p 2>/dev/null); rm -rf "$d"; n=0; while [ "$n" -lt 20 ] && ends TERM; do sleep 0.1; n=$((n + 1)); done; ends KILL; wait; }
+leave() { trap '' HUP INT TERM PIPE; exec 5>&- 2>/dev/null; ps=$(cat "$d"/*.p); rm -rf "$d"; for s in .1 .2 .3 .6 .8; do ends TERM || break; sleep "$s"; done; ends KILL; wait; }
 run() { [ "$w" ] || { exec 5<>"$d/go" 4<"$d/go"; w=1; }; : >"$d/$i.j" >"$d/$i.p"; { exec 5>&-
 { echo "ready $i" >&2; read -r _; echo "begun $i" >&2; exec "$@" </dev/null >"$d/$i.o" 2>"$d/$i.e"; } <&4 4<&- & exec 4<&-
 echo "$!" >"$d/$i.p"; wait "$!"; s=$?; rm -f "$d/$i.p"; echo "end $i $s" >&2; } & }
 go() { exec 5>&-; w=; }
 get() { echo "got $1" $(for f in o e j; do wc -c <"$d/$1.$f"; done); cat "$d/$1.o" "$d/$1.e" "$d/$1.j"; echo; rm -f "$d/$1".?; }
-echo; d=$(mktemp -d) || exit; trap leave EXIT; trap 'exit 143' HUP INT TERM
+echo; d=$(mktemp -d) || exit; trap leave EXIT; trap 'exit 143' HUP INT TERM PIPE
 [ "$1" = 0 ] || head -c "$1" | tar -xo -C "$d" -f - || exit
 w=; mkfifo "$d/go" && echo "$d" && while read -r line; do eval "$line"; done
 """
@@ -167,7 +167,7 @@ class Host:
         self.reason = self.reason or "it was ended"
         if self._process and self._process.stdin:
             self._process.stdin.close()
-            await happens(self._process.wait(), 2 * STOPS_S)
+            await happens(self._process.wait(), 5 * STOPS_S)
             self.fail("")
             await self._process.wait()
             await asyncio.wait(self._tasks, timeout=1)
