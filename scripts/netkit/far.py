@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
+import functools
 import io
 import os
 import re
 import resource
 import secrets
 import shlex
-import shutil
 import tarfile
-import tempfile
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -21,6 +20,18 @@ KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
 TRY_S = 5           # and for one try of its
 Known = Dict[str, Any]
+
+
+@functools.lru_cache(maxsize=None)
+def packed(key: bytes, programs: "Tuple[str, ...]") -> bytes:
+    """A tar file of these."""
+    made, info = io.BytesIO(), tarfile.TarInfo(KEY)
+    info.size, info.mode = len(key), 0o600
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        tar.addfile(info, io.BytesIO(key))
+        for program in programs:
+            tar.add(machine.find(program) or program, os.path.basename(program))
+    return made.getvalue()
 
 
 class Ends(machine.Place):
@@ -37,47 +48,31 @@ class Ends(machine.Place):
         self._hosts: "Dict[str, fleet.Host]" = {}
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
-        self._home = tempfile.mkdtemp()
-        self._guard = machine.Guard("rm", "-rf", self._home)
-        self._key = f"{self._home}/{KEY}"
-        with open(os.open(self._key, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-        self._config = shutil.copy(ssh_config, f"{self._home}/config") if ssh_config else ""
-        self._engines = {kind: row(self._config) for kind, row in ROWS.items()}
-        self._packed = b""
+        self._key = (secrets.token_hex(32) + "\n").encode()
+        self._engines = {kind: row(ssh_config) for kind, row in ROWS.items()}
         self.options: "List[str]" = []
 
-    # --- files there
-
-    def _tar(self) -> bytes:
-        """The key, and the programs that are to be copied."""
-        if not self._packed:
-            made = io.BytesIO()
-            with tarfile.open(fileobj=made, mode="w") as tar:
-                for file in [self._key, *(machine.find(one) or one for one in self._programs.values() if self._copies)]:
-                    tar.add(file, os.path.basename(file))
-            self._packed = made.getvalue()
-        return self._packed
+    # --- hosts
 
     async def _reach(self, end: str, room: asyncio.Semaphore) -> None:
         """Has our shell and files there. Raises MachineError."""
         kind, name, _ = split(end) if end else ("local", "", "")
-        host = fleet.Host(self._engines[kind], name, b"" if is_local(end) else self._tar())
+        programs = () if is_local(end) or not self._copies else tuple(self._programs.values())
+        host = fleet.Host(self._engines[kind], name, packed(self._key, programs))
         async with room:
-            try:
-                await host.ready()
-            except machine.MachineError as fault:
-                await host.end()
-                remedy = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', str(fault)) else ""
-                raise machine.MachineError(f"{end}: {fault}{remedy}") from None
+            await host.ready()
+        if host.reason:
+            await host.end()
+            remedy = " (a shell has to be there: deploy/Containerfile)" if re.search('"?sh"?: .*not found', host.reason) else ""
+            raise machine.MachineError(f"{end}: {host.reason}{remedy}")
         self._hosts[end] = host
 
     def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
         """How a program of ours runs there, and its option for our key."""
-        host, program, key = self._hosts[named(end)], self._programs[which], self._key
+        host, program = self._hosts[named(end)], self._programs[which]
         if not is_local(end):
-            program, key = f"{host.place}/{os.path.basename(program)}" if self._copies else which, f"{host.place}/{KEY}"
-        return fleet.Way(host, program), ["--key-file", key] if self._keyed else []
+            program = f"{host.place}/{os.path.basename(program)}" if self._copies else which
+        return fleet.Way(host, program), ["--key-file", f"{host.place}/{KEY}"] if self._keyed else []
 
     # --- daemons there
 
@@ -151,12 +146,8 @@ class Ends(machine.Place):
         (why,) = self.prepare([known])
         if why:
             raise machine.MachineError(why)
-        self.choose(known)
-
-    def choose(self, known: Known) -> None:
-        client = str(known.get("client") or "")
-        way, key = self._way(client, "netperf")
-        self.way, self.options = way, key if known.get("server") else []
+        self.way, key = self._way(str(known.get("client") or ""), "netperf")
+        self.options = key if known.get("server") else []
 
     def unreached(self, end: str) -> str:
         with contextlib.suppress(NoEnd):
@@ -169,5 +160,3 @@ class Ends(machine.Place):
     def leave(self) -> None:
         fleet.loop().run(*(host.end() for host in self._hosts.values()), heed=False)
         self._daemons, self._hosts = {}, {}
-        shutil.rmtree(self._home, ignore_errors=True)
-        self._guard.leave()

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import shlex
+import signal
 import sys
 import time
 from typing import Any, Awaitable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -58,28 +59,23 @@ class Host:
         self.reason = ""    # why it is no more
 
     async def ready(self) -> None:
-        """Has it there. Raises MachineError."""
-        if self.reason:
-            raise machine.MachineError(self.reason)
-        if self._process:
+        """Has it there, or has a reason."""
+        if self._process or self.reason:
             return
-        words = self._engine.command(self._name, ["sh", "-c", SHELL, "sh", str(len(self._data))])
+        self._lines: "asyncio.Queue[bytes]" = asyncio.Queue()
         try:
+            words = self._engine.command(self._name, ["sh", "-c", SHELL, "sh", str(len(self._data))])
             self._process = process = await asyncio.create_subprocess_exec(
                 *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
                 start_new_session=True, preexec_fn=machine.free_signals, limit=LINE_MOST)
-        except OSError as fault:
-            why = "not installed here" if isinstance(fault, FileNotFoundError) else fault.strerror
-            raise machine.MachineError(f"{words[0]}: {why}") from None
-        self._lines: "asyncio.Queue[bytes]" = asyncio.Queue()
-        self._tasks = [asyncio.ensure_future(one) for one in (self._complain(process.stderr), self._listen(process.stdout))]
-        try:
+            self._tasks = [asyncio.ensure_future(one) for one in (self._complain(process.stderr), self._listen(process.stdout))]
             await self._line(THERE_S)
             self.write(self._data)
             self.place = (await self._line(COPY_S)).decode(errors="replace")
+        except OSError as fault:
+            self.fail(f"{words[0]}: {'not installed here' if isinstance(fault, FileNotFoundError) else fault.strerror}")
         except machine.MachineError as fault:
             self.fail(str(fault))
-            raise
 
     async def _listen(self, stream: Any) -> None:
         try:
@@ -140,10 +136,10 @@ class Host:
     def fail(self, reason: str) -> None:
         """It is ended, with what runs there, and this is why."""
         self.reason = self.reason or reason
-        if self._process:
-            if self._process.returncode is None:
-                self._process.kill()
-            self._lines.put_nowait(b"")
+        self._lines.put_nowait(b"")
+        if self._process and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)      # kill() would take its status from the loop
         for command in self._commands.values():
             command.fail(self.reason)
 
@@ -197,14 +193,9 @@ class Command:
     async def prepare(self) -> None:
         """Has it wait at its host."""
         self.waits, self._over = asyncio.Event(), asyncio.Event()
-        try:
-            await self.host.ready()
-        except machine.MachineError as fault:
-            self.fail(str(fault))
-        else:
-            self._number = self.host.take(self)
-            if not await happens(self.waits.wait(), PREPARED_S):
-                self.host.fail(f"no answer within {PREPARED_S} s")
+        self._number = self.host.take(self)
+        if self.host.reason or not await happens(self.waits.wait(), PREPARED_S):
+            self.host.fail(f"no answer within {PREPARED_S} s")
 
     def take(self, parts: "List[bytes]") -> None:
         """What it has printed to its end."""
@@ -228,9 +219,9 @@ class Command:
             self.reason = f"did not end within {limit:.0f} s"
 
     async def end(self) -> None:
-        for signal in ("TERM", "KILL"):
+        for name in ("TERM", "KILL"):
             if self._number and not self.ended():
-                self.host.write(f"stop {signal} {self._number}\n".encode())
+                self.host.write(f"stop {name} {self._number}\n".encode())
                 await happens(self._over.wait(), STOPS_S)
 
     def complaint(self) -> str:
@@ -254,9 +245,11 @@ async def happens(what: "Awaitable[Any]", limit: float) -> bool:
 
 async def together(commands: "Sequence[Command]", limit: float) -> None:
     """Has them begin at the same moment, when all wait at their hosts, and waits for their ends. What fails has its reason."""
+    hosts = dict.fromkeys(command.host for command in commands)
     try:
+        await asyncio.gather(*(host.ready() for host in hosts))
         await asyncio.gather(*(command.prepare() for command in commands))
-        for host in dict.fromkeys(command.host for command in commands):
+        for host in hosts:
             host.write(b"go\n")
         await asyncio.gather(*(command.within(limit) for command in commands))
     finally:

@@ -2,7 +2,7 @@
 
 import io
 import statistics
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, Set
 
 from netkit.draw import CM, STYLE
 from netkit.mesh import Found, Pair
@@ -11,16 +11,11 @@ NARROW = 4.0        # points: names closer than this are left out
 SPAN = 2.0          # a cell is as dark as can be at this factor from the median
 
 
-def ordered(names: "Set[str]", groups: "Dict[str, Set[str]]") -> "List[str]":
-    """By the first of their groups that is not all, as they are listed, then by name."""
-    places = {name: number for number, group in enumerate(groups.values()) for name in sorted(group) if names - group}
-    return sorted(names, key=lambda name: (places.get(name, len(groups)), len(name), name))
-
-
 def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", unit: str, colours: str, size: float) -> None:
     import numpy as np
     from matplotlib.colors import LogNorm
-    names = ordered({name for pair in figures for name in pair}, groups)
+    keys = {name: [group for group, hosts in groups.items() if name in hosts] for pair in figures for name in pair}
+    names = sorted(keys, key=lambda name: keys[name])
     cells = np.full([len(names)] * 2, np.nan)
     for (client, server), value in figures.items():
         cells[names.index(client), names.index(server)] = value
@@ -36,10 +31,10 @@ def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", 
     ax.set_xticks(range(len(shown)), shown, rotation=90)
     ax.set_yticks(range(len(shown)), shown)
     ax.tick_params(length=0, labelsize=min(8.0, 0.8 * size / len(names)))
-    keys = [frozenset(group for group, hosts in groups.items() if name in hosts) for name in names]
-    for number in (number for number in range(1, len(names)) if keys[number] != keys[number - 1]):
-        ax.axhline(number - 0.5, color="black", linewidth=0.8)
-        ax.axvline(number - 0.5, color="black", linewidth=0.8)
+    for number in range(1, len(names)):
+        if keys[names[number]] != keys[names[number - 1]]:
+            ax.axhline(number - 0.5, color="black", linewidth=0.8)
+            ax.axvline(number - 0.5, color="black", linewidth=0.8)
 
 
 def draw(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_better: bool, form: str, width: float) -> bytes:

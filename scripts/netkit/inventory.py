@@ -4,10 +4,10 @@ import json
 import os
 import re
 import shlex
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import machine
-from netkit.engines import ROWS, split
+from netkit.engines import ROWS, Host, answer, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
 # What ssh calls what Ansible's variables say.
@@ -19,13 +19,6 @@ OWN = ("~/.ssh/config", "/etc/ssh/ssh_config")
 ADDRESS = "netmesh_address"     # a variable: the address for tests, where it is not that for ssh
 ALL = ("all", "ungrouped")              # groups that tell nothing
 Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
-
-
-class Host(NamedTuple):
-    """One of a mesh: what a plan calls it, the groups it is in, and what the cluster calls its machine."""
-    end: str
-    groups: "Tuple[str, ...]" = ()
-    node: str = ""
 
 
 class InventoryError(Exception):
@@ -49,20 +42,20 @@ def again(source: str) -> str:
 
 
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
-    """The hosts of a mesh by their names, and what an inventory says of them. Raises InventoryError, MachineError and NoEnd."""
+    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises InventoryError, MachineError
+    and NoEnd."""
     kind, what = asked(source)
     if kind:
-        listed = ROWS[kind].listed(what, options)
-        return {one.name: Host(checked(f"{kind}:{one.name}" + (f"={one.address}" if one.address else "")), one.groups, one.node)
-                for one in listed}, {}
+        return {one.name: one._replace(name=checked(f"{kind}:{one.name}", one.address)) for one in ROWS[kind].listed(what, options)}, {}
     hosts, groups = read(source, pattern)
     return {name: Host(end(name, known), tuple(group for group, names in groups.items() if name in names))
             for name, known in hosts.items()}, hosts
 
 
-def checked(one: str) -> str:
-    split(one)
-    return one
+def checked(one: str, address: str) -> str:
+    end = f"{one}={address}" if address else one
+    split(end)
+    return end
 
 
 def members(listed: "Dict[str, Any]", group: str) -> "set[str]":
@@ -77,22 +70,12 @@ def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, 
         return {name: {} for name in source.split(",") if name}, {}
     if not machine.find("ansible-inventory"):
         raise InventoryError("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
-    listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list"))
-    names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts").splitlines()[1:]
+    os.environ.update(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1", ANSIBLE_INVENTORY_UNPARSED_FAILED="1")
+    listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list", limit=LIMIT) or "{}")
+    names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts", limit=LIMIT).splitlines()[1:]
     known = listed.get("_meta", {}).get("hostvars", {})
     groups = {group: members(listed, group) for group in listed if group not in ("_meta", *ALL)}
     return {name: known.get(name, {}) for name in map(str.strip, names) if name}, groups
-
-
-def answer(*command: str) -> str:
-    done = machine.run(command, LIMIT)
-    said = [line for line in done.stderr.splitlines() if line.strip()]
-    if done.exit != 0 or not done.stdout:
-        raise InventoryError(f"{command[0]}: {done.reason or (said or ['no answer'])[-1].strip()}")
-    bad = next((line for line in said if "Unable to parse" in line or "No inventory was parsed" in line), "")
-    if bad:
-        raise InventoryError(bad.strip())
-    return done.stdout
 
 
 def end(name: str, known: "Dict[str, Any]") -> str:
@@ -109,7 +92,7 @@ def end(name: str, known: "Dict[str, Any]") -> str:
         address = address or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")
     if kind == "local" and not address:
         raise InventoryError(f"{name}: ansible_connection=local: {ADDRESS}=ADDRESS says where the others reach it")
-    return checked(f"{kind}:{ROWS[kind].of_inventory(name, known)}" + (f"={address}" if address else ""))
+    return checked(f"{kind}:{ROWS[kind].of_inventory(name, known)}", str(address or ""))
 
 
 def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:

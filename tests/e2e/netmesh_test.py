@@ -117,7 +117,7 @@ class Inventories(unittest.TestCase):
     def test_addresses_are_no_engines(self):
         """HOST,HOST of IPv6."""
         hosts, _ = inventory.mesh("2001:db8::1,2001:db8::2", None, {})
-        self.assertEqual([one.end for one in hosts.values()], ["ssh:2001:db8::1", "ssh:2001:db8::2"])
+        self.assertEqual([one.name for one in hosts.values()], ["ssh:2001:db8::1", "ssh:2001:db8::2"])
 
     @unittest.skipIf(NO_ANSIBLE, NO_ANSIBLE)
     def test_ansible(self):
@@ -127,7 +127,7 @@ class Inventories(unittest.TestCase):
             self.assertEqual(inventory.read(file.name, "rack:!b"), (
                 {"a": {"ansible_host": "192.0.2.1", "ansible_user": "me"}}, {"rack": {"a", "b"}, "other": {"c"}}))
             self.assertEqual(sorted(inventory.read(file.name)[0]), ["a", "b", "c"])
-        with self.assertRaisesRegex(inventory.InventoryError, "(?i)unable to parse|no inventory"):
+        with self.assertRaisesRegex(machine.MachineError, "failed to parse"):
             inventory.read("/nonexistent/x")
 
 
