@@ -247,7 +247,7 @@ async def together(commands: "Sequence[Command]", limit: float) -> None:
     """Has them begin at the same moment, when all wait at their hosts, and waits for their ends. What fails has its reason."""
     hosts = dict.fromkeys(command.host for command in commands)
     try:
-        await asyncio.gather(*(host.ready() for host in hosts))
+        await asyncio.gather(*(host.ready() for host in hosts), return_exceptions=True)     # one shell each; what fails says so again
         await asyncio.gather(*(command.prepare() for command in commands))
         for host in hosts:
             host.write(b"go\n")
