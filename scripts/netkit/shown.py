@@ -211,6 +211,7 @@ class Table:
         self.pattern = within(document, "test", "pattern")
         self.counts = self.of("THROUGHPUT_UNITS") == "Trans" or self.pattern == "cc"     # connections are no bytes
         out, back = (self.of(f"LOCAL_{way}_THROUGHPUT") or 0 for way in ("SEND", "RECV"))
+        self.datagrams = str(self.of("PROTOCOL")).upper().startswith("UDP")
         self.both = not self.counts and self.of("TRANSACTION_RATE") is None and out > 0 and back > 0
 
     def rate(self, name: str) -> str:
@@ -228,7 +229,7 @@ class Table:
         yield "Flows", self.flows()
         yield "Requests" if self.of("DUE_OPERATIONS") is not None else "Messages", self.open_loop()
         yield "Loss", self.loss()
-        yield "Fragments", str(self.of("PROTOCOL_DETAIL") or "") if str(self.of("PROTOCOL")).startswith("UDP") else ""
+        yield "Fragments", str(self.of("PROTOCOL_DETAIL") or "") if self.datagrams else ""
         yield from self.latency()
         yield "Beside", self.beside()
         yield "Processors", self.of_ends("{:.1f} %", "CPU_UTIL", ", of all processors")
@@ -262,7 +263,10 @@ class Table:
             half = f"{wide / 2:.2g}" if wide < 199 else f"{wide / 2:.0f}"
             said += f" +- {rate_of(self.document, mean * wide / 200, self.counts)} ({half} %) at {self.of('CONFIDENCE_LEVEL')} % confidence"
             said += ", less sure than was asked for" if asked and wide > asked else ""
-        if self.both:
+        if self.both and self.datagrams:
+            said += (f"; {self.rate('REMOTE_RECV_THROUGHPUT')} of {self.rate('LOCAL_SEND_THROUGHPUT')} arrived there, "
+                     f"{self.rate('LOCAL_RECV_THROUGHPUT')} of {self.rate('REMOTE_SEND_THROUGHPUT')} here")
+        elif self.both:
             said += f"; {self.rate('LOCAL_SEND_THROUGHPUT')} sent, {self.rate('LOCAL_RECV_THROUGHPUT')} received"
         return said
 
@@ -270,8 +274,9 @@ class Table:
         if (self.of("FLOWS") or 1) < 2 or self.of("JAIN_INDEX") is None:
             return ""
         far = self.of("REMOTE_THREADS")
-        return (f"{self.of('FLOWS')}, least {self.rate('MIN_FLOW_THROUGHPUT')}, most {self.rate('MAX_FLOW_THROUGHPUT')}, Jain's index "
-                f"{self.of('JAIN_INDEX'):.3f}, threads {self.of('THREADS')} local" + (f", {far} remote" if far is not None else ""))
+        spread = "" if self.both and self.datagrams else (
+            f", least {self.rate('MIN_FLOW_THROUGHPUT')}, most {self.rate('MAX_FLOW_THROUGHPUT')}, Jain's index {self.of('JAIN_INDEX'):.3f}")
+        return f"{self.of('FLOWS')}{spread}, threads {self.of('THREADS')} local" + (f", {far} remote" if far is not None else "")
 
     def open_loop(self) -> str:
         if self.of("ASKED_RATE") is None:
@@ -295,11 +300,16 @@ class Table:
         lost, unique, sent, arrived = map(self.of, ("LOST_DATAGRAMS", "UNIQUE_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"))
         if lost is not None and unique is not None:
             return share(lost, lost + unique, "datagrams")
-        if not str(self.of("PROTOCOL")).startswith("UDP"):
+        if not self.datagrams:
             return ""
         if self.of("TRANSACTION_RATE") is not None:
             return share(self.of("LOST_REQUESTS") or 0, sent or 0, "requests")
-        return share(max(0, sent - arrived), sent, "datagrams") if arrived is not None and str(self.of("DIRECTION")).lower() == "send" else ""
+        if arrived is None or str(self.of("DIRECTION")).lower() != "send":
+            return ""
+        back = self.of("REMOTE_SEND_CALLS")     # of --both
+        if back is not None:
+            sent, arrived = sent + back, arrived + (self.of("LOCAL_RECV_CALLS") or 0)
+        return share(max(0, sent - arrived), sent, "datagrams")
 
     def latency(self) -> "Iterator[Row]":
         times = Times.of(self.document)
@@ -329,7 +339,8 @@ class Table:
         rate = f", with {self.rate('CLEAN_THROUGHPUT')}" if (
             share > 0 and self.of("CLEAN_THROUGHPUT") is not None and (self.of("CLEAN_SECONDS") or 0) >= 0.1) else ""
         why = f" (disturbed, in seconds: {self.of('DISTURBED_REASONS')})" if share > 0 and self.of("DISTURBED_REASONS") else ""
-        return f"{100 * (1 - share):.1f} % of the time{rate}{why}"
+        others = ", other programs aside: they are not told from the other session" if self.both else ""
+        return f"{100 * (1 - share):.1f} % of the time{others}{rate}{why}"
 
 
 def percentiles(times: Times) -> str:

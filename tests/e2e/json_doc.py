@@ -41,6 +41,7 @@ RUNS = (
     "-t UDP_STREAM -l 1 -c -C -- -m 1000",
     "-t UDP_STREAM -l 1 --rate 10mbit -- -m 1000",
     "-l 1 --both --flows 2",
+    "-t UDP_STREAM -l 1 --both --flows 2 --rate 20M -- -m 1400",
     "-t STREAM_STREAM -l -1000000 -c",
     "-t DG_RR -l -50",
     "-t OMNI -l -50 -- -d rr",
