@@ -56,7 +56,7 @@ def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:
 
 
 def lent_and_back(tx: Dict[str, Any], unsent: int = 0) -> int:
-    """Asked for, 100 % copied, but for what a test that is ended by the clock leaves unsent: so many at most."""
+    """Asked for, 100 % copied, but for what a test that is ended by the clock leaves unsent: at most that many."""
     lent = tx["engine.zerocopy_sends"]
     assert tx["engine.name"] == "zerocopy", tx
     assert tx["engine.zerocopy_completions"] == lent >= tx["engine.zerocopy_copied"] >= lent - unsent, tx
