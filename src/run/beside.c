@@ -91,8 +91,7 @@ note_load(void *ctx, const struct np_live_view *v)
 {
 	struct np_beside *b = ctx;
 	const struct np_counts *n = &v->count;
-	/* A send buffer may take megabytes at a time. */
-	uint64_t moved = n->sent - v->queued + n->received + n->transactions, now = np_now();
+	uint64_t moved = n->sent + n->received + n->transactions, now = np_now();
 
 	/* After the window nothing has to move. */
 	if (v->step == NP_LIVE_MEASURING && now - v->since_ns <= v->length_ns) {
@@ -218,7 +217,6 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	} else {
 		b->was = *c->live;
 	}
-	c->live->queues = true;
 	c->live->draw = note_load;
 	c->live->ctx = b;
 	c->gate = b->gate;
@@ -227,7 +225,6 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	if (b->watched != NULL) {
 		c->live->draw = b->was.draw;
 		c->live->ctx = b->was.ctx;
-		c->live->queues = false;
 	}
 	c->live = b->watched;
 	np_gate_fail(b->gate);

@@ -386,7 +386,6 @@ make_client(struct member *m)
 	if (p->was.live != NULL) {
 		m->view = (struct np_live_view){ .since_ns = np_now() };
 		m->live = (struct np_live){ .every_ns = p->was.live->every_ns,
-					    .queues = p->was.live->queues,
 					    .draw = note_view,
 					    .ctx = m,
 					    .due_ns = m->view.since_ns,

@@ -1,10 +1,6 @@
 #include "run/live.h"
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-
 #include "base/clock.h"
-#include "net/sock.h"
 
 void
 np_live_step(struct np_live *l, enum np_live_step step, uint64_t length_ns)
@@ -31,11 +27,7 @@ np_live_look(struct np_live *l, const struct np_run *run)
 		return;
 	}
 	if (run != NULL) {
-		l->view.count = np_counts_of(run);
-		l->view.queued = 0;
-		for (uint32_t i = 0; l->queues && i < run->conns; i++) {
-			l->view.queued += np_sock_queued(run->conn[i].fd, SIOCOUTQ);
-		}
+		l->view.count = np_counts_arrived(run);
 	}
 	l->draw(l->ctx, &l->view);
 	l->due_ns = now - (now - l->due_ns) % l->every_ns + l->every_ns;
@@ -45,7 +37,6 @@ void
 np_live_add(struct np_live_view *all, const struct np_live_view *one)
 {
 	struct np_counts count = all->count;
-	uint64_t queued = all->queued + one->queued;
 
 	np_counts_add(&count, &one->count);
 	if (one->step < all->step) {
@@ -55,5 +46,4 @@ np_live_add(struct np_live_view *all, const struct np_live_view *one)
 		all->length_ns = one->length_ns > all->length_ns ? one->length_ns : all->length_ns;
 	}
 	all->count = count;
-	all->queued = queued;
 }

@@ -23,10 +23,10 @@ enum np_live_step {
 
 struct np_live_view {
 	enum np_live_step step;
-	uint64_t since_ns;      /* when that began */
-	uint64_t length_ns;     /* how long it will take; 0: not known */
-	struct np_counts count; /* of the run that is under way, or was the last one */
-	uint64_t queued;        /* bytes that its sockets have not sent, or are not acknowledged */
+	uint64_t since_ns;  /* when that began */
+	uint64_t length_ns; /* how long it will take; 0: not known */
+	struct np_counts
+	    count; /* of the run that is under way, or was the last one: what arrived */
 };
 
 /* For one thread alone. A zeroed one with the first three filled in is ready. */
@@ -34,7 +34,6 @@ struct np_live {
 	uint64_t every_ns;
 	void (*draw)(void *ctx, const struct np_live_view *view);
 	void *ctx;
-	bool queues; /* look at the queues, too: a system call for each connection */
 	uint64_t due_ns;
 	struct np_live_view view;
 };

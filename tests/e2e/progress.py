@@ -347,6 +347,19 @@ def a_wrong_word() -> None:
     lib.error_line(got, "netperf", "--progress", "often", "always, never or auto")
 
 
+def no_more_than_the_link(lab: lib.Lab, port: int) -> str:
+    """What lies in the send buffer has not been carried."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", "10.77.0.2", "-p", str(port), "-l", "2", "--progress", "always", "--", "-s", "8M"], 60)
+    rates = [float(rate) for rate in re.findall(r"measuring .*  ([\d.]+) Mbit/s", got.err.replace("\r", "\n"))]
+    assert got.rc == 0 and rates and max(rates) < 30, (rates, got)
+    return f"{max(rates)} of 20 Mbit/s"
+
+
+def over_a_link(report: lib.Report) -> None:
+    with lib.Lab(f"progress{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
+        report.case("no more than the link", partial(no_more_than_the_link, lab, daemon.port))
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         port = daemon.port
@@ -368,6 +381,7 @@ def suite(report: lib.Report) -> None:
                            ("a pipe", a_pipe_is_left_alone), ("always", always), ("^Z and fg", stopped_and_continued),
                            ("in the background", in_the_background)):
             report.case(name, partial(body, port))
+    report.part("over a link", partial(over_a_link, report))
     report.case("a daemon that dies", a_daemon_that_dies)
     report.case("while nobody answers", while_nobody_answers)
     report.case("a note meanwhile", a_note_meanwhile)
