@@ -326,16 +326,9 @@ def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
 
 def spread_out(heights: "List[float]", least: float) -> "List[float]":
     """Rising heights, moved so that they are so far apart and, where they have room, between 0 and 1."""
-    made = list(heights)
-    for _ in range(300):
-        moved = False
-        for i in range(len(made) - 1):
-            off = (least - (made[i + 1] - made[i])) / 2
-            if off > 1e-9:
-                made[i], made[i + 1], moved = made[i] - off, made[i + 1] + off, True
-        if not moved:
-            break
-    made = [max(height, 0.02 + i * least) for i, height in enumerate(made)]
+    made: "List[float]" = []
+    for height in heights:
+        made.append(max(height, made[-1] + least if made else 0.02))
     return [min(height, 1.0 - (len(made) - 1 - i) * least) for i, height in enumerate(made)]
 
 

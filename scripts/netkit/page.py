@@ -54,17 +54,13 @@ def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]"
     return blocks
 
 
-def said(sweep: Sweep, point: "Dict[str, Any]") -> str:
-    return sweep.describe(point, [n for n in point if len(sweep.values[n]) > 1] or list(point))
-
-
 def failures(sweep: Sweep) -> "Iterator[str]":
     """What failed, a line a point."""
     for cell in sweep.cells.values():
         reasons = cell.failures()
         if reasons:
             of = f"{len(reasons)} of {len(cell.runs)} runs" if len(cell.runs) > 1 else "failed"
-            yield f"{said(sweep, cell.point)}: {of}: {'; '.join({reason: 0 for reason in reasons})}"
+            yield f"{sweep.said(cell.point)}: {of}: {'; '.join({reason: 0 for reason in reasons})}"
 
 
 def pairs(told: Any) -> "Iterator[Tuple[str, str]]":
@@ -101,7 +97,7 @@ def commands(sweep: Sweep) -> Pairs:
             text = "\n".join(filter(None, [*(shlex.join(map(str, step)) if isinstance(step, list) else str(step)
                                              for step in steps), joined(tuple(run.command))]))
             seen[text] = seen.get(text, 0) + 1
-        made += [(said(sweep, cell.point) + (f" (\u00d7 {times})" if times > 1 else ""), text)
+        made += [(sweep.said(cell.point) + (f" (\u00d7 {times})" if times > 1 else ""), text)
                  for text, times in seen.items()]
     return made
 

@@ -4,6 +4,7 @@ A file is a header and then one line a run. Each line is written whole and synce
 run begins, so that a crash costs the run that was under way and nothing before it.
 """
 
+import contextlib
 import fcntl
 import functools
 import gc
@@ -289,9 +290,6 @@ class Results:
     def done(self) -> "Dict[Key, Run]":
         """The good runs by their key."""
         return {run.key: run for run in self.runs if run.ok}
-
-    def missing(self) -> "List[Run]":
-        return [run for run in self.runs if not run.ok]
 
 
 CONDITION = re.compile(r"([^<>=]+)(=|<=|>=|<|>)(.*)")
@@ -650,12 +648,9 @@ class Writer:
     def _sync_directory(self) -> None:
         """Without this a crash of the machine could lose the file's name."""
         place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-        try:
+        with contextlib.suppress(OSError):      # not every file system can
             os.fsync(place)
-        except OSError:
-            pass    # not every file system can
-        finally:
-            os.close(place)
+        os.close(place)
 
     def close(self) -> None:
         self._file.close()

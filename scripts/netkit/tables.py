@@ -188,11 +188,10 @@ class Sweep:
     def told(self, cells: "Sequence[Cell]", ceilings: bool = False, figure: str = "") -> "List[str]":
         """The doubts of these points, a line each; of many one line of all that were disturbed, and one of the others."""
         found = [(cell, words) for cell in cells for words in self.doubts(cell, ceilings, figure)]
-        lines = {id(cell): f"{self.describe(cell.point, self.varying() or None)}: " for cell, _ in found}
-        if len(lines) <= MOST_LISTED:
-            return [lines[id(cell)] + words for cell, words in found]
+        if len({id(cell) for cell, _ in found}) <= MOST_LISTED:
+            return [f"{self.said(cell.point)}: {words}" for cell, words in found]
         disturbed = [cell for cell in cells if cell.disturbed()]
-        rest = [lines[id(cell)] + words for cell, words in found if words != cell.disturbed()]
+        rest = [f"{self.said(cell.point)}: {words}" for cell, words in found if words != cell.disturbed()]
         return [*([f"{len(disturbed)} of {len(cells)} points ({DOUBT}): " + disturbed_runs(
             [run for cell in disturbed for run in cell.good()])] if disturbed else []),
             *(rest if len(rest) <= MOST_LISTED else [f"{len(rest)} points ({DOUBT}) not sure or above their ceiling, such as {rest[0]}"])]
@@ -228,6 +227,10 @@ class Sweep:
         if name in self.in_kib and is_number(value):
             return f"{value // 1024} KiB"
         return engines.named(value) if name in ("client", "server") and value is not None else show_value(value)
+
+    def said(self, point: "Dict[str, Any]") -> str:
+        """What tells it from the others; of the only one what it is."""
+        return self.describe(point, self.varying() or None)
 
     def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
                  called: "Dict[str, str]" = {}) -> str:
@@ -407,12 +410,10 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             entry.left_out = not any(cell.tried() for cell in found) and (
                 bool(found) or sweep.planned(point) is False)
             entries[-1].append(entry)
-            names = [name for name in point if len(sweep.values[name]) > 1] or chosen
-            said = sweep.describe(point, names)
             if why and not entry.left_out:
-                (gaps if found else missing).append(f"{said}: {why}")
-            doubts = [words for cell in found for words in sweep.doubts(cell, wanted.of_ceiling, wanted.figure)]
-            entry.mark += DOUBT if doubts and entry.value is not None else ""
+                (gaps if found else missing).append(f"{sweep.said(point)}: {why}")
+            doubted = any(any(sweep.doubts(cell, wanted.of_ceiling, wanted.figure)) for cell in found)
+            entry.mark += DOUBT if doubted and entry.value is not None else ""
     if len(missing) > MOST_LISTED:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
     gaps += sweep.told(inside, wanted.of_ceiling, wanted.figure)

@@ -32,8 +32,7 @@ ENDING = ("seconds", "learned", "notes", "skipped", "over")
 
 def plain(value: Any) -> Any:
     """A value as JSON has it: what is not finite was not measured."""
-    if dataclasses.is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    value = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
