@@ -30,7 +30,8 @@ def some(names: "Sequence[str]") -> str:
 class Side:
     """The files of one side, and their good runs by point once these are named."""
 
-    def __init__(self, path: str, where: "Sequence[str]") -> None:
+    def __init__(self, path: str, where: "Sequence[str]", figure: str = "THROUGHPUT") -> None:
+        wanted = {figure, *DEFAULTS.values(), "THROUGHPUT_UNITS", "SD_UNITS"}      # the others are most of the memory
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []
@@ -39,6 +40,8 @@ class Side:
         for one in paths:
             try:
                 self.parts.append(results.only(results.read(one), where))
+                for run in self.parts[-1].runs:
+                    run.stdout, run.result = "", {name: value for name, value in run.result.items() if name in wanted}
             except results.ResultsError as fault:
                 if one == path:
                     raise
@@ -51,11 +54,11 @@ class Side:
         return [name for name, axis in results.joined_axes(self.parts).items()
                 if len(axis.values) > 1 or name in self.parts[0].chosen]
 
-    def divide(self, names: "Sequence[str]", wanted: "Sequence[str]") -> None:
-        """The runs, which take most of the memory, are let go of."""
+    def divide(self, names: "Sequence[str]") -> None:
+        """The runs are let go of."""
         made = []
         for part in self.parts:
-            made.append(past.of_sweep(part, names, wanted))
+            made.append(past.of_sweep(part, names))
             part.runs = []
         self.sessions = past.in_order(made)
 
@@ -103,7 +106,7 @@ class Comparison:
         self.a, self.b, self.margin = a, b, margin
         names = list(dict.fromkeys([*a.axes(), *b.axes()]))
         for side in (a, b):
-            side.divide(names, sorted({figure, *DEFAULTS.values()}))
+            side.divide(names)
         of_a = set(a.points())
         both = [name for name in b.points() if name in of_a and (a.slots(name) or b.slots(name))]
         if not both:

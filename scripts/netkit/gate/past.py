@@ -161,8 +161,8 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
     return made
 
 
-def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None, wanted: "Sequence[str]" = ()) -> Session:
-    """Each run is a slot, with these figures, or all of its own; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
+def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
+    """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
     made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
     for run in sweep.runs:
         if run.place not in called:
@@ -171,7 +171,7 @@ def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None, wante
         if not run.ok:
             made.failed[name] = made.failed.get(name, 0) + 1
             continue
-        figures = {one: float(run.result[one]) for one in wanted or run.result if results.is_figure(run.result.get(one))}
+        figures = {one: float(value) for one, value in run.result.items() if results.is_figure(value)}
         length = {**sweep.header.constants, **run.point}.get("length")
         slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
                     length=float(length) if results.is_number(length) else 0.0,
