@@ -644,7 +644,7 @@ class Nothing(Place):
         runs = [({"client": a, "server": b}, one) for a in names for b in names if a != b
                 for one in self.slots(kind, way, B if b == "h5" else A, 10)]
         path = self.file("mesh.jsonl", [results.Axis("client", names), results.Axis("server", names)], runs)
-        made = mesh.block(tables.Sweep(results.read(path)), "THROUGHPUT", False)
+        made = mesh.find(tables.Sweep(results.read(path)), "THROUGHPUT", False)
         named = [row for row in made.rows if "h5" in str(row[1])]
         return WORSE if named else CANT_TELL if any("gave nothing" in line and "h5" in line for line in made.notes) else EQUAL
 
