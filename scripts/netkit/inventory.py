@@ -95,14 +95,19 @@ def end(name: str, known: "Dict[str, Any]") -> str:
     return checked(f"{kind}:{ROWS[kind].of_inventory(name, known)}", str(address or ""))
 
 
+def one_word(value: str) -> str:
+    """In ssh_config(5), where a path may have a blank."""
+    return f'"{value}"' if " " in value and value[0] != '"' else value
+
+
 def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:
     """For ssh -F: what the inventory says, and then what these files do."""
     lines: "List[str]" = []
     for name, known in hosts.items():
         lines.append(f"Host {name}")
-        lines += [f"  {OPTIONS[one]} {value}" for one, value in known.items() if one in OPTIONS]
+        lines += [f"  {OPTIONS[one]} {one_word(str(value))}" for one, value in known.items() if one in OPTIONS]
         lines += [f"  {option}" for one in WORDS for option in given(name, str(known.get(one) or ""))]
-    return "\n".join([*lines, "Match all", *(f"  Include {os.path.abspath(file) if file[0] != '~' else file}" for file in own), ""])
+    return "\n".join([*lines, "Match all", *(f"  Include {one_word(os.path.abspath(file) if file[0] != '~' else file)}" for file in own), ""])
 
 
 def given(name: str, text: str) -> "List[str]":

@@ -97,10 +97,10 @@ class Rounds(unittest.TestCase):
 
 class Inventories(unittest.TestCase):
     def test_what_ssh_is_told(self):
-        known = {"ansible_host": "192.0.2.7", "ansible_port": 2222, "ansible_user": "me", "ansible_ssh_private_key_file": "~/k",
+        known = {"ansible_host": "192.0.2.7", "ansible_port": 2222, "ansible_user": "me", "ansible_ssh_private_key_file": "~/a key",
                  "ansible_ssh_common_args": "-J bastion -o Compression=yes -oLogLevel=ERROR", "other": 1}
-        self.assertEqual(inventory.ssh_config({"a": known}, ["~/mine"]), "Host a\n  HostName 192.0.2.7\n  Port 2222\n  User me\n"
-                         "  IdentityFile ~/k\n  ProxyJump bastion\n  Compression yes\n  LogLevel ERROR\nMatch all\n  Include ~/mine\n")
+        self.assertEqual(inventory.ssh_config({"a": known}, ["~/my own"]), "Host a\n  HostName 192.0.2.7\n  Port 2222\n  User me\n"
+                         "  IdentityFile \"~/a key\"\n  ProxyJump bastion\n  Compression yes\n  LogLevel ERROR\nMatch all\n  Include \"~/my own\"\n")
         self.assertEqual([inventory.end("a", known), inventory.end("a", {**known, inventory.ADDRESS: "10.0.0.7"}),
                           inventory.end("a", {})], ["ssh:a=192.0.2.7", "ssh:a=10.0.0.7", "ssh:a"])
         for known, says in (({"ansible_connection": "community.docker.docker"}, "docker:a"), ({"ansible_connection": "podman", "ansible_host": "c"}, "podman:c"),
