@@ -188,7 +188,7 @@ def interim_flows(document: "Dict[str, Any]", number: int) -> "Dict[str, Any]":
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
     """What is put down of a document: flows where there are several, over time with an interval, evidence where it is
-    asked for or an engine is named, between which times each percentile lies, and what disturbed."""
+    asked for or an engine is named, between which times each percentile lies, the steps of a search, and what disturbed."""
     flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
     asked = known.get("evidence") is True
     evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}
@@ -196,7 +196,7 @@ def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
     return {**({"flows": flows} if flows else {}), **({"evidence": evidence} if evidence else {}),
             **({"intervals": between} if between else {}),
             **(interim_flows(end.document, len(end.iterations)) if flows else {}),
-            **disturbed(end.iterations)}
+            **({"curve": end.document["curve"]} if end.document.get("curve") else {}), **disturbed(end.iterations)}
 
 
 def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:

@@ -27,6 +27,7 @@ LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
 LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
 MOST_POINTS = 1000000    # each is held, and checked, before the first run
+SEARCH = 40                 # steps at the most of netperf --rate auto
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -182,6 +183,8 @@ class Plan:
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
             most = int(str(known.get("iterations") or "10").split(",")[0] or 10)
+        if re.match("auto|ndr", str(known.get("asked_rate"))):
+            most *= SEARCH
         alone = min(max(length, 1.0), 5.0) if known.get("beside") else 0.0
         return (length + (units.seconds(known.get("warm_up")) or 0.0)) * most + alone
 

@@ -486,7 +486,7 @@ class Engines(unittest.TestCase):
 
 
 class Ready(unittest.TestCase):
-    NAMES = {"bufferbloat", "cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers",
+    NAMES = {"bufferbloat", "cpu-binding", "driver-parameter", "flows", "fluctuation", "knee", "lab-buffers",
              "latency", "mesh", "methods", "mtu", "netpipe", "paths"}
 
     def plan(self, name):
@@ -1461,6 +1461,7 @@ class Labs(Sweeping):
         "driver-parameter": (4, "DMA_length=0,7", "length=0.3"),
         "flows": (6, "flows=1,5", "processes=1,5"),
         "fluctuation": (2, "length=2", "buffer=65536"),
+        "knee": (1, "test=UDP_STREAM", "asked_rate=ndr", "length=0.3"),
         "lab-buffers": (8, "buffer=32768"),
         "latency": (3, "size=64", "length=0.3"),
         "methods": (2, "engine=sync,epoll", "length=0.3"),
@@ -1516,6 +1517,14 @@ class Labs(Sweeping):
             self.assertEqual(got["LOAD_DIED"], "no", got)
             self.assertGreater(got["LOADED_P50_LATENCY"], 2000, got)
             self.assertGreater(got["IDLE_RPM"], 0)
+
+    def test_knee(self):
+        """A rate that the link does not carry is too much, and the knee is below it."""
+        run, = self.ready_plan("knee")
+        curve = run["curve"]
+        too_much = [step["rate"] for step in curve["steps"] if "too_much" in step]
+        self.assertLess(curve["knee"], min(too_much), curve)
+        self.assertLess(curve["knee"], 100e6, curve)
 
     def test_driver_parameter(self):
         runs = self.ready_plan("driver-parameter")
