@@ -19,6 +19,7 @@ make(struct counting *c, uint64_t transactions)
 {
 	memset(c, 0, sizeof(*c));
 	c->worker.count = &c->count;
+	c->worker.run = &c->run;
 	c->run.worker = &c->worker;
 	c->run.workers = 1;
 	np_show(&c->count.transactions, transactions);
