@@ -78,7 +78,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/lacks.c %D%/bench/lacks.h \
 	%D%/bench/load.c %D%/bench/load.h \
 	%D%/bench/open.c %D%/bench/open.h \
-	%D%/bench/peer_filter.c \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/ramp.c %D%/bench/ramp.h \
 	%D%/bench/registry.c \
