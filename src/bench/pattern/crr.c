@@ -372,7 +372,9 @@ sum_looks(struct np_run *run)
 			return;
 		}
 		again += own->again;
-		*least = *least == 0 || own->least_us < *least ? own->least_us : *least;
+		if (own->least_us > 0 && (*least == 0 || own->least_us < *least)) {
+			*least = own->least_us;
+		}
 	}
 	run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
 }
