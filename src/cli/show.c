@@ -157,11 +157,6 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 	static const char right[] = " (above 6 it takes CAP_NET_ADMIN)";
 	const struct np_end *near = &cli->plan.near, *far = &cli->plan.far;
 	const char *cpus = o->far_bag != NULL ? np_bag_string(o->far_bag, "host.task.cpus") : NULL;
-	const struct np_tally *t = &o->tally;
-	uint64_t did = t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
-	uint32_t burst = near->call.interval_burst;
-	double each = (double)np_load_pause_of(near) / 1e9,
-	       asked = np_tally_seconds(t) / each * burst * t->workers;
 	char cpu[16];
 
 	snprintf(cpu, sizeof(cpu), "%d", far->place.cpu);
@@ -182,11 +177,20 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 	    (far->place.measure_cpu && o->far.reported && !o->far.cpu.known)) {
 		fputs("netperf: -c, -C: processors could not be measured (/proc/stat)\n", out);
 	}
-	/* A pace that a processor, the link or the far end does not keep up with. */
-	if (o->cause == NP_BY_CLOCK && asked > PACE_MANY && burst < UINT32_MAX &&
-	    cli->plan.role == NP_LEAD && (double)did < PACE_KEPT * asked - burst) {
-		fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n", burst,
-			each * 1e3, 100 * (double)did / asked);
+	if (o->cause == NP_BY_CLOCK) { /* else it may not have begun, and has no plan */
+		const struct np_tally *t = &o->tally;
+		uint64_t did =
+		    t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
+		uint32_t burst = near->call.interval_burst;
+		double each = (double)np_load_pause_of(near) / 1e9,
+		       asked = np_tally_seconds(t) / each * burst * t->workers;
+
+		/* A pace that a processor, the link or the far end does not keep up with. */
+		if (asked > PACE_MANY && burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
+		    (double)did < PACE_KEPT * asked - burst) {
+			fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n",
+				burst, each * 1e3, 100 * (double)did / asked);
+		}
 	}
 }
 

@@ -1,5 +1,6 @@
 /*
- * The document of a run (--json): what it says of several data connections.
+ * The document of a run (--json): what it says of several data connections; and what is printed
+ * beside it of a run that failed before it began.
  */
 #include "cli/document.h"
 
@@ -7,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
+#include "cli/show.h"
 #include "run/report.h"
 #include "tests/lib/check.h"
 
@@ -147,6 +149,20 @@ TEST(the_plan_says_how_many_sessions)
 	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), FLOWS);
 	assert_string_equal(json_string_value(json_object_get(engine, "near")), "sync");
 	json_decref(root);
+}
+
+/* As a later iteration whose daemon is gone: its tally has no plan. */
+TEST(a_run_that_has_not_begun_was_refused_nothing)
+{
+	static struct np_cli cli;
+	const struct np_outcome none = { .measured = false };
+	struct np_err err;
+	char *argv[] = { (char *)"netperf", (char *)"-t", (char *)"TCP_CRR", NULL };
+
+	assert_int_equal(np_cli_parse(&cli, 3, argv, &err), NP_OK);
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_writes(out, np_show_refused(out, &cli, &none), "");
+	np_cli_free(&cli);
 }
 
 TEST_MAIN()
