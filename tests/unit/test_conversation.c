@@ -91,6 +91,7 @@ meet_at(struct meeting *m, struct np_addr at, void (*script)(int fd))
 	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
 	memset(&m->c, 0, sizeof(m->c));
 	memset(&m->out, 0, sizeof(m->out));
+	m->err = (struct np_err){ .code = NP_OK };
 	if (np_client_connect(&m->c, &target, &m->err) != NP_OK) {
 		fail_msg("%s", m->err.msg);
 	}
