@@ -1133,9 +1133,10 @@ class Comparisons(Place):
                 self.assertRegex(text, rf"(?m)^run +10\.000 +{figure} .* {verdict} +8 +{len(values)}$")
                 self.assertIn(f"run: {values.count(gone)} of {len(values)} runs of B", text)
         one, two = (side(name, values, LOCAL_TRANSPORT_RETRANS=1) for name, values in (("c.jsonl", 6 * [0]), ("d.jsonl", 6 * [50])))
-        text = netreport("--compare", one, two, "--figure", "LOCAL_TRANSPORT_RETRANS")[1]
-        self.assertRegex(text, r"(?m)^run +0\S* +50\.000 +\? +\? +\? +worse +6 +6$")
-        self.assertIn("by ranks of the runs", text)
+        for figure in ("LOCAL_TRANSPORT_RETRANS", "LOCAL_TRANSPORT_RETRANS:less"):
+            text = netreport("--compare", one, two, "--figure", figure)[1]
+            self.assertRegex(text, r"(?m)^run +0\S* +50\.000 +\? +\? +\? +worse +6 +6$")
+            self.assertIn("by ranks of the runs", text)
 
     def test_what_differs(self):
         mon, tue = self.sets({"environment": {"client": {"kernel": "6.1"}}}, {"environment": {"client": {"kernel": "6.2"}}})
