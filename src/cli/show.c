@@ -188,8 +188,8 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 		/* A pace that a processor, the link or the far end does not keep up with. */
 		if (asked > PACE_MANY && burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
 		    (double)did < PACE_KEPT * asked - burst) {
-			fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n",
-				burst, each * 1e3, 100 * (double)did / asked);
+			fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n", burst,
+				each * 1e3, 100 * (double)did / asked);
 		}
 	}
 }

@@ -792,8 +792,8 @@ is_kept(const char *kind, const char *field)
 {
 	static const char *const omni_alone[] = { "so_rcvavoid", "so_sndavoid", "dirty_count",
 						  "clean_count" };
-	bool stream = strcmp(kind, "STREAM_REQUEST") == 0 ||
-		      strcmp(kind, "UNIX_STREAM_REQUEST") == 0;
+	bool stream =
+	    strcmp(kind, "STREAM_REQUEST") == 0 || strcmp(kind, "UNIX_STREAM_REQUEST") == 0;
 	bool omni = strcmp(kind, "OMNI_REQUEST") == 0;
 
 	for (size_t i = 0; i < LEN(omni_alone) && !omni; i++) {
