@@ -126,8 +126,8 @@ def counted(port: int, case: Case) -> str:
     warm = "--warm-up" in case.args
     if transacts:
         assert near["flow.transactions"] == 1003, near
-        # At the far end a warm-up ends a moment earlier or later.
-        assert warm or far["flow.transactions"] == 1003, far
+        # At the far end a warm-up ends a moment earlier or later. It may answer what a busy machine's client has given up.
+        assert warm or 0 <= far["flow.transactions"] - 1003 <= near.get("flow.requests_lost", 0), (near, far)
     else:
         assert near["flow.bytes_sent"] >= 50000, near
         assert near["flow.bytes_sent"] == far["flow.bytes_received"], (near, far)
