@@ -291,7 +291,9 @@ take_device(const struct np_setting *set, struct np_name *name)
 {
 	char *sign = strchr(name->text, '%');
 
-	name->device[0] = '\0';
+	if (set->arg[0] != ',') { /* the family alone leaves the name as it is */
+		name->device[0] = '\0';
+	}
 	if (sign == NULL || np_family_prefixed(name->text) != AF_UNSPEC) {
 		return NP_OK;
 	}

@@ -306,6 +306,8 @@ TEST(a_host_may_name_its_family)
 	cli = parsed("-H ,4");
 	assert_false(cli->target.host.given);
 	assert_int_equal(cli->target.host.family, AF_INET);
+	assert_string_equal(parsed("-L %lo -L ,4")->target.local.device, "lo");
+	assert_string_equal(parsed("-L %lo -L 192.0.2.1")->target.local.device, "");
 	cli = parsed("-L 192.0.2.1,4 --host=example");
 	assert_string_equal(cli->target.local.text, "192.0.2.1");
 	assert_int_equal(cli->target.local.family, AF_INET);
