@@ -82,7 +82,9 @@ DIFFERS: Dict[str, Dict[str, Tuple[str, ...]]] = {     # why: options and their 
 
 
 def command(program: str, port: int, option: Option, value: str) -> "list[str]":
-    words = [program, "-P", "0", "-t", option.test, "-l", "-20000" if option.test[-2:] in ("AM", "NI") else "-3"]
+    # netperf waits for ever for a datagram that was lost: a receive buffer has room for these, 768 bytes each
+    bytes_or_transactions = "-8000" if option.test == "UDP_STREAM" else "-20000" if option.test[-2:] in ("AM", "NI") else "-3"
+    words = [program, "-P", "0", "-t", option.test, "-l", bytes_or_transactions]
     words += [] if str(option) == "-p" else ["-p", str(port)]
     words += [] if str(option) == "-H" else ["-H", "127.0.0.1"]
     figures = [] if option.test == "TCP_CC" else ["-k", SETTINGS]
