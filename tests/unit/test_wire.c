@@ -143,7 +143,7 @@ find_vector(const char *kind, const char *label)
 			return &vectors[i];
 		}
 	}
-	fail_msg("no vector \"%s\"", label);
+	fail_msg("no vector of %s \"%s\"", kind, label != NULL ? label : "");
 	abort(); /* fail_msg() does not return, which gcc can't see */
 }
 
