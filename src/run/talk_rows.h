@@ -153,9 +153,13 @@ utilisation(const struct talk *t)
 		type nothing = v;                                                                  \
                                                                                                    \
 		(void)nothing;                                                                     \
-		return t->kind == REQUEST    ? MEANS(type, asked)                                  \
-		       : t->kind == RESPONSE ? MEANS(type, granted)                                \
-					     : MEANS(type, reported);                              \
+		if (t->kind == REQUEST) {                                                          \
+			return MEANS(type, asked);                                                 \
+		}                                                                                  \
+		if (t->kind == RESPONSE) {                                                         \
+			return MEANS(type, granted);                                               \
+		}                                                                                  \
+		return MEANS(type, reported);                                                      \
 	}
 #define NP_FIELD(name, asked, granted, reported) ROW(int64_t, name, asked, granted, reported)
 #define NP_REAL(name, asked, granted, reported) ROW(double, name, asked, granted, reported)
