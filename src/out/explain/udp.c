@@ -68,8 +68,9 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	/* A full link drops what it has no room for. */
-	holds = holds && f->buffer_drops < 0.5 * beyond && !(np_link_score(f) > 0);
+	/* A full link drops what it has no room for; what a shaper lets pass is lost behind it. */
+	holds = holds && f->buffer_drops < 0.5 * beyond &&
+		!(f->reached >= NP_FULL && f->reached <= NP_TOO_FULL);
 	/* What gets through keeps its rate, and what is lost is not lost one by one. */
 	if (holds && f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
 	    f->lost_share >= NP_LOST_TO_RATE &&
