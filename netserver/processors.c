@@ -43,7 +43,7 @@ ns_processors_turn(pid_t pid, enum ns_turn turn)
 void
 ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
 {
-	/* An address whose threads have a processor each gets NS_NICE at the most. */
+	/* Above NS_NICE an address has more threads than there are processors. */
 	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
 
 	ns_processors_turn(s->pid, crowd ? NS_TURN_LONG : NS_TURN_USUAL);

@@ -108,7 +108,7 @@ class Plan:
         for point in made if self.pairs else ():
             point["client"], point["server"] = point.pop("pair")
         return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)
-                and not ("client" in point and len(set(self.ends(point))) == 1)]    # nobody measures a host with itself
+                and not ("client" in point and len(set(self.ends(point))) == 1)]    # a host is not measured with itself
 
     def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
         return matches({**self.constants, **point}, skip)

@@ -66,10 +66,15 @@ np_plan_path(char **path, const char *text, struct np_err *err)
 }
 
 bool
+np_plan_streams(const struct np_plan *p)
+{
+	return !p->pattern->transactions && !p->pattern->connection_test && !p->pattern->probe;
+}
+
+bool
 np_plan_may_reset(const struct np_plan *p)
 {
-	return p->transport->acked != NULL && !p->transport->encrypts &&
-	       !p->pattern->transactions && !p->pattern->connection_test && !p->pattern->probe;
+	return p->transport->acked != NULL && !p->transport->encrypts && np_plan_streams(p);
 }
 
 bool

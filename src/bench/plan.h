@@ -143,6 +143,9 @@ double np_plan_time_s(const struct np_plan *p);
 enum { NP_LENGTH_TEXT = 24 };
 const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT]);
 
+/* Does it send a stream, on the same connections from its begin to its end? */
+bool np_plan_streams(const struct np_plan *p);
+
 /* Is it a stream with connections that can be reset with what is on its way? */
 bool np_plan_may_reset(const struct np_plan *p);
 

@@ -29,10 +29,9 @@ queued_of_stream(const struct np_run *run)
 	const struct np_plan *p = run->plan;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < run->conns && np_delivers(p->transport); i++) {
-		bool is_stream = !p->pattern->transactions && !p->pattern->connection_test;
-
-		sum += is_stream ? np_conn_queued(&run->conn[i]) : 0;
+	for (uint32_t i = 0; i < run->conns && np_delivers(p->transport) && np_plan_streams(p);
+	     i++) {
+		sum += np_conn_queued(&run->conn[i]);
 	}
 	return sum;
 }

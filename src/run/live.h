@@ -23,10 +23,9 @@ enum np_live_step {
 
 struct np_live_view {
 	enum np_live_step step;
-	uint64_t since_ns;  /* when that began */
-	uint64_t length_ns; /* how long it will take; 0: not known */
-	struct np_counts
-	    count; /* of the run that is under way, or was the last one: what arrived */
+	uint64_t since_ns;      /* when that began */
+	uint64_t length_ns;     /* how long it will take; 0: not known */
+	struct np_counts count; /* of the run under way, or the last one: what arrived */
 };
 
 /* For one thread alone. A zeroed one with the first three filled in is ready. */

@@ -68,7 +68,8 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	/* A full link drops what it has no room for; what a shaper lets pass is lost behind it. */
+	/* A full link drops what it has no room for; where it is not full, the loss is elsewhere.
+	 */
 	holds = holds && f->buffer_drops < 0.5 * beyond &&
 		!(f->reached >= NP_FULL && f->reached <= NP_TOO_FULL);
 	/* What gets through keeps its rate, and what is lost is not lost one by one. */
