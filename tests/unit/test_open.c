@@ -5,6 +5,7 @@
 #include "bench/open.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -105,27 +106,38 @@ TEST(all_that_is_due_is_in_the_histogram)
 	warm_up_ms = 0;
 }
 
+/* False: there was no processor for more than two requests. The second one might wait for ever. */
+static bool
+finds_no_room(void)
+{
+	FREED_BY(ends_free) struct ends e = { .client.rc = -1, .server.rc = -1 };
+	FREED_BY(np_tally_free) struct np_tally t;
+
+	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, 1);
+	make_open(&e.client.plan);
+	e.client.plan.request = e.client.plan.response = 1 << 17;
+	e.client.plan.near.sock.sndbuf = e.client.plan.near.sock.rcvbuf = 1 << 14;
+	e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 1 << 14;
+	ends_make(&e);
+	ends_run(&e, LENGTH_MS * NP_MSEC);
+	take(&e.client, &t);
+	assert_int_equal(t.count.received, t.open.answered * (1 << 17));
+	return t.open.count.begun > 2;
+}
+
 /* Neither end waits for the other for ever where each has more to send than there is room for. */
 TEST(requests_that_find_no_room_are_put_aside)
 {
 	static const struct np_engine *const engines[] = { &np_engine_epoll, &np_engine_spin };
 
+	arrivals = 100;
 	for (size_t i = 0; i < LEN(engines); i++) {
-		FREED_BY(ends_free) struct ends e = { .client.rc = -1, .server.rc = -1 };
-		FREED_BY(np_tally_free) struct np_tally t;
+		int left = TRIES;
 
 		engine = engines[i];
-		arrivals = 100;
-		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, 1);
-		make_open(&e.client.plan);
-		e.client.plan.request = e.client.plan.response = 1 << 17;
-		e.client.plan.near.sock.sndbuf = e.client.plan.near.sock.rcvbuf = 1 << 14;
-		e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 1 << 14;
-		ends_make(&e);
-		ends_run(&e, LENGTH_MS * NP_MSEC);
-		take(&e.client, &t);
-		assert_true(t.open.count.begun > 2); /* or the second one waits for ever */
-		assert_int_equal(t.count.received, t.open.answered * (1 << 17));
+		while (!finds_no_room()) {
+			assert_true(--left > 0);
+		}
 	}
 }
 
@@ -144,23 +156,31 @@ static bool
 was_calm(const struct far *far, const struct np_tally *t)
 {
 	return t->open.count.due <= LENGTH_MS * RATE / 1000 * 6 / 5 &&
-	       far->frozen_ns < FROZEN_MS * NP_MSEC / 2 * 3 &&
+	       far->frozen_ns < FROZEN_MS * NP_MSEC / 2 * 3 && far->done_ns > 0 &&
 	       far->done_ns < t->ended_ns + NP_OPEN_GRACE_MS * NP_MSEC / 2;
 }
 
-static int tries_left; /* behind the one under way */
+static int tries_left;     /* behind the one under way */
+static bool has_processor; /* whenever it needs one */
 
-/* As often as it takes, by a trial that says whether it was calm. */
+/* As often as it takes, by a trial that says whether it was calm. Nothing else goes before it. */
 static void
 try_calmly(bool (*trial)(void))
 {
-	for (tries_left = TRIES; tries_left-- > 0;) {
-		if (trial()) {
-			return;
-		}
+	const struct sched_param first = { .sched_priority = 1 }, plain = { .sched_priority = 0 };
+	bool calm = false;
+
+	has_processor = sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+	for (tries_left = TRIES; !calm && tries_left-- > 0;) {
+		calm = trial();
 	}
-	print_message("SKIP: this machine is too busy\n");
-	skip();
+	if (has_processor) {
+		sched_setscheduler(0, SCHED_OTHER, &plain);
+	}
+	if (!calm) {
+		print_message("SKIP: this machine is too busy\n");
+		skip();
+	}
 }
 
 static void
@@ -257,9 +277,9 @@ thaws(bool loses, void (*judge)(const struct far *far, const struct np_tally *t)
 	shutdown(far.fd, SHUT_RD);
 	pthread_join(thread, NULL);
 	take(&client, &t);
-	/* What waits when its time is up a client without a processor does not read; one has to. */
-	calm = was_calm(&far, &t) &&
-	       (tries_left == 0 || t.open.answered == t.open.count.due - far.lost);
+	/* What waits when its time is up a client without a processor does not read. */
+	calm = was_calm(&far, &t) && ((has_processor && tries_left == 0) ||
+				      t.open.answered == t.open.count.due - far.lost);
 	if (calm) {
 		judge(&far, &t);
 	}
