@@ -14,12 +14,11 @@ Figures = Dict[Tuple[str, str], float]      # by client and server
 
 
 class Worse(NamedTuple):
-    """A group, the directions in which it is worse, the logarithm of its figure and that of the others, and how these vary."""
+    """A group, the directions in which it is worse, the logarithm of its figure and that of the others."""
     name: str
     ways: "Tuple[int, ...]"
     mine: float
     others: float
-    noise: float
 
     def words(self) -> str:
         return ("all pairs between {} and the rest" if len(self.ways) == 2 else
@@ -42,33 +41,33 @@ def spread(values: "Collection[float]") -> float:
 
 
 def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]]", margin: float) -> "Iterator[Worse]":
-    """Whether this group is worse."""
+    """Whether this group is worse. Raises python.MissingModule."""
     least = -math.log1p(-margin / 100)
     rest = {pair: value for pair, value in logs.items() if not set(pair) & group}
-    crossing = [value for pair, value in rest.items() if not any(set(pair) <= hosts for hosts in groups.values() if len(hosts) > 1)]
+    others = {pair: value for pair, value in rest.items() if not any(set(pair) <= hosts for hosts in groups.values() if len(hosts) > 1)} or rest
     inside = [value for pair, value in logs.items() if set(pair) <= group]
     if len({end for pair in rest for end in pair}) < LEAST or len(group) < LEAST:
         return
-    usual = statistics.median(crossing or rest.values())
-    noise = spread(crossing or list(rest.values()))
-    ways: "List[int]" = []
-    found: "List[float]" = []
+    usual = statistics.median(others.values())
+    ways: "Dict[int, List[float]]" = {}
     for way in (0, 1):
         mine = {pair: value for pair, value in logs.items() if pair[way] in group and pair[1 - way] not in group}
         ends = [[value for pair, value in mine.items() if end in pair] for end in {end for pair in mine for end in pair}]
         middle = statistics.median(mine.values()) if mine else math.inf
-        if (usual - middle >= max(least, outliers.SCORE * 1.25 * noise / math.sqrt(len(mine) or 1))
-                and all(usual - statistics.median(values) >= least for values in ends)
+        if (usual - middle >= least and all(usual - statistics.median(values) >= least for values in ends)
                 and (not inside or statistics.median(inside) - middle >= least / 2)):
-            ways.append(way)
-            found += mine.values()
+            ways[way] = list(mine.values())
+    # A slow host is in all pairs of its own; a few pairs hardly have more figures than parts.
+    noise = min(spread(others.values()), outliers.polish(others).noise) if ways else 0.0
+    ways = {way: mine for way, mine in ways.items() if usual - statistics.median(mine) >= outliers.SCORE * 1.25 * noise / math.sqrt(len(mine))}
     if ways:
-        yield Worse(name, tuple(ways), statistics.median(found), usual, noise)
+        yield Worse(name, tuple(ways), statistics.median(value for mine in ways.values() for value in mine), usual)
 
 
 def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool, margin: float) -> "Tuple[List[Tuple[str, float, float]], Figures]":
     """In words, its figure and what others have; and the figures without these uplinks, in which hosts and pairs are looked for.
-    Pairs share an uplink, one with more and one with less, which tells nothing of them: they are left as far apart as others are."""
+    Pairs share an uplink, one with more and one with less, which tells nothing of them: they get what their hosts have elsewhere, and are left as
+    far apart as others are. Raises python.MissingModule."""
     sign = -1.0 if less_is_better else 1.0
     logs = {pair: sign * math.log(value) for pair, value in figures.items()}
     there = {end for pair in logs for end in pair}
@@ -81,7 +80,9 @@ def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool,
         worst = max(found, key=lambda worse: worse.others - worse.mine)
         group = left[worst.name]
         left = {name: hosts for name, hosts in left.items() if hosts != group}
-        logs.update({pair: worst.others + max(-worst.noise, min(worst.noise, value - worst.mine)) for pair, value in logs.items()
+        parts = outliers.polish({pair: value for pair, value in logs.items() if not set(pair) & group})
+        logs.update({pair: parts.whole + parts.clients.get(pair[0], 0.0) + parts.servers.get(pair[1], 0.0)
+                     + max(-parts.noise, min(parts.noise, value - worst.mine)) for pair, value in logs.items()
                      for way in worst.ways if pair[way] in group and pair[1 - way] not in group})
         said.append((worst.words(), math.exp(sign * worst.mine), math.exp(sign * worst.others)))
     return said, {pair: math.exp(sign * value) for pair, value in logs.items()} if said else figures

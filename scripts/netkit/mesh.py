@@ -6,8 +6,9 @@ import math
 import statistics
 from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
-from netkit import engines, groups, outliers, python
+from netkit import engines, groups, outliers
 from netkit.gate.model import CANT_TELL, EQUAL, WORSE, Gate, Judgement, Metric
+from netkit.outliers import Pair
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_value
 
@@ -15,40 +16,9 @@ MARGIN = 10.0       # percent: less does not matter
 ERROR = 0.01        # of the test of hosts
 PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
 LEAST_HOSTS = 5     # among fewer it cannot be told which one differs
-ROUNDS = 20
 VERDICTS = ("ktap", "tap", "junit")     # forms of gate()
 HEAD = ["at", "what is worse", "figure", "others", "by (%)"]
 Key = TypeVar("Key", bound=Hashable)
-Pair = Tuple[str, str]      # client and server
-
-
-class Parts(NamedTuple):
-    """Logarithms: of all, by client, by server, and what is left of a pair."""
-    whole: float
-    clients: "Dict[str, float]"
-    servers: "Dict[str, float]"
-    pairs: "Dict[Pair, float]"
-
-
-def polish(figures: "Dict[Pair, float]") -> Parts:
-    np = python.need("numpy", "python3-numpy", "--mesh")
-    names = [sorted({pair[end] for pair in figures}) for end in (0, 1)]
-    left = np.full([len(one) for one in names], np.nan)
-    for (client, server), value in figures.items():
-        left[names[0].index(client), names[1].index(server)] = math.log(value)
-    counts = [np.sum(~np.isnan(left), axis=1 - end, keepdims=True) for end in (0, 1)]     # np.nanmedian is slow
-    whole, effects = 0.0, [np.zeros((left.shape[0], 1)), np.zeros((1, left.shape[1]))]
-    for _ in range(ROUNDS):
-        for end, known in enumerate(effects):
-            ordered = np.sort(left, axis=1 - end)
-            middle = sum(np.take_along_axis(ordered, (counts[end] - more) // 2, 1 - end) for more in (0, 1)) / 2
-            left -= middle
-            known += middle
-            whole += np.median(known)
-            known -= np.median(known)
-    clients, servers = (dict(zip(one, known.ravel().tolist())) for one, known in zip(names, effects))
-    return Parts(float(whole), clients, servers, {
-        (client, server): float(left[names[0].index(client), names[1].index(server)]) for client, server in figures})
 
 
 def below(values: "Dict[Key, float]", margin: float) -> "Set[Key]":
@@ -60,10 +30,8 @@ def below(values: "Dict[Key, float]", margin: float) -> "Set[Key]":
 def worse(figures: "Dict[Pair, float]", less_is_better: bool, margin: float = MARGIN) -> "Iterator[Tuple[str, float, float]]":
     """In words, its figure, and what the others have: hosts first, then pairs. Raises python.MissingModule."""
     sign = -1.0 if less_is_better else 1.0
-    parts = polish({pair: value ** sign for pair, value in figures.items()})
-    # The fit makes as many of what is left 0 as it has parts: the median distance is that of the others.
-    fitted = len(parts.clients) + len(parts.servers) - 1
-    noise = statistics.median(sorted(map(abs, parts.pairs.values()))[fitted:]) / 0.6745
+    parts = outliers.polish({pair: sign * math.log(value) for pair, value in figures.items()})
+    noise = parts.noise
     each = 1.25 * noise * math.sqrt(len(parts.clients) / len(figures))     # of a median
     clients, servers = (below(known, margin).intersection(list(known)[number] for number in outliers.esd(
         [-value for value in known.values()], ERROR / 2, each)) for known in (parts.clients, parts.servers))

@@ -1,12 +1,15 @@
-"""Which values lie above the others: the generalised ESD test (Rosner 1983), for up to half of them, and modified z-scores."""
+"""Which values lie above the others: the generalised ESD test (Rosner 1983), for up to half of them, and modified z-scores;
+and the parts that hosts have in the figures of pairs."""
 
 import math
 import statistics
-from typing import Any, List, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from netkit import python
 
 SCORE = 5           # a modified z-score (Iglewicz and Hoaglin 1993) from where a value is an outlier
+ROUNDS = 20         # of the polish
+Pair = Tuple[str, str]      # client and server
 
 
 def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[int]":
@@ -21,3 +24,39 @@ def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[in
         if rest[0] - statistics.mean(rest) > max(statistics.stdev(rest), least) * (n - 1) * t / math.sqrt((n - 2 + t * t) * n):
             found = first + 1
     return order[:found]
+
+
+class Parts(NamedTuple):
+    """Logarithms: of all, by client, by server, and what is left of a pair."""
+    whole: float
+    clients: "Dict[str, float]"
+    servers: "Dict[str, float]"
+    pairs: "Dict[Pair, float]"
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of what is left. The fit makes as many of that 0 as it has parts: the median distance is that of the others."""
+        fitted = len(self.clients) + len(self.servers) - 1
+        return statistics.median(sorted(map(abs, self.pairs.values()))[fitted:] or [0.0]) / 0.6745
+
+
+def polish(logs: "Dict[Pair, float]") -> Parts:
+    """Tukey's median polish. Raises python.MissingModule."""
+    np = python.need("numpy", "python3-numpy", "--mesh")
+    names = [sorted({pair[end] for pair in logs}) for end in (0, 1)]
+    left = np.full([len(one) for one in names], np.nan)
+    for (client, server), value in logs.items():
+        left[names[0].index(client), names[1].index(server)] = value
+    counts = [np.sum(~np.isnan(left), axis=1 - end, keepdims=True) for end in (0, 1)]     # np.nanmedian is slow
+    whole, effects = 0.0, [np.zeros((left.shape[0], 1)), np.zeros((1, left.shape[1]))]
+    for _ in range(ROUNDS):
+        for end, known in enumerate(effects):
+            ordered = np.sort(left, axis=1 - end)
+            middle = sum(np.take_along_axis(ordered, (counts[end] - more) // 2, 1 - end) for more in (0, 1)) / 2
+            left -= middle
+            known += middle
+            whole += np.median(known)
+            known -= np.median(known)
+    clients, servers = (dict(zip(one, known.ravel().tolist())) for one, known in zip(names, effects))
+    return Parts(float(whole), clients, servers, {
+        (client, server): float(left[names[0].index(client), names[1].index(server)]) for client, server in logs})
