@@ -47,9 +47,10 @@ def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example:
     return found
 
 
-def script(folder: str, name: str) -> Any:
-    loader = importlib.machinery.SourceFileLoader(name, os.path.join(folder, name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))  # type: ignore[arg-type]
+def script(folder: str, name: str, program: str = "") -> Any:
+    """A script as a module, for a program of another name."""
+    loader = importlib.machinery.SourceFileLoader(program or name, os.path.join(folder, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(program or name, loader))  # type: ignore[arg-type]
     loader.exec_module(module)
     return module
 

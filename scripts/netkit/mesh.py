@@ -119,4 +119,4 @@ def gate(found: Found, figure: str, margin: float = MARGIN) -> Gate:
         verdict = WORSE if bad else EQUAL if name in found.good else CANT_TELL
         words = f"{len(bad)} parts of {name}" if bad else f"{name}: {found.untold.get(name, 'nothing is worse than the rest')}"
         judged.append(Judgement(name, Metric(figure, margin), verdict, words=words, notes=bad))
-    return Gate([], judged, notes=found.notes, command=["netreport", "--mesh"])
+    return Gate([], judged, notes=found.notes, command=["netreport", "--mesh"], program="netmesh")

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -226,6 +227,11 @@ class Rows(unittest.TestCase):
                 engines.split(bad)
         self.assertEqual([engines.named("slurm:n1=10.0.0.1"), engines.named("x y")], ["slurm:n1", "x y"])
 
+    def test_whose_message_it_is(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            got = subprocess.run([lib.SCRIPTS / "netmesh", "--inventory", "a,b", "--dry-run"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((got.returncode, got.stderr), (1, "netmesh: standard output: No space left on device\n"))
+
     def test_their_size(self):
         """A new engine is a file of at most 80 lines."""
         for path in (lib.TOP / "scripts/netkit/engines").glob("*.py"):
@@ -292,7 +298,7 @@ class Groups(unittest.TestCase):
         self.assertEqual(output.ktap(gate).splitlines()[:5], ["KTAP version 1", "1..1", "# worse: 2 parts of all",
                          "# slurm:s4, in all pairs: exit status 0: nothing", "# slurm:s1, as client: 50.5 (-50 %; others 100.9)"])
         self.assertRegex(output.ktap(gate), "\nnot ok 1 all # ")
-        self.assertIn('failures="1"', output.junit(gate))
+        self.assertRegex(output.junit(gate), '(?s)<testsuite name="netmesh" .*failures="1".*classname="netmesh.all"')
         meshes = {"good": {(a, b): 1.0 for a in "abcde" for b in "abcde" if a != b}, "few": {}}
         gate = mesh.gate(mesh.Found(meshes, [], ["good"], {"few": "too few"}, ["a note"]), "THROUGHPUT")
         self.assertEqual(output.ktap(gate).splitlines()[1:], ["1..2", "# a note", "# equal: good: nothing is worse than the rest",

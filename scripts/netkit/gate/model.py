@@ -118,6 +118,7 @@ class Gate:
     seconds: float = 0.0
     started: str = ""
     command: "List[str]" = field(default_factory=list)
+    program: str = "netgate"            # by which readers of JUnit group
     environment: "Dict[str, Any]" = field(default_factory=dict)
     notes: "List[str]" = field(default_factory=list)
     skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't be had here, and why

@@ -439,7 +439,7 @@ UNPRINTABLE = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def junit(gate: Gate, strict: bool = False) -> str:
     """What Jenkins, GitLab and others read: a test case a judgement."""
     tops = ET.Element("testsuites")
-    suite = ET.SubElement(tops, "testsuite", name="netgate", timestamp=gate.started.rstrip("Z"),
+    suite = ET.SubElement(tops, "testsuite", name=gate.program, timestamp=gate.started.rstrip("Z"),
                           time=f"{gate.seconds:.3f}", tests=str(len(judgements_of(gate)) + len(gate.skipped)))
     known = {"command": shown(gate.command), "confidence": gate.confidence, "budget": gate.budget,
              "margin": {name_of(one, gate): one.metric.margin for one in gate.judgements},
@@ -451,7 +451,7 @@ def junit(gate: Gate, strict: bool = False) -> str:
     kinds: "Counter[str]" = Counter()
     for one in judgements_of(gate):
         name = name_of(one, gate)
-        case = ET.SubElement(suite, "testcase", classname=f"netgate.{one.point}", name=one.metric.name,
+        case = ET.SubElement(suite, "testcase", classname=f"{gate.program}.{one.point}", name=one.metric.name,
                              time=f"{one.seconds:.3f}")
         words = "\n".join([sentence(one, name), *remarks(one, gate), pairs_of(one)])
         doubtful = "error" if gate.failed else "failure" if strict else "skipped"
@@ -460,7 +460,7 @@ def junit(gate: Gate, strict: bool = False) -> str:
         ET.SubElement(case, kind, **about).text = words
         kinds[kind] += 1
     for name, why in gate.skipped:
-        case = ET.SubElement(suite, "testcase", classname=f"netgate.{name}", name=name, time="0")
+        case = ET.SubElement(suite, "testcase", classname=f"{gate.program}.{name}", name=name, time="0")
         ET.SubElement(case, "skipped", message=why)
     kinds["skipped"] += len(gate.skipped)
     suite.attrib.update(failures=str(kinds["failure"]), skipped=str(kinds["skipped"]), errors=str(kinds["error"]))
