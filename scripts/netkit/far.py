@@ -19,6 +19,7 @@ from netkit.engines import ROWS, NoEnd, is_local, named, split
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
 TRY_S = 5           # and for one try of its
+TIMED = r"(?<!\S)--(rate|arrivals|beside|clean)[ =]\S+"      # options that a test of one transaction does not take
 Known = Dict[str, Any]
 
 
@@ -101,7 +102,7 @@ class Ends(machine.Place):
         """Until the client has an answer; else why not."""
         until, server = time.monotonic() + PATIENCE, known["server"]
         way, key = self._way(str(known.get("client") or ""), "netperf")
-        words = ["netperf", *key, *shlex.split(str(known.get("options") or "")), "-H", str(known["host"]), "-p", port,
+        words = ["netperf", *key, *shlex.split(re.sub(TIMED, "", str(known.get("options") or ""))), "-H", str(known["host"]), "-p", port,
                  f"-{options.family(known)}", "-t", "TCP_RR", "-l", "-1"]
         while True:
             tried = fleet.Command(way, words)

@@ -103,6 +103,11 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.runs()[0]["prefix"][:3], ["podman", "exec", "-i"])
         self.assertIn("podman ps --filter label=app=x", (self.place / "calls").read_text())
 
+    def test_options_that_need_time(self):
+        """A daemon's first client, which only makes a transaction, goes without them."""
+        self.mesh("p.toml", "--inventory", "podman:a,b", "--output", "o", "--set", "options=--rate 200 --arrivals constant")
+        self.assertEqual(self.measured(), self.all("ab"))
+
     def test_a_container_that_stops(self):
         """It is named with its state, the others are measured, and what is missing is measured later."""
         (self.place / "dead").write_text("c\n")
