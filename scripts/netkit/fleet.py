@@ -28,13 +28,14 @@ AT_ONCE = 50        # hosts that are being reached
 TOO_MUCH = "more than {} KiB came, which is the most that is read"
 
 # At a host: it says when it is there, unpacks a tar file of that many bytes into a folder, names that, and takes lines. "run" has a
-# command wait for the end of a pipe, which "go" brings about for all. What they print is in files, so that only the loop writes to
-# standard output; what becomes of them is told on standard error. No process of it is an orphan: the first one of a container may
-# collect none.
+# command wait for the end of a pipe, which "go" brings about for all; its number is in a file, which is empty until it is known. What they
+# print is in files, so that only the loop writes to standard output; what becomes of them is told on standard error. No process of it is
+# an orphan: the first one of a container may collect none.
 SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
 stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
-leave() { trap '' HUP INT TERM PIPE; exec 5>&- 2>/dev/null; ps=$(cat "$d"/*.p); rm -rf "$d"; for s in .1 .2 .3 .6 .8; do ends TERM || break; sleep "$s"; done; ends KILL; wait; }
+leave() { trap '' HUP INT TERM PIPE; exec 5>&- 2>/dev/null; for p in "$d"/*.p; do [ -s "$p" ] || [ ! -e "$p" ] || sleep .1; done
+ps=$(cat "$d"/*.p); rm -rf "$d"; for s in .1 .2 .3 .6 .8; do ends TERM || break; sleep "$s"; done; ends KILL; wait; }
 run() { [ "$w" ] || { exec 5<>"$d/go" 4<"$d/go"; w=1; }; : >"$d/$i.j" >"$d/$i.p"; { exec 5>&-
 { echo "ready $i" >&2; read -r _; echo "begun $i" >&2; exec "$@" </dev/null >"$d/$i.o" 2>"$d/$i.e"; } <&4 4<&- & exec 4<&-
 echo "$!" >"$d/$i.p"; wait "$!"; s=$?; rm -f "$d/$i.p"; echo "end $i $s" >&2; } & }

@@ -253,6 +253,19 @@ class LyingHosts(unittest.TestCase):
         self.assertEqual((done.exit, done.stdout), (0, "out\n"))
         self.assertLessEqual(len(done.stderr), machine.COMPLAINT_MOST)
 
+    def test_an_end_while_something_begins(self):
+        """The shell has a process whose number it has not noted yet: that is ended, too."""
+        host, words = fleet.Host(engines.ROWS["local"](), "host"), ["sleep", str(100000 + os.getpid())]
+        command = fleet.Command(fleet.Way(host, words[0]), words)
+        with mock.patch.object(fleet, "SHELL", fleet.SHELL.replace('echo "$!" >', 'sleep .05; echo "$!" >')):
+            fleet.loop().run(host.ready())
+            fleet.loop().run(command.prepare())
+            fleet.loop().run(host.end())
+        left = [int(line.split()[0]) for line in lib.must(["ps", "-e", "-o", "pid=,args="]).splitlines() if line.endswith(" ".join(words))]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(left, [])
+
     def test_a_command_there(self):
         self.assertIn("more than 32768 KiB", machine.ask(self.ssh(self.ENDLESS), 60).reason)
         self.assertEqual("no answer within 1 s", machine.ask(self.ssh(f"printf x; {self.ENDLESS} >&2"), 1).reason)
