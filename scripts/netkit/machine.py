@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import progress
 
@@ -88,11 +88,17 @@ def free_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {*ENDS, signal.SIGCHLD})
 
 
-def tie_to_parent() -> None:
-    """The same, and it dies with us."""
-    free_signals()
-    with contextlib.suppress(OSError, AttributeError):
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def tied() -> "Callable[[], None]":
+    """The same, and it dies with us, who may be dead by then."""
+    parent = os.getpid()
+
+    def tie() -> None:
+        free_signals()
+        with contextlib.suppress(OSError, AttributeError):
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+    return tie
 
 
 class Guard:
@@ -118,7 +124,7 @@ class Process:
         try:
             self.popen = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
-                start_new_session=True, preexec_fn=tie_to_parent, pass_fds=fds)
+                start_new_session=True, preexec_fn=tied(), pass_fds=fds)
         except OSError as fault:
             raise MachineError(f"{command[0]}: {fault.strerror}") from None
         self._seconds: Optional[float] = None

@@ -274,6 +274,24 @@ class LyingHosts(unittest.TestCase):
         self.assertEqual((done.exit, done.stdout, done.stderr, done.reason), (4, "given", "e\n", ""))
 
 
+class Tied(unittest.TestCase):
+    def test_a_parent_that_is_dead_already(self):
+        """Between fork and exec."""
+        hears, says = os.pipe()
+        parent = os.fork()
+        if not parent:
+            tie = machine.tied()
+            if not os.fork():
+                lib.wait_for(lambda parent=os.getppid(): os.getppid() != parent, 20)
+                tie()
+                os.write(says, b"alive")
+            os._exit(0)
+        os.close(says)
+        os.waitpid(parent, 0)
+        with open(hears, "rb") as left:
+            self.assertEqual(left.read(), b"")
+
+
 @unittest.skipIf(OBSTACLE, OBSTACLE)
 class Mesh(Bed):
     def test_rounds(self):

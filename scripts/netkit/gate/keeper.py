@@ -71,7 +71,7 @@ def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ())
     """What a command prints. Raises GateError with the last line of its complaint."""
     try:
         done = machine.ask(wrapped(prefix, command), COMMAND_LIMIT, env={**os.environ, "LC_ALL": "C"}, pass_fds=fds,
-                           preexec_fn=machine.tie_to_parent)
+                           preexec_fn=machine.tied())
     except OSError as fault:
         raise GateError(f"{(*prefix, *command)[0]}: {fault.strerror}") from None
     if done.exit != 0:

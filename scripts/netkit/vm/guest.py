@@ -145,7 +145,7 @@ class Guest:
                 self.command(self.kinds[0], *keep), pass_fds=keep,
                 stdin=None if self.on_terminal else subprocess.DEVNULL,
                 stdout=None if self.on_terminal else subprocess.DEVNULL, stderr=subprocess.PIPE,
-                preexec_fn=machine.tie_to_parent)
+                preexec_fn=machine.tied())
         assert self.process.stderr
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.port, selectors.EVENT_READ, self.got)
