@@ -68,19 +68,6 @@ np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns
 }
 
 ssize_t
-np_codec_file_ends(struct np_worker *w, ssize_t n)
-{
-	if (n == 0) {
-		errno = EIO;
-		return -1;
-	}
-	if (w->file.at > w->file.last) {
-		w->file.at = 0;
-	}
-	return n;
-}
-
-ssize_t
 np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->send_size;

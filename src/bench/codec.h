@@ -33,11 +33,6 @@ void np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t 
 ssize_t np_codec_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
-/*
- * Handle the end of the file after sendfile(2): begin again. If the file has shrunk: -1 with EIO.
- */
-ssize_t np_codec_file_ends(struct np_worker *w, ssize_t n);
-
 /* Receive without waiting, as recv(2) with MSG_DONTWAIT. */
 ssize_t np_codec_left(struct np_worker *w, struct np_conn *c, char *buf);
 

@@ -268,6 +268,51 @@ TEST(a_far_end_that_leaves_is_an_error)
 	assert_closed_early("TCP_CRR", NP_ESYS);
 }
 
+struct reader {
+	int listener;
+	size_t bytes;
+};
+
+static void *
+read_and_close(void *arg)
+{
+	struct reader *r = arg;
+	int fd = accepted_from(r->listener);
+
+	r->bytes = read_all(fd);
+	close(fd);
+	return NULL;
+}
+
+TEST(a_file_that_shrinks_is_an_error_and_what_was_sent_counts)
+{
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	struct np_addr at;
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	struct reader r = { .listener = listener };
+	struct np_worker *w;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, read_and_close, &r), 0);
+	client_params(&e.plan, np_bench_find("TCP_SENDFILE"), AF_INET, 0);
+	e.plan.near.call.send_size = 1000;
+	e.plan.near.call.send_width = 8;
+	end_open(&e);
+	w = e.run.worker;
+	assert_int_equal(ftruncate(w->file.fd, 6500), 0);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_LOOP);
+	assert_int_equal(e.run.err.sys, EIO);
+	assert_int_equal(np_seen(&w->count->sent), 6500);
+	assert_int_equal(w->conn->sent, 6500);
+	assert_int_equal(np_seen(&w->count->sends), 7);
+	assert_int_equal(w->conn->number, 7);
+	pthread_join(thread, NULL);
+	assert_int_equal(r.bytes, 6500);
+}
+
 /* Stand in for an engine's calls: a mark interrupts the first of three answers. */
 static struct {
 	int fetched, tries, left;

@@ -8,14 +8,28 @@
 #include "bench/engine/syscall.h"
 #include "bench/worker.h"
 
+/* From the file's start again when its end is reached; -1 with EIO if it has shrunk. */
+NP_LOOP_BODY ssize_t
+np_io_send_file(struct np_worker *w, const struct np_conn *c)
+{
+	ssize_t n = np_sys_sendfile(c->fd, w->file.fd, &w->file.at, w->send_size);
+
+	if (__builtin_expect(n <= 0, 0)) {
+		errno = n == 0 ? EIO : errno;
+		return -1;
+	}
+	if (w->file.at > w->file.last) {
+		w->file.at = 0;
+	}
+	return n;
+}
+
 NP_LOOP_BODY ssize_t
 np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	if (__builtin_expect((w->codec & (NP_C_SENDS | NP_C_ID)) != 0, 0)) {
 		if ((w->codec & NP_C_FILE) != 0) {
-			ssize_t n = np_sys_sendfile(c->fd, w->file.fd, &w->file.at, w->send_size);
-
-			return n > 0 && w->file.at <= w->file.last ? n : np_codec_file_ends(w, n);
+			return np_io_send_file(w, c);
 		}
 		if ((w->codec & NP_C_SENDS) != 0) {
 			return np_codec_send(w, c, buf);
