@@ -17,13 +17,20 @@ enum {
 	RECV_SIZE = 131072,
 };
 
+/* A buffer of a ring. */
+struct slot {
+	char *buf;
+	struct slot *next;
+};
+
 struct ends {
 	int listener;  /* TCP: the far end's */
 	int near, far; /* UDP */
 	struct sockaddr_in far_addr;
 	size_t size;
-	int result; /* the writing end of a pipe that brings the far end's count */
-	char *buf;  /* RECV_SIZE bytes */
+	int result;            /* the writing end of a pipe that brings the far end's count */
+	char *buf;             /* RECV_SIZE bytes */
+	struct slot *out, *in; /* of streams, used in turn as netperf's rings */
 };
 
 struct pattern {
@@ -51,8 +58,9 @@ int accept_near(const struct ends *e);
 /* Receive to the end of file, as that comes when the sender's time is up. */
 uint64_t recv_all(int fd, const struct ends *e);
 
-/* The near end of a stream. */
+/* The ends of a stream. */
 uint64_t stream_near(const struct ends *e);
+uint64_t stream_far(const struct ends *e);
 
 /* One datagram to the far end. */
 ssize_t send_near(const struct ends *e, size_t size);

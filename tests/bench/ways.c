@@ -161,24 +161,21 @@ truncate_far(const struct ends *e)
 	}
 }
 
-/* A file in memory, of which the beginning is sent again and again. */
+/* A file in memory, of which two calls' size is sent again and again, as netperf's is. */
 static uint64_t
 sendfile_near(const struct ends *e)
 {
 	int fd = connect_far(e, 0), file = memfd_create("bare", 0);
 	char zeroes[4096] = { 0 };
+	off_t from = 0;
 
 	for (size_t done = 0; done < FILE_SIZE; done += sizeof(zeroes)) {
 		if (file < 0 || write(file, zeroes, sizeof(zeroes)) != sizeof(zeroes)) {
 			err(1, "file in memory");
 		}
 	}
-	while (!time_is_up) {
-		off_t from = 0;
-
-		if (sendfile(fd, file, &from, e->size) <= 0) {
-			break;
-		}
+	while (!time_is_up && sendfile(fd, file, &from, e->size) > 0) {
+		from = from < (off_t)(2 * e->size) ? from : 0;
 	}
 	shutdown(fd, SHUT_WR);
 	recv_all(fd, e);
@@ -261,6 +258,7 @@ const struct pattern bare_ways[] = {
 	{ "SEGMENT", SOCK_DGRAM, SMALL_SIZE, 8e-6, segment_near, segment_far, segment_finish,
 	  true },
 	{ "TRUNCATE", SOCK_STREAM, TCP_SEND_SIZE, 8e-6, stream_near, truncate_far, NULL, true },
+	{ "SENDFILE", SOCK_STREAM, TCP_SEND_SIZE, 8e-6, sendfile_near, stream_far, NULL, true },
 	{ "SENDFILE_TRUNCATE", SOCK_STREAM, TCP_SEND_SIZE, 8e-6, sendfile_near, truncate_far, NULL,
 	  true },
 	{ "SPIN_TCP_RR", SOCK_STREAM, 1, 1, spin_rr_near, spin_rr_far, NULL, false },
