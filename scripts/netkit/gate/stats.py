@@ -54,16 +54,20 @@ def log_evidence(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
     """Logarithm of the evidence that the center of x lies above (sign 1) or below (sign -1) this one,
     after each pair. x may have leading dimensions; the last one is time."""
     growth = np.cumsum(pair_growth(x, center, rates, sign), axis=-1)
-    weights = np.log(WEIGHTS).reshape((-1,) + (1,) * (growth.ndim - 1))
-    return np.logaddexp.reduce(growth + weights, axis=0)
+    growth += np.log(WEIGHTS).reshape((-1,) + (1,) * (growth.ndim - 1))
+    most = np.max(growth, axis=0)       # np.logaddexp.reduce() takes several times as long
+    return most + np.log(np.sum(np.exp(growth - most), axis=0))
 
 
 def pair_growth(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
     """log(1 + s tanh(l (x - m))) of each rate and its stake, in a form that stays exact far out."""
-    bets = np.multiply.outer(2.0 * sign * rates, np.asarray(x, dtype=float) - center)
+    bets = np.multiply.outer(sign * rates, np.asarray(x, dtype=float) - center)
     stakes = np.array(STAKES).reshape((-1,) + (1,) * (bets.ndim - 1))
-    with np.errstate(divide="ignore"):
-        return np.logaddexp(np.log1p(stakes), np.log1p(-stakes) - bets) - np.logaddexp(0.0, -bets)
+    far = (bets < -4.0) & (stakes == 1.0)       # 1 + tanh() has lost digits there
+    lost = 2.0 * bets[far]
+    growth = np.log1p(stakes * np.tanh(np.where(far, 0.0, bets)))
+    growth[far] = math.log(2.0) + lost - np.log1p(np.exp(lost))
+    return growth
 
 
 def most_evidence(x: "Any", center: float, rates: "Any", sign: float) -> float:

@@ -1,5 +1,6 @@
 """Measures slots of A and B by turns and judges after every pair, until all is told or the budget is over."""
 
+import functools
 import math
 import random
 import statistics
@@ -116,7 +117,7 @@ class Pairs:
         well as that of the others."""
         if len(self.every) - len(self.good) < FEW:
             return False
-        return min(error_of(self.lean, sign) for sign in (1.0, -1.0)) <= error or len(self.good) < FEW or (
+        return len(self.good) < FEW or min(error_of(self.lean, sign) for sign in (1.0, -1.0)) <= error or (
             np.var(self.every, ddof=1) / len(self.every) <= np.var(self.good, ddof=1) / len(self.good))
 
     def uneven(self) -> bool:
@@ -145,7 +146,18 @@ class Pairs:
 
 def error_of(signs: "Sequence[float]", sign: float) -> float:
     """At which more of them have this sign, both being looked at."""
-    return min(1.0, 2 * math.exp(-stats.most_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), sign)))
+    more = most = 0.0
+    for done, one in enumerate(signs, 1):
+        more += one == sign
+        most = max(most, evidence(more, done - more))
+    return min(1.0, 2 * math.exp(-most))
+
+
+@functools.lru_cache(maxsize=None)
+def evidence(more: float, less: float) -> float:
+    """That one of two signs is there more often, after these numbers of both: their order makes no difference."""
+    signs = [1.0] * int(more) + [-1.0] * int(less)
+    return float(stats.log_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), 1.0)[-1])
 
 
 def choose(track: Track, metric: Metric, error: float) -> Pairs:
