@@ -137,13 +137,12 @@ class Comparison:
 
     def _rank(self, one: Judgement, sides: "List[Tuple[List[float], int, int]]") -> None:
         """Where runs failed or gave 0, which have no ratio: their means, and by ranks of runs whether one side is worse."""
-        from scipy.stats import mannwhitneyu
         worst = 0.0 if one.metric.more_is_better else math.inf
         ranked = [[*values, *[worst] * (tried - len(values))] for values, _, tried in sides]
-        test = mannwhitneyu(*ranked)
-        lower = test.statistic > len(ranked[0]) * len(ranked[1]) / 2        # of B
+        greater, chance = stats.ranks(*ranked)
+        lower = greater > len(ranked[0]) * len(ranked[1]) / 2       # of B
         shares = [silent / tried for _, silent, tried in sides]
-        if test.pvalue <= (1 - CONFIDENCE / 100) / len(self.judged):
+        if chance <= (1 - CONFIDENCE / 100) / len(self.judged):
             one.verdict = WORSE if lower == one.metric.more_is_better else BETTER
         elif one.verdict != CANT_TELL and (abs(shares[1] - shares[0]) > trial.FAILING or not one.metric.more_is_better):
             one.verdict = CANT_TELL

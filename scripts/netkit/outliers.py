@@ -15,12 +15,12 @@ Pair = Tuple[str, str]      # client and server
 def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[int]":
     """Their numbers; of values without one it names some with this probability, if they are gaussian. least: a standard
     deviation that the others have at least. Raises python.MissingModule."""
-    student: Any = python.need("scipy.stats", "python3-scipy", "the test for outliers (--mesh, --paths)").t
+    special: Any = python.need("scipy.special", "python3-scipy", "the test for outliers (--mesh, --paths)")
     order = sorted(range(len(values)), key=lambda number: -values[number])
     found = 0
     for first in range(len(order) // 2):
         rest = [values[number] for number in order[first:]]
-        n, t = len(rest), student.isf(error / len(rest), len(rest) - 2)
+        n, t = len(rest), -special.stdtrit(len(rest) - 2, error / len(rest))
         if rest[0] - statistics.mean(rest) > max(statistics.stdev(rest), least) * (n - 1) * t / math.sqrt((n - 2 + t * t) * n):
             found = first + 1
     return order[:found]

@@ -337,8 +337,8 @@ def in_quotes(text: str) -> bool:
 @functools.lru_cache(None)
 def student(level: float, freedom: int) -> float:
     """The bound of a two-sided interval; by scipy, which nothing else needs. Raises python.MissingModule."""
-    stats = python.need("scipy.stats", "python3-scipy", "--until-confidence")
-    return float(stats.t.ppf(0.5 + level / 200, freedom))
+    special = python.need("scipy.special", "python3-scipy", "--until-confidence")
+    return float(special.stdtrit(freedom, 0.5 + level / 200))
 
 
 def width(values: "Sequence[float]", level: float) -> float:

@@ -420,11 +420,11 @@ class Gates(Folder):
     def test_no_scipy(self):
         """It costs what else differs, which is said before anything is measured, and no verdict."""
         self.fake(STEADY)
-        with mock.patch.dict(sys.modules, {"scipy": None, "scipy.stats": None}), mock.patch.object(
+        with mock.patch.dict(sys.modules, {"scipy": None, "scipy.special": None}), mock.patch.object(
                 python, "WAS_TRIED", "scipy"):
             got = self.gate("--test", "TCP_RR", "--b", "-- -m 9", status=1)
             self.assertIn("worse: tcp_rr is", got.out)
-            self.assertIn("needs Python's scipy.stats", got.err)
+            self.assertIn("needs Python's scipy.special", got.err)
 
     def test_it_can_not_be_told(self):
         self.fake(WILD)

@@ -296,22 +296,21 @@ def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]"
 def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
     """How likely values so far apart are where nothing differs: by ranks, or by Welch's test of slots too
     few for ranks to tell anything."""
-    from scipy.stats import mannwhitneyu, ttest_ind_from_stats
+    from netkit.gate import stats
     if min(len(a), len(b)) < 2:
         return 1.0
     if len({*a}) == len({*b}) == 1:
         return float(a[0] == b[0])
     if min(len(a), len(b)) >= FEW:
-        return float(mannwhitneyu(a, b, alternative="two-sided").pvalue)
-    told = [one for side in (a, b) for one in (statistics.fmean(side), statistics.stdev(side), len(side))]
-    return float(ttest_ind_from_stats(*told, equal_var=False).pvalue)
+        return stats.ranks(a, b)[1]
+    return stats.welch(a, b)
 
 
 def of_counters(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
     """Counters whose rates per second and per work both differ, so that those which only follow the time
     or the traffic are none; the biggest difference first, of several that moved alike one."""
     try:
-        importlib.import_module("scipy.stats")
+        importlib.import_module("scipy.special")
     except ImportError:     # said before the gate began
         return
     from netkit.gate import stats
