@@ -7,7 +7,6 @@ import io
 import os
 import re
 import resource
-import secrets
 import shlex
 import tarfile
 import time
@@ -49,7 +48,7 @@ class Ends(machine.Place):
         self._hosts: "Dict[str, fleet.Host]" = {}
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
-        self._key = (secrets.token_hex(32) + "\n").encode()
+        self._key = (os.urandom(32).hex() + "\n").encode()
         self._engines = {kind: row(ssh_config) for kind, row in ROWS.items()}
         self.options: "List[str]" = []
 

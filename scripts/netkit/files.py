@@ -4,7 +4,6 @@ The rules are those of np_trusted_find(), src/base/trusted.h."""
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from typing import Callable, List, NamedTuple, Optional
 
@@ -133,7 +132,7 @@ def write(path: str, data: bytes) -> None:
             with open(path, "wb", opener=opener) as file:
                 file.write(data)
             return
-        beside = spot._replace(name=f".{spot.name[:200]}.{secrets.token_hex(4)}", is_kernels=False)
+        beside = spot._replace(name=f".{spot.name[:200]}.{os.urandom(4).hex()}", is_kernels=False)
         fd = beside.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             with open(fd, "wb") as file:

@@ -633,7 +633,7 @@ def what_is_missing() -> str:
             said(*where, "ip", "link", "set", dev, "up")
             said(*where, "ip", "addr", "replace", f"{address}/64", "dev", dev, "nodad")
     assert lib.wait_for(lambda: keeper.carries(keeper.interface((), "v0")), 20)
-    assert [ends.ksft_status(status) for status in (0, 1, 77, 2)] == [0, 1, 4, 1]
+    assert [output.ksft_status(status) for status in (0, 1, 77, 2)] == [0, 1, 4, 1]
     return ""
 
 

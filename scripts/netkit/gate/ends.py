@@ -11,17 +11,12 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from .. import far, fleet, machine, plan
 from ..engines import Ssh
 from . import bench, keeper
-from .model import GateError
+from .model import GateError, Lacking
 
 VARIABLES = ("NETIF", "LOCAL_V4", "LOCAL_V6", "REMOTE_V4", "REMOTE_V6", "REMOTE_TYPE", "REMOTE_ARGS")
 CONFIG = "net.config"
 PORTS = range(20000, 30000)     # of daemons at the far end: below those that kernels hand out
 LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
-PASS, FAIL, SKIP = 0, 1, 4      # what a program of theirs ends with
-
-
-class Lacking(GateError):
-    """This machine has not what the test takes: a test of theirs is then skipped."""
 
 
 # --- variables ----------------------------------------------------------------------------
@@ -179,8 +174,3 @@ def far_netserver(ends: Ends, netperf: str, netserver: str) -> str:
     except GateError:
         raise Lacking(f"no {program} there (install it, or name it by --netserver)") from None
     return program
-
-
-def ksft_status(status: int) -> int:
-    """netgate's exit status as the kernel's test framework counts it."""
-    return {0: PASS, 77: SKIP}.get(status, FAIL)

@@ -17,6 +17,10 @@ class GateError(Exception):
     """A gate that cannot go on; one line that names the fault and the remedy."""
 
 
+class Lacking(GateError):
+    """This machine has not what the test takes: a test of the kernel's framework is then skipped."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """A figure to compare, by netperf's name of it, and the criterion."""

@@ -477,6 +477,11 @@ def tap(gate: Gate, strict: bool = False) -> str:
     return ktap(gate, strict, tap13=True)
 
 
+def ksft_status(status: int) -> int:
+    """netgate's exit status as the kernel's test framework counts it: passed, skipped, failed."""
+    return {0: 0, 77: 4}.get(status, 1)
+
+
 FORMATS = {"text": text, "ktap": ktap, "tap": tap, "junit": junit}
 
 
