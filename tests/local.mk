@@ -310,10 +310,10 @@ test_environment = \
 	NETSERVER='$(abs_top_builddir)/src/netserver' \
 	top_srcdir='$(abs_top_srcdir)' \
 	top_builddir='$(abs_top_builddir)' \
-	PYTHONPYCACHEPREFIX='$(abs_top_builddir)/pycache'
+	PYTHONPYCACHEPREFIX='$(abs_top_builddir)/pycache' PYTHONDONTWRITEBYTECODE=
 AM_TESTS_ENVIRONMENT = \
 	$(test_environment); \
-	export NETPERF NETSERVER top_srcdir top_builddir PYTHONPYCACHEPREFIX;
+	export NETPERF NETSERVER top_srcdir top_builddir PYTHONPYCACHEPREFIX PYTHONDONTWRITEBYTECODE;
 
 TEST_EXTENSIONS = .py
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/timed
@@ -324,7 +324,7 @@ else
 PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/skip "no python3"
 endif
 CLEANFILES += e2e.lock
-# Most of what a short script takes is to compile netkit.
+# Most of what a short script takes is to compile netkit, and Python's own modules, which have to be written there, too.
 clean-local:
 	rm -rf pycache
 

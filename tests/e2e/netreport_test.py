@@ -52,7 +52,7 @@ def netreport(*args, env=None):
             got = lib.called(REPORT.main, *words)
         return got.rc, got.out, got.err
     done = subprocess.run([sys.executable, NETREPORT, *words], capture_output=True, text=True, timeout=120,
-                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env})
+                          stdin=subprocess.DEVNULL, env={**os.environ, **env})
     return done.returncode, done.stdout, done.stderr
 
 

@@ -29,7 +29,7 @@ NO_LAB = lib.no_lab()
 def settings(**more):
     """The environment of a terminal."""
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-    return {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **more}
 
 
 class Terminal:
