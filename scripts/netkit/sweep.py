@@ -257,7 +257,7 @@ class Sweep:
                     raise machine.MachineError(fault)
                 run.command = self.plan.command(self.netperf, run.point)
                 self.place.ready(self.plan.lab(run.point), options.family(known), known)
-                prefix = engines.plain(str(known.get("client") or "")) or self.place.prefix     # as a user would type it
+                prefix = engines.plain(str(known.get("client") or "")) or self.place.typed
                 if prefix:
                     run.more["prefix"] = prefix
                 if self.place.link:
