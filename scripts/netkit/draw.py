@@ -352,6 +352,12 @@ def titles(made: Drawn, tall: float) -> "Iterator[str]":
                        f'{html.escape(mark.words, quote=False)}</title></rect>')
 
 
+def place(paper: Any) -> None:
+    """Gives the axes their places; before matplotlib 3.6 all has to be drawn for it."""
+    engine = getattr(paper, "get_layout_engine", None)
+    engine().execute(paper) if engine else paper.draw_without_rendering()
+
+
 def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160, clear: bool = False) -> bytes:
     """A figure as the bytes of a PNG, SVG or PDF file, with its width in cm; clear is without a background."""
     import matplotlib
@@ -385,7 +391,7 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160
         if named:
             legend(paper, made, named, keys, room)
         beside = [(end_labels(panel, ax), ax) for panel, ax, _ in made if direct]
-        paper.draw_without_rendering()      # now the axes have their places
+        place(paper)
         for panel, ax, lowest in made:
             if panel.x and lowest:
                 name_ticks(panel.x, ax)
