@@ -53,14 +53,16 @@ GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
 
 @functools.lru_cache(maxsize=64)
 def weights(n: int) -> "Tuple[Any, Any, Any]":
-    """What the sums of distances count with n values: between two parts, within the first, within the second; for each
-    end of the first part (rows) and of the second (columns). 0 where a part is too short."""
+    """What the sums of distances count with n values: of both parts and, less, within the first, and from the beginning to
+    where the second ends; for each end of the first part (rows) and of the second (columns). 0 where a part is too short."""
     first = np.arange(n + 1.0)[:, None] + np.zeros(n + 1)
     second = first.T - first
     there = (first >= LEAST) & (second >= LEAST)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return tuple(np.where(there, weight, 0.0) for weight in (
+        of_both, of_first, of_second = (np.where(there, weight, 0.0) for weight in (
             2 / (first + second), second / first / (first + second), first / second / (first + second)))
+    of_sums = of_both + 2 * of_second
+    return of_sums, of_sums + of_first - of_second, of_second
 
 
 def divergence(series: "Any") -> "Any":
@@ -69,12 +71,12 @@ def divergence(series: "Any") -> "Any":
     sums = np.zeros((len(series), series.shape[1] + 1, series.shape[1] + 1))
     distances = np.abs(series[:, :, None] - series[:, None, :])
     np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
-    whole = np.diagonal(sums, axis1=1, axis2=2)
-    within = whole[:, :, None]
-    between = sums - within
-    of_both, of_first, of_second = weights(series.shape[1])
-    return (of_both * between - of_first * within
-            - of_second * (whole[:, None, :] - within - 2 * between))
+    within = np.diagonal(sums, axis1=1, axis2=2).copy()
+    of_sums, of_within, of_second = weights(series.shape[1])
+    sums *= of_sums
+    sums -= of_within * within[:, :, None]
+    sums -= of_second * within[:, None, :]
+    return sums
 
 
 def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any, Any]":
