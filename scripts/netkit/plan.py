@@ -345,7 +345,8 @@ def width(values: "Sequence[float]", level: float) -> float:
     """How wide the confidence interval of the mean of these is, in percent of it."""
     if len(values) < 2:
         return math.inf
-    mean, spread = statistics.fmean(values), statistics.stdev(values)
+    mean = statistics.fmean(values)
+    spread = math.sqrt(math.fsum((value - mean)**2 for value in values) / (len(values) - 1))   # stdev() is exact, and slow
     if not spread:
         return 0.0
     return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
