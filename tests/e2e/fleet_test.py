@@ -322,5 +322,5 @@ class Groups(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    lib.wants("scipy.stats")
+    lib.wants("scipy.special")
     lib.unit_main()

@@ -428,7 +428,7 @@ class Planted(Bed):
 
 
 if __name__ == "__main__":
-    lib.wants("scipy.stats")
+    lib.wants("scipy.special")
     for reason in filter(None, (OBSTACLE, NO_ANSIBLE, NO_BED)):
         print(f"SKIP: {reason}", flush=True)
     lib.unit_main()

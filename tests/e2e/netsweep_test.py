@@ -1627,7 +1627,7 @@ def no_toml() -> bool:
 
 
 def main() -> None:
-    lib.wants("scipy.stats", "rich.progress")
+    lib.wants("scipy.special", "rich.progress")
     if no_toml():
         lib.skip("this Python reads no TOML: python3-tomli is missing")
     if OBSTACLE:
