@@ -310,8 +310,8 @@ def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
     return [(line, line.there()[-1], ax.annotate(
         line.label, (line.there()[-1].x, line.there()[-1].y), xytext=(1, 0.5), textcoords=beside, va="center",
         ha="left", fontsize=SMALL, color=TEXT, annotation_clip=False, arrowprops={
-            "arrowstyle": "-", "color": line.colour, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 3,
-            "relpos": (0, 0.5), "gid": f"leader-{line.name}"})) for line in labelled(panel)]
+            "arrowstyle": "-", "color": line.colour, "linewidth": 0.8, "shrinkA": 3, "shrinkB": 3,
+            "relpos": (0, 0.5), "patchA": None, "gid": f"leader-{line.name}"})) for line in labelled(panel)]
 
 
 def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
