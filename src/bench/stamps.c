@@ -228,10 +228,11 @@ np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 }
 
 static ssize_t
-recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, struct np_stamped *into)
+recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, size_t size,
+	     struct np_stamped *into)
 {
 	_Alignas(struct cmsghdr) char control[CONTROL];
-	struct iovec v = { .iov_base = buf, .iov_len = w->recv_size };
+	struct iovec v = { .iov_base = buf, .iov_len = size };
 	struct msghdr h = { .msg_iov = &v,
 			    .msg_iovlen = 1,
 			    .msg_name = w->from,
@@ -254,7 +255,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	struct np_stamps *s = w->stamps;
 	bool due = is_due(s, s->next);
 	struct np_stamped got = { .number = 0 };
-	ssize_t n = due ? recv_stamped(w, c, buf, &got)
+	ssize_t n = due ? recv_stamped(w, c, buf, w->recv_size, &got)
 			: np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
 	uint64_t number;
 
@@ -272,8 +273,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);
-		/* The rest of a stream's message, or an unexpected one, comes without. */
-		s->open = due && (size_t)n >= w->whole;
+		s->open = due; /* an unexpected one comes without */
 	}
 	if (s->open) {
 		s->now.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
@@ -294,9 +294,16 @@ np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf)
 	if (!s->open) {
 		return np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
 	}
-	n = recv_stamped(w, c, buf, &s->now);
-	s->open = n < 0 || (size_t)n >= w->whole;
+	n = recv_stamped(w, c, buf, w->recv_size, &s->now);
+	s->open = n < 0 || (size_t)n >= w->whole || w->run->plan->transport->connected;
 	return n;
+}
+
+ssize_t
+np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size)
+{
+	return w->stamps->open ? recv_stamped(w, c, buf, size, &w->stamps->now)
+			       : np_sys_recv(c->fd, buf, size);
 }
 
 void
@@ -314,8 +321,9 @@ void
 np_stamps_end(struct np_worker *w)
 {
 	if (w->stamps != NULL) {
-		/* A request without its response does not count, as at the far end. */
-		bool half = w->stamps->open && w->stamps->now.at[NP_STAMP_RECV] == 0;
+		/* A request without its whole response does not count, as at the far end. */
+		bool half =
+		    w->stamps->open && (w->stamps->now.at[NP_STAMP_RECV] == 0 || w->conn->part > 0);
 
 		w->stamps->asked -= half;
 		w->stamps->open = w->stamps->open && !half;

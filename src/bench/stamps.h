@@ -69,6 +69,9 @@ int np_stamps_open(const struct np_run *run, struct np_err *err);
 ssize_t np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
+/* The rest of a stream's message: its stamps are those of the piece that came last. */
+ssize_t np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size);
+
 /* The warm-up is over: forget what was counted. */
 void np_stamps_forget(struct np_stamps *s);
 

@@ -105,6 +105,14 @@ def what_waits_in_the_queue(lab: lib.Lab, port: int) -> str:
     return f"queue {queued:.0f} us, wire {wire:.0f} us"
 
 
+def messages_in_pieces(lab: lib.Lab, port: int) -> str:
+    """A request takes longer than the far end needs to wake up for its first packet."""
+    got = lib.run([*lab.client, *client(port, "-t", "TCP_RR", "-l", "-100", "--stations=5", "--", "-r", "4000,4000",
+                                        host=LINKED)], PATIENCE)
+    calls = [float(lib.document(got.out)["final"][f"{end}_RECV_CALLS"]) for end in ("LOCAL", "REMOTE")]
+    return f"{stations_of(got)['matched']} matched, {calls} calls"
+
+
 def what_is_far_away(lab: lib.Lab, port: int) -> str:
     got = lib.run([*lab.client, *client(port, "-t", "TCP_RR", "-l", "3", "--stations=1", host=LINKED)], PATIENCE)
     found = stations_of(got)
@@ -122,6 +130,8 @@ def over_a_link(report: lib.Report) -> None:
         with lib.Lab(f"stations{os.getpid() % 10000}", *options) as lab, lib.Daemon(lab.server) as daemon, \
                 lib.Daemon(lab.server, ["--one-port"]) as one:
             report.case(what, partial(case, lab, daemon.port))
+            if case is what_waits_in_the_queue:
+                report.case("messages in pieces", partial(messages_in_pieces, lab, daemon.port))
             if case is what_is_far_away:
                 report.case(f"{what}, behind a token under way", partial(case, lab, one.port))
 

@@ -7,6 +7,7 @@
 #include "bench/engine/calls.h"
 #include "bench/open.h"
 #include "bench/run.h"
+#include "bench/stamps.h"
 
 static ssize_t
 left(struct np_worker *w, struct np_conn *c, char **buf)
@@ -184,7 +185,9 @@ send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 static enum np_need
 recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
-	ssize_t n = np_sys_recv(c->fd, buf + c->part, w->recv_size - c->part);
+	size_t size = w->recv_size - c->part;
+	ssize_t n = (w->codec & NP_C_STAMPS) != 0 ? np_stamps_recv_rest(w, c, buf + c->part, size)
+						  : np_sys_recv(c->fd, buf + c->part, size);
 
 	if (n < 0) {
 		return np_io_failed(w, c, NP_RECV | NP_PART);
