@@ -5,7 +5,7 @@ import mmap
 import socket
 import struct
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 
@@ -130,30 +130,36 @@ def course(packets: Packets) -> Course:
     """Of one direction. A byte of TCP counts once, when all before it are there, too; of UDP each datagram does."""
     some = packets.where((packets.payload > 0) | ((packets.protocol == TCP) & (packets.flags & SYN != 0)))
     udp = some.protocol == UDP
-    times: "List[Any]" = [some.at[udp]]
-    sizes: "List[Any]" = [some.payload[udp]]
-    tcp = some.where(~udp)
-    flows: "Dict[int, Any]" = {}
-    keys = tcp.sport << 16 | tcp.dport
-    for key in np.unique(keys):
-        flows[int(key)] = tcp.where(keys == key)
-    for flow in flows.values():
-        syn = np.flatnonzero(flow.flags & SYN)
-        syn = syn[np.concatenate(([True], np.diff(flow.seq[syn]) != 0))] if len(syn) else syn
-        for begin, end in zip([*syn[:1], *syn[1:]] or [0], [*syn[1:], len(flow)]):
-            at, size = in_order(flow.where(slice(begin, end)))
-            times.append(at), sizes.append(size)
-    at, size = np.concatenate(times), np.concatenate(sizes)
+    at, size = in_order(some.where(~udp))
+    at, size = np.concatenate((some.at[udp], at)), np.concatenate((some.payload[udp], size))
     order = np.argsort(at, kind="stable")
     return Course(at[order], size[order])
 
 
-def in_order(flow: Packets) -> "Tuple[Any, Any]":
-    seq = (flow.seq - flow.seq[0] + (1 << 31)) % (1 << 32) - (1 << 31)
-    seq = seq + ((flow.flags & SYN) != 0)
-    order = np.lexsort((flow.at, seq))
-    seq, at, end = seq[order], flow.at[order], (seq + flow.payload)[order]
-    top = np.maximum.accumulate(end)
-    before = np.concatenate(([min(int(seq[0]), 1)], top[:-1]))
+def in_order(tcp: Packets) -> "Tuple[Any, Any]":
+    """Of all connections: a port's next one begins with another SYN."""
+    keys = tcp.sport << 16 | tcp.dport
+    order = np.argsort(keys, kind="stable")
+    tcp, keys = tcp.where(order), keys[order]
+    syn = np.flatnonzero(tcp.flags & SYN)
+    begins = np.concatenate(([True], np.diff(keys) != 0))[:len(keys)]
+    begins[syn[np.concatenate(([True], (np.diff(tcp.seq[syn]) != 0) | (np.diff(keys[syn]) != 0)))[:len(syn)]]] = True
+    first = np.flatnonzero(begins)
+    which = np.cumsum(begins) - 1
+    seq = (tcp.seq - tcp.seq[first][which] + (1 << 31)) % (1 << 32) - (1 << 31) + ((tcp.flags & SYN) != 0)
+    # What comes before a port's first SYN is of an earlier test.
+    mine = np.isin(first, syn)[which] | ~np.isin(keys, keys[syn])
+    seq, which, at, payload = seq[mine], which[mine], tcp.at[mine], tcp.payload[mine]
+    order = np.lexsort((at, seq, which))
+    seq, which, at, end = seq[order], which[order], at[order], (seq + payload)[order]
+    top = running(end, which, 1 << 33)
+    begins = np.concatenate(([True], np.diff(which) != 0))[:len(which)]
+    before = np.where(begins, np.minimum(seq, 1), np.roll(top, 1))
     new = end > before
-    return np.maximum.accumulate(at[new]) if new.any() else at[new], (end - np.maximum(before, seq))[new]
+    since = at.min() if len(at) else 0.0
+    return running(at[new] - since, which[new], 1e4) + since, (end - np.maximum(before, seq))[new]
+
+
+def running(values: Any, which: Any, apart: float) -> Any:
+    """The largest value so far, of each connection by itself; they differ by less than `apart`."""
+    return np.maximum.accumulate(values + which * apart) - which * apart
