@@ -118,43 +118,44 @@ send_echo(const struct np_run *run, int fd, struct np_err *err)
 	return NP_OK;
 }
 
-/* Those to which something has come leave the set. Returns how many there are still. */
-static uint32_t
+/* Has one come to any of them? */
+static bool
 await_first(struct pollfd *first, uint32_t count, uint64_t until)
 {
-	uint32_t left = count;
-
-	for (uint64_t now = np_now(); left > 0 && now < until; now = np_now()) {
+	for (uint64_t now = np_now(); now < until; now = np_now()) {
 		if (poll(first, count, (int)((until - now) / NP_MSEC) + 1) < 0) {
-			return left; /* by a signal */
+			return false; /* by a signal */
 		}
-		left = 0;
 		for (uint32_t i = 0; i < count; i++) {
-			first[i].fd = (first[i].revents & POLLIN) != 0 ? -1 : first[i].fd;
-			left += first[i].fd >= 0;
+			if ((first[i].revents & POLLIN) != 0) {
+				return true;
+			}
 		}
 	}
-	return left;
+	return false;
 }
 
-/* A client's receiver says again and again that it wants them, until the first one has come. */
+/*
+ * A client's receiver says again and again that it wants them, until the first one has come: the
+ * daemon sends when all have asked for it. What it sends to one of many may all be lost.
+ */
 static int
 send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 {
-	uint32_t left = run->conns;
 	char text[NP_ADDR_TEXT];
 
-	while (left > 0 && !np_stopped(run->stop)) {
+	while (!np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
-			if (first[i].fd >= 0 && send_echo(run, first[i].fd, err) != NP_OK) {
+			if (send_echo(run, first[i].fd, err) != NP_OK) {
 				return err->code;
 			}
 		}
-		left = await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC));
+		if (await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC))) {
+			return NP_OK;
+		}
 	}
-	return left == 0 ? NP_OK
-			 : np_fail(err, NP_ETIME, 0, "no datagram came from %s",
-				   np_addr_text(&run->end.peer, text));
+	return np_fail(err, NP_ETIME, 0, "no datagram came from %s",
+		       np_addr_text(&run->end.peer, text));
 }
 
 /* Datagrams need no meeting but for such an echo; -n and -N ask for connected sockets as well. */
@@ -188,7 +189,7 @@ udp_meet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* The daemon sends when all have asked for it: each flow's first datagram comes after that. */
+/* The daemon sends when all have asked for it. */
 static int
 udp_greet(struct np_run *run, struct np_err *err)
 {
