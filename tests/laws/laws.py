@@ -57,6 +57,11 @@ class View:
         whole, _, parts = self.run["started"].rstrip("Z").partition(".")
         return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{parts or 0}")
 
+    def opens(self, sender: Course) -> float:
+        """When a window begins. Each half of --both has its own, with its first message."""
+        own = sender.at[sender.size >= self.case.size] if self.case.udp else sender.at
+        return float(own[0]) + self.case.warm if self.case.both and len(own) else self.begin
+
     @property
     def queue(self) -> float:
         """Seconds that a packet may wait in the path's queue, one way."""
@@ -112,11 +117,13 @@ class View:
     def over(self) -> float:
         """Seconds that may be added to those that were asked for."""
         c = self.case
-        over = TICK + 4 * self.seen.late
+        over = TICK + 4 * self.seen.late + ((self.run.get("near") or {}).get("thread") or {}).get("run_delay_s", 0)
         if c.stream and not c.udp:
             # the control connection tells the round trip by which it waits for what the path has dropped
             over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (
-                2.0 if c.loss or c.down or c.frozen or c.flows * 14480 > QUEUE else 0.0) + (5.0 if c.real else 0.0)   # first windows
+                2.0 if c.loss or c.down or c.frozen or c.flows * 14480 > QUEUE else 0.0)   # first windows
+        if c.real and c.stream and not c.udp:
+            over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # what its socket holds has to be there
         if c.frozen == "near":
             over += 4.0     # where it has to say so: that may be a busy machine's doing
         if c.real and c.rr:
@@ -151,9 +158,11 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
     for name, course, shift in ends:
         sends = "SENT" in name
         edge = v.slack + shift + (3.0 if lossy and not c.udp else 0.0)
+        begin = v.opens(s.near.out if course is s.near.out or course is s.far.inn else s.far.out)
+        end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
-        low = course.within(v.begin + edge + more, v.end - edge - more) - v.message
-        high = course.within(v.begin - edge, v.end + edge) + v.message
+        low = course.within(begin + edge + more, end - edge - more) - v.message
+        high = course.within(begin - edge, end + edge) + v.message
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends

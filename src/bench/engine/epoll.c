@@ -603,7 +603,7 @@ turn(struct loop *l)
 			   : l->drains ? 1
 				       : time_left(l, now));
 
-	for (int i = 0; i < n && l->live > 0; i++) {
+	for (int i = 0; i < n && l->live > 0 && (l->drains || !np_stopped(&l->w->stop)); i++) {
 		take_event(l, &events[i]);
 		if (l->coming_fd >= 0) {
 			keep_ramp(l);
