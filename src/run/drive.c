@@ -268,10 +268,11 @@ keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
 	uint64_t lost = np_seen(&w->count->lost), did = activity_of(w);
 	bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
 
-	if (did != p->seen || p->seen_ns == 0 || np_load_resting(&w->load)) {
-		p->seen = did;
+	/* Behind a warm-up both count from 0 again. */
+	if (did > p->seen || p->seen_ns == 0 || np_load_resting(&w->load)) {
 		p->seen_ns = now;
 	}
+	p->seen = did;
 	if (now - p->seen_ns >= w->patience_ns &&
 	    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
 		p->kicked_ns = now;
@@ -358,6 +359,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
+		c->patience[w - run->worker].kicked_lost = UINT64_MAX;
 	}
 	return now;
 }
