@@ -767,7 +767,7 @@ conclude(const struct control *c)
 		if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
 			run->window.ended_ns = w->ended_ns;
 		}
-		if (c->d->length_ns != 0 && !c->saw_time_up) { /* a loop was quicker to see it */
+		if (c->warm && c->d->length_ns != 0 && !c->saw_time_up) { /* a loop saw it first */
 			c->d->late_ns = np_max(c->d->late_ns, np_beyond(w->left_ns, time_up));
 		}
 		if (run->err.code == NP_OK && w->err.code != NP_OK) {
