@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/ids.h"
+#include "net/tcpinfo.h"
 
 /* The measured part and what follows it. */
 static int
@@ -16,7 +17,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		.run = run,
 		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
 		.length_ns = np_plan_time_ns(run->plan),
-		.meet_ns = NP_MEET_MS * NP_MSEC,
+		.meet_ns = NP_MEET_MS * NP_MSEC + NP_MEET_TRIPS * np_tcp_round_trip_ns(c->chan.fd),
 		.signals = c->signals,
 		.gate = c->gate,
 		.live = c->live,

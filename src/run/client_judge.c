@@ -138,8 +138,9 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 }
 
 static int
-silent_flow(const struct np_run *run, struct np_err *err)
+silent_flow(const struct np_drive *d, struct np_err *err)
 {
+	const struct np_run *run = d->run;
 	const char *hint = firewall_hint(run->plan);
 	char text[NP_ADDR_TEXT];
 
@@ -148,8 +149,8 @@ silent_flow(const struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
 			       NP_STALL_S, text);
 	}
-	np_fail(err, NP_ETIME, 0, "no data connection with %s within %d s", text,
-		NP_MEET_MS / 1000);
+	np_fail(err, NP_ETIME, 0, "no data connection with %s within %.0f s", text,
+		(double)d->meet_ns / 1e9);
 	if (hint != NULL) {
 		np_fail_hint(err, hint);
 	}
@@ -224,7 +225,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 		return no_flow_came(run, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {
-		return silent_flow(run, err);
+		return silent_flow(d, err);
 	}
 	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
 		return np_fail(err, NP_ETIME, 0, "another session failed before the test began");

@@ -61,6 +61,10 @@ struct np_gate;
 struct np_live;
 struct np_team;
 
+/* Round trips within which a connection is made on a path that loses packets: each segment may be
+ * sent three times, and the time-out of the first is three of them. */
+enum { NP_MEET_TRIPS = 12 };
+
 struct np_drive {
 	struct np_run *run;
 	int control_fd;     /* -1: none */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/capture.h"
+#include "net/tcpinfo.h"
 #include "run/server_parts.h"
 
 /* For the client to make the data connection, in seconds. */
@@ -46,6 +47,7 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 {
 	const struct np_limits *most = &s->limits;
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
+	uint64_t trips_ns = most->meet_s != 0 ? 0 : NP_MEET_TRIPS * np_tcp_round_trip_ns(c->fd);
 	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
 	if (most->meet_s == 0 && run->plan->length > 0) {
@@ -61,7 +63,7 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 		.control_fd = c->fd,
 		.length_ns = np_plan_time_ns(run->plan),
 		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
-		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC,
+		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC + trips_ns,
 		.signals = s->signals,
 	};
 }

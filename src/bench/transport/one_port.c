@@ -169,7 +169,7 @@ int
 np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool repeats = !run->plan->transport->connected;
-	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC);
+	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC + 6 * run->round_trips_ns);
 	uint64_t until = np_deadline(10 * NP_SEC), again = np_deadline(AGAIN_MS * NP_MSEC);
 	uint64_t pause_ms = AGAIN_MS;
 	uint32_t left = run->conns;
