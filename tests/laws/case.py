@@ -221,8 +221,10 @@ def rules(c: Case) -> Case:
     if c.engine in (",batch", ",segment") and not (c.udp and c.stream and not c.unix) or "zerocopy" in c.engine and (
             c.rr or c.udp or c.unix or c.test.startswith("MPTCP")):
         off("engine")
-    if c.engine == ",zerocopy" and c.buffers > 1 << 20:     # sixteen of what a socket gets: more than a daemon allows
+    if "zerocopy" in c.engine and c.buffers > 1 << 20:     # sixteen of what a socket gets: more than a daemon allows
         off("buffers")
+    if "zerocopy" in c.engine and c.size > 65536:
+        new["size"] = 65536
     if c.ramp and (c.rate or c.warm or c.test not in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR")):
         off("ramp")
     if c.udp:

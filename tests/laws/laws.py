@@ -85,7 +85,8 @@ class View:
         c = self.case
         if c.rr:
             # Nagle's algorithm holds them back; those due at the end are sent, at most 64, if the ids were all in flight
-            held = c.bits * (c.rtt + self.queue) * c.open
+            # and so does an outage, behind which TCP tries again after as long as it lasted
+            held = c.bits * (c.rtt + self.queue + 2 * c.down_s * (not c.udp)) * c.open
             depth = c.depth + (held if not c.udp else 64 * c.flows if held > 100 * c.flows else 0)
             return depth * max(c.size, c.answer, 4) + 4 + TOKEN * self.connections
         return 65536 * bool(c.real) + c.flows * max(self.figure("LOCAL_SEND_SIZE") or 0, self.figure("REMOTE_SEND_SIZE") or 0,
@@ -157,7 +158,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         ends += [("LOCAL_BYTES_RECVD", s.near.inn, 2 * v.way), ("REMOTE_BYTES_SENT", s.far.out, v.way)]
     for name, course, shift in ends:
         sends = "SENT" in name
-        edge = v.slack + shift + (3.0 if lossy and not c.udp else 0.0)
+        edge = v.slack + shift + (3.0 + c.down_s if lossy and not c.udp else 0.0)
         begin = v.opens(s.near.out if course is s.near.out or course is s.far.inn else s.far.out)
         end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
@@ -469,7 +470,7 @@ def law_1_interim_results_are_the_path_s(v: View) -> Found:
     c = v.case
     if c.mbit and not c.unix and not c.udp and not c.burst:
         for rate, seconds in v.seen.interim:
-            most = c.mbit * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message) * 8e-6 / max(seconds, 0.01)
+            most = c.mbit * (1 + c.both) * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message) * 8e-6 / max(seconds, 0.01)
             yield from about(rate, f"an interim result over {seconds} s", 0, most)
 
 
