@@ -290,6 +290,7 @@ static int
 take_device(const struct np_setting *set, struct np_name *name)
 {
 	char *sign = strchr(name->text, '%');
+	size_t n;
 
 	if (set->arg[0] != ',') { /* the family alone leaves the name as it is */
 		name->device[0] = '\0';
@@ -298,11 +299,15 @@ take_device(const struct np_setting *set, struct np_name *name)
 		return NP_OK;
 	}
 	*sign = '\0';
+	n = strcspn(sign + 1, "/"); /* up to the mask of a range */
 	if (is_scoped(name->text)) {
 		*sign = '%';
-	} else if (sign[1] == '\0' ||
-		   np_text_copy(name->device, sizeof(name->device), sign + 1) != 0) {
+	} else if (n == 0 || n >= sizeof(name->device)) {
 		return np_usage(set->err, "'%.40s' is not the name of an interface", sign + 1);
+	} else {
+		memcpy(name->device, sign + 1, n);
+		name->device[n] = '\0';
+		memmove(sign, sign + 1 + n, strlen(sign + 1 + n) + 1);
 	}
 	name->given = name->text[0] != '\0';
 	return NP_OK;

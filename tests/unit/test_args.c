@@ -307,6 +307,8 @@ TEST(a_host_may_name_its_family)
 	assert_false(cli->target.host.given);
 	assert_int_equal(cli->target.host.family, AF_INET);
 	assert_string_equal(parsed("-L %lo -L ,4")->target.local.device, "lo");
+	assert_string_equal(parsed("-L 10.0.0.1%eth0/24")->target.local.device, "eth0");
+	assert_string_equal(parsed("-L 10.0.0.1%eth0/24")->target.local.text, "10.0.0.1/24");
 	assert_string_equal(parsed("-L %lo -L 192.0.2.1")->target.local.device, "");
 	cli = parsed("-L 192.0.2.1,4 --host=example");
 	assert_string_equal(cli->target.local.text, "192.0.2.1");
