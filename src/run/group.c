@@ -65,6 +65,7 @@ struct party {
 
 	pthread_mutex_t lock;
 	uint32_t running;
+	uint64_t since_ns;     /* when they began to connect */
 	uint64_t began_ns;     /* the window, where one of them has looked; 0: none has */
 	struct member *failed; /* the first one; NULL: none has */
 	bool waiting_told;
@@ -447,6 +448,7 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	memset(p, 0, sizeof(*p));
 	p->of = g;
 	p->was = *g->client;
+	p->since_ns = np_now();
 	p->count = np_group_sessions(g->plan, &g->client->granted);
 	pthread_mutex_init(&p->lock, NULL);
 	p->member = calloc(p->count, sizeof(*p->member));
@@ -569,10 +571,12 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 	hide_others(out->near_bag);
 	hide_others(out->far_bag);
 	if (p->in_time > 0) {
-		return np_fail(err, NP_ETIME, 0,
-			       "%u of %u sessions were granted within %d s (does the netserver at "
-			       "%s run one test after another, as with --exclusive?)",
-			       (unsigned)p->in_time, p->count, AGREE_S, first->peer);
+		return np_fail(
+		    err, NP_ETIME, 0,
+		    "%u of %u sessions were granted within %.0f s (does the netserver at "
+		    "%s run one test after another, as with --exclusive?)",
+		    (unsigned)p->in_time, p->count, (double)(np_now() - p->since_ns) / 1e9,
+		    first->peer);
 	}
 	if (p->failed != NULL) {
 		*err = p->failed->err;
