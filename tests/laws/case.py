@@ -207,6 +207,8 @@ def rules(c: Case) -> Case:
         off("late", *["down", "down_s"] * (c.both and c.udp))    # which its set-up of several round trips would meet
     if c.count and c.stream and c.loss and c.delay > 50:    # minutes
         off("count")
+    if c.real and c.stream and c.loss and c.delay > 50:     # it waits for what its socket holds: minutes
+        off("buffers")
     if c.count:
         off("warm", "beside", "ramp", "frozen", "frozen_s", "down", "down_s")
     if c.stations and (c.connects or c.unix or c.test.startswith("MPTCP") or c.flows > 1 or c.rate or c.burst or c.engine):

@@ -58,9 +58,11 @@ class View:
         return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{parts or 0}")
 
     def opens(self, sender: Course) -> float:
-        """When a window begins. Each half of --both has its own, with its first message."""
-        own = sender.at[sender.size >= self.case.size] if self.case.udp else sender.at
-        return float(own[0]) + self.case.warm if self.case.both and len(own) else self.begin
+        """When a window begins. Each half of --both has its own, with its first message, which is
+        none of control's where that has a port of its own."""
+        c = self.case
+        own = sender.at[sender.size >= c.size] if c.udp else sender.at
+        return float(own[0]) + c.warm if c.both and not c.one_port and len(own) else self.begin
 
     @property
     def queue(self) -> float:
