@@ -251,6 +251,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->one_port;
+	ns_ways_suit(d);
 	if (d->one_port) {
 		ns_ways_begin(d);
 		ns_datagrams_open(d);

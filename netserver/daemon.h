@@ -71,6 +71,8 @@ struct ns_daemon {
 	uint64_t accept_ns;   /* when to accept again, having run out of descriptors; 0: now */
 	struct ns_late late;
 	uint64_t stray_ns;             /* when a datagram of no test here last came */
+	int accepts;                   /* flags of accept4(2) (one_port.h) */
+	int defers;                    /* TCP_DEFER_ACCEPT of the listeners */
 	uint32_t handed_bytes;         /* that one in flight counts in its socket (one_port.c) */
 	struct ns_bucket room;         /* of attempts to have room made for them */
 	struct ns_bucket unknown;      /* of answers to datagrams of no test here */

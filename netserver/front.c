@@ -225,7 +225,7 @@ hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_sessi
 		return false;
 	}
 	np_addr_unmap(&peer);
-	kind = ns_data_look(d, fd, &peer, false, of);
+	kind = ns_data_look(d, fd, &peer, NS_LOOK_NEW, of);
 	if (kind == NS_DATA_NONE || kind == NS_DATA_MORE || kind == NS_DATA_FULL) {
 		return false;
 	}
@@ -254,8 +254,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		struct ns_session *of = NULL;
 		struct ns_caller *c;
 		struct np_addr peer = { .len = sizeof(peer.sa) };
-		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len, d->accepts);
 
 		if (fd < 0 &&
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
@@ -484,11 +483,11 @@ drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 
 /* False: it is a data connection, which is gone now, or it may become one. */
 static bool
-is_caller(struct ns_daemon *d, struct ns_caller *c, bool quiet)
+is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 {
 	struct ns_session *of = NULL;
 	enum ns_data kind =
-	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, quiet, &of) : NS_DATA_NONE;
+	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, when, &of) : NS_DATA_NONE;
 
 	if (kind == NS_DATA_FULL) {
 		await_room(d, c, of);
@@ -546,7 +545,7 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	if (c->proxied && !has_come_by_proxy(d, c)) {
 		return;
 	}
-	if (!c->has_asked && c->chan.have == 0 && !is_caller(d, c, false)) {
+	if (!c->has_asked && c->chan.have == 0 && !is_caller(d, c, NS_LOOK_LATE)) {
 		return;
 	}
 	for (;;) {
@@ -606,7 +605,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	} else if (c->quiet_ns != 0 && c->quiet_ns <= now_ns && c->deadline_ns > now_ns) {
 		c->quiet_ns = 0;
 		if (!c->has_asked && c->chan.have == 0) {
-			(void)is_caller(d, c, true);
+			(void)is_caller(d, c, NS_LOOK_QUIET);
 		}
 	} else if (c->queued) {
 		refuse(d, c, NS_RATE,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -243,6 +244,29 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 	s->way = (struct ns_way){ .fd = 0 };
 }
 
+void
+ns_ways_suit(struct ns_daemon *d)
+{
+	int defers = 0;
+	bool silent = false, blocks = false;
+
+	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		const struct np_way *way = &s->wish.way;
+		bool many = s->way.fd > 0 && way->many;
+
+		defers = defers || (many && !way->silent);
+		blocks = blocks || (many && way->blocks);
+		/* Without a first byte, the kernel would keep the connection for a second. */
+		silent = silent || (s->way.fd > 0 && way->silent && !way->tokens);
+	}
+	defers = defers && !silent;
+	d->accepts = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
+	for (size_t i = 0; i < d->listener_count && d->defers != defers; i++) {
+		setsockopt(d->listeners[i], IPPROTO_TCP, TCP_DEFER_ACCEPT, &defers, sizeof(defers));
+	}
+	d->defers = defers;
+}
+
 static enum ns_data
 hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
 {
@@ -277,9 +301,10 @@ ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 
 /* Pass a connection on, after those that wait already. */
 static enum ns_data
-hand_connection(struct ns_daemon *d, struct ns_session *s, int fd)
+hand_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look when)
 {
-	static const struct np_handed h = { .error = 0 };
+	const struct np_handed h = { .blocks =
+					 when == NS_LOOK_NEW && (d->accepts & SOCK_NONBLOCK) == 0 };
 
 	return s->way.waiting > 0 ? NS_DATA_FULL : hand(d, s, fd, &h);
 }
@@ -324,7 +349,7 @@ is_request(const uint8_t *bytes, size_t n)
 }
 
 static enum ns_data
-take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
+take_shown(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **of)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint8_t bytes[NP_TOKEN_SIZE];
@@ -334,10 +359,11 @@ take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
 	struct ns_session *s = shown(d, &token, false);
 	int any = 1;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any,
-		   sizeof(any)); /* ns_data_look() may have set it */
+	if (when != NS_LOOK_NEW) { /* ns_data_look() may have set it */
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof(any));
+	}
 	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
-		enum ns_data kind = hand_connection(d, s, fd);
+		enum ns_data kind = hand_connection(d, s, fd, when);
 
 		if (kind != NS_DATA_UNKNOWN) {
 			*of = s;
@@ -353,7 +379,7 @@ take_shown(struct ns_daemon *d, int fd, struct ns_session **of)
 }
 
 enum ns_data
-ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet,
+ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_look when,
 	     struct ns_session **of)
 {
 	uint8_t bytes[NP_TOKEN_SIZE] = { 0 };
@@ -363,17 +389,17 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet
 
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
-			return take_shown(d, fd, of);
+			return take_shown(d, fd, when, of);
 		}
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole));
 		return NS_DATA_MORE;
 	}
-	s = n > 0 || quiet ? plain_of(d, peer, false) : NULL;
+	s = n > 0 || when == NS_LOOK_QUIET ? plain_of(d, peer, false) : NULL;
 	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
 		return NS_DATA_NONE;
 	}
 	*of = s;
-	return hand_connection(d, s, fd);
+	return hand_connection(d, s, fd, when);
 }
 
 uint64_t

@@ -32,6 +32,13 @@ bool ns_way_is_free(struct ns_daemon *d, const struct ns_session *s);
 int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);
 void ns_way_close(struct ns_daemon *d, struct ns_session *s);
 
+/*
+ * A test has begun or ended: accept connections as the tests that are left need them. Connection
+ * tests are fastest if each connection comes with its first bytes (TCP_DEFER_ACCEPT), and in the
+ * mode that its session wants.
+ */
+void ns_ways_suit(struct ns_daemon *d);
+
 /* Has the test waited long enough for datagrams from the port that its client named? If so, take
  * the socket for another port. Returns when it will have.
  */
@@ -47,12 +54,18 @@ enum ns_data {
 	NS_DATA_UNKNOWN /* of no test here; the client was told: close the descriptor */
 };
 
+/* How long the connection has been there. */
+enum ns_look {
+	NS_LOOK_NEW,  /* accepted by now, with d->accepts */
+	NS_LOOK_LATE, /* a caller (caller.h) */
+	NS_LOOK_QUIET /* one that sends nothing before it receives data */
+};
+
 /*
- * What kind of connection is it, by what it has sent? quiet: it sends nothing before it receives
- * data. *of: for NS_DATA_FULL, its session.
+ * What kind of connection is it, by what it has sent? *of: for NS_DATA_FULL, its session.
  */
-enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, bool quiet,
-			  struct ns_session **of);
+enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer,
+			  enum ns_look when, struct ns_session **of);
 
 /*
  * Pass on one that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is over (s is

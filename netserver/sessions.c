@@ -287,6 +287,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	np_fds_close(data_fd > 0 ? data_fd : -1);
+	ns_ways_suit(d);
 	leave_line(d, s);
 	s->short_ns = 0;
 	set_holds(d, s, s->wish.takes);
@@ -348,6 +349,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	}
 	s->test_ns = 0;
 	ns_way_close(d, s);
+	ns_ways_suit(d);
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();

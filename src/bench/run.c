@@ -38,8 +38,9 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	o->permit_ctx = terms->permit_ctx;
 	np_endpoint_ask_buffers(p, o);
 	NP_SOCKOPT_OR_NOT(o, p->keepalive, SOL_SOCKET, SO_KEEPALIVE, 1);
-	/* Two datagram sockets would share the port, and one get the other's requests. */
-	NP_SOCKOPT(o, p->transport->connected, SOL_SOCKET, SO_REUSEADDR, 1);
+	/* Two datagram sockets would share the port, and one get the other's requests. A connection
+	 * that is handed over has it from its listener. */
+	NP_SOCKOPT(o, p->transport->connected && terms->data_fd == 0, SOL_SOCKET, SO_REUSEADDR, 1);
 	NP_SOCKOPT(o, p->no_route, SOL_SOCKET, SO_DONTROUTE, 1);
 	NP_SOCKOPT(o, p->debug, SOL_SOCKET, SO_DEBUG, 1);
 	NP_SOCKOPT(o, e->sock.mark >= 0, SOL_SOCKET, SO_MARK, e->sock.mark);

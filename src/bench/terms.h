@@ -27,7 +27,8 @@ struct np_handed {
 	 * the first of them begin, and their bytes. */
 	uint32_t early;
 	char id[NP_EARLY_IDS][4];
-	bool ended; /* an end mark was among them */
+	bool blocks; /* the descriptor is not non-blocking */
+	bool ended;  /* an end mark was among them */
 	uint64_t early_bytes;
 };
 

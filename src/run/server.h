@@ -64,6 +64,7 @@ struct np_way {
 	bool tokens;    /* the client shows a token; else it is known by its address */
 	bool datagrams; /* of UDP; else connections of TCP */
 	bool many;      /* one connection after another, as many as there will be */
+	bool blocks;    /* its sockets are not to be non-blocking */
 	bool silent;    /* the client's connection waits for data of the daemon's */
 	uint16_t port;  /* of the client's data socket, if the client told it; else 0 */
 	uint32_t count; /* of sockets */

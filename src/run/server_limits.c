@@ -160,6 +160,7 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 				.tokens = p->tokens,
 				.datagrams = datagrams,
 				.many = p->pattern->connection_test,
+				.blocks = np_engine_blocks(np_engine_of(p), p),
 				.port = p->flows == 1 ? (uint16_t)p->far.sock.port : 0,
 				.count = p->flows };
 	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);

@@ -59,7 +59,9 @@ hear(struct ns_daemon *d, const int pair[2], const uint8_t *data, size_t size, u
 			proxied = what == NS_PROXIED_MORE;
 		}
 		if (!proxied) {
-			got = ns_data_look(d, pair[0], peer, (flags & F_QUIET) != 0, &of);
+			got = ns_data_look(d, pair[0], peer,
+					   (flags & F_QUIET) != 0 ? NS_LOOK_QUIET : NS_LOOK_LATE,
+					   &of);
 		}
 	}
 	return got;

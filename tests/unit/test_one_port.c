@@ -5,6 +5,8 @@
 #include "netserver/one_port.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -82,7 +84,7 @@ bed_free(struct bed *b)
 
 /* What becomes of a connection by which that has come. */
 static enum ns_data
-look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, bool quiet)
+look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, enum ns_look when)
 {
 	struct ns_session *of = NULL;
 	enum ns_data got;
@@ -90,7 +92,7 @@ look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, boo
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_true(put_bytes(pair[1], bytes, n));
-	got = ns_data_look(&b->daemon, pair[0], from, quiet, &of);
+	got = ns_data_look(&b->daemon, pair[0], from, when, &of);
 	assert_true(got != NS_DATA_FULL || of != NULL);
 	close(pair[0]);
 	close(pair[1]);
@@ -103,7 +105,7 @@ show(struct bed *b, enum np_token_word word, const struct np_token *shown)
 	uint8_t bytes[NP_TOKEN_SIZE];
 
 	np_token_put(bytes, word, shown);
-	return look(b, bytes, sizeof(bytes), &b->far, false);
+	return look(b, bytes, sizeof(bytes), &b->far, NS_LOOK_NEW);
 }
 
 static bool
@@ -131,7 +133,7 @@ TEST(who_shows_the_token_has_the_connection_from_anywhere)
 	wrong.at[15] ^= 1;
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &wrong), NS_DATA_UNKNOWN);
 	assert_int_equal(show(&b, NP_TOKEN_TAKEN, &b.session.way.token), NS_DATA_UNKNOWN);
-	assert_int_equal(look(&b, "netperf", 7, &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "netperf", 7, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_false(was_handed(&b));
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_HANDED);
 	assert_true(was_handed(&b));
@@ -148,14 +150,16 @@ TEST(who_shows_none_is_known_by_his_address)
 	FREED_BY(bed_free) struct bed b;
 
 	bed_make(&b, &way);
-	assert_int_equal(look(&b, "n", 1, &b.far, false), NS_DATA_NONE);
-	assert_int_equal(look(&b, calibrate, sizeof(calibrate), &b.near, false), NS_DATA_NONE);
-	assert_int_equal(look(&b, "", 0, &b.near, false), NS_DATA_NONE);
-	assert_int_equal(look(&b, "", 0, &b.near, true), NS_DATA_NONE); /* it speaks first */
+	assert_int_equal(look(&b, "n", 1, &b.far, NS_LOOK_NEW), NS_DATA_NONE);
+	assert_int_equal(look(&b, calibrate, sizeof(calibrate), &b.near, NS_LOOK_NEW),
+			 NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_QUIET),
+			 NS_DATA_NONE); /* it speaks first */
 	assert_int_equal(ns_quiet_until(&b.daemon, &b.near, 5), 0);
-	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_HANDED);
+	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_HANDED);
 	assert_true(was_handed(&b));
-	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 }
 
 TEST(who_waits_for_data_says_nothing)
@@ -166,9 +170,9 @@ TEST(who_waits_for_data_says_nothing)
 	bed_make(&b, &way);
 	assert_true(ns_quiet_until(&b.daemon, &b.near, 5) > 5);
 	assert_int_equal(ns_quiet_until(&b.daemon, &b.far, 5), 0);
-	assert_int_equal(look(&b, "", 0, &b.near, false), NS_DATA_NONE);
-	assert_int_equal(look(&b, "", 0, &b.far, true), NS_DATA_NONE);
-	assert_int_equal(look(&b, "", 0, &b.near, true), NS_DATA_HANDED);
+	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.far, NS_LOOK_QUIET), NS_DATA_NONE);
+	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_QUIET), NS_DATA_HANDED);
 }
 
 /* Of one address the second one waits for the first one's connections, but not for ever. */
@@ -192,7 +196,7 @@ TEST(clients_of_one_address_take_turns)
 	assert_true(ns_way_is_free(&b.daemon, &second));
 	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
-	assert_int_equal(look(&b, "n", 1, &b.near, false), NS_DATA_NONE);
+	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 }
 
 /* ---- Descriptors in flight ---- */
@@ -245,6 +249,48 @@ add_session(struct bed *b, struct ns_session *s, const struct np_addr *peer)
 	b->daemon.sessions = s;
 	assert_int_equal(ns_way_open(s, &endless, &theirs, &err), NP_OK);
 	return theirs;
+}
+
+/* Does the listener keep a connection until its first bytes are there? */
+static bool
+defers(struct bed *b)
+{
+	int on = -1;
+	socklen_t len = sizeof(on);
+
+	ns_ways_suit(&b->daemon);
+	assert_int_equal(
+	    getsockopt(b->daemon.listeners[0], IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, &len), 0);
+	return on > 0;
+}
+
+/* A daemon that accepts sooner has to make a caller of each connection, and to wait again. */
+TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_sends_none)
+{
+	struct np_way silent = { .wanted = true, .silent = true, .count = 1 };
+	struct ns_session other;
+	FREED_BY(bed_free) struct bed b;
+	int theirs, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	bed_make(&b, &endless);
+	b.daemon.listeners[0] = fd;
+	b.daemon.listener_count = 1;
+	assert_true(defers(&b));
+	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	b.session.wish.way.blocks = true;
+	theirs = add_session(&b, &other, &b.near);
+	other.wish.way = silent;
+	assert_false(defers(&b));
+	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC);
+	other.wish.way.tokens = true;
+	assert_true(defers(&b));
+	ns_way_close(&b.daemon, &b.session);
+	assert_false(defers(&b));
+	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	ns_way_close(&b.daemon, &other);
+	b.daemon.sessions = &b.session;
+	close(theirs);
+	close(fd);
 }
 
 TEST(one_network_leaves_descriptors_in_flight_to_others)

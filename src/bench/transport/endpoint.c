@@ -470,8 +470,8 @@ take_handed(struct np_run *run, int flags)
 		return -1;
 	}
 	mark_packets(run, fd);
-	if ((flags & SOCK_NONBLOCK) == 0) {
-		np_sock_block(fd, true);
+	if (h.blocks != ((flags & SOCK_NONBLOCK) == 0)) {
+		np_sock_block(fd, !h.blocks);
 	}
 	if (run->terms->tokens && !run->plan->pattern->connection_test) {
 		np_token_say(fd, NP_TOKEN_TAKEN);
