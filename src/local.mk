@@ -8,6 +8,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/cpulist.c %D%/base/cpulist.h \
 	%D%/base/err.c %D%/base/err.h \
 	%D%/base/fds.c %D%/base/fds.h \
+	%D%/base/lines.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/multiplex.c \
 	%D%/base/output.c %D%/base/output.h \

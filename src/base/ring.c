@@ -9,25 +9,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, LINE = 64 };
+#include "base/lines.h"
+
+enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096 };
 
 /*
- * Allocate `size` bytes; *begin is where a buffer may begin in them. An AMD EPYC copies at half
- * speed to an address that is 16 bytes behind the source, modulo the page size. The kernel's data
- * mostly begin a page. glibc maps large buffers and puts them 16 bytes behind a page, so netperf is
- * slow to receive into them, unless its process has freed some, as a daemon has. netperf's smaller
- * buffers are rarely placed like that: ours begin a cache line.
+ * Allocate `size` bytes, PAGE or more; *begin is where a buffer may begin in them. An AMD EPYC
+ * copies at half speed to an address that is 16 bytes behind the source, modulo the page size. The
+ * kernel's data mostly begin a page. glibc maps large buffers and puts them 16 bytes behind a page,
+ * so netperf is slow to receive into them, unless its process has freed some, as a daemon has.
+ * netperf's smaller buffers are rarely placed like that: ours begin a cache line.
  */
 static void *
 take(size_t size, char **begin)
 {
-	size_t align = size >= LARGE ? PAGE : LINE, behind = size >= LARGE ? BEHIND : 0;
-	char *memory = size < PAGE
-			   ? malloc(size)
-			   : aligned_alloc(align, (size + behind + align - 1) / align * align);
+	size_t align = size >= LARGE ? PAGE : NP_LINE, behind = size >= LARGE ? BEHIND : 0;
+	char *memory = aligned_alloc(align, (size + behind + align - 1) / align * align);
 
 	*begin = memory != NULL ? memory + behind : NULL;
 	return memory;
+}
+
+/*
+ * The slots, and behind them buffers of less than a page, which are as far apart as malloc(3) puts
+ * netperf's: no other worker has a part of their cache lines.
+ */
+static struct np_slot *
+take_slots(size_t width, size_t size, size_t *apart, char **begin)
+{
+	size_t slots = (width * sizeof(struct np_slot) + NP_LINE - 1) / NP_LINE * NP_LINE;
+	struct np_slot *first;
+
+	*apart = size < PAGE ? (size + 3 * sizeof(size_t) - 1) / BEHIND * BEHIND : 0;
+	first = np_lines_new(1, slots + width * *apart);
+	*begin = first != NULL ? (char *)first + slots : NULL;
+	return first;
 }
 
 uint64_t
@@ -40,9 +56,12 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 		return UINT64_MAX;
 	}
 	/* The most that take() adds to align and round up, then what malloc(3) does. */
-	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * LINE : 0;
+	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * NP_LINE : 0;
 	each += 3 * sizeof(size_t) + sizeof(struct np_slot);
-	return __builtin_mul_overflow(each, width, &all) ? UINT64_MAX : all;
+	return __builtin_mul_overflow(each, width, &all) ||
+		       __builtin_add_overflow(all, 3 * NP_LINE, &all)
+		   ? UINT64_MAX
+		   : all;
 }
 
 int
@@ -50,7 +69,8 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	     struct np_err *err)
 {
 	static const char text[8] = "netperf";
-	size_t align = alignment > 0 ? alignment : 1;
+	size_t align = alignment > 0 ? alignment : 1, apart;
+	char *small;
 
 	memset(ring, 0, sizeof(*ring));
 	if ((align & (align - 1)) != 0) {
@@ -60,13 +80,12 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
 				NP_RING_MAX >> 20);
 	}
-	ring->slots = calloc(width, sizeof(*ring->slots));
+	ring->slots = take_slots(width, size + align + offset, &apart, &small);
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
 		struct np_slot *s = &ring->slots[i];
-		char *begin;
+		char *begin = small + i * apart;
 
-		s->memory = take(size + align + offset, &begin);
-		if (s->memory == NULL) {
+		if (apart == 0 && (s->memory = take(size + align + offset, &begin)) == NULL) {
 			np_ring_free(ring);
 			break;
 		}

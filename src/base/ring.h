@@ -18,7 +18,7 @@ enum { NP_RING_MAX = 256 << 20 }; /* bytes of a whole ring */
 struct np_slot {
 	char *buf;
 	struct np_slot *next;
-	void *memory; /* buf is in it */
+	void *memory; /* buf is in it; NULL: behind the slots */
 };
 
 struct np_ring {

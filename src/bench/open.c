@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lines.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bench/run.h"
@@ -23,7 +24,7 @@ np_open_make(struct np_worker *w)
 	if (w->run->plan->rate == 0 || w->run->plan->role != NP_LEAD) {
 		return true;
 	}
-	w->open = o = calloc(1, sizeof(*o));
+	w->open = o = np_lines_new(1, sizeof(*o));
 	if (o == NULL) {
 		return false;
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lines.h"
 #include "bench/engine/io.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
@@ -20,7 +21,7 @@ np_ramp_make(struct np_worker *w)
 	if (run->plan->ramp == 0 || !run->plan->active) {
 		return true;
 	}
-	r = calloc(1, sizeof(*r));
+	r = np_lines_new(1, sizeof(*r));
 	w->ramp = r;
 	if (r == NULL) {
 		return false;

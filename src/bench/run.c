@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/lines.h"
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
@@ -141,13 +142,11 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	w->depth = 1;
 	w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
 	w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
-	/* aligned_alloc() for the counters: their cache line is theirs alone. */
-	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
+	w->count = np_lines_new(1, sizeof(*w->count));
 	w->hist = np_hist_new();
 	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
 		return ENOMEM;
 	}
-	memset(w->count, 0, sizeof(*w->count));
 	/* An engine that waits for events hears of the end by one, too. */
 	return np_engine_blocks(engine, p) ? 0 : -np_stop_open(&w->stop);
 }
@@ -175,13 +174,11 @@ static int
 take_workers(struct np_run *run, struct np_err *err)
 {
 	uint32_t count = np_plan_workers(run->plan);
-	size_t size = count * sizeof(*run->worker);
 
-	run->worker = aligned_alloc(_Alignof(struct np_worker), size);
+	run->worker = np_lines_new(count, sizeof(*run->worker));
 	if (run->worker == NULL) {
 		return no_memory(run->plan, err);
 	}
-	memset(run->worker, 0, size);
 	run->workers = count;
 	NP_EACH_WORKER (w, run) {
 		int rc = prepare_worker(run, w);
@@ -208,8 +205,8 @@ set_up_workers(struct np_run *run, struct np_err *err)
 		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
 			return err->code;
 		}
-		if (bytes > 0 &&
-		    (bytes > SIZE_MAX || (w->engine.own = calloc(1, (size_t)bytes)) == NULL)) {
+		if (bytes > 0 && (bytes > SIZE_MAX ||
+				  (w->engine.own = np_lines_new(1, (size_t)bytes)) == NULL)) {
 			return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s",
 				       engine->name);
 		}
@@ -254,7 +251,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	if (engine->options != NULL) {
 		engine->options(plan, &run->end.opts);
 	}
-	run->conn = calloc(plan->flows, sizeof(*run->conn));
+	run->conn = np_lines_new(plan->flows, sizeof(*run->conn));
 	run->conns = run->conn != NULL ? plan->flows : 0;
 	for (uint32_t i = 0; i < run->conns; i++) {
 		run->conn[i].fd = -1;

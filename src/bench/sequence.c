@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/lines.h"
 #include "base/units.h"
 #include "bench/bench.h"
 #include "bench/run.h"
@@ -77,15 +78,14 @@ np_sequence_bytes(const struct np_plan *p)
 struct np_sequence *
 np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 {
-	uint64_t bytes = conns * np_sequence_bytes(p), *came;
-	struct np_sequence *s = malloc(bytes);
+	struct np_sequence *s = np_lines_new(conns, (size_t)np_sequence_bytes(p));
 	uint32_t window = window_of(p), *skipped_at;
+	uint64_t *came;
 
 	if (s == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
 		return NULL;
 	}
-	memset(s, 0, bytes);
 	came = (uint64_t *)&s[conns];
 	skipped_at = (uint32_t *)&came[conns * (size_t)window / 64];
 	for (uint32_t i = 0; i < conns; i++, came += window / 64, skipped_at += window) {

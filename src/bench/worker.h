@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/lines.h"
 #include "base/ring.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
@@ -85,7 +86,8 @@ struct np_conn {
 	};
 };
 
-_Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
+/* So that connections of two workers, in one array, share no line. */
+_Static_assert(sizeof(struct np_conn) % NP_LINE == 0, "whole cache lines");
 
 /* Flags of np_worker.codec (codec.h). */
 enum {
@@ -157,7 +159,7 @@ struct np_steps {
 
 struct np_worker {
 	/* The engine's loop; 0 or -errno. Workers share no cache line. */
-	_Alignas(64) int (*loop)(struct np_worker *w);
+	_Alignas(NP_LINE) int (*loop)(struct np_worker *w);
 	struct np_run *run;
 	struct np_stop stop; /* set by the controller for each worker */
 	const struct np_steps *steps;

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/lines.h"
+
 #define NP_COUNTERS(X)                                                                             \
 	X(sent)     /* bytes the kernel took */                                                    \
 	X(sends)    /* calls that sent something */                                                \
@@ -26,7 +28,7 @@
 /* In a cache line that is theirs alone. */
 struct np_counters {
 #define NP_COUNTER(name) _Atomic uint64_t name;
-	_Alignas(64) NP_COUNTERS(NP_COUNTER)
+	_Alignas(NP_LINE) NP_COUNTERS(NP_COUNTER)
 #undef NP_COUNTER
 };
 

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lines.h"
+
 struct np_hist *
 np_hist_new(void)
 {
-	struct np_hist *h = malloc(sizeof(*h));
+	struct np_hist *h = np_lines_new(1, sizeof(*h));
 
 	if (h != NULL) {
-		np_hist_clear(h);
+		h->min = UINT64_MAX;
 	}
 	return h;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lines.h"
 #include "bench/engine/engine.h"
 #include "bench/tally.h"
 #include "tests/lib/check.h"
@@ -98,6 +99,100 @@ TEST(a_count_is_of_all_workers)
 		run_threads(names[i], 4, 1); /* parts of two sizes */
 		run_threads(names[i], 1, FLOWS);
 		run_threads(names[i], FLOWS, FLOWS); /* by the engine sync */
+	}
+}
+
+/* The cache lines that one worker's memory is in. */
+struct lines {
+	uintptr_t first[8 * FLOWS + 64], last[8 * FLOWS + 64];
+	size_t count;
+};
+
+static void
+add_lines(struct lines *l, const void *at, size_t bytes)
+{
+	if (at != NULL && bytes > 0) {
+		assert_true(l->count < LEN(l->first));
+		l->first[l->count] = (uintptr_t)at / NP_LINE;
+		l->last[l->count++] = ((uintptr_t)at + bytes - 1) / NP_LINE;
+	}
+}
+
+static void
+add_ring(struct lines *l, const struct np_ring *r)
+{
+	add_lines(l, r->slots, r->width * sizeof(*r->slots));
+	for (size_t i = 0; i < r->width && i < FLOWS; i++) {
+		add_lines(l, r->slots[i].buf, r->size);
+		add_lines(l, r->slots[r->width - 1 - i].buf, r->size);
+	}
+}
+
+/* Sizes that only their owner knows begin a line of their own (base/lines.h). */
+static void
+add_own(struct lines *l, const void *at)
+{
+	assert_int_equal((uintptr_t)at % NP_LINE, 0);
+	add_lines(l, at, at != NULL);
+}
+
+static void
+add_worker(struct lines *l, const struct np_worker *w)
+{
+	add_lines(l, w, sizeof(*w));
+	add_lines(l, w->count, sizeof(*w->count));
+	add_lines(l, w->hist, sizeof(*w->hist));
+	add_lines(l, w->conn, w->conns * sizeof(*w->conn));
+	for (uint32_t i = 0; i < w->conns; i++) {
+		add_own(l, w->conn[i].ids);
+	}
+	add_ring(l, &w->send_ring);
+	add_ring(l, &w->recv_ring);
+	add_own(l, w->state);
+	add_own(l, w->open);
+	add_own(l, w->ramp);
+	add_own(l, w->stamps);
+	add_own(l, w->sequence);
+	add_own(l, w->engine.own);
+}
+
+/* No line of two workers, as every write of one would take it from the other's processor. */
+static void
+check_lines(const struct np_run *run)
+{
+	struct lines each[FLOWS];
+
+	memset(each, 0, sizeof(each));
+	NP_EACH_WORKER (w, run) {
+		add_worker(&each[w - run->worker], w);
+	}
+	for (uint32_t a = 0; a < run->workers; a++) {
+		for (uint32_t b = 0; b < run->workers; b++) {
+			for (size_t i = 0; i < each[a].count && a != b; i++) {
+				for (size_t k = 0; k < each[b].count; k++) {
+					assert_true(each[a].last[i] < each[b].first[k] ||
+						    each[a].first[i] > each[b].last[k]);
+				}
+			}
+		}
+	}
+}
+
+TEST(workers_share_no_cache_line)
+{
+	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "UDP_STREAM",
+					     "TCP_CRR" };
+
+	near_threads = far_threads = 3;
+	warm_up_ms = 0;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct ends e;
+
+		ends_open(&e, np_bench_find(names[i]), AF_INET, -COUNT, take_threads);
+		assert_int_equal(e.client.run.workers, near_threads);
+		check_lines(&e.client.run);
+		check_lines(&e.server.run);
+		ends_free(&e);
 	}
 }
 

@@ -174,7 +174,7 @@ np_urings_prepare(uint32_t count, struct np_err *err)
 	given.settled = true;
 	given.why = "this session has no rings; netserver --uring N makes N for each session, for "
 		    "--max-filters sessions at a time";
-	given.ring = count > 0 ? calloc(count, sizeof(*given.ring)) : NULL;
+	given.ring = count > 0 ? np_lines_new(count, sizeof(*given.ring)) : NULL;
 	if (given.ring == NULL && count > 0) {
 		given.why = explain(ENOMEM);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for %u rings", count);
@@ -223,7 +223,7 @@ np_uring_take(struct np_err *err)
 			given.count);
 		return NULL;
 	}
-	u = calloc(1, sizeof(*u));
+	u = np_lines_new(1, sizeof(*u));
 	if (u != NULL) {
 		rc = make_own(&u->ring, REQUESTS, &u->is_enabled);
 	}

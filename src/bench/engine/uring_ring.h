@@ -7,10 +7,11 @@
 #include <liburing.h>
 #include <stdbool.h>
 
+#include "base/lines.h"
 #include "bench/engine/uring.h"
 
 struct np_uring {
-	struct io_uring ring;
+	_Alignas(NP_LINE) struct io_uring ring;
 	bool prepared;   /* it goes back to those that the process was given */
 	bool taken;      /* of those: a worker has it */
 	bool is_lost;    /* it failed, with requests in it: it is not used any more */

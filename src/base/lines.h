@@ -1,0 +1,30 @@
+/*
+ * Memory in cache lines of its own. What one thread writes in a hot loop must not share a line with
+ * what another thread uses: each write would take the line away from the other processor.
+ */
+#ifndef NP_BASE_LINES_H
+#define NP_BASE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NP_LINE = 64 };
+
+/* As calloc(3): zeroed memory, or NULL; released with free(). Its pages are touched. */
+static inline void *
+np_lines_new(size_t count, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - NP_LINE) {
+		return NULL;
+	}
+	bytes = (bytes + NP_LINE - 1) / NP_LINE * NP_LINE;
+	p = aligned_alloc(NP_LINE, bytes);
+	return p != NULL ? memset(p, 0, bytes) : NULL;
+}
+
+#endif
