@@ -282,7 +282,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # What make bench compares with; it stands alone.
 EXTRA_PROGRAMS = %D%/bench/bare
 EXTRA_DIST += %D%/bench/bench %D%/bench/by_engine.py %D%/bench/common.py %D%/bench/fleet.py %D%/bench/many.py \
-	%D%/bench/neper.py \
+	%D%/bench/iperf3.py %D%/bench/neper.py \
 	%D%/bench/setting_up.py %D%/bench/skew.py
 %C%_bench_bare_SOURCES = %D%/bench/bare.c %D%/bench/bare.h %D%/bench/ways.c
 %C%_bench_bare_LDADD =

@@ -10,13 +10,13 @@ import datetime
 import json
 import os
 import re
-import shutil
 import statistics
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import common
+import iperf3
 import lib
 import many
 import neper
@@ -26,12 +26,7 @@ SMALL = 64              # bytes of a datagram
 PACKET = 1400
 LARGE = 65536           # of a call of a stream
 FLOWS = ((100, 1.2), (1000, 1.3))   # and of neper's rate the least
-RINGS = 4               # of the daemon, for the engine uring
 Measure = Callable[[], float]
-
-
-class Unmeasured(common.Failed):
-    """The text says why there is no figure."""
 
 
 class Contender(NamedTuple):
@@ -71,7 +66,7 @@ class Programs(NamedTuple):
     def run_real(self, what: common.Timed) -> Measure:
         def measure() -> float:
             if self.real is None:
-                raise Unmeasured("no real netperf")
+                raise common.Unmeasured("no real netperf")
             return common.rate_of_peer(self.real, what, self.seconds)
         return measure
 
@@ -82,43 +77,8 @@ class Programs(NamedTuple):
 
 # ---- other programs -----------------------------------------------------------------------------
 
-def needs(program: str) -> str:
-    if not shutil.which(program):
-        raise Unmeasured(f"no program {program}")
-    return program
-
-
-def bound(cpu: int) -> "List[str]":
-    return ["taskset", "-c", str(cpu)]
-
-
-def iperf3_has_gso() -> bool:
-    """Whether it knows UDP's segment offloads, which came long after its -Z."""
-    got = lib.run([needs("iperf3"), "--help"], 10)
-    return "gso" in (got.out + got.err + lib.run(["iperf3", "--version"], 10).out).lower()
-
-
-def iperf3_version() -> str:
-    if not shutil.which("iperf3"):
-        return "iperf3: not installed"
-    version = (lib.run(["iperf3", "--version"], 10).out.split() or ["", "?"])[1]
-    return f"iperf3 {version}, {'with' if iperf3_has_gso() else 'without'} UDP GSO"
-
-
 def iperf3_udp(size: int, seconds: int) -> Measure:
-    """10^6 bits/s that its server received."""
-    def measure() -> float:
-        port = str(lib.free_port())
-        with lib.Started([*bound(APART[1]), needs("iperf3"), "-s", "-1", "-p", port]) as server:
-            if not lib.wait_for(lambda: lib.listening(int(port)) or not server.running(), 10):
-                raise common.Failed(f"iperf3 does not listen: {server.said()}")
-            got = common.run([*bound(APART[0]), "iperf3", "-c", common.HOST, "-p", port, "-u", "-b", "0", "-l",
-                              str(size), "-t", str(seconds), "-J"], seconds + 15)
-            server.finish(10)
-        told = json.loads(got.out)["end"]["sum"]
-        arrived = told["packets"] - told["lost_packets"]
-        return arrived * size * 8e-6 / told["seconds"]
-    return measure
+    return lambda: iperf3.udp(size, seconds, APART)
 
 
 SOCKPERF = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=\d+; ReceivedMessages=(\d+)")
@@ -131,11 +91,11 @@ def sockperf(test: str, seconds: int) -> Measure:
     def measure() -> float:
         port = str(lib.free_port())
         words = ["-i", common.HOST, "-p", port, "--nonblocked", *tcp]
-        with lib.Started([*bound(APART[1]), needs("sockperf"), "server", *words]) as server:
+        with lib.Started([*iperf3.bound(APART[1]), common.needs("sockperf"), "server", *words]) as server:
             if not lib.wait_for(lambda: (lib.listening(int(port)) if tcp else "Warmup" in server.said()
                                          or "using recvfrom" in server.said()) or not server.running(), 10):
                 raise common.Failed(f"sockperf does not listen: {server.said()}")
-            got = common.run([*bound(APART[0]), "sockperf", "ping-pong", *words, "-t", str(seconds + 1)],
+            got = common.run([*iperf3.bound(APART[0]), "sockperf", "ping-pong", *words, "-t", str(seconds + 1)],
                              seconds + 16)  # the first 0.4 s and the last are not in its result
         found = SOCKPERF.search(got.out)
         if not found:
@@ -150,7 +110,7 @@ def with_neper(flows: int, seconds: int) -> Measure:
     def measure() -> float:
         reason = neper.why_not(place, ("TCP_RR",))
         if reason:
-            raise Unmeasured(reason)
+            raise common.Unmeasured(reason)
         return neper.measure(place, neper.Flows("TCP_RR", flows), seconds, APART).rate
     return measure
 
@@ -203,10 +163,9 @@ def rows_of_transactions(p: Programs) -> "List[Row]":
                   Contender("sockperf", sockperf(test, p.seconds))))
              for test in ("TCP_RR", "UDP_RR")]
     for flows, goal in FLOWS:
-        asked = many.Asked(seconds=p.seconds, engine="uring")
         cell = neper.Flows("TCP_RR", flows)
         found.append(Row(f"TCP_RR --flows {flows}", "uring", "/s",
-                         lambda cell=cell, asked=asked: many.measure_ours(p.ours, cell, asked).rate,
+                         lambda cell=cell: many.measure_netperf(p.ours, cell, p.seconds, "uring").rate,
                          (Contender("neper", with_neper(flows, p.seconds), goal),)))
     return found
 
@@ -270,7 +229,7 @@ def measure_row(row: Row, rounds: int) -> "List[Line]":
                 continue
             try:
                 rates[one.name].append(one.measure())
-            except (Unmeasured, common.Refused) as why:
+            except (common.Unmeasured, common.Refused) as why:
                 faults[one.name] = str(why), False
             except common.Failed as why:
                 faults[one.name] = str(why), True
@@ -294,7 +253,7 @@ def as_markdown(table: "List[List[str]]", asked: Asked) -> str:
     lines = [f"{common.machine()}; loopback, {datetime.date.today().isoformat()}; medians of {asked.rounds} rounds of "
              f"{asked.seconds} s each, all of a row in turn; ratios with their quartiles. The near end is bound to "
              "processor 0, the far one to 1. Received: 10^6 datagrams/s of UDP_STREAM, 10^6 bits/s of the other "
-             f"streams; else transactions/s. {iperf3_version()}.", "",
+             f"streams; else transactions/s. {iperf3.version()}.", "",
              f"| {' | '.join(HEADS[:-1])} | |", "|---|---|---|---:|---:|---:|---|---|"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in table]
     return "\n".join(lines) + "\n"
@@ -305,20 +264,14 @@ def rows_of(programs: Programs, only: "Tuple[str, ...]") -> "List[Row]":
     return [row for row in found if not only or row.engine.strip(",") in only]
 
 
-def daemon_options() -> "List[str]":
-    """What our daemon needs so that every engine is possible."""
-    got = lib.run([lib.netserver(), "--help"], 10)
-    return [word for option in ("--uring", "--spin") if option in got.out + got.err for word in (option, str(RINGS))]
-
-
 def compare(real: Optional[common.Peer], bare: str, asked: Asked, verdicts: common.Verdicts) -> None:
     print(f"Engines over loopback: medians of {asked.rounds} rounds of {asked.seconds} s each, all of a row in turn."
           " CPU 0 is\nthe near end's, 1 the far end's. UDP_STREAM in 10^6 datagrams/s received, other streams in 10^6"
-          f" bits/s,\nelse transactions/s. {iperf3_version()}.\n")
+          f" bits/s,\nelse transactions/s. {iperf3.version()}.\n")
     print(" ".join(map(str.ljust, HEADS, WIDTHS)).rstrip())
     table = []
     with ExitStack() as stack:
-        daemon = stack.enter_context(lib.Daemon(args=daemon_options()))
+        daemon = stack.enter_context(common.daemon(*common.daemon_options()))
         programs = Programs(common.Peer("ours", lib.netperf(), daemon.port), real, bare, asked.seconds)
         for row in rows_of(programs, asked.only):
             reason = why_not(programs.ours, row)

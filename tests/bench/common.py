@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import statistics
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import layout  # noqa: E402
 import lib  # noqa: E402
 
 HOST = "127.0.0.1"
+RINGS = 4           # of the daemon, for the engine uring
 ENOUGH = 6          # values whose least and greatest hold their median with 95 %
 FIGURE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S+)$", re.M)
 
@@ -26,6 +28,10 @@ class Failed(Exception):
 
 class Refused(Failed):
     """A client has no such test or option; the text is its line."""
+
+
+class Unmeasured(Failed):
+    """The text says why there is no figure."""
 
 
 class Peer(NamedTuple):
@@ -80,6 +86,26 @@ def good(cmd: Sequence[str], got: lib.Result) -> lib.Result:
     raise Failed(f"{' '.join(cmd)}: exit status {got.rc}: {said}")
 
 
+def needs(program: str) -> str:
+    if not shutil.which(program):
+        raise Unmeasured(f"no program {program}")
+    return program
+
+
+def daemon(*args: str, program: str = "") -> lib.Daemon:
+    """In a session of its own, as neper's and iperf3's servers are: the kernel divides a busy processor between
+    sessions (sched(7), autogroup), and an end that shares one with this program would have less of it."""
+    if program:
+        return lib.Daemon(["setsid"], args, program=program, grace=None)
+    return lib.Daemon(["setsid"], args)
+
+
+def daemon_options() -> List[str]:
+    """What our daemon needs so that every engine is possible."""
+    got = lib.run([lib.netserver(), "--help"], 10)
+    return [word for option in ("--uring", "--spin") if option in got.out + got.err for word in (option, str(RINGS))]
+
+
 def rate_of_peer(peer: Peer, row: Timed, seconds: int, options: Tuple[str, ...] = ()) -> float:
     words = ("-T", f"{row.cpus[0]},{row.cpus[1]}", *options)
     got = run(peer.command(row.test, seconds, words, row.specific()), seconds + 15)
@@ -130,6 +156,12 @@ def spread(values: "Sequence[float]", digits: int = 3) -> str:
     """The median with the quartiles."""
     low, half, high = quartiles(values)
     return f"{half:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
+
+
+def interval(values: "Sequence[float]", digits: int = 2) -> str:
+    """The median with its interval (sure_of_median); of few values with the least and greatest."""
+    low, high = sure_of_median(values) if len(values) >= ENOUGH else (min(values), max(values))
+    return f"{statistics.median(values):.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
 
 
 def more_descriptors() -> None:
