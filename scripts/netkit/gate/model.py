@@ -122,12 +122,12 @@ class Gate:
     seconds: float = 0.0
     started: str = ""
     command: "List[str]" = field(default_factory=list)
-    program: str = "netgate"            # by which readers of JUnit group
     environment: "Dict[str, Any]" = field(default_factory=dict)
     notes: "List[str]" = field(default_factory=list)
     skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't be had here, and why
     over: str = ""                      # why it ended before its time: a signal, a far end that went
     failed: bool = False                # because it could not go on: what is not told is no doubt then
+    program: str = "netgate"            # by which readers of JUnit group
 
     def told(self) -> bool:
         """Whether there is a verdict at all."""
