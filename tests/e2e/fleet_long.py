@@ -156,7 +156,7 @@ class Real(unittest.TestCase):
                   f"add rule t i ip saddr {self.ADDRESS['a']} numgen random mod 100 == 0 drop")
 
     def planted(self, *inventory):
-        """What is planted is named, and nothing else: in rounds, and of all pairs at once."""
+        """The planted faults are named, and nothing else: in rounds, and of all pairs at once."""
         self.plant()
         uplink, lossy = "all pairs between r3 and the rest", "a and c, both ways"
         for test, options, names, *order in (

@@ -104,7 +104,7 @@ class Fleet(netmesh_test.Bed):
         self.assertIn("podman ps --filter label=app=x", (self.place / "calls").read_text())
 
     def test_options_that_need_time(self):
-        """A daemon's first client, which only makes a transaction, goes without them."""
+        """A daemon's first client only makes a transaction, and does not get them."""
         self.mesh("p.toml", "--inventory", "podman:a,b", "--output", "o", "--set", "options=--rate 200 --arrivals constant")
         self.assertEqual(self.measured(), self.all("ab"))
 
