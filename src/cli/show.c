@@ -348,7 +348,7 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 	}
 	if (c->clean > 0) {
 		snprintf(figures, sizeof(figures), ": %.2f %s/s in these, %.2f in all",
-			 c->amount / c->clean, unit->name, r->by_time[0] / r->elapsed_s);
+			 c->throughput, unit->name, r->by_time[0] / r->elapsed_s);
 	}
 	fprintf(out, "netperf: %s%.1f of %.1f s were clean%s\n",
 		np_repeat_unclean(r) ? "no more than " : "", c->clean, c->seconds, figures);

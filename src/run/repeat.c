@@ -50,14 +50,18 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 		    const struct np_clean *clean)
 {
 	struct np_repeat_clean *sum = &r->clean;
+	double throughput = 0;
 
 	if (clean == NULL) {
 		return;
 	}
+	if (np_record_known(record, NP_M_CLEAN_THROUGHPUT)) {
+		throughput = np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
+	}
 	sum->seconds += clean->seconds;
 	sum->clean += clean->clean;
-	if (np_record_known(record, NP_M_CLEAN_THROUGHPUT)) {
-		sum->amount += clean->clean * np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
+	if (clean->clean > 0) { /* the mean of one is that one to the last digit */
+		sum->throughput += (throughput - sum->throughput) * (clean->clean / sum->clean);
 	}
 	for (int i = 0; i < NP_REASONS; i++) {
 		sum->reason_s[i] += clean->reason_s[i];
@@ -179,7 +183,7 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 		np_record_text(record, NP_M_DISTURBED_REASONS, c->reasons);
 	}
 	if (c->clean > 0) {
-		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->amount / c->clean);
+		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->throughput);
 	}
 	if (latency) {
 		np_repeat_latency(r->hist, record);

@@ -24,7 +24,7 @@ struct np_repeat_plan {
 
 /* What all iterations have of clean time, and carried in it. */
 struct np_repeat_clean {
-	double seconds, clean, amount; /* the last: throughput by seconds */
+	double seconds, clean, throughput; /* the last: the mean by clean seconds */
 	double reason_s[NP_REASONS];
 	char reasons[NP_CLEAN_TEXT];
 };

@@ -4,6 +4,7 @@
 #include "run/repeat.h"
 
 #include "base/err.h"
+#include "run/clean.h"
 #include "tests/lib/check.h"
 
 /* One more iteration of that throughput and CPU utilisation, with one sample of `us`. */
@@ -103,6 +104,31 @@ TEST(the_conclusion_is_over_all_iterations)
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) > 254.11);
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) < 254.13);
 	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
+}
+
+/* One figure is one number in all outputs: a sum of products divided again is not always the same.
+ */
+TEST(of_one_iteration_the_clean_throughput_is_the_mean)
+{
+	static const double seconds[] = { 0.83, 0.991, 1.0 / 3 };
+
+	for (size_t i = 0; i < LEN(seconds); i++) {
+		FREED_BY(np_repeat_free)
+		struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
+		const struct np_clean clean = { .seconds = 1, .clean = seconds[i] };
+		struct np_record record;
+
+		memset(&record, 0, sizeof(record));
+		for (double throughput = 97700.38; throughput < 97800; throughput++) {
+			r.clean = (struct np_repeat_clean){ .seconds = 0 };
+			np_record_real(&record, NP_M_CLEAN_THROUGHPUT, throughput);
+			np_repeat_add_clean(&r, &record, &clean);
+			assert_true(r.clean.throughput == throughput);
+		}
+		np_record_real(&record, NP_M_CLEAN_THROUGHPUT, 0);
+		np_repeat_add_clean(&r, &record, &clean);
+		assert_float_equal(r.clean.throughput, 97799.38 / 2, 1e-6);
+	}
 }
 
 TEST_MAIN()
