@@ -91,6 +91,9 @@ transmit_file_sync(struct np_worker *w)
 
 		if (__builtin_expect(n < 0, 0)) {
 			need = np_io_failed(w, c, NP_SEND);
+			if (need != NP_SEND) {
+				need = np_io_other(w, c, need, w->send_ring.slots);
+			}
 			continue;
 		}
 		sent += (size_t)n;
