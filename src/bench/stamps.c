@@ -274,7 +274,8 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);
-		s->open = due; /* an unexpected one comes without */
+		/* An unexpected one comes without; a datagram that is too short is no message. */
+		s->open = due && ((size_t)n >= w->whole || w->run->plan->transport->connected);
 	}
 	if (s->open) {
 		s->now.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
