@@ -72,15 +72,15 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 
 /*
  * The loop of sync.h for calls that are nothing but sendfile(2): half its instructions. The
- * connection has its count at the end.
+ * connection has its number of calls at the end; its bytes are looked at while it runs.
  */
 static int
 transmit_file_sync(struct np_worker *w)
 {
 	struct np_conn *c = w->conn;
 	struct np_counters *count = w->count;
-	const uint64_t sent_before = np_seen(&count->sent), before = np_seen(&count->sends);
-	uint64_t sent = sent_before, sends = before;
+	const uint64_t before = np_seen(&count->sends);
+	uint64_t sent = np_seen(&count->sent), sends = before;
 	enum np_need need = w->goes_on ? c->need : np_io_first_need(w, 0);
 
 	if (w->codec != NP_C_FILE) {
@@ -97,13 +97,13 @@ transmit_file_sync(struct np_worker *w)
 			continue;
 		}
 		sent += (size_t)n;
+		c->sent += (size_t)n;
 		np_show(&count->sent, sent);
 		np_show(&count->sends, ++sends);
 		if (__builtin_expect(sent >= w->budget, 0)) {
 			need = NP_OVER;
 		}
 	}
-	c->sent += sent - sent_before;
 	c->number += sends - before;
 	c->need = need;
 	return -w->error;
