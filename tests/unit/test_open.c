@@ -151,17 +151,18 @@ struct far {
 	uint64_t lost;
 };
 
+static int tries_left;     /* behind the one under way */
+static bool has_processor; /* whenever it needs one */
+
 /* Neither end was without a processor for long: there was room and time for all that was due. */
 static bool
 was_calm(const struct far *far, const struct np_tally *t)
 {
 	return t->open.count.due <= LENGTH_MS * RATE / 1000 * 6 / 5 &&
-	       far->frozen_ns < FROZEN_MS * NP_MSEC / 2 * 3 && far->done_ns > 0 &&
+	       far->frozen_ns < FROZEN_MS * NP_MSEC / 2 * 3 &&
+	       (far->done_ns > 0 || (has_processor && tries_left == 0)) &&
 	       far->done_ns < t->ended_ns + NP_OPEN_GRACE_MS * NP_MSEC / 2;
 }
-
-static int tries_left;     /* behind the one under way */
-static bool has_processor; /* whenever it needs one */
 
 /* As often as it takes, by a trial that says whether it was calm. Nothing else goes before it. */
 static void
