@@ -9,8 +9,9 @@
  *
  * The same by other ways into the kernel (ways.c), what the engines are measured against:
  *
- *   bare BATCH|SEGMENT|TRUNCATE|SENDFILE|SENDFILE_TRUNCATE SECONDS [SIZE [CPU CPU]]   10^6 bits/s
- * received bare SPIN_TCP_RR|SPIN_UDP_RR SECONDS [SIZE [CPU CPU]]                    transactions/s
+ *   bare BATCH|SEGMENT|TRUNCATE SECONDS [SIZE [CPU CPU]]             10^6 bits/s received
+ *   bare SENDFILE|SENDFILE_TRUNCATE SECONDS [SIZE [CPU CPU]]         the same
+ *   bare SPIN_TCP_RR|SPIN_UDP_RR SECONDS [SIZE [CPU CPU]]            transactions/s
  *
  * SIZE 0 is the default; the CPUs are the near and the far end's.
  *
