@@ -1516,7 +1516,8 @@ class Labs(Sweeping):
             got = run["result"]
             self.assertEqual(got["LOAD_DIED"], "no", got)
             self.assertGreater(got["LOADED_P50_LATENCY"], 2000, got)
-            self.assertGreaterEqual(got["IDLE_RPM"], 0)     # 0: too busy a machine to answer nineteen of twenty in time
+            self.assertGreater(got["IDLE_P50_LATENCY"], 0)
+            self.assertIn("IDLE_RPM", got)      # 0 on a machine that is too busy to answer nineteen of twenty in time
 
     def test_knee(self):
         """A rate that the link does not carry is too much, and the knee is below it."""
