@@ -89,7 +89,7 @@ struct np_conn {
 	};
 };
 
-_Static_assert(sizeof(struct np_conn) <= 2 * NP_LINE, "two cache lines");
+_Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
 
 /* Flags of np_worker.codec (codec.h). */
 enum {
