@@ -39,7 +39,7 @@ def children(pid: int) -> int:
 
 
 def measure(hosts: "list[str]", place: str) -> None:
-    """In a process of its own, whose memory is the controller's."""
+    """Runs in its own process, so that its peak memory is that of the controller alone."""
     netmesh = lib.script("netmesh")
     from netkit import fleet
     rounds, most, over, plain = [], [0], threading.Event(), fleet.together

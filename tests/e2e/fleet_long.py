@@ -287,7 +287,7 @@ exec podman exec -i "$pod" "$@"
         for tool in ("sh", "mktemp", "mkfifo", "head", "tar", "cat", "wc", "sleep", "rm", "ls"):
             (root / "bin" / tool).symlink_to("busybox")
         (self.place / "out").mkdir()
-        for program in (lib.netperf(), lib.netserver()):        # whose libraries are in the base
+        for program in (lib.netperf(), lib.netserver()):        # the base image has their libraries
             shutil.copy(program, self.place / "out")
             for word in lib.must(["ldd", program]).split():
                 if word.startswith("/") and not (root / word[1:]).exists():

@@ -254,7 +254,7 @@ class LyingHosts(unittest.TestCase):
         self.assertLessEqual(len(done.stderr), machine.COMPLAINT_MOST)
 
     def test_an_end_while_something_begins(self):
-        """The shell has a process whose number it has not noted yet: that is ended, too."""
+        """A process that the shell has started, but not yet recorded, is ended, too."""
         host, words = fleet.Host(engines.ROWS["local"](), "host"), ["sleep", str(100000 + os.getpid())]
         command = fleet.Command(fleet.Way(host, words[0]), words)
         with mock.patch.object(fleet, "SHELL", fleet.SHELL.replace('echo "$!" >', 'sleep .05; echo "$!" >')):
