@@ -1,9 +1,8 @@
 """All cells: a test with a number of flows and threads under an engine, beside google/neper, netperf and iperf3.
 
 Of a cell all run in turn, and who comes first changes from round to round, so that what disturbs the machine meets
-all of them; a ratio is the median of the rounds' ratios, with the interval that holds it with 95 %. A cell that has
-reached the bar once is judged, and one that never has is in BEHIND. What our netperf refuses is shown with its line,
-and is no number.
+all of them; a ratio is the median of the rounds' ratios, with the interval that holds it with 95 %. What our netperf
+refuses is shown with its line, and is no number.
 """
 
 import datetime
@@ -28,8 +27,6 @@ MOST_P99 = 1.00         # of neper's 99th percentile
 LEAST_AT_WORK = 0.90    # of neper's flows, or its latencies are not compared
 # One worker at each end has a processor of its own; several are where the kernel puts them.
 APART = (0, 1)
-# Test, engine, threads, flows and the other program, of cells that have not reached the bar yet.
-BEHIND = {("TCP_CRR", "", 1, 10, "neper")}
 Measure = Callable[[], neper.Told]
 
 
@@ -67,9 +64,6 @@ class Cell(NamedTuple):
     def p99(self) -> "List[float]":
         return [mine.p99 / other.p99 for mine, other in zip(self.ours, self.theirs)
                 if mine.p99 is not None and other.p99]
-
-    def is_behind(self) -> bool:
-        return (self.what.test, self.engine, self.what.threads, self.what.flows, self.beside) in BEHIND
 
 
 def processors(what: neper.Flows) -> "Optional[Tuple[int, int]]":
@@ -162,8 +156,7 @@ def verdict(cell: Cell, verdicts: common.Verdicts) -> str:
     latency is neper's, which has as many flows."""
     if cell.fault:
         return "" if cell.refused else verdicts.judge(False)
-    holds = statistics.median(cell.rates()) >= LEAST_RATE
-    said = ("reached" if holds else "behind") if cell.is_behind() else verdicts.judge(holds)
+    said = verdicts.judge(statistics.median(cell.rates()) >= LEAST_RATE)
     if cell.p99() and cell.beside == "neper":
         said += " " + (idle(cell) or verdicts.judge(statistics.median(cell.p99()) <= MOST_P99))
     return said
