@@ -1,99 +1,82 @@
-#include "netserver/forkserver.h"
+#include "netserver/launch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "netserver/passed.h"
+#include "netserver/filter.h"
+#include "netserver/session.h"
 
-/* A fork server never waits for a client: an answer takes as long as a fork on a busy machine. */
-enum { ANSWER_S = 5 };
-
+/* False when the daemon has gone. */
 static bool
-hear(const struct ns_forkserver *f, struct ns_fork_answer *a)
+take_order(int fd, struct ns_order *order, int fds[NS_ORDER_FDS])
 {
-	struct pollfd p = { .fd = f->fd, .events = POLLIN };
+	ssize_t n;
 
-	return poll(&p, 1, ANSWER_S * 1000) == 1 &&
-	       recv(f->fd, a, sizeof(*a), MSG_DONTWAIT) == (ssize_t)sizeof(*a);
+	do {
+		n = np_fds_receive(fd, order, sizeof(*order), fds, NS_ORDER_FDS, 0);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*order) && fds[NS_ORDER_FDS - 1] >= 0;
 }
 
-int
-ns_forkserver_start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err)
+/* fork(2), but of a child of the parent's; libc has no use for the seal. */
+static pid_t
+fork_sealed(const struct ns_seal *seal)
 {
-	struct ns_fork_answer ready;
-	pid_t self = getpid();
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-		return np_fail(err, NP_ESYS, errno, "no descriptors for sessions");
-	}
-	ns_passed_refuse(pair[0]);
-	f->pid = fork();
-	if (f->pid == 0) {
-		ns_forkserver_run(pair[1], self, k);
-	}
-	if (f->pid < 0) {
-		np_fail(err, NP_ESYS, errno, "no process for sessions");
-		close(pair[0]);
-		close(pair[1]);
-		f->pid = 0;
-		return err->code;
-	}
-	close(pair[1]);
-	f->fd = pair[0];
-	if (!hear(f, &ready)) {
-		ns_forkserver_end(f);
-		return np_fail(err, NP_ESYS, 0, "the process for sessions does not answer");
-	}
-	if (ready.error != 0) {
-		ns_forkserver_end(f);
-		return np_fail(err, NP_ESYS, 0, "%.*s", (int)sizeof(ready.why) - 1, ready.why);
-	}
-	return NP_OK;
-}
-
-int
-ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
-		   const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err)
-{
-	struct ns_fork_answer a;
-
-	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) &&
-	    errno != EPIPE && errno != ECONNRESET) {
-		return np_fail(err, NP_ESYS, errno, "no process for a session: order one");
-	}
-	if (!hear(f, &a)) {
-		np_fail(err, NP_ESYS, errno,
-			"no process for a session: that which forks them does not answer");
-		ns_forkserver_end(f);
-		return err->code;
-	}
-	if (a.error != 0) {
-		return np_fail(err, NP_ESYS, a.error, "no process for a session");
-	}
-	*pid = a.pid;
-	return NP_OK;
+#if defined(__s390__)
+	return (pid_t)ns_sealed(seal, SYS_clone, 0, NS_FORK, 0, 0);
+#else
+	return (pid_t)ns_sealed(seal, SYS_clone, NS_FORK, 0, 0, 0);
+#endif
 }
 
 void
-ns_forkserver_forget(struct ns_forkserver *f)
+ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
 {
-	ns_passed_close(f->fd);
-	*f = (struct ns_forkserver){ .pid = 0 };
-}
+	struct np_err err = { .code = NP_OK };
+	struct ns_fork_answer ready = { .pid = 0 };
+	struct ns_seal seal = { .word = { 0 } };
+	char name[16] = ""; /* PR_GET_NAME of prctl(2) */
 
-void
-ns_forkserver_end(struct ns_forkserver *f)
-{
-	if (f->pid > 0) {
-		kill(f->pid, SIGKILL);
-		(void)waitpid(f->pid, NULL, 0);
-		ns_forkserver_forget(f);
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, NS_FORKSERVER_NAME);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != daemon) {
+		_exit(0);
 	}
+	if (ns_session_confine(k, fd, &seal, &err) != NP_OK) {
+		ready.error = err.sys != 0 ? err.sys : EIO;
+		snprintf(ready.why, sizeof(ready.why), "%.*s", (int)sizeof(ready.why) - 1, err.msg);
+	}
+	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
+	    ready.error == 0) {
+		struct ns_order order;
+		int fds[NS_ORDER_FDS];
+
+		while (take_order(fd, &order, fds)) {
+			struct ns_fork_answer a = { .pid = fork_sealed(&seal) };
+
+			if (a.pid == 0) {
+				prctl(PR_SET_NAME, name);
+				close(fd);
+				ns_session_run_order(k, &order, fds, &seal);
+			}
+			if (a.pid < 0) {
+				a = (struct ns_fork_answer){ .error = errno };
+			}
+			for (size_t i = 0; i < NS_ORDER_FDS; i++) {
+				close(fds[i]);
+			}
+			if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {
+				break;
+			}
+		}
+	}
+	_exit(0);
 }

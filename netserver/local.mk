@@ -9,7 +9,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/confine.c %D%/confine.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
-	%D%/forkserver.c %D%/forkserver.h %D%/forkserver_run.c \
+	%D%/forkserver.c \
 	%D%/front.c %D%/front.h \
 	%D%/one_port.c %D%/one_port.h \
 	%D%/proxied.c %D%/proxied.h \
