@@ -74,7 +74,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 		return;
 	}
 	ns_event_begin(&e, "refused", &c->peer);
-	np_event_text(&e, "reason", ns_refusal_name(why));
+	np_event_text(&e, "reason", ns_refusals[why].name);
 	np_log_event(d->log, level, &e, "%s", words);
 }
 
@@ -90,7 +90,7 @@ static void
 refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
 {
 	struct np_head asked = np_frame_head(c->chan.in);
-	struct np_head head = { .code = asked.code + 1, .word = ns_refusal_errno(why) };
+	struct np_head head = { .code = asked.code + 1, .word = ns_refusals[why].sys };
 	struct np_why m = { .magic = NP_WHY_MAGIC };
 	uint8_t frame[NP_FRAME_SIZE];
 
@@ -580,7 +580,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		char words[100];
 
 		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
-			 ns_resource(ns_resource_of(c->lack))->option);
+			 ns_resources[ns_resource_of(c->lack)].option);
 		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		/* Check its secret now, unless another wrong one came first. */

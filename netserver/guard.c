@@ -10,10 +10,7 @@
 #include "base/units.h"
 #include "net/capture.h"
 
-static const struct {
-	const char *name;
-	int sys;
-} refusals[NS_REFUSALS] = {
+const struct ns_refusal_row ns_refusals[NS_REFUSALS] = {
 	[NS_DENIED] = { "denied", EACCES },
 	[NS_SESSIONS] = { "max-sessions", EUSERS },
 	[NS_ADDRESS] = { "max-per-address", EDQUOT },
@@ -37,20 +34,8 @@ static const struct {
 	[NS_OTHER] = { "other", EINVAL },
 };
 
-const char *
-ns_refusal_name(enum ns_refusal why)
-{
-	return refusals[why].name;
-}
-
-int
-ns_refusal_errno(enum ns_refusal why)
-{
-	return refusals[why].sys;
-}
-
 /* label, words, option, metric, why; first with evidence */
-static const struct ns_resource resources[NP_RESOURCES] = {
+const struct ns_resource ns_resources[NP_RESOURCES] = {
 	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS,
 			      .first = 2 },
 	[NP_RES_MEMORY] = { "memory", "bytes of memory", "--max-total-memory", "memory_bytes",
@@ -69,18 +54,12 @@ static const struct ns_resource resources[NP_RESOURCES] = {
 			    "descriptors_in_flight", NS_PASSED, .first = 2, .none_at_0 = true },
 };
 
-const struct ns_resource *
-ns_resource(enum np_resource g)
-{
-	return &resources[g];
-}
-
 enum np_resource
 ns_resource_of(enum ns_refusal why)
 {
 	unsigned g = 0;
 
-	while (g < NP_RESOURCES && resources[g].why != why) {
+	while (g < NP_RESOURCES && ns_resources[g].why != why) {
 		g++;
 	}
 	return (enum np_resource)g;
@@ -269,7 +248,7 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_place_of(peer, r->seed).near],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
 		return np_fail_verbatim(
-		    err, NP_EPEER, ns_refusal_errno(NS_RATE),
+		    err, NP_EPEER, ns_refusals[NS_RATE].sys,
 		    "more than a fair share of %d sessions a second from one address "
 		    "(netserver --max-rate)",
 		    l->rate);
@@ -419,14 +398,15 @@ reserved(uint64_t limit, enum np_resource g)
 {
 	uint64_t kept = limit / NS_KEPT;
 
-	return kept < resources[g].reserve && limit > resources[g].reserve ? resources[g].reserve
-									   : kept;
+	return kept < ns_resources[g].reserve && limit > ns_resources[g].reserve
+		   ? ns_resources[g].reserve
+		   : kept;
 }
 
 static bool
 is_limited(const struct ns_limits *l, enum np_resource g)
 {
-	return l->all[g] > 0 || resources[g].none_at_0;
+	return l->all[g] > 0 || ns_resources[g].none_at_0;
 }
 
 /*
@@ -436,7 +416,7 @@ is_limited(const struct ns_limits *l, enum np_resource g)
 static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 {
-	uint64_t limit = l->all[g], kept = reserved(limit, g), first = resources[g].first;
+	uint64_t limit = l->all[g], kept = reserved(limit, g), first = ns_resources[g].first;
 	uint64_t open = np_beyond(limit - kept, u->all[g]);
 	uint64_t to_address = np_beyond(limit - kept / 2, u->all[g]);
 	uint64_t to_network = np_beyond(limit, u->all[g]);
@@ -455,13 +435,13 @@ no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, ui
 {
 	bool is_left = wants <= np_beyond(l->all[g], u->all[g]);
 
-	*why = resources[g].why;
+	*why = ns_resources[g].why;
 	return np_fail_verbatim(
-	    err, NP_EPEER, ns_refusal_errno(resources[g].why),
+	    err, NP_EPEER, ns_refusals[ns_resources[g].why].sys,
 	    "%llu of %llu %s are in use%s (netserver %s)", (unsigned long long)u->all[g],
-	    (unsigned long long)l->all[g], resources[g].words,
+	    (unsigned long long)l->all[g], ns_resources[g].words,
 	    is_left ? ", the rest is for addresses and networks with next to none" : "",
-	    resources[g].option);
+	    ns_resources[g].option);
 }
 
 /* Is there room for what is wanted of each resource? */
@@ -487,7 +467,7 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	if (l->per_address > 0 && u.near[NP_RES_SESSIONS] >= (uint64_t)l->per_address) {
 		*why = NS_ADDRESS;
 		return np_fail_verbatim(
-		    err, NP_EPEER, ns_refusal_errno(NS_ADDRESS),
+		    err, NP_EPEER, ns_refusals[NS_ADDRESS].sys,
 		    "%llu sessions are open from this address (netserver --max-per-address)",
 		    (unsigned long long)u.near[NP_RES_SESSIONS]);
 	}
@@ -512,7 +492,7 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 	if (!may_have(l, wish)) {
 		*why = NS_MEMORY;
 		return np_fail_verbatim(
-		    err, NP_EPEER, ns_refusal_errno(NS_MEMORY),
+		    err, NP_EPEER, ns_refusals[NS_MEMORY].sys,
 		    "a session may have %llu bytes of memory (netserver --max-memory)",
 		    (unsigned long long)l->each.bytes);
 	}

@@ -15,7 +15,7 @@
 #include "net/cidr.h"
 #include "run/server.h"
 
-/* What is refused, by reason; ns_refusal_name() has the words. */
+/* What is refused, by reason. */
 enum ns_refusal {
 	NS_DENIED,   /* the address is on the deny list, or not on the allow list */
 	NS_SESSIONS, /* --max-sessions */
@@ -41,14 +41,13 @@ enum ns_refusal {
 	NS_REFUSALS
 };
 
-/* "max-sessions" and so on: a word for logs, status and metrics. */
-const char *ns_refusal_name(enum ns_refusal why);
+extern const struct ns_refusal_row {
+	const char *name; /* "max-sessions": for logs, status and metrics */
+	int sys;          /* the errno that a refused client is answered with */
+} ns_refusals[NS_REFUSALS];
 
-/* The errno that a refused client is answered with. */
-int ns_refusal_errno(enum ns_refusal why);
-
-/* What sessions share, of which each has a limit: a row for each. */
-struct ns_resource {
+/* What sessions share, of which each has a limit. */
+extern const struct ns_resource {
 	const char *label;  /* "ports": in the status */
 	const char *words;  /* "data ports": in refusals and metrics */
 	const char *option; /* that limits it */
@@ -58,8 +57,7 @@ struct ns_resource {
 	uint32_t reserve; /* at least this is reserved, unless the limit is lower */
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 means none of it, not any number */
-};
-const struct ns_resource *ns_resource(enum np_resource g);
+} ns_resources[NP_RESOURCES];
 
 /* The resource that was refused, NP_RESOURCES if it was none. */
 enum np_resource ns_resource_of(enum ns_refusal why);

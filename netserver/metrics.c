@@ -77,9 +77,8 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
 	np_prometheus_head(m.out, refused, "counter", "Clients and tests refused.");
 	for (int i = 0; i < NS_REFUSALS; i++) {
-		const struct np_label labels[] = {
-			{ "port", m.port }, { "reason", ns_refusal_name((enum ns_refusal)i) }
-		};
+		const struct np_label labels[] = { { "port", m.port },
+						   { "reason", ns_refusals[i].name } };
 
 		np_prometheus_value(m.out, refused, labels, 2, (double)v->stats->refused[i]);
 	}
@@ -90,7 +89,7 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	put(&m, "limit_silent_connections", "Limit of connections without a session.",
 	    v->limits->silent);
 	for (int i = 0; i < NP_RESOURCES; i++) {
-		const struct ns_resource *g = ns_resource((enum np_resource)i);
+		const struct ns_resource *g = &ns_resources[i];
 		char text[NAME], name[NAME];
 
 		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",

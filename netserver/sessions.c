@@ -77,7 +77,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 	ns_ways_count(d);
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_resource)g)) {
-			ns_sessions_make_room(d, peer, ns_resource((enum np_resource)g)->why);
+			ns_sessions_make_room(d, peer, ns_resources[g].why);
 		}
 	}
 }
@@ -193,7 +193,7 @@ turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const 
 	leave_line(d, s);
 	s->short_ns = 0;
 	d->stats.refused[why]++;
-	if (!answer(s, NS_REFUSE, ns_refusal_errno(why), text, 0)) {
+	if (!answer(s, NS_REFUSE, ns_refusals[why].sys, text, 0)) {
 		s->end_ns = np_now(); /* it would wait for an answer forever */
 	}
 }

@@ -81,7 +81,7 @@ put_head(struct out *o, const struct ns_view *v)
 	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
 	    span(a, s->started_ns, v->now_ns));
 	for (int i = 0; i < NP_RESOURCES; i++) {
-		const struct ns_resource *g = ns_resource((enum np_resource)i);
+		const struct ns_resource *g = &ns_resources[i];
 		uint64_t most = v->limits->all[i];
 
 		if (g->is_bytes) {
@@ -128,8 +128,7 @@ put_totals(struct out *o, const struct ns_view *v)
 	}
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		if (s->refused[i] > 0) {
-			PUT(o, "refused      %" PRIu64 " %s\n", s->refused[i],
-			    ns_refusal_name((enum ns_refusal)i));
+			PUT(o, "refused      %" PRIu64 " %s\n", s->refused[i], ns_refusals[i].name);
 			any = true;
 		}
 	}

@@ -204,7 +204,7 @@ def shared_lacks(text: str, resources: "Sequence[str]") -> "List[str]":
 
 def shared_things_have_tests() -> str:
     """Each resource of netserver/guard.c is a row, and each row names a test that is there."""
-    table = re.search(r"^static const struct ns_resource resources.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
+    table = re.search(r"^const struct ns_resource ns_resources.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
     assert table
     resources = re.findall(r'"(--[\w-]+)"', table[0])
     assert len(resources) == len(re.findall(r"\[NP_RES_\w+\] =", table[0])) > 5, resources

@@ -332,7 +332,7 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 
 	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
 	if (rc != NP_OK) {
-		assert_int_equal(err.sys, ns_refusal_errno(why));
+		assert_int_equal(err.sys, ns_refusals[why].sys);
 		assert_has(err.msg, "netserver --max-");
 	}
 	return why;
@@ -557,8 +557,8 @@ house(enum np_resource resource)
 
 	memset(&h, 0, sizeof(h));
 	h.resource = resource;
-	h.share = ns_resource(resource)->first > 1 ? ns_resource(resource)->first / 2 : 1;
-	h.first = ns_resource(resource)->first / h.share;
+	h.share = ns_resources[resource].first > 1 ? ns_resources[resource].first / 2 : 1;
+	h.first = ns_resources[resource].first / h.share;
 	h.l.all[resource] = SHARES * h.share;
 	h.l.all[NP_RES_SPIN] = resource == NP_RES_SPIN ? h.l.all[resource] : UINT32_MAX;
 	return &h;
@@ -590,9 +590,9 @@ gets(struct house *h, const char *from, uint64_t shares, uint64_t spares)
 		 ? ns_guard_session(&h->l, all_of(h), &s->peer, wants, &why, &err)
 		 : ns_guard_test(&h->l, all_of(h), s, &wish, &why, &err);
 	if (rc != NP_OK) {
-		assert_int_equal(why, ns_resource(h->resource)->why);
-		assert_int_equal(err.sys, ns_refusal_errno(why));
-		assert_has(err.msg, ns_resource(h->resource)->option);
+		assert_int_equal(why, ns_resources[h->resource].why);
+		assert_int_equal(err.sys, ns_refusals[why].sys);
+		assert_has(err.msg, ns_resources[h->resource].option);
 		return 0;
 	}
 	s->holds[h->resource] = wish.takes[h->resource];
@@ -734,7 +734,7 @@ TEST(each_resource_has_shares_a_reserve_and_an_end)
 
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		for (size_t i = 0; i < LEN(rules); i++) {
-			print_message("%s, rule %zu\n", ns_resource((enum np_resource)g)->label, i);
+			print_message("%s, rule %zu\n", ns_resources[g].label, i);
 			rules[i](house((enum np_resource)g));
 		}
 	}
@@ -744,7 +744,7 @@ TEST(each_resource_has_shares_a_reserve_and_an_end)
 TEST(each_resource_has_an_option_and_metrics)
 {
 	for (int g = 0; g < NP_RESOURCES; g++) {
-		const struct ns_resource *row = ns_resource((enum np_resource)g);
+		const struct ns_resource *row = &ns_resources[g];
 		size_t at = 0;
 
 		assert_int_equal(ns_resource_of(row->why), g);
@@ -755,8 +755,7 @@ TEST(each_resource_has_an_option_and_metrics)
 		}
 		assert_true(at < ns_options_count);
 		for (int other = 0; other < g; other++) {
-			assert_string_not_equal(row->metric,
-						ns_resource((enum np_resource)other)->metric);
+			assert_string_not_equal(row->metric, ns_resources[other].metric);
 		}
 	}
 	assert_int_equal(ns_resource_of(NS_RATE), NP_RESOURCES);
@@ -985,8 +984,8 @@ TEST(who_has_more_networks_than_rows_is_forgotten_first)
 TEST(every_refusal_has_a_name_and_an_error)
 {
 	for (int why = 0; why < NS_REFUSALS; why++) {
-		assert_non_null(ns_refusal_name(why));
-		assert_true(ns_refusal_errno(why) > 0);
+		assert_non_null(ns_refusals[why].name);
+		assert_true(ns_refusals[why].sys > 0);
 	}
 }
 

@@ -427,7 +427,7 @@ TEST_WITH(metrics_have_all_numbers, set_up, tear_down)
 	}
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		snprintf(series, sizeof(series), "refused_total{port=\"12865\",reason=\"%s\"}",
-			 ns_refusal_name((enum ns_refusal)i));
+			 ns_refusals[i].name);
 		assert_metric(d->text, series, 100 + i);
 	}
 }
