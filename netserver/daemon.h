@@ -18,7 +18,7 @@
 #include "netserver/confine.h"
 #include "netserver/guard.h"
 #include "netserver/launch.h"
-#include "netserver/relay.h"
+#include "netserver/lines.h"
 #include "run/drive.h"
 #include "sys/cgroup.h"
 #include "wire/auth.h"

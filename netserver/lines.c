@@ -1,6 +1,11 @@
 #include "netserver/lines.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
 #include "base/clock.h"
+#include "base/text.h"
 
 enum { WINDOW_S = 2 };
 
@@ -13,8 +18,9 @@ ns_lines_take(struct ns_lines *l, uint64_t now_ns)
 	return may;
 }
 
-void
-ns_lines_tell(struct ns_lines *l, const struct np_log *log, const char *kind)
+/* Log how many were left out, as an event of that kind, if any were. */
+static void
+tell_left_out(struct ns_lines *l, const struct np_log *log, const char *kind)
 {
 	struct np_event e;
 
@@ -33,7 +39,7 @@ ns_lines_may(struct ns_lines *l, const struct np_log *log)
 	if (!ns_lines_take(l, np_now())) {
 		return false;
 	}
-	ns_lines_tell(l, log, "lines-not-logged");
+	tell_left_out(l, log, "lines-not-logged");
 	return true;
 }
 
@@ -58,4 +64,72 @@ ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines)
 	*ctx = (struct ns_limited){ .log = *log, .lines = lines };
 	log->sink = limited_sink;
 	log->ctx = ctx;
+}
+
+/* ---- From a session's process to the daemon ---- */
+
+void
+ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
+{
+	struct ns_relay *r = ctx;
+	struct ns_line l;
+
+	memset(&l, 0, sizeof(l));
+	l.verb = r->verb;
+	l.level = (int)level;
+	l.dropped = r->dropped;
+	l.is_event = is_event;
+	snprintf(l.text, sizeof(l.text), "%s", line);
+	if (send(r->fd, &l, sizeof(l), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(l)) {
+		r->dropped = 0;
+	} else {
+		r->dropped++;
+	}
+}
+
+/* Sessions have events of one kind; others would be the daemon's. */
+static bool
+is_sessions_event(const char *text)
+{
+	static const char kind[] = "event=session-";
+
+	return strncmp(text, kind, sizeof(kind) - 1) == 0 && strstr(text + 1, "event=") == NULL;
+}
+
+void
+ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
+	       struct ns_line *line, long process, bool quiet)
+{
+	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
+				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
+							       : NP_LOG_DEBUG;
+	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG;
+	const uint64_t each_ns = NS_RELAYED_SHARE * NP_SEC / NS_LINES;
+	struct np_log whole = *log;
+	uint64_t now_ns = np_now();
+
+	if (quiet && level > log->level) {
+		return;
+	}
+	whole.level = NP_LOG_DEBUG; /* a client may have raised its session's */
+	all->left_out += line->dropped;
+	if (!ns_bucket_take(own, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
+		all->left_out++;
+		return;
+	}
+	if (!wanted && !ns_lines_take(all, now_ns)) {
+		return;
+	}
+	tell_left_out(all, &whole, "session-lines-not-logged");
+	line->text[sizeof(line->text) - 1] = '\0';
+	np_text_printable(line->text);
+	if (line->is_event && is_sessions_event(line->text)) {
+		struct np_event e;
+
+		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,
+					 (int)sizeof(e.line) - 32, line->text);
+		np_log_event(&whole, level, &e, NULL);
+	} else {
+		np_log(&whole, level, "process %ld: %s", process, line->text);
+	}
 }

@@ -1,6 +1,8 @@
 /*
- * A limit for log lines that clients cause: a number a second, further ones are only counted. The
- * daemon has a bucket for its own lines, and all sessions share another one.
+ * Log lines that clients cause. The daemon logs a number of its own a second, further ones are only
+ * counted; all sessions share another limit. Sessions' processes send their lines to the daemon,
+ * which writes them: a compromised session that had the log's descriptor, or standard error, could
+ * overwrite the lines of others.
  */
 #ifndef NETSERVER_LINES_H
 #define NETSERVER_LINES_H
@@ -11,7 +13,10 @@
 #include "base/log.h"
 #include "netserver/guard.h"
 
-enum { NS_LINES = 100 }; /* a second, twice as many in one go */
+enum {
+	NS_LINES = 100,      /* a second, twice as many in one go */
+	NS_RELAYED_SHARE = 4 /* a session gets this part of NS_LINES in the long run */
+};
 
 /* Zeroed: full. */
 struct ns_lines {
@@ -22,9 +27,6 @@ struct ns_lines {
 
 /* May one more be written at that time? If not, it is counted. */
 bool ns_lines_take(struct ns_lines *l, uint64_t now_ns);
-
-/* Log how many were left out, as an event of that kind, if any were. */
-void ns_lines_tell(struct ns_lines *l, const struct np_log *log, const char *kind);
 
 /* May one more be written now? If so, log first how many were left out. */
 bool ns_lines_may(struct ns_lines *l, const struct np_log *log);
@@ -40,5 +42,32 @@ struct ns_limited {
 
 /* Put it before the log's sink. */
 void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines);
+
+/* ---- From a session's process to the daemon ---- */
+
+/* A line on its way, one packet. */
+struct ns_line {
+	int verb;         /* which kind of packet, for its reader */
+	int level;        /* enum np_log_level */
+	uint32_t dropped; /* lines before it that had no room on the way */
+	bool is_event;
+	char text[NP_LOG_EVENT];
+};
+
+struct ns_relay {
+	int fd, verb;
+	uint32_t dropped;
+};
+
+/* A sink, with the struct as its context. Never waits: lines that find no room are counted. */
+void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
+
+/*
+ * In the daemon: log a line of a session's process. Its text is not trusted: it is made printable,
+ * and the lines per second are limited. Debug lines that the operator has asked for (-v 2) count
+ * for the session alone. quiet: nothing above the log's own level.
+ */
+void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
+		    struct ns_line *line, long process, bool quiet);
 
 #endif

@@ -22,7 +22,6 @@
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
 #include "netserver/processors.h"
-#include "netserver/relay.h"
 #include "netserver/word.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef NETSERVER_WORD_H
 #define NETSERVER_WORD_H
 
-#include "netserver/relay.h"
+#include "netserver/lines.h"
 #include "run/server.h"
 
 enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_TELL };

@@ -1,7 +1,7 @@
 /*
  * Lines of sessions on their way to the log: whose they are, what they may say, and how many.
  */
-#include "netserver/relay.h"
+#include "netserver/lines.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
