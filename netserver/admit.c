@@ -30,32 +30,28 @@ shut(struct ns_admit *a, enum ns_admission admission)
 	return admission;
 }
 
-/* Refuse a client that can be told why. */
-static enum ns_admission
-refuse(struct ns_admit *a, uint32_t code, int error, const char *text, uint8_t *reply,
-       bool *has_reply)
+static void
+answer(struct ns_admit *a, uint32_t code, int error, np_layout *layout, const void *m)
 {
-	struct np_head head = { .code = answer_to(code), .word = error };
+	const struct np_head head = { .code = code, .word = error };
+
+	np_frame_put(a->reply, &head, layout, m);
+	a->has_reply = true;
+}
+
+/* Refuse a client for *why, which is for the log, and answer it by a text. */
+static enum ns_admission
+refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *text)
+{
 	struct np_why m = { .magic = NP_WHY_MAGIC };
 
 	snprintf(m.text, sizeof(m.text), "%s", text);
-	np_frame_put(reply, &head, np_why_layout, &m);
-	*has_reply = true;
+	answer(a, answer_to(code), why->sys, np_why_layout, &m);
 	return shut(a, NS_ADMIT_REFUSED);
 }
 
-static void
-answer(uint32_t code, const struct np_auth_body *body, uint8_t *reply, bool *has_reply)
-{
-	struct np_head head = { .code = code };
-
-	np_frame_put(reply, &head, np_auth_body_layout, body);
-	*has_reply = true;
-}
-
 static enum ns_admission
-take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply, bool *has_reply,
-	   struct np_err *why)
+take_proof(struct ns_admit *a, const struct np_auth_body *proof, struct np_err *why)
 {
 	const struct np_auth_scope scope = { a->client_nonce, a->server_nonce,
 					     a->version == NP_AUTH_LOOSE ? NULL : a->ends };
@@ -66,41 +62,40 @@ take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply,
 		np_fail(why, NP_EPEER, EACCES, "wrong key%s",
 			a->version == NP_AUTH_LOOSE ? ""
 						    : ", or there is a relay or a NAT on the path");
-		return refuse(a, NP_AUTH_PROOF, EACCES,
-			      "this daemon has another key in its --key-file", reply, has_reply);
+		return refuse(a, NP_AUTH_PROOF, why,
+			      "this daemon has another key in its --key-file");
 	}
 	np_auth_prove(a->key, NP_AUTH_SERVER, &scope, welcome.bytes);
-	answer(NP_AUTH_WELCOME, &welcome, reply, has_reply);
+	answer(a, NP_AUTH_WELCOME, 0, np_auth_body_layout, &welcome);
 	return shut(a, NS_ADMIT_MORE);
 }
 
 /* HELLO, then PROOF, and nothing else. */
 static enum ns_admission
-by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply,
-       struct np_err *why)
+by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 {
+	static const char disorder[] = "messages of --key-file in the wrong order";
 	uint32_t code = np_frame_head(frame).code;
 	struct np_auth_body m;
 
 	if (code != NP_AUTH_HELLO && code != NP_AUTH_PROOF) {
 		np_fail(why, NP_EPEER, EACCES, "request %u came without the key", code);
-		return refuse(a, code, EACCES, "this daemon needs --key-file", reply, has_reply);
+		return refuse(a, code, why, "this daemon needs --key-file");
 	}
 	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
-		return refuse(a, code, EACCES, why->msg, reply, has_reply);
+		why->sys = EACCES;
+		return refuse(a, code, why, why->msg);
 	}
 	if (m.version == NP_AUTH_LOOSE && !a->nat) {
 		np_fail(why, NP_EPEER, EPROTONOSUPPORT,
 			"a proof that covers no addresses (netserver --nat)");
-		return refuse(a, code, EPROTONOSUPPORT,
+		return refuse(a, code, why,
 			      "a proof of the key without addresses (for a NAT) is not accepted "
-			      "here (netserver --nat)",
-			      reply, has_reply);
+			      "here (netserver --nat)");
 	}
 	if (m.version != NP_AUTH_VERSION && m.version != NP_AUTH_LOOSE) {
 		np_fail(why, NP_EPEER, EPROTONOSUPPORT, "version %u of --key-file", m.version);
-		return refuse(a, code, EPROTONOSUPPORT,
-			      "this daemon has another version of --key-file", reply, has_reply);
+		return refuse(a, code, why, "this daemon has another version of --key-file");
 	}
 	if (code == NP_AUTH_HELLO && a->state == NS_ADMIT_NEW) {
 		struct np_auth_body challenge = { .version = m.version };
@@ -109,16 +104,15 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 		memcpy(a->client_nonce, m.bytes, sizeof(a->client_nonce));
 		np_auth_nonce(a->server_nonce);
 		memcpy(challenge.bytes, a->server_nonce, sizeof(challenge.bytes));
-		answer(NP_AUTH_CHALLENGE, &challenge, reply, has_reply);
+		answer(a, NP_AUTH_CHALLENGE, 0, np_auth_body_layout, &challenge);
 		a->state = NS_ADMIT_ASKED;
 		return NS_ADMIT_MORE;
 	}
 	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED && m.version == a->version) {
-		return take_proof(a, &m, reply, has_reply, why);
+		return take_proof(a, &m, why);
 	}
-	np_fail(why, NP_EPEER, EACCES, "messages of --key-file in the wrong order");
-	return refuse(a, code, EACCES, "messages of --key-file in the wrong order", reply,
-		      has_reply);
+	np_fail(why, NP_EPEER, EACCES, "%s", disorder);
+	return refuse(a, code, why, disorder);
 }
 
 static bool
@@ -159,10 +153,9 @@ by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 }
 
 enum ns_admission
-ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], uint8_t reply[NP_FRAME_SIZE],
-	      bool *has_reply, struct np_err *why)
+ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why)
 {
-	*has_reply = false;
+	a->has_reply = false;
 	if (ns_admit_is_in(a)) {
 		a->state = NS_ADMIT_OPEN;
 		return NS_ADMIT_IN;
@@ -171,8 +164,7 @@ ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], uint8_t re
 		np_fail(why, NP_EPEER, EACCES, "refused before");
 		return NS_ADMIT_REFUSED;
 	}
-	return a->key != NULL ? by_key(a, frame, reply, has_reply, why)
-			      : by_passphrase(a, frame, why);
+	return a->key != NULL ? by_key(a, frame, why) : by_passphrase(a, frame, why);
 }
 
 bool
@@ -185,12 +177,6 @@ ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE])
 	}
 	return a->key != NULL ? a->state == NS_ADMIT_ASKED && code == NP_AUTH_PROOF
 			      : a->state == NS_ADMIT_NEW && code == NP_PASSPHRASE;
-}
-
-bool
-ns_admit_was_wrong(const struct ns_admit *a)
-{
-	return a->wrong;
 }
 
 bool

@@ -19,7 +19,8 @@ enum ns_admit_state {
 	NS_ADMIT_SHUT     /* refused */
 };
 
-/* The state of a connection. Set the first four members, and zero the rest. If there is a key,
+/*
+ * The state of a connection. Set the first four members, and zero the rest. If there is a key,
  * passphrases are not accepted.
  */
 struct ns_admit {
@@ -31,12 +32,14 @@ struct ns_admit {
 	uint32_t version;              /* of the client's proof */
 	bool wrong;                    /* a secret came, and it is wrong */
 	uint8_t client_nonce[NP_AUTH_BYTES], server_nonce[NP_AUTH_BYTES];
+	bool has_reply; /* to the last message */
+	uint8_t reply[NP_FRAME_SIZE];
 };
 
 enum ns_admission {
 	NS_ADMIT_IN,     /* the message belongs to the session */
-	NS_ADMIT_MORE,   /* consumed; send reply if *has_reply, wait for the next message */
-	NS_ADMIT_REFUSED /* send reply if *has_reply, then close */
+	NS_ADMIT_MORE,   /* consumed; send the reply if there is one, wait for the next message */
+	NS_ADMIT_REFUSED /* send the reply if there is one, then close */
 };
 
 /*
@@ -44,15 +47,14 @@ enum ns_admission {
  * reason for the log: NP_EPEER, with err->sys EACCES or EPROTONOSUPPORT. A consumed or refused
  * message may hold a passphrase: the caller has to np_secret_wipe() its copy.
  */
-enum ns_admission ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE],
-				uint8_t reply[NP_FRAME_SIZE], bool *has_reply, struct np_err *why);
+enum ns_admission
+ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why);
 
 /*
  * Would that message be compared with the secret? (If a client has tried too often, that has to
- * wait.) Was the last one that was compared wrong?
+ * wait.)
  */
 bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
-bool ns_admit_was_wrong(const struct ns_admit *a);
 
 /* Would any message be NS_ADMIT_IN now? */
 bool ns_admit_is_in(const struct ns_admit *a);

@@ -404,8 +404,6 @@ static bool
 step(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err why = { .code = NP_OK };
-	uint8_t frame[NP_FRAME_SIZE];
-	bool has_reply = false;
 	enum ns_admission got;
 
 	c->has_asked = true;
@@ -418,7 +416,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	if (hold_back(d, c)) {
 		return false;
 	}
-	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
+	got = ns_admit_step(&c->admit, c->chan.in, &why);
 	if (got == NS_ADMIT_IN || is_denied(d, c)) {
 		uint64_t now = np_now();
 
@@ -433,12 +431,12 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		}
 		return false;
 	}
-	if (ns_admit_was_wrong(&c->admit)) {
+	if (c->admit.wrong) {
 		ns_guard_wrong(&d->tries, &c->peer, np_now());
 	}
 	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
-	if (has_reply) {
-		answer(c, frame);
+	if (c->admit.has_reply) {
+		answer(c, c->admit.reply);
 	}
 	if (got == NS_ADMIT_REFUSED) {
 		note_refusal(d, c, NS_SECRET, why.msg);

@@ -448,11 +448,9 @@ static int
 await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	enum ns_admission got = NS_ADMIT_MORE;
-	uint8_t frame[NP_FRAME_SIZE];
 
 	while (got == NS_ADMIT_MORE) {
 		uint64_t deadline = np_deadline(NS_HELLO_S * NP_SEC);
-		bool has_reply = false;
 		int rc;
 
 		do {
@@ -461,8 +459,9 @@ await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *e
 		if (rc != NP_OK) {
 			return rc;
 		}
-		got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, err);
-		if (has_reply && np_chan_send(&c->chan, frame, deadline, err) != NP_OK) {
+		got = ns_admit_step(&c->admit, c->chan.in, err);
+		if (c->admit.has_reply &&
+		    np_chan_send(&c->chan, c->admit.reply, deadline, err) != NP_OK) {
 			return err->code;
 		}
 	}

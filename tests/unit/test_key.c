@@ -103,14 +103,13 @@ static void
 admit_by(const struct np_auth_key *with, int fd)
 {
 	struct ns_admit a = { .key = with };
-	uint8_t frame[NP_FRAME_SIZE], reply[NP_FRAME_SIZE];
-	bool has_reply;
+	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
 	np_ends_of(fd, false, a.ends);
 	while (!ns_admit_is_in(&a) && get_bytes(fd, frame, sizeof(frame))) {
-		ns_admit_step(&a, frame, reply, &has_reply, &err);
-		assert_true(!has_reply || put_bytes(fd, reply, sizeof(reply)));
+		ns_admit_step(&a, frame, &err);
+		assert_true(!a.has_reply || put_bytes(fd, a.reply, sizeof(a.reply)));
 	}
 }
 
