@@ -23,16 +23,16 @@
 #include "sys/affinity.h"
 #include "sys/host.h"
 
-static bool
-say(int fd, const struct ns_word *w)
-{
-	return send(fd, w, sizeof(*w), MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
-}
-
 struct leave {
 	int fd; /* to the daemon */
 	const struct np_signals *signals;
 };
+
+static bool
+say(const struct leave *l, const struct ns_word *w, int flags)
+{
+	return send(l->fd, w, sizeof(*w), flags | MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
+}
 
 static int
 gone(int sys, struct np_err *err)
@@ -66,13 +66,10 @@ static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	const struct leave *l = ctx;
-	struct ns_word w;
+	struct ns_word w = { .verb = NS_ASK, .wish = *wish };
 	int data_fd;
 
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_ASK;
-	w.wish = *wish;
-	if (!say(l->fd, &w)) {
+	if (!say(l, &w, 0)) {
 		return gone(errno, err);
 	}
 	if (await_answer(l, control_fd, err) != NP_OK) {
@@ -89,40 +86,29 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	return np_fail_verbatim(err, NP_EUNSUP, w.error, "%s", w.text);
 }
 
-/* It is no matter whether one of these gets lost. */
+/* One of these may get lost. */
 static void
 moved(void *ctx)
 {
-	const struct leave *l = ctx;
-	struct ns_word w;
+	const struct ns_word w = { .verb = NS_MOVED };
 
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_MOVED;
-	(void)!send(l->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)say(ctx, &w, MSG_DONTWAIT);
 }
 
 static void
 done(void *ctx, const struct np_served *served)
 {
-	const struct leave *l = ctx;
-	struct ns_word w;
+	const struct ns_word w = { .verb = NS_DONE, .served = *served };
 
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_DONE;
-	w.served = *served;
-	(void)say(l->fd, &w);
+	(void)say(ctx, &w, 0);
 }
 
 static void
 refused(void *ctx, int error)
 {
-	const struct leave *l = ctx;
-	struct ns_word w;
+	const struct ns_word w = { .verb = NS_REFUSED, .error = error };
 
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_REFUSED;
-	w.error = error;
-	(void)say(l->fd, &w);
+	(void)say(ctx, &w, 0);
 }
 
 /*
