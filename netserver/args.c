@@ -96,17 +96,9 @@ set_passphrase(const struct np_setting *set)
 static int
 set_passphrase_file(const struct np_setting *set)
 {
-	char text[sizeof(((struct ns_args *)0)->passphrase) + 1] = "";
-	const struct np_setting line = { .ctx = set->ctx, .arg = text, .err = set->err };
-	size_t count;
-	int rc = np_secret_read(set->arg, text, sizeof(text) - 1, &count, set->err);
+	struct ns_args *a = set->ctx;
 
-	if (rc != NP_OK) {
-		return rc;
-	}
-	rc = set_passphrase(&line);
-	np_secret_wipe(text, sizeof(text));
-	return rc == NP_OK ? rc : (np_fail_in(set->err, set->arg), rc);
+	return np_secret_passphrase(set->arg, a->passphrase, sizeof(a->passphrase), set->err);
 }
 
 /* Sets a struct ns_access: --deny, --allow, --proxy-protocol. */

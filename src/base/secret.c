@@ -6,11 +6,6 @@
 #include <unistd.h>
 
 #include "base/trusted.h"
-#include "config.h"
-
-#ifdef HAVE_SODIUM
-#include <sodium.h>
-#endif
 
 int
 np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err)
@@ -36,12 +31,24 @@ np_secret_read(const char *path, void *line, size_t size, size_t *count, struct 
 	return NP_OK;
 }
 
+int
+np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *err)
+{
+	size_t count;
+
+	if (np_secret_read(path, text, size, &count, err) != NP_OK) {
+		return err->code;
+	}
+	if (text[0] == '\0' || count == size) {
+		np_secret_wipe(text, size);
+		return np_usage(err, "%s: a passphrase has 1 to %zu characters", path, size - 1);
+	}
+	return NP_OK;
+}
+
 bool
 np_secret_equal(const void *a, const void *b, size_t n)
 {
-#ifdef HAVE_SODIUM
-	return sodium_memcmp(a, b, n) == 0;
-#else
 	const volatile uint8_t *x = a, *y = b;
 	unsigned difference = 0;
 
@@ -49,7 +56,6 @@ np_secret_equal(const void *a, const void *b, size_t n)
 		difference |= (unsigned)(x[i] ^ y[i]);
 	}
 	return difference == 0;
-#endif
 }
 
 void

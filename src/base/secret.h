@@ -18,6 +18,9 @@
  */
 int np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err);
 
+/* The same of a passphrase: NP_EUSAGE unless the line has 1 to size - 1 characters. */
+int np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *err);
+
 /* Are the two the same? Takes the same time wherever they differ. */
 bool np_secret_equal(const void *a, const void *b, size_t n);
 

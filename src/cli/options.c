@@ -713,31 +713,21 @@ set_gone(const struct np_setting *set)
 static int
 set_passphrase(const struct np_setting *set)
 {
-	struct np_cli *cli = set->ctx;
+	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
 
-	snprintf(cli->target.passphrase_text, sizeof(cli->target.passphrase_text), "%s", set->arg);
-	cli->target.passphrase = cli->target.passphrase_text;
+	snprintf(t->passphrase_text, sizeof(t->passphrase_text), "%s", set->arg);
+	t->passphrase = t->passphrase_text;
 	return NP_OK;
 }
 
 static int
 set_passphrase_file(const struct np_setting *set)
 {
-	struct np_cli *cli = set->ctx;
-	char text[sizeof(cli->target.passphrase_text) + 1] = "";
-	const struct np_setting line = { .ctx = cli, .arg = text };
-	size_t count, most = sizeof(cli->target.passphrase_text) - 1;
+	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
 
-	if (np_secret_read(set->arg, text, sizeof(text) - 1, &count, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	set_passphrase(&line);
-	np_secret_wipe(text, sizeof(text));
-	if (count == 0 || count > most) {
-		return np_usage(set->err, "%s: a passphrase has 1 to %zu characters", set->arg,
-				most);
-	}
-	return NP_OK;
+	t->passphrase = t->passphrase_text;
+	return np_secret_passphrase(set->arg, t->passphrase_text, sizeof(t->passphrase_text),
+				    set->err);
 }
 
 static int
