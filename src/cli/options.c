@@ -918,13 +918,6 @@ set_help(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* An option that netperf accepts and ignores. */
-static int
-set_nothing(const struct np_setting *set)
-{
-	return NP_OK;
-}
-
 /* --- the tables --------------------------------------------------------------------------------
  */
 
@@ -1251,6 +1244,10 @@ const char *const np_test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TC
 				       "UNIX-domain tests", "DLCL tests",
 				       "SCTP tests",        NULL };
 
+/* What netperf accepts and ignores. */
+#define NO_EFFECT(l, k, a, s)                                                                      \
+	ROW(l, NULL, k, a, "no effect, as in netperf"), .scope = (s), IN(GONE), FOR(NOBODY)
+
 const struct np_option np_test_options[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the data connection"), TO(data.family),
 	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
@@ -1267,7 +1264,7 @@ const struct np_option np_test_options[] = {
 	      "UDP: answer from the address that was asked (IP_PKTINFO)"),
 	  TO(plan.packet_info), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('B', NULL, PLAIN, NULL, "no effect: calls that need not wait never do"),
-	  .set = set_nothing, .scope = SCTP, IN(GONE), FOR(NOBODY) },
+	  .scope = SCTP, IN(GONE), FOR(NOBODY) },
 	{ ROW('c', "connections", FLAG, NULL, "use a connection for each transaction"),
 	  TO(omni.connections), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('C', "cork", FLAG, NULL, "set TCP_CORK on the local data socket"), TO(plan.cork),
@@ -1308,10 +1305,8 @@ const struct np_option np_test_options[] = {
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('I', "write", FLAG, NULL, "use write() instead of send()"), TO(plan.use_write),
 	  .scope = OMNI, IN(CALLS), FOR(DATA) },
-	{ ROW('I', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing,
-	  .scope = SCTP, IN(GONE), FOR(NOBODY) },
-	{ ROW('j', NULL, CUSTOM, "n", "no effect, as in netperf"), .set = set_nothing,
-	  .scope = OMNI, IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('I', CUSTOM, "x", SCTP) },
+	{ NO_EFFECT('j', CUSTOM, "n", OMNI) },
 	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT),
 	  BRIEF("print NAME=value; ? lists the figures"), FOR(DATA) },
@@ -1337,14 +1332,12 @@ const struct np_option np_test_options[] = {
 	  RANGE(1, INT32_MAX), OR_DEFAULT, IN(SIZES), FOR(BYTES) },
 	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"),
 	  TO(plan.near.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
-	{ ROW('n', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
-	  IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('n', PLAIN, NULL, BSD) },
 	{ ROW('N', NULL, COUNT, "n", "send N messages or requests, instead of -l"), TO(messages),
 	  RANGE(0, INT32_MAX), .scope = SCTP, IN(SIZES), FOR(DATA) },
 	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"),
 	  TO(plan.far.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
-	{ ROW('N', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
-	  IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('N', PLAIN, NULL, BSD) },
 	{ ROW('o', "csv", NEXT, "list|file|all|?", "print these figures as comma-separated values"),
 	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
@@ -1378,8 +1371,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('T', "protocol", TEXT, "name",
 	      "use tcp, mptcp, udp, udplite, sctp or dccp; others mean the default"),
 	  TO(omni.protocol), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
-	{ ROW('T', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
-	  IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('T', CUSTOM, "x", BSD) },
 	{ ROW('T', NULL, CUSTOM, "n", "_MANY: use N associations, as --flows does (1)"),
 	  READS(associations, associations, "a number of associations (2 to 10000)"), .scope = SCTP,
 	  IN(ENDS), FOR(SCTP) },
@@ -1395,11 +1387,9 @@ const struct np_option np_test_options[] = {
 	  TO(plan.retry_connect), .scope = OMNI, IN(CALLS), FOR(CONNECTS) },
 	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),
 	  TO(plan.copy_avoidance), .scope = IP | SCTP, IN(CALLS), FOR(PIPE) },
-	{ ROW('w', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = IP,
-	  IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('w', CUSTOM, "x", IP) },
 	{ ROW('W', NULL, COUNT, "n", "use N send buffers in turn"), TO(plan.near.call.send_width),
 	  RANGE(0, 1 << 20), .scope = IP | LINK | SCTP, IN(CALLS), FOR(DATA) },
-	{ ROW('z', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
-	  IN(GONE), FOR(NOBODY) },
+	{ NO_EFFECT('z', PLAIN, NULL, BSD) },
 };
 const size_t np_test_options_count = sizeof(np_test_options) / sizeof(np_test_options[0]);

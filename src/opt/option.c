@@ -107,7 +107,7 @@ set_word(const struct np_option *o, const char *word, void *ctx, size_t to, stru
 	};
 
 	if (o->read == NULL) {
-		return o->set(&set);
+		return o->set != NULL ? o->set(&set) : NP_OK;
 	}
 	return o->read(word, set.to) ? NP_OK : np_usage(err, "%.40s is not %s", word, o->what);
 }

@@ -72,7 +72,7 @@ struct np_option {
 	const char *help; /* one line */
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
-	int (*set)(const struct np_setting *set);
+	int (*set)(const struct np_setting *set); /* NULL: no effect */
 	/* In place of set() of a word: fill the member, or return false: it is not `what`. */
 	bool (*read)(const char *word, void *to);
 	const char *what;

@@ -38,6 +38,7 @@ assert_whole(const struct np_option *o)
 {
 	bool needs_set = o->kind == NP_OPT_CUSTOM || o->kind == NP_OPT_PLAIN ||
 			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_MAYBE;
+	bool has_none = strncmp(o->help != NULL ? o->help : "", "no effect", 9) == 0;
 	bool needs_arg = o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
 			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
 			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
@@ -52,7 +53,8 @@ assert_whole(const struct np_option *o)
 	if (o->secret && o->kind != NP_OPT_CUSTOM) {
 		fail_msg("the value of --%s would be overwritten", o->name);
 	}
-	if (o->help == NULL || (needs_set && (o->set == NULL) == (o->read == NULL)) ||
+	if (o->help == NULL || (o->set != NULL && o->read != NULL) ||
+	    (needs_set && o->set == NULL && o->read == NULL && !has_none) ||
 	    (o->read != NULL && o->what == NULL) || (needs_arg && o->arg == NULL) ||
 	    o->min > o->max) {
 		fail_msg("the row of -%c --%s is not whole", o->letter,
