@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
 #include "bench/engine/engine.h"
 #include "bench/transport/endpoint.h"
 #include "cli/facts.h"
-#include "cli/phrases.h"
 #include "config.h"
 #include "net/addr.h"
 #include "net/sources.h"
@@ -235,7 +235,11 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
 		if (t->family == 0) { /* which the resolver knows */
-			np_phrases_data_name(out, remote, family, err->sys);
+			np_text_to_script(
+			    out,
+			    "complete_addrinfo: could not resolve '%s' port '0' af %d\n"
+			    "\tgetaddrinfo returned %d %s\n",
+			    remote, family, err->sys, gai_strerror(err->sys));
 		}
 		return np_fail_in(err, "data connection");
 	}

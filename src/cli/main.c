@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/text.h"
 #include "base/uuid.h"
 #include "bench/transport/endpoint.h"
 #include "cli/aim.h"
@@ -573,10 +574,9 @@ connect_and_run(struct session *s, struct np_err *err)
 	take_signals(s);
 	rc = run_test(s, err);
 	np_progress_end(s->progress);
-	if (rc == NP_ECONTROL && s->client.remote_error != 0 &&
-	    s->partial[0] ==
-		'\0') { /* a partial result is printed instead, which netperf does not */
-		np_phrases_remote_error(s->out, s->client.remote_error);
+	/* netperf's words, unless there is a partial result, which netperf never prints */
+	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->partial[0] == '\0') {
+		np_text_to_script(s->out, "netperf: remote error %d\n", s->client.remote_error);
 	}
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);

@@ -8,51 +8,32 @@
 #include "cli/facts.h"
 #include "net/addr.h"
 
-/* The families are those of the user's options, or that which the host of -H resolved to. */
-static void
-unreachable(FILE *out, const struct np_cli_target *t, int resolved)
-{
-	int asked = t->host.family;
-	int family = t->host.given ? np_family_or(asked, resolved) : asked;
-	const char *from = t->local.given ? t->local.text : np_facts_any(family);
-
-	np_text_to_script(
-	    out,
-	    "establish control: are you sure there is a netserver listening on %s at port %s?\n"
-	    "establish_control could not establish the control connection from %s port %s "
-	    "address family %s to %s port %s address family %s\n",
-	    t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
-	    np_family(t->local.family)->name, t->host.text, t->port, np_family(family)->name);
-}
-
-static void
-unresolved(FILE *out, const struct np_cli_target *t, int gai)
-{
-	np_text_to_script(out,
-			  "resolve_host: could not resolve host '%s' port '%s' af %s\n"
-			  "\tgetaddrinfo returned %d %s\n"
-			  "Netperf could not resolve %s as a host name\n",
-			  t->host.text, t->port, np_family(t->host.family)->name, gai,
-			  gai_strerror(gai), t->host.text);
-}
-
 void
 np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c)
 {
-	if (c->unresolved != 0) {
-		unresolved(out, t, c->unresolved);
-	} else if (c->unreachable != AF_UNSPEC) {
-		unreachable(out, t, c->unreachable);
-	}
-}
+	/* of the user's options, or what the host of -H resolved to */
+	int asked = t->host.family;
+	int family = t->host.given ? np_family_or(asked, c->unreachable) : asked;
+	const char *from = t->local.given ? t->local.text : np_facts_any(family);
 
-void
-np_phrases_data_name(FILE *out, const char *name, int family, int gai)
-{
-	np_text_to_script(out,
-			  "complete_addrinfo: could not resolve '%s' port '0' af %d\n"
-			  "\tgetaddrinfo returned %d %s\n",
-			  name, family, gai, gai_strerror(gai));
+	if (c->unresolved != 0) {
+		np_text_to_script(out,
+				  "resolve_host: could not resolve host '%s' port '%s' af %s\n"
+				  "\tgetaddrinfo returned %d %s\n"
+				  "Netperf could not resolve %s as a host name\n",
+				  t->host.text, t->port, np_family(asked)->name, c->unresolved,
+				  gai_strerror(c->unresolved), t->host.text);
+	} else if (c->unreachable != AF_UNSPEC) {
+		np_text_to_script(
+		    out,
+		    "establish control: are you sure there is a netserver listening on %s at port "
+		    "%s?\n"
+		    "establish_control could not establish the control connection from %s port %s "
+		    "address family %s to %s port %s address family %s\n",
+		    t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
+		    np_family(t->local.family)->name, t->host.text, t->port,
+		    np_family(family)->name);
+	}
 }
 
 void
@@ -66,12 +47,6 @@ np_phrases_unknown_test(FILE *out, const struct np_cli *cli)
 	np_text_to_script(out, ") is unknown to this netperf.\n"
 			       "Please verify that you have the correct test name, \n"
 			       "and that test family has been compiled into this netperf.\n");
-}
-
-void
-np_phrases_remote_error(FILE *out, int error)
-{
-	np_text_to_script(out, "netperf: remote error %d\n", error);
 }
 
 void

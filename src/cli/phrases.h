@@ -13,13 +13,7 @@
 /* For a control connection that could not be made, if netperf has words for the reason. */
 void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
 
-/* For a name of the data connection that can't be resolved; gai: getaddrinfo(3)'s error. */
-void np_phrases_data_name(FILE *out, const char *name, int family, int gai);
-
 void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);
-
-/* For a request that the daemon refused, or a test that failed there. */
-void np_phrases_remote_error(FILE *out, int error);
 
 /*
  * For an unknown option, or one without its argument, on standard error: getopt(3)'s line with the
