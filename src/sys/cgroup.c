@@ -192,9 +192,8 @@ static bool
 find_tree_of(const char *root, const char *process, const char *controller, const char *group,
 	     struct np_cgroup_tree *tree)
 {
-	size_t len;
 	int error;
-	char *text = np_file_all(&len, &error, root, "/proc/%s/mountinfo", process), *rest = NULL;
+	char *text = np_file_all(&error, root, "/proc/%s/mountinfo", process), *rest = NULL;
 	char prefix[PATH_MAX];
 	bool found = false;
 

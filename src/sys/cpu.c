@@ -133,14 +133,13 @@ np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
 	struct np_cpu_times *t = calloc(1, sizeof(*t));
 	char path[PATH_MAX], *text;
 	int error, rc;
-	size_t len;
 
 	*out = NULL;
 	snprintf(path, sizeof(path), "%s/proc/stat", root != NULL ? root : "");
 	if (t == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
 	}
-	text = np_file_all(&len, &error, "", "%s", path);
+	text = np_file_all(&error, "", "%s", path);
 	rc = text != NULL ? parse_times(text, t, path, err)
 			  : np_fail(err, NP_ESYS, error, "read %s", path);
 	free(text);

@@ -102,51 +102,36 @@ np_file_number_of(int64_t *out, int fd)
 	return end == line || errno != 0 ? -EINVAL : 0;
 }
 
-static char *
-read_whole(int fd, size_t *len, int *error)
+char *
+np_file_all_of(int *error, int fd)
 {
-	size_t room = STEP;
-	char *text = malloc(room);
+	size_t room = STEP / 2, len = 0;
+	char *text = NULL;
 
-	*len = 0;
-	*error = ENOMEM;
-	while (text != NULL) {
-		long n = read_up_to(fd, text + *len, room - *len - 1);
-		char *more;
+	*error = fd < 0 ? -fd : 0;
+	while (*error == 0) {
+		char *more = room < MOST ? realloc(text, 2 * room) : NULL;
+		long n;
 
-		if (n < 0) {
-			*error = (int)-n;
-			break;
-		}
-		*len += (size_t)n;
-		if (*len < room - 1) {
-			text[*len] = '\0';
-			*error = 0;
-			return text;
-		}
-		room *= 2;
-		more = room <= MOST ? realloc(text, room) : NULL;
 		if (more == NULL) {
-			*error = room <= MOST ? ENOMEM : EFBIG;
+			*error = room < MOST ? ENOMEM : EFBIG;
 			break;
 		}
 		text = more;
+		room *= 2;
+		n = read_up_to(fd, text + len, room - len - 1);
+		*error = n < 0 ? (int)-n : 0;
+		len += n > 0 ? (size_t)n : 0;
+		if (len < room - 1) {
+			break;
+		}
 	}
-	free(text);
-	return NULL;
-}
-
-char *
-np_file_all_of(size_t *len, int *error, int fd)
-{
-	char *text = NULL;
-
-	if (fd < 0) {
-		*error = -fd;
-	} else {
-		text = read_whole(fd, len, error);
-		close(fd);
+	np_fds_close(fd);
+	if (*error != 0) {
+		free(text);
+		return NULL;
 	}
+	text[len] = '\0';
 	return text;
 }
 

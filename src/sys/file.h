@@ -28,12 +28,9 @@ long np_file_line_of(char *out, size_t size, int fd);
 int np_file_number_of(int64_t *out, int fd);
 #define np_file_number(out, ...) np_file_number_of(out, np_file_open(__VA_ARGS__))
 
-/*
- * All of a file, to be freed: NULL with *error when it can't be read or has more than 64 MiB. *len
- * in bytes, without the NUL behind them.
- */
-char *np_file_all_of(size_t *len, int *error, int fd);
-#define np_file_all(len, error, ...) np_file_all_of(len, error, np_file_open(__VA_ARGS__))
+/* All of a file, to be freed: NULL with *error when it can't be read or has more than 64 MiB. */
+char *np_file_all_of(int *error, int fd);
+#define np_file_all(error, ...) np_file_all_of(error, np_file_open(__VA_ARGS__))
 
 /*
  * Of a file that is held open, from its beginning: up to size - 1 bytes, with a NUL behind them.

@@ -112,7 +112,6 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 {
 	struct wanted w = { .device = device };
 	char *text, *rest = NULL;
-	size_t len;
 	int error;
 	long n = np_file_link(w.bus, sizeof(w.bus), root, "/sys/class/net/%s/device", device);
 	const struct dirent *e;
@@ -133,7 +132,7 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 	if (d != NULL) {
 		closedir(d);
 	}
-	text = np_file_all(&len, &error, root, "/proc/interrupts");
+	text = np_file_all(&error, root, "/proc/interrupts");
 	if (text == NULL) {
 		return -error;
 	}

@@ -63,9 +63,8 @@ np_meters_close(struct np_meters *m)
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx)
 {
-	size_t len;
 	int error;
-	char *text = np_file_all(&len, &error, root, "/proc/net/softnet_stat"), *rest = NULL;
+	char *text = np_file_all(&error, root, "/proc/net/softnet_stat"), *rest = NULL;
 	unsigned line_no = 0;
 
 	if (text == NULL) {

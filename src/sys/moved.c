@@ -208,8 +208,7 @@ static void
 read_text(const struct np_moved *m, struct list *l, const char *path,
 	  void (*parse)(char *, struct list *))
 {
-	size_t len;
-	char *text = np_file_all(&len, &l->why, m->link.root, "%s", path);
+	char *text = np_file_all(&l->why, m->link.root, "%s", path);
 
 	if (text != NULL) {
 		parse(text, l);
