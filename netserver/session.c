@@ -412,7 +412,7 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	struct means by = { .evidence = d->evidence };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
-	struct np_cpus cpus;
+	struct np_cpulist cpus;
 
 	/* What one client asks for must not stay for the next. */
 	np_cpus_save(&cpus);

@@ -9,14 +9,15 @@ void
 np_cpulist_set(struct np_cpulist *l, unsigned cpu)
 {
 	if (cpu < NP_CPULIST_MOST) {
-		l->bits[cpu / 64] |= UINT64_C(1) << cpu % 64;
+		l->words[cpu / NP_CPULIST_BITS] |= 1UL << cpu % NP_CPULIST_BITS;
 	}
 }
 
 bool
 np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 {
-	return cpu < NP_CPULIST_MOST && (l->bits[cpu / 64] >> cpu % 64 & 1) != 0;
+	return cpu < NP_CPULIST_MOST &&
+	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
 /* A number of at most four digits; NULL: there is none, and it is 0. */

@@ -1,5 +1,5 @@
 /*
- * Lists of processors as the kernel writes them: "0-3,8".
+ * Sets of processors, as the kernel writes them: "0-3,8".
  */
 #ifndef NP_BASE_CPULIST_H
 #define NP_BASE_CPULIST_H
@@ -8,12 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NP_CPULIST_MOST = 8192 };
+enum { NP_CPULIST_MOST = 8192, NP_CPULIST_BITS = 8 * sizeof(unsigned long) };
 
+/* A cpu_set_t of sched_setaffinity(2), of another size. */
 struct np_cpulist {
-	const char *root; /* for the functions that fill it */
-	bool any;
-	uint64_t bits[NP_CPULIST_MOST / 64];
+	unsigned long words[NP_CPULIST_MOST / NP_CPULIST_BITS];
 };
 
 void np_cpulist_set(struct np_cpulist *l, unsigned cpu);

@@ -339,7 +339,7 @@ judge_irq_cpus(const struct view *v, struct state *s)
 {
 	const char *irqs = np_bag_string(v->host, "host.nic.irq_cpus");
 	const char *task = np_bag_string(v->host, "host.task.cpus");
-	struct np_cpulist of_irqs = { .any = false }, of_task = { .any = false };
+	struct np_cpulist of_irqs = { .words = { 0 } }, of_task = { .words = { 0 } };
 	bool apart = false;
 	unsigned tasks = 0, irq_count = 0;
 

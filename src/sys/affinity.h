@@ -4,6 +4,7 @@
 #ifndef NP_SYS_AFFINITY_H
 #define NP_SYS_AFFINITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cpulist.h"
@@ -15,14 +16,11 @@
  */
 int np_bind_cpu(int cpu, struct np_err *err);
 
-/* The processors that the calling thread may use, to be put back later: a cpu_set_t. */
-struct np_cpus {
-	unsigned long words[NP_CPULIST_MOST / (8 * sizeof(unsigned long))];
-	int known;
-};
+/* The processors that the calling thread may use. False, with errno: not known, and it is empty. */
+bool np_cpus_save(struct np_cpulist *l);
 
-void np_cpus_save(struct np_cpus *c);
-void np_cpus_restore(const struct np_cpus *c);
+/* Let it use these again. An empty set has no effect. */
+void np_cpus_restore(const struct np_cpulist *l);
 
 /*
  * Leave out the processors that the calling thread can't be bound to. Returns the first of them, or

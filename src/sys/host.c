@@ -300,22 +300,14 @@ idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 static void
 task_facts(struct np_bag *into)
 {
-	enum { BITS = 8 * sizeof(unsigned long) };
-	struct np_cpulist l = { .root = "" };
 	char text[NP_BAG_TEXT];
-	struct np_cpus may;
+	struct np_cpulist may;
 
-	np_cpus_save(&may);
-	if (!may.known) {
+	if (np_cpus_save(&may)) {
+		np_bag_text(into, np_cpulist_text(&may, text, sizeof(text)), "host.task.cpus");
+	} else {
 		np_bag_unread(into, strerror(errno), "host.task.cpus");
-		return;
 	}
-	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
-		if ((may.words[cpu / BITS] >> cpu % BITS & 1) != 0) {
-			np_cpulist_set(&l, cpu);
-		}
-	}
-	np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.task.cpus");
 }
 
 /* 1, 0, or -1 with errno: systemd's folder for it tells at once, else the names of processes do. */

@@ -314,16 +314,21 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 
 /* --- what sysfs tells ------------------------------------------------------------------------ */
 
+struct irq_cpus {
+	const char *root;
+	struct np_cpulist cpus;
+};
+
 static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
-	struct np_cpulist *l = ctx;
-	int fd = np_irq_affinity(l->root, irq->number);
+	struct irq_cpus *i = ctx;
+	int fd = np_irq_affinity(i->root, irq->number);
 	char list[256];
 
 	if (np_file_again(list, sizeof(list), fd) > 0) {
 		list[strcspn(list, "\n")] = '\0';
-		l->any = np_cpulist_add(l, list) || l->any;
+		np_cpulist_add(&i->cpus, list);
 	}
 	np_fds_close(fd);
 }
@@ -363,7 +368,7 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 {
 	int queues = count_queues(n, "rx");
 	int64_t v;
-	struct np_cpulist l = { .root = n->link.root };
+	struct irq_cpus i = { .root = n->link.root };
 	char text[NP_BAG_TEXT];
 	int rc;
 
@@ -373,9 +378,10 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 	} else {
 		np_bag_unread(into, "none in /sys/class/net", "host.nic.queues.rx");
 	}
-	rc = np_irq_each(n->link.root, n->link.device, add_irq, &l);
-	if (rc == 0 && l.any) {
-		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
+	rc = np_irq_each(n->link.root, n->link.device, add_irq, &i);
+	np_cpulist_text(&i.cpus, text, sizeof(text));
+	if (rc == 0 && text[0] != '\0') {
+		np_bag_text(into, text, "host.nic.irq_cpus");
 	} else if (rc != -ENOENT) {
 		np_bag_unread(into, rc != 0 ? strerror(-rc) : "none of its interrupts is known",
 			      "host.nic.irq_cpus");

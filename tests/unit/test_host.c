@@ -197,7 +197,7 @@ TEST(lists_of_processors)
 	char text[64];
 
 	for (size_t i = 0; i < LEN(cases); i++) {
-		struct np_cpulist l = { .root = "" };
+		struct np_cpulist l = { .words = { 0 } };
 
 		assert_int_equal(np_cpulist_add(&l, cases[i].text), cases[i].good);
 		assert_string_equal(np_cpulist_text(&l, text, sizeof(text)), cases[i].again);
@@ -281,14 +281,12 @@ TEST(turns_may_begin_elsewhere_and_be_too_long)
 /* There is no processor 8191 here; the thread's own set stays. */
 TEST(what_cannot_be_had_is_left_out)
 {
-	struct np_cpus before, after;
-	enum { BITS = 8 * sizeof(before.words[0]) };
+	struct np_cpulist before, after;
 	struct np_cpu_turns t = { .count = 0 };
 	int first = 0;
 
-	np_cpus_save(&before);
-	assert_true(before.known);
-	while ((before.words[first / BITS] >> first % BITS & 1) == 0) {
+	assert_true(np_cpus_save(&before));
+	while (!np_cpulist_has(&before, (unsigned)first)) {
 		first++;
 	}
 	t.cpu[t.count++] = 8191;
