@@ -19,17 +19,20 @@ static const struct {
 	long number;
 	enum np_doing_what what;
 } calls[] = {
-#ifdef SYS_sendto
 	{ SYS_sendto, NP_DOING_SENDS },
-#endif
+	{ SYS_sendmsg, NP_DOING_SENDS },
+	{ SYS_sendmmsg, NP_DOING_SENDS },
+	{ SYS_write, NP_DOING_SENDS },
+	{ SYS_writev, NP_DOING_SENDS },
+	{ SYS_recvfrom, NP_DOING_RECEIVES },
+	{ SYS_recvmsg, NP_DOING_RECEIVES },
+	{ SYS_read, NP_DOING_RECEIVES },
+	{ SYS_readv, NP_DOING_RECEIVES },
+	{ SYS_splice, NP_DOING_RECEIVES },
+	{ SYS_accept4, NP_DOING_RECEIVES },
+	/* not on every architecture, or in every libc */
 #ifdef SYS_send
 	{ SYS_send, NP_DOING_SENDS },
-#endif
-#ifdef SYS_sendmsg
-	{ SYS_sendmsg, NP_DOING_SENDS },
-#endif
-#ifdef SYS_sendmmsg
-	{ SYS_sendmmsg, NP_DOING_SENDS },
 #endif
 #ifdef SYS_sendfile
 	{ SYS_sendfile, NP_DOING_SENDS },
@@ -37,30 +40,14 @@ static const struct {
 #ifdef SYS_sendfile64
 	{ SYS_sendfile64, NP_DOING_SENDS },
 #endif
-	{ SYS_write, NP_DOING_SENDS },
-	{ SYS_writev, NP_DOING_SENDS },
-#ifdef SYS_recvfrom
-	{ SYS_recvfrom, NP_DOING_RECEIVES },
-#endif
 #ifdef SYS_recv
 	{ SYS_recv, NP_DOING_RECEIVES },
-#endif
-#ifdef SYS_recvmsg
-	{ SYS_recvmsg, NP_DOING_RECEIVES },
 #endif
 #ifdef SYS_recvmmsg
 	{ SYS_recvmmsg, NP_DOING_RECEIVES },
 #endif
-	{ SYS_read, NP_DOING_RECEIVES },
-	{ SYS_readv, NP_DOING_RECEIVES },
-#ifdef SYS_splice
-	{ SYS_splice, NP_DOING_RECEIVES },
-#endif
 #ifdef SYS_accept
 	{ SYS_accept, NP_DOING_RECEIVES },
-#endif
-#ifdef SYS_accept4
-	{ SYS_accept4, NP_DOING_RECEIVES },
 #endif
 #ifdef SYS_nanosleep
 	{ SYS_nanosleep, NP_DOING_PAUSES },
