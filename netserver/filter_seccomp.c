@@ -149,16 +149,6 @@ struct rule {
 };
 
 #define ALL UINT32_MAX
-#define OPTION(level, name)                                                                        \
-	{                                                                                          \
-		"setsockopt",                                                                      \
-		{                                                                                  \
-			{ 1, ALL, level },                                                         \
-			{                                                                          \
-				2, ALL, name                                                       \
-			}                                                                          \
-		}                                                                                  \
-	}
 
 #if defined(__s390__)
 enum { CLONE_FLAGS = 1 };
@@ -181,39 +171,6 @@ enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 #define OPENED (O_ACCMODE | MAKES)
 
 static const struct rule allowed_if[] = {
-	/* What any test sets. Others would help a process with CAP_NET_ADMIN, as sessions may have,
-	 * and SO_LINGER makes the last close of a socket wait: the daemon's, if it was passed one.
-	 */
-	OPTION(SOL_SOCKET, SO_DEBUG),
-	OPTION(SOL_SOCKET, SO_DONTROUTE),
-	OPTION(SOL_SOCKET, SO_KEEPALIVE),
-	OPTION(SOL_SOCKET, SO_MAX_PACING_RATE),
-	OPTION(SOL_SOCKET, SO_PRIORITY),
-	OPTION(SOL_SOCKET, SO_RCVBUF),
-	OPTION(SOL_SOCKET, SO_REUSEADDR),
-	OPTION(SOL_SOCKET, SO_SNDBUF),
-	OPTION(SOL_SOCKET, SO_SNDTIMEO),
-	OPTION(SOL_SOCKET, SO_TIMESTAMPING),
-	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
-	OPTION(IPPROTO_IP, IP_MULTICAST_TTL),
-	OPTION(IPPROTO_IP, IP_PKTINFO),
-	OPTION(IPPROTO_IP, IP_TOS),
-	OPTION(IPPROTO_IPV6, IPV6_MTU_DISCOVER),
-	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_HOPS),
-	OPTION(IPPROTO_IPV6, IPV6_RECVPKTINFO),
-	OPTION(IPPROTO_IPV6, IPV6_TCLASS),
-	OPTION(IPPROTO_IPV6, IPV6_V6ONLY),
-	OPTION(IPPROTO_TCP, TCP_CONGESTION),
-	OPTION(IPPROTO_TCP, TCP_CORK),
-	OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT),
-	OPTION(IPPROTO_TCP, TCP_FASTOPEN),
-	OPTION(IPPROTO_TCP, TCP_FASTOPEN_CONNECT),
-	OPTION(IPPROTO_TCP, TCP_KEEPCNT),
-	OPTION(IPPROTO_TCP, TCP_KEEPIDLE),
-	OPTION(IPPROTO_TCP, TCP_KEEPINTVL),
-	OPTION(IPPROTO_TCP, TCP_MAXSEG),
-	OPTION(IPPROTO_TCP, TCP_NODELAY),
-	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
 	{ "open", { { 1, OPENED, O_RDONLY } } },
 	{ "open", { { 1, OPENED, O_WRONLY } } },
 	{ "openat", { { 2, OPENED, O_RDONLY } } },
@@ -266,38 +223,61 @@ static const struct rule allowed_uring_if[] = {
 	{ "io_uring_register", { { 1, ALL, RING_BUFFERS_OFF } } },
 };
 
-/* Where the transport is served. */
-static const struct rule allowed_dccp_if[] = {
-	OPTION(NP_SOL_DCCP, NP_DCCP_SERVICE),
-	OPTION(NP_SOL_DCCP, NP_DCCP_CCID),
-	OPTION(NP_SOL_DCCP, NP_DCCP_TXQLEN),
-};
-static const struct rule allowed_sctp_if[] = {
-	OPTION(IPPROTO_SCTP, SCTP_MAXSEG),
-	OPTION(IPPROTO_SCTP, SCTP_NODELAY),
-	OPTION(IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD),
-};
-static const struct rule allowed_tls_if[] = {
-	OPTION(IPPROTO_TCP, TCP_ULP),
-	OPTION(SOL_TLS, TLS_TX),
-	OPTION(SOL_TLS, TLS_RX),
-};
-static const struct rule allowed_vsock_if[] = {
-	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE),
-	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE),
-};
-
-/* Where the engine is. */
-static const struct rule allowed_segment_if[] = {
-	OPTION(IPPROTO_UDP, UDP_GRO),
-	OPTION(IPPROTO_UDP, UDP_SEGMENT),
-};
-static const struct rule allowed_spin_if[] = {
-	OPTION(SOL_SOCKET, SO_BUSY_POLL),
-	OPTION(SOL_SOCKET, SO_PREFER_BUSY_POLL),
-};
-static const struct rule allowed_zerocopy_if[] = {
-	OPTION(SOL_SOCKET, SO_ZEROCOPY),
+/*
+ * Options of sockets. Others would help a process with CAP_NET_ADMIN, as sessions may have, and
+ * SO_LINGER makes the last close of a socket wait: the daemon's, if it was passed one.
+ */
+static const struct {
+	uint32_t level, name;
+	const struct np_transport *transport; /* only where it is served; NULL: any test's */
+	const struct np_engine *engine;       /* the same */
+} options[] = {
+	{ SOL_SOCKET, SO_DEBUG, NULL, NULL },
+	{ SOL_SOCKET, SO_DONTROUTE, NULL, NULL },
+	{ SOL_SOCKET, SO_KEEPALIVE, NULL, NULL },
+	{ SOL_SOCKET, SO_MAX_PACING_RATE, NULL, NULL },
+	{ SOL_SOCKET, SO_PRIORITY, NULL, NULL },
+	{ SOL_SOCKET, SO_RCVBUF, NULL, NULL },
+	{ SOL_SOCKET, SO_REUSEADDR, NULL, NULL },
+	{ SOL_SOCKET, SO_SNDBUF, NULL, NULL },
+	{ SOL_SOCKET, SO_SNDTIMEO, NULL, NULL },
+	{ SOL_SOCKET, SO_TIMESTAMPING, NULL, NULL },
+	{ IPPROTO_IP, IP_MTU_DISCOVER, NULL, NULL },
+	{ IPPROTO_IP, IP_MULTICAST_TTL, NULL, NULL },
+	{ IPPROTO_IP, IP_PKTINFO, NULL, NULL },
+	{ IPPROTO_IP, IP_TOS, NULL, NULL },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, NULL, NULL },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_HOPS, NULL, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, NULL, NULL },
+	{ IPPROTO_IPV6, IPV6_TCLASS, NULL, NULL },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, NULL, NULL },
+	{ IPPROTO_TCP, TCP_CONGESTION, NULL, NULL },
+	{ IPPROTO_TCP, TCP_CORK, NULL, NULL },
+	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, NULL },
+	{ IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL },
+	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT, NULL, NULL },
+	{ IPPROTO_TCP, TCP_KEEPCNT, NULL, NULL },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, NULL, NULL },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, NULL, NULL },
+	{ IPPROTO_TCP, TCP_MAXSEG, NULL, NULL },
+	{ IPPROTO_TCP, TCP_NODELAY, NULL, NULL },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, NULL },
+	{ NP_SOL_DCCP, NP_DCCP_SERVICE, &np_transport_dccp, NULL },
+	{ NP_SOL_DCCP, NP_DCCP_CCID, &np_transport_dccp, NULL },
+	{ NP_SOL_DCCP, NP_DCCP_TXQLEN, &np_transport_dccp, NULL },
+	{ IPPROTO_SCTP, SCTP_MAXSEG, &np_transport_sctp, NULL },
+	{ IPPROTO_SCTP, SCTP_NODELAY, &np_transport_sctp, NULL },
+	{ IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD, &np_transport_sctp, NULL },
+	{ IPPROTO_TCP, TCP_ULP, &np_transport_tls, NULL },
+	{ SOL_TLS, TLS_TX, &np_transport_tls, NULL },
+	{ SOL_TLS, TLS_RX, &np_transport_tls, NULL },
+	{ AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &np_transport_vsock, NULL },
+	{ AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &np_transport_vsock, NULL },
+	{ IPPROTO_UDP, UDP_GRO, NULL, &np_engine_segment },
+	{ IPPROTO_UDP, UDP_SEGMENT, NULL, &np_engine_segment },
+	{ SOL_SOCKET, SO_BUSY_POLL, NULL, &np_engine_spin },
+	{ SOL_SOCKET, SO_PREFER_BUSY_POLL, NULL, &np_engine_spin },
+	{ SOL_SOCKET, SO_ZEROCOPY, NULL, &np_engine_zerocopy },
 };
 
 static const struct rule deadly_if[] = {
@@ -354,6 +334,14 @@ add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 }
 
 static int
+add_option(scmp_filter_ctx ctx, uint32_t level, uint32_t name)
+{
+	const struct rule r = { "setsockopt", { { 1, ALL, level }, { 2, ALL, name } } };
+
+	return add(ctx, SCMP_ACT_ALLOW, &r);
+}
+
+static int
 add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 {
 	const struct rule r = { "socket",
@@ -404,8 +392,6 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 /* Which calls are in the filters of a kind, (kind & of) == has. */
 static const struct list {
 	unsigned of, has;
-	const struct np_transport *transport; /* only where it is served; NULL */
-	const struct np_engine *engine;       /* the same */
 	uint32_t action;
 	const char *const *names;
 	size_t name_count;
@@ -432,13 +418,6 @@ static const struct list {
 	  .action = SCMP_ACT_KILL_PROCESS,
 	  NAMES(deadly_without_rings) },
 	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(deadly), RULES(deadly_if) },
-	{ .transport = &np_transport_dccp, .action = SCMP_ACT_ALLOW, RULES(allowed_dccp_if) },
-	{ .transport = &np_transport_sctp, .action = SCMP_ACT_ALLOW, RULES(allowed_sctp_if) },
-	{ .transport = &np_transport_tls, .action = SCMP_ACT_ALLOW, RULES(allowed_tls_if) },
-	{ .transport = &np_transport_vsock, .action = SCMP_ACT_ALLOW, RULES(allowed_vsock_if) },
-	{ .engine = &np_engine_segment, .action = SCMP_ACT_ALLOW, RULES(allowed_segment_if) },
-	{ .engine = &np_engine_spin, .action = SCMP_ACT_ALLOW, RULES(allowed_spin_if) },
-	{ .engine = &np_engine_zerocopy, .action = SCMP_ACT_ALLOW, RULES(allowed_zerocopy_if) },
 };
 
 static int
@@ -457,19 +436,23 @@ add_list(scmp_filter_ctx ctx, const struct list *l)
 	return rc;
 }
 
-static bool
-is_wanted(const struct list *l, const struct ns_sandbox *s)
+static int
+add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
-	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
-			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
-			(s->urings > 0 ? NS_FILTER_URING : 0U);
 	const struct np_limits *most = s->limits;
+	int rc = most != NULL && most->devices ? add_option(ctx, SOL_SOCKET, SO_BINDTODEVICE) : 0;
 
-	return (kind & l->of) == l->has &&
-	       (l->transport == NULL || serves(s, l->transport, AF_INET) ||
-		serves(s, l->transport, AF_INET6)) &&
-	       (l->engine == NULL || most == NULL ||
-		(np_limits_serve(most, l->engine) && (!l->engine->spins || most->spin > 0)));
+	for (size_t i = 0; i < COUNT(options) && rc == 0; i++) {
+		const struct np_transport *t = options[i].transport;
+		const struct np_engine *e = options[i].engine;
+
+		if ((t == NULL || serves(s, t, AF_INET) || serves(s, t, AF_INET6)) &&
+		    (e == NULL || most == NULL ||
+		     (np_limits_serve(most, e) && (!e->spins || most->spin > 0)))) {
+			rc = add_option(ctx, options[i].level, options[i].name);
+		}
+	}
+	return rc;
 }
 
 static int
@@ -477,17 +460,19 @@ add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
-	const struct rule device = OPTION(SOL_SOCKET, SO_BINDTODEVICE);
 	/* The filter of this socket's frames follows the test (net/eth.c). No other has one. */
 	const struct rule link = { "setsockopt",
 				   { { 0, ALL, (uint32_t)s->link_fd },
 				     { 1, ALL, SOL_SOCKET },
 				     { 2, ALL, SO_ATTACH_FILTER } } };
+	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
+			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
+			(s->urings > 0 ? NS_FILTER_URING : 0U);
 	const struct np_transport *t;
-	int rc = s->limits != NULL && s->limits->devices ? add(ctx, SCMP_ACT_ALLOW, &device) : 0;
+	int rc = add_options(ctx, s);
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
-		rc = is_wanted(&lists[i], s) ? add_list(ctx, &lists[i]) : 0;
+		rc = (kind & lists[i].of) == lists[i].has ? add_list(ctx, &lists[i]) : 0;
 	}
 	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
 		rc = add_transport(ctx, s, t);
