@@ -25,8 +25,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/seal.c %D%/seal.h \
 	%D%/session.c %D%/session.h \
 	%D%/sessions.c %D%/sessions.h \
-	%D%/status.c %D%/status.h \
-	%D%/word.h
+	%D%/status.c %D%/status.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(netperf_libs)
 if HAVE_SECCOMP
 netserver_libnetserver_a_SOURCES += %D%/filter_seccomp.c

@@ -19,7 +19,6 @@
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
-#include "netserver/word.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
 

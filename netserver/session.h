@@ -1,7 +1,7 @@
 /*
  * A session: a process that serves one client, from its first message on. Before each test it asks
- * the daemon (sessions.h) for permission, over a pair of sockets (word.h); afterwards it reports
- * the outcome.
+ * the daemon (sessions.h) for permission, over a pair of sockets; afterwards it reports the
+ * outcome.
  */
 #ifndef NETSERVER_SESSION_H
 #define NETSERVER_SESSION_H
@@ -10,6 +10,27 @@
 #include <sys/types.h>
 
 #include "netserver/caller.h"
+#include "run/server.h"
+
+/* ---- Messages between the daemon and a session, one packet each ---- */
+
+enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_TELL };
+
+struct ns_word {
+	enum ns_verb verb;
+	int error; /* NS_REFUSE, NS_REFUSED: an errno */
+	struct np_wish wish;
+	struct np_served served;
+	char text[200]; /* why not */
+};
+
+/* What a session may send. */
+union ns_packet {
+	struct ns_word word;
+	struct ns_line line; /* of NS_TELL */
+};
+
+/* ---- In its process ---- */
 
 /*
  * A session's process, which ends when its daemon does, however that ends. fd: to the daemon. seal:

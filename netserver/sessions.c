@@ -22,7 +22,7 @@
 #include "netserver/one_port.h"
 #include "netserver/passed.h"
 #include "netserver/processors.h"
-#include "netserver/word.h"
+#include "netserver/session.h"
 
 enum {
 	/* Beside a test's length: for a data connection that the client puts off, for data in
