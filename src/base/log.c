@@ -96,8 +96,13 @@ put_quoted(char *text, size_t room, const char *value)
 	return n;
 }
 
-size_t
-np_logfmt(char *text, size_t size, size_t len, const char *key, const char *value, size_t max)
+/*
+ * Append " key=value" (without the blank to an empty text) to what stands in text, within size; the
+ * value cut at max bytes as written. Returns the new length: len when there was no room for the key
+ * and three bytes.
+ */
+static size_t
+add_field(char *text, size_t size, size_t len, const char *key, const char *value, size_t max)
 {
 	size_t key_len = strlen(key) + (len > 0) + 1, room;
 
@@ -125,7 +130,7 @@ np_event_begin(struct np_event *e, const char *name)
 void
 np_event_text(struct np_event *e, const char *key, const char *value)
 {
-	e->len = np_logfmt(e->line, sizeof(e->line), e->len, key, value, VALUE);
+	e->len = add_field(e->line, sizeof(e->line), e->len, key, value, VALUE);
 }
 
 void
@@ -153,7 +158,7 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 		va_start(ap, fmt);
 		vsnprintf(text, sizeof(text), fmt, ap);
 		va_end(ap);
-		np_logfmt(whole.line, sizeof(whole.line), e->len, "msg", text, sizeof(whole.line));
+		add_field(whole.line, sizeof(whole.line), e->len, "msg", text, sizeof(whole.line));
 	}
 	log->sink(log->ctx, level, true, whole.line);
 }

@@ -46,14 +46,6 @@ void np_log_event(const struct np_log *log, enum np_log_level level, const struc
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Append " key=value" (without the blank to an empty text) to what stands in text, by the rules
- * above, within size; the value cut at max bytes as written. Returns the new length: len when there
- * was no room for the key and three bytes.
- */
-size_t
-np_logfmt(char *text, size_t size, size_t len, const char *key, const char *value, size_t max);
-
-/*
  * Where lines go, the context of the sinks below. They wait for no reader: a line that finds no
  * room is lost and counted, and the next one that finds some tells how many were.
  */
