@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <strings.h>
 #include <unistd.h>
@@ -104,6 +105,21 @@ np_text_lookalike(const char *word, struct np_lookalike *found)
 		}
 	}
 	return is != NULL;
+}
+
+bool
+np_text_has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = len > 0 ? strstr(text, word) : NULL; at != NULL;
+	     at = strstr(at + 1, word)) {
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[len])) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool

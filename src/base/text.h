@@ -43,6 +43,10 @@ np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
 	return len + (size_t)n;
 }
 
+/* "virtio2" is a word of "virtio2-input.0", but not of "virtio21-input.0". An empty one is of none.
+ */
+bool np_text_has_word(const char *text, const char *word);
+
 /*
  * What others wrote (the far end, a file) is kept as UTF-8 that does nothing to who reads it: each
  * byte of a control character, of a mark that turns the direction of writing, of a character

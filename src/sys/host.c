@@ -132,19 +132,6 @@ cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 	return false;
 }
 
-static bool
-has_flag(const char *flags, const char *flag)
-{
-	size_t len = strlen(flag);
-
-	for (const char *at = strstr(flags, flag); at != NULL; at = strstr(at + 1, flag)) {
-		if ((at == flags || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0')) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* How the hypervisor calls itself to its guests; empty: it does not, or this is no x86. */
 static void
 ask_hypervisor(char *out, size_t size)
@@ -199,9 +186,13 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 {
 	char name[64] = "", dmi[180], flags[4096], text[256];
 	bool is_x86 = cpuinfo_line(info, "flags", flags, sizeof(flags));
-	bool guest = is_x86 && has_flag(flags, "hypervisor");
-	char vendor[80], product[80];
+	char vendor[80], product[80], *rest = NULL;
+	bool guest = false;
 
+	for (const char *flag = is_x86 ? strtok_r(flags, " ", &rest) : NULL; flag != NULL;
+	     flag = strtok_r(NULL, " ", &rest)) {
+		guest = guest || strcmp(flag, "hypervisor") == 0;
+	}
 	np_file_line(vendor, sizeof(vendor), root, "/sys/class/dmi/id/sys_vendor");
 	np_file_line(product, sizeof(product), root, "/sys/class/dmi/id/product_name");
 	snprintf(dmi, sizeof(dmi), "%s%s%s", vendor,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fds.h"
+#include "base/text.h"
 #include "sys/file.h"
 
 enum { VECTORS = 1024 };
@@ -22,24 +23,6 @@ struct wanted {
 	size_t vector_count;
 };
 
-/* "virtio2" in "virtio2-input.0", but not in "virtio21-input.0". */
-static bool
-has_word(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-
-	if (len == 0) {
-		return false;
-	}
-	for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-		if ((at == text || !isalnum((unsigned char)at[-1])) &&
-		    !isalnum((unsigned char)at[len])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* words: of the line, behind its counters. */
 static bool
 is_wanted(const struct wanted *w, int number, const char *words)
@@ -49,7 +32,7 @@ is_wanted(const struct wanted *w, int number, const char *words)
 			return true;
 		}
 	}
-	return has_word(words, w->device) || has_word(words, w->bus);
+	return np_text_has_word(words, w->device) || np_text_has_word(words, w->bus);
 }
 
 /*
