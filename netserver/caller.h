@@ -35,7 +35,7 @@ struct ns_caller {
 	uint64_t held_ns;  /* when its secret may be checked; 0: now */
 	struct ns_place place;
 	bool queued;          /* it has asked for a session, and waits for its turn */
-	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */
+	uint64_t room_tried;  /* 1 + d->freed when there was no room for one; 0: there may be */
 	enum ns_refusal lack; /* of which there was no room */
 	/* In its session's process. */
 	struct np_capture *capture; /* that its greeting asked for; NULL: none */

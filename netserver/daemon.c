@@ -251,7 +251,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->one_port;
-	ns_ways_suit(d);
+	ns_ways_set_listeners(d);
 	if (d->one_port) {
 		ns_ways_begin(d);
 		ns_datagrams_open(d);
@@ -263,7 +263,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	if (!d->no_fork) {
-		ns_processors_turn(0, NS_TURN_SHORT);
+		ns_processors_set_slice(0, NS_SLICE_SHORT);
 	}
 	ns_launch_prepare(d);
 	return NP_OK;
@@ -277,16 +277,16 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 		enum ns_kind kind = *(const enum ns_kind *)ev->data.ptr;
 
 		if (kind == NS_CALLER) {
-			ns_front_hear(d, ev->data.ptr);
+			ns_front_receive(d, ev->data.ptr);
 		} else if (kind == NS_SESSION) {
-			ns_session_hear(d, ev->data.ptr, NS_WORDS);
+			ns_session_receive(d, ev->data.ptr, NS_MESSAGES);
 		}
 	} else if (ev->data.u64 == TAG_STATUS) {
 		struct ns_view view = view_of(d);
 
 		ns_status_answer(d->status_fd, d->owner, &view);
 	} else if (ev->data.u64 >= TAG_DATAGRAMS) {
-		ns_datagrams_hear(d, d->datagrams[ev->data.u64 - TAG_DATAGRAMS]);
+		ns_datagrams_receive(d, d->datagrams[ev->data.u64 - TAG_DATAGRAMS]);
 	} else {
 		ns_front_accept(d, d->listeners[ev->data.u64 - TAG_LISTENER]);
 	}
@@ -299,7 +299,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 	uint64_t now = np_now(), front, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
 
-	ns_front_bury(d);
+	ns_front_free_dropped(d);
 	if (was_interrupted) {
 		ns_sessions_reap(d);
 	}
@@ -380,7 +380,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		d->status_fd = 0;
 	}
 	ns_front_close(d);
-	ns_front_bury(d);
+	ns_front_free_dropped(d);
 	ns_sessions_end(d);
 	renew_metrics(d, true);
 	np_fds_close(d->epoll);

@@ -82,7 +82,7 @@ struct ns_daemon {
 	uint64_t metrics_ns;
 	int reloads_done;
 	struct ns_caller *callers, **callers_end; /* the oldest first */
-	struct ns_caller *gone;                   /* dropped, but still named by events */
+	struct ns_caller *dropped;                /* dropped, but still named by events */
 	struct ns_session *sessions;
 	/* By NS_FILTER_UNIX and NS_FILTER_EVIDENCE; started when one is needed. */
 	struct ns_forkserver forkserver[NS_FORKSERVERS];
@@ -96,7 +96,7 @@ struct ns_daemon {
 };
 
 /* What epoll(7) hands back: callers and sessions begin with one. */
-enum ns_kind { NS_CALLER, NS_SESSION, NS_GONE };
+enum ns_kind { NS_CALLER, NS_SESSION, NS_DROPPED };
 
 /*
  * Open the listeners: at every address that host (NULL: the wildcards) and port resolve to. Without

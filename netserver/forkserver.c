@@ -15,14 +15,14 @@
 
 /* False when the daemon has gone. */
 static bool
-take_order(int fd, struct ns_order *order, int fds[NS_ORDER_FDS])
+receive_request(int fd, struct ns_fork_request *order, int fds[NS_FORK_FDS])
 {
 	ssize_t n;
 
 	do {
-		n = np_fds_receive(fd, order, sizeof(*order), fds, NS_ORDER_FDS, 0);
+		n = np_fds_receive(fd, order, sizeof(*order), fds, NS_FORK_FDS, 0);
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*order) && fds[NS_ORDER_FDS - 1] >= 0;
+	return n == (ssize_t)sizeof(*order) && fds[NS_FORK_FDS - 1] >= 0;
 }
 
 /* fork(2), but of a child of the parent's; libc has no use for the seal. */
@@ -37,7 +37,7 @@ fork_sealed(const struct ns_seal *seal)
 }
 
 void
-ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
+ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 {
 	struct np_err err = { .code = NP_OK };
 	struct ns_fork_answer ready = { .pid = 0 };
@@ -56,21 +56,21 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k)
 	}
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
 	    ready.error == 0) {
-		struct ns_order order;
-		int fds[NS_ORDER_FDS];
+		struct ns_fork_request order;
+		int fds[NS_FORK_FDS];
 
-		while (take_order(fd, &order, fds)) {
+		while (receive_request(fd, &order, fds)) {
 			struct ns_fork_answer a = { .pid = fork_sealed(&seal) };
 
 			if (a.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);
-				ns_session_run_order(k, &order, fds, &seal);
+				ns_session_run_forked(k, &order, fds, &seal);
 			}
 			if (a.pid < 0) {
 				a = (struct ns_fork_answer){ .error = errno };
 			}
-			for (size_t i = 0; i < NS_ORDER_FDS; i++) {
+			for (size_t i = 0; i < NS_FORK_FDS; i++) {
 				close(fds[i]);
 			}
 			if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {

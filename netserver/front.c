@@ -19,7 +19,7 @@
 enum {
 	AT_ONCE = 256,  /* connections accepted in a row */
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
-	HEARD = EPOLLIN | EPOLLRDHUP,
+	EVENTS = EPOLLIN | EPOLLRDHUP,
 	LINE_S = 60,    /* in the queue: what a busy machine may take for a crowd of clients */
 	ROOM_S = 5,     /* for another session to make room */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
@@ -48,9 +48,9 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 	}
 	/* Events that epoll has returned already may still point to it. */
 	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
-	c->kind = NS_GONE;
-	c->next = d->gone;
-	d->gone = c;
+	c->kind = NS_DROPPED;
+	c->next = d->dropped;
+	d->dropped = c;
 }
 
 static void
@@ -106,7 +106,7 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
  * them, and there of the address that has most. False if there is none.
  */
 static bool
-push_out(struct ns_daemon *d, const struct ns_caller *but)
+evict(struct ns_daemon *d, const struct ns_caller *but)
 {
 	struct ns_weights w = { .net = { 0 } };
 	struct ns_caller *found = NULL;
@@ -115,7 +115,7 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 		ns_weights_add(&w, c->place, c != but);
 	}
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c != but && (found == NULL || ns_outweighs(&w, c->place, found->place))) {
+		if (c != but && (found == NULL || ns_holds_more(&w, c->place, found->place))) {
 			found = c;
 		}
 	}
@@ -162,7 +162,7 @@ static struct ns_caller *
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 {
 	struct ns_caller *c = calloc(1, sizeof(*c));
-	struct epoll_event ev = { .events = HEARD, .data.ptr = c };
+	struct epoll_event ev = { .events = EVENTS, .data.ptr = c };
 	struct np_err err = { .code = NP_OK };
 
 	d->stats.connections++;
@@ -216,7 +216,7 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
 /* Pass on a data connection that is known as one at once. False: it is a caller, or must wait: *of.
  */
 static bool
-hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
+pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
 {
 	struct np_addr peer = *from;
 	enum ns_data kind;
@@ -238,7 +238,7 @@ hand_on(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_sessi
 
 /* Log a lack of resources, once in SCARCE_S. */
 static void
-tell_scarce(struct ns_daemon *d, const char *what, const char *why)
+log_scarce(struct ns_daemon *d, const char *what, const char *why)
 {
 	if (ns_bucket_take(&d->scarce, SCARCE_S * NP_SEC, 0, np_now())) {
 		np_log(d->log, NP_LOG_ERROR, "%s: %s", what, why);
@@ -258,8 +258,8 @@ ns_front_accept(struct ns_daemon *d, int listener)
 
 		if (fd < 0 &&
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-			tell_scarce(d, "accept a connection", strerror(errno));
-			if (!push_out(d, NULL)) {
+			log_scarce(d, "accept a connection", strerror(errno));
+			if (!evict(d, NULL)) {
 				/* It stays in the backlog of the listener. */
 				d->accept_ns = now + PAUSE_MS * NP_MSEC;
 			}
@@ -271,9 +271,9 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		d->accept_ns = 0;
 		if ((rlim_t)fd >= d->callers_files ||
 		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
-			push_out(d, NULL);
+			evict(d, NULL);
 		}
-		if (d->one_port && hand_on(d, fd, &peer, &of)) {
+		if (d->one_port && pass_if_data(d, fd, &peer, &of)) {
 			return; /* another one, if there is any, is a new event */
 		}
 		c = add(d, fd, &peer, now);
@@ -291,18 +291,18 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	int rc = ns_session_start(d, c, err);
 
-	while (rc != NP_OK && err->sys == EMFILE && push_out(d, c)) {
+	while (rc != NP_OK && err->sys == EMFILE && evict(d, c)) {
 		rc = ns_session_start(d, c, err);
 	}
 	if (rc != NP_OK) {
-		tell_scarce(d, c->text, err->msg);
+		log_scarce(d, c->text, err->msg);
 	}
 	return rc;
 }
 
 /* It is the caller's turn: start its session, or let it wait if there may be room soon. */
 static void
-hand_over(struct ns_daemon *d, struct ns_caller *c)
+begin_session(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
 	uint64_t takes[NP_RESOURCES];
@@ -315,10 +315,10 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	ns_session_takes(d, c, takes);
 	if (ns_guard_session(&d->limits, d->sessions, &c->peer, takes, &why, &err) != NP_OK) {
 		if (ns_sessions_make_room(d, &c->peer, why)) {
-			if (c->short_of == 0) {
+			if (c->room_tried == 0) {
 				c->deadline_ns = np_now() + ROOM_S * NP_SEC;
 			}
-			c->short_of = d->freed + 1;
+			c->room_tried = d->freed + 1;
 			c->lack = why;
 		} else {
 			refuse(d, c, why, err.msg);
@@ -353,7 +353,7 @@ next_caller(const struct ns_daemon *d, uint64_t now_ns, uint64_t *when)
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
 		uint64_t at;
 
-		if (!c->queued || c->short_of == d->freed + 1) {
+		if (!c->queued || c->room_tried == d->freed + 1) {
 			continue;
 		}
 		at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
@@ -377,14 +377,14 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 		if (c == NULL) {
 			break;
 		}
-		hand_over(d, c);
+		begin_session(d, c);
 	}
 	return when;
 }
 
 /* After too many wrong secrets from there, delay the check of this one. */
 static bool
-hold_back(struct ns_daemon *d, struct ns_caller *c)
+delay_check(struct ns_daemon *d, struct ns_caller *c)
 {
 	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, now);
 
@@ -413,7 +413,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		drop(d, c);
 		return false;
 	}
-	if (hold_back(d, c)) {
+	if (delay_check(d, c)) {
 		return false;
 	}
 	got = ns_admit_step(&c->admit, c->chan.in, &why);
@@ -489,7 +489,7 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 
 	if (kind == NS_DATA_FULL) {
 		await_room(d, c, of);
-	} else if (kind == NS_DATA_HANDED || kind == NS_DATA_UNKNOWN) {
+	} else if (kind == NS_DATA_PASSED || kind == NS_DATA_UNKNOWN) {
 		drop_data(d, c, kind);
 	}
 	return kind == NS_DATA_NONE;
@@ -497,12 +497,12 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 
 /* Try again to pass a data connection to its session. */
 static void
-hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
+pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	enum ns_data kind = ns_data_again(d, c->of, c->chan.fd, now_ns);
 
-	if (kind == NS_DATA_HANDED) {
+	if (kind == NS_DATA_PASSED) {
 		drop_data(d, c, kind);
 		return;
 	}
@@ -532,7 +532,7 @@ hand_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 }
 
 void
-ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
+ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
 
@@ -570,11 +570,11 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 
 /* A deadline of the caller has come; or what has come may be all of an old client's message. */
 static void
-look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
+check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	if (c->full) {
-		hand_again(d, c, now_ns);
-	} else if (c->queued && c->short_of != 0) {
+		pass_again(d, c, now_ns);
+	} else if (c->queued && c->room_tried != 0) {
 		char words[100];
 
 		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
@@ -582,11 +582,11 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		/* Check its secret now, unless another wrong one came first. */
-		if (!hold_back(d, c)) {
+		if (!delay_check(d, c)) {
 			c->held_ns = 0;
-			watch(d, c, HEARD);
+			watch(d, c, EVENTS);
 			if (step(d, c)) {
-				ns_front_hear(d, c);
+				ns_front_receive(d, c);
 			}
 		}
 	} else if (c->held_ns != 0) {
@@ -610,7 +610,7 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		       "too many sessions began in a short time (netserver --max-rate)");
 	} else {
 		/* Read once more: this process may have been late, and not the caller. */
-		ns_front_hear(d, c);
+		ns_front_receive(d, c);
 		if (c->kind == NS_CALLER && !c->queued && c->deadline_ns <= now_ns) {
 			note_refusal(d, c, NS_SILENT, "no whole message in time");
 			drop(d, c);
@@ -638,7 +638,7 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 	for (c = d->callers; c != NULL; c = following) {
 		following = c->next;
 		if (again_at(c) <= now_ns || c->deadline_ns <= now_ns) {
-			look_after(d, c, now_ns);
+			check_deadlines(d, c, now_ns);
 		}
 	}
 	for (c = d->callers; c != NULL; c = c->next) {
@@ -651,12 +651,12 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 }
 
 void
-ns_front_bury(struct ns_daemon *d)
+ns_front_free_dropped(struct ns_daemon *d)
 {
-	while (d->gone != NULL) {
-		struct ns_caller *c = d->gone;
+	while (d->dropped != NULL) {
+		struct ns_caller *c = d->dropped;
 
-		d->gone = c->next;
+		d->dropped = c->next;
 		free(c);
 	}
 }

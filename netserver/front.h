@@ -13,7 +13,7 @@
 void ns_front_accept(struct ns_daemon *d, int listener);
 
 /* Read what has come from the caller, if anything has. Drops the caller when it is finished. */
-void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
+void ns_front_receive(struct ns_daemon *d, struct ns_caller *c);
 
 /* Drop callers that are out of time. Returns when to call again, NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
@@ -25,7 +25,7 @@ uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 
 /* Free dropped callers, once no event can point to them. */
-void ns_front_bury(struct ns_daemon *d);
+void ns_front_free_dropped(struct ns_daemon *d);
 
 /* Drop all callers. */
 void ns_front_close(struct ns_daemon *d);

@@ -509,7 +509,7 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 }
 
 bool
-ns_one_owner(const struct np_addr *a, const struct np_addr *b)
+ns_same_owner(const struct np_addr *a, const struct np_addr *b)
 {
 	return np_addr_same_family(a, b) &&
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), np_family_of(a)->owner) == 0;
@@ -519,7 +519,7 @@ bool
 ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer)
 {
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		if (s->holds[NP_RES_THREADS] > 0 && !ns_one_owner(&s->peer, peer)) {
+		if (s->holds[NP_RES_THREADS] > 0 && !ns_same_owner(&s->peer, peer)) {
 			return true;
 		}
 	}
@@ -534,7 +534,7 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->holds[NP_RES_THREADS];
-		own += ns_one_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
+		own += ns_same_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
 	}
 	if (all <= cpus || cpus == 0) {
 		return 0; /* or their number is not known */
@@ -594,15 +594,15 @@ ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n)
 }
 
 bool
-ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b)
+ns_holds_more(const struct ns_weights *w, struct ns_place a, struct ns_place b)
 {
 	return w->net[a.net] != w->net[b.net] ? w->net[a.net] > w->net[b.net]
 					      : a.net == b.net && w->near[a.near] > w->near[b.near];
 }
 
 struct ns_session *
-ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_resource resource,
-	       uint32_t seed, uint64_t now_ns)
+ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_resource resource,
+	      uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
 	struct ns_place own = ns_place_of(peer, seed), most = own; /* found's */
@@ -614,13 +614,13 @@ ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
 		struct ns_place at = ns_place_of(&s->peer, seed);
 
-		if (s->told || s->fd < 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
-		    now_ns < s->moved_ns + NS_STILL_S * NP_SEC || s->holds[resource] == 0 ||
-		    !ns_outweighs(&w, at, own)) {
+		if (s->ending || s->fd < 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
+		    now_ns < s->moved_ns + NS_IDLE_S * NP_SEC || s->holds[resource] == 0 ||
+		    !ns_holds_more(&w, at, own)) {
 			continue;
 		}
-		if (found == NULL || ns_outweighs(&w, at, most) ||
-		    (!ns_outweighs(&w, most, at) && s->holds[resource] > found->holds[resource])) {
+		if (found == NULL || ns_holds_more(&w, at, most) ||
+		    (!ns_holds_more(&w, most, at) && s->holds[resource] > found->holds[resource])) {
 			found = s;
 			most = at;
 		}
@@ -679,7 +679,7 @@ ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 }
 
 bool
-ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish)
+ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish)
 {
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		if (wish->spares[g] > wish->takes[g]) {

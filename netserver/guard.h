@@ -209,18 +209,18 @@ struct ns_session {
 	int fd;              /* the daemon's end of the pair; -1: closed already */
 	struct np_addr peer; /* unmapped */
 	uint64_t began_ns;
-	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
-	uint64_t test_ns;    /* when its test was granted; 0: it has none */
-	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
-	uint64_t short_ns;   /* until when its test waits for room; 0: it does not */
-	uint64_t short_of;   /* 1 + ns_daemon.freed when there was no room; 0: there may be */
-	uint64_t moved_ns;   /* when it last moved data, or began or ended a test */
+	uint64_t end_ns;        /* when it is killed, np_now(); 0: never */
+	uint64_t test_ns;       /* when its test was granted; 0: it has none */
+	uint64_t waiting_ns;    /* since when it waits for its turn; 0: it does not */
+	uint64_t room_until_ns; /* until when its test waits for room; 0: it does not */
+	uint64_t room_tried;    /* 1 + ns_daemon.freed when there was no room; 0: there may be */
+	uint64_t moved_ns;      /* when it last moved data, or began or ended a test */
 	uint64_t holds[NP_RESOURCES]; /* granted to it */
 	uint64_t bare[NP_RESOURCES];  /* of that, what it holds without a test */
 	struct np_wish wish;          /* of the test that runs or waits */
 	uint64_t tests;               /* ended */
 	int nice;                     /* of its threads; it only rises */
-	bool told;                    /* SIGTERM was sent */
+	bool ending;                  /* SIGTERM was sent */
 	bool yields;                  /* to others that wait for room */
 	bool captures;                /* its packets, by a buffer of the kernel's */
 	bool gathers;                 /* evidence */
@@ -263,7 +263,7 @@ int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  struct np_err *err);
 
 /* Are they one address, an IPv6 /64 being one? */
-bool ns_one_owner(const struct np_addr *a, const struct np_addr *b);
+bool ns_same_owner(const struct np_addr *a, const struct np_addr *b);
 
 /* Does another address than that have a test now? */
 bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
@@ -301,16 +301,16 @@ struct ns_weights {
 void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 
 /* Does a have to make room before b? */
-bool ns_outweighs(const struct ns_weights *w, struct ns_place a, struct ns_place b);
+bool ns_holds_more(const struct ns_weights *w, struct ns_place a, struct ns_place b);
 
 /*
- * The session to be ended to make room for that address: one that has moved no data for NS_STILL_S,
+ * The session to be ended to make room for that address: one that has moved no data for NS_IDLE_S,
  * of the network that holds most of the resource, and there of the address that holds most. That
  * network, or address of the same network, holds more than the given one. NULL: there is none.
  */
-enum { NS_STILL_S = 10 };
-struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_addr *peer,
-				  enum np_resource resource, uint32_t seed, uint64_t now_ns);
+enum { NS_IDLE_S = 10 };
+struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer,
+				 enum np_resource resource, uint32_t seed, uint64_t now_ns);
 
 /*
  * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? There may be
@@ -334,6 +334,6 @@ int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions
  * Could an honest session ask for that? It has checked the test's length; a wrong one must not give
  * a compromised session a later deadline.
  */
-bool ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish);
+bool ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish);
 
 #endif

@@ -40,7 +40,7 @@ ns_forkserver_end(struct ns_forkserver *f)
 enum { ANSWER_S = 5 };
 
 static bool
-hear(const struct ns_forkserver *f, struct ns_fork_answer *a)
+receive_answer(const struct ns_forkserver *f, struct ns_fork_answer *a)
 {
 	struct pollfd p = { .fd = f->fd, .events = POLLIN };
 
@@ -50,7 +50,7 @@ hear(const struct ns_forkserver *f, struct ns_fork_answer *a)
 
 /* NP_ESYS if it can't be forked or confined. */
 static int
-start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err)
+start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *err)
 {
 	struct ns_fork_answer ready;
 	pid_t self = getpid();
@@ -73,7 +73,7 @@ start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err)
 	}
 	close(pair[1]);
 	f->fd = pair[0];
-	if (!hear(f, &ready)) {
+	if (!receive_answer(f, &ready)) {
 		ns_forkserver_end(f);
 		return np_fail(err, NP_ESYS, 0, "the process for sessions does not answer");
 	}
@@ -85,16 +85,16 @@ start(struct ns_forkserver *f, const struct ns_kin *k, struct np_err *err)
 }
 
 int
-ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
-		   const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err)
+ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *order,
+		   const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err)
 {
 	struct ns_fork_answer a;
 
-	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_ORDER_FDS, MSG_DONTWAIT) &&
+	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_FORK_FDS, MSG_DONTWAIT) &&
 	    errno != EPIPE && errno != ECONNRESET) {
 		return np_fail(err, NP_ESYS, errno, "no process for a session: order one");
 	}
-	if (!hear(f, &a)) {
+	if (!receive_answer(f, &a)) {
 		np_fail(err, NP_ESYS, errno,
 			"no process for a session: that which forks them does not answer");
 		ns_forkserver_end(f);
@@ -120,7 +120,7 @@ has_filter(const struct ns_daemon *d)
 static struct ns_forkserver *
 forkserver_of(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
 {
-	const struct ns_kin k = { .d = d, .is_here = is_here, .evidence = evidence };
+	const struct ns_session_kind k = { .d = d, .is_here = is_here, .evidence = evidence };
 	struct ns_forkserver *f =
 	    &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
 
@@ -147,7 +147,7 @@ ns_launch_prepare(struct ns_daemon *d)
  * rights that no fork server has, and the filter names them.
  */
 void
-ns_launch_settle(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
+ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {
 	char device[NP_EXT_DEVICE];
 	bool connects, links = d->allow_raw && ns_wants_link(c, device, &connects);
@@ -178,8 +178,8 @@ fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_sessio
 		struct np_err *err)
 {
 	struct ns_forkserver *f = forkserver_of(d, np_addr_is_here(&c->peer), s->gathers, err);
-	const int fds[NS_ORDER_FDS] = { [NS_ORDER_CONTROL] = c->chan.fd, [NS_ORDER_WAY] = way };
-	struct ns_order o;
+	const int fds[NS_FORK_FDS] = { [NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = way };
+	struct ns_fork_request o;
 
 	if (f == NULL) {
 		return err->code;
@@ -195,7 +195,7 @@ fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_sessio
 }
 
 bool
-ns_launch_lost(struct ns_daemon *d, pid_t pid)
+ns_launch_reaped(struct ns_daemon *d, pid_t pid)
 {
 	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
 		if (d->forkserver[i].pid == pid) {

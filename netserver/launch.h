@@ -2,10 +2,11 @@
  * How the daemon starts the processes of sessions.
  *
  * Most of them inherit their confinement. The kernel compiles each filter of system calls, and
- * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So a fork server,
- * a child of the daemon, is confined once, as sessions are to be. It reads only the daemon's orders,
- * and forks sessions as children of the daemon (CLONE_PARENT), which ends and reaps them as if it
- * had forked them itself. Sessions that need a filter of their own are forked by the daemon.
+ * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So a fork
+ * server, a child of the daemon, is confined once, as sessions are to be. It reads only the
+ * daemon's orders, and forks sessions as children of the daemon (CLONE_PARENT), which ends and
+ * reaps them as if it had forked them itself. Sessions that need a filter of their own are forked
+ * by the daemon.
  */
 #ifndef NETSERVER_LAUNCH_H
 #define NETSERVER_LAUNCH_H
@@ -30,20 +31,20 @@ struct ns_caller;
 struct ns_session;
 
 /* What all sessions of one fork server have in common. */
-struct ns_kin {
+struct ns_session_kind {
 	struct ns_daemon *d;
 	bool is_here, evidence;
 };
 
 /* What a session needs of its caller, beside the connection and the sockets to the daemon. */
-struct ns_order {
+struct ns_fork_request {
 	pid_t daemon;
 	struct np_chan chan;
 	struct np_addr peer;
 	char text[NP_ADDR_TEXT];
 	struct np_err uncaptured, unlinked;
 };
-enum { NS_ORDER_CONTROL, NS_ORDER_WAY, NS_ORDER_FDS };
+enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS };
 
 /* The answer to the start, and to each order. */
 struct ns_fork_answer {
@@ -62,21 +63,21 @@ void ns_launch_prepare(struct ns_daemon *d);
  * granted, one with a filter of its own (in s->bare). If it is not granted, the session does
  * without what needs it, and c->uncaptured or c->unlinked tells the caller why.
  */
-void ns_launch_settle(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
+void ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
 
 /* Start it: sets s->pid. way: its end of the sockets to the daemon. NP_ESYS. */
 int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
 	      struct np_err *err);
 
 /* Was the process that has ended a fork server? The next session starts another one. */
-bool ns_launch_lost(struct ns_daemon *d, pid_t pid);
+bool ns_launch_reaped(struct ns_daemon *d, pid_t pid);
 
 /*
  * Have a fork server fork a session, which gets copies of the order and the descriptors. NP_ESYS if
  * that failed; a fork server that received the order and did not answer has been ended.
  */
-int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_order *order,
-		       const int fds[NS_ORDER_FDS], pid_t *pid, struct np_err *err);
+int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *order,
+		       const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err);
 
 /* End one. Its sessions go on. */
 void ns_forkserver_end(struct ns_forkserver *f);
@@ -84,6 +85,7 @@ void ns_forkserver_end(struct ns_forkserver *f);
 /* ---- In the fork server (forkserver.c) ---- */
 
 /* Confine this process, and take orders from fd until the daemon has gone. */
-void __attribute__((noreturn)) ns_forkserver_run(int fd, pid_t daemon, const struct ns_kin *k);
+void __attribute__((noreturn))
+ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k);
 
 #endif

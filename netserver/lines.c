@@ -75,7 +75,7 @@ ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *lin
 	struct ns_line l;
 
 	memset(&l, 0, sizeof(l));
-	l.verb = r->verb;
+	l.type = r->type;
 	l.level = (int)level;
 	l.dropped = r->dropped;
 	l.is_event = is_event;

@@ -47,7 +47,7 @@ void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *l
 
 /* A line on its way, one packet. */
 struct ns_line {
-	int verb;         /* which kind of packet, for its reader */
+	int type;         /* of the message (enum ns_message_type) */
 	int level;        /* enum np_log_level */
 	uint32_t dropped; /* lines before it that had no room on the way */
 	bool is_event;
@@ -55,7 +55,7 @@ struct ns_line {
 };
 
 struct ns_relay {
-	int fd, verb;
+	int fd, type;
 	uint32_t dropped;
 };
 

@@ -75,7 +75,7 @@ ns_ways_begin(struct ns_daemon *d)
 }
 
 static void
-hold(struct ns_daemon *d, struct ns_session *s, uint64_t count)
+set_in_flight(struct ns_daemon *d, struct ns_session *s, uint64_t count)
 {
 	d->stats.held[NP_RES_PASSED] += count - s->holds[NP_RES_PASSED];
 	s->holds[NP_RES_PASSED] = count;
@@ -86,7 +86,7 @@ ns_ways_count(struct ns_daemon *d)
 {
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
 		if (s->way.fd > 0 && s->holds[NP_RES_PASSED] > 0) {
-			hold(d, s, unreceived(d, s->way.fd));
+			set_in_flight(d, s, unreceived(d, s->way.fd));
 		}
 	}
 }
@@ -99,7 +99,7 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 
 	s->way.lacks = false;
 	if (s->holds[NP_RES_PASSED] >= each) {
-		hold(d, s, unreceived(d, s->way.fd));
+		set_in_flight(d, s, unreceived(d, s->way.fd));
 	}
 	if (s->holds[NP_RES_PASSED] >= each) {
 		return false;
@@ -117,7 +117,7 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 
 /* The test that is next in turn, of a client at that address that shows no token. */
 static struct ns_session *
-plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
+session_at(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {
 	struct ns_session *s = d->sessions;
 
@@ -130,7 +130,7 @@ plain_of(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 }
 
 static struct ns_session *
-shown(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
+session_of(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 {
 	struct ns_session *found = NULL;
 
@@ -150,7 +150,7 @@ ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
 	if (s->wish.way.tokens) {
 		return true;
 	}
-	other = plain_of(d, &s->peer, s->wish.way.datagrams);
+	other = session_at(d, &s->peer, s->wish.way.datagrams);
 	if (other != NULL && np_now() - other->way.since > HOLD_S * NP_SEC) {
 		const struct np_handed h = { .error = ETIMEDOUT };
 
@@ -240,12 +240,12 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 		d->freed++;
 	}
 	drop_other(s);
-	hold(d, s, 0);
+	set_in_flight(d, s, 0);
 	s->way = (struct ns_way){ .fd = 0 };
 }
 
 void
-ns_ways_suit(struct ns_daemon *d)
+ns_ways_set_listeners(struct ns_daemon *d)
 {
 	int defers = 0;
 	bool silent = false, blocks = false;
@@ -268,7 +268,7 @@ ns_ways_suit(struct ns_daemon *d)
 }
 
 static enum ns_data
-hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
+pass_on(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
 {
 	if (s->way.left == 0) {
 		return NS_DATA_UNKNOWN;
@@ -279,11 +279,11 @@ hand(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *
 	if (!np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
 		return errno == EPIPE || errno == ECONNRESET ? NS_DATA_UNKNOWN : NS_DATA_FULL;
 	}
-	hold(d, s, s->holds[NP_RES_PASSED] + 1);
+	set_in_flight(d, s, s->holds[NP_RES_PASSED] + 1);
 	s->way.since = np_now();
 	s->way.left -= s->way.left != UINT32_MAX;
 	d->freed += s->way.left == 0;
-	return NS_DATA_HANDED;
+	return NS_DATA_PASSED;
 }
 
 uint64_t
@@ -292,7 +292,7 @@ ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	if (s->way.other_ns > now_ns) {
 		return s->way.other_ns;
 	}
-	if (hand(d, s, s->way.other_fd, &s->way.other) == NS_DATA_HANDED) {
+	if (pass_on(d, s, s->way.other_fd, &s->way.other) == NS_DATA_PASSED) {
 		note_recent(s, s->way.other_port);
 	}
 	drop_other(s);
@@ -301,12 +301,12 @@ ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 
 /* Pass a connection on, after those that wait already. */
 static enum ns_data
-hand_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look when)
+pass_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look when)
 {
 	const struct np_handed h = { .blocks =
 					 when == NS_LOOK_NEW && (d->accepts & SOCK_NONBLOCK) == 0 };
 
-	return s->way.waiting > 0 ? NS_DATA_FULL : hand(d, s, fd, &h);
+	return s->way.waiting > 0 ? NS_DATA_FULL : pass_on(d, s, fd, &h);
 }
 
 enum ns_data
@@ -321,7 +321,7 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 	if (s->way.full_ns == now_ns) {
 		return NS_DATA_FULL;
 	}
-	kind = hand(d, s, fd, &h);
+	kind = pass_on(d, s, fd, &h);
 	s->way.full_ns = kind == NS_DATA_FULL ? now_ns : 0;
 	return kind;
 }
@@ -349,21 +349,21 @@ is_request(const uint8_t *bytes, size_t n)
 }
 
 static enum ns_data
-take_shown(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **of)
+take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **of)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint8_t bytes[NP_TOKEN_SIZE];
 	struct np_token token = { { 0 } };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
-	struct ns_session *s = shown(d, &token, false);
+	struct ns_session *s = session_of(d, &token, false);
 	int any = 1;
 
 	if (when != NS_LOOK_NEW) { /* ns_data_look() may have set it */
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof(any));
 	}
 	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
-		enum ns_data kind = hand_connection(d, s, fd, when);
+		enum ns_data kind = pass_connection(d, s, fd, when);
 
 		if (kind != NS_DATA_UNKNOWN) {
 			*of = s;
@@ -389,23 +389,23 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_lo
 
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
-			return take_shown(d, fd, when, of);
+			return take_token(d, fd, when, of);
 		}
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole));
 		return NS_DATA_MORE;
 	}
-	s = n > 0 || when == NS_LOOK_QUIET ? plain_of(d, peer, false) : NULL;
+	s = n > 0 || when == NS_LOOK_QUIET ? session_at(d, peer, false) : NULL;
 	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
 		return NS_DATA_NONE;
 	}
 	*of = s;
-	return hand_connection(d, s, fd, when);
+	return pass_connection(d, s, fd, when);
 }
 
 uint64_t
 ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns)
 {
-	const struct ns_session *s = plain_of(d, peer, false);
+	const struct ns_session *s = session_at(d, peer, false);
 
 	return s != NULL && s->wish.way.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
 }
@@ -533,7 +533,7 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 
 /* What came before the socket was connected waits in its queue, or in that of the port. */
 static void
-hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
+pass_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
 	       struct others *others)
 {
 	uint32_t port = np_addr_port(&c->from);
@@ -565,7 +565,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 		memcpy(h.id[0], c->bytes, sizeof(h.id[0]));
 		count_early(at, &c->to, &c->from, &h, others);
 	}
-	if (hand(d, s, fd, &h) == NS_DATA_HANDED) {
+	if (pass_on(d, s, fd, &h) == NS_DATA_PASSED) {
 		note_recent(s, port);
 	}
 	close(fd);
@@ -573,7 +573,7 @@ hand_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 
 /* Has the session a socket for that port already? It answers repeated datagrams itself. */
 static bool
-is_again(const struct ns_session *s, uint32_t port)
+has_socket_for(const struct ns_session *s, uint32_t port)
 {
 	uint32_t count = s->way.recents < NS_RECENT ? s->way.recents : NS_RECENT;
 	uint32_t i = 0;
@@ -590,7 +590,7 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 	struct np_token token;
 	enum np_token_word word = np_token_get(c->bytes, c->size, &token);
 	struct ns_session *s =
-	    word == NP_TOKEN_SHOWN ? shown(d, &token, true) : plain_of(d, &c->from, true);
+	    word == NP_TOKEN_SHOWN ? session_of(d, &token, true) : session_at(d, &c->from, true);
 	int back;
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
@@ -606,13 +606,13 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 		}
 	} else if (s == NULL) {
 		d->stray_ns = np_now();
-	} else if (!is_again(s, np_addr_port(&c->from))) {
-		hand_datagrams(d, s, fd, c, others);
+	} else if (!has_socket_for(s, np_addr_port(&c->from))) {
+		pass_datagrams(d, s, fd, c, others);
 	}
 }
 
 void
-ns_datagrams_hear(struct ns_daemon *d, int fd)
+ns_datagrams_receive(struct ns_daemon *d, int fd)
 {
 	struct others others = { .count = 0 };
 	struct np_err ignored;

@@ -37,7 +37,7 @@ void ns_way_close(struct ns_daemon *d, struct ns_session *s);
  * tests are fastest if each connection comes with its first bytes (TCP_DEFER_ACCEPT), and in the
  * mode that its session wants.
  */
-void ns_ways_suit(struct ns_daemon *d);
+void ns_ways_set_listeners(struct ns_daemon *d);
 
 /* Has the test waited long enough for datagrams from the port that its client named? If so, take
  * the socket for another port. Returns when it will have.
@@ -49,7 +49,7 @@ uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 enum ns_data {
 	NS_DATA_NONE,   /* a control connection */
 	NS_DATA_MORE,   /* not known yet: more has to come */
-	NS_DATA_HANDED, /* passed on to its session: close the descriptor */
+	NS_DATA_PASSED, /* passed on to its session: close the descriptor */
 	NS_DATA_FULL,   /* a session's, but too many descriptors are in flight now */
 	NS_DATA_UNKNOWN /* of no test here; the client was told: close the descriptor */
 };
@@ -86,6 +86,6 @@ uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, u
 void ns_datagrams_open(struct ns_daemon *d);
 
 /* Read the datagrams that have come. */
-void ns_datagrams_hear(struct ns_daemon *d, int fd);
+void ns_datagrams_receive(struct ns_daemon *d, int fd);
 
 #endif

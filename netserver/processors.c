@@ -13,10 +13,10 @@ enum {
 	SHARED_S = 60 /* after it was seen that addresses share the processors */
 };
 
-static const uint64_t turn_ns[] = {
-	[NS_TURN_USUAL] = 0,
-	[NS_TURN_SHORT] = 100000,  /* the shortest that there is */
-	[NS_TURN_LONG] = 20000000, /* several ticks of any usual kernel (4 ms at 250 Hz) */
+static const uint64_t slice_ns[] = {
+	[NS_SLICE_USUAL] = 0,
+	[NS_SLICE_SHORT] = 100000,  /* the shortest that there is */
+	[NS_SLICE_LONG] = 20000000, /* several ticks of any usual kernel (4 ms at 250 Hz) */
 };
 
 /* struct sched_attr of sched_setattr(2), which not every libc has. */
@@ -29,13 +29,13 @@ struct attributes {
 };
 
 void
-ns_processors_turn(pid_t pid, enum ns_turn turn)
+ns_processors_set_slice(pid_t pid, enum ns_slice slice)
 {
 	struct attributes a;
 
 	memset(&a, 0, sizeof(a));
 	if (syscall(SYS_sched_getattr, pid, &a, sizeof(a), 0) == 0 && a.policy == SCHED_OTHER) {
-		a.runtime_ns = turn_ns[turn];
+		a.runtime_ns = slice_ns[slice];
 		(void)syscall(SYS_sched_setattr, pid, &a, 0);
 	}
 }
@@ -46,7 +46,7 @@ ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
 	/* Above NS_NICE an address has more threads than there are processors. */
 	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
 
-	ns_processors_turn(s->pid, crowd ? NS_TURN_LONG : NS_TURN_USUAL);
+	ns_processors_set_slice(s->pid, crowd ? NS_SLICE_LONG : NS_SLICE_USUAL);
 }
 
 void
@@ -60,7 +60,7 @@ ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 		d->shared_ns = now + SHARED_S * NP_SEC;
 	}
 	for (struct ns_session *s = d->sessions; s != NULL && now < d->shared_ns; s = s->next) {
-		bool is_own = ns_one_owner(&s->peer, peer);
+		bool is_own = ns_same_owner(&s->peer, peer);
 		int nice;
 
 		if (s->holds[NP_RES_THREADS] == 0 || (!is_own && s->nice > 0)) {

@@ -8,10 +8,10 @@
 #include "netserver/daemon.h"
 
 /* How long a thread may run while others wait; the shorter, the sooner its turn (Linux 6.12). */
-enum ns_turn { NS_TURN_USUAL, NS_TURN_SHORT, NS_TURN_LONG };
+enum ns_slice { NS_SLICE_USUAL, NS_SLICE_SHORT, NS_SLICE_LONG };
 
 /* pid 0: this process, and what it forks from now on. */
-void ns_processors_turn(pid_t pid, enum ns_turn turn);
+void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 
 /*
  * The test of that session begins: its threads, which are not there yet, run in the kernel's usual

@@ -28,13 +28,13 @@ struct leave {
 };
 
 static bool
-say(const struct leave *l, const struct ns_word *w, int flags)
+say(const struct leave *l, const struct ns_message *w, int flags)
 {
 	return send(l->fd, w, sizeof(*w), flags | MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
 }
 
 static int
-gone(int sys, struct np_err *err)
+fail_waiting(int sys, struct np_err *err)
 {
 	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
 }
@@ -50,7 +50,7 @@ await_answer(const struct leave *l, int control_fd, struct np_err *err)
 		int n = ppoll(p, 2, NULL, l->signals->let_in);
 
 		if (n < 0 && (errno != EINTR || np_signalled(l->signals))) {
-			return gone(errno, err);
+			return fail_waiting(errno, err);
 		}
 		if (n > 0 && p[0].revents != 0) {
 			return NP_OK;
@@ -65,19 +65,19 @@ static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	const struct leave *l = ctx;
-	struct ns_word w = { .verb = NS_ASK, .wish = *wish };
+	struct ns_message w = { .type = NS_ASK, .wish = *wish };
 	int data_fd;
 
 	if (!say(l, &w, 0)) {
-		return gone(errno, err);
+		return fail_waiting(errno, err);
 	}
 	if (await_answer(l, control_fd, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_fds_receive(l->fd, &w, sizeof(w), &data_fd, 1, 0) != (ssize_t)sizeof(w)) {
-		return gone(ECANCELED, err);
+		return fail_waiting(ECANCELED, err);
 	}
-	if (w.verb == NS_GRANT) {
+	if (w.type == NS_GRANT) {
 		*wish = w.wish;
 		wish->data_fd = data_fd;
 		return NP_OK;
@@ -89,7 +89,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 static void
 moved(void *ctx)
 {
-	const struct ns_word w = { .verb = NS_MOVED };
+	const struct ns_message w = { .type = NS_MOVED };
 
 	(void)say(ctx, &w, MSG_DONTWAIT);
 }
@@ -97,7 +97,7 @@ moved(void *ctx)
 static void
 done(void *ctx, const struct np_served *served)
 {
-	const struct ns_word w = { .verb = NS_DONE, .served = *served };
+	const struct ns_message w = { .type = NS_DONE, .served = *served };
 
 	(void)say(ctx, &w, 0);
 }
@@ -105,7 +105,7 @@ done(void *ctx, const struct np_served *served)
 static void
 refused(void *ctx, int error)
 {
-	const struct ns_word w = { .verb = NS_REFUSED, .error = error };
+	const struct ns_message w = { .type = NS_REFUSED, .error = error };
 
 	(void)say(ctx, &w, 0);
 }
@@ -240,7 +240,7 @@ struct means {
 
 /* What a confined session can't look up: facts of the host, and files that it may go on to read. */
 static void
-look_up(struct ns_daemon *d, struct means *by)
+read_host(struct ns_daemon *d, struct means *by)
 {
 	by->lasting = np_bag_new();
 	np_host_lasting("", by->lasting);
@@ -327,7 +327,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	       struct ns_seal *seal)
 {
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
-	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
+	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
 	struct leave l = { .fd = fd, .signals = &d->signals };
 	const struct np_leave leave = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
@@ -352,7 +352,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 		ns_permit_init(&by.permit);
 	}
 	if (rc == NP_OK && by.evidence) {
-		look_up(d, &by);
+		read_host(d, &by);
 	}
 	np_cgroup_forget(&d->cgroups);
 	if (rc == NP_OK) {
@@ -370,7 +370,8 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 /* ---- In a fork server, and in the processes that it forks ---- */
 
 int
-ns_session_confine(const struct ns_kin *k, int fd, struct ns_seal *seal, struct np_err *err)
+ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
+		   struct np_err *err)
 {
 	struct ns_daemon *d = k->d;
 	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
@@ -388,8 +389,8 @@ ns_session_confine(const struct ns_kin *k, int fd, struct ns_seal *seal, struct 
 }
 
 void
-ns_session_run_order(const struct ns_kin *k, const struct ns_order *o, const int fds[NS_ORDER_FDS],
-		     struct ns_seal *seal)
+ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *o,
+		      const int fds[NS_FORK_FDS], struct ns_seal *seal)
 {
 	struct ns_caller c = { .kind = NS_CALLER,
 			       .chan = o->chan,
@@ -398,9 +399,9 @@ ns_session_run_order(const struct ns_kin *k, const struct ns_order *o, const int
 			       .unlinked = o->unlinked };
 
 	memcpy(c.text, o->text, sizeof(c.text));
-	c.chan.fd = fds[NS_ORDER_CONTROL];
+	c.chan.fd = fds[NS_FORK_CONTROL];
 	c.chan.peer = c.text;
-	ns_session_run(k->d, &c, k->is_here, fds[NS_ORDER_WAY], o->daemon, seal);
+	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], o->daemon, seal);
 }
 
 /* ---- Without a process for each ---- */
@@ -474,7 +475,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 			struct means by = { .evidence = ns_gathers_evidence(d, &c) };
 
 			if (by.evidence) {
-				look_up(d, &by);
+				read_host(d, &by);
 			}
 			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);

@@ -14,10 +14,10 @@
 
 /* ---- Messages between the daemon and a session, one packet each ---- */
 
-enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_TELL };
+enum ns_message_type { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_LOG_LINE };
 
-struct ns_word {
-	enum ns_verb verb;
+struct ns_message {
+	enum ns_message_type type;
 	int error; /* NS_REFUSE, NS_REFUSED: an errno */
 	struct np_wish wish;
 	struct np_served served;
@@ -26,8 +26,8 @@ struct ns_word {
 
 /* What a session may send. */
 union ns_packet {
-	struct ns_word word;
-	struct ns_line line; /* of NS_TELL */
+	struct ns_message word;
+	struct ns_line line; /* of NS_LOG_LINE */
 };
 
 /* ---- In its process ---- */
@@ -45,10 +45,11 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
  * In a fork server: confine this process, which needs only descriptor fd, except for the files of
  * its sessions. NP_ESYS. In a process that it has forked: run the session of an order.
  */
-int ns_session_confine(const struct ns_kin *k, int fd, struct ns_seal *seal, struct np_err *err);
+int ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
+		       struct np_err *err);
 void __attribute__((noreturn))
-ns_session_run_order(const struct ns_kin *k, const struct ns_order *o, const int fds[NS_ORDER_FDS],
-		     struct ns_seal *seal);
+ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *o,
+		      const int fds[NS_FORK_FDS], struct ns_seal *seal);
 
 /* Serve the caller in this process. Its descriptor is closed then. */
 void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);

@@ -51,7 +51,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 			return true; /* one is ending already */
 		}
 	}
-	s = ns_guard_still(d->sessions, peer, resource, d->rates.seed, now);
+	s = ns_guard_idle(d->sessions, peer, resource, d->rates.seed, now);
 	if (s != NULL) {
 		struct np_event e;
 
@@ -63,7 +63,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 				     "no data move, and other clients wait: it ends now");
 		}
 		kill(s->pid, SIGTERM);
-		s->told = s->yields = true;
+		s->ending = s->yields = true;
 		s->end_ns = now + TERM_MS * NP_MSEC;
 	}
 	return s != NULL;
@@ -83,7 +83,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 
 /* When to end a session whose client starts no test. */
 static uint64_t
-end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
+idle_end(const struct ns_daemon *d, uint64_t now_ns)
 {
 	uint64_t idle_s = d->limits.each.idle_s;
 
@@ -134,7 +134,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->captures =
 	    d->allow_raw && d->evidence && ns_wants_capture(c) &&
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
-	ns_launch_settle(d, c, s);
+	ns_launch_choose(d, c, s);
 	s->bare[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->gathers = ns_gathers_evidence(d, c);
 	ns_passed_refuse(pair[0]);
@@ -153,7 +153,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->peer = c->peer;
 	s->began_ns = np_now();
 	s->moved_ns = s->began_ns;
-	s->end_ns = end_of_idling(d, s->began_ns);
+	s->end_ns = idle_end(d, s->began_ns);
 	s->next = d->sessions;
 	d->sessions = s;
 	d->stats.sessions++;
@@ -164,12 +164,12 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 
 /* Send an answer to a session. False, with errno: it could not be sent. */
 static bool
-answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int data_fd)
+answer(struct ns_session *s, enum ns_message_type type, int error, const char *text, int data_fd)
 {
-	struct ns_word w;
+	struct ns_message w;
 
 	memset(&w, 0, sizeof(w));
-	w.verb = verb;
+	w.type = type;
 	w.error = error;
 	w.wish = s->wish;
 	w.wish.token = s->way.token;
@@ -178,7 +178,7 @@ answer(struct ns_session *s, enum ns_verb verb, int error, const char *text, int
 }
 
 static void
-leave_line(struct ns_daemon *d, struct ns_session *s)
+leave_queue(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->waiting_ns != 0) {
 		s->waiting_ns = 0;
@@ -187,10 +187,10 @@ leave_line(struct ns_daemon *d, struct ns_session *s)
 }
 
 static void
-turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
+refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
 {
-	leave_line(d, s);
-	s->short_ns = 0;
+	leave_queue(d, s);
+	s->room_until_ns = 0;
 	d->stats.refused[why]++;
 	if (!answer(s, NS_REFUSE, ns_refusals[why].sys, text, 0)) {
 		s->end_ns = np_now(); /* it would wait for an answer forever */
@@ -208,15 +208,15 @@ waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 	bool is_made;
 
 	if (d->exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
-	    (s->short_ns != 0 && now >= s->short_ns)) {
+	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
 	is_made = ns_sessions_make_room(d, &s->peer, what);
-	if (s->short_ns == 0) {
-		s->short_ns = now + (is_made ? ROOM_S : SOON_S) * NP_SEC;
-		s->end_ns = s->short_ns + BETWEEN_S * NP_SEC;
+	if (s->room_until_ns == 0) {
+		s->room_until_ns = now + (is_made ? ROOM_S : SOON_S) * NP_SEC;
+		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
 	}
-	s->short_of = d->freed + 1;
+	s->room_tried = d->freed + 1;
 	return true;
 }
 
@@ -229,20 +229,20 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 {
 	uint64_t now = np_now();
 
-	if (s->short_ns == 0) {
-		s->short_ns = now + WAY_S * NP_SEC;
-		s->end_ns = s->short_ns + BETWEEN_S * NP_SEC;
-	} else if (now >= s->short_ns) {
-		turn_down(d, s, NS_OTHER,
-			  "another client of this address makes data connections all the time "
-			  "(netserver --one-port; clients of Plumbline show a token)");
+	if (s->room_until_ns == 0) {
+		s->room_until_ns = now + WAY_S * NP_SEC;
+		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
+	} else if (now >= s->room_until_ns) {
+		refuse_test(d, s, NS_OTHER,
+			    "another client of this address makes data connections all the time "
+			    "(netserver --one-port; clients of Plumbline show a token)");
 		return;
 	}
-	s->short_of = 0;
+	s->room_tried = 0;
 }
 
 static void
-let_begin(struct ns_daemon *d, struct ns_session *s)
+grant_test(struct ns_daemon *d, struct ns_session *s)
 {
 	uint64_t most = d->limits.each.seconds;
 	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : most;
@@ -252,12 +252,12 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	int data_fd = 0;
 
 	if (!ns_access_lets(&d->access, &s->peer)) {
-		turn_down(d, s, NS_DENIED, NS_DENIED_WORDS);
+		refuse_test(d, s, NS_DENIED, NS_DENIED_WORDS);
 		return;
 	}
 	if (ns_guard_test(&d->limits, d->sessions, s, &granted, &why, &err) != NP_OK) {
 		if (!waits_for_room(d, s, why)) {
-			turn_down(d, s, why, err.msg);
+			refuse_test(d, s, why, err.msg);
 		}
 		return;
 	}
@@ -267,7 +267,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	if (granted.way.wanted && ns_way_open(s, &granted.way, &data_fd, &err) != NP_OK) {
-		turn_down(d, s, NS_OTHER, err.msg);
+		refuse_test(d, s, NS_OTHER, err.msg);
 		return;
 	}
 	s->wish = granted;
@@ -282,13 +282,13 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 			 strerror(errno));
 		np_fds_close(data_fd > 0 ? data_fd : -1);
 		ns_way_close(d, s);
-		turn_down(d, s, NS_PROCESS, words);
+		refuse_test(d, s, NS_PROCESS, words);
 		return;
 	}
 	np_fds_close(data_fd > 0 ? data_fd : -1);
-	ns_ways_suit(d);
-	leave_line(d, s);
-	s->short_ns = 0;
+	ns_ways_set_listeners(d);
+	leave_queue(d, s);
+	s->room_until_ns = 0;
 	set_holds(d, s, s->wish.takes);
 	ns_processors_begin(d, s);
 	ns_processors_share(d, &s->peer);
@@ -301,7 +301,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 }
 
 static bool
-one_runs(const struct ns_daemon *d)
+test_runs(const struct ns_daemon *d)
 {
 	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
 		if (s->test_ns != 0) {
@@ -323,9 +323,9 @@ goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct 
 
 /* Let the next test begin, if there is room. */
 static void
-next_in_line(struct ns_daemon *d)
+grant_next(struct ns_daemon *d)
 {
-	while (d->stats.waiting_now > 0 && !one_runs(d)) {
+	while (d->stats.waiting_now > 0 && !test_runs(d)) {
 		struct ns_session *first = NULL;
 
 		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
@@ -336,7 +336,7 @@ next_in_line(struct ns_daemon *d)
 		if (first == NULL) {
 			return;
 		}
-		let_begin(d, first);
+		grant_test(d, first);
 	}
 }
 
@@ -348,11 +348,11 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	}
 	s->test_ns = 0;
 	ns_way_close(d, s);
-	ns_ways_suit(d);
+	ns_ways_set_listeners(d);
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
-	s->end_ns = end_of_idling(d, s->moved_ns);
+	s->end_ns = idle_end(d, s->moved_ns);
 	set_holds(d, s, NULL);
 }
 
@@ -384,22 +384,22 @@ has_received(const struct ns_session *s)
 
 /* A session reads foreign data, and may be compromised: believe it only about itself. */
 static bool
-obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
+handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *w)
 {
-	switch (w->verb) {
+	switch (w->type) {
 	case NS_ASK:
-		if (s->test_ns != 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
-		    !ns_guard_believes(&d->limits, &w->wish) || !has_received(s)) {
+		if (s->test_ns != 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
+		    !ns_guard_plausible(&d->limits, &w->wish) || !has_received(s)) {
 			return false;
 		}
 		s->wish = w->wish;
 		s->wish.test[sizeof(s->wish.test) - 1] = '\0';
-		if (d->exclusive && one_runs(d)) {
+		if (d->exclusive && test_runs(d)) {
 			s->waiting_ns = np_now();
 			s->end_ns = s->waiting_ns + ((uint64_t)d->line_s + BETWEEN_S) * NP_SEC;
 			d->stats.waiting_now++;
 		} else {
-			let_begin(d, s);
+			grant_test(d, s);
 		}
 		return true;
 	case NS_MOVED:
@@ -414,7 +414,7 @@ obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
 		d->stats.sent_bytes += w->served.sent;
 		d->stats.transactions += w->served.transactions;
 		end_test(d, s);
-		next_in_line(d);
+		grant_next(d);
 		return true;
 	case NS_REFUSED:
 		d->stats.refused[reason_of(w->error)]++;
@@ -433,17 +433,17 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 		ns_passed_close(s->fd);
 		s->fd = -1;
-		leave_line(d, s);
-		s->short_ns = 0;
+		leave_queue(d, s);
+		s->room_until_ns = 0;
 		d->stats.tests_failed += s->test_ns != 0;
 		end_test(d, s);
 		s->end_ns = np_now() + TERM_MS * NP_MSEC;
-		next_in_line(d);
+		grant_next(d);
 	}
 }
 
 void
-ns_session_hear(struct ns_daemon *d, struct ns_session *s, int words)
+ns_session_receive(struct ns_daemon *d, struct ns_session *s, int words)
 {
 	union ns_packet p;
 
@@ -457,27 +457,27 @@ ns_session_hear(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			return;
 		}
-		if (n == (ssize_t)sizeof(p.line) && p.line.verb == NS_TELL && !more) {
+		if (n == (ssize_t)sizeof(p.line) && p.line.type == NS_LOG_LINE && !more) {
 			ns_relay_write(d->log, &d->session_lines, &s->lines, &p.line, s->pid,
 				       d->quiet);
-		} else if (n != (ssize_t)sizeof(p.word) || more || !obey(d, s, &p.word)) {
+		} else if (n != (ssize_t)sizeof(p.word) || more || !handle(d, s, &p.word)) {
 			hang_up(d, s);
 		}
 	}
 }
 
 static void
-forget(struct ns_daemon *d, struct ns_session *gone_one)
+forget(struct ns_daemon *d, struct ns_session *ended)
 {
 	for (struct ns_session **at = &d->sessions; *at != NULL; at = &(*at)->next) {
-		if (*at == gone_one) {
-			*at = gone_one->next;
+		if (*at == ended) {
+			*at = ended->next;
 			break;
 		}
 	}
-	memset(gone_one->bare, 0, sizeof(gone_one->bare));
-	set_holds(d, gone_one, NULL);
-	free(gone_one);
+	memset(ended->bare, 0, sizeof(ended->bare));
+	set_holds(d, ended, NULL);
+	free(ended);
 }
 
 void
@@ -490,7 +490,7 @@ ns_sessions_reap(struct ns_daemon *d)
 	     waitpid(end.si_pid, NULL, 0), end.si_pid = 0) {
 		struct ns_session *s = d->sessions;
 
-		if (ns_launch_lost(d, end.si_pid)) {
+		if (ns_launch_reaped(d, end.si_pid)) {
 			continue;
 		}
 		while (s != NULL && s->pid != end.si_pid) {
@@ -505,11 +505,11 @@ ns_sessions_reap(struct ns_daemon *d)
 					   ? ": it made a system call that no test needs"
 					   : "");
 			}
-			d->stats.killed += s == NULL || !s->told;
+			d->stats.killed += s == NULL || !s->ending;
 			np_unix_sweep(end.si_pid);
 		}
 		if (s != NULL) {
-			ns_session_hear(d, s, INT_MAX); /* what it sent before its end */
+			ns_session_receive(d, s, INT_MAX); /* what it sent before its end */
 			hang_up(d, s);
 			forget(d, s);
 		}
@@ -522,7 +522,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
 	struct np_event e;
 
-	if (!s->told && s->fd >= 0) {
+	if (!s->ending && s->fd >= 0) {
 		d->stats.killed++;
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
@@ -530,23 +530,24 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it ends now");
 		}
 	}
-	kill(s->pid, s->told ? SIGKILL : SIGTERM);
-	s->told = true;
+	kill(s->pid, s->ending ? SIGKILL : SIGTERM);
+	s->ending = true;
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
 /* Its test waits for room: try again. Returns the deadline. */
 static uint64_t
-ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+try_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
-	if (s->short_of != d->freed + 1 || s->short_ns <= now_ns) {
-		let_begin(d, s);
+	if (s->room_tried != d->freed + 1 || s->room_until_ns <= now_ns) {
+		grant_test(d, s);
 	}
-	if (s->short_ns == 0) {
+	if (s->room_until_ns == 0) {
 		return NP_NEVER;
 	}
 	/* A session that makes no connections frees its turn without an event. */
-	return s->short_of == 0 && s->short_ns > now_ns + NP_SEC ? now_ns + NP_SEC : s->short_ns;
+	return s->room_tried == 0 && s->room_until_ns > now_ns + NP_SEC ? now_ns + NP_SEC
+									: s->room_until_ns;
 }
 
 uint64_t
@@ -558,13 +559,13 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 		uint64_t patience = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
 
 		if (s->waiting_ns != 0 && patience <= now_ns) {
-			turn_down(d, s, NS_LINE,
-				  "other tests ran all the time (netserver --exclusive)");
+			refuse_test(d, s, NS_LINE,
+				    "other tests ran all the time (netserver --exclusive)");
 		} else if (s->waiting_ns != 0 && patience < next) {
 			next = patience;
 		}
-		if (s->short_ns != 0) {
-			uint64_t due = ask_again(d, s, now_ns);
+		if (s->room_until_ns != 0) {
+			uint64_t due = try_again(d, s, now_ns);
 
 			next = due < next ? due : next;
 		}

@@ -21,8 +21,8 @@ int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *er
  * The session has sent something, or closed its end. Reads at most `words` messages: one session
  * must not keep the daemon from the others.
  */
-enum { NS_WORDS = 16 };
-void ns_session_hear(struct ns_daemon *d, struct ns_session *s, int words);
+enum { NS_MESSAGES = 16 };
+void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int words);
 
 /* Reap those that ended. */
 void ns_sessions_reap(struct ns_daemon *d);

@@ -144,7 +144,7 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 	const int width = (int)sizeof(s->wish.test);
 	char a[SHORT];
 
-	if (s->told) {
+	if (s->ending) {
 		return "is ending";
 	}
 	if (s->waiting_ns != 0) {

@@ -98,8 +98,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		s.way.token = known;
 	}
 	got = size > 1 ? hear(&d, pair, data + 1, size - 1, flags, &peer) : NS_DATA_NONE;
-	must(got != NS_DATA_HANDED || (flags & (F_PLAIN | F_RIGHT)) != 0);
-	must(was_handed(theirs) == (got == NS_DATA_HANDED));
+	must(got != NS_DATA_PASSED || (flags & (F_PLAIN | F_RIGHT)) != 0);
+	must(was_handed(theirs) == (got == NS_DATA_PASSED));
 	ns_way_close(&d, &s);
 	close(theirs);
 	close(pair[0]);

@@ -495,13 +495,13 @@ TEST(no_wish_is_longer_than_a_test_may_be)
 	struct ns_limits l = { .each.seconds = 60 };
 	struct np_wish wish = { .seconds = 60 };
 
-	assert_true(ns_guard_believes(&l, &wish));
+	assert_true(ns_guard_plausible(&l, &wish));
 	wish.seconds = 61;
-	assert_false(ns_guard_believes(&l, &wish));
+	assert_false(ns_guard_plausible(&l, &wish));
 	wish.seconds = UINT32_MAX;
-	assert_false(ns_guard_believes(&l, &wish));
+	assert_false(ns_guard_plausible(&l, &wish));
 	l.each.seconds = 0;
-	assert_true(ns_guard_believes(&l, &wish));
+	assert_true(ns_guard_plausible(&l, &wish));
 }
 
 /* The defaults: 500 clients of one address, each with a test, and all of them under 512 MB. */
@@ -662,7 +662,7 @@ still(struct house *h, const char *from, uint64_t now_s)
 {
 	struct np_addr peer = address(from);
 
-	return ns_guard_still(all_of(h), &peer, h->resource, 4711, now_s * NP_SEC);
+	return ns_guard_idle(all_of(h), &peer, h->resource, 4711, now_s * NP_SEC);
 }
 
 /* Who moves nothing makes room for any other address, whichever network that is of. */
@@ -675,8 +675,8 @@ the_still_one_is_ended(struct house *h)
 	assert_int_equal(gets(h, "198.51.100.1", 1, 0), 1);
 	assert_int_equal(gets_all(h, "192.0.2.1"), SHARES - RESERVE - 2);
 	for (size_t i = 0; i < LEN(others); i++) {
-		assert_null(still(h, others[i], BEGAN_S + NS_STILL_S - 1));
-		assert_ptr_equal(still(h, others[i], BEGAN_S + NS_STILL_S), &h->s[2]);
+		assert_null(still(h, others[i], BEGAN_S + NS_IDLE_S - 1));
+		assert_ptr_equal(still(h, others[i], BEGAN_S + NS_IDLE_S), &h->s[2]);
 	}
 	/* Nobody gets room from who has less than he. */
 	assert_null(still(h, "192.0.2.1", 2 * BEGAN_S));
@@ -790,11 +790,11 @@ TEST(a_network_makes_room_before_an_address)
 	for (unsigned i = 1; i <= 3; i++) {
 		ns_weights_add(&w, (struct ns_place){ .near = i, .net = 1 }, 1);
 	}
-	assert_true(ns_outweighs(&w, many, one));
-	assert_false(ns_outweighs(&w, one, many));
+	assert_true(ns_holds_more(&w, many, one));
+	assert_false(ns_holds_more(&w, one, many));
 	ns_weights_add(&w, (struct ns_place){ .near = 2, .net = 1 }, 1);
-	assert_true(ns_outweighs(&w, (struct ns_place){ .near = 2, .net = 1 }, many));
-	assert_false(ns_outweighs(&w, many, many));
+	assert_true(ns_holds_more(&w, (struct ns_place){ .near = 2, .net = 1 }, many));
+	assert_false(ns_holds_more(&w, many, many));
 }
 
 /* Of two there is one for somebody else; of one there is none. */
@@ -844,12 +844,12 @@ TEST(only_the_still_make_room)
 	s->waiting_ns = 1;
 	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
 	s->waiting_ns = 0;
-	s->short_ns = 1;
+	s->room_until_ns = 1;
 	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
-	s->short_ns = 0;
-	s->told = true;
+	s->room_until_ns = 0;
+	s->ending = true;
 	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
-	s->told = false;
+	s->ending = false;
 	s->fd = -1;
 	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
 }

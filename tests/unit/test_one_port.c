@@ -135,9 +135,9 @@ TEST(who_shows_the_token_has_the_connection_from_anywhere)
 	assert_int_equal(show(&b, NP_TOKEN_TAKEN, &b.session.way.token), NS_DATA_UNKNOWN);
 	assert_int_equal(look(&b, "netperf", 7, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_false(was_handed(&b));
-	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_HANDED);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_PASSED);
 	assert_true(was_handed(&b));
-	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_HANDED);
+	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_PASSED);
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
 	bed_free(&b);
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
@@ -157,7 +157,7 @@ TEST(who_shows_none_is_known_by_his_address)
 	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_QUIET),
 			 NS_DATA_NONE); /* it speaks first */
 	assert_int_equal(ns_quiet_until(&b.daemon, &b.near, 5), 0);
-	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_HANDED);
+	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_PASSED);
 	assert_true(was_handed(&b));
 	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 }
@@ -172,7 +172,7 @@ TEST(who_waits_for_data_says_nothing)
 	assert_int_equal(ns_quiet_until(&b.daemon, &b.far, 5), 0);
 	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_int_equal(look(&b, "", 0, &b.far, NS_LOOK_QUIET), NS_DATA_NONE);
-	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_QUIET), NS_DATA_HANDED);
+	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_QUIET), NS_DATA_PASSED);
 }
 
 /* Of one address the second one waits for the first one's connections, but not for ever. */
@@ -210,7 +210,7 @@ passes(struct bed *b, const struct ns_session *s)
 	unsigned n = 0;
 	enum ns_data got;
 
-	while ((got = show(b, NP_TOKEN_PASSED, &s->way.token)) == NS_DATA_HANDED) {
+	while ((got = show(b, NP_TOKEN_PASSED, &s->way.token)) == NS_DATA_PASSED) {
 		n++;
 	}
 	assert_int_equal(got, NS_DATA_FULL);
@@ -224,7 +224,7 @@ TEST(a_session_has_as_many_in_flight_as_it_does_not_receive)
 	bed_make(&b, &endless);
 	b.daemon.limits.all[NP_RES_PASSED] = 80;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_HANDED);
+		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_PASSED);
 		assert_true(was_handed(&b));
 	}
 	ns_ways_count(&b.daemon);
@@ -258,7 +258,7 @@ defers(struct bed *b)
 	int on = -1;
 	socklen_t len = sizeof(on);
 
-	ns_ways_suit(&b->daemon);
+	ns_ways_set_listeners(&b->daemon);
 	assert_int_equal(
 	    getsockopt(b->daemon.listeners[0], IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, &len), 0);
 	return on > 0;
@@ -343,7 +343,7 @@ TEST(what_the_kernel_does_not_pass_waits)
 	c.of = &b.session;
 	b.daemon.callers = &c;
 	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_FULL);
-	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 2), NS_DATA_HANDED);
+	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 2), NS_DATA_PASSED);
 	ns_way_close(&b.daemon, &b.session);
 	assert_null(c.of);
 	assert_int_equal(ns_data_again(&b.daemon, c.of, pair[0], 3), NS_DATA_UNKNOWN);
@@ -355,10 +355,10 @@ TEST(what_the_kernel_does_not_pass_waits)
 /* It does not answer, and is at no fault: sessions and their filter stay. */
 TEST(an_order_that_does_not_go_ends_no_fork_server)
 {
-	static struct ns_order order;
+	static struct ns_fork_request order;
 	struct ns_forkserver f;
 	struct np_err err;
-	int pair[2], fds[NS_ORDER_FDS];
+	int pair[2], fds[NS_FORK_FDS];
 	pid_t got;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -369,7 +369,7 @@ TEST(an_order_that_does_not_go_ends_no_fork_server)
 		pause();
 		_exit(0);
 	}
-	fds[NS_ORDER_CONTROL] = fds[NS_ORDER_WAY] = pair[1];
+	fds[NS_FORK_CONTROL] = fds[NS_FORK_DAEMON] = pair[1];
 	assert_int_equal(ns_forkserver_fork(&f, &order, fds, &got, &err), NP_ESYS);
 	assert_int_equal(err.sys, EAGAIN);
 	assert_true(f.pid > 0 && f.fd == pair[0] && kill(f.pid, 0) == 0);
@@ -433,7 +433,7 @@ come(struct datagrams *t, int from)
 	const struct sockaddr *to = (const struct sockaddr *)&t->at.sa;
 
 	assert_int_equal(sendto(from, "byte", 1, 0, to, t->at.len), 1);
-	ns_datagrams_hear(&t->bed.daemon, t->bed.daemon.datagrams[0]);
+	ns_datagrams_receive(&t->bed.daemon, t->bed.daemon.datagrams[0]);
 }
 
 /* Whom the session's socket hears: does what it sends arrive there? */

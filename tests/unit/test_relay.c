@@ -117,7 +117,7 @@ TEST(one_session_has_not_all_of_the_log)
 
 TEST(what_has_no_room_is_counted_and_told)
 {
-	struct ns_relay relay = { .verb = 42 };
+	struct ns_relay relay = { .type = 42 };
 	struct ns_lines all = { .left_out = 0 };
 	struct ns_bucket own = { .due_ns = 0 };
 	struct seen seen = { .count = 0 };
@@ -131,7 +131,7 @@ TEST(what_has_no_room_is_counted_and_told)
 		ns_relay_sink(&relay, NP_LOG_INFO, false, "line");
 	}
 	while (recv(pair[0], &line, sizeof(line), MSG_DONTWAIT) == sizeof(line)) {
-		assert_int_equal(line.verb, 42);
+		assert_int_equal(line.type, 42);
 		assert_int_equal(line.dropped, 0);
 		assert_string_equal(line.text, "line");
 	}

@@ -190,7 +190,7 @@ TEST_WITH(the_text_tells_what_sessions_do, set_up, tear_down)
 	d->sessions[1].wish.seconds = 10;
 	d->sessions[2].test_ns = d->view.now_ns - 5 * NP_SEC;
 	d->sessions[3].waiting_ns = d->view.now_ns - 7 * NP_SEC;
-	d->sessions[4].told = true;
+	d->sessions[4].ending = true;
 	status(d, sizeof(d->text));
 	for (size_t i = 0; i < LEN(does); i++) {
 		char line[200];
