@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <malloc.h>
 #include <netinet/in.h>

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/resource.h>

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,7 +17,6 @@
 #include "net/llc.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
-#include "netserver/filter.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
 

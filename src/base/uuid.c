@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"

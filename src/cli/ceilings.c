@@ -1,6 +1,5 @@
 #include "cli/ceilings.h"
 
-#include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdarg.h>

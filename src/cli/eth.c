@@ -1,6 +1,5 @@
 #include "cli/eth.h"
 
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include "net/llc.h"

@@ -1,6 +1,5 @@
 /* netperf: runs one test against a netserver and prints the result. */
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>

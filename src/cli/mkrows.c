@@ -2,7 +2,6 @@
  * Used while building: prints what netperf's manual page and completions are made of.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "cli/args.h"
 #include "cli/tests.h"

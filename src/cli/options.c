@@ -18,8 +18,6 @@
 #include "net/addr.h"
 #include "net/cidr.h"
 #include "run/knee.h"
-#include "sys/affinity.h"
-#include "wire/ext.h"
 
 /* --- words that are a value ---------------------------------------------------------------------
  */

@@ -1,10 +1,7 @@
 #include "cli/preflight.h"
 
 #include <math.h>
-#include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "net/addr.h"
 #include "net/tcpinfo.h"

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/tests.h"
-#include "out/select.h"
 
 enum { LONGEST = 63 }; /* of a name that is shown */
 

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/secret.h"

@@ -1,7 +1,6 @@
 #include "sys/cpu.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #define NP_SYS_HOST_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 
 #include "base/bag.h"
 

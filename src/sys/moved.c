@@ -15,7 +15,6 @@
 #include "sys/irq.h"
 #include "sys/link.h"
 #include "sys/meters.h"
-#include "sys/rtnl.h"
 #include "sys/tc.h"
 
 /* What is stored in an element of an array is not leaked: see base/bag.c. */

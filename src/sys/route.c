@@ -1,6 +1,5 @@
 #include "sys/route.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>

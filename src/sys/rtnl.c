@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 enum {
 	ANSWER = 32 << 10, /* of one datagram; the kernel's largest is 32 KiB */
