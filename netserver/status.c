@@ -371,9 +371,7 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 	}
 	if (len == sizeof(refusal) - 1 && memcmp(text, refusal, (size_t)len) == 0) {
 		return np_fail(err, NP_EPEER, 0,
-			       "the status of port %s is for root and the "
-			       "daemon's users",
-			       port);
+			       "the status of port %s is for root and the daemon's users", port);
 	}
 	/* Another program may have taken the name: print no control characters of its. */
 	for (size_t i = 0; i < (size_t)len; i++) {

@@ -247,8 +247,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	if (t->family == AF_UNSPEC && np_family(family)->version == 0) {
 		return np_usage(
 		    err,
-		    "data connection: %s is no address for a test over IP (name one: -- "
-		    "-H HOST)",
+		    "data connection: %s is no address for a test over IP (name one: -- -H HOST)",
 		    remote);
 	}
 	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &ends->local,

@@ -1031,8 +1031,7 @@ const struct np_option np_global_options[] = {
 	  TO2(plan.far.call.dirty, plan.far.call.clean), RANGE(-1, 1 << 30), IN(TUNE) },
 	{ ROW('l', "length", LENGTH, "length",
 	      "run for seconds (10s, 1m30s, 0.5, 500ms); negative: bytes or transactions; 0: until "
-	      "SIGINT "
-	      "(10)"),
+	      "SIGINT (10)"),
 	  TO2(plan.length, plan.length_less_ms), IN(LONG),
 	  BRIEF("run N seconds; -N: bytes, transactions") },
 	{ ROW('L', "local", CUSTOM, "name,family",
@@ -1166,8 +1165,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_json, IN(PRINT), BRIEF("write the run as a JSON document") },
 	{ ROW('\0', "human", FLAG, NULL,
 	      "print one table in SI units in place of the classic one: rate and its interval, "
-	      "loss, "
-	      "latencies, processors"),
+	      "loss, latencies, processors"),
 	  TO(output.human), IN(PRINT), BRIEF("one table in SI units, with intervals") },
 	{ ROW('\0', "explain", FLAG, NULL,
 	      "print on standard error what limited the test, and what the link can carry"),

@@ -63,46 +63,29 @@ np_link_close(const struct np_link *l)
 /* --- its counters ---------------------------------------------------------------------------- */
 
 /* The names in sysfs are the members'. */
-#define STAT(name)                                                                                 \
-	{                                                                                          \
-#name, offsetof(struct rtnl_link_stats64, name)                                    \
-	}
-static const struct {
-	const char *name;
-	size_t at;
-} counters[] = {
-	STAT(rx_packets),       STAT(tx_packets),          STAT(rx_bytes),
-	STAT(tx_bytes),         STAT(rx_errors),           STAT(tx_errors),
-	STAT(rx_dropped),       STAT(tx_dropped),          STAT(multicast),
-	STAT(collisions),       STAT(rx_length_errors),    STAT(rx_over_errors),
-	STAT(rx_crc_errors),    STAT(rx_frame_errors),     STAT(rx_fifo_errors),
-	STAT(rx_missed_errors), STAT(tx_aborted_errors),   STAT(tx_carrier_errors),
-	STAT(tx_fifo_errors),   STAT(tx_heartbeat_errors), STAT(tx_window_errors),
+#define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
+const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {
+	{ STAT(rx_packets) },       { STAT(tx_packets) },          { STAT(rx_bytes) },
+	{ STAT(tx_bytes) },         { STAT(rx_errors) },           { STAT(tx_errors) },
+	{ STAT(rx_dropped) },       { STAT(tx_dropped) },          { STAT(multicast) },
+	{ STAT(collisions) },       { STAT(rx_length_errors) },    { STAT(rx_over_errors) },
+	{ STAT(rx_crc_errors) },    { STAT(rx_frame_errors) },     { STAT(rx_fifo_errors) },
+	{ STAT(rx_missed_errors) }, { STAT(tx_aborted_errors) },   { STAT(tx_carrier_errors) },
+	{ STAT(tx_fifo_errors) },   { STAT(tx_heartbeat_errors) }, { STAT(tx_window_errors) },
 };
-enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
-
-const char *
-np_link_counter(const struct rtnl_link_stats64 *s, size_t i, uint64_t *value)
-{
-	if (i >= COUNTERS) {
-		return NULL;
-	}
-	memcpy(value, (const char *)s + counters[i].at, sizeof(*value));
-	return counters[i].name;
-}
 
 /* From files, of a tree of them that stands for a machine. */
 static int
 read_files(const struct np_link *l, struct rtnl_link_stats64 *out)
 {
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < COUNTERS; i++) {
+	for (size_t i = 0; i < NP_LINK_COUNTERS; i++) {
 		int64_t v;
 		int rc = np_file_number(&v, l->root, "/sys/class/net/%s/statistics/%s", l->device,
-					counters[i].name);
+					np_link_counters[i].name);
 
 		if (rc == 0) {
-			memcpy((char *)out + counters[i].at, &v, sizeof(v));
+			memcpy((char *)out + np_link_counters[i].at, &v, sizeof(v));
 		} else if (i == 0) {
 			return rc;
 		}

@@ -32,7 +32,10 @@ void np_link_close(const struct np_link *l);
 /* Its counters now: 0, or a negative errno. */
 int np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out);
 
-/* The counter at this place of a list, and its name; NULL behind the last. */
-const char *np_link_counter(const struct rtnl_link_stats64 *s, size_t i, uint64_t *value);
+enum { NP_LINK_COUNTERS = 21 };
+extern const struct np_link_counter {
+	const char *name;
+	size_t at; /* in struct rtnl_link_stats64 */
+} np_link_counters[NP_LINK_COUNTERS];
 
 #endif

@@ -297,15 +297,13 @@ take_reading(const struct np_moved *m, struct reading *r)
 			     ? np_irq_each(m->link.root, m->link.device, take_irq, &r->list[IRQ])
 			     : -ENOENT;
 		struct rtnl_link_stats64 stats;
-		const char *name;
 		uint64_t v;
 
 		r->list[IRQ].why = rc == -ENOENT ? 0 : -rc; /* no hardware, no interrupts */
 		r->list[NIC].why = -np_link_count(&m->link, &stats);
-		for (size_t i = 0;
-		     r->list[NIC].why == 0 && (name = np_link_counter(&stats, i, &v)) != NULL;
-		     i++) {
-			add(&r->list[NIC], v, "%s", name);
+		for (size_t i = 0; i < NP_LINK_COUNTERS && r->list[NIC].why == 0; i++) {
+			memcpy(&v, (const char *)&stats + np_link_counters[i].at, sizeof(v));
+			add(&r->list[NIC], v, "%s", np_link_counters[i].name);
 		}
 	}
 	if (m->link.device[0] != '\0' && !own_root) {
