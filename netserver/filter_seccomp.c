@@ -606,23 +606,23 @@ forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
 	return rc;
 }
 
-static const char *const moving[] = { "bind", "connect", "listen" };
+static const char *const reconnecting[] = { "bind", "connect", "listen" };
 
 static int
-forbid_moving_of(scmp_filter_ctx ctx, int fd)
+forbid_reconnecting_of(scmp_filter_ctx ctx, int fd)
 {
 	return np_family(np_sock_int(fd, SOL_SOCKET, SO_DOMAIN))->is_here
-		   ? forbid(ctx, moving, COUNT(moving), fd)
+		   ? forbid(ctx, reconnecting, COUNT(reconnecting), fd)
 		   : 0;
 }
 
 /*
- * The sockets of the UNIX domain that a session has lead to its daemon and to syslog. Connected to
- * itself, one would be a way for copies of descriptors (SCM_RIGHTS of unix(7)). The limit of
- * descriptors says nothing of those that were open when it was lowered.
+ * A session's UNIX sockets lead to its daemon and to syslog. Connected to each other, they could
+ * carry copies of descriptors (SCM_RIGHTS of unix(7)), so none may be connected or bound again. All
+ * descriptors are looked at: some may be above a limit that was lowered later.
  */
 static int
-forbid_moving(scmp_filter_ctx ctx)
+forbid_reconnecting(scmp_filter_ctx ctx)
 {
 	DIR *list = opendir("/proc/self/fd");
 	const struct dirent *e;
@@ -630,13 +630,13 @@ forbid_moving(scmp_filter_ctx ctx)
 
 	if (list == NULL) {
 		for (int fd = 0; fd < MOST_FDS && rc == 0; fd++) {
-			rc = forbid_moving_of(ctx, fd);
+			rc = forbid_reconnecting_of(ctx, fd);
 		}
 		return rc;
 	}
 	while (rc == 0 && (e = readdir(list)) != NULL) {
 		if (e->d_name[0] != '.') {
-			rc = forbid_moving_of(ctx, (int)strtol(e->d_name, NULL, 10));
+			rc = forbid_reconnecting_of(ctx, (int)strtol(e->d_name, NULL, 10));
 		}
 	}
 	closedir(list);
@@ -677,7 +677,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a packet socket");
 	}
 	rc = forbid(ctx, calls, count, fd);
-	rc = rc == 0 ? forbid_moving(ctx) : rc;
+	rc = rc == 0 ? forbid_reconnecting(ctx) : rc;
 	rc = rc == 0 ? forbid_hidden(ctx) : rc;
 	if (rc == 0) {
 		const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };

@@ -58,16 +58,14 @@ static void
 take_signals(struct ns_daemon *d, sigset_t *let_in)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGCHLD, SIGHUP };
-	struct sigaction sa;
 	sigset_t block;
 
-	memset(&sa, 0, sizeof(sa));
-	sigemptyset(&sa.sa_mask);
 	sigemptyset(&block);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		sa.sa_handler = signals[i] == SIGCHLD  ? on_child
-				: signals[i] == SIGHUP ? on_reload
-						       : on_end;
+		const struct sigaction sa = { .sa_handler = signals[i] == SIGCHLD  ? on_child
+							    : signals[i] == SIGHUP ? on_reload
+										   : on_end };
+
 		sigaction(signals[i], &sa, NULL);
 		sigaddset(&block, signals[i]);
 	}

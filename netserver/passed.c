@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -22,12 +21,9 @@ on_alarm(int sig)
 void
 ns_passed_begin(void)
 {
-	struct sigaction sa;
+	const struct sigaction sa = { .sa_handler = on_alarm };
 	sigset_t alarm_only;
 
-	memset(&sa, 0, sizeof(sa));
-	sigemptyset(&sa.sa_mask);
-	sa.sa_handler = on_alarm;
 	sigaction(SIGALRM, &sa, NULL);
 	sigemptyset(&alarm_only);
 	sigaddset(&alarm_only, SIGALRM);

@@ -64,7 +64,7 @@ ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 		int nice;
 
 		if (s->holds[NP_RES_THREADS] == 0 || (!is_own && s->nice > 0)) {
-			continue; /* of others only what began when they were alone */
+			continue; /* sessions of other addresses are lowered once */
 		}
 		nice = is_own ? own : ns_guard_nice(d->sessions, &s->peer, cpus);
 		if (nice > s->nice && setpriority(PRIO_PGRP, (id_t)s->pid, base + nice) == 0) {

@@ -91,11 +91,13 @@ np_cpulist_text(const struct np_cpulist *l, char *out, size_t size)
 	return out;
 }
 
-static const char *
-parse_turns(struct np_cpu_turns *t, const char *text)
+const char *
+np_cpu_turns_parse(struct np_cpu_turns *t, const char *text)
 {
 	static const char *const no_list = "not a list of processors (try 0-3, 0+4 or 0-6:2)";
+	struct np_cpu_turns read = { .count = 0 };
 
+	t->count = 0;
 	for (;; text++) {
 		unsigned first = 0, last = 0, step = 1;
 
@@ -107,28 +109,16 @@ parse_turns(struct np_cpu_turns *t, const char *text)
 			return "a list with a processor beyond 8191";
 		}
 		for (unsigned cpu = first; cpu <= last; cpu += step) {
-			if (t->count == NP_CPU_TURNS) {
+			if (read.count == NP_CPU_TURNS) {
 				return "a list of more than 256 processors";
 			}
-			t->cpu[t->count++] = (uint16_t)cpu;
+			read.cpu[read.count++] = (uint16_t)cpu;
 		}
 		if (*text == '\0') {
+			*t = read;
 			return NULL;
 		}
 	}
-}
-
-const char *
-np_cpu_turns_parse(struct np_cpu_turns *t, const char *text)
-{
-	const char *why;
-
-	t->count = 0;
-	why = parse_turns(t, text);
-	if (why != NULL) {
-		t->count = 0;
-	}
-	return why;
 }
 
 bool

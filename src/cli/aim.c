@@ -151,8 +151,8 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 }
 
 /*
- * netperf's daemon may answer from another of its addresses. An engine that can't look at source
- * addresses accepts one address only, which is named as if the user had.
+ * netperf's daemon may answer from another of its addresses. An engine that does not compare source
+ * addresses needs the one that we send to: ask the daemon to bind to it, as if the user had.
  */
 static bool
 has_to_name_far(const struct np_plan *p, const struct np_addr *far)

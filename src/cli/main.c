@@ -114,12 +114,10 @@ static void
 take_signals(struct session *s)
 {
 	static const int signals[] = { SIGINT, SIGALRM, SIGTERM, SIGHUP };
-	struct sigaction sa, hup;
+	const struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction hup;
 	sigset_t block;
 
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_signal;
-	sigemptyset(&sa.sa_mask);
 	sigemptyset(&block);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		sigaddset(&block, signals[i]);

@@ -62,7 +62,7 @@ put(struct question *q, unsigned short type, const void *data, size_t len)
 void
 np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count)
 {
-	/* Of `int`: what stands behind the last one may be less than its padding. */
+	/* len is an int: behind the last attribute it may be less than 0, by its padding */
 	for (unsigned i = 0; i < count; i++) {
 		to[i] = NULL;
 	}
