@@ -151,7 +151,7 @@ number_in(int fd)
 
 /* Taken twice where something came between the two readings: a step is what it is to show. */
 static int64_t
-ahead(void)
+realtime_offset(void)
 {
 	enum { TRIES = 3, CLOSE_NS = 50000 };
 	uint64_t before, wall, after;
@@ -182,7 +182,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	rc = m->link.device[0] != '\0' ? np_link_count(&m->link, &now->link) : 0;
 	now->has_link = m->link.device[0] != '\0' && rc == 0;
 	m->why[NP_METER_LINK] = -rc;
-	now->ahead_ns = ahead();
+	now->ahead_ns = realtime_offset();
 	m->why[NP_METER_CPUS] = np_cpu_read(m->link.root, &now->cpus, &err) == NP_OK ? 0
 				: err.sys != 0                                       ? err.sys
 										     : EINVAL;

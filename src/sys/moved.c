@@ -388,7 +388,7 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 	}
 }
 
-struct told {
+struct cpu_output {
 	struct np_bag *into;
 	bool idle_too;
 };
@@ -405,7 +405,7 @@ put_cpu(void *ctx, const struct np_cpu_ticks *did)
 		{ "idle", did->idle },
 	};
 	const double all = (double)did->all;
-	const struct told *t = ctx;
+	const struct cpu_output *t = ctx;
 
 	if (all > 0 && (t->idle_too || (double)did->idle / all < 0.99)) {
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -432,7 +432,7 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 		np_bag_unread(into, strerror(why), "cpu.count");
 	} else {
 		size_t count = np_cpu_each(m->from.cpus, to.cpus, NULL, NULL);
-		struct told told = { .into = into, .idle_too = count <= MANY_CPUS };
+		struct cpu_output told = { .into = into, .idle_too = count <= MANY_CPUS };
 
 		np_bag_int(into, (int64_t)count, "cpu.count");
 		np_cpu_each(m->from.cpus, to.cpus, put_cpu, &told);

@@ -67,7 +67,7 @@ np_perf_open(struct np_perf *p, const struct np_perf_events *e)
 }
 
 static bool
-look(struct np_perf *p, struct values *v)
+read_counters(struct np_perf *p, struct values *v)
 {
 	if (!p->is_open) {
 		return false;
@@ -85,7 +85,7 @@ np_perf_begin(struct np_perf *p)
 {
 	struct values v;
 
-	if (look(p, &v)) {
+	if (read_counters(p, &v)) {
 		p->enabled_ns = v.enabled_ns;
 		p->running_ns = v.running_ns;
 		memcpy(p->value, v.value, sizeof(p->value));
@@ -97,7 +97,7 @@ np_perf_end(struct np_perf *p)
 {
 	struct values v;
 
-	if (!look(p, &v)) {
+	if (!read_counters(p, &v)) {
 		return;
 	}
 	p->enabled_ns = v.enabled_ns - p->enabled_ns;

@@ -107,7 +107,7 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
  * was of use.
  */
 static int
-answer(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *ctx)
+ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *ctx)
 {
 	static const int lost = -EIO;
 	_Alignas(struct nlmsghdr) char bytes[ANSWER];
@@ -150,7 +150,7 @@ answer(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void
 /* --- an interface ---------------------------------------------------------------------------- */
 
 static int
-hear_link(void *ctx, const struct nlmsghdr *m)
+read_link(void *ctx, const struct nlmsghdr *m)
 {
 	const struct rtattr *at[64];
 	const struct ifinfomsg *body = NLMSG_DATA(m);
@@ -192,7 +192,7 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	}
 	begin(&q, RTM_GETLINK, NLM_F_ACK, sizeof(q.body.link));
 	put(&q, IFLA_IFNAME, device, len);
-	return answer(fd, &q, RTM_NEWLINK, hear_link, out);
+	return ask(fd, &q, RTM_NEWLINK, read_link, out);
 }
 
 /* --- what traffic control and routes are asked by -------------------------------------------- */
@@ -206,7 +206,7 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear 
 	q.body.tc.tcm_ifindex = index;
 	q.body.tc.tcm_parent = parent;
 	/* The kernel's numbers: what is got comes as what would be new. */
-	return answer(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
+	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
 }
 
 int
@@ -226,5 +226,5 @@ np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_a
 	if (to->zone != 0) {
 		put(&q, RTA_OIF, &to->zone, sizeof(to->zone));
 	}
-	return answer(fd, &q, RTM_NEWROUTE, hear, ctx);
+	return ask(fd, &q, RTM_NEWROUTE, hear, ctx);
 }

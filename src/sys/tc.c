@@ -99,7 +99,7 @@ take_counts(const struct rtattr *stats2, struct np_tc_item *item)
 
 /* A place for one more; NULL: there is no room. */
 static struct np_tc_item *
-another(struct np_tc *tc)
+new_item(struct np_tc *tc)
 {
 	struct np_tc_item *item = &tc->at[tc->count];
 
@@ -125,7 +125,7 @@ find(const struct np_tc *tc, const char *name)
 
 /* What has a name already is shared, and counts once. Kinds may have any letters. */
 static void
-keep(struct np_tc *tc, struct np_tc_item *item)
+add_item(struct np_tc *tc, struct np_tc_item *item)
 {
 	for (char *at = item->name; *at != '\0'; at++) {
 		*at = isalnum((unsigned char)*at) || *at == '-' ? *at : '_';
@@ -162,7 +162,7 @@ note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *
 }
 
 static int
-hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
+read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
 {
 	const struct rtattr *at[ATTRIBUTES];
 	struct np_tc_item *item;
@@ -171,7 +171,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 
 	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, ATTRIBUTES);
 	note_root_rate(tc, body, at, is_class);
-	if (at[TCA_KIND] == NULL || (item = another(tc)) == NULL) {
+	if (at[TCA_KIND] == NULL || (item = new_item(tc)) == NULL) {
 		return 0;
 	}
 	np_rtnl_take_text(at[TCA_KIND], item->kind, sizeof(item->kind));
@@ -200,7 +200,7 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	snprintf(name, sizeof(name), "%s%s_%x_%x", tc->also, item->kind, TC_H_MAJ(handle) >> 16,
 		 TC_H_MIN(handle));
 	memcpy(item->name, name, sizeof(name));
-	keep(tc, item);
+	add_item(tc, item);
 	return 1;
 }
 
@@ -239,10 +239,10 @@ number_of(const char *kind, const struct rtattr *options)
 }
 
 static void
-hear_action(struct np_tc *tc, const struct rtattr *action)
+read_action(struct np_tc *tc, const struct rtattr *action)
 {
 	const struct rtattr *at[TCA_ACT_STATS + 1], *options[TCA_MIRRED_MAX + 1];
-	struct np_tc_item *item = another(tc);
+	struct np_tc_item *item = new_item(tc);
 	char name[NP_TC_NAME];
 
 	np_rtnl_sort_nested(action, at, TCA_ACT_STATS + 1);
@@ -266,11 +266,11 @@ hear_action(struct np_tc *tc, const struct rtattr *action)
 			tc->ifb = (int)parms.ifindex;
 		}
 	}
-	keep(tc, item);
+	add_item(tc, item);
 }
 
 static int
-hear_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body)
+read_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body)
 {
 	const struct rtattr *at[ATTRIBUTES], *options[ATTRIBUTES];
 	const struct rtattr *actions[TCA_ACT_MAX_PRIO + 1];
@@ -287,7 +287,7 @@ hear_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body
 	np_rtnl_sort_nested(options[attribute], actions, TCA_ACT_MAX_PRIO + 1);
 	for (unsigned i = 1; i <= TCA_ACT_MAX_PRIO; i++) {
 		if (actions[i] != NULL) {
-			hear_action(tc, actions[i]);
+			read_action(tc, actions[i]);
 		}
 	}
 	return 1;
@@ -304,11 +304,11 @@ np_tc_hear(void *ctx, const struct nlmsghdr *m)
 	}
 	switch (m->nlmsg_type) {
 	case RTM_NEWQDISC:
-		return hear_queue(tc, m, body, false);
+		return read_queue(tc, m, body, false);
 	case RTM_NEWTCLASS:
-		return hear_queue(tc, m, body, true);
+		return read_queue(tc, m, body, true);
 	case RTM_NEWTFILTER:
-		return hear_filter(tc, m, body);
+		return read_filter(tc, m, body);
 	default:
 		return 0;
 	}
@@ -317,7 +317,7 @@ np_tc_hear(void *ctx, const struct nlmsghdr *m)
 /* --- all of an interface --------------------------------------------------------------------- */
 
 static bool
-has(const struct np_tc *tc, const char *kind)
+has_kind(const struct np_tc *tc, const char *kind)
 {
 	for (size_t i = 0; i < tc->count; i++) {
 		if (strcmp(tc->at[i].kind, kind) == 0) {
@@ -342,7 +342,7 @@ read_queues(int fd, struct np_tc *tc)
 {
 	int rc = dump(fd, RTM_GETQDISC, 0, tc);
 
-	return rc == 0 && has(tc, "htb") ? dump(fd, RTM_GETTCLASS, 0, tc) : rc;
+	return rc == 0 && has_kind(tc, "htb") ? dump(fd, RTM_GETTCLASS, 0, tc) : rc;
 }
 
 int
@@ -362,12 +362,12 @@ np_tc_read(int fd, int index, struct np_tc *out)
 	if (rc == 0 && out->count > 0) {
 		rc = dump(fd, RTM_GETTFILTER, 0, out); /* of the root, which counts the drops */
 	}
-	out->counted = has(out, "clsact");
+	out->counted = has_kind(out, "clsact");
 	if (rc == 0 && out->counted) {
 		rc = dump(fd, RTM_GETTFILTER, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), out);
 	}
 	out->in = true;
-	if (rc == 0 && (out->counted || has(out, "ingress"))) {
+	if (rc == 0 && (out->counted || has_kind(out, "ingress"))) {
 		rc = dump(fd, RTM_GETTFILTER, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), out);
 	}
 	if (rc == 0 && out->ifb != 0) {

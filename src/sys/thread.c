@@ -35,7 +35,7 @@ micros(const struct timeval *t)
 }
 
 static void
-look(struct np_thread_use *u)
+read_use(struct np_thread_use *u)
 {
 	int fd = np_file_open(u->root, "/proc/thread-self/schedstat");
 	struct np_thread_time t;
@@ -63,7 +63,7 @@ np_thread_open(struct np_thread_use *u)
 void
 np_thread_begin(struct np_thread_use *u)
 {
-	look(u);
+	read_use(u);
 	u->began_ns = np_now();
 	np_perf_begin(&u->perf);
 }
@@ -76,7 +76,7 @@ np_thread_end(struct np_thread_use *u)
 	np_perf_end(&u->perf);
 	before = *u;
 	u->ended_ns = np_now();
-	look(u);
+	read_use(u);
 	u->cpu = sched_getcpu();
 	u->user_us -= before.user_us;
 	u->system_us -= before.system_us;
