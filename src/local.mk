@@ -207,11 +207,9 @@ src_netperf_SOURCES = \
 	%D%/cli/aim.c %D%/cli/aim.h \
 	%D%/cli/beside.c %D%/cli/beside.h \
 	%D%/cli/args.c %D%/cli/args.h \
-	%D%/cli/capture.c %D%/cli/capture.h \
 	%D%/cli/ceilings.c %D%/cli/ceilings.h \
 	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
-	%D%/cli/eth.c %D%/cli/eth.h \
 	%D%/cli/engines.c %D%/cli/engines.h \
 	%D%/cli/conflicts.c %D%/cli/conflicts.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
@@ -220,6 +218,7 @@ src_netperf_SOURCES = \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
+	%D%/cli/packets.c %D%/cli/packets.h \
 	%D%/cli/phrases.c %D%/cli/phrases.h \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \

@@ -6,7 +6,7 @@
 #include "bench/engine/engine.h"
 #include "cli/aim.h"
 #include "cli/document.h"
-#include "cli/eth.h"
+#include "cli/packets.h"
 #include "cli/tests.h"
 
 /* The test as one of its sessions runs it. */

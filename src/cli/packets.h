@@ -1,8 +1,8 @@
 /*
- * --wire: the capture around the client's tests.
+ * Packet sockets of this end: the capture of --wire, and the interface of a test of the link layer.
  */
-#ifndef NP_CLI_CAPTURE_H
-#define NP_CLI_CAPTURE_H
+#ifndef NP_CLI_PACKETS_H
+#define NP_CLI_PACKETS_H
 
 #include "cli/args.h"
 #include "net/addr.h"
@@ -22,5 +22,13 @@ int np_cli_capture_settle(struct np_cli *cli, struct np_err *err);
 int np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
 			const struct np_addr *remote, struct np_evidence_wants *plan,
 			struct np_err *err);
+
+/*
+ * Open the interface of --device, or that of the control connection's address. cli->plan refers to
+ * *link from then on, and message sizes that were not chosen are its MTU. An error is a line that
+ * says what to do.
+ */
+int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
+		    struct np_err *err);
 
 #endif
