@@ -217,12 +217,29 @@ tell_means(const struct ns_daemon *d)
 	}
 }
 
+/* Without a socket for --status it serves all the same. */
+static void
+open_status(struct ns_daemon *d, const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_addr at = { .len = 0 };
+
+	snprintf(d->port, sizeof(d->port), "%u",
+		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
+	if (!a->no_status) {
+		d->status_fd = ns_status_listen(d->port, &err);
+	}
+	if (d->status_fd < 0) {
+		np_log(d->log, NP_LOG_INFO, "--status will not find this daemon: %s", err.msg);
+		d->status_fd = 0;
+	}
+}
+
 static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
 	sigset_t let_in;
-	struct np_addr at = { .len = 0 };
 	int rc, count = ns_notify_sockets(d->listeners, NS_LISTENERS, &err);
 
 	if (count < 0) {
@@ -235,16 +252,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
 		return rc;
 	}
-	snprintf(d->port, sizeof(d->port), "%u",
-		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
-	if (!a->no_status) {
-		d->status_fd = ns_status_listen(d->port, &err);
-	}
-	if (d->status_fd < 0) {
-		/* It serves all the same. */
-		np_log(d->log, NP_LOG_INFO, "--status will not find this daemon: %s", err.msg);
-		d->status_fd = 0;
-	}
+	open_status(d, a);
 	if ((rc = find_transports(d, a)) != 0) {
 		return rc;
 	}
@@ -312,6 +320,31 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
+static void
+take_settings(struct ns_daemon *d, struct ns_args *a)
+{
+	d->log->level = a->debug || a->verbose > 1 ? NP_LOG_DEBUG
+			: a->verbose == 1          ? NP_LOG_INFO
+						   : NP_LOG_ERROR;
+	d->no_fork = a->no_fork;
+	d->quiet = a->quiet;
+	d->sandbox = !a->no_sandbox;
+	d->allow_raw = a->allow_raw;
+	d->urings = (uint32_t)a->uring;
+	d->evidence = !a->no_evidence;
+	d->exclusive = a->exclusive;
+	d->line_s = a->line;
+	d->owner = getuid();
+	d->stats.started_ns = np_now();
+	d->stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
+	d->passphrase = a->passphrase[0] != '\0' ? a->passphrase : NULL;
+	d->key = a->key.count > 0 ? &a->key : NULL;
+	d->nat = a->nat;
+	d->one_port = a->one_port;
+	d->proxies = a->proxies;
+	d->limits = a->limits;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -342,26 +375,7 @@ main(int argc, char **argv)
 		printf("Netperf version 2.7.0\n");
 		return fflush(stdout) == 0 ? 0 : 1;
 	}
-	log.level = args.debug || args.verbose > 1 ? NP_LOG_DEBUG
-		    : args.verbose == 1            ? NP_LOG_INFO
-						   : NP_LOG_ERROR;
-	d.no_fork = args.no_fork;
-	d.quiet = args.quiet;
-	d.sandbox = !args.no_sandbox;
-	d.allow_raw = args.allow_raw;
-	d.urings = (uint32_t)args.uring;
-	d.evidence = !args.no_evidence;
-	d.exclusive = args.exclusive;
-	d.line_s = args.line;
-	d.owner = getuid();
-	d.stats.started_ns = np_now();
-	d.stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
-	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
-	d.key = args.key.count > 0 ? &args.key : NULL;
-	d.nat = args.nat;
-	d.one_port = args.one_port;
-	d.proxies = args.proxies;
-	d.limits = args.limits;
+	take_settings(&d, &args);
 	if (args.status) {
 		return ns_status_ask(args.port, stdout, &err) == NP_OK
 			   ? 0

@@ -212,6 +212,23 @@ aim_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 	return NP_OK;
 }
 
+/*
+ * The control connection's host is no address of another family than IP: unless the user names one,
+ * the data stays on this machine.
+ */
+static void
+name_loopback(struct np_cli *cli, int family)
+{
+	struct np_addr own;
+
+	if (family > 0 && !cli->data.host.given &&
+	    np_family_prefixed(cli->target.host.text) != family) {
+		np_addr_make_loopback(&own, family);
+		np_addr_host(&own, cli->data.host.text);
+		cli->data.host.given = true;
+	}
+}
+
 int
 np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 	    struct np_err *err)
@@ -221,16 +238,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	int family = t->family > 0 ? t->family : data_family(cli, c);
 	const struct np_name *local;
 	const char *remote;
-	struct np_addr own;
 
-	/* The control connection's host is no address of another family: unless the user names one,
-	 * the data stays on this machine. */
-	if (t->family > 0 && !cli->data.host.given &&
-	    np_family_prefixed(cli->target.host.text) != t->family) {
-		np_addr_make_loopback(&own, t->family);
-		np_addr_host(&own, cli->data.host.text);
-		cli->data.host.given = true;
-	}
+	name_loopback(cli, t->family);
 	local = np_facts_local(cli);
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
