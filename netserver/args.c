@@ -30,18 +30,6 @@ set_family(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Sets a bool, and notes that this is no inetd child. */
-static int
-set_standalone(const struct np_setting *set)
-{
-	static const bool yes = true;
-	struct ns_args *a = set->ctx;
-
-	a->bound = true;
-	memcpy(set->to, &yes, sizeof(yes));
-	return NP_OK;
-}
-
 static int
 set_host(const struct np_setting *set)
 {
@@ -60,21 +48,6 @@ set_host(const struct np_setting *set)
 			    : strchr(pair.second, '4') != NULL    ? AF_INET
 			    : strstr(pair.second, "inet") != NULL ? AF_INET
 								  : AF_UNSPEC;
-	}
-	a->bound = true;
-	return NP_OK;
-}
-
-static int
-set_port(const struct np_setting *set)
-{
-	struct ns_args *a = set->ctx;
-	int64_t n;
-
-	if ((np_parse_int(set->arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
-	    np_text_copy(a->port, sizeof(a->port), set->arg) != 0) {
-		return np_usage(set->err, "%.40s is not a port (0 to 65535, or a service)",
-				set->arg);
 	}
 	a->bound = true;
 	return NP_OK;
@@ -119,23 +92,6 @@ set_bytes(const struct np_setting *set)
 		return np_usage(set->err, "%.40s is not a number of bytes (try 64M)", set->arg);
 	}
 	*bytes = (uint64_t)n;
-	return NP_OK;
-}
-
-/* Sets a uint64_t as NP_OPT_COUNT does its own. */
-static int
-set_shared(const struct np_setting *set)
-{
-	struct np_option count = *set->row;
-	uint64_t *shared = set->to;
-	int32_t n;
-
-	count.kind = NP_OPT_COUNT;
-	count.to = 0;
-	if (np_option_set(&count, set->arg, &n, set->err) != NP_OK) {
-		return set->err->code;
-	}
-	*shared = (uint64_t)n;
 	return NP_OK;
 }
 
@@ -255,7 +211,7 @@ set_transports(const struct np_setting *set)
 /* Units of limits.def. */
 #define IS_COUNT .kind = NP_OPT_COUNT, .arg = "n"
 #define IS_SECONDS .kind = NP_OPT_COUNT, .arg = "s"
-#define IS_SHARED .kind = NP_OPT_CUSTOM, .arg = "n", .set = set_shared, .numbers = true
+#define IS_SHARED .kind = NP_OPT_COUNT, .arg = "n", .wide = true
 #define IS_LENGTH .kind = NP_OPT_LENGTH, .arg = "s"
 #define IS_BYTES .kind = NP_OPT_CUSTOM, .arg = "bytes", .set = set_bytes
 
@@ -273,29 +229,25 @@ const struct np_option ns_options[] = {
 	  .set = set_family, IN(LISTEN) },
 	{ ROW('d', "debug", FLAG, NULL, "log everything, as if -v 2 were given"), TO(debug),
 	  IN(TELL) },
-	{ ROW('D', "foreground", PLAIN, NULL, "stay in the foreground, and log to standard error"),
-	  TO(foreground), .set = set_standalone, IN(RUN) },
-	{ ROW('f', "no-fork", PLAIN, NULL,
+	{ ROW('D', "foreground", FLAG, NULL, "stay in the foreground, and log to standard error"),
+	  TO(foreground), IN(RUN) },
+	{ ROW('f', "no-fork", FLAG, NULL,
 	      "serve one client after another, without a process for each"),
-	  TO(no_fork), .set = set_standalone, IN(RUN) },
-	{ ROW('h', NULL, PLAIN, NULL, "show this text"), TO(usage), .set = set_standalone,
-	  IN(HELP) },
+	  TO(no_fork), IN(RUN) },
+	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(usage), IN(HELP) },
 	{ ROW('L', "listen", CUSTOM, "name,family",
 	      "listen on this address (all of IP); vsock:any is for virtual machines"),
 	  .set = set_host, IN(LISTEN) },
 	{ ROW('N', NULL, FLAG, NULL, "write no debugging output, even if a client asks for it"),
 	  TO(quiet), IN(TELL) },
-	{ ROW('p', "port", CUSTOM, "port", "listen on this port (12865)"), .set = set_port,
-	  IN(LISTEN) },
+	{ ROW('p', "port", CUSTOM, "port", "listen on this port (12865)"), TO(port),
+	  .read = np_option_read_port, .what = "a port (0 to 65535, or a service)", IN(LISTEN) },
 	{ ROW('v', "verbosity", COUNT, "n",
 	      "log 0: faults, 1: also starts, 2: also every test (1)"),
 	  TO(verbose), RANGE(0, 9), IN(TELL) },
-	{ ROW('V', NULL, PLAIN, NULL, "show the version"), TO(version), .set = set_standalone,
-	  IN(HELP) },
-	{ ROW('\0', "help", PLAIN, NULL, "show this text on standard output"), TO(help),
-	  .set = set_standalone, IN(HELP) },
-	{ ROW('\0', "version", PLAIN, NULL, "show the version"), TO(version), .set = set_standalone,
-	  IN(HELP) },
+	{ ROW('V', NULL, FLAG, NULL, "show the version"), TO(version), IN(HELP) },
+	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help), IN(HELP) },
+	{ ROW('\0', "version", FLAG, NULL, "show the version"), TO(version), IN(HELP) },
 	{ ROW('n', NULL, COUNT, "n", "set the number of processors; not needed here"), TO(cpus),
 	  RANGE(0, 256), IN(RUN) },
 	{ ROW('Z', NULL, CUSTOM, "text",
@@ -377,9 +329,9 @@ const struct np_option ns_options[] = {
 	  TO(metrics_file), IN(TELL) },
 	{ ROW('\0', "no-status", FLAG, NULL, "open no socket for --status"), TO(no_status),
 	  IN(TELL) },
-	{ ROW('\0', "status", PLAIN, NULL,
+	{ ROW('\0', "status", FLAG, NULL,
 	      "print the status of the daemon that runs here, at the port of -p"),
-	  TO(status), .set = set_standalone, IN(TELL) },
+	  TO(status), IN(TELL) },
 };
 const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
 
@@ -397,13 +349,16 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	a->line = LINE_S;
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
-	snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
 	/* What stands behind "--" is ignored, as netperf's daemon does. */
 	while (words < argc && strcmp(argv[words], "--") != 0) {
 		words++;
 	}
 	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, NULL, err) != NP_OK) {
 		return err->code;
+	}
+	a->bound = a->bound || a->foreground || a->no_fork || a->port[0] != '\0';
+	if (a->port[0] == '\0') {
+		snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
 	}
 	a->limits.each.spin = (uint32_t)a->limits.all[NP_RES_SPIN];
 	if (a->one_port && a->no_fork) {

@@ -15,7 +15,7 @@
 
 struct ns_args {
 	char host[256]; /* -L; empty: every address */
-	char port[32];
+	char port[NP_PORT_TEXT];
 	int family;             /* AF_UNSPEC: both */
 	int32_t verbose;        /* 0 errors, 1 also starts and refusals, 2 every test */
 	bool foreground;        /* -D */

@@ -48,8 +48,6 @@ enum np_for {
 	NP_FOR_TLS = 1 << 17
 };
 
-enum { NP_PORT_TEXT = 32 }; /* a port's number, or a service's name */
-
 #define NP_LENGTH_UNSAID INT64_MIN /* as length of a plan: -l was not given */
 
 /* A name and an address family, as -H and -L take them. */

@@ -22,19 +22,6 @@
 /* --- words that are a value ---------------------------------------------------------------------
  */
 
-/*
- * A port number or a service's name, as text for the resolver. Its range is checked when the host
- * or the test is known.
- */
-static bool
-read_port_name(const char *word, void *to)
-{
-	int64_t n;
-
-	return (np_parse_int(word, &n) != 0 || (n >= 0 && n < UINT32_MAX)) &&
-	       np_text_copy(to, NP_PORT_TEXT, word) == 0;
-}
-
 static bool
 read_port(const char *word, void *to)
 {
@@ -43,7 +30,7 @@ read_port(const char *word, void *to)
 	uint32_t *port = to;
 	int64_t n;
 
-	if (!read_port_name(word, checked)) {
+	if (!np_option_read_port(word, checked)) {
 		return false;
 	}
 	if (np_parse_int(word, &n) == 0) {
@@ -375,7 +362,7 @@ keep_data_ports(const struct np_setting *set)
 		.kind = NP_OPT_BOTH_WORDS,
 		.to = offsetof(struct np_cli, data.local_port),
 		.to2 = offsetof(struct np_cli, data.port),
-		.read = read_port_name,
+		.read = np_option_read_port,
 	};
 
 	return np_option_set(&names, set->arg, set->ctx, set->err);
@@ -1051,8 +1038,8 @@ const struct np_option np_global_options[] = {
 	  IN(TUNE) },
 	{ ROW('p', "port", EACH_WORD, "remote,local",
 	      "set the ports of the control connection (12865,any)"),
-	  READS2(port_name, target.port, target.local_port, A_PORT), IN(WHERE),
-	  BRIEF("set its port, and ours (12865,any)") },
+	  TO2(target.port, target.local_port), .read = np_option_read_port, .what = A_PORT,
+	  IN(WHERE), BRIEF("set its port, and ours (12865,any)") },
 	{ ROW('P', "headers", COUNT, "0|1", "print no banner and no column headers with 0 (1)"),
 	  TO(output.headers), IN(PRINT) },
 	{ ROW('r', "result-only", FLAG, NULL,

@@ -70,8 +70,12 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 	if (!(o->unset && v == -1) && check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
 		return err->code;
 	}
-	v32 = (int32_t)v;
-	memcpy((char *)ctx + to, &v32, sizeof(v32));
+	if (o->wide) {
+		memcpy((char *)ctx + to, &v, sizeof(v));
+	} else {
+		v32 = (int32_t)v;
+		memcpy((char *)ctx + to, &v32, sizeof(v32));
+	}
 	return NP_OK;
 }
 
@@ -135,6 +139,15 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 		return err->code;
 	}
 	return second != NULL ? set(o, second, ctx, o->to2, err) : NP_OK;
+}
+
+bool
+np_option_read_port(const char *word, void *to)
+{
+	int64_t n;
+
+	return word[0] != '\0' && (np_parse_int(word, &n) != 0 || (n >= 0 && n < UINT32_MAX)) &&
+	       np_text_copy(to, NP_PORT_TEXT, word) == 0;
 }
 
 int

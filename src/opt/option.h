@@ -82,6 +82,7 @@ struct np_option {
 	unsigned needs; /* what a test must have for it to have an effect, bits of the caller's */
 	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
 	bool unset;     /* -1, which no other number is, means not given */
+	bool wide;      /* a COUNT is int64_t */
 	bool numbers;   /* set() takes whole numbers, as the kinds of counts do */
 	/* Is the argument meant for another option? Then it is ignored, with a note of
 	 * `instead`. NULL: no. */
@@ -143,6 +144,13 @@ int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct 
 
 /* A set() that copies the word into an array of max + 1 characters. */
 int np_option_set_name(const struct np_setting *set);
+
+/*
+ * A read() of a port number or a service's name, as text for the resolver, into NP_PORT_TEXT
+ * characters. Its range is checked when the host or the test is known.
+ */
+enum { NP_PORT_TEXT = 32 };
+bool np_option_read_port(const char *word, void *to);
 
 /* Are its words whole numbers? */
 bool np_option_is_number(const struct np_option *o);
