@@ -6,21 +6,6 @@
 
 #include "base/secret.h"
 
-/* The code under which a client waits for the answer to this one. */
-static uint32_t
-answer_to(uint32_t code)
-{
-	switch (code) {
-	case NP_DEBUG_ON:
-	case NP_DEBUG_OFF:
-		return NP_DEBUG_OK; /* clients up to 2.3 look at it */
-	case NP_CPU_CALIBRATE:
-		return code;
-	default:
-		return code + 1;
-	}
-}
-
 static enum ns_admission
 shut(struct ns_admit *a, enum ns_admission admission)
 {
@@ -44,9 +29,15 @@ static enum ns_admission
 refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *text)
 {
 	struct np_why m = { .magic = NP_WHY_MAGIC };
+	uint32_t reply = code + 1; /* the code that the client waits for */
 
+	if (code == NP_CPU_CALIBRATE) {
+		reply = code;
+	} else if (code == NP_DEBUG_ON || code == NP_DEBUG_OFF) {
+		reply = NP_DEBUG_OK; /* clients up to 2.3 look at it */
+	}
 	snprintf(m.text, sizeof(m.text), "%s", text);
-	answer(a, answer_to(code), why->sys, np_why_layout, &m);
+	answer(a, reply, why->sys, np_why_layout, &m);
 	return shut(a, NS_ADMIT_REFUSED);
 }
 

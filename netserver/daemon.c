@@ -191,25 +191,13 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 	return 0;
 }
 
-/* How many are open below that number. */
-static rlim_t
-count_open(rlim_t below)
-{
-	rlim_t open = 0;
-
-	for (int fd = 0; (rlim_t)fd < below; fd++) {
-		open += fcntl(fd, F_GETFD) >= 0;
-	}
-	return open;
-}
-
 int
 ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
 	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_RES_SESSIONS];
 	uint32_t flows = d->limits.each.flows;
 	bool endless = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
-	rlim_t least = SESSION_FDS, own;
+	rlim_t own = CALLER_FDS + NS_FORKSERVERS, least;
 	struct rlimit has;
 
 	/* As many as the limits may need, if the system allows it. Sessions inherit the limit. */
@@ -218,8 +206,10 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
 	}
-	own = count_open(has.rlim_cur) + CALLER_FDS + NS_FORKSERVERS;
-	least = own > least ? own : least;
+	for (int fd = 0; (rlim_t)fd < has.rlim_cur; fd++) {
+		own += fcntl(fd, F_GETFD) >= 0; /* open already */
+	}
+	least = own > SESSION_FDS ? own : SESSION_FDS;
 	if (has.rlim_cur < least) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "this process may open %llu descriptors, and a session needs %llu "

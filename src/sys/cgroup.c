@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "sys/file.h"
 #include "sys/meters.h"
@@ -59,25 +60,6 @@ struct np_cgroup {
 
 /* --- where this process's group is ----------------------------------------------------------- */
 
-/* Is word one of a list with commas? */
-static bool
-is_listed(const char *list, size_t len, const char *word)
-{
-	size_t want = strlen(word);
-	const char *end = list + len;
-
-	for (const char *at = list; at < end;) {
-		const char *comma = memchr(at, ',', (size_t)(end - at));
-		size_t n = (size_t)((comma != NULL ? comma : end) - at);
-
-		if (n == want && memcmp(at, word, n) == 0) {
-			return true;
-		}
-		at += n + 1;
-	}
-	return false;
-}
-
 /*
  * The group in the hierarchy that has a controller, "" for version 2, of lines like
  * "3:cpu,cpuacct:/a/b" and "0::/a/b". False when there is no such line.
@@ -85,19 +67,21 @@ is_listed(const char *list, size_t len, const char *word)
 static bool
 group_in(const char *text, const char *controller, char path[PATH_MAX])
 {
-	for (const char *line = text; *line != '\0'; line += strspn(line, "\n")) {
-		size_t len = strcspn(line, "\n");
-		const char *list = memchr(line, ':', len);
-		const char *at = list != NULL ? strchr(list + 1, ':') : NULL;
+	char controllers[256];
 
-		if (at != NULL && at < line + len &&
-		    (controller[0] == '\0'
-			 ? at == list + 1 && line[0] == '0'
-			 : is_listed(list + 1, (size_t)(at - list - 1), controller))) {
-			snprintf(path, PATH_MAX, "%.*s", (int)(line + len - at - 1), at + 1);
+	for (const char *line = text; *line != '\0'; line += strspn(line, "\n")) {
+		const char *list = line + strcspn(line, ":\n"), *end = line + strcspn(line, "\n");
+		const char *at = list < end ? list + 1 + strcspn(list + 1, ":\n") : end;
+
+		snprintf(controllers, sizeof(controllers), "%.*s",
+			 at < end ? (int)(at - list - 1) : 0, list + 1);
+		if (at < end &&
+		    (controller[0] == '\0' ? line[0] == '0' && at == list + 1
+					   : np_text_has_word(controllers, controller))) {
+			snprintf(path, PATH_MAX, "%.*s", (int)(end - at - 1), at + 1);
 			return true;
 		}
-		line += len;
+		line = end;
 	}
 	return false;
 }
@@ -174,7 +158,7 @@ take_mount(const struct mount *m, const char *prefix, const char *controller, co
 	bool v1 = controller[0] != '\0';
 
 	if (strcmp(m->type, v1 ? "cgroup" : "cgroup2") != 0 || below(group, m->top) == NULL ||
-	    (v1 && !is_listed(m->options, strlen(m->options), controller))) {
+	    (v1 && !np_text_has_word(m->options, controller))) {
 		return false;
 	}
 	snprintf(path, sizeof(path), "%s%s", prefix, m->where);
