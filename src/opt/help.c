@@ -61,7 +61,7 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 	}
 }
 
-/* The rows of one group, under a title if there is one; -1: of all groups. */
+/* The rows of one group under its title, unless there are none. */
 static void
 print_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
@@ -70,7 +70,7 @@ print_group(FILE *out, const struct np_help *h, int group, const char *title)
 		const char *words;
 		char how[NP_HELP_HOW];
 
-		if (!np_option_in(o, h->scope) || (group >= 0 && o->group != group)) {
+		if (!np_option_in(o, h->scope) || o->group != group) {
 			continue;
 		}
 		words = h->words != NULL ? h->words(o, h->ctx) : o->help;
@@ -89,10 +89,6 @@ print_group(FILE *out, const struct np_help *h, int group, const char *title)
 void
 np_help_print(FILE *out, const struct np_help *h)
 {
-	if (h->groups == NULL) {
-		print_group(out, h, -1, NULL);
-		return;
-	}
 	for (int g = 0; h->groups[g] != NULL; g++) {
 		print_group(out, h, g, h->groups[g]);
 	}

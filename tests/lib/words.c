@@ -100,9 +100,9 @@ join_lines(char *text)
 }
 
 static void
-assert_printed(const struct np_option *table, size_t count)
+assert_printed(const struct np_option *table, size_t count, const char *const *groups)
 {
-	const struct np_help help = { .rows = table, .count = count };
+	const struct np_help help = { .rows = table, .count = count, .groups = groups };
 	char *text = WRITTEN(out, np_help_print(out, &help));
 
 	join_lines(text);
@@ -115,7 +115,8 @@ assert_printed(const struct np_option *table, size_t count)
 }
 
 void
-assert_table_in_order(const struct np_option *table, size_t count, void *ctx)
+assert_table_in_order(const struct np_option *table, size_t count, const char *const *groups,
+		      void *ctx)
 {
 	/* The parser's grammar has room for that many. */
 	assert_in_range(count, 1, 160);
@@ -124,7 +125,7 @@ assert_table_in_order(const struct np_option *table, size_t count, void *ctx)
 		assert_unique(table, i);
 		assert_missing_argument_named(table, count, &table[i], ctx);
 	}
-	assert_printed(table, count);
+	assert_printed(table, count, groups);
 }
 
 void

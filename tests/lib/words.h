@@ -23,7 +23,8 @@ void words_split(struct words *w, const char *line);
  * a place or a setter for its value, and the usage text shows each row. ctx is what the table
  * fills.
  */
-void assert_table_in_order(const struct np_option *table, size_t count, void *ctx);
+void assert_table_in_order(const struct np_option *table, size_t count, const char *const *groups,
+			   void *ctx);
 
 /* Each row has one of the groups, and not the first, which is for rows without. */
 void assert_groups(const struct np_option *table, size_t count, const char *const *groups);

@@ -72,8 +72,8 @@ TEST(the_tables_are_in_order)
 
 	parsed("");
 	memset(&cli, 0, sizeof(cli));
-	assert_table_in_order(np_global_options, np_global_options_count, &cli);
-	assert_table_in_order(np_test_options, np_test_options_count, &cli);
+	assert_table_in_order(np_global_options, np_global_options_count, np_global_groups, &cli);
+	assert_table_in_order(np_test_options, np_test_options_count, np_test_groups, &cli);
 }
 
 static void

@@ -415,22 +415,6 @@ TEST(who_does_not_ask_for_notes_gets_an_error)
 	assert_wrong("-n 0-t", "-n: 0-t is not a number (try 64 or 64K)");
 }
 
-static void
-helps(const struct np_option *rows, const char *const *groups, const char *want)
-{
-	const struct np_help help = { .rows = rows,
-				      .count = groups == NULL ? 2 : 3,
-				      .groups = groups };
-	assert_writes(out, np_help_print(out, &help), want);
-}
-
-TEST(the_usage_text_has_what_is_there)
-{
-	helps(table, NULL,
-	      "  -a                            a flag\n"
-	      "  -b, --both                    another\n");
-}
-
 static const struct np_option grouped[] = {
 	{ .letter = 'a', .kind = NP_OPT_FLAG, .group = 2, .help = "last", .brief = "short" },
 	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .group = 1, .help = "m" },
@@ -446,14 +430,16 @@ static const char *const titles[] = { "None", "First", "Last", NULL };
 
 TEST(the_usage_text_has_groups_in_their_order)
 {
-	helps(grouped, titles,
-	      "\nFirst:\n"
-	      "  --maybe[=file]                m\n"
-	      "  -n [a-word-that-is-long], --next\n"
-	      "                                twelve words that do not go into one line of the\n"
-	      "                                help text of ours\n"
-	      "\nLast:\n"
-	      "  -a                            last\n");
+	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
+	assert_writes(
+	    out, np_help_print(out, &help),
+	    "\nFirst:\n"
+	    "  --maybe[=file]                m\n"
+	    "  -n [a-word-that-is-long], --next\n"
+	    "                                twelve words that do not go into one line of the\n"
+	    "                                help text of ours\n"
+	    "\nLast:\n"
+	    "  -a                            last\n");
 }
 
 TEST(the_short_text_has_a_line_each)
@@ -578,7 +564,7 @@ TEST(the_daemons_table_is_in_order)
 {
 	struct ns_args a;
 
-	assert_table_in_order(ns_options, ns_options_count, &a);
+	assert_table_in_order(ns_options, ns_options_count, ns_groups, &a);
 }
 
 TEST_MAIN()
