@@ -24,7 +24,7 @@ struct ns_args {
 	bool quiet;             /* -N */
 	int32_t cpus;           /* -n: to be taken where they can't be counted, which Linux can */
 	char passphrase[648];   /* -Z, --passphrase-file; empty: none is demanded */
-	struct np_auth_key key; /* --key-file; of no bytes: none is demanded */
+	struct np_auth_key key; /* --key-file; count 0: none is demanded */
 	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
 
 	struct ns_limits limits;
@@ -45,9 +45,7 @@ struct ns_args {
 	bool bound; /* one of -D -f -L -p was given: never an inetd child */
 };
 
-/*
- * NP_EUSAGE, NP_ESYS for a file that can't be read, or NP_EUNSUP name the option that is wrong.
- */
+/* NP_EUSAGE, NP_ESYS for a file that can't be read, or NP_EUNSUP name the option that is wrong. */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 
 void ns_args_usage(FILE *out);

@@ -26,18 +26,13 @@
 #include "sys/file.h"
 #include "wire/plan.h"
 
-#ifndef PR_CAP_AMBIENT
-#define PR_CAP_AMBIENT 47
-#define PR_CAP_AMBIENT_CLEAR_ALL 4
-#endif
-
 enum {
 	NOBODY = 65534,    /* where the list of users has no such name */
 	DESCRIPTORS = 128, /* of a session beside its data connections: about ten are used, and up
 			    * to 86 for evidence */
 	OF_A_THREAD = 8,   /* descriptors: of epoll, pipes, samples */
 	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
-	BESIDE = 2 << 20,  /* that stack, and what libc needs for it and for itself */
+	BESIDE = 2 << 20,  /* that stack, and what libc needs */
 	MAIN_STACK = 1 << 20,
 	ADDRESSES = 2 << 20, /* the main stack, guard pages, small mappings of files */
 	/* What a process may have already, where /proc can't be read: data, and all of it. */
@@ -171,8 +166,8 @@ become(const struct who *w, struct np_err *err)
 }
 
 /*
- * Root of a user namespace where nobody is not mapped (unshare -r) is an ordinary user outside: it
- * stays that user, unless --user names one.
+ * Root of a user namespace that has no user nobody (unshare -r) is an ordinary user outside: it
+ * stays that user, unless --user names another one.
  */
 static int
 change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
@@ -339,8 +334,8 @@ limit(int what, const char *name, uint64_t value, struct np_err *err)
 }
 
 /*
- * RLIMIT_DATA is what was granted, but stacks do not count for it, nor what mremap(2) makes of one:
- * RLIMIT_AS is behind it. That counts, beside data, what only takes addresses.
+ * RLIMIT_DATA is what was granted, but it counts neither stacks nor what mremap(2) makes of them.
+ * RLIMIT_AS does, and also mappings that hold no data.
  */
 static int
 limit_memory(uint64_t bytes, struct np_err *err)
@@ -464,7 +459,7 @@ ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
 	return rc == NP_OK ? ns_confine_own(s, &seal, err) : rc;
 }
 
-/* Put these in force as far as they are permitted, and nothing else. */
+/* Make these effective as far as they are permitted, and no others. */
 static int
 enforce(uint64_t caps)
 {
@@ -475,7 +470,7 @@ int
 ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
 {
 	uint64_t were = 0;
-	/* By CAP_NET_ADMIN a name that a stranger chose could have a module loaded. */
+	/* with CAP_NET_ADMIN, a name that a stranger chose could load a module */
 	bool is_ready = set_capabilities(UINT64_MAX, want ? raw : 0, &were) == 0;
 
 	if (want && is_ready) {

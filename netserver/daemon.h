@@ -47,7 +47,7 @@ struct ns_daemon {
 	char *passphrase;        /* that clients must send first; NULL: none */
 	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
 	bool nat;                /* their proof need not cover the addresses */
-	int fill_dir;            /* descriptor of where fill files may be had; 0: nowhere */
+	int fill_dir;            /* descriptor of the directory of fill files; 0: none */
 	struct ns_limits limits;
 	struct ns_access proxies;   /* allow: proxies that tell the client's address (proxied.h) */
 	struct ns_access rules;     /* of the command line */
@@ -74,9 +74,9 @@ struct ns_daemon {
 	int accepts;                   /* flags of accept4(2) (one_port.h) */
 	int defers;                    /* TCP_DEFER_ACCEPT of the listeners */
 	uint32_t handed_bytes;         /* that one in flight counts in its socket (one_port.c) */
-	struct ns_bucket room;         /* of attempts to have room made for them */
+	struct ns_bucket room;         /* of attempts to make room for data connections */
 	struct ns_bucket unknown;      /* of answers to datagrams of no test here */
-	struct ns_bucket scarce;       /* of lines about what is scarce */
+	struct ns_bucket scarce;       /* of log lines about scarce resources */
 	struct ns_lines lines;         /* in the log, of what strangers make the daemon say */
 	struct ns_lines session_lines; /* of all sessions */
 	uint64_t metrics_ns;

@@ -56,7 +56,7 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 static void
 drop(struct ns_daemon *d, struct ns_caller *c)
 {
-	/* Where a session has the connection, too, closing does not take it out of the set. */
+	/* while a session has it open, too, close(2) does not remove it from the set */
 	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
 	close(c->chan.fd);
 	forget(d, c);
@@ -78,7 +78,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 	np_log_event(d->log, level, &e, "%s", words);
 }
 
-/* The whole first message was read, so that closing does not take the answer back by a reset. */
+/* All input was read, so close(2) sends no reset, which could discard the answer. */
 static void
 answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
 {
@@ -192,7 +192,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	return c;
 }
 
-/* Poll a caller for other events. That it has reset the connection is always reported. */
+/* Wait for other events of a caller. A reset is always reported. */
 static void
 watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
 {
@@ -213,8 +213,7 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
 	watch(d, c, 0);
 }
 
-/* Pass on a data connection that is known as one at once. False: it is a caller, or must wait: *of.
- */
+/* Pass on a connection that is known to carry data. False: it is a caller, or must wait: *of. */
 static bool
 pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
 {

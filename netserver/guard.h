@@ -91,7 +91,7 @@ int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_e
  */
 int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
-/* Asked for each session and each test: rules that change hold from then on. */
+/* Checked for each session and each test, so that changed rules apply at once. */
 bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
@@ -262,10 +262,10 @@ int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
 		  struct np_err *err);
 
-/* Are they one address, an IPv6 /64 being one? */
+/* Have they one owner: the same address, or IPv6 /64? */
 bool ns_same_owner(const struct np_addr *a, const struct np_addr *b);
 
-/* Does another address than that have a test now? */
+/* Does any other address have a test now? */
 bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
 
 /*
@@ -276,7 +276,7 @@ bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *pe
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
 
-/* Could the session have that if no other session held anything? */
+/* Would that fit if no other session held anything? */
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
@@ -331,8 +331,8 @@ int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions
 		    struct np_err *err);
 
 /*
- * Could an honest session ask for that? It has checked the test's length; a wrong one must not give
- * a compromised session a later deadline.
+ * Could an honest session ask for that? It checks the length of its test; a compromised one must
+ * not get a later deadline by another length.
  */
 bool ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish);
 

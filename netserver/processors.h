@@ -7,17 +7,17 @@
 
 #include "netserver/daemon.h"
 
-/* How long a thread may run while others wait; the shorter, the sooner its turn (Linux 6.12). */
+/* How long a thread may run while others wait; a short slice comes sooner (Linux 6.12). */
 enum ns_slice { NS_SLICE_USUAL, NS_SLICE_SHORT, NS_SLICE_LONG };
 
 /* pid 0: this process, and what it forks from now on. */
 void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 
 /*
- * The test of that session begins: its threads, which are not there yet, run in the kernel's usual
- * turns. Those of an address with more threads than processors run in long ones. The usual turn of
- * 1.4 ms is shorter than the kernel's tick, so that each of them overran it threefold, and a tenth
- * of them were always ahead of a session that begins.
+ * The test of that session begins: its threads, which do not exist yet, get the kernel's usual
+ * slices, or long ones if the address has more threads than there are processors. A usual slice of
+ * 1.4 ms is shorter than the kernel's tick: each thread overran it threefold, and a tenth of them
+ * were always ahead of a session that begins.
  */
 void ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s);
 

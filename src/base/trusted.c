@@ -41,8 +41,8 @@ is_for_all(const struct stat *dir)
 
 /* --- what is trusted ------------------------------------------------------------------------- */
 
-/* Anything that stands in the way: what names it has to be root's or ours. In the directories that
- * users name for their output it may be the directory's owner's, and links are as everywhere. */
+/* Every part of a path has to be root's or ours. On the way to a user's output it may also be the
+ * owner's of its directory, and links are followed as everywhere. */
 static int
 check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 {

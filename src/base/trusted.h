@@ -59,8 +59,8 @@ struct np_trusted_spot {
 int np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *err);
 
 /*
- * The path from the root, for who leaves his directory; no link in it is resolved. NP_EUSAGE when
- * it has no room or is empty.
+ * The absolute path, for a process that changes its directory; links are not resolved. NP_EUSAGE
+ * for an empty path, or one without room.
  */
 int np_trusted_path(char *out, size_t size, const char *path, struct np_err *err);
 

@@ -74,7 +74,7 @@ struct np_cli_target {
 	int family;             /* -4, -6 */
 	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
 	char passphrase_text[NP_FRAME_SIZE - 8];
-	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
+	struct np_auth_key key; /* --key-file; count 0: none */
 	bool nat;               /* --nat */
 };
 
@@ -124,8 +124,8 @@ struct np_cli_evidence {
 struct np_cli {
 	const char *test;   /* -t */
 	char *command_line; /* all words as given, without secrets */
-	struct np_option_notes
-	    notes; /* arguments that were read differently from how they were written */
+	/* arguments that were read differently from how they were written */
+	struct np_option_notes notes;
 	char gone; /* an option without effect of which netperf prints a warning */
 	bool usage, test_usage, help, help_all, version, program;
 	bool preflight;    /* --preflight: look at the hosts, run no test */
@@ -137,7 +137,7 @@ struct np_cli {
 	double rate;       /* --rate, operations or bits a second, by the test; 0: not said */
 	double far_rate;   /* of a test each way what the far end sends; 0: the same */
 	bool rate_bits;    /* it was said in bits */
-	double knee_times; /* --rate auto: how often P99 of the lowest rate; 0: there is one rate */
+	double knee_times; /* --rate auto: its P99 in multiples of the lowest rate's; 0: one rate */
 	bool no_loss;      /* --rate ndr */
 	bool strict;       /* --strict: fail if the test was not what was asked for */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */

@@ -270,7 +270,7 @@ is_scoped(const char *text)
 	       (IN6_IS_ADDR_LINKLOCAL(&a) || IN6_IS_ADDR_MC_LINKLOCAL(&a));
 }
 
-/* Behind "%" is a device to bind to, but the scope of a link-local address. */
+/* "%eth0" names a device to bind to, except where it is the scope of a link-local address. */
 static int
 take_device(const struct np_setting *set, struct np_name *name)
 {

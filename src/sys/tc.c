@@ -176,7 +176,7 @@ read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	}
 	np_rtnl_take_text(at[TCA_KIND], item->kind, sizeof(item->kind));
 	if (is_class && strcmp(item->kind, "htb") != 0) {
-		return 0; /* those of others are queues that are heard of anyhow */
+		return 0; /* classes of other kinds are told by their queues */
 	}
 	item->is_class = is_class;
 	item->handle = body->tcm_handle;
@@ -327,7 +327,7 @@ has_kind(const struct np_tc *tc, const char *kind)
 	return false;
 }
 
-/* Where there are none, that is no error. */
+/* That there are none is no error. */
 static int
 dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 {
