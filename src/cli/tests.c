@@ -47,6 +47,11 @@ np_cli_test(const struct np_cli *cli)
 unsigned
 np_cli_scope(const struct np_cli *cli)
 {
+	static const unsigned scopes[] = {
+		[NP_SCAN_IP] = NP_SCOPE_OMNI,   [NP_SCAN_OMNI] = NP_SCOPE_OMNI,
+		[NP_SCAN_UNIX] = NP_SCOPE_UNIX, [NP_SCAN_LINK] = NP_SCOPE_LINK,
+		[NP_SCAN_SCTP] = NP_SCOPE_SCTP,
+	};
 	const struct np_bench *bench = np_bench_find(cli->test);
 
 	if (strcasecmp(cli->test, "OMNI") == 0 || strcasecmp(cli->test, "UUID") == 0) {
@@ -55,19 +60,9 @@ np_cli_scope(const struct np_cli *cli)
 	if (bench == NULL) {
 		return 0;
 	}
-	switch (bench->transport->scanner) {
-	case NP_SCAN_UNIX:
-		return NP_SCOPE_UNIX;
-	case NP_SCAN_LINK:
-		return NP_SCOPE_LINK;
-	case NP_SCAN_SCTP:
-		return NP_SCOPE_SCTP;
-	case NP_SCAN_OMNI:
-		return NP_SCOPE_OMNI;
-	case NP_SCAN_IP:
-		break;
-	}
-	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
+	return bench->transport->scanner == NP_SCAN_IP && (bench->flags & NP_B_OLD) != 0
+		   ? NP_SCOPE_BSD
+		   : scopes[bench->transport->scanner];
 }
 
 unsigned
