@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -263,7 +264,7 @@ seal(struct np_err *err)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
-	if (prctl(PR_SET_DUMPABLE, NS_SANITIZED, 0, 0, 0) != 0) {
+	if (prctl(PR_SET_DUMPABLE, NP_SANITIZED, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "hide this process's memory");
 	}
 	if (setrlimit(RLIMIT_CORE, &none) != 0) {
@@ -382,13 +383,13 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 static int
 limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
-	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
+	bool watched = NP_SANITIZED || ns_filter_lacks() == NULL;
 	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
 	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS + NP_THREADS_MAX + s->urings + flows,
 		  err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK ||
-	    (s->bytes != 0 && !NS_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
+	    (s->bytes != 0 && !NP_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
 	    (!watched && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}
@@ -424,11 +425,11 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	}
 	/* While the open descriptors can be listed, and before the list of calls, which has none
 	 * that changes filters. */
-	if (!NS_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
+	if (!NP_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
-	if (!NS_SANITIZED) {
+	if (!NP_SANITIZED) {
 		/* Before the limits: the memory for it is not the session's. */
 		rc = ns_filter_make(s, &filter, &size, err);
 	}
@@ -444,7 +445,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 int
 ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err)
 {
-	int rc = NS_SANITIZED ? NP_OK : ns_landlock_install(s, seal, err);
+	int rc = NP_SANITIZED ? NP_OK : ns_landlock_install(s, seal, err);
 
 	np_secret_wipe(seal, sizeof(*seal));
 	return rc;
@@ -540,7 +541,7 @@ ns_confine_means(struct ns_means *m)
 	bool landlock = ns_landlock_version() > 0;
 
 	memset(m, 0, sizeof(*m));
-	if (NS_SANITIZED) {
+	if (NP_SANITIZED) {
 		snprintf(m->missing, sizeof(m->missing), "built with a sanitizer");
 		return;
 	}

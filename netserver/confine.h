@@ -1,5 +1,8 @@
 /*
  * What the daemon and its sessions may do to this machine: as little as tests need.
+ *
+ * Sanitizers use ptrace(2), read /proc/self and map terabytes: with them only the user,
+ * capabilities, no_new_privs and the number of descriptors are limited.
  */
 #ifndef NETSERVER_CONFINE_H
 #define NETSERVER_CONFINE_H
@@ -12,22 +15,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "netserver/seal.h"
-
-/*
- * Sanitizers use ptrace(2), read /proc/self and map terabytes: with them only the user,
- * capabilities, no_new_privs and the number of descriptors are limited.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define NS_SANITIZED 1
-#endif
-#endif
-#ifndef NS_SANITIZED
-#define NS_SANITIZED 0
-#endif
 
 struct np_limits;
 

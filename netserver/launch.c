@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/sanitized.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
 #include "netserver/passed.h"
@@ -112,7 +113,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *order,
 static bool
 has_filter(const struct ns_daemon *d)
 {
-	return d->sandbox && !NS_SANITIZED && ns_filter_lacks() == NULL;
+	return d->sandbox && !NP_SANITIZED && ns_filter_lacks() == NULL;
 }
 
 /* The fork server of that kind, started if need be; NULL, with err, if that fails. */

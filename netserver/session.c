@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/sanitized.h"
 #include "base/secret.h"
 #include "bench/bench.h"
 #include "bench/engine/uring.h"
@@ -316,7 +317,7 @@ static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
 	np_fds_drop_but(keep, count);
-	return NS_SANITIZED || np_fds_empty() == 0 ? NP_OK
+	return NP_SANITIZED || np_fds_empty() == 0 ? NP_OK
 						   : np_fail(err, NP_ESYS, errno, "open /dev/null");
 }
 

@@ -13,6 +13,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/multiplex.c \
 	%D%/base/output.c %D%/base/output.h \
 	%D%/base/ring.c %D%/base/ring.h \
+	%D%/base/sanitized.h \
 	%D%/base/secret.c %D%/base/secret.h \
 	%D%/base/text.c %D%/base/text.h \
 	%D%/base/trusted.c %D%/base/trusted.h \

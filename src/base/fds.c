@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
+
 void
 np_fds_fill(void)
 {
@@ -48,18 +50,6 @@ np_fds_empty(void)
 	}
 	return 0;
 }
-
-/* ThreadSanitizer takes descriptors of one number for the same one, whichever thread's table. */
-#if defined(__SANITIZE_THREAD__)
-#define NP_ONE_TABLE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NP_ONE_TABLE 1
-#endif
-#endif
-#ifndef NP_ONE_TABLE
-#define NP_ONE_TABLE 0
-#endif
 
 /* Close first up to last. Returns -1 where the system can't do that at once. */
 static int
@@ -119,7 +109,8 @@ np_fds_drop(int last)
 bool
 np_fds_own(int *keep, size_t count)
 {
-	if (NP_ONE_TABLE || close_all(~0U, ~0U) != 0 || unshare(CLONE_FILES) != 0) {
+	/* ThreadSanitizer takes descriptors of one number for the same one in all tables. */
+	if (NP_THREAD_SANITIZED || close_all(~0U, ~0U) != 0 || unshare(CLONE_FILES) != 0) {
 		return false;
 	}
 	np_fds_drop_but(keep, count);

@@ -16,19 +16,9 @@
 
 #include <cmocka.h>
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/sanitized.h" /* sanitizers bring their own malloc(), and make everything slower */
 
-/* The sanitizers bring their own malloc(), and make everything slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NP_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define NP_SANITIZED 1
-#endif
-#endif
-#ifndef NP_SANITIZED
-#define NP_SANITIZED 0
-#endif
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
  * FREED_BY(ends_free) struct ends e; is released where the block that declares it ends, unless the

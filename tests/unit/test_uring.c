@@ -188,7 +188,7 @@ make_another(void)
 TEST(a_prepared_ring_does_nothing_else)
 {
 	needs_rings();
-	for (int confined = 0; confined <= !NS_SANITIZED; confined++) {
+	for (int confined = 0; confined <= !NP_SANITIZED; confined++) {
 		bool filtered = confined != 0;
 		struct ns_means m;
 

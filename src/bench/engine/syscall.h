@@ -17,18 +17,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Sanitizers know what libc's wrappers do with a buffer; a system call of ours they don't see. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NP_SYS_WATCHED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define NP_SYS_WATCHED 1
-#endif
-#endif
+#include "base/sanitized.h"
 
+/* Sanitizers know what libc's wrappers do with a buffer; a system call of ours they don't see. */
 #if defined(SYS_sendto) && defined(SYS_recvfrom) && defined(SYS_connect) &&                        \
-    defined(SYS_accept4) && !defined(NP_SYS_WATCHED)
+    defined(SYS_accept4) && !NP_SANITIZED
 #define NP_SYS_DIRECT 1
 #else
 #define NP_SYS_DIRECT 0
