@@ -106,16 +106,6 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 	return rc;
 }
 
-/* Note words from..to of the command line, which are no options. */
-static void
-note_stray(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
-{
-	const struct np_word_list stray = { to - from - cli->notes.words,
-					    argv + from + cli->notes.words };
-
-	np_stray_words(cli, &stray, from > 0, given);
-}
-
 static int
 parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list *given,
 	    struct np_err *err)
@@ -132,7 +122,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		np_stray_reader(cli, err);
 		return err->code;
 	}
-	note_stray(cli, argv, 0, split, given);
+	np_stray_words(cli, argv, 0, split, given);
 	np_stray_options(cli);
 	scope = np_cli_scope(cli);
 	if (cli->usage || cli->help || cli->version || cli->program || split == argc) {
@@ -152,7 +142,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		snprintf(where, sizeof(where), "test option of %.40s", cli->test);
 		return np_fail_in(err, where);
 	}
-	note_stray(cli, argv, split, argc, given);
+	np_stray_words(cli, argv, split, argc, given);
 	return NP_OK;
 }
 

@@ -52,15 +52,14 @@ remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list 
 }
 
 void
-np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
-	       const struct np_word_list *given)
+np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
 {
 	/* It may be the argument of an unknown or withdrawn option, which has a line already. */
-	for (int i = 0; i < stray->count && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
-		const char *word = stray->at[i];
-
-		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", word,
-			of_test ? "unexpected argument of the test" : remedy_of(cli, word, given));
+	for (int i = from + cli->notes.words;
+	     i < to && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
+		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", argv[i],
+			from > 0 ? "unexpected argument of the test"
+				 : remedy_of(cli, argv[i], given));
 	}
 }
 

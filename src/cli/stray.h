@@ -16,10 +16,11 @@ struct np_word_list {
 };
 
 /*
- * Note words that are no options, before or after a --. given: all words in their original order.
+ * Note those of the words from..to of argv that were no options for the parser. from: 0, or the
+ * first --. given: all words in their original order.
  */
-void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
-		    const struct np_word_list *given);
+void
+np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given);
 
 /*
  * Note values of options before a -- that only make sense for the test's option of the same letter.
