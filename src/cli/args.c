@@ -23,9 +23,6 @@
 enum { EXPLAIN_MS = 20 };
 enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
 
-/* No user writes this number: -v or -P was not given. */
-enum { UNSAID = INT32_MIN };
-
 static void
 cli_init(struct np_cli *cli)
 {
@@ -36,7 +33,7 @@ cli_init(struct np_cli *cli)
 	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
 	snprintf(cli->data.port, sizeof(cli->data.port), "0");
 	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
-	cli->output.verbosity = cli->output.headers = UNSAID;
+	cli->output.verbosity = cli->output.headers = 1;
 	cli->allow_routing = -1;
 	cli->target.family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
@@ -178,8 +175,6 @@ settle_output(struct np_cli *cli)
 	if (cli->evidence.wire || cli->plan.stations > 0) {
 		cli->evidence.caps |= NP_CAP_TEST | (cli->evidence.wire ? NP_CAP_WIRE : 0U);
 	}
-	o->verbosity = o->verbosity != UNSAID ? o->verbosity : 1;
-	o->headers = o->headers != UNSAID ? o->headers : 1;
 	/* If figures are selected, the table of latencies is not printed. */
 	o->latency |= o->times;
 	o->times = o->times && o->style == NP_STYLE_CLASSIC;

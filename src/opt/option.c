@@ -45,11 +45,10 @@ np_pair_split(const char *arg, struct np_pair *out, struct np_err *err)
 }
 
 static int
-check_range(const struct np_option *o, int64_t v, const char *text, int64_t low, int64_t high,
-	    struct np_err *err)
+check_range(const struct np_option *o, int64_t v, const char *text, struct np_err *err)
 {
-	int64_t min = o->min != 0 || o->max != 0 ? o->min : low;
-	int64_t max = o->min != 0 || o->max != 0 ? o->max : high;
+	bool any = o->min == 0 && o->max == 0;
+	int64_t min = any ? INT32_MIN : o->min, max = any ? INT32_MAX : o->max;
 
 	if (v < min || v > max) {
 		return np_usage(err, "%s is out of range (%lld to %lld)", text, (long long)min,
@@ -67,7 +66,7 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 	if (np_parse_count(text, &v) != 0) {
 		return np_usage(err, "%s is not a number (try 64 or 64K)", text);
 	}
-	if (!(o->unset && v == -1) && check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
+	if (!(o->unset && v == -1) && check_range(o, v, text, err) != NP_OK) {
 		return err->code;
 	}
 	if (o->wide) {
@@ -92,7 +91,7 @@ set_length(const struct np_option *o, const char *text, void *ctx, struct np_err
 	if (less_ms != 0 && o->to2 == 0) {
 		return np_usage(err, "%s is not a number of whole seconds", text);
 	}
-	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
+	if (check_range(o, v, text, err) != NP_OK) {
 		return err->code;
 	}
 	memcpy((char *)ctx + o->to, &v, sizeof(v));
