@@ -27,6 +27,7 @@
 enum {
 	BACKLOG = 1024,
 	EVENTS = 256, /* taken from the kernel at once */
+	METRICS_S = 10,
 	MANY_EVENTS = 32,
 	FAR_MS = 20,    /* a wait longer than this is precise enough in milliseconds */
 	BUSY = 8,       /* turns of a busy loop until signals are unblocked for a moment */
@@ -141,7 +142,7 @@ renew_metrics(struct ns_daemon *d, bool now)
 		return NP_NEVER;
 	}
 	if (now || np_now() >= d->metrics_ns) {
-		d->metrics_ns = np_deadline((uint64_t)d->metrics_s * NP_SEC);
+		d->metrics_ns = np_deadline(METRICS_S * NP_SEC);
 		if (ns_daemon_write_metrics(d, &err) != NP_OK && !d->metrics_failed) {
 			np_log(d->log, NP_LOG_ERROR, "--metrics-file: %s", err.msg);
 		}

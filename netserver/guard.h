@@ -223,7 +223,6 @@ struct ns_session {
 	bool ending;                  /* SIGTERM was sent */
 	bool yields;                  /* to others that wait for room */
 	bool captures;                /* its packets, by a buffer of the kernel's */
-	bool gathers;                 /* evidence */
 	struct ns_bucket lines;       /* in the log */
 	struct ns_way way; /* of its test's data sockets, where the daemon hands them over */
 };

@@ -177,7 +177,8 @@ static int
 fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
 		struct np_err *err)
 {
-	struct ns_forkserver *f = forkserver_of(d, np_addr_is_here(&c->peer), s->gathers, err);
+	struct ns_forkserver *f =
+	    forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
 	const int fds[NS_FORK_FDS] = { [NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = way };
 	struct ns_fork_request o;
 

@@ -27,8 +27,6 @@
 #include "netserver/session.h"
 #include "netserver/status.h"
 
-enum { METRICS_S = 10 };
-
 /* How often TERM or INT came: the handler's, read wherever the daemon waits. */
 static _Atomic int ends_asked;
 
@@ -152,7 +150,6 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 		}
 	}
 	if (a->metrics_file != NULL) {
-		d->metrics_s = METRICS_S;
 		d->metrics_dir = ns_metrics_dir(a->metrics_file, &d->metrics_name, &err);
 		if (d->metrics_dir < 0) {
 			return fault("--metrics-file: %s", err.msg);

@@ -136,7 +136,6 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
 	ns_launch_choose(d, c, s);
 	s->bare[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
-	s->gathers = ns_gathers_evidence(d, c);
 	ns_passed_refuse(pair[0]);
 	rc = ns_launch(d, c, s, pair[1], err);
 	close(pair[1]);
