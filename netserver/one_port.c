@@ -420,7 +420,7 @@ struct came {
 };
 
 /* The local address from a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
-static bool
+static void
 note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
@@ -429,7 +429,7 @@ note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 
 			memcpy(&four, CMSG_DATA(c), sizeof(four));
 			np_addr_make(to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
-			return true;
+			return;
 		}
 		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
 			struct in6_pktinfo six;
@@ -440,10 +440,9 @@ note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 			at->sin6_scope_id =
 			    IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr) ? (uint32_t)six.ipi6_ifindex : 0;
 			np_addr_unmap(to);
-			return true;
+			return;
 		}
 	}
-	return false;
 }
 
 static bool
@@ -466,7 +465,7 @@ receive(int fd, uint32_t port, struct came *c)
 	c->from.len = m.msg_namelen;
 	np_addr_unmap(&c->from);
 	c->to = (struct np_addr){ .len = 0 };
-	(void)note_where(&m, port, &c->to);
+	note_where(&m, port, &c->to);
 	return true;
 }
 
