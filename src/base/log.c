@@ -227,9 +227,7 @@ static const int priorities[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
 void
 np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
-	struct np_log_out none = { .fd = -1 };
-
-	deliver(ctx != NULL ? ctx : &none, line, put_on_stderr, priorities[level]);
+	deliver(ctx, line, put_on_stderr, priorities[level]);
 }
 
 void

@@ -55,7 +55,7 @@ struct np_log_out {
 	uint64_t noted; /* of them, those that a line has told of */
 };
 
-/* A sink: "<program>[pid]: line" on standard error. Without a context nothing is counted. */
+/* A sink: "<program>[pid]: line" on standard error. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /*
