@@ -607,7 +607,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		return;
 	}
 	if (t->hist != NULL && np_hist_count(t->hist) > 0) {
-		np_repeat_latency(t->hist, &r);
+		np_record_times(&r, "latency", t->hist);
 	}
 	np_facts(d->cli, &r);
 	o = json_object();

@@ -39,10 +39,7 @@ find_metric(const char *name)
 static double
 number(const struct view *v, const char *name)
 {
-	enum np_metric_id id = find_metric(name);
-
-	return np_metrics[id].type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
-						   : (double)np_record_get_int(v->r, id);
+	return np_record_get_real(v->r, find_metric(name));
 }
 
 /* Of messages, also where the test counts transactions. */

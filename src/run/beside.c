@@ -269,16 +269,14 @@ np_beside_report(const struct np_beside *b, struct np_record *r)
 	if (b == NULL || b->idle == NULL || np_hist_count(b->idle) == 0) {
 		return;
 	}
-	np_record_us(r, NP_M_IDLE_P50_LATENCY, np_hist_percentile(b->idle, 0.5));
-	np_record_us(r, NP_M_IDLE_P99_LATENCY, np_hist_percentile(b->idle, 0.99));
+	np_record_times(r, "idle", b->idle);
 	np_record_real(r, NP_M_IDLE_RPM, np_beside_rpm(b->idle));
 	np_record_text(r, NP_M_LOAD_DIED, b->died[0] == '\0' ? "no" : b->died);
 	loaded = b->loaded != NULL && np_hist_count(b->loaded) > 0 && b->died[0] == '\0';
 	if (!loaded) {
 		return;
 	}
-	np_record_us(r, NP_M_LOADED_P50_LATENCY, np_hist_percentile(b->loaded, 0.5));
-	np_record_us(r, NP_M_LOADED_P99_LATENCY, np_hist_percentile(b->loaded, 0.99));
+	np_record_times(r, "loaded", b->loaded);
 	np_record_real(r, NP_M_LOADED_RPM, np_beside_rpm(b->loaded));
 	np_record_int(r, NP_M_LOADED_UNANSWERED, (int64_t)b->unanswered);
 	if (!isnan(b->own_us)) {

@@ -126,23 +126,6 @@ np_repeat_missed(const struct np_repeat *r)
 	return r->plan.level != 0 && r->plan.max > 1 && !reached(r);
 }
 
-void
-np_repeat_latency(const struct np_hist *h, struct np_record *record)
-{
-	struct np_hist_summary l;
-
-	np_hist_summarise(h, &l);
-	np_record_us(record, NP_M_MIN_LATENCY, l.min);
-	np_record_us(record, NP_M_MAX_LATENCY, l.max);
-	np_record_us(record, NP_M_P50_LATENCY, l.p50);
-	np_record_us(record, NP_M_P90_LATENCY, l.p90);
-	np_record_us(record, NP_M_P99_LATENCY, l.p99);
-	np_record_real(record, NP_M_MEAN_LATENCY, isnan(l.mean) ? -1 : l.mean / 1000);
-	np_record_real(record, NP_M_STDDEV_LATENCY, isnan(l.stddev) ? -1 : l.stddev / 1000);
-	NP_MARK_IF(l.count == 0, record, NP_M_MIN_LATENCY, NP_M_MAX_LATENCY, NP_M_P50_LATENCY,
-		   NP_M_P90_LATENCY, NP_M_P99_LATENCY, NP_M_MEAN_LATENCY, NP_M_STDDEV_LATENCY);
-}
-
 /* An unknown width, such as of a single value, is shown as 0. */
 static void
 conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_metric_id of,
@@ -186,7 +169,7 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->throughput);
 	}
 	if (latency) {
-		np_repeat_latency(r->hist, record);
+		np_record_times(record, "latency", r->hist);
 	}
 }
 

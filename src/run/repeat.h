@@ -70,9 +70,6 @@ bool np_repeat_unclean(const struct np_repeat *r);
 /* Put what all iterations together say into the last one's record: means, widths, latencies. */
 void np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record);
 
-/* The figures of these times into the rows of latency. */
-void np_repeat_latency(const struct np_hist *h, struct np_record *record);
-
 void np_repeat_free(struct np_repeat *r);
 
 #endif

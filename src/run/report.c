@@ -257,7 +257,7 @@ report_evidence(const struct sums *s, struct np_record *r)
 	for (int i = 0; i < NP_METRICS; i++) {
 		enum np_metric_id id = (enum np_metric_id)i;
 		const struct np_metric *m = &np_metrics[id];
-		double v = m->from == NULL            ? -1
+		double v = m->collect != NP_COLLECT_EVIDENCE || m->from == NULL ? -1
 			   : m->end == NP_METRIC_NEAR ? told(s->out->near_bag, m->from)
 			   : m->end == NP_METRIC_FAR  ? told(s->out->far_bag, m->from)
 						      : told(np_outcome_receiver(s->out), m->from);
@@ -394,23 +394,6 @@ report_open(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_GENERATOR_LIMITS, o->limits[0] == '\0' ? "no" : o->limits);
 }
 
-/* How long the connections of a ramp took to come about. */
-static void
-report_ramp(const struct sums *s, struct np_record *r)
-{
-	const struct np_hist *h = s->out->tally.ramp.hist;
-	struct np_hist_summary times;
-
-	if (h == NULL || np_hist_count(h) == 0) {
-		return;
-	}
-	np_hist_summarise(h, &times);
-	np_record_us(r, NP_M_CONNECT_P50, times.p50);
-	np_record_us(r, NP_M_CONNECT_P90, times.p90);
-	np_record_us(r, NP_M_CONNECT_P99, times.p99);
-	np_record_us(r, NP_M_CONNECT_MAX, times.max);
-}
-
 /*
  * Busy and whole time are of the same two readings. netperf multiplies by their distance over the
  * test's time, which gives more than 100 %.
@@ -480,7 +463,9 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_transport(&s, r);
 	report_flows(&s, r);
 	report_open(&s, r);
-	report_ramp(&s, r);
+	if (out->tally.ramp.hist != NULL && np_hist_count(out->tally.ramp.hist) > 0) {
+		np_record_times(r, "connect", out->tally.ramp.hist);
+	}
 	report_clean(&s, r);
 	report_cpus(&s, r);
 }

@@ -3,10 +3,9 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include "stats/hist.h"
 
 const struct np_metric np_metrics[NP_METRICS] = {
 #define NP_FIGURE(of, nr, id, t, fmt, g, c, h1, h2, h3, h4, s, u, ...)                             \
@@ -95,37 +94,28 @@ void
 np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 {
 	assert(np_metrics[id].type == NP_TYPE_INT);
-	r->value[id].known = true;
-	r->value[id].mark = r->value[id].never = false;
-	r->value[id].i = v;
-	r->value[id].r = (double)v;
+	r->value[id] = (struct np_value){ .known = true, .i = v, .r = (double)v };
 }
 
 void
 np_record_real(struct np_record *r, enum np_metric_id id, double v)
 {
 	assert(np_metrics[id].type == NP_TYPE_REAL);
-	r->value[id].known = true;
-	r->value[id].mark = r->value[id].never = false;
-	r->value[id].r = v;
+	r->value[id] = (struct np_value){ .known = true, .r = v };
 }
 
 void
 np_record_char(struct np_record *r, enum np_metric_id id, char v)
 {
 	assert(np_metrics[id].type == NP_TYPE_CHAR);
-	r->value[id].known = true;
-	r->value[id].mark = false;
-	r->value[id].i = (unsigned char)v;
+	r->value[id] = (struct np_value){ .known = true, .i = (unsigned char)v };
 }
 
 void
 np_record_text(struct np_record *r, enum np_metric_id id, const char *v)
 {
 	assert(np_metrics[id].type == NP_TYPE_TEXT);
-	r->value[id].known = v != NULL;
-	r->value[id].mark = false;
-	r->value[id].t = v;
+	r->value[id] = (struct np_value){ .known = v != NULL, .t = v };
 }
 
 void
@@ -224,13 +214,38 @@ np_record_get_text(const struct np_record *r, enum np_metric_id id)
 void
 np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns)
 {
-	if (np_metrics[id].type == NP_TYPE_INT) {
-		np_record_int(r, id, (int64_t)(ns / 1000));
+	r->value[id] = (struct np_value){ .known = true,
+					  .never = ns >= NP_HIST_NEVER,
+					  .i = (int64_t)(ns / 1000),
+					  .r = (double)ns / 1e3 };
+}
+
+void
+np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
+{
+	size_t len = strlen(which);
+	struct np_hist_summary s;
+
+	np_hist_summarise(h, &s);
+	for (int i = 0; i < NP_METRICS; i++) {
+		enum np_metric_id id = (enum np_metric_id)i;
+		const char *of = np_metrics[id].from;
+
+		if (of == NULL || strncmp(of, which, len) != 0 || of[len] != '.') {
+			continue;
+		}
+		of += len + 1;
+		if (of[0] == 'p') {
+			np_record_us(r, id, np_hist_percentile(h, strtod(of + 1, NULL) / 100));
+		} else if (strcmp(of, "min") == 0 || strcmp(of, "max") == 0) {
+			np_record_us(r, id, of[1] == 'i' ? s.min : s.max);
+		} else {
+			double ns = of[0] == 'm' ? s.mean : s.stddev;
+
+			np_record_real(r, id, isnan(ns) ? -1 : ns / 1000);
+		}
+		r->value[id].mark = s.count == 0;
 	}
-	r->value[id].known = true;
-	r->value[id].mark = false;
-	r->value[id].r = (double)ns / 1e3;
-	r->value[id].never = ns >= NP_HIST_NEVER;
 }
 
 bool

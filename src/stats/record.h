@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stats/hist.h"
+
 /* Of a figure of both ends the far end's stands behind the near end's: np_metric_of(). */
 enum np_metric_id {
 #define NP_FIGURE(end, block, name, ...) NP_M_##name,
@@ -60,18 +62,20 @@ struct np_metric {
 	int block;         /* of figures of both ends, see np_metric_next(); 0: none */
 	const char *unit;  /* "": none; "-f": the one of that option */
 	const char *words; /* what it is */
-	const char *from;  /* value of the evidence that it is; NULL: it is computed */
+	const char *from;  /* what it is taken from; NULL: it is computed */
+};
+
+struct np_value {
+	bool known;
+	bool mark;  /* not measured: what netperf prints in such a case */
+	bool never; /* a time that has no end */
+	int64_t i;
+	double r;      /* also of an INT: a time with its fractions */
+	const char *t; /* not owned */
 };
 
 struct np_record {
-	struct {
-		bool known;
-		bool mark;  /* not measured: what netperf prints in such a case */
-		bool never; /* a time that has no end */
-		int64_t i;
-		double r;      /* also of an INT: a time with its fractions */
-		const char *t; /* not owned */
-	} value[NP_METRICS];
+	struct np_value value[NP_METRICS];
 };
 
 /* The table, by enum np_metric_id. */
@@ -115,6 +119,12 @@ void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
 #define NP_NEVER_WORD "inf"
 void np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns);
 bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
+
+/*
+ * Set the figures that are taken from that histogram, "latency": rows from "latency.p99",
+ * "latency.min" or .max, "latency.mean" or .stddev. Those of an empty one are 0, and marked.
+ */
+void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
 
 /*
  * Mark values that were set as not measured: netperf prints such a number or text

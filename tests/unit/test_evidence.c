@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "run/client.h"
 #include "run/server.h"
+#include "stats/record.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/session.h"
@@ -164,6 +165,16 @@ TEST(both_ends_tell_of_a_stream)
 	assert_in_range(far.count, 3, 150);
 	for (size_t i = 1; i < far.count; i++) {
 		assert_true(far.ints[i] >= far.ints[i - 1]);
+	}
+	/* What figures are taken from, which an old kernel may not report. */
+	for (int i = 0; i < NP_METRICS; i++) {
+		const struct np_metric *f = &np_metrics[i];
+		bool is_far = f->end == NP_METRIC_FAR;
+
+		if (f->from != NULL && strncmp(f->from, "tcp.", strlen("tcp.")) == 0) {
+			assert_true(
+			    np_bag_find(is_far ? m.out.far_bag : m.out.near_bag, f->from, &near));
+		}
 	}
 }
 
