@@ -35,8 +35,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \
-	%D%/stats/figure.c %D%/stats/figure.h \
-	%D%/stats/fit.c %D%/stats/fit.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
 	%D%/stats/oneway.c %D%/stats/oneway.h \
 	%D%/stats/metrics.def \

@@ -9,7 +9,7 @@
 #include "net/sock.h"
 
 #include "bench/engine/engine.h"
-#include "stats/fit.h"
+#include "stats/confidence.h"
 
 struct np_counts
 np_counts_of(const struct np_run *run)

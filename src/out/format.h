@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 #include "out/select.h"
-#include "stats/figure.h"
+#include "stats/record.h"
 
 /* What a classic table needs beside the figures. */
 struct np_classic {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "stats/figure.h"
+#include "stats/record.h"
 
 /* How a result is printed. */
 enum np_style {
@@ -28,7 +28,8 @@ enum {
 };
 
 struct np_selection {
-	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* of stats/figure.h, or NP_SELECT_UNKNOWN */
+	int id[NP_SELECT_GROUPS]
+	      [NP_SELECT_MAX]; /* figures of stats/record.h, or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
 	bool latency, congestion, evidence; /* figures that are named want these collected */
 };

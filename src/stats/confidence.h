@@ -5,6 +5,8 @@
 #ifndef NP_STATS_CONFIDENCE_H
 #define NP_STATS_CONFIDENCE_H
 
+#include <stddef.h>
+
 /*
  * One figure over iterations. Start from a zeroed struct. Not sums of values and squares:
  * their difference loses all digits when figures of 10^10 differ by little. Welford's method (Note
@@ -40,5 +42,15 @@ double np_jain_index(double sum, double squares, double n);
 
 /* For qsort() of doubles. */
 int np_by_size(const void *a, const void *b);
+
+/*
+ * Does a sample fit what it was to be drawn from? How likely it is at least that far from the
+ * exponential distribution with mean 1, 0 to 1, by the test of Anderson and Darling, with no
+ * parameter estimated: it weighs the ends as much as the middle. Its distribution by Marsaglia and
+ * Marsaglia, "Evaluating the Anderson-Darling Distribution", 2004. NAN: there are less than
+ * NP_FIT_LEAST. x is sorted.
+ */
+enum { NP_FIT_LEAST = 30 };
+double np_fit_p(double *x, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * What output selectors name: rows of the metric table and percentiles.
  */
-#include "stats/figure.h"
+#include "stats/record.h"
 
 #include "out/select.h"
 #include "tests/lib/check.h"

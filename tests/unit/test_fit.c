@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "stats/fit.h"
+#include "stats/confidence.h"
 #include "tests/lib/check.h"
 
 enum { MANY = 1000 };
