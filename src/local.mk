@@ -159,14 +159,13 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain/ceiling.c %D%/out/explain/constants.h \
-	%D%/out/explain/delay.c %D%/out/explain/delay.h \
+	%D%/out/explain/delay.c \
 	%D%/out/explain/ends.c \
 	%D%/out/explain/facts.c %D%/out/explain/facts.h \
-	%D%/out/explain/flows.c %D%/out/explain/flows.h \
+	%D%/out/explain/flows.c \
 	%D%/out/explain/link.c \
 	%D%/out/explain/rules.c %D%/out/explain/rules.h \
 	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
-	%D%/out/explain/words.c %D%/out/explain/words.h \
 	%D%/out/human.c %D%/out/human.h \
 	%D%/out/interim.c \
 	%D%/out/look.c %D%/out/look.h \

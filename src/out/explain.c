@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "out/explain/flows.h"
 #include "out/explain/rules.h"
 
 #define FACTS const struct np_facts_of_test *f
@@ -239,9 +238,6 @@ missing(FACTS)
 static void
 unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 {
-	out->limit = NP_LIMIT_UNCLEAR;
-	out->score = 0;
-	out->share = (double)NAN;
 	snprintf(out->sentence, sizeof(out->sentence), "%s", missing(f));
 	if (!isnan(f->sender.cpu) || f->sender.spins) {
 		np_explain_add(out->sentence, "%s", np_cpu_words(&f->sender, "sending").text);
@@ -258,20 +254,6 @@ unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 			       "%s is the most likely cause, but the evidence is too weak",
 			       np_limit_name(best->limit));
 	}
-}
-
-/* Two that fit as well as each other, and neither well. */
-static void
-undecided(const struct np_verdict *a, const struct np_verdict *b, struct np_explanation *out)
-{
-	out->limit = NP_LIMIT_UNCLEAR;
-	out->score = 0;
-	out->share = (double)NAN;
-	snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
-		 np_limit_name(a->limit), np_limit_name(b->limit));
-	out->also = b->limit;
-	memcpy(out->also_sentence, b->sentence, sizeof(out->also_sentence));
-	np_explain_add(out->doubts, "%s", a->sentence);
 }
 
 static void
@@ -298,8 +280,6 @@ find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
 {
 	double measured = np_measured(f);
 
-	out->next = NP_LIMIT_UNCLEAR;
-	out->next_allows = (double)NAN;
 	for (size_t i = 0; i < all->count; i++) {
 		const struct np_verdict *v = &all->v[i];
 
@@ -320,7 +300,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	struct verdicts all;
 
 	memset(out, 0, sizeof(*out));
-	out->allows = out->next_allows = (double)NAN;
+	out->share = out->allows = out->next_allows = (double)NAN;
 	np_facts_of_test(in, &f);
 	np_flows_find(&f, &flows);
 	np_flows_correct(&flows, &f);
@@ -332,7 +312,14 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 		unclear(&f, &all.v[0], out);
 	} else if (rival_of(&all) == 1 && all.v[0].score < NP_WEAK &&
 		   all.v[0].score - all.v[1].score < NP_TIE) {
-		undecided(&all.v[0], &all.v[1], out);
+		/* Two that fit as well as each other, and neither well. */
+		const struct np_verdict *a = &all.v[0], *b = &all.v[1];
+
+		snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
+			 np_limit_name(a->limit), np_limit_name(b->limit));
+		out->also = b->limit;
+		memcpy(out->also_sentence, b->sentence, sizeof(out->also_sentence));
+		np_explain_add(out->doubts, "%s", a->sentence);
 	} else {
 		name_cause(&all, out);
 		find_next(&f, &all, out);

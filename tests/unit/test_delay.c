@@ -1,7 +1,7 @@
 /*
  * The delay of each direction, told from samples composed of planted ones.
  */
-#include "out/explain/delay.h"
+#include "out/explain/facts.h"
 
 #include <math.h>
 

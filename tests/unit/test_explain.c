@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "out/explain/words.h"
+#include "out/explain/rules.h"
 #include "stats/ceiling.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"

@@ -1,4 +1,4 @@
-#include "out/explain/delay.h"
+#include "out/explain/facts.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "out/explain/constants.h"
-#include "out/explain/delay.h"
 #include "stats/confidence.h"
 
 enum {

@@ -1,5 +1,7 @@
-#include "out/explain/flows.h"
-
+/*
+ * Several flows: whether what limits them is shared, or is each one's own. Flows that are slow are
+ * told from the others by their rates; what the slow ones have and the others have not is theirs.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -650,7 +652,6 @@ np_flows_tell(FOUND, FACTS, struct np_explanation *out)
 {
 	char *text = out->flows_sentence;
 
-	out->flows = NP_FLOWS_NONE;
 	if (w->count < 2) {
 		return;
 	}

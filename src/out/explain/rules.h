@@ -9,10 +9,34 @@
 #include <stdbool.h>
 
 #include "out/explain/facts.h"
-#include "out/explain/words.h"
 
 /* Every figure that rules are bound to: doc/explain.md has them as a table. */
 #include "out/explain/constants.h"
+
+/* ---- Figures as sentences have them; what is not known, or no figure, is "?" ---- */
+
+struct np_word {
+	char text[32];
+};
+
+struct np_words {
+	char text[200];
+};
+
+struct np_word np_rate_words(double bps);
+struct np_word np_time_words(double us);
+struct np_word np_size_words(double bytes);
+struct np_word np_count_words(double n);
+struct np_word np_window_words(double segments);
+
+/* A share in percent: as many digits as tell it from none and from all. */
+struct np_word np_share_words(double share);
+
+/* Another part of a text, behind "; ". */
+void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- What a rule says ---- */
 
 struct np_verdict {
 	enum np_limit limit;
@@ -101,5 +125,56 @@ void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *o
 
 /* The share of the link's rate that can be payload. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_way *way);
+
+/* ---- Several data connections: one cause for all, a thread's, or some flows' own ---- */
+
+/* The mean of what is known. */
+struct np_flow_mean {
+	double sum;
+	uint32_t count;
+};
+
+/* The slow ones, or the others. */
+struct np_flow_group {
+	uint32_t count;
+	double rate, least, most; /* of all together; of one */
+	double segments, again;
+	struct np_flow_mean rtt_us, min_rtt_us, cwnd, held;
+	struct np_flow_mean busy; /* of their threads */
+};
+
+/* What the slow ones have and the others have not. */
+struct np_flow_marks {
+	bool loss, rtt, queue, held;      /* each one's own */
+	bool busy, divided, starved, one; /* their thread's: "one" has no reason that is known */
+	bool cpu;                         /* packets come in at the same processor */
+};
+
+struct np_flows_found {
+	uint32_t count, known; /* flows; those with a known rate */
+	double least, most, all, jain;
+	double slower; /* a rate below it is slow */
+	size_t mark;   /* place in a row that slow ones have beyond `above`, too; 0: all do */
+	double above;
+	bool apart; /* there are slow ones and others */
+	struct np_flow_group slow, rest;
+	struct np_flow_marks has;
+	int64_t thread, cpu;      /* of the slow ones, if all are of one; -1 */
+	struct np_flow_mean busy; /* of all threads */
+	double least_busy;        /* of them; NAN: not known */
+	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it takes the cause to tell */
+};
+
+void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
+
+/*
+ * Sums mislead where a few flows have what is named of all: the figures become those of the others
+ * if these carry most.
+ */
+void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);
+
+/* Set flows, flows_sentence and doubts of an explanation that is there. */
+void np_flows_tell(const struct np_flows_found *found, const struct np_facts_of_test *f,
+		   struct np_explanation *out);
 
 #endif
