@@ -166,11 +166,11 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/link.c \
 	%D%/out/explain/rules.c %D%/out/explain/rules.h \
 	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
-	%D%/out/human.c %D%/out/human.h \
+	%D%/out/human.c \
 	%D%/out/interim.c \
-	%D%/out/look.c %D%/out/look.h \
-	%D%/out/datagrams.c %D%/out/datagrams.h \
-	%D%/out/ledger_table.c %D%/out/ledger_table.h \
+	%D%/out/look.c \
+	%D%/out/datagrams.c \
+	%D%/out/ledger_table.c \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
 	%D%/out/select.c %D%/out/select.h \
@@ -206,15 +206,14 @@ src_netperf_SOURCES = \
 	%D%/cli/beside.c %D%/cli/beside.h \
 	%D%/cli/args.c %D%/cli/args.h \
 	%D%/cli/ceilings.c %D%/cli/ceilings.h \
-	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
-	%D%/cli/facts.c %D%/cli/facts.h \
+	%D%/cli/tell_evidence.c \
 	%D%/cli/engines.c %D%/cli/engines.h \
 	%D%/cli/conflicts.c %D%/cli/conflicts.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
 	%D%/cli/help.c %D%/cli/help.h \
 	%D%/cli/look.c %D%/cli/look.h \
 	%D%/cli/main.c \
-	%D%/cli/omni.c %D%/cli/omni.h \
+	%D%/cli/omni.c \
 	%D%/cli/options.c \
 	%D%/cli/packets.c %D%/cli/packets.h \
 	%D%/cli/phrases.c %D%/cli/phrases.h \

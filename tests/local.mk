@@ -271,7 +271,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/conflicts.c src/cli/flows.c \
 	src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
 %C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c \
-	src/cli/facts.c src/cli/conflicts.c src/cli/flows.c src/cli/help.c src/cli/look.c src/cli/omni.c src/cli/options.c \
+	src/cli/conflicts.c src/cli/flows.c src/cli/help.c src/cli/look.c src/cli/omni.c src/cli/options.c \
 	src/cli/progress.c src/cli/progress_text.c src/cli/show.c src/cli/stray.c src/cli/tests.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "bench/engine/engine.h"
 #include "bench/transport/endpoint.h"
-#include "cli/facts.h"
 #include "config.h"
 #include "net/addr.h"
 #include "net/sources.h"

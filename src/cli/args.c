@@ -14,7 +14,6 @@
 #include "bench/ids.h"
 #include "cli/conflicts.h"
 #include "cli/flows.h"
-#include "cli/omni.h"
 #include "cli/stray.h"
 #include "cli/tests.h"
 #include "sys/affinity.h"

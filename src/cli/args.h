@@ -207,4 +207,7 @@ extern const size_t np_test_options_count;
 extern const char *const np_test_groups[];
 extern const char *const np_test_scopes[]; /* what the bits of enum np_scope are called */
 
+/* Fill cli->bench from the row that -t names, or for OMNI from the options. The test is known. */
+int np_omni_choose(struct np_cli *cli, struct np_err *err);
+
 #endif

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/output.h"
 #include "bench/engine/engine.h"
-#include "cli/facts.h"
 #include "cli/tests.h"
 #include "config.h"
 #include "out/json.h"

@@ -13,7 +13,6 @@
 #include "cli/args.h"
 #include "cli/engines.h"
 #include "cli/look.h"
-#include "out/look.h"
 #include "run/client.h"
 #include "run/knee.h"
 

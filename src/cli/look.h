@@ -3,7 +3,7 @@
 #define NP_CLI_LOOK_H
 
 #include "cli/args.h"
-#include "out/look.h"
+#include "out/format.h"
 
 /* The data connection's names and addresses, for the banner. */
 struct np_ends {
@@ -15,5 +15,14 @@ void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *en
 
 /* Fill in how the result is to be shown, but not whether confidence was reached. */
 void np_cli_look(const struct np_cli *cli, struct np_look *look);
+
+/* Fill the rows of what was asked for (names, ports, brand ...), as netperf shows it. */
+void np_facts(const struct np_cli *cli, struct np_record *r);
+
+/* The local name of the data connection: its own, else that of the control connection, or NULL. */
+const struct np_name *np_facts_local(const struct np_cli *cli);
+
+/* How netperf writes "any address" of a family. */
+const char *np_facts_any(int family);
 
 #endif

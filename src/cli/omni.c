@@ -1,7 +1,10 @@
-#include "cli/omni.h"
-
+/*
+ * What the test-specific options make of a test: protocol, direction, connections.
+ */
 #include <string.h>
 #include <strings.h>
+
+#include "cli/args.h"
 
 /* Use the kernel's default for protocol 0: TCP for a stream, UDP for datagrams. */
 static void

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
-#include "cli/facts.h"
+#include "cli/look.h"
 #include "net/addr.h"
 
 void

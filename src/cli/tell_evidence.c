@@ -1,14 +1,15 @@
-#include "cli/tell_evidence.h"
-
+/*
+ * What is shown of the evidence of a test: --explain, --wire, the document's explanation.
+ */
 #include <math.h>
 #include <sys/socket.h>
 
 #include "base/text.h"
 #include "bench/engine/engine.h"
-#include "out/datagrams.h"
+#include "cli/document.h"
+#include "cli/show.h"
 #include "out/explain.h"
-#include "out/ledger_table.h"
-#include "out/look.h"
+#include "out/format.h"
 #include "stats/ceiling.h"
 
 static double
@@ -83,21 +84,6 @@ known(int64_t v)
 	return v >= 0 ? (double)v : (double)NAN;
 }
 
-/* Of a test each way the flows that come this way have no rate in the other one. */
-static double
-rate_of(const struct rows *r, const struct np_flow_result *f)
-{
-	uint64_t there = r->in->near_transmits ? f->sent : f->received;
-	uint64_t back = r->in->near_transmits ? f->received : f->sent;
-
-	if (r->in->transactions) {
-		return per_second((double)f->transactions, r->in->seconds);
-	}
-	return r->tally->plan->both && there == 0 && back > 0
-		   ? (double)NAN
-		   : per_second((double)there * 8, r->in->seconds);
-}
-
 static void
 tell_flow(const void *of, uint32_t i, struct np_explain_flow *row)
 {
@@ -105,9 +91,14 @@ tell_flow(const void *of, uint32_t i, struct np_explain_flow *row)
 	const struct np_flow_result *f = &r->tally->flow[i];
 	/* An end that receives knows the way of its acknowledgements only. */
 	bool sends = r->in->near_transmits || r->in->transactions;
+	uint64_t there = r->in->near_transmits ? f->sent : f->received;
+	uint64_t back = r->in->near_transmits ? f->received : f->sent;
+	double work = r->in->transactions ? (double)f->transactions : (double)there * 8;
+	/* Of a test each way the flows that come this way have no rate in the other one. */
+	bool comes = !r->in->transactions && r->tally->plan->both && there == 0 && back > 0;
 
 	*row = (struct np_explain_flow){
-		.rate = rate_of(r, f),
+		.rate = comes ? (double)NAN : per_second(work, r->in->seconds),
 		.segments = known(sends ? f->tcp.data_segments : -1),
 		.again = known(sends ? f->tcp.retransmitted_segments : -1),
 		.rtt_us = known(sends ? f->tcp.rtt_us : -1),

@@ -1,10 +1,9 @@
-#include "out/datagrams.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "out/format.h"
 
 static const double differs = 0.01; /* by more than that share of the table's rate */
 

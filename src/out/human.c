@@ -1,4 +1,6 @@
-#include "out/human.h"
+/*
+ * The table of --human.
+ */
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,7 +8,7 @@
 #include <strings.h>
 
 #include "base/text.h"
-#include "out/look.h"
+#include "out/format.h"
 
 enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048, NUMBER_TEXT = 32 };
 

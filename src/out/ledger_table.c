@@ -1,9 +1,11 @@
-#include "out/ledger_table.h"
-
+/*
+ * The wire ledger for people: what doc/evidence.md lists under wire.*, as a table.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "out/format.h"
 
 enum { COLUMNS = 4, SIZES = 8 };
 
@@ -164,11 +166,9 @@ print_tap(FILE *out, const char *which, const struct np_bag *end, const char *la
 		fprintf(out, "  the headers of %.0f packets could not be read\n", malformed);
 	}
 	for (int i = 0; i < 2; i++) {
-		char full[NP_BAG_NAME];
-		double orphans;
+		double orphans =
+		    value((const struct np_bag *const[]){ end, NULL }, i, "fragments_orphaned");
 
-		snprintf(full, sizeof(full), "wire.%s.fragments_orphaned", ways[i]);
-		orphans = np_bag_number(end, full);
 		if (orphans > 0) {
 			fprintf(out,
 				"  of %.0f fragments %s the first fragment of their datagram, "

@@ -1,4 +1,7 @@
-#include "out/look.h"
+/*
+ * The result in the style that was asked for.
+ */
+#include "out/format.h"
 
 void
 np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "out/explain.h"
-#include "out/ledger_table.h"
+#include "out/format.h"
 #include "out/preflight_rules.h"
 #include "stats/ceiling.h"
 #include "tests/fuzz/fuzz.h"

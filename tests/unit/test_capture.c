@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "out/ledger_table.h"
+#include "out/format.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 

@@ -1,7 +1,7 @@
 /*
  * The table of --human.
  */
-#include "out/look.h"
+#include "out/format.h"
 
 #include "out/explain.h"
 #include "tests/lib/check.h"

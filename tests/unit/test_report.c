@@ -4,7 +4,7 @@
 #include "run/report.h"
 
 #include "base/clock.h"
-#include "out/datagrams.h"
+#include "out/format.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
