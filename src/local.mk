@@ -150,7 +150,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/server_policy.c \
 	%D%/run/server_test.c \
 	%D%/run/stations.c %D%/run/stations.h \
-	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h %D%/run/talk_rows.h \
+	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_rows.h \
 	%D%/run/talk_netperf.c %D%/run/talk.def \
 	%D%/run/talk_plan.c \
 	%D%/run/team.c %D%/run/team.h \

@@ -36,18 +36,12 @@ put(struct np_document *d, json_t *o, const char *name, json_t *v)
 }
 
 /* Adds the members of a struct by their table. */
-#define PUT(d, o, table, of) put_members(d, o, table, sizeof(table) / sizeof((table)[0]), of)
+#define PUT(d, o, table, of)                                                                       \
+	((d)->failed |= np_json_members(o, table, sizeof(table) / sizeof((table)[0]), of) != 0)
 #define MEMBER(json, kind, type, member)                                                           \
 	{                                                                                          \
 		json, NP_JSON_##kind, offsetof(struct type, member)                                \
 	}
-
-static void
-put_members(struct np_document *d, json_t *o, const struct np_json_member *m, size_t count,
-	    const void *of)
-{
-	d->failed |= np_json_members(o, m, count, of) != 0;
-}
 
 /* Takes the value over. */
 static void
@@ -635,17 +629,11 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put_ends(d, out, far_lacks);
 }
 
-static json_t *
-microseconds(double ns)
-{
-	return ns >= 0 && ns < (double)NP_HIST_NEVER ? np_json_real(ns / 1e3) : json_null();
-}
-
 /* Two times in ns, in us. */
 static json_t *
 between(uint64_t low, uint64_t high)
 {
-	return json_pack("[o, o]", microseconds((double)low), microseconds((double)high));
+	return json_pack("[o, o]", np_json_us((double)low), np_json_us((double)high));
 }
 
 /* What was timed, and how sure the percentiles of all iterations are. */
@@ -692,7 +680,7 @@ np_document_result(struct np_document *d, const struct np_look *look,
 
 			if (ns >= 0) {
 				d->failed |= json_object_set_new(final, np_figure_name(id, name),
-								 microseconds(ns)) != 0;
+								 np_json_us(ns)) != 0;
 			}
 		}
 	}
@@ -744,7 +732,7 @@ curve_row(struct np_document *d, const struct np_knee_step *s)
 	PUT(d, o, members, s);
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {
 		if (s->timed && s->high[i] > 0) {
-			put(d, o, names[i], microseconds((double)s->ns[i]));
+			put(d, o, names[i], np_json_us((double)s->ns[i]));
 			put(d, intervals, names[i], between(s->low[i], s->high[i]));
 		}
 	}

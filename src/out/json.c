@@ -51,6 +51,19 @@ np_json_real(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
+/* Not a number, or null: there is no such value. */
+static json_t *
+scaled(double v, double divisor)
+{
+	return v >= 0 && v < (double)NP_HIST_NEVER ? json_real(v / divisor) : json_null();
+}
+
+json_t *
+np_json_us(double ns)
+{
+	return scaled(ns, 1e3);
+}
+
 /* JSON's integers have a sign here. */
 static json_t *
 unsigned_integer(uint64_t v)
@@ -113,13 +126,6 @@ whole(json_t *o, int failures)
 
 /* ---- Structs ---- */
 
-/* Not a number, or null: there is no such value. */
-static json_t *
-scaled(double v, double divisor)
-{
-	return v >= 0 && v < (double)NP_HIST_NEVER ? json_real(v / divisor) : json_null();
-}
-
 static json_t *
 member(const char *at, enum np_json_kind kind)
 {
@@ -160,7 +166,7 @@ member(const char *at, enum np_json_kind kind)
 		return unsigned_integer(v.size);
 	case NP_JSON_NS:
 		memcpy(&v.i64, at, sizeof(v.i64));
-		return scaled((double)v.i64, 1e3);
+		return np_json_us((double)v.i64);
 	case NP_JSON_US:
 		memcpy(&v.i64, at, sizeof(v.i64));
 		return scaled((double)v.i64, 1e6);

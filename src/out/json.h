@@ -26,6 +26,9 @@ json_t *np_json_text(const char *text);
 /* A number; null for what is not finite. */
 json_t *np_json_real(double v);
 
+/* A time in ns as us; null for one that has no end, or is below 0. */
+json_t *np_json_us(double ns);
+
 /*
  * A path is a member's name behind those of the objects that it stands in, "skew/near"; objects are
  * made where they are missing. The object at a path: NULL without memory.

@@ -530,14 +530,6 @@ static const struct rule {
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
 const char *
-np_preflight_word(enum np_preflight_level level)
-{
-	static const char *const words[] = { "ok", "look", "warn", "unread" };
-
-	return words[level];
-}
-
-const char *
 np_preflight_rule(size_t i)
 {
 	return i < RULES ? rules[i].name : NULL;
@@ -639,11 +631,12 @@ struct printing {
 static void
 print_one(void *ctx, const struct np_preflight_finding *f)
 {
+	static const char *const words[] = { "ok", "look", "warn", "unread" };
 	const struct printing *p = ctx;
 	bool more = f->why != NULL;
 
-	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->which,
-		     f->name, f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
+	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", words[f->level], p->which, f->name,
+		     f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
 		     more ? f->remedy : "");
 }
 

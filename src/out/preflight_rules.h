@@ -16,9 +16,6 @@ enum np_preflight_level {
 	NP_PREFLIGHT_UNREAD /* not known; the state says why */
 };
 
-/* "ok", "look", "warn", "unread". */
-const char *np_preflight_word(enum np_preflight_level level);
-
 /* What is known of the path between the ends, 0 for what is not: then a round trip takes 1 ms. */
 struct np_preflight_path {
 	double rate_bps, rtt_s;

@@ -75,23 +75,6 @@ device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t siz
 	}
 }
 
-static void
-find_device(struct np_evidence *ev, const struct np_run *run)
-{
-	struct np_addr near = ev->plan.near;
-
-	if (run->terms->eth != NULL) {
-		snprintf(ev->device, sizeof(ev->device), "%s", run->terms->eth->device);
-	}
-	if (run->plan->transport->ip_protocol == 0) {
-		return;
-	}
-	if (near.len == 0 && (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
-		near.len = 0;
-	}
-	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
-}
-
 /* What an end sends in blocks: the size of a message is that of a datagram. */
 static void
 tell_datagrams(const struct np_run *run, struct np_ledger_flow *flow)
@@ -152,6 +135,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 {
 	struct np_evidence *ev;
 	uint32_t every_ms = plan->every_ms != 0 ? plan->every_ms : EVERY_MS;
+	struct np_addr near = plan->near;
 
 	if (plan->caps == 0) {
 		return NULL;
@@ -167,7 +151,16 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
 	ev->tcp = run->plan->transport->tcp_info && !run->plan->pattern->connection_test;
 	ev->outages = np_outages_new(run);
-	find_device(ev, run);
+	if (run->terms->eth != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", run->terms->eth->device);
+	}
+	if (run->plan->transport->ip_protocol != 0) {
+		if (near.len == 0 &&
+		    (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
+			near.len = 0;
+		}
+		device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
+	}
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
 			w->use.root = ev->plan.root;
@@ -507,29 +500,6 @@ connected_like(const struct np_run *run)
 	return fd;
 }
 
-struct work {
-	int threads; /* that told */
-	int error;   /* why one did not, errno */
-	int64_t user_us, system_us, voluntary, involuntary;
-};
-
-static void
-put_work_times(const struct work *sum, struct np_bag *into)
-{
-	if (sum->threads == 0) {
-		return;
-	}
-	if (sum->error != 0) {
-		np_bag_unread(into, strerror(sum->error), "work.user_s");
-		return;
-	}
-	np_bag_int(into, sum->threads, "work.threads");
-	np_bag_real(into, (double)sum->user_us / 1e6, "work.user_s");
-	np_bag_real(into, (double)sum->system_us / 1e6, "work.system_s");
-	np_bag_int(into, sum->voluntary, "work.switches_voluntary");
-	np_bag_int(into, sum->involuntary, "work.switches_involuntary");
-}
-
 /* A sum without one of the workers would be wrong. */
 static void
 put_cycles(const struct np_run *run, struct np_bag *into)
@@ -565,7 +535,8 @@ put_cycles(const struct np_run *run, struct np_bag *into)
 static void
 put_work(const struct np_run *run, struct np_bag *into)
 {
-	struct work sum = { .threads = 0 };
+	int64_t user_us = 0, system_us = 0, voluntary = 0, involuntary = 0;
+	int threads = 0, error = 0; /* of one that could not tell, errno */
 
 	NP_EACH_WORKER (w, run) {
 		const struct np_thread_use *u = &w->use;
@@ -573,15 +544,23 @@ put_work(const struct np_run *run, struct np_bag *into)
 		if (u->ended_ns == 0) {
 			continue; /* its loop never began */
 		}
-		sum.threads++;
-		sum.error = u->error != 0 ? u->error : sum.error;
-		sum.user_us += u->user_us;
-		sum.system_us += u->system_us;
-		sum.voluntary += u->voluntary;
-		sum.involuntary += u->involuntary;
+		threads++;
+		error = u->error != 0 ? u->error : error;
+		user_us += u->user_us;
+		system_us += u->system_us;
+		voluntary += u->voluntary;
+		involuntary += u->involuntary;
 	}
-	put_work_times(&sum, into);
-	if (sum.threads > 0 && run->worker->use.counts != NULL) {
+	if (threads > 0 && error != 0) {
+		np_bag_unread(into, strerror(error), "work.user_s");
+	} else if (threads > 0) {
+		np_bag_int(into, threads, "work.threads");
+		np_bag_real(into, (double)user_us / 1e6, "work.user_s");
+		np_bag_real(into, (double)system_us / 1e6, "work.system_s");
+		np_bag_int(into, voluntary, "work.switches_voluntary");
+		np_bag_int(into, involuntary, "work.switches_involuntary");
+	}
+	if (threads > 0 && run->worker->use.counts != NULL) {
 		put_cycles(run, into);
 	}
 }

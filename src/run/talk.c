@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "run/talk_parts.h"
+#include "run/talk_rows.h"
 
 void
 np_far_init(struct np_far *far)

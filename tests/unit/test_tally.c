@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "run/talk_parts.h"
+#include "run/talk_rows.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 
