@@ -50,7 +50,9 @@ protocol-tables: src/wire/mkdoc$(EXEEXT)
 		src/wire/mkdoc$(EXEEXT) $$2 < $(srcdir)/%D%/$$1 > $$1.tmp; \
 		mv $$1.tmp $(srcdir)/%D%/$$1; \
 	}; fill protocol.md "messages flags plan"; \
-	fill netperf-run.schema.json "plan-fields end-fields"
+	fill netperf-run.schema.json "plan-fields end-fields"; \
+	$(PYTHON) $(top_srcdir)/scripts/mkdoc figures $(srcdir)/%D%/evidence.md > evidence.md.tmp; \
+	mv evidence.md.tmp $(srcdir)/%D%/evidence.md
 endif
 
 if NP_PAGES
