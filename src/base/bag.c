@@ -16,6 +16,7 @@
 
 struct item {
 	char *name;
+	size_t length; /* of it, by which most names differ */
 	enum np_bag_kind kind;
 	int64_t i;
 	double r;
@@ -93,8 +94,10 @@ name_is_good(const char *name)
 static struct item *
 find(const struct np_bag *b, const char *name)
 {
+	size_t length = strlen(name);
+
 	for (size_t i = 0; b != NULL && i < b->count; i++) {
-		if (strcmp(b->items[i].name, name) == 0) {
+		if (b->items[i].length == length && memcmp(b->items[i].name, name, length) == 0) {
 			return &b->items[i];
 		}
 	}
@@ -160,6 +163,7 @@ put(struct np_bag *b, const char *name, va_list args, struct item v, const void 
 	}
 	drop_value(b, it);
 	v.name = it->name;
+	v.length = (size_t)len;
 	v.data = copy;
 	b->bytes += v.bytes;
 	*it = v;
