@@ -117,6 +117,7 @@ static const struct field fields[] = {
 	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, true),
 	FIELD("dsack_dups", dsack_dups, U32, 1, false),
 	FIELD("reordered", reord_seen, U32, 1, false),
+	FIELD("out_of_order", rcv_ooopack, U32, 1, false),
 	FIELD("send_window", snd_wnd, U32, 1, true),
 };
 

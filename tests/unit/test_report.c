@@ -389,4 +389,20 @@ TEST(the_largest_time_out_is_told)
 	np_bag_free(t.out.near_bag);
 }
 
+TEST(packets_out_of_order_are_counted_at_each_end)
+{
+	struct reported t;
+
+	two_seconds(&t, "TCP_STREAM");
+	t.out.near_bag = np_bag_new();
+	t.out.far_bag = np_bag_new();
+	np_bag_int(t.out.near_bag, 0, "tcp.out_of_order");
+	np_bag_int(t.out.far_bag, 12, "tcp.out_of_order");
+	report(&t, 'm');
+	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_OUT_OF_ORDER), 0);
+	assert_int_equal(np_record_get_int(&t.r, NP_M_REMOTE_TCP_OUT_OF_ORDER), 12);
+	np_bag_free(t.out.near_bag);
+	np_bag_free(t.out.far_bag);
+}
+
 TEST_MAIN()
