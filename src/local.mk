@@ -38,7 +38,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/hist.c %D%/stats/hist.h \
 	%D%/stats/oneway.c %D%/stats/oneway.h \
 	%D%/stats/metrics.def \
-	%D%/stats/prometheus.c %D%/stats/prometheus.h \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/capture.h \

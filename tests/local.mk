@@ -69,7 +69,6 @@ unit_tests = \
 	%D%/unit/test_plan \
 	%D%/unit/test_preflight \
 	%D%/unit/test_progress \
-	%D%/unit/test_prometheus \
 	%D%/unit/test_ramp \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \
