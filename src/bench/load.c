@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/run.h"
 
 /* A random number in (0, 1], by splitmix64. */
@@ -79,8 +80,11 @@ closed_more(struct np_load *l, uint64_t now_ns)
 static uint32_t
 paced_more(struct np_load *l, uint64_t now_ns)
 {
+	if (now_ns >= l->until_ns) {
+		return UINT32_MAX;
+	}
 	if (now_ns < l->end_ns) {
-		l->due_ns = l->end_ns;
+		l->due_ns = np_min(l->end_ns, l->until_ns);
 		return 0;
 	}
 	l->end_ns = (l->holds ? l->end_ns : now_ns) + l->interval_ns;
@@ -151,7 +155,7 @@ sleep_exactly(void)
 void
 np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns)
 {
-	*l = (struct np_load){ .kind = np_load_of(e) };
+	*l = (struct np_load){ .kind = np_load_of(e), .until_ns = UINT64_MAX };
 	if (l->kind == &np_load_closed) {
 		return;
 	}

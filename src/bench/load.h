@@ -63,7 +63,9 @@ struct np_load {
 	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
-	uint64_t until_ns; /* of an offered load: nothing is due later */
+	/* UINT64_MAX: never. Later an offered load has nothing due, and a paced one holds nothing.
+	 */
+	uint64_t until_ns;
 };
 
 struct np_load_kind {
@@ -81,7 +83,7 @@ struct np_load_kind {
  * paced (-b and -w): a fixed number of operations per interval. Intervals follow each other without
  * a gap, at exact microseconds from the start of the window. If a burst takes longer than its
  * interval, the next interval begins at once: missed operations are never made up for by a faster
- * rate.
+ * rate. Datagrams that a receiver finds queued behind its window are read at once.
  *
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
  * are due may begin; what is late by more than NP_RAMP_LATE_NS is put off, with what follows.

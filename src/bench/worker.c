@@ -22,15 +22,19 @@ enum {
 	FIRST_MS = 500
 };
 
-/* Of a load that goes by the clock, which is known behind a warm-up. */
+/* With a warm-up the end of the window is known behind that. */
 static void
-set_end_of_load(struct np_worker *w)
+set_end(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
+	bool drains = run->plan->role == NP_FOLLOW && !np_delivers(run->plan->transport);
 
-	w->load.until_ns = run->plan->warm_up_ms > 0 && !w->goes_on
-			       ? UINT64_MAX
-			       : np_window_closes(&run->window, run->window.started_ns);
+	w->closes_ns = run->plan->warm_up_ms > 0 && !w->goes_on
+			   ? UINT64_MAX
+			   : np_window_closes(&run->window, run->window.started_ns);
+	if (w->load.kind == &np_load_offered || drains) {
+		w->load.until_ns = w->closes_ns;
+	}
 }
 
 void
@@ -62,11 +66,11 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
 				  (uint32_t)(w - run->worker), run->workers,
 				  run->window.started_ns);
-		set_end_of_load(w);
-		return;
+	} else {
+		/* A leader's engine asks before the first operation; a follower's is under way. */
+		np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
 	}
-	/* A leader's engine asks before the first operation; a follower's is under way. */
-	np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
+	set_end(w);
 }
 
 uint64_t
@@ -130,7 +134,7 @@ np_worker_mark(struct np_worker *w)
 	np_stamps_forget(w->stamps);
 	w->budget = w->budget_behind;
 	w->goes_on = true;
-	set_end_of_load(w);
+	set_end(w);
 	if (w->run->engine->mark != NULL) {
 		w->run->engine->mark(w);
 	}

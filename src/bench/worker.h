@@ -169,6 +169,7 @@ struct np_worker {
 	uint32_t conns;
 	uint32_t depth;              /* most requests in flight per connection */
 	uint64_t began_ns, ended_ns; /* its window */
+	uint64_t closes_ns;          /* when its time is up; UINT64_MAX: not known yet, or never */
 	uint64_t left_ns;            /* end of its loop */
 	struct np_err err;           /* why it failed; code NP_OK: no failure */
 

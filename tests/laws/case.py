@@ -114,7 +114,7 @@ class Case:
     def command(self) -> "List[str]":
         """Options of netperf without the host, the port and the figures."""
         c = self
-        words = ["-t", c.test, "-l", f"-{c.count}" if c.count else f"{c.length:g}"]
+        words = ["-t", c.test if c.test != "UDP_MAERTS" else "OMNI", "-l", f"-{c.count}" if c.count else f"{c.length:g}"]
         for option, value in (("--warm-up", c.warm), ("--rate", c.rate), ("--arrivals", c.arrivals), ("--ramp", c.ramp),
                               ("-b", c.burst * c.stream), ("-w", c.wait), ("--engine", c.engine), ("-D", c.interim),
                               ("--beside", c.beside)):
@@ -128,7 +128,7 @@ class Case:
         words += [f"--stations={c.stations}"] * bool(c.stations)
         if c.real == "client" and c.rr:
             words += ["-j"]
-        more: "List[str]" = []
+        more: "List[str]" = ["-T", "udp", "-d", "recv"] if c.test == "UDP_MAERTS" else []
         if c.rr and (c.size or c.answer):
             more += ["-r", f"{c.size or 1},{c.answer or 1}"]
         elif c.size:
@@ -200,7 +200,7 @@ def rules(c: Case) -> Case:
     if c.real:
         off("warm", "rate", "arrivals", "ramp", "flows", "threads", "both", "one_port", "stations", "beside",
             "explain", "interim", "wait", "engine")
-        if c.test.startswith("MPTCP") or c.test in ("TCP_CC", "TCP_SENDFILE"):
+        if c.test.startswith("MPTCP") or c.test in ("TCP_CC", "TCP_SENDFILE", "UDP_MAERTS"):
             new["test"] = "TCP_RR" if c.rr else "TCP_STREAM"
         off("burst", *["size"] * c.down_stream)
     if c.one_port:
@@ -277,7 +277,7 @@ def mostly(default: Any, *others: Any, times: int = 6) -> "st.SearchStrategy[Any
 
 
 TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_MAERTS", "TCP_CRR", "TCP_SENDFILE", "TCP_CC", "TCP_RR",
-         "UDP_RR", "UDP_STREAM", "TCP_STREAM", "MPTCP_STREAM", "MPTCP_RR", "STREAM_STREAM", "STREAM_RR", "DG_RR")
+         "UDP_RR", "UDP_STREAM", "UDP_MAERTS", "TCP_STREAM", "MPTCP_STREAM", "MPTCP_RR", "STREAM_STREAM", "STREAM_RR", "DG_RR")
 ENGINES = ("epoll", "spin,epoll", "uring,epoll", "sync", ",epoll", "zerocopy", ",zerocopy", ",batch", ",segment")
 
 cases = st.builds(

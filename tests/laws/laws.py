@@ -239,7 +239,7 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
     c, s = v.case, v.seen
     if not v.whole or not c.udp or c.unix or s.missed or v.cut_up or c.frozen or c.down in GONE:
         return
-    ways = [(s.near.out, s.far.inn)] + ([(s.far.out, s.near.inn)] if c.rr or c.both else [])
+    ways = [(s.near.out, s.far.inn)] * (not c.down_stream) + [(s.far.out, s.near.inn)] * (c.rr or c.both or c.down_stream)
     dropped = sum(a.number() - b.number() for a, b in ways) + s.full + v.failed
     gone = QUEUE / max(c.size, c.answer, 4) * (c.down == "link")    # what waited at an interface that went down
     if c.stream:

@@ -99,6 +99,20 @@ TEST(what_was_missed_is_not_caught_up_with)
 	assert_int_equal(l.paced_ns, INTERVAL);
 }
 
+TEST(a_pace_ends_with_its_window)
+{
+	struct np_end e = paced_end(BURST, INTERVAL_US);
+	uint64_t until = START + INTERVAL / 2;
+	struct np_load l;
+
+	np_load_begin(&l, &e, 0, START);
+	l.until_ns = until;
+	assert_int_equal(begin_all(&l, START), BURST);
+	assert_int_equal(l.due_ns, until);
+	assert_false(np_load_may(&l, until - 1));
+	assert_int_equal(begin_all(&l, until), 100);
+}
+
 /* When each of the first `count` operations of a worker is due, taken as soon as that. */
 static void
 due_times(uint64_t *due, int count, uint32_t rate, uint32_t how, uint32_t number, uint32_t of)
