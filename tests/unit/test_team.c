@@ -369,6 +369,71 @@ TEST(one_that_fails_ends_all)
 	end_join(&e.server);
 }
 
+static int (*loop_of_client)(struct np_worker *w);
+
+/* The time is up, and the controller has not looked yet. */
+static int
+loop_behind_window(struct np_worker *w)
+{
+	w->closes_ns = 0;
+	return loop_of_client(w);
+}
+
+/* Then a daemon that has ended is no failure: not of a new connection, nor of one that is there. */
+static void
+outlast_daemon(const char *bench, void (*change)(struct np_plan *p))
+{
+	FREED_BY(ends_free) struct ends e;
+
+	near_threads = far_threads = 1;
+	warm_up_ms = 0;
+	ends_open(&e, np_bench_find(bench), AF_INET, 1, change);
+	loop_of_client = e.client.loop;
+	e.client.loop = loop_behind_window;
+	e.client.drive.length_ns = 500 * NP_MSEC;
+	end_start(&e.server);
+	end_start(&e.client);
+	while (np_counts_of(&e.server.run).transactions == 0) {
+		usleep(1000);
+	}
+	end_hang_up(&e.server);
+	end_join(&e.server);
+	end_join(&e.client);
+	assert_int_equal(e.client.run.err.code, NP_OK);
+	assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);
+}
+
+TEST(connections_outlast_their_daemon)
+{
+	outlast_daemon("TCP_CRR", change_nothing);
+	outlast_daemon("TCP_CRR", take_threads);
+	outlast_daemon("TCP_CC", change_nothing);
+	outlast_daemon("TCP_CC", take_threads);
+}
+
+static void
+take_rate(struct np_plan *p)
+{
+	p->rate = 5;
+	p->arrivals = NP_ARRIVE_EVENLY;
+}
+
+/* A client that begins late ends late, and may be silent for longer than at a test's end. */
+TEST(a_daemon_s_time_begins_with_the_first_connection)
+{
+	FREED_BY(ends_free) struct ends e;
+
+	ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, 1, take_rate);
+	e.client.drive.length_ns = e.server.drive.length_ns = NP_SEC;
+	end_start(&e.server);
+	usleep(800000);
+	end_start(&e.client);
+	end_join(&e.client);
+	end_join(&e.server);
+	assert_int_equal(e.client.run.err.code, NP_OK);
+	assert_int_equal(np_counts_of(&e.client.run).transactions, 5);
+}
+
 /* What the daemon does not grant is let go of, and the rest shared out anew; a count, too. */
 static void
 trim(bool behind_warm_up)

@@ -297,6 +297,17 @@ is_elsewhere(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
+/* The far end's window is over, too: what fails now is no fault, and the controller ends the loop.
+ */
+static enum np_need
+give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
+{
+	wait_to_retry();
+	w->err.code = NP_OK;
+	c->is_void = true;
+	return need == NP_OPEN ? NP_OPEN : NP_CLOSE;
+}
+
 /*
  * If connect(2) cannot report an error at once (non-blocking socket, TCP Fast Open), the first call
  * on the connection does.
@@ -308,6 +319,9 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
+	}
+	if (error != EINTR && np_now() >= w->closes_ns) {
+		return give_up_last(w, c, need);
 	}
 	if (elsewhere && is_elsewhere(w, c)) {
 		return NP_CLOSE;
@@ -325,11 +339,17 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return NP_CLOSE;
 }
 
+static enum np_need
+connect_ended(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	return np_now() >= w->closes_ns ? give_up_last(w, c, NP_RECV) : np_step_hung_up(w, c, n);
+}
+
 static const struct np_steps connect_steps = {
 	.first = NP_OPEN,
 	.sent = connect_sent,
 	.arrived = connect_arrived,
-	.ended = np_step_hung_up,
+	.ended = connect_ended,
 	.open = connect_next,
 	.opened = connect_opened,
 	.closed = connect_closed,
