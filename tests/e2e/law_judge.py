@@ -92,6 +92,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("1_interim", made(mbit=1, interim=1.0), lambda s: fact(s, interim=[(4.19, 1.0)])),
     ("2_elapsed", RR, lambda s: figure(s, ELAPSED_TIME=1.22)),
     ("2_elapsed", STREAM, lambda s: figure(s, ELAPSED_TIME=6.5)),
+    ("2_elapsed", STREAM, lambda s: fact(s, waits=[(BEGAN + 1.0, 6.0)]) or figure(s, ELAPSED_TIME=6.5)),     # before its end
     ("2_the_window", made(test="TCP_RR", warm=1.0), lambda s: s.document["iterations"][0].update(   # type: ignore[index]
         started="2023-11-14T22:13:19.100Z")),
     ("2_a_count", made(test="TCP_RR", count=100), lambda s: figure(s, THROUGHPUT=99.0)),
@@ -136,6 +137,14 @@ def catches(law: str, case: Case, plant: Plant) -> str:
     found = [breach for breach in judge(case, seen) if breach.law.startswith(law)]
     assert found, f"{case}: no law was broken by what was planted"
     return found[0].line
+
+
+def late_by_load() -> None:
+    """An end that waited for a processor when its time was up is no later than that."""
+    seen = right(RR)
+    figure(seen, ELAPSED_TIME=1.4)
+    fact(seen, waits=[(BEGAN + 1.3, 0.9), (BEGAN + 1.55, 0.3)])
+    assert not [breach for breach in judge(RR, seen) if breach.law.startswith("2_elapsed")]
 
 
 def reads_a_capture() -> None:
@@ -185,7 +194,7 @@ def suite(report: lib.Report) -> None:
             report.case(f"right: {case}", lambda case=case: holds(case))    # type: ignore[misc]
     for law, case, plant in PLANTS:
         report.case(f"caught by {law}", lambda law=law, case=case, plant=plant: catches(law, case, plant))    # type: ignore[misc]
-    report.each((reads_a_capture, draws_are_valid))
+    report.each((late_by_load, reads_a_capture, draws_are_valid))
 
 
 if __name__ == "__main__":

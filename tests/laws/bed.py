@@ -25,7 +25,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 NEWNET = 0x40000000
 HOSTS = {4: "10.77.0.2", 6: "fd77::2"}
 PORT, REAL_PORT, ONE_PORT = 12865, 12866, 12867
-PORTS = f"{{{PORT}, {REAL_PORT}}}"
+PORTS = f"{{{PORT}, {REAL_PORT}, {ONE_PORT}}}"
 LATE = "late0"
 FIRST = 1.1             # s of a test before something happens: what is wrong from the begin on ends one at once
 QUEUE = 300_000         # bytes, the least that netlab-link's queue holds
@@ -61,8 +61,41 @@ class Seen:
     missed: int = 0             # packets that the witness had no room for
     full: int = 0               # datagrams that a full receive buffer has lost
     late: float = 0.0           # s by which this program was woken late, at the worst
+    waits: "List[Tuple[float, float]]" = field(default_factory=list)   # Waits.seen
     events: "List[Tuple[float, str]]" = field(default_factory=list)
     shows: "Dict[str, str]" = field(default_factory=dict)    # other outputs of the same run
+
+    def kept(self, begin: float, end: float) -> float:
+        """For how many seconds of those a thread of either end may have been kept from a processor."""
+        told = sum(min(seconds, at - begin) for at, seconds in self.waits if begin < at < end + 2 * Waits.EVERY)
+        return min(max(0.0, end - begin), told)
+
+
+class Waits:
+    """For how long threads of both ends were ready, and the kernel had no processor for them: ten times a second, as a wait is
+    told when it ends."""
+
+    EVERY = 0.1
+
+    def __init__(self, pids: "Callable[[], List[int]]") -> None:
+        self.pids, self.over = pids, threading.Event()
+        self.seen: "List[Tuple[float, float]]" = []     # when it was told, and how long it was
+        self.thread = threading.Thread(target=self.watch)
+
+    def watch(self) -> None:
+        before: "Dict[int, float]" = {}
+        while not self.over.wait(self.EVERY):
+            now = {pid: lib.waited(pid) for pid in self.pids()}
+            self.seen.append((time.time(), sum(max(0.0, waited - before.get(pid, 0.0)) for pid, waited in now.items())))
+            before = now
+
+    def __enter__(self) -> "Waits":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
 
 
 def within(namespace: str, make: "Callable[[], Any]") -> Any:
@@ -135,7 +168,8 @@ class Bed:
     def set(self, case: Case) -> None:
         """The path of that case."""
         self.tell(case)
-        self.nft("server", *self.rules(case))
+        mute = f"add rule inet laws pre iifname lab0 tcp dport {PORTS} meta length > 100 drop"
+        self.nft("server", *self.rules(case), *[mute] * case.mute)
         for role in ("client", "server"):
             self.lab.forget(role)
 
@@ -210,10 +244,16 @@ class Bed:
             ring.forget()
         since, began = time.monotonic(), time.time()
         events: "List[Tuple[float, str]]" = []
-        with lib.Started(words) as command:
+        unmute = threading.Timer(case.muted, lambda: self.nft("server", *self.rules(case)))
+        if case.mute:
+            unmute.start()
+        with lib.Started(words) as command, Waits(lambda: [command.pid, *self.sessions()]) as waits:
             if case.disturbed:
                 self.disturb(case, command, events)
             got = command.finish(max(0.1, limit - (time.monotonic() - since)))
+        if case.mute:
+            unmute.cancel()
+            unmute.join()
         if case.down:
             with contextlib.suppress(Exception):
                 self.up(case)
@@ -227,7 +267,7 @@ class Bed:
         interim = [(float(said[f"NETPERF_INTERIM_RESULT[{n}]"]), float(said[f"NETPERF_INTERVAL[{n}]"])) for n in range(1000)
                    if f"NETPERF_ENDING[{n}]" in said]
         return Seen(got.rc, got.seconds, got.out, got.err, {k: v for k, v in said.items() if "[" not in k}, interim, made, near, far, began, missed,
-                    self.full() - before, lib.late_since(since), events, self.shows(made) if made else {})
+                    self.full() - before, lib.late_since(since), waits.seen, events, self.shows(made) if made else {})
 
     def sessions(self) -> "List[int]":
         return [pid for daemon in self.daemons.values() for pid in lib.children(daemon.pid)]

@@ -120,7 +120,7 @@ class View:
     def over(self) -> float:
         """Seconds that may be added to those that were asked for."""
         c = self.case
-        over = TICK + 4 * self.seen.late + ((self.run.get("near") or {}).get("thread") or {}).get("run_delay_s", 0)
+        over = TICK + 4 * self.seen.late + self.seen.kept(self.begin + c.length, self.end)
         if c.stream and not c.udp:
             # the control connection tells the round trip by which it waits for what the path has dropped
             over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (
@@ -454,6 +454,7 @@ def limit(c: Case) -> float:
     free = SETTING_UP * trips + MACHINE + (COUNTED if c.count else 0) + (15 if c.loss else 0)
     if c.down in GONE:
         free += PROMISED + 10
+    free += 4 * c.muted     # TCP doubles its time-outs
     if c.real and c.stream:     # it waits until all that its socket holds is there
         free += 6e7 / ((c.mbit or 100) * 1e6) * max(1.0, c.buffers / 1e6) + 10 * trips
     return c.warm + time_of_it + 2 * (c.down_s + c.frozen_s) + free + (c.flows / c.ramp if c.ramp else 0) + (
