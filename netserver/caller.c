@@ -2,6 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/units.h"
+#include "net/tcpinfo.h"
+#include "run/drive.h"
 #include "run/ends.h"
 
 void
@@ -14,6 +18,14 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 		np_event_text(e, "peer", np_addr_host(peer, host));
 		np_event_number(e, "port", np_addr_port(peer));
 	}
+}
+
+uint64_t
+ns_hello_until(int fd, uint64_t now_ns)
+{
+	uint64_t trips_ns = NP_MEET_TRIPS * np_tcp_round_trip_ns(fd);
+
+	return now_ns + np_max(NS_HELLO_S * NP_SEC, np_min(trips_ns, NS_HELLO_MOST_S * NP_SEC));
 }
 
 struct ns_admit

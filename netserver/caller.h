@@ -14,7 +14,10 @@
 #include "wire/chan.h"
 #include "wire/ext.h"
 
-enum { NS_HELLO_S = 5 }; /* for a caller's first message, and each one until it is let in */
+enum {
+	NS_HELLO_S = 5,      /* for a caller's first message, and each one until it is let in */
+	NS_HELLO_MOST_S = 30 /* the same on a long path */
+};
 
 struct ns_caller {
 	enum ns_kind kind; /* NS_CALLER */
@@ -47,6 +50,10 @@ struct ns_caller {
 
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
+
+/* Until when a caller's next message has to come: on a long path TCP sends a lost one again later.
+ */
+uint64_t ns_hello_until(int fd, uint64_t now_ns);
 
 /* What a client on that connection must send first. */
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);

@@ -173,7 +173,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	c->kind = NS_CALLER;
 	c->proxied = is_proxy(d, peer);
 	note_peer(d, c, peer);
-	c->deadline_ns = now_ns + NS_HELLO_S * NP_SEC;
+	c->deadline_ns = ns_hello_until(fd, now_ns);
 	c->admit = ns_admission_of(d, fd);
 	c->quiet_ns = d->one_port && !c->proxied ? ns_quiet_until(d, &c->peer, now_ns) : 0;
 	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
@@ -442,7 +442,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		drop(d, c);
 		return false;
 	}
-	c->deadline_ns = np_now() + NS_HELLO_S * NP_SEC;
+	c->deadline_ns = ns_hello_until(c->chan.fd, np_now());
 	return true;
 }
 

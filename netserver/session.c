@@ -435,7 +435,7 @@ await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *e
 	enum ns_admission got = NS_ADMIT_MORE;
 
 	while (got == NS_ADMIT_MORE) {
-		uint64_t deadline = np_deadline(NS_HELLO_S * NP_SEC);
+		uint64_t deadline = ns_hello_until(c->chan.fd, np_now());
 		int rc;
 
 		do {

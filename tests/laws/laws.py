@@ -438,6 +438,8 @@ def law_10_it_goes_on(v: View) -> Found:
         return
     if c.beside and s.status == 0 and not (c.loss or c.disturbed) and v.document and v.figure("LOADED_P50_LATENCY") is None:
         yield f"--beside without a latency under load: {s.said.strip().splitlines()[-1:]}"
+    if not c.real and "not Plumbline's" in s.said:
+        yield "taken for netperf's daemon"
     if s.status != 0 or v.partial():
         line = s.said.strip().splitlines()
         yield f"status {s.status}{', partial' if v.partial() else ''} after {s.took:.1f} s: {line[-1] if line else 'without a word'}"
