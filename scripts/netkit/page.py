@@ -42,6 +42,8 @@ def figures(sweep: Sweep, kind: str, wish: plots.Wish, name: str) -> "List[str]"
 def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]":
     blocks: "List[Block]" = []
     for name, of_ceiling in figures:
+        if not sweep.has(name):
+            continue
         try:
             layout = choose(sweep, mixed=len(sweep.units_of(name)) > 1)
             if layout.columns and len(sweep.values[layout.columns]) > max(MOST_COLUMNS, len(sweep.values[layout.rows])):

@@ -1,5 +1,6 @@
 """What the plots of a sweep show: panels with lines, bars and ceilings, which draw.py draws."""
 
+import functools
 import itertools
 import math
 import re
@@ -195,6 +196,7 @@ def kinds(sweep: Sweep, x: str = "") -> "List[str]":
     return [kind for kind in KINDS if suits(sweep, kind, x)]
 
 
+@functools.lru_cache(maxsize=None)
 def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
     varying = sweep.varying()
     over = bool(x) or any(name not in GROUPS for name in varying)

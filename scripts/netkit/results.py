@@ -11,12 +11,13 @@ import gc
 import io
 import itertools
 import json
+import operator
 import os
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import files, records
 from netkit.units import flatten, show_point, show_value
@@ -28,19 +29,14 @@ STATUSES = ("ok", "failed", "excluded")
 MOST_FIGURE = 1e150     # nothing measured is more: sums and squares of it are finite
 BOUND = re.compile(r"\s*(<=|>=|!=|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
 
-LINES = 1000            # that are read as one
+LINES = 50              # that are read as one
 
 Key = Tuple[str, int]
-encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+point_key = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # one text for one point, whatever the order of its axes
 
 
 class ResultsError(Exception):
     """A file that cannot be used; one line that names the file, the place and the remedy."""
-
-
-def point_key(point: "Dict[str, Any]") -> str:
-    """One text for one point, whatever the order of its axes."""
-    return encode(point)
 
 
 def fits(value: Any, wanted: Any) -> bool:
@@ -162,6 +158,8 @@ class Run:
         elif name.startswith(("near.", "far.")):
             end, _, rest = name.partition(".")
             value = self.evidence(end).get(rest)
+        elif value is None:
+            return None
         if name in self.result and is_number(value) and value < 0:
             return None         # how older files say that it was not measured
         return float(value) if is_figure(value) else None
@@ -330,18 +328,18 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 # --- reading ------------------------------------------------------------------------------
 
-def read(path: str) -> Results:
-    """A result file; '-' is standard input. Raises ResultsError."""
+def read(path: str, figures: "Container[str] | None" = None) -> Results:
+    """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
     try:
         if path == "-":
-            return parse(sys.stdin.buffer, "standard input")
+            return parse(sys.stdin.buffer, "standard input", figures)
         with open(path, "rb") as file:
-            return parse(file, path)
+            return parse(file, path, figures)
     except OSError as fault:
         raise ResultsError(f"{path}: {fault.strerror}") from None
 
 
-def parse(file: BinaryIO, path: str) -> Results:
+def parse(file: BinaryIO, path: str, figures: "Container[str] | None" = None) -> Results:
     """The results in a file, of netperf's documents, too. A last line that a crash cut short is left out, with a
     warning; anything else that is no result is an error with its line."""
     first = file.readline()
@@ -357,19 +355,19 @@ def parse(file: BinaryIO, path: str) -> Results:
             else "the file is empty"))
     found = Results(path, make_header(load(first, path, 1), path), good_bytes=len(first), ends_in_newline=first.endswith(b"\n"))
     runs: "Dict[Key, Run]" = {}
-    commands: "Dict[Tuple[str, ...], List[str]]" = {}     # each once in memory
+    reader = RunReader(path, found.header, figures)
     gc.disable()        # there are no circles in what is read, and looking for them takes a third of the time
     try:
         for number, line in lines_of(file, found):
-            run = make_run(line, f"{path}: line {number}")
-            run.header, run.command = found.header, commands.setdefault(tuple(run.command), run.command)
-            before = runs.get(run.key)
+            run = reader.read(line, number)
+            key = run.place, run.repetition
+            before = runs.get(key)
             if before and before.ok and run.ok:
                 raise ResultsError(f"{path}: line {number}: a second good run of repetition {run.repetition} of "
                                    f"{show_point(run.point)}: delete one of them")
             if not before or not before.ok:
-                runs.pop(run.key, None)
-                runs[run.key] = run
+                runs.pop(key, None)
+                runs[key] = run
     finally:
         gc.freeze()
         gc.enable()
@@ -377,29 +375,71 @@ def parse(file: BinaryIO, path: str) -> Results:
     return found
 
 
+class RunReader:
+    """Makes runs of the lines of a file, whose points and commands are in memory once each. Nearly all lines have the members that
+    netsweep writes, of the same types, and a point and a command of an earlier line: these need no closer look."""
+    TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
+             "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
+    members = staticmethod(operator.itemgetter(*TYPES))
+    types = tuple(TYPES.values())
+
+    def __init__(self, path: str, header: Header, figures: "Container[str] | None") -> None:
+        self._path, self._header, self._figures = path, header, figures
+        self._points: "Dict[str, Tuple[Dict[str, Any], str]]" = {}
+        self._commands: "Dict[Tuple[str, ...], List[str]]" = {}
+
+    def read(self, line: "Dict[str, Any]", number: int) -> Run:
+        """Raises ResultsError. What netperf printed stays in the file: nothing looks at it again."""
+        run = self._plain(line)
+        if not run:
+            run = make_run(line, f"{self._path}: line {number}")
+            run.point, run.place = self._points.setdefault(repr(run.point), (run.point, run.place))
+            run.command = self._commands.setdefault(tuple(run.command), run.command)
+            run.header, run.stdout = self._header, ""
+        if self._figures is not None:
+            run.result = {name: value for name, value in run.result.items() if name in self._figures}
+        return run
+
+    def _plain(self, line: "Dict[str, Any]") -> Optional[Run]:
+        """None where a closer look is needed."""
+        try:
+            values = self.members(line)
+            schema, point, repetition, number, started, seconds, command, before, status, code, _, stderr, result = values
+            point, place = self._points[repr(point)]
+            command = self._commands[tuple(command)]
+        except (KeyError, TypeError):
+            return None
+        if tuple(map(type, values)) != self.types or schema != RUN_SCHEMA or status not in STATUSES or before or "interim" in line:
+            return None
+        more = {name: value for name, value in line.items() if name not in self.TYPES} if len(line) > len(values) else {}
+        made = Run(point, repetition, number, started, seconds, command, before, status, code, "", stderr, result, None, more,
+                   self._header)
+        made.place = place
+        return made
+
+
 def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":
     """The lines behind the header as objects, with their numbers. Many are read as one: names of members are the same
     texts in all of them."""
     number = 1
-    while True:
-        lines = list(itertools.islice(file, LINES))
-        torn = lines and not lines[-1].endswith(b"\n") and not is_object(lines[-1])
-        if torn:
+    for lines in iter(lambda: list(itertools.islice(file, LINES)), []):
+        if not lines[-1].endswith(b"\n") and not is_object(lines[-1]):
             found.warnings.append(f"{found.path}: the last line is cut short, as by a crash, and left out: "
                                   "netsweep --resume measures that run again")
+            if not lines[:-1]:
+                return
             lines.pop()
-        if not lines:
-            return
         found.good_bytes += sum(map(len, lines))
         found.ends_in_newline = lines[-1].endswith(b"\n")
-        numbered = [(at, line) for at, line in enumerate(lines, number + 1) if line.strip()]
+        numbered = [(at, line) for at, line in enumerate(lines, number + 1) if not line.isspace()]
         number += len(lines)
         try:
-            values = json.loads(b"[" + b",".join(line for _, line in numbered) + b"]")
+            values = json.loads(b"[" + b",".join([line for _, line in numbered]) + b"]")
         except (ValueError, RecursionError):
             values = []
-        whole = len(values) == len(numbered) and all(type(value) is dict for value in values)
-        yield from ((at, values[i] if whole else load(line, found.path, at)) for i, (at, line) in enumerate(numbered))
+        if len(values) != len(numbered) or set(map(type, values)) != {dict}:
+            values = (load(line, found.path, at) for at, line in numbered)
+        yield from zip((at for at, _ in numbered), values)
 
 
 def is_object(line: bytes) -> bool:
@@ -547,19 +587,23 @@ def joined_axes(parts: "Sequence[Results]") -> "Dict[str, Axis]":
 def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
     found: "List[Run]" = []
     seen = set()
-    count: "Dict[str, int]" = {}
+    count: "Counter[str]" = Counter()
     for part in parts:
+        points: "Dict[str, Tuple[Dict[str, Any], str, str]]" = {}
         for run in part.runs:
-            known = {**part.header.constants, **run.point}
-            point = {name: known.get(name) for name in [*axes, *run.point]}
-            text = point_key(point)
-            own = point_key({name: value for name, value in point.items() if name not in SETS})
-            same = (own, run.started, json.dumps(run.command))
+            if run.place not in points:
+                known = {**part.header.constants, **run.point}
+                point = {name: known.get(name) for name in [*axes, *run.point]}
+                points[run.place] = point, point_key(point), point_key({
+                    name: value for name, value in point.items() if name not in SETS})
+            point, place, own = points[run.place]
+            same = (own, run.started, tuple(run.command))
             if run.started and same in seen:
                 continue
             seen.add(same)
-            count[text] = count.get(text, 0) + 1
-            found.append(replace(run, point=point, repetition=count[text]))
+            count[place] += 1
+            found.append(replace(run, point=point, repetition=count[place]))
+            found[-1].place = place
     return found
 
 
@@ -575,7 +619,7 @@ def is_number(value: Any) -> bool:
 
 def is_figure(value: Any) -> bool:
     """A number that can have been measured."""
-    return is_number(value) and abs(value) <= MOST_FIGURE
+    return type(value) in (int, float) and abs(value) <= MOST_FIGURE
 
 
 # --- writing ------------------------------------------------------------------------------

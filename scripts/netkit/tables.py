@@ -72,6 +72,7 @@ class Cell:
     def disturbed(self) -> str:
         return disturbed_runs(self.good())
 
+    @functools.lru_cache(maxsize=None)
     def failures(self) -> "List[str]":
         return [run.reason() for run in self.runs if not run.ok and not run.excluded]
 
@@ -92,13 +93,15 @@ class Cell:
     def too_few(self, figure: str) -> str:
         """That some runs have too few times to tell their percentile, if so."""
         name, enough = PERCENTILES.get(figure, ("", 0))
-        told = [within(run.more, "intervals") or {} for run in self.good()]
+        told = [within(run.more, "intervals") or {} for run in self.good() if name]
         some = sum(name in one and not one[name] for one in told)
         return f"too few transactions for {figure}, which takes {enough}: {some} of {len(told)} runs" if some else ""
 
+    @functools.lru_cache(maxsize=None)
     def tried(self) -> "List[Run]":
         return [run for run in self.runs if not run.excluded]
 
+    @functools.lru_cache(maxsize=None)
     def unit(self, figure: str = "THROUGHPUT") -> str:
         if figure not in THROUGHPUTS:
             return UNITS.get(figure, "")
@@ -115,7 +118,6 @@ class Sweep:
                  for axis in results.header.axes}
         self.units = {a.name: a.unit for a in results.header.axes}
         self.cells: "Dict[str, Cell]" = {}
-        self._figures: "List[str]" = []
         for run in results.runs:
             if run.place not in self.cells:
                 self.cells[run.place] = Cell(run.point)
@@ -208,16 +210,13 @@ class Sweep:
                "buffers and queues held a part that passed outside of the time; a longer run has less of it")
         return f"{most:.1f} % of its ceiling: {why}"
 
+    def has(self, figure: str) -> bool:
+        return any(cell.values(figure) for cell in self.cells.values())
+
     def figures(self) -> "List[str]":
         """Which figures the runs have as numbers."""
-        if not self._figures:
-            good = [run for run in self.results.runs if run.ok]
-            found: "Dict[str, int]" = {}
-            for run in good:
-                found.update((name, 0) for name in run.result if name not in found and run.figure(name) is not None)
-            self._figures = [*found, *(name for name in DERIVED
-                                       if any(run.figure(name) is not None for run in good))]
-        return self._figures
+        names = dict.fromkeys(name for run in self.results.runs if run.ok for name in run.result)
+        return [name for name in dict.fromkeys([*names, *DERIVED]) if self.has(name)]
 
     def units_of(self, figure: str) -> "List[str]":
         return list({cell.unit(figure): 0 for cell in self.cells.values() if cell.good()})
@@ -361,8 +360,7 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
           of_ceiling: bool = False, statistic: str = "mean", spread: bool = True) -> "List[Table]":
     """The tables of a figure, one a group. Raises ResultsError when no run has the figure, or with
     of_ceiling when no point has a ceiling."""
-    good = [run for run in sweep.results.runs if run.ok]
-    if good and all(run.figure(figure) is None for run in good):
+    if any(cell.good() for cell in sweep.cells.values()) and not sweep.has(figure):
         raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures()) or 'another file'})")
     if of_ceiling and figure not in THROUGHPUTS:
         raise ResultsError(f"--figure {figure}: has no ceiling (try THROUGHPUT)")

@@ -15,7 +15,7 @@ EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # that co
 def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
     """Axes and constants, what became of the run, its figures as netperf gave them, what follows from
     them, and what the ends' counters moved by."""
-    cell = sweep.cell(run.point)
+    cell = sweep.cells.get(run.place)
     more = {f"{end}.{name}": value for end in ENDS for name, value in run.evidence(end).items()
             if name.startswith(EVIDENCE) and is_number(value)}
     more.update({f"disturbed.{reason}": seconds for reason, seconds in (
@@ -34,7 +34,8 @@ def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
     made = [row_of(sweep, run) for sweep in sweeps for run in sweep.results.runs]
     names = {name: "." in name or name in DERIVED for row in made for name, value in row.items()
              if value not in (None, "")}
-    return [{name: row.get(name) for name in sorted(names, key=lambda name: names[name])} for row in made]
+    ordered = sorted(names, key=names.__getitem__)
+    return [{name: row.get(name) for name in ordered} for row in made]
 
 
 def as_csv(sweeps: "Sequence[Sweep]") -> str:

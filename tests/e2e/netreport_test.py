@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
 import warnings
 import xml.etree.ElementTree as ET
@@ -200,6 +201,22 @@ class Files(Place):
         self.assertEqual(got.header.more, {"newer": {"a": 1}})
         self.assertEqual(got.header.seed, 5)
         self.assertEqual(got.warnings, [])
+
+    def test_memory_grows_with_what_is_kept(self):
+        """Of what netperf printed nothing is kept: memory is at most 1.5 times the file, and grows like it."""
+        runs = [good({"size": 1}, 1.0 + n / 7, n) for n in range(1, 4001)]
+        for run in runs:
+            run.stdout = 600 * "x"
+        peaks = []
+        for count in (2000, 4000):
+            path = self.file(self.points(), runs[:count])
+            tracemalloc.start()
+            sweep = tables.Sweep(results.read(path))
+            tables.build(sweep)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        self.assertLess(peaks[1], 2.2 * peaks[0])
+        self.assertLess(peaks[1], 1.5 * os.path.getsize(path))
 
     def test_a_crash_at_every_byte(self):
         """Cut anywhere behind the header, a file is read, continued, and whole afterwards."""
