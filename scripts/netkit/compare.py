@@ -12,7 +12,7 @@ import numpy as np
 
 from netkit import plots, results
 from netkit.gate import output, past, stats, trial
-from netkit.gate.model import BETTER, CANT_TELL, EQUAL, VERDICTS, WORSE, Judgement, Metric, Point, Slot
+from netkit.gate.model import BETTER, CANT_TELL, EQUAL, VERDICTS, WORSE, Judgement, Metric, Point
 from netkit.gate.points import DEFAULTS, metric
 from netkit.tables import Block
 from netkit.units import show_value
@@ -39,9 +39,7 @@ class Side:
         self.left_out: "List[str]" = []         # of a folder, why
         for one in paths:
             try:
-                self.parts.append(results.only(results.read(one), where))
-                for run in self.parts[-1].runs:
-                    run.stdout, run.result = "", {name: value for name, value in run.result.items() if name in wanted}
+                self.parts.append(results.only(results.read(one, wanted), where))
             except results.ResultsError as fault:
                 if one == path:
                     raise
@@ -62,8 +60,8 @@ class Side:
             part.runs = []
         self.sessions = past.in_order(made)
 
-    def slots(self, point: str) -> "List[Slot]":
-        return [slot for one in self.sessions for slot in one.slots.get(point, [])]
+    def slots(self, point: str) -> past.Slots:
+        return past.Slots.joined([one.slots[point] for one in self.sessions if point in one.slots])
 
     def points(self) -> "List[str]":
         return list(dict.fromkeys(point for one in self.sessions for point in (*one.slots, *one.failed)))
@@ -71,9 +69,8 @@ class Side:
     @functools.lru_cache(maxsize=None)
     def values(self, point: str, wanted: Metric) -> "Tuple[List[float], int, int]":
         """Figures of all runs, 0 too; how many runs gave nothing, and of how many."""
-        known = (trial.figure_of(slot, wanted) for slot in self.slots(point))
         silent = [one.silent(point, wanted) for one in self.sessions]
-        return [value for value in known if value is not None], *(sum(of) for of in zip(*silent))
+        return self.slots(point).all(wanted), *(sum(of) for of in zip(*silent))
 
 
 class Sessions(past.Baseline):
@@ -85,11 +82,11 @@ class Sessions(past.Baseline):
         if past.span(past.in_order([*a.sessions, *b.sessions])) < past.A_DAY:
             self.least = 0.0
 
-    def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "past.Row | None":
+    def row(self, point: Point, metric: Metric, now: past.Slots, error: float) -> "past.Row | None":
         """By Welch's test of session means, where either side has several; else all of B is one session."""
         sides = [[past.mean(found)[0] for found in (one.figures(point.name, metric) for one in sessions) if found]
                  for sessions in (self.sessions, self._b)]
-        made = super().row(point, metric, slots_now, error)
+        made = super().row(point, metric, now, error)
         if made is None or min(map(len, sides)) < 2:
             return made
         parts = [max(stats.LEAST_NOISE ** 2, float(np.var(means, ddof=1))) / len(means) for means in sides]
@@ -108,7 +105,7 @@ class Comparison:
         for side in (a, b):
             side.divide(names)
         of_a = set(a.points())
-        both = [name for name in b.points() if name in of_a and (a.slots(name) or b.slots(name))]
+        both = [name for name in b.points() if name in of_a and any(name in one.slots for one in (*a.sessions, *b.sessions))]
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
@@ -117,17 +114,17 @@ class Comparison:
         for one in self.judged:
             self._complete(one)
 
-    def _asked(self, name: str, figure: str) -> "Tuple[Point, Metric, List[Slot]]":
+    def _asked(self, name: str, figure: str) -> "Tuple[Point, Metric, past.Slots]":
         """What of a point is judged: with a single run of A nobody knows how much runs differ."""
         test = name.partition(".")[0].upper()
         wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, self.margin)
-        slots = self.b.slots(name)
-        return Point(name, test, metrics=(wanted,)), wanted, slots if len(self.a.slots(name)) > 1 else slots[:1]
+        return Point(name, test, metrics=(wanted,)), wanted, self.b.slots(name) if len(self.a.slots(name)) > 1 else past.NO_SLOTS
 
     def _complete(self, one: Judgement) -> None:
         """The means and their difference where there is no interval; the unit."""
-        name, figures = one.metric.name, [past.usable(side.slots(one.point), one.metric, False) for side in (self.a, self.b)]
-        one.unit = next((slot.units[name] for slot in self.b.slots(one.point) if name in slot.units), "")
+        slots = [side.slots(one.point) for side in (self.a, self.b)]
+        figures = [known.usable(one.metric, clean=False) for known in slots]
+        one.unit = slots[1].units.get(one.metric.name, "")
         sides = [side.values(one.point, one.metric) for side in (self.a, self.b)]
         if any(silent or 0 in values for values, silent, _ in sides):
             self._rank(one, sides)

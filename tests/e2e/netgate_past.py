@@ -385,8 +385,8 @@ def slots(figures, point="tcp_stream", **more):
 
 def held_against(sessions, now, metric=Metric(margin=2.0), confidence=95.0):
     """The judgement of figures now against those of earlier sessions."""
-    known = [past.Session("", slots={"tcp_stream": slots(one)}) for one in sessions]
-    return past.Baseline("", B, known, [STREAM]).judge_all([(STREAM, metric, slots(now))], confidence)[0]
+    known = [past.Session("", slots={"tcp_stream": past.Slots.of(slots(one))}) for one in sessions]
+    return past.Baseline("", B, known, [STREAM]).judge_all([(STREAM, metric, past.Slots.of(slots(now)))], confidence)[0]
 
 
 class Judgements(unittest.TestCase):
@@ -448,21 +448,22 @@ class Judgements(unittest.TestCase):
         self.assertIsNone(held_against([then], [100.0]).change)
 
     def test_where_more_is_taken_than_in_the_past_the_other_slots_have_to_agree(self):
-        known = past.Session("", slots={"tcp_stream": slots(around(self.chance, 100.0), taken=0.0)})
-        baseline = past.Baseline("", B, [known], [STREAM])
+        then = slots(around(self.chance, 100.0), taken=0.0)
+        baseline = past.Baseline("", B, [past.Session("", slots={"tcp_stream": past.Slots.of(then)})], [STREAM])
         for free, verdict in ((100.0, CANT_TELL), (None, CANT_TELL), (55.0, WORSE)):
             now = [slot("tcp_stream", 50.0, taken=0.4) for _ in range(8)]
             now += [slot("tcp_stream", free, taken=0.1) for _ in range(4 if free else 0)]
-            one = baseline.judge_all([(STREAM, Metric(), now)], 95.0)[0]
+            one = baseline.judge_all([(STREAM, Metric(), past.Slots.of(now))], 95.0)[0]
             self.assertEqual((one.verdict, one.pairs), (verdict, len(now)))
             self.assertRegex(one.notes[0], "others had processors for 0 % of the time in the past and [34]0 % now")
-        now[0].taken, known.slots["tcp_stream"][0].taken = 0.9, 0.9    # and here only now and then
+        now[0].taken, then[0].taken = 0.9, 0.9    # and here only now and then
         for each in now[1:]:
             each.taken = 0.0
-        one = baseline.judge_all([(STREAM, Metric(), now)], 95.0)[0]
+        baseline.sessions[0].slots["tcp_stream"] = past.Slots.of(then)
+        one = baseline.judge_all([(STREAM, Metric(), past.Slots.of(now))], 95.0)[0]
         self.assertEqual((one.left_out, one.pairs), (1, 11))
         baseline.clean = False
-        self.assertEqual(baseline.judge_all([(STREAM, Metric(), now)], 95.0)[0].left_out, 0)
+        self.assertEqual(baseline.judge_all([(STREAM, Metric(), past.Slots.of(now))], 95.0)[0].left_out, 0)
 
 
 class Figures:

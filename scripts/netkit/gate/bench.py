@@ -265,8 +265,12 @@ def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
 def disturb(made: Slot, told: "Optional[Dict[str, Any]]", link: str) -> None:
     """What netperf says of the time that something disturbed."""
     told = told or {}
-    made.disturbed, made.reasons = told.get("share"), dict(told.get("reasons") or {})
-    if told.get("seconds"):
-        # An emulator's work goes with the traffic: it is a program, but not outside the test.
-        outside = OUTSIDE[:1] if EMULATOR in link else OUTSIDE
-        made.taken = min(1.0, sum(made.reasons.get(name, 0.0) for name in outside) / told["seconds"])
+    made.disturbed, made.reasons, made.taken = told.get("share"), dict(told.get("reasons") or {}), taken_of(told, link)
+
+
+def taken_of(told: "Dict[str, Any]", link: str) -> "Optional[float]":
+    """The share of the time in which something outside the test had processors; an emulator's work goes with the traffic."""
+    if not told.get("seconds"):
+        return None
+    reasons = told.get("reasons") or {}
+    return min(1.0, sum(reasons.get(name, 0.0) for name in (OUTSIDE[:1] if EMULATOR in link else OUTSIDE)) / told["seconds"])

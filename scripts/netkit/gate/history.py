@@ -332,7 +332,7 @@ def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: 
             made.means.append(mean)
             made.spreads.append(spread)
             made.counts.append(len(figures))
-            made.unit = session.unit(point, metric) or made.unit
+            made.unit = session.slots[point].units.get(metric.name) or made.unit
     return made
 
 

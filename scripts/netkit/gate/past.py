@@ -9,11 +9,13 @@ are sessions but one. One session tells no spread: it is guessed by that of its 
 
 import datetime
 import glob
+import itertools
 import json
 import math
 import os
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -22,7 +24,7 @@ from scipy.special import stdtr, stdtrit
 
 from netkit import results, units
 from netkit.gate import output, stats, trial
-from netkit.gate.bench import disturb, unit_of
+from netkit.gate.bench import taken_of, unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 from netkit.gate.points import DEFAULTS
@@ -42,6 +44,71 @@ ACCEPTED, ACCEPTED_SCHEMA = "accepted", "plumbline-accepted/1"     # a file of a
 MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
 
 
+class Slots:
+    """Slots of a point as columns: the figures (not a number: none), the share of the time in which something outside the test
+    had processors, seconds, and the unit of each figure."""
+
+    def __init__(self, figures: "Dict[str, Any]", taken: "Sequence[float | None]", lengths: "Sequence[float]",
+                 units: "Dict[str, str]", failed: int = 0) -> None:
+        self._figures = {name: np.array(values, dtype=float) for name, values in figures.items()}
+        self.taken, self.lengths = np.array(taken, dtype=float), np.array(lengths, dtype=float)
+        self.units, self.failed = units, failed
+
+    @classmethod
+    def of(cls, slots: "Sequence[Slot]") -> "Slots":
+        names = dict.fromkeys(name for slot in slots for name in slot.figures)
+        units = {name: unit for slot in reversed(slots) for name, unit in slot.units.items()}
+        return cls({name: [math.nan if slot.failed else slot.figures.get(name, math.nan) for slot in slots] for name in names},
+                   [slot.taken for slot in slots], [slot.length for slot in slots], units, sum(bool(slot.failed) for slot in slots))
+
+    @classmethod
+    def of_runs(cls, runs: "Sequence[results.Run]", constants: "Dict[str, Any]") -> "Slots":
+        figures, units = {}, {}
+        for name in dict.fromkeys(itertools.chain.from_iterable(run.result for run in runs)):
+            values = [run.result.get(name) for run in runs]
+            first = next((number for number, value in enumerate(values) if results.is_figure(value)), None)
+            if first is not None:
+                figures[name] = [value if results.is_figure(value) else math.nan for value in values]
+                units[name] = unit_of(name, runs[first].result)
+        length = constants.get("length")
+        lengths = [run.point.get("length", length) for run in runs]
+        return cls(figures, [taken_of(run.more.get("disturbed") or {}, str(run.more.get("link", ""))) for run in runs],
+                   [length if results.is_number(length) else 0.0 for length in lengths], units)
+
+    @classmethod
+    def joined(cls, several: "Sequence[Slots]") -> "Slots":
+        names = dict.fromkeys(name for one in several for name in one._figures)
+        return cls({name: np.concatenate([one._column(name) for one in several]) for name in names},
+                   *(np.concatenate([[], *(getattr(one, name) for one in several)]) for name in ("taken", "lengths")),
+                   {name: unit for one in reversed(several) for name, unit in one.units.items()}, sum(one.failed for one in several))
+
+    def __len__(self) -> int:
+        return len(self.taken)
+
+    def __contains__(self, figure: str) -> bool:
+        return figure in self._figures
+
+    def _column(self, name: str) -> Any:
+        return self._figures.get(name, np.full(len(self), math.nan))
+
+    def all(self, metric: Metric) -> "List[float]":
+        """The figures of those that have one, 0 too."""
+        values = self._column(metric.name)
+        return values[values >= 0].tolist()
+
+    def usable(self, metric: Metric, clean: bool = True) -> "List[float]":
+        """The figures that count and have a logarithm."""
+        values = self._column(metric.name)
+        return values[(values > 0) & ~(clean & (self.taken > trial.MUCH))].tolist()
+
+    def silent(self, metric: Metric) -> int:
+        """How many gave nothing."""
+        return len(self) - int(np.sum(self._column(metric.name) > 0)) if metric.more_is_better else self.failed
+
+
+NO_SLOTS = Slots({}, [], [], {})
+
+
 @dataclass
 class Session:
     """What a file holds of one side: its good slots by point. A session is the unit of everything that
@@ -49,7 +116,7 @@ class Session:
     path: str
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
-    slots: "Dict[str, List[Slot]]" = field(default_factory=dict)
+    slots: "Dict[str, Slots]" = field(default_factory=dict)
     points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
     side: str = B
     bad: "set[str]" = field(default_factory=set)                # points of a gate at which this side was worse
@@ -61,34 +128,24 @@ class Session:
 
     def figures(self, point: str, metric: Metric, clean: bool = True) -> "List[float]":
         """Of the slots that count; of all, where processors were taken in most."""
-        slots = self.slots.get(point, [])
-        found = usable(slots, metric, clean)
-        return found if 2 * len(found) >= len(slots) else usable(slots, metric, False)
+        slots = self.slots.get(point, NO_SLOTS)
+        found = slots.usable(metric, clean)
+        return found if 2 * len(found) >= len(slots) else slots.usable(metric, False)
 
     def silent(self, point: str, metric: Metric) -> "Tuple[int, int]":
         """How many slots gave nothing, and of how many."""
-        slots, failed = self.slots.get(point, []), self.failed.get(point, 0)
-        return failed + sum(trial.gave_nothing(slot, metric) for slot in slots), failed + len(slots)
+        slots, failed = self.slots.get(point, NO_SLOTS), self.failed.get(point, 0)
+        return failed + slots.silent(metric), failed + len(slots)
 
     def metrics(self, point: str) -> "Tuple[Metric, ...]":
         """What is judged there: a gate's criteria, a sweep's throughput."""
         if point in self.points:
             return self.points[point].metrics
         name = DEFAULTS.get(self.test(point), "")
-        known = any(name in slot.figures for slot in self.slots[point])
-        return (Metric(name) if known else Metric(),)
+        return (Metric(name) if name in self.slots[point] else Metric(),)
 
     def test(self, point: str) -> str:
         return self.points[point].test if point in self.points else point.partition(".")[0].upper()
-
-    def unit(self, point: str, metric: Metric) -> str:
-        return next((slot.units[metric.name] for slot in self.slots.get(point, [])
-                     if metric.name in slot.units), "")
-
-
-def usable(slots: "Sequence[Slot]", metric: Metric, clean: bool = True) -> "List[float]":
-    known = (trial.usable(slot, metric, clean) for slot in slots)
-    return [figure for figure in known if figure is not None]
 
 
 def mean(figures: "Sequence[float]") -> "Tuple[float, float]":
@@ -153,31 +210,26 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
     """Without the slots from which the gate learned: they may have another length."""
     made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side,
                    bad={one.point for one in gate.judgements if side == B and one.verdict == WORSE})
-    for slot in gate.slots:
-        if slot.side == side and slot.pair and slot.failed:
-            made.failed[slot.point] = made.failed.get(slot.point, 0) + 1
-        elif slot.side == side and slot.pair:
-            made.slots.setdefault(slot.point, []).append(slot)
+    mine = [slot for slot in gate.slots if slot.side == side and slot.pair]
+    made.failed.update(Counter(slot.point for slot in mine if slot.failed))
+    for point in dict.fromkeys(slot.point for slot in mine if not slot.failed):
+        made.slots[point] = Slots.of([slot for slot in mine if slot.point == point and not slot.failed])
     return made
 
 
 def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
     """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
     made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
+    good: "Dict[str, List[results.Run]]" = {}
     for run in sweep.runs:
         if run.place not in called:
             called[run.place] = sweep_point(sweep.header, run, names)
         name = called[run.place]
-        if not run.ok:
+        if run.ok:
+            good.setdefault(name, []).append(run)
+        else:
             made.failed[name] = made.failed.get(name, 0) + 1
-            continue
-        figures = {one: float(value) for one, value in run.result.items() if results.is_figure(value)}
-        length = {**sweep.header.constants, **run.point}.get("length")
-        slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
-                    length=float(length) if results.is_number(length) else 0.0,
-                    units={one: unit_of(one, run.result) for one in figures})
-        disturb(slot, run.more.get("disturbed"), str(run.more.get("link", "")))
-        made.slots.setdefault(name, []).append(slot)
+    made.slots = {name: Slots.of_runs(runs, sweep.header.constants) for name, runs in good.items()}
     return made
 
 
@@ -362,31 +414,32 @@ class Baseline:
 
     def length(self, point: Point) -> float:
         """Seconds of a slot: as long as they were, since a short one has a larger share of its beginning."""
-        known = [slot.length for one in self.sessions for slot in one.slots.get(point.name, []) if slot.length > 0]
-        return max(0.1, round(float(np.median(known)), 1)) if known else trial.LEAST_SLOT
+        known = self.then(point).lengths
+        return max(0.1, round(float(np.median(known[known > 0])), 1)) if any(known > 0) else trial.LEAST_SLOT
 
-    def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "Row | None":
+    def then(self, point: Point) -> Slots:
+        return Slots.joined([one.slots[point.name] for one in self.sessions if point.name in one.slots])
+
+    def row(self, point: Point, metric: Metric, now: Slots, error: float) -> "Row | None":
         """None before there are two slots. Where processors are taken more than in the past, or less, nobody can tell
         whether B does that or a neighbour: a verdict has to hold of all slots and of the others."""
-        then = [slot for one in self.sessions for slot in one.slots.get(point.name, [])]
-        unlike = leaning(then, slots_now, error) if self.clean else ""
-        most = self.clean and 2 * len(usable(slots_now, metric)) < len(slots_now)
-        made = self._row(point, metric, slots_now, clean=self.clean and not (unlike or most))
+        unlike = leaning(self.then(point), now, error) if self.clean else ""
+        most = self.clean and 2 * len(now.usable(metric)) < len(now)
+        made = self._row(point, metric, now, clean=self.clean and not (unlike or most))
         if made and unlike:
             made.notes.append(unlike)
-            made.agree(self._row(point, metric, slots_now, clean=True))
+            made.agree(self._row(point, metric, now, clean=True))
         elif made and most:
             made.notes.append("processors were taken in most slots: all count")
-        silent, before = sum(trial.gave_nothing(slot, metric) for slot in slots_now), [
-            sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
-        if made and silent > len(slots_now) * (trial.FAILING + before[0] / max(1, before[1])):
-            made.notes.insert(0, f"{silent} of {len(slots_now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
+        silent, before = now.silent(metric), [sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
+        if made and silent > len(now) * (trial.FAILING + before[0] / max(1, before[1])):
+            made.notes.insert(0, f"{silent} of {len(now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
             if made.best[0] == EQUAL:   # what gives nothing more often is not equal
                 made.best, made.doubted = (CANT_TELL, 1.0), True
         return made
 
-    def _row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", clean: bool) -> "Row | None":
-        now = usable(slots_now, metric, clean)
+    def _row(self, point: Point, metric: Metric, slots_now: Slots, clean: bool) -> "Row | None":
+        now = slots_now.usable(metric, clean)
         sessions = [figures for figures in (one.figures(point.name, metric, clean) for one in self.sessions) if figures]
         if len(now) < 2 or not sessions:
             return None
@@ -397,7 +450,7 @@ class Baseline:
                           math.sqrt(found.variance(len(now))), free)
         return Row(point.name, metric, found, now, against, against.best(), len(slots_now) - len(now))
 
-    def judge_all(self, asked: "Sequence[Tuple[Point, Metric, Sequence[Slot]]]", confidence: float
+    def judge_all(self, asked: "Sequence[Tuple[Point, Metric, Slots]]", confidence: float
                   ) -> "List[Judgement]":
         """All together, by Holm's steps."""
         error = 1 - confidence / 100
@@ -430,9 +483,9 @@ def words(of: "Sequence[Any]") -> str:
     return shlex.join(" ".join(one) if isinstance(one, tuple) else one for one in of) or "none"
 
 
-def leaning(then: "Sequence[Slot]", now: "Sequence[Slot]", error: float) -> str:
+def leaning(then: Slots, now: Slots, error: float) -> str:
     """A note where processors are taken more now than they were, or less, more than chance does it."""
-    shares = [[slot.taken for slot in slots if slot.taken is not None] for slots in (then, now)]
+    shares = [slots.taken[slots.taken >= 0].tolist() for slots in (then, now)]
     if not all(shares) or not any(map(any, shares)) or not stats.ranks(*shares)[1] <= error:
         return ""
     old, new = (100 * sum(one) / len(one) for one in shares)
@@ -531,21 +584,20 @@ class Alone(trial.Trial):
 
     def _enough(self, track: trial.Track) -> bool:
         slots, past = self._slots[track.point.name], self._past
-        rows = [past and past.row(track.point, metric, slots, 1 - self.options.confidence / 100)
+        rows = [past and past.row(track.point, metric, Slots.of(slots), 1 - self.options.confidence / 100)
                 for metric in track.point.metrics]
         return len(slots) >= MOST_SLOTS or all(
             row and len(row.now) >= LEAST_SLOTS and row.spread.narrow(len(row.now)) for row in rows)
 
     def _judged(self, only: "trial.Track | None" = None) -> "List[Judgement]":
-        asked = [(track.point, metric, self._slots[track.point.name]) for track in self._tracks
+        asked = [(track.point, metric, Slots.of(self._slots[track.point.name])) for track in self._tracks
                  for metric in track.point.metrics]
         found = self._past.judge_all(asked, self.options.confidence) if self._past else []
         for track in self._tracks:
             for one in found:
                 if one.point == track.point.name:
                     one.seconds = track.seconds
-                    one.unit = next((slot.units[one.metric.name] for slot in self._slots[one.point]
-                                     if one.metric.name in slot.units), "")
+                    one.unit = Slots.of(self._slots[one.point]).units.get(one.metric.name, "")
         return [one for one in found if only is None or one.point == only.point.name]
 
 
