@@ -26,7 +26,7 @@
 
 enum {
 	BACKLOG = 1024,
-	EVENTS = 256, /* taken from the kernel at once */
+	EVENTS = 256,   /* taken from the kernel at once */
 	METRICS_S = 10, /* between two files of --metrics-file */
 	MANY_EVENTS = 32,
 	FAR_MS = 20,    /* a wait longer than this is precise enough in milliseconds */

@@ -30,7 +30,7 @@ static const struct {
 	{ SYS_readv, NP_DOING_RECEIVES },
 	{ SYS_splice, NP_DOING_RECEIVES },
 	{ SYS_accept4, NP_DOING_RECEIVES },
-	/* not on every architecture, or in every libc */
+/* not on every architecture, or in every libc */
 #ifdef SYS_send
 	{ SYS_send, NP_DOING_SENDS },
 #endif
