@@ -33,8 +33,8 @@
 
 enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 800, DEVICE = 16 };
 
-/* The columns of a sample beside TCP_INFO's. */
-enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN };
+/* The columns of a sample: behind its own those of TCP_INFO. */
+enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN, COLUMNS = OWN + NP_TCP_SAMPLED };
 static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" };
 
 struct np_evidence {
@@ -53,7 +53,7 @@ struct np_evidence {
 	uint64_t every_ns; /* doubles whenever there is no more room */
 	size_t count;
 	double at_s[SAMPLES];
-	int64_t own[OWN][SAMPLES], info[NP_TCP_SAMPLED][SAMPLES];
+	int64_t column[COLUMNS][SAMPLES];
 };
 
 /* By its address. A device that can't be found is "", and the reason is in words. */
@@ -240,11 +240,8 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 		/* Every other sample goes, and from now on only every other one is taken. */
 		for (i = 0; i < SAMPLES / 2; i++) {
 			ev->at_s[i] = ev->at_s[2 * i + 1];
-			for (int n = 0; n < OWN; n++) {
-				ev->own[n][i] = ev->own[n][2 * i + 1];
-			}
-			for (int n = 0; n < NP_TCP_SAMPLED; n++) {
-				ev->info[n][i] = ev->info[n][2 * i + 1];
+			for (int n = 0; n < COLUMNS; n++) {
+				ev->column[n][i] = ev->column[n][2 * i + 1];
 			}
 		}
 		ev->count = SAMPLES / 2;
@@ -253,18 +250,18 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	i = ev->count++;
 	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
 	/* Of transactions the bytes are published at the end only, their number at once. */
-	ev->own[BYTES][i] =
+	ev->column[BYTES][i] =
 	    run->plan->pattern->transactions && s.bytes == 0
 		? (int64_t)(s.transactions * (run->worker->send_size + run->worker->recv_size))
 		: (int64_t)s.bytes;
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
-		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
-		ev->own[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, conns_of(run));
+		ev->column[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
+		ev->column[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, conns_of(run));
 		np_tcp_sum_sample(&s.tcp, conns_of(run), info);
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
-		ev->info[n][i] = info[n];
+		ev->column[OWN + n][i] = info[n];
 	}
 }
 
@@ -370,11 +367,11 @@ put_samples(const struct np_evidence *ev)
 	}
 	np_bag_int(ev->bag, (int64_t)(ev->every_ns / NP_MSEC), "%s.samples.every_ms", where);
 	np_bag_reals(ev->bag, ev->at_s, ev->count, "%s.samples.t_s", where);
-	for (int n = 0; n < (ev->queues ? OWN : QUEUED_IN); n++) {
-		np_bag_ints(ev->bag, ev->own[n], ev->count, "%s.samples.%s", where, own_names[n]);
-	}
-	for (size_t n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
-		np_bag_ints(ev->bag, ev->info[n], ev->count, "tcp.samples.%s", np_tcp_sampled(n));
+	for (size_t n = 0; n < COLUMNS; n++) {
+		if (n >= OWN ? ev->tcp : n == BYTES || ev->queues) {
+			np_bag_ints(ev->bag, ev->column[n], ev->count, "%s.samples.%s", where,
+				    n < OWN ? own_names[n] : np_tcp_sampled(n - OWN));
+		}
 	}
 }
 
