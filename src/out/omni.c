@@ -58,12 +58,21 @@ length(const struct np_figures *f, int id)
 	return (int)(n == 1 ? strlen(text) : n);
 }
 
-/* A line of heads, or the values. */
-enum { VALUES = 4 };
+/*
+ * A writer of a style: how it puts a figure in a line of heads or of values, and what else its
+ * lines have. `between` is what stands before the next figure of a line.
+ */
+enum { VALUES = 4 }; /* the number of that line; smaller ones are those of heads */
+struct writer {
+	void (*put)(FILE *out, const struct np_figures *f, int id, int line, const char **between);
+	int heads;  /* lines of them */
+	bool apart; /* each group has lines of its own, with an empty one between */
+	const char *end;
+};
 
 /* -O: the column of an unknown name is one blank. */
 static void
-put_column(FILE *out, const struct np_figures *f, int id, int line)
+put_column(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
 	char text[NP_FIGURE_NAME];
 	const char *head = "";
@@ -84,25 +93,9 @@ put_column(FILE *out, const struct np_figures *f, int id, int line)
 	fprintf(out, "%-*s", width - used, head);
 }
 
-static void
-print_columns(FILE *out, const struct np_selection *sel, bool headers, const struct np_figures *f)
-{
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
-		if (g > 0 && sel->count[g] > 0) {
-			fputc('\n', out);
-		}
-		for (int line = headers ? 0 : VALUES; line <= VALUES && sel->count[g] > 0; line++) {
-			for (size_t i = 0; i < sel->count[g]; i++) {
-				put_column(out, f, sel->id[g][i], line);
-			}
-			fputc('\n', out);
-		}
-	}
-}
-
 /* -k */
 static void
-put_line(FILE *out, const struct np_figures *f, int id)
+put_line(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
 	char name[NP_FIGURE_NAME];
 
@@ -115,10 +108,10 @@ put_line(FILE *out, const struct np_figures *f, int id)
 
 /* -o: an unknown name has an empty cell. A missing value is followed by a comma and a blank. */
 static void
-put_cell(FILE *out, const struct np_figures *f, int id, bool head, const char **between)
+put_cell(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
 	char title[4 * NP_FIGURE_NAME] = "";
-	bool there = head || has_value(f, id);
+	bool head = line < VALUES, there = head || has_value(f, id);
 
 	fputs(*between, out);
 	if (head && id != NP_SELECT_UNKNOWN) {
@@ -130,46 +123,39 @@ put_cell(FILE *out, const struct np_figures *f, int id, bool head, const char **
 	*between = there ? "," : ", ";
 }
 
-/* All groups are one. */
 static void
-print_list(FILE *out, const struct np_selection *sel, bool head, const struct np_figures *f,
-	   enum np_style style)
+put_groups(FILE *out, const struct np_selection *sel, size_t from, size_t to, int line,
+	   const struct np_figures *f, const struct writer *w)
 {
 	const char *between = "";
 
-	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
+	for (size_t g = from; g < to; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
-			if (style == NP_STYLE_KEYVAL) {
-				put_line(out, f, sel->id[g][i]);
-			} else {
-				put_cell(out, f, sel->id[g][i], head, &between);
-			}
+			w->put(out, f, sel->id[g][i], line, &between);
 		}
 	}
-	fputs(style == NP_STYLE_KEYVAL ? "" : "\n", out);
+	fputs(w->end, out);
 }
 
 void
 np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bool headers,
 	      const struct np_figures *f)
 {
-	switch (style) {
-	case NP_STYLE_CSV:
-		if (sel->count[0] == 0) {
-			break; /* netperf's rows hang on the first group */
+	static const struct writer columns = { put_column, 4, true, "\n" },
+				   cells = { put_cell, 1, false, "\n" },
+				   lines = { put_line, 0, false, "" };
+	const struct writer *w = style == NP_STYLE_CSV      ? &cells
+				 : style == NP_STYLE_KEYVAL ? &lines
+							    : &columns;
+
+	for (size_t g = 0, to; g < NP_SELECT_GROUPS; g = to) {
+		to = w->apart ? g + 1 : NP_SELECT_GROUPS;
+		if (sel->count[g] == 0 && w != &lines) {
+			continue; /* of CSV, too: netperf's rows hang on the first group */
 		}
-		if (headers) {
-			print_list(out, sel, true, f, style);
+		fputs(g > 0 ? "\n" : "", out);
+		for (int line = headers ? VALUES - w->heads : VALUES; line <= VALUES; line++) {
+			put_groups(out, sel, g, to, line, f, w);
 		}
-		print_list(out, sel, false, f, style);
-		break;
-	case NP_STYLE_KEYVAL:
-		print_list(out, sel, false, f, style);
-		break;
-	case NP_STYLE_CLASSIC:
-	case NP_STYLE_COLUMNS:
-	case NP_STYLE_HUMAN:
-		print_columns(out, sel, headers, f);
-		break;
 	}
 }
