@@ -127,61 +127,45 @@ whole(json_t *o, int failures)
 /* ---- Structs ---- */
 
 static json_t *
-member(const char *at, enum np_json_kind kind)
+from_zero(int64_t v)
 {
-	union {
-		bool flag;
-		int32_t i32;
-		uint32_t u32;
-		int64_t i64;
-		uint64_t u64;
-		size_t size;
-		double real;
-		const char *text;
-		const struct np_hist *hist;
-	} v;
+	return v >= 0 ? json_integer(v) : json_null();
+}
 
+static json_t *
+member(const void *at, enum np_json_kind kind)
+{
 	switch (kind) {
 	case NP_JSON_FLAG:
-		memcpy(&v.flag, at, sizeof(v.flag));
-		return json_boolean(v.flag);
+		return json_boolean(*(const bool *)at);
 	case NP_JSON_SIGNED:
-		memcpy(&v.i32, at, sizeof(v.i32));
-		return v.i32 >= 0 ? json_integer(v.i32) : json_null();
+		return from_zero(*(const int32_t *)at);
 	case NP_JSON_COUNT:
-		memcpy(&v.u32, at, sizeof(v.u32));
-		return json_integer(v.u32);
+		return json_integer(*(const uint32_t *)at);
 	case NP_JSON_CHOICE:
 	case NP_JSON_PORT:
-		memcpy(&v.u32, at, sizeof(v.u32));
-		return v.u32 != 0 ? json_integer(v.u32) : json_null();
+		return *(const uint32_t *)at != 0 ? json_integer(*(const uint32_t *)at)
+						  : json_null();
 	case NP_JSON_SIGNED64:
-		memcpy(&v.i64, at, sizeof(v.i64));
-		return v.i64 >= 0 ? json_integer(v.i64) : json_null();
+		return from_zero(*(const int64_t *)at);
 	case NP_JSON_COUNT64:
-		memcpy(&v.u64, at, sizeof(v.u64));
-		return unsigned_integer(v.u64);
+		return unsigned_integer(*(const uint64_t *)at);
 	case NP_JSON_SIZE:
-		memcpy(&v.size, at, sizeof(v.size));
-		return unsigned_integer(v.size);
+		return unsigned_integer(*(const size_t *)at);
 	case NP_JSON_NS:
-		memcpy(&v.i64, at, sizeof(v.i64));
-		return np_json_us((double)v.i64);
+		return np_json_us((double)*(const int64_t *)at);
 	case NP_JSON_US:
-		memcpy(&v.i64, at, sizeof(v.i64));
-		return scaled((double)v.i64, 1e6);
+		return scaled((double)*(const int64_t *)at, 1e6);
 	case NP_JSON_REAL:
+		return np_json_real(*(const double *)at);
 	case NP_JSON_REAL_NS:
-		memcpy(&v.real, at, sizeof(v.real));
-		return np_json_real(kind == NP_JSON_REAL ? v.real : v.real / 1e3);
+		return np_json_real(*(const double *)at / 1e3);
 	case NP_JSON_TEXT:
-		return np_json_text(*at != '\0' ? at : NULL);
+		return np_json_text(*(const char *)at != '\0' ? at : NULL);
 	case NP_JSON_PATH:
-		memcpy(&v.text, at, sizeof(v.text));
-		return np_json_text(v.text);
+		return np_json_text(*(const char *const *)at);
 	case NP_JSON_HIST:
-		memcpy(&v.hist, at, sizeof(void *));
-		return np_json_hist(v.hist);
+		return np_json_hist(*(const struct np_hist *const *)at);
 	}
 	return NULL;
 }
