@@ -17,7 +17,7 @@ import lib
 lib.needs("numpy", "scipy")
 
 from netkit import compare, mesh, python, results, tables
-from netkit.gate import history, output, past, stats, trial
+from netkit.gate import history, output, past, trial
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 
@@ -90,23 +90,6 @@ class Place(unittest.TestCase):
         self.assertNotIn("\n", said)
         for word in words:
             self.assertIn(word, said)
-
-
-class Ranks(unittest.TestCase):
-    def test_they_are_those_of_scipy(self):
-        """Of few values and of many, with ties and without, of runs that gave nothing."""
-        from scipy.stats import mannwhitneyu, ttest_ind
-        chance = random.Random(21)
-        kinds = (lambda: chance.gauss(0, 1), lambda: chance.randint(0, 3), lambda: chance.choice((math.inf, 1.0, chance.random())))
-        for number in range(300):
-            draw = kinds[number % 3]
-            a, b = ([draw() + more for _ in range(chance.randint(2, 14))] for more in (0, chance.choice((0, 1))))
-            wanted, (greater, error) = mannwhitneyu(a, b, alternative="two-sided"), stats.ranks(a, b)
-            self.assertEqual(greater, wanted.statistic, (a, b))
-            self.assertAlmostEqual(error, wanted.pvalue, delta=1e-12 + 1e-9 * wanted.pvalue, msg=(a, b))
-            if draw is kinds[0]:
-                self.assertAlmostEqual(stats.welch(a, b), ttest_ind(a, b, equal_var=False).pvalue, delta=1e-12)
-        self.assertEqual(stats.ranks([1.0] * 9, [1.0] * 9)[1], 1.0)
 
 
 class ChangePoints(unittest.TestCase):
