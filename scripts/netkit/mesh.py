@@ -6,10 +6,10 @@ import math
 import statistics
 from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
-from netkit import engines, groups, outliers
+from netkit import engines, groups, outliers, units
 from netkit.gate.model import CANT_TELL, EQUAL, WORSE, Gate, Judgement, Metric
 from netkit.outliers import Pair
-from netkit.tables import Block, Sweep, Words
+from netkit.tables import THROUGHPUTS, Block, Sweep, Words
 from netkit.units import show_value
 
 MARGIN = 10.0       # percent: less does not matter
@@ -79,18 +79,27 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
     dead: "Dict[str, Dict[Pair, str]]" = {}
     found = Found({}, [], [], {}, [])
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
+    speeds = {name: known.get("speed_mbps") for name, known in (sweep.results.header.more.get("hosts") or {}).items()}
+    several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
     for cell in sweep.cells.values():
         values = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
         client, server = (engines.named(show_value(cell.point[end])) for end in ("client", "server"))
+        slower = min(filter(None, (speeds.get(client), speeds.get(server))), default=None)
+        if several and slower:
+            name += f", links of {units.show_rate(1e6 * slower)}"
         found.meshes.setdefault(name, {})
         if len(nothing) > len(values):
             dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
         elif values:
             found.meshes[name][client, server] = statistics.median(values)
             found.notes.extend([f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing))
+    if several:
+        usual = statistics.mode(filter(None, speeds.values()))
+        found.notes.extend(f"{name}: a link of {units.show_rate(1e6 * speed)}, most have {units.show_rate(1e6 * usual)}; pairs with it are "
+                           "judged among themselves" for name, speed in speeds.items() if speed and speed != usual)
     of_groups = groups.of(sweep)
     for name, figures in found.meshes.items():
         found.rows.extend([name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures))

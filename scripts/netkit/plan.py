@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from netkit import adaptive, engines, ioengines, options, python, rounds, units
 from netkit.engines import NoEnd
-from netkit.results import BOUND, Axis, Header, matches, point_key
+from netkit.results import BOUND, Axis, Header, matches, point_key, within
 from netkit.units import show_point, show_value
 
 TOGETHER = ("rounds", "at-once")     # several runs at the same time: in rounds an end is in one of them
@@ -217,7 +217,15 @@ class Plan:
                       constants=self.shown_constants(), repetitions=self.repetitions,
                       order=self.order, seed=self.seed, started=started, environment=environment,
                       plan_text=self.text, skips=self.skips,
-                      more={**self.settings(), **({"hosts": self.hosts} if self.hosts else {})})
+                      more={**self.settings(), **({"hosts": self.hosts_with_speeds(environment)} if self.hosts else {})})
+
+    def hosts_with_speeds(self, environment: "Dict[str, Any]") -> "Dict[str, Any]":
+        """Those of netmesh, with what their links negotiated."""
+        made = {name: dict(known) for name, known in self.hosts.items()}
+        for end in next((axis.values for axis in self.axes if axis.name == "server"), []):
+            speed = within(environment, "hosts", engines.host(str(end)), "server", "interface", "speed")
+            made.get(engines.named(end), {}).update({"speed_mbps": speed} if speed else {})
+        return made
 
     def shown_constants(self) -> "Dict[str, Any]":
         """The constants, and what the lab's options say about the link."""

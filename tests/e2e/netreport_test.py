@@ -941,6 +941,19 @@ class Meshes(Place):
             self.assertEqual(sum(bool(sweep.planned(point)) for point in sweep.points()), len(held))
         self.assertEqual([sweep.label(name, "ssh:alpha=10.99.0.1") for name in ("client", "route")], ["ssh:alpha", "ssh:alpha=10.99.0.1"])
 
+    def test_hosts_of_two_link_rates(self):
+        """Two of eight hosts have 10 Gbit/s, the others 25: no fault, but a host that sends at half of its rate has one."""
+        names, slow = [f"h{number}" for number in range(8)], {"h0", "h1"}
+        hosts = {name: {"speed_mbps": 10000 if name in slow else 25000} for name in names}
+        for seed in range(5):
+            figures = self.figures(8, 0.02, seed, lambda a, b: 0.4 if {a, b} & slow else 0.5 if a == "h5" else 1.0)
+            found = mesh.find(tables.Sweep(results.read(self.file([("client", names), ("server", names)], [
+                good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "two.jsonl", more={"hosts": hosts}))),
+                "THROUGHPUT", False)
+            self.assertEqual([row[:2] for row in found.rows], [["all, links of 25 Gbit/s", "h5, as client"]])
+            self.assertEqual(found.good, ["all, links of 10 Gbit/s"])
+            self.assertEqual(len([line for line in found.notes if "a link of 10 Gbit/s, most have 25" in line]), 2)
+
     def test_who_gives_nothing_is_named(self):
         """A dead host, a pair that failed, one at 0; and one that gave something in one run of two."""
         names = [f"h{number}" for number in range(6)]
