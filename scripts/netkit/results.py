@@ -22,6 +22,11 @@ from typing import Any, BinaryIO, Container, Dict, Iterator, List, Optional, Seq
 from netkit import files, records
 from netkit.units import flatten, show_point, show_value
 
+try:
+    from orjson import loads as loads_quickly
+except ImportError:
+    loads_quickly = json.loads
+
 SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
 DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents.py
@@ -434,8 +439,8 @@ def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, A
         numbered = [(at, line) for at, line in enumerate(lines, number + 1) if not line.isspace()]
         number += len(lines)
         try:
-            values = json.loads(b"[" + b",".join([line for _, line in numbered]) + b"]")
-        except (ValueError, RecursionError):
+            values = loads_quickly(b"[" + b",".join([line for _, line in numbered]) + b"]")
+        except (ValueError, RecursionError):    # orjson takes no NaN
             values = []
         if len(values) != len(numbered) or set(map(type, values)) != {dict}:
             values = (load(line, found.path, at) for at, line in numbered)

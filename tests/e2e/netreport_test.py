@@ -202,6 +202,15 @@ class Files(Place):
         self.assertEqual(got.header.seed, 5)
         self.assertEqual(got.warnings, [])
 
+    def test_other_readers_of_json(self):
+        """What a quick one refuses, such as NaN, is read by Python's."""
+        path = self.file(self.points(), [good({"size": 1}, 1.0), good({"size": 2}, 123.5), good({"size": 1}, 3.0, 2)])
+        Path(path).write_text(Path(path).read_text().replace("123.5", "NaN"))
+        with mock.patch.object(results, "loads_quickly", lambda text: json.loads(text, parse_constant=int)):
+            strictly = results.read(path)
+        self.assertEqual(len(strictly.runs), 3)
+        self.assertEqual([str(run) for run in strictly.runs], [str(run) for run in results.read(path).runs])
+
     def test_memory_grows_with_what_is_kept(self):
         """Of what netperf printed nothing is kept: memory is at most 1.5 times the file, and grows like it."""
         runs = [good({"size": 1}, 1.0 + n / 7, n) for n in range(1, 4001)]
