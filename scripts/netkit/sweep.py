@@ -170,7 +170,7 @@ class Sweep:
     def _values(self, point: Point) -> "List[float]":
         """The throughputs of its good runs so far; of their clean seconds where those are asked for."""
         key, clean = point_key(point), self.plan.known(point).get("clean") is not None
-        runs = [run for (one, _), run in self.done.items() if one == key]
+        runs = [self.done[key, number] for number in range(1, self.plan.repetitions + 1) if (key, number) in self.done]
         found = [clean and run.figure("CLEAN_THROUGHPUT") or run.figure("THROUGHPUT") for run in runs]
         return [value for value in found if value is not None]
 
