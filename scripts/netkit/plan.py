@@ -495,13 +495,6 @@ def from_header(header: Header) -> Plan:
 
 # --- changing -----------------------------------------------------------------------------
 
-def scalar(text: str) -> Any:
-    """A value of the command line: number, true, false, default, or text."""
-    if text in ("true", "false"):
-        return text == "true"
-    return clean(options.number(text))
-
-
 def override(plan: Plan, setting: str) -> None:
     """--set NAME=VALUE, or NAME=VALUE,VALUE for an axis."""
     name, equals, text = setting.partition("=")
@@ -510,8 +503,8 @@ def override(plan: Plan, setting: str) -> None:
     row = options.BY_NAME.get(name)
     if not plan.has(name) and row is None:
         raise PlanError(f"--set {setting}: {name} is neither in the plan nor a name with a meaning")
-    values = [scalar(part) for part in (options.hosts(text) if name == "host" else
-                                        text.split(";" if row and row.commas else ","))]
+    parts = options.hosts(text) if name == "host" else text.split(";" if row and row.commas else ",")
+    values = [part == "true" if part in ("true", "false") else clean(options.number(part)) for part in parts]
     if name in ("host", "lab") and values != [None]:
         without(plan, "lab" if name == "host" else "host")     # the other one says where, too
     axis = next((axis for axis in plan.axes if axis.name == name), None)

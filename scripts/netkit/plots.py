@@ -232,13 +232,6 @@ def message_axis(sweep: Sweep) -> Optional[str]:
     return None
 
 
-def require_kind(sweep: Sweep, kind: str) -> None:
-    """Raises ResultsError, with what the sweep lacks, when it cannot be drawn so."""
-    over = any(name not in GROUPS for name in sweep.varying())
-    if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
-        raise ResultsError(f"--kind {kind}: {LACKS[kind]} (try {', '.join(kinds(sweep))})")
-
-
 # --- lines and words ----------------------------------------------------------------------
 
 def axis_title(sweep: Sweep, name: str) -> str:
@@ -774,7 +767,9 @@ FIGURES = {"mtu": mtu_plot, "netpipe": netpipe_plot, "flows": flows_plot,
 
 def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
     """Raises ResultsError when the sweep cannot be drawn so."""
-    require_kind(sweep, kind)
+    over = any(name not in GROUPS for name in sweep.varying())
+    if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
+        raise ResultsError(f"--kind {kind}: {LACKS[kind]} (try {', '.join(kinds(sweep))})")
     made = FIGURES[kind](sweep, wish)
     made.title = made.title if wish.title is None else wish.title
     made.words = "; ".join(filter(None, [made.words, conditions(sweep)]))

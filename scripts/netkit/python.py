@@ -39,17 +39,9 @@ def need(module: str, package: str, purpose: str = "") -> ModuleType:
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError) and error.name in (module, module.split(".")[0])
         why = f"not installed: apt-get install {package}" if missing else f"installed and cannot be imported: {error}"
-    if not WAS_TRIED and not same_file(SYSTEM_PYTHON, sys.executable) and has(
-            SYSTEM_PYTHON, module):
+    if not WAS_TRIED and os.path.realpath(SYSTEM_PYTHON) != os.path.realpath(sys.executable) and has(SYSTEM_PYTHON, module):
         os.environ[TRIED] = module
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
     raise MissingModule(f"{purpose + ' needs' if purpose else 'needs'} Python's {module}, which is {why}")
-
-
-def same_file(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False

@@ -184,7 +184,9 @@ class Bench:
         more = ["--warm-up", f"{self.warm_up:g}"] if self.warm_up else []
         names = [metric.name for metric in point.metrics]
         known = {"host": self.site.host(mine, self.site.family(mine)), "port": self.site.port,
-                 "test": point.test, "length": self._length(point, seconds),
+                 "test": point.test,
+                 # Another netperf takes whole seconds.
+                 "length": round(seconds, 3) if self._both_know(point, "--warm-up") else math.ceil(seconds),
                  "interval": SAMPLE_S if self._documents(point) else None,
                  "cpu_figures": any(map(OF_PROCESSORS.match, names)),
                  "options": shlex.join([*more, *mine.globals]), "test_options": shlex.join(mine.options)}
@@ -199,10 +201,6 @@ class Bench:
     def _documents(self, point: Point) -> bool:
         """Whether both sides can write one: evidence takes time, of both or of neither."""
         return self._both_know(point, "--json")
-
-    def _length(self, point: Point, seconds: float) -> float:
-        """Another netperf takes whole seconds."""
-        return round(seconds, 3) if self._both_know(point, "--warm-up") else math.ceil(seconds)
 
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
