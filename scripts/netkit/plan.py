@@ -558,6 +558,8 @@ def check(plan: Plan) -> None:
             if not plan.has(name):
                 raise PlanError(f"skip: {name} is neither an axis nor a constant")
             for one in wanted if isinstance(wanted, list) else [wanted]:
+                if isinstance(one, float) and not math.isfinite(one):
+                    raise PlanError(f"skip: {name}: nan and inf are no values")
                 if isinstance(one, str) and re.match(r"\s*[<>=!]", one) and not BOUND.fullmatch(one):
                     raise PlanError(f"skip: {name}: {one!r} is no bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):

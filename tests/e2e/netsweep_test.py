@@ -103,6 +103,7 @@ class Plans(unittest.TestCase):
                 ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is no bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is no bound"),
+                ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, nan]", "skip: buffer: nan and inf"),
                 ("[axes]\nlength = [1.0, nan]", "nan and inf"), ("[constants]\nlength = inf", "constant length: a number"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
