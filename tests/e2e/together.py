@@ -3,10 +3,12 @@ the programs. None of them minds what else the machine does. Any of them can be 
 
 NP_TEST_E2E names those that are to run in their place. Files that are named as arguments, with their own
 arguments behind colons, do so, too. NP_TEST_AT_ONCE says how many at a time; of a single one the
-output comes as it is written. NP_ONLY and NP_FAILURES: see scripts/check.
+output comes as it is written. NP_ONLY and NP_FAILURES: see scripts/check. Of a suite of unittest these name the tests, too,
+as its arguments: "netsweep_test:Labs.test_mtu:Far.test_namespaces".
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -53,13 +55,23 @@ def chosen() -> List[str]:
     named = [Path(name).name.replace(".py", "") for name in sys.argv[1:]]
     suites = named or os.environ.get("NP_TEST_E2E", "").split() or list(SUITES)
     only = os.environ.get("NP_ONLY", "").split()
-    return [suite for suite in suites if not only or suite in only]
+    return [one for suite in suites for one in only or [suite] if one == suite or one.startswith(f"{suite}:")]
+
+
+def failed_tests(done: Done) -> str:
+    """Those of unittest, each behind a colon; none where not only single tests have failed."""
+    failures = re.findall(r"^(?:ERROR|FAIL): (\w+)(?: \(__main__\.([\w.]+)\))?", done.text, re.M)
+    tests = dict.fromkeys(place if place.endswith(f".{test}") else f"{place}.{test}" for test, place in failures)
+    named = "".join(f":{test}" for test in tests)
+    alone = done.status == 1 and ":-" not in done.suite and all(place and test.startswith("test") for test, place in failures)
+    return named if alone and len(named) < 150 else ""      # it is in the name of a file
 
 
 def keep(done: Done) -> None:
     """What a suite that failed has said, for .ci/run."""
     if FAILURES:
-        Path(FAILURES, done.suite).write_text(f"{done.text}status {done.status}\n")
+        name = done.suite.partition(":")[0] + tests if (tests := failed_tests(done)) else done.suite
+        Path(FAILURES, name).write_text(f"{done.text}status {done.status}\n")
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ it the pages that manual pages name. scripts/check-dist runs it in an unpacked t
 import os
 import re
 import shutil
+import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -169,6 +170,28 @@ def circles_are_found() -> None:
     assert got.rc == 1 and got.out.splitlines() == FOUND, got
 
 
+# A suite of unittest, and another one.
+SUITES = {"units": "import unittest\n\n\nclass Case(unittest.TestCase):\n    def test_good(self): pass\n"
+                   "    def test_bad(self): self.fail()\n\n\nunittest.main(verbosity=2)\n",
+          "lines": "print('FAIL one')\nraise SystemExit(1)\n"}
+
+
+def what_failed_is_repeated() -> None:
+    """By tests/e2e/together.py: of a suite of unittest the tests that failed, else the suite."""
+    with tempfile.TemporaryDirectory() as place:
+        runner = shutil.copy(lib.TOP / "tests/e2e/together.py", place)
+        for name, text in SUITES.items():
+            Path(place, f"{name}.py").write_text(text)
+        env = {**os.environ, "NP_TEST_E2E": " ".join(SUITES)}
+        for only, tests in (("", 2), ("units:Case.test_bad lines", 1)):
+            failures = Path(place, f"failed {tests}")
+            failures.mkdir()
+            with lib.Started([sys.executable, runner], env={**env, "NP_ONLY": only, "NP_FAILURES": str(failures)}) as started:
+                got = started.finish(60)
+            assert got.rc == 1 and f"Ran {tests} test" in got.out and "FAIL one" in got.out, got
+            assert {path.name for path in failures.iterdir()} == {"units:Case.test_bad", "lines"}, got
+
+
 def wrong_calls_are_refused() -> None:
     """Of the scripts that make a release, by how they are called, before anything is made."""
     with tempfile.TemporaryDirectory() as place:
@@ -233,6 +256,7 @@ def suite(report: lib.Report) -> None:
         report.case("circles are found", circles_are_found)
     else:
         report.skip("circles are found", f"no {COMPILER}, or no nm")
+    report.case("what failed is repeated", what_failed_is_repeated)
     report.case("wrong calls are refused", wrong_calls_are_refused)
 
 
