@@ -35,7 +35,6 @@ import sys
 import tempfile
 import threading
 import time
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -817,7 +816,8 @@ class Report:
 
 
 def unit_main(**options: Any) -> NoReturn:
-    """Runs the cases of unittest that a program has."""
+    """Runs the cases of unittest that a program has; to import it takes a third of what all of this does."""
+    import unittest
     result = unittest.main(exit=False, verbosity=2, **options).result
     sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 
