@@ -122,8 +122,8 @@ class View:
         c = self.case
         over = TICK + 4 * self.seen.late + self.seen.kept(self.begin + c.length, self.end)
         if c.stream and not c.udp:
-            # the control connection tells the round trip by which it waits for what the path has dropped
-            over += 2 * c.rtt + 2 * c.late / 1000 + 2 * self.queue + bool(c.buffers) + (
+            # what the path has dropped may come for a second and two round trips
+            over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (
                 2.0 if c.loss or c.down or c.frozen or c.flows * 14480 > QUEUE else 0.0)   # first windows
         if c.real and c.stream and not c.udp:
             over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # what its socket holds has to be there
@@ -454,9 +454,9 @@ def limit(c: Case) -> float:
     if c.count and c.stream:
         time_of_it = max(c.count * 10 / (c.mbit * 1e6 if c.mbit else 1e8), c.count * 8 / c.bits if c.bits else 0)
     free = SETTING_UP * trips + MACHINE + (COUNTED if c.count else 0) + (15 if c.loss else 0)
+    free += 4 * c.muted     # TCP doubles its time-outs
     if c.down in GONE:
         free += PROMISED + 10
-    free += 4 * c.muted     # TCP doubles its time-outs
     if c.real and c.stream:     # it waits until all that its socket holds is there
         free += 6e7 / ((c.mbit or 100) * 1e6) * max(1.0, c.buffers / 1e6) + 10 * trips
     return c.warm + time_of_it + 2 * (c.down_s + c.frozen_s) + free + (c.flows / c.ramp if c.ramp else 0) + (
