@@ -106,32 +106,33 @@ char *
 np_file_all_of(int *error, int fd)
 {
 	size_t room = STEP / 2, len = 0;
+	int failed = fd < 0 ? -fd : 0;
 	char *text = NULL;
 
-	*error = fd < 0 ? -fd : 0;
-	while (*error == 0) {
+	while (failed == 0) {
 		char *more = room < MOST ? realloc(text, 2 * room) : NULL;
 		long n;
 
 		if (more == NULL) {
-			*error = room < MOST ? ENOMEM : EFBIG;
+			failed = room < MOST ? ENOMEM : EFBIG;
 			break;
 		}
 		text = more;
 		room *= 2;
 		n = read_up_to(fd, text + len, room - len - 1);
-		*error = n < 0 ? (int)-n : 0;
+		failed = n < 0 ? (int)-n : 0;
 		len += n > 0 ? (size_t)n : 0;
 		if (len < room - 1) {
+			text[len] = '\0';
 			break;
 		}
 	}
 	np_fds_close(fd);
-	if (*error != 0) {
+	*error = failed;
+	if (failed != 0) {
 		free(text);
 		return NULL;
 	}
-	text[len] = '\0';
 	return text;
 }
 
