@@ -53,8 +53,8 @@ struct ns_daemon {
 	struct ns_access rules;     /* of the command line */
 	char access_file[PATH_MAX]; /* more of them, read again at SIGHUP; empty: none */
 	int metrics_dir;            /* descriptor; 0: no metrics are written */
+	uid_t owner;                /* who started it, and may ask for its status */
 	const char *metrics_name;
-	uid_t owner;               /* who started it, and may ask for its status */
 	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
 
