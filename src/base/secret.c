@@ -36,6 +36,7 @@ np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *e
 {
 	size_t count;
 
+	text[0] = '\0';
 	if (np_secret_read(path, text, size, &count, err) != NP_OK) {
 		return err->code;
 	}

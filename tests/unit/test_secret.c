@@ -56,6 +56,30 @@ assert_refused(const char *path, enum np_errc code, const char *says)
 	assert_has(err.msg, says);
 }
 
+TEST(a_passphrase_is_neither_empty_nor_cut)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+		enum np_errc code;
+	} rows[] = {
+		{ "sesame\n", 7, NP_OK },    { "1234567", 7, NP_OK },
+		{ "", 0, NP_EUSAGE },        { "\n", 1, NP_EUSAGE },
+		{ "\0abc\n", 5, NP_EUSAGE }, { "12345678\n", 9, NP_EUSAGE },
+	};
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_err err = { .code = NP_OK };
+		char path[32], text[8];
+
+		temp_file(path, rows[i].text, rows[i].n, 0600);
+		assert_int_equal(np_secret_passphrase(path, text, sizeof(text), &err),
+				 rows[i].code);
+		assert_int_equal(strncmp(text, rows[i].text, strlen(text)), 0);
+		unlink(path);
+	}
+}
+
 TEST(a_file_that_others_may_touch_is_refused)
 {
 	static const mode_t wrong[] = { 0640, 0604, 0620, 0602, 0666, 0644 };
