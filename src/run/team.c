@@ -181,7 +181,7 @@ measure(struct np_member *m)
 	if (w->run->window.started_ns != 0) {
 		rc = drive_window(m);
 	}
-	np_thread_close(&w->use);
+	np_perf_close(&w->use.perf);
 	if (rc < 0) {
 		explain(w, -rc);
 	}

@@ -365,15 +365,14 @@ struct np_cgroup *
 np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 {
 	struct np_cgroup *c = calloc(1, sizeof(*c));
-	struct np_cgroup_trees *found = NULL;
+	struct np_cgroup_trees found = { .is_v1 = false };
 
-	if (c != NULL && trees == NULL && (found = malloc(sizeof(*found))) != NULL) {
-		np_cgroup_find(root, found);
-		trees = found;
-	}
-	if (c == NULL || trees == NULL) {
-		free(c);
+	if (c == NULL) {
 		return NULL;
+	}
+	if (trees == NULL) {
+		np_cgroup_find(root, &found);
+		trees = &found;
 	}
 	c->self_fd = np_file_open(root, "/proc/self/cgroup");
 	if (c->self_fd >= 0) {
@@ -382,10 +381,7 @@ np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 	c->is_v1 = trees->is_v1;
 	open_quota(c, &trees->quota);
 	open_pressures(c, root, c->is_v1 ? &trees->other : &trees->quota);
-	if (found != NULL) {
-		np_cgroup_forget(found);
-		free(found);
-	}
+	np_cgroup_forget(&found);
 	return c;
 }
 

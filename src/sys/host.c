@@ -92,7 +92,6 @@ np_host_boot(const char *root, struct np_bag *into)
 	unsigned long space = 0;
 	long n;
 
-	root = root != NULL ? root : "";
 	n = np_file_line(id, sizeof(id), root, "/proc/sys/kernel/random/boot_id");
 	if (n < DIGITS) {
 		snprintf(why, sizeof(why), "/proc/sys/kernel/random/boot_id: %s",
@@ -337,8 +336,8 @@ runs_irqbalance(const char *root)
 	return found;
 }
 
-/* What stays as it is while this process runs, or nearly so. Returns info, of /proc/cpuinfo. */
-static const char *
+/* What stays as it is while this process runs, or nearly so. info: gets /proc/cpuinfo. */
+static void
 lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 {
 	char model[128];
@@ -358,7 +357,6 @@ lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 		np_bag_unread(into, "no model name in /proc/cpuinfo", "host.cpu.model");
 	}
 	hypervisor_facts(root, info, into);
-	return info;
 }
 
 void
@@ -376,7 +374,6 @@ cpu_facts(const char *root, struct np_bag *into)
 	struct np_cpulist online;
 	char info[CPUINFO], text[1024], mhz[32];
 	struct np_err err = { .sys = 0 };
-	const char *lasting;
 	int64_t khz;
 	struct np_cpu_times *t;
 	long running;
@@ -389,11 +386,11 @@ cpu_facts(const char *root, struct np_bag *into)
 			np_cpulist_set(&online, (unsigned)cpu);
 		}
 	}
-	lasting = lasting_facts(root, info, into);
+	lasting_facts(root, info, into);
 	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
 			   first_online(&online)) == 0) {
 		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
-	} else if (cpuinfo_line(lasting, "cpu MHz", mhz, sizeof(mhz))) {
+	} else if (cpuinfo_line(info, "cpu MHz", mhz, sizeof(mhz))) {
 		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
 	} else {
 		np_bag_unread(into, "neither cpufreq nor /proc/cpuinfo says", "host.cpu.mhz");

@@ -88,12 +88,6 @@ np_thread_end(struct np_thread_use *u)
 }
 
 void
-np_thread_close(struct np_thread_use *u)
-{
-	np_perf_close(&u->perf);
-}
-
-void
 np_thread_put(const struct np_thread_use *u, struct np_bag *into)
 {
 	double seconds = (double)(u->ended_ns - u->began_ns) / 1e9;

@@ -26,7 +26,7 @@ struct np_thread_use {
 
 /*
  * Once, before np_thread_begin(), in the thread itself: note its id, which other threads may read
- * from then on, and open the processor's counters, if they are asked for.
+ * from then on, and open the processor's counters, if they are asked for (np_perf_close()).
  */
 void np_thread_open(struct np_thread_use *u);
 
@@ -35,9 +35,6 @@ void np_thread_begin(struct np_thread_use *u);
 
 /* End: the members become differences. */
 void np_thread_end(struct np_thread_use *u);
-
-/* Release what np_thread_open() has opened. */
-void np_thread_close(struct np_thread_use *u);
 
 /* As thread.* */
 void np_thread_put(const struct np_thread_use *u, struct np_bag *into);

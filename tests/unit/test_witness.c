@@ -317,7 +317,7 @@ TEST(beginning_again_leaves_whose_thread_it_is)
 	u.thread = -1;
 	np_thread_begin(&u);
 	assert_int_equal(u.thread, -1);
-	np_thread_close(&u);
+	np_perf_close(&u.perf);
 }
 
 TEST(nobody_looks_and_nothing_is_told)
