@@ -61,6 +61,7 @@ struct party {
 	_Atomic int passed;       /* signals passed on; one more when a session fails */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
 	_Atomic uint32_t in_time; /* granted in time, if not all were; 0: all were, so far */
+	_Atomic uint64_t late_ns; /* when that was seen */
 	int news_fd;              /* eventfd(2): a session is over, or late */
 
 	pthread_mutex_t lock;
@@ -252,6 +253,7 @@ await_others(void *ctx, const struct np_run *run)
 	}
 	p->granted++;
 	if (meet_at(m, p->agreed) == 0 && np_signalled(&m->client->signals) == 0) {
+		p->late_ns = np_now();
 		p->in_time = p->granted;
 		wake(p);
 	}
@@ -575,7 +577,7 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 		    err, NP_ETIME, 0,
 		    "%u of %u sessions were granted within %.0f s (does the netserver at "
 		    "%s run one test after another, as with --exclusive?)",
-		    (unsigned)p->in_time, p->count, (double)(np_now() - p->since_ns) / 1e9,
+		    (unsigned)p->in_time, p->count, (double)(p->late_ns - p->since_ns) / 1e9,
 		    first->peer);
 	}
 	if (p->failed != NULL) {
