@@ -274,6 +274,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
 				       granted.takes[NP_RES_FLOWS]);
 	}
+	ns_ways_set_listeners(d); /* before connections come, which they may as soon as it is granted */
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
 
@@ -281,11 +282,11 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 			 strerror(errno));
 		np_fds_close(data_fd > 0 ? data_fd : -1);
 		ns_way_close(d, s);
+		ns_ways_set_listeners(d);
 		refuse_test(d, s, NS_PROCESS, words);
 		return;
 	}
 	np_fds_close(data_fd > 0 ? data_fd : -1);
-	ns_ways_set_listeners(d);
 	leave_queue(d, s);
 	s->room_until_ns = 0;
 	set_holds(d, s, s->wish.takes);
