@@ -5,6 +5,7 @@
 #include "netserver/one_port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -13,6 +14,8 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
 #include "netserver/caller.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
@@ -291,6 +294,52 @@ TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_se
 	b.daemon.sessions = &b.session;
 	close(theirs);
 	close(fd);
+}
+
+/* How a session gets a connection that the daemon accepted blocking or not: as its worker wants. */
+static bool
+arrives_blocking(bool accepted_blocking, int flags)
+{
+	struct np_plan p;
+	struct np_terms terms;
+	uint8_t bytes[NP_TOKEN_SIZE];
+	struct ns_session *of = NULL;
+	struct np_run run = { .plan = &p, .terms = &terms };
+	struct bed b;
+	int pair[2], fd, mode;
+
+	bed_make(&b, &endless);
+	b.session.wish.way.blocks = accepted_blocking;
+	ns_ways_set_listeners(&b.daemon);
+	assert_int_equal(b.daemon.accepts & SOCK_NONBLOCK, accepted_blocking ? 0 : SOCK_NONBLOCK);
+	assert_int_equal(
+	    socketpair(AF_UNIX, SOCK_STREAM | (b.daemon.accepts & SOCK_NONBLOCK), 0, pair), 0);
+	np_token_put(bytes, NP_TOKEN_PASSED, &b.session.way.token);
+	assert_true(put_bytes(pair[1], bytes, sizeof(bytes)));
+	assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, NS_LOOK_NEW, &of),
+			 NS_DATA_PASSED);
+	memset(&terms, 0, sizeof(terms));
+	np_plan_init(&p);
+	p.transport = &np_transport_tcp;
+	p.pattern = &np_pattern_crr;
+	p.family = AF_INET;
+	run.end.listen_fd = terms.data_fd = b.theirs;
+	fd = np_endpoint_take(&run, flags);
+	mode = fcntl(fd, F_GETFL);
+	assert_true(mode >= 0);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	bed_free(&b);
+	return (mode & O_NONBLOCK) == 0;
+}
+
+TEST(a_connection_that_is_handed_over_blocks_where_its_worker_does)
+{
+	assert_true(arrives_blocking(true, 0));
+	assert_true(arrives_blocking(false, 0));
+	assert_false(arrives_blocking(true, SOCK_NONBLOCK));
+	assert_false(arrives_blocking(false, SOCK_NONBLOCK));
 }
 
 TEST(one_network_leaves_descriptors_in_flight_to_others)

@@ -18,7 +18,7 @@
 enum { FLOWS = 6, COUNT = 1000 };
 
 /* What the next plan gets. */
-static uint32_t near_threads, far_threads, warm_up_ms;
+static uint32_t near_threads, far_threads, warm_up_ms, rate, ramp, stations;
 
 static void
 take_threads(struct np_plan *p)
@@ -28,6 +28,9 @@ take_threads(struct np_plan *p)
 	p->far.place.threads = far_threads;
 	p->warm_up_ms = warm_up_ms;
 	p->ids = true;
+	p->rate = rate;
+	p->ramp = ramp;
+	p->stations = stations;
 }
 
 /* What is over; a request may be under way beside it. */
@@ -180,20 +183,41 @@ check_lines(const struct np_run *run)
 
 TEST(workers_share_no_cache_line)
 {
-	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "UDP_STREAM",
-					     "TCP_CRR" };
+	static const struct {
+		const char *name;
+		uint32_t rate, ramp, stations;
+	} rows[] = {
+		{ .name = "TCP_RR" },
+		{ .name = "UDP_RR" },
+		{ .name = "TCP_STREAM" },
+		{ .name = "UDP_STREAM" },
+		{ .name = "TCP_CRR" },
+		{ .name = "UDP_RR", .rate = 1000 },
+		{ .name = "TCP_CRR", .rate = 1000 },
+		{ .name = "TCP_RR", .ramp = 1000 },
+		{ .name = "TCP_RR", .stations = 1 },
+	};
 
 	near_threads = far_threads = 3;
 	warm_up_ms = 0;
-	for (size_t i = 0; i < LEN(names); i++) {
+	for (size_t i = 0; i < LEN(rows); i++) {
 		struct ends e;
+		const struct np_worker *w;
 
-		ends_open(&e, np_bench_find(names[i]), AF_INET, -COUNT, take_threads);
+		rate = rows[i].rate;
+		ramp = rows[i].ramp;
+		stations = rows[i].stations;
+		ends_open(&e, np_bench_find(rows[i].name), AF_INET, -COUNT, take_threads);
+		w = e.client.run.worker;
 		assert_int_equal(e.client.run.workers, near_threads);
+		assert_int_equal(w->open != NULL, rate > 0);
+		assert_int_equal(w->ramp != NULL, ramp > 0);
+		assert_int_equal(w->stamps != NULL, stations > 0);
 		check_lines(&e.client.run);
 		check_lines(&e.server.run);
 		ends_free(&e);
 	}
+	rate = ramp = stations = 0;
 }
 
 TEST(a_count_may_be_of_fewer_than_there_are)
