@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,13 @@ take_slots(size_t width, size_t size, size_t *apart, char **begin)
 	first = np_lines_new(1, slots + width * *apart);
 	*begin = first != NULL ? (char *)first + slots : NULL;
 	return first;
+}
+
+/* The first aligned address from `begin` on, and the offset. `align` is a power of two. */
+static char *
+aligned(char *begin, size_t align, size_t offset)
+{
+	return begin + (-(uintptr_t)begin & (align - 1)) + offset;
 }
 
 uint64_t
@@ -89,7 +97,7 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 			np_ring_free(ring);
 			break;
 		}
-		s->buf = begin + (-(uintptr_t)begin & (align - 1)) + offset;
+		s->buf = aligned(begin, align, offset);
 		s->next = &ring->slots[(i + 1) % width];
 		for (size_t at = 0; at < size; at++) {
 			s->buf[at] = text[at % sizeof(text)];
@@ -172,6 +180,26 @@ np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_er
 	return fill_all(ring, fd, name, err);
 }
 
+int
+np_ring_zero(struct np_ring *ring, size_t alignment, size_t offset, struct np_err *err)
+{
+	size_t align = alignment > 0 ? alignment : 1, bytes = ring->size + align + offset;
+	void *zeros = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (zeros == MAP_FAILED) {
+		return np_fail(err, NP_ESYS, errno, "map %zu bytes of zeros", bytes);
+	}
+	(void)madvise(zeros, bytes, MADV_NOHUGEPAGE); /* no first cache holds 2 MiB of zeros */
+	for (size_t i = 0; i < ring->width; i++) {
+		free(ring->slots[i].memory);
+		ring->slots[i].memory = NULL;
+		ring->slots[i].buf = aligned(zeros, align, offset);
+	}
+	ring->zeros = zeros;
+	ring->mapped = bytes;
+	return NP_OK;
+}
+
 void
 np_ring_free(struct np_ring *ring)
 {
@@ -179,5 +207,8 @@ np_ring_free(struct np_ring *ring)
 		free(ring->slots[i].memory);
 	}
 	free(ring->slots);
+	if (ring->zeros != NULL) {
+		munmap(ring->zeros, ring->mapped);
+	}
 	memset(ring, 0, sizeof(*ring));
 }

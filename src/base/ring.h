@@ -24,6 +24,8 @@ struct np_slot {
 struct np_ring {
 	struct np_slot *slots; /* the first is where a loop starts; each names its successor */
 	size_t width, size;
+	void *zeros; /* a mapping of `mapped` bytes that all slots share; NULL: none */
+	size_t mapped;
 };
 
 /*
@@ -48,6 +50,12 @@ int np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err);
  * NP_EUNSUP with EACCES for any other name or kind of file.
  */
 int np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
+
+/*
+ * Let all slots share one buffer, aligned as in np_ring_make(), that is never written: each of its
+ * pages is the kernel's page of zeros, which stays in the processor's cache. Writing to it faults.
+ */
+int np_ring_zero(struct np_ring *ring, size_t alignment, size_t offset, struct np_err *err);
 
 /* Safe on a zeroed struct, and twice. */
 void np_ring_free(struct np_ring *ring);

@@ -216,6 +216,22 @@ np_plan_no_rate(const struct np_plan *p)
 	return p->no_control ? "it needs a netserver, which -N leaves out" : NULL;
 }
 
+const char *
+np_plan_no_zeros(const struct np_plan *p)
+{
+	const struct np_call_plan *near = &p->near.call, *far = &p->far.call;
+
+	if (p->pattern == NULL || (!np_fills_zeros(near) && !np_fills_zeros(far))) {
+		return NULL;
+	}
+	if (!np_plan_streams(p) || p->pattern->sends_file || !np_delivers(p->transport)) {
+		return "only streams over connections never write to what they send";
+	}
+	return (np_fills_zeros(near) && near->dirty > 0) || (np_fills_zeros(far) && far->dirty > 0)
+		   ? "-k and -K write to the buffers"
+		   : NULL;
+}
+
 double
 np_plan_messages(const struct np_plan *p, size_t size)
 {

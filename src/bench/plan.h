@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/cpulist.h"
 #include "net/addr.h"
@@ -51,8 +52,17 @@ struct np_call_plan {
 	int32_t dirty, clean;                 /* bytes written and read before each send */
 	uint32_t interval_burst, interval_us; /* pacing */
 	int64_t offered;                      /* bits a second of a stream; 0: all it can */
-	char *fill_file;
+	char *fill_file;                      /* or NP_FILL_ZEROS */
 };
+
+/* For -F: the send buffers are the kernel's page of zeros, and never written (np_ring_zero()). */
+#define NP_FILL_ZEROS "zero-page"
+
+static inline bool
+np_fills_zeros(const struct np_call_plan *c)
+{
+	return c->fill_file != NULL && strcmp(c->fill_file, NP_FILL_ZEROS) == 0;
+}
 
 /* Where one end runs, and by what. */
 struct np_place {
@@ -131,6 +141,9 @@ const char *np_plan_no_ramp(const struct np_plan *p);
 
 /* Why such a test can't be an open loop (bench/open.h); NULL: it can. */
 const char *np_plan_no_rate(const struct np_plan *p);
+
+/* Why an end can't send the page of zeros that it is asked for; NULL: it can, or is not asked. */
+const char *np_plan_no_zeros(const struct np_plan *p);
 
 /* Messages of that size a second that this end offers in a stream that it sends; 0: no rate. */
 double np_plan_messages(const struct np_plan *p, size_t size);

@@ -66,6 +66,13 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	    np_ring_make(&w->send_ring, s.width, s.size, call->send_align, call->send_offset, err);
 
 	w->send_size = s.call;
+	if (rc == NP_OK && np_fills_zeros(call)) {
+		const char *why = np_plan_no_zeros(run->plan);
+
+		return why == NULL
+			   ? np_ring_zero(&w->send_ring, call->send_align, call->send_offset, err)
+			   : np_fail(err, NP_EUNSUP, EINVAL, "-F %s: %s", NP_FILL_ZEROS, why);
+	}
 	if (rc == NP_OK && call->fill_file != NULL) {
 		rc = run->terms->fill_dir > 0 ? np_ring_fill_at(&w->send_ring, run->terms->fill_dir,
 								call->fill_file, err)

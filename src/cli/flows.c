@@ -194,6 +194,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		{ "--ramp", p->ramp > 0 ? np_plan_no_ramp(p) : NULL },
 		{ "--rate", cli->rate > 0 ? np_plan_no_rate(p) : NULL },
 		{ "--stations", p->stations > 0 ? np_stamps_why_none(p) : NULL },
+		{ "-F " NP_FILL_ZEROS, np_plan_no_zeros(p) },
 	};
 	uint32_t near = p->near.place.threads, far = p->far.place.threads;
 

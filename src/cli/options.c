@@ -386,8 +386,14 @@ take_path(const struct np_setting *set)
 static int
 check_fill_files(const struct np_setting *set)
 {
-	const char *far = ((const struct np_cli *)set->ctx)->plan.far.call.fill_file;
+	struct np_cli *cli = set->ctx;
+	const char *far = cli->plan.far.call.fill_file;
 
+	if (np_fills_zeros(&cli->plan.near.call) || np_fills_zeros(&cli->plan.far.call)) {
+		NP_NOTE(&cli->notes,
+			"-F %s: the buffers stay in the cache: compare with neper, not netperf\n",
+			NP_FILL_ZEROS);
+	}
 	return far == NULL || strlen(far) < 32
 		   ? NP_OK
 		   : np_fail(set->err, NP_ECONTROL, 0,
@@ -983,7 +989,9 @@ const struct np_option np_global_options[] = {
 	      "set the unit of throughput: G M K B (bytes), g m k (bits), x (transactions)"),
 	  .set = set_unit, IN(PRINT), BRIEF("set the unit: G M K B bytes, g m k bits") },
 	{ ROW('F', "fill-file", EACH_WORD, "local,remote",
-	      "fill the send buffers from this file; TCP_SENDFILE sends it"),
+	      "fill the send buffers from this file; TCP_SENDFILE sends it; zero-page: of a "
+	      "stream, "
+	      "send the kernel's page of zeros, which is never written and stays in the cache"),
 	  TAKES(path, plan.near.call.fill_file, plan.far.call.fill_file), .then = check_fill_files,
 	  IN(WHAT) },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(usage), IN(HELP) },

@@ -52,7 +52,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
 	}
-	if (p->near.call.fill_file != NULL && s->fill_dir == 0) {
+	if (p->near.call.fill_file != NULL && !np_fills_zeros(&p->near.call) && s->fill_dir == 0) {
 		/* A client must not read this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.call.fill_file);

@@ -596,6 +596,23 @@ def fills() -> None:
                 assert (got.rc == 0) == wanted, f"{file}: status {got.rc}: {got.err!r}"
 
 
+def zeros() -> None:
+    """-F zero-page: nothing but zeros arrives, and a daemon needs no --fill-dir for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            lib.Started([lib.netperf(), "-N", "-H", "127.0.0.1", "-t", "TCP_STREAM", "-l", "-300000", "-F", "zero-page",
+                         "--", "-m", "5000", "-P", f",{listener.getsockname()[1]}"]) as sender:
+        listener.settimeout(20)
+        with listener.accept()[0] as conn, conn.makefile("rb") as stream:
+            data = stream.read()
+        got = sender.finish(20)
+        assert got.rc == 0 and "compare with neper" in got.err, (got.rc, got.err)
+        assert len(data) >= 300000 and not data.strip(b"\0"), f"{len(data)} bytes, not all of them zeros"
+    with lib.Daemon() as daemon:
+        far = ("-l", "-300000", "-P", "0", "-F", ",zero-page", "--", "-k", "REMOTE_FILL_FILE")
+        got = lib.run(client(daemon.port, "TCP_MAERTS", *far), timeout=20)
+        assert got.rc == 0 and got.out == "REMOTE_FILL_FILE=zero-page\n", (got.rc, got.out, got.err)
+
+
 def ignores(*words: str) -> None:
     """What netperf's daemon ignores is ignored."""
     with lib.Daemon(args=words) as daemon:
@@ -619,6 +636,7 @@ def other_ways() -> Iterator[Case]:
     yield "-Z", by_passphrase
     yield "--passphrase-file", by_passphrase_from_file
     yield "--fill-dir", fills
+    yield "-F zero-page", zeros
     yield "words behind --", ignores_behind_dashes
     for words in IGNORED:
         yield f"takes {' '.join(words)}", partial(ignores, *words)

@@ -32,6 +32,8 @@ GLOBAL = [
     Ask("-4 -H ::1", "resolve"), Ask("-6 -H 127.0.0.1", "resolve"), Ask("-a 3", "power of two"), Ask("-A 3", "power of two"),
     Ask("-b 100000 -w 1", "of this pace was kept", "TCP_RR"), Ask("-c", "could not be measured", how="blind"),
     Ask("-C", "could not be measured", how="far"), Ask("-D 0.0001", "0.001"), Ask("-f Z", "not a unit"), Ask("-F /nosuch", "fill file"),
+    Ask("-F zero-page", "only streams", "TCP_RR"), Ask("-F zero-page", "only streams", "UDP_STREAM"), Ask("-F zero-page -k 1", "write to the buffers"),
+    Ask("-F ,zero-page", "only streams", "TCP_SENDFILE"),
     Ask("-H nosuch.invalid", "resolve"), Ask("-i 1000,31", "as in netperf"), Ask("-I 90", "95% and 99%"), Ask("--clean 1", "--clean"),
     Ask("--at-most 5", "--clean"), Ask("-k 2G", "out of range"), Ask("-K 2G", "out of range"), Ask("-l 3G", "out of range"),
     Ask("-L 192.0.2.1", "192.0.2.1"), Ask("-N", "TCP_MSS", "TCP_MSS"), Ask("-o 20M", "out of range"), Ask("-O 20M", "out of range"), Ask("-p 1", "port 1"),

@@ -593,6 +593,27 @@ TEST(a_file_fills_the_buffers_one_after_another)
 	np_ring_free(&ring);
 }
 
+TEST(a_ring_of_zeros_is_one_buffer_that_can_not_be_written)
+{
+	FREED_BY(np_ring_free) struct np_ring ring;
+	static const char zeros[5000];
+	struct np_err err;
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(np_ring_make(&ring, 3, sizeof(zeros), 8192, 3, &err), NP_OK);
+	assert_int_equal(np_ring_zero(&ring, 8192, 3, &err), NP_OK);
+	for (size_t i = 0; i < ring.width; i++) {
+		const struct np_slot *s = &ring.slots[i];
+
+		assert_ptr_equal(s->buf, ring.slots->buf);
+		assert_int_equal((uintptr_t)s->buf % 8192, 3);
+		assert_memory_equal(s->buf, zeros, sizeof(zeros));
+		assert_int_equal(read(fd, s->buf, sizeof(zeros)), -1);
+		assert_int_equal(errno, EFAULT);
+	}
+	close(fd);
+}
+
 TEST(what_others_wrote_does_nothing_to_who_reads_it)
 {
 	/* clang-format off */
