@@ -136,48 +136,32 @@ fill_buffer(int fd, char *buf, size_t size, const char *path, struct np_err *err
 	return NP_OK;
 }
 
-static int
-fill_all(struct np_ring *ring, int fd, const char *path, struct np_err *err)
-{
-	int rc = NP_OK;
-
-	for (size_t i = 0; i < ring->width && rc == NP_OK; i++) {
-		rc = fill_buffer(fd, ring->slots[i].buf, ring->size, path, err);
-	}
-	close(fd);
-	return rc;
-}
-
 int
-np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err)
+np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "open fill file %s", path);
-	}
-	return fill_all(ring, fd, path, err);
-}
-
-int
-np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err)
-{
+	bool anywhere = dir_fd <= 0;
+	/* Opening a FIFO must not wait for its other end. */
+	int flags = anywhere ? O_CLOEXEC : O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 	struct stat st;
-	int fd;
+	int fd, rc = NP_OK;
 
-	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+	if (!anywhere &&
+	    (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)) {
 		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a plain name", name);
 	}
-	/* Opening a FIFO must not wait for its other end. */
-	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 && errno != ELOOP) {
+	fd = openat(anywhere ? AT_FDCWD : dir_fd, name, O_RDONLY | flags);
+	if (fd < 0 && (anywhere || errno != ELOOP)) {
 		return np_fail(err, NP_ESYS, errno, "open fill file %s", name);
 	}
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (!anywhere && (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
 		close(fd);
 		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a regular file", name);
 	}
-	return fill_all(ring, fd, name, err);
+	for (size_t i = 0; i < ring->width && rc == NP_OK; i++) {
+		rc = fill_buffer(fd, ring->slots[i].buf, ring->size, name, err);
+	}
+	close(fd);
+	return rc;
 }
 
 int

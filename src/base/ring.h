@@ -42,14 +42,12 @@ int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignme
  */
 uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset);
 
-/* Fill the buffers one after another from a file, read again from its start as often as needed. */
-int np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err);
-
 /*
- * The same from a file that the far end names: a regular one, no link, in that directory itself.
- * NP_EUNSUP with EACCES for any other name or kind of file.
+ * Fill the buffers one after another from a file, read again from its start as often as needed.
+ * With a dir_fd the far end names the file: a regular one, no link, in that directory itself;
+ * NP_EUNSUP with EACCES for any other name or kind of file. 0: any file.
  */
-int np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
+int np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
 
 /*
  * Let all slots share one buffer, aligned as in np_ring_make(), that is never written: each of its

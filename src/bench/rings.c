@@ -74,9 +74,7 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 			   : np_fail(err, NP_EUNSUP, EINVAL, "-F %s: %s", NP_FILL_ZEROS, why);
 	}
 	if (rc == NP_OK && call->fill_file != NULL) {
-		rc = run->terms->fill_dir > 0 ? np_ring_fill_at(&w->send_ring, run->terms->fill_dir,
-								call->fill_file, err)
-					      : np_ring_fill(&w->send_ring, call->fill_file, err);
+		rc = np_ring_fill(&w->send_ring, run->terms->fill_dir, call->fill_file, err);
 	}
 	return rc;
 }

@@ -575,19 +575,19 @@ TEST(a_file_fills_the_buffers_one_after_another)
 
 	temp_file(path, "0123456", strlen("0123456"), 0600);
 	assert_int_equal(np_ring_make(&ring, 3, 5, 8, 0, &err), NP_OK);
-	assert_int_equal(np_ring_fill(&ring, path, &err), NP_OK);
+	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_OK);
 	assert_memory_equal(ring.slots[0].buf, "01234", 5);
 	assert_memory_equal(ring.slots[1].buf, "56012", 5);
 	assert_memory_equal(ring.slots[2].buf, "34560", 5);
 	unlink(path);
-	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
+	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, path);
 	temp_file(path, "", strlen(""), 0600);
-	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
+	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
 	assert_has(err.msg, "is empty");
 	unlink(path);
-	assert_int_equal(np_ring_fill(&ring, "/", &err), NP_ESYS);
+	assert_int_equal(np_ring_fill(&ring, 0, "/", &err), NP_ESYS);
 	assert_int_equal(err.sys, EISDIR);
 	np_ring_free(&ring);
 	np_ring_free(&ring);
