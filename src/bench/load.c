@@ -39,19 +39,6 @@ place(struct np_arrivals *a)
 	a->due_ns = a->start_ns + (uint64_t)((double)first * 1e9 / a->rate);
 }
 
-static void
-begin_arrivals(struct np_arrivals *a, double rate, uint32_t how, uint32_t number, uint32_t of,
-	       uint64_t start_ns)
-{
-	*a = (struct np_arrivals){ .start_ns = start_ns,
-				   .place = number,
-				   .rate = rate,
-				   .of = of,
-				   .how = how,
-				   .seed = start_ns * of + number };
-	place(a);
-}
-
 void
 np_arrivals_next(struct np_arrivals *a)
 {
@@ -91,8 +78,8 @@ paced_more(struct np_load *l, uint64_t now_ns)
 	return l->burst;
 }
 
-static uint32_t
-open_more(struct np_load *l, uint64_t now_ns)
+uint32_t
+np_load_next_due(struct np_load *l, uint64_t now_ns)
 {
 	l->due_ns = l->arrivals.due_ns;
 	if (now_ns < l->due_ns) {
@@ -108,7 +95,7 @@ ramp_more(struct np_load *l, uint64_t now_ns)
 	if (now_ns > l->arrivals.due_ns + NP_RAMP_LATE_NS) {
 		l->arrivals.start_ns += now_ns - l->arrivals.due_ns;
 	}
-	return open_more(l, now_ns);
+	return np_load_next_due(l, now_ns);
 }
 
 static uint32_t
@@ -129,7 +116,6 @@ const struct np_load_kind np_load_offered = { .more = offered_more };
 const struct np_load_kind np_load_closed = { .more = closed_more };
 const struct np_load_kind np_load_paced = { .more = paced_more };
 const struct np_load_kind np_load_ramp = { .more = ramp_more };
-const struct np_load_kind np_load_open = { .more = open_more };
 
 const struct np_load_kind *
 np_load_of(const struct np_end *e)
@@ -170,8 +156,15 @@ void
 np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate, uint32_t how,
 		  uint32_t number, uint32_t of, uint64_t now_ns)
 {
-	*l = (struct np_load){ .kind = kind, .until_ns = UINT64_MAX };
-	begin_arrivals(&l->arrivals, rate, how, number, of, now_ns);
+	*l =
+	    (struct np_load){ .kind = kind, .is_open = kind->next != NULL, .until_ns = UINT64_MAX };
+	l->arrivals = (struct np_arrivals){ .start_ns = now_ns,
+					    .place = number,
+					    .rate = rate,
+					    .of = of,
+					    .how = how,
+					    .seed = now_ns * of + number };
+	place(&l->arrivals);
 	if (kind == &np_load_offered) {
 		sleep_exactly();
 	}
@@ -219,6 +212,14 @@ np_load_may(struct np_load *l, uint64_t now_ns)
 	}
 	l->left--;
 	return true;
+}
+
+uint64_t
+np_load_wake(struct np_worker *w)
+{
+	return w->load.is_open ? w->load.kind->wake(w)
+	       : w->load.holds ? w->load.due_ns
+			       : UINT64_MAX;
 }
 
 bool

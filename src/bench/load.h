@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct np_conn;
 struct np_end;
 struct np_load_kind;
 struct np_worker;
@@ -52,6 +53,8 @@ struct np_load {
 	const struct np_load_kind *kind;
 	uint32_t left;        /* operations that may begin now */
 	bool holds;           /* some wait, none may begin before due_ns */
+	bool is_open;         /* of the kind open, which has np_load_kind.next and what follows */
+	bool drains;          /* open: the test is over, and the last answers are awaited */
 	_Atomic bool resting; /* the worker sleeps until then */
 	uint64_t due_ns;
 	uint64_t held_ns;  /* since when it holds */
@@ -74,6 +77,15 @@ struct np_load_kind {
 	 * l->due_ns, which it sets. With l->holds, operations are waiting.
 	 */
 	uint32_t (*more)(struct np_load *l, uint64_t now_ns);
+	/*
+	 * Others than closed loops. The next connection to begin an operation that is due, from
+	 * *turn on; NULL: none is due, or none can.
+	 */
+	struct np_conn *(*next)(struct np_worker *w, uint32_t *turn);
+	/* When to be awake for it, 0: at once; UINT64_MAX: an event comes first. */
+	uint64_t (*wake)(struct np_worker *w);
+	/* With load.drains: are answers still awaited? */
+	bool (*waits)(const struct np_worker *w);
 };
 
 /*
@@ -99,6 +111,9 @@ extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np
 
 const struct np_load_kind *np_load_of(const struct np_end *e);
 
+/* np_load_kind.more of a schedule: the one operation that is due, if it is. */
+uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
+
 /*
  * Begin the load of an end. `begun` operations are in progress and count as part of the first
  * burst.
@@ -121,6 +136,9 @@ void np_load_pause(struct np_load *l, uint64_t now_ns);
 /* No operation waits any more; some still wait, and ask again at once. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
 void np_load_block(struct np_load *l, uint64_t now_ns);
+
+/* When to be awake for the next operation; UINT64_MAX: an event comes first. */
+uint64_t np_load_wake(struct np_worker *w);
 
 /* Sleep until an operation may begin. False: told to leave the loop. */
 bool np_load_rest(struct np_worker *w);

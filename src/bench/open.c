@@ -52,10 +52,7 @@ np_open_start(struct np_worker *w)
 	uint64_t start_ns = run->window.started_ns;
 	struct np_open *o = w->open;
 
-	if (o == NULL) {
-		return;
-	}
-	np_load_begin_due(&o->load, &np_load_open, run->plan->rate, run->plan->arrivals,
+	np_load_begin_due(&w->load, &np_load_open, run->plan->rate, run->plan->arrivals,
 			  (uint32_t)(w - run->worker), run->workers, start_ns);
 	o->opens_ns = start_ns + run->plan->warm_up_ms * NP_MSEC;
 	o->closes_ns = np_window_closes(&run->window, o->opens_ns);
@@ -86,24 +83,23 @@ np_open_mark(struct np_worker *w)
 	}
 }
 
-uint64_t
-np_open_wake(struct np_worker *w)
+static uint64_t
+open_wake(struct np_worker *w)
 {
 	struct np_open *o = w->open;
-	uint64_t wake = o->load.arrivals.due_ns - o->spin_ns;
+	uint64_t wake = w->load.arrivals.due_ns - o->spin_ns;
 
 	if (o->full || o->until_ns != 0) {
 		return UINT64_MAX;
 	}
 	o->sleeps = wake > o->looked_ns;
-	return wake;
+	return o->sleeps ? wake : 0;
 }
 
 /* Of many every second, fourth ... one is kept, from the begin to the end of the window. */
 static void
-keep_gap(struct np_open *o, uint64_t now)
+keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 {
-	const struct np_arrivals *a = &o->load.arrivals;
 	double gap = (double)(now - o->last_ns) * a->rate / a->of / 1e9;
 
 	o->last_ns = now;
@@ -142,11 +138,11 @@ next_free(struct np_worker *w, uint32_t *turn)
 static bool
 has_last(const struct np_worker *w)
 {
-	return w->open->last < NP_OPEN_LAST && w->open->load.arrivals.due_ns < w->ended_ns;
+	return w->open->last < NP_OPEN_LAST && w->load.arrivals.due_ns < w->ended_ns;
 }
 
-struct np_conn *
-np_open_begin(struct np_worker *w, uint32_t *turn)
+static struct np_conn *
+open_next(struct np_worker *w, uint32_t *turn)
 {
 	struct np_open *o = w->open;
 	uint64_t now = o->looked_ns = np_now();
@@ -154,30 +150,30 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	bool counts;
 
 	/* What a warm-up did not get to is of no window: what is due in it comes first. */
-	while (o->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
-		np_arrivals_next(&o->load.arrivals);
+	while (w->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
+		np_arrivals_next(&w->load.arrivals);
 	}
-	o->full = o->load.arrivals.due_ns >= o->closes_ns ||
+	o->full = w->load.arrivals.due_ns >= o->closes_ns ||
 		  (now > o->closes_ns && now - o->closes_ns > NP_OPEN_LAST_NS);
-	if (now < o->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {
+	if (now < w->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {
 		return NULL;
 	}
 	c = next_free(w, turn);
-	counts = np_open_is_counted(w, o->load.arrivals.due_ns);
+	counts = np_open_is_counted(w, w->load.arrivals.due_ns);
 	o->count.held += counts && c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
 	o->full = c == NULL;
-	if (c == NULL || !np_load_may(&o->load, now)) {
+	if (c == NULL || !np_load_may(&w->load, now)) {
 		return NULL;
 	}
 	/* Did the wake-up take longer than it was given? */
-	if (o->sleeps && now - o->load.due_ns > NP_OPEN_LATE_NS &&
+	if (o->sleeps && now - w->load.due_ns > NP_OPEN_LATE_NS &&
 	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
 		o->spin_ns *= 2;
 		o->spin_ns = o->spin_ns < NP_OPEN_SPIN_MOST_NS ? o->spin_ns : NP_OPEN_SPIN_MOST_NS;
 	}
 	o->sleeps = false;
 	o->last += o->until_ns != 0;
-	c->since_ns = o->load.due_ns;
+	c->since_ns = w->load.due_ns;
 	if (c->ids == NULL) {
 		c->begun_ns = now;
 		w->in_flight++;
@@ -191,8 +187,8 @@ np_open_begin(struct np_worker *w, uint32_t *turn)
 	o->count.begun++;
 	o->count.late += now - c->since_ns > NP_OPEN_LATE_NS;
 	np_hist_record(o->lateness, now - c->since_ns);
-	if (o->load.arrivals.how == NP_ARRIVE_POISSON) {
-		keep_gap(o, now);
+	if (w->load.arrivals.how == NP_ARRIVE_POISSON) {
+		keep_gap(o, &w->load.arrivals, now);
 	}
 	return c;
 }
@@ -251,14 +247,18 @@ over(const struct np_worker *w)
 	return np_seen(&w->count->transactions) + np_seen(&w->count->lost);
 }
 
-bool
-np_open_waits(const struct np_worker *w)
+static bool
+open_waits(const struct np_worker *w)
 {
 	const struct np_open_counts *n = &w->open->count;
 
 	return (n->begun > over(w) || has_last(w)) && w->error == 0 &&
 	       np_now() < w->open->until_ns && !np_abandoned(&w->stop);
 }
+
+const struct np_load_kind np_load_open = {
+	.more = np_load_next_due, .next = open_next, .wake = open_wake, .waits = open_waits
+};
 
 bool
 np_open_drains(struct np_worker *w)
@@ -268,13 +268,10 @@ np_open_drains(struct np_worker *w)
 	if (w->open == NULL || w->error != 0) {
 		return false;
 	}
-	w->ended_ns = w->open->left_ns != 0 ? w->open->left_ns : w->ended_ns;
-	if (w->ended_ns > w->open->closes_ns) {
-		w->ended_ns = w->open->closes_ns;
-	}
+	w->ended_ns = np_min(w->left_ns, w->open->closes_ns);
 	w->open->until_ns =
 	    w->ended_ns + (w->patience_ns > 0 && w->patience_ns < most ? w->patience_ns : most);
-	w->goes_on = true;
+	w->load.drains = w->goes_on = true;
 	return true;
 }
 
@@ -289,8 +286,8 @@ np_open_settle(struct np_worker *w)
 	}
 	n = &o->count;
 	n->due = n->begun;
-	for (; o->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&o->load.arrivals)) {
-		n->due += np_open_is_counted(w, o->load.arrivals.due_ns);
+	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
+		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}
 	np_open_lost(w, n->due > over(w) ? n->due - over(w) : 0);
 }

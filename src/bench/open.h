@@ -48,16 +48,14 @@ struct np_outage {
 
 /* Owned by one worker. */
 struct np_open {
-	struct np_load load; /* np_load_open */
-	uint64_t opens_ns;   /* start of the window, behind the warm-up */
-	uint64_t closes_ns;  /* nothing is due later */
-	bool full;           /* none is due, or an event must come first */
-	uint64_t looked_ns;  /* last check of what is due */
-	uint64_t spin_ns;    /* last part of a wait, without sleep */
-	bool sleeps;         /* sleeps until that part */
-	uint64_t left_ns;    /* start of leaving the loop, if that takes long; 0 */
-	uint64_t until_ns;   /* end of the wait for answers; 0: still running */
-	uint32_t last;       /* requests sent after the end */
+	uint64_t opens_ns;  /* start of the window, behind the warm-up */
+	uint64_t closes_ns; /* nothing is due later */
+	bool full;          /* none is due, or an event must come first */
+	uint64_t looked_ns; /* last check of what is due */
+	uint64_t spin_ns;   /* last part of a wait, without sleep */
+	bool sleeps;        /* sleeps until that part */
+	uint64_t until_ns;  /* end of the wait for answers; 0: still running */
+	uint32_t last;      /* requests sent after the end */
 	struct np_open_counts count;
 	struct np_hist *sent, *lateness; /* time from the send; delay of the send */
 	struct np_outage outage;         /* the longest one */
@@ -69,24 +67,15 @@ struct np_open {
 /* Set up the worker's part, if it has one. False: no memory. */
 bool np_open_make(struct np_worker *w);
 
-/* Release it. Safe twice, and of a worker without; so are the next two. */
+/* Release it. Safe twice, and of a worker without. */
 void np_open_free(struct np_worker *w);
 
-/* Start of the schedule; end of the warm-up. */
+/* Start of the schedule of a worker that has one; end of any worker's warm-up. */
 void np_open_start(struct np_worker *w);
 void np_open_mark(struct np_worker *w);
 
 /* Does a request due at that time belong to the window? */
 bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
-
-/* When to be awake for the next request; UINT64_MAX: an event comes first. */
-uint64_t np_open_wake(struct np_worker *w);
-
-/*
- * The next connection, from *turn on, to send a due request: it needs NP_SEND. NULL: none is due,
- * or none can.
- */
-struct np_conn *np_open_begin(struct np_worker *w, uint32_t *turn);
 
 /*
  * The request due then was answered. True: it counts. And `n` requests that count will never be
@@ -97,11 +86,10 @@ void np_open_lost(struct np_worker *w, uint64_t n);
 
 /*
  * The test is over: should np_engine_epoll go on? Nothing more becomes due, but the last due
- * requests are sent, and answers are awaited while np_open_waits(). What is missing at
- * np_open_settle() was never answered.
+ * requests are sent, and answers are awaited. What is missing at np_open_settle() was never
+ * answered.
  */
 bool np_open_drains(struct np_worker *w);
-bool np_open_waits(const struct np_worker *w);
 void np_open_settle(struct np_worker *w);
 
 /* The result. */

@@ -60,7 +60,10 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
 	w->acked_before = np_worker_acked(w);
-	np_open_start(w);
+	if (w->open != NULL) {
+		np_open_start(w);
+		return;
+	}
 	messages = np_plan_messages(run->plan, w->send_size);
 	if (messages > 0) {
 		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
@@ -86,7 +89,7 @@ np_conn_queued(const struct np_conn *c)
 static void
 forget_counts(struct np_worker *w)
 {
-	if (w->open != NULL || (w->codec & NP_C_ASK) != 0) {
+	if (w->load.is_open || (w->codec & NP_C_ASK) != 0) {
 		np_show(&w->count->duplicated, 0);
 		np_show(&w->count->late, 0);
 		np_show(&w->count->stray, 0);

@@ -133,7 +133,8 @@ drive_window(struct np_member *m)
 	if (!w->goes_on && w->run->plan->warm_up_ms > 0) {
 		np_worker_mark(w); /* it ended within the warm-up: nothing counts */
 	}
-	w->left_ns = w->ended_ns = np_now();
+	w->ended_ns = np_now();
+	w->left_ns = w->left_ns != 0 ? w->left_ns : w->ended_ns;
 	if (w->use.root != NULL) {
 		np_thread_end(&w->use);
 	}

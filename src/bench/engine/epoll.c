@@ -19,7 +19,6 @@
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
 #include "bench/ids.h"
-#include "bench/open.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
@@ -206,7 +205,7 @@ connection_call(struct loop *l, struct np_conn *c)
 		l->open--;
 		l->has_closed = false;
 		c->need = l->w->steps->closed(l->w, c);
-		return l->w->open == NULL; /* in an open loop the next one has a schedule */
+		return !l->w->load.is_open; /* in an open loop the next one has a schedule */
 	}
 }
 
@@ -237,7 +236,7 @@ static __attribute__((noinline)) bool
 is_blocked(const struct loop *l, struct np_conn *c)
 {
 	c->need &= ~(unsigned)NP_BLOCKED;
-	if (!l->spins && l->w->open == NULL) {
+	if (!l->spins && !l->w->load.is_open) {
 		return false;
 	}
 	l->w->engine.count[NP_E_BLOCKED]++;
@@ -315,7 +314,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 	case NP_AWAIT:
 		return l->to_read;
 	default:
-		if (l->w->open != NULL) {
+		if (l->w->load.is_open) {
 			return EPOLLIN | EPOLLOUT;
 		}
 		return l->watches_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
@@ -347,7 +346,7 @@ wait_in_line(struct loop *l, struct np_conn *c)
 static bool
 is_due(const struct loop *l, const struct np_conn *c)
 {
-	return c->fd < 0 && l->begins == NP_OPEN && l->w->open == NULL && !np_stopped(&l->w->stop);
+	return c->fd < 0 && l->begins == NP_OPEN && !l->w->load.is_open && !np_stopped(&l->w->stop);
 }
 
 /*
@@ -520,11 +519,11 @@ resume(struct loop *l)
 	for (uint32_t i = 0; l->live > 0 && (c = np_io_next_due(w, &l->next, &i)) != NULL;) {
 		advance(l, c);
 	}
-	if (w->open == NULL) {
+	if (!w->load.is_open) {
 		return;
 	}
-	wake = np_open_wake(w);
-	l->is_near = wake <= w->open->looked_ns;
+	wake = np_load_wake(w);
+	l->is_near = wake == 0;
 	if (l->timer_fd >= 0 && !l->is_near && wake != l->timer_ns) {
 		l->timer_ns = wake;
 		wake = wake != UINT64_MAX ? wake : 0; /* never */
@@ -546,7 +545,7 @@ look_for_late(struct loop *l, uint64_t now)
 
 		/* Some may be newer than `now`. */
 		if (c->need == NP_RECV && !c->is_aside &&
-		    (w->open != NULL || now >= c->since_ns + w->patience_ns)) {
+		    (w->load.is_open || now >= c->since_ns + w->patience_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
 			advance(l, c);
 		}
@@ -609,7 +608,7 @@ turn(struct loop *l)
 			keep_ramp(l);
 		}
 	}
-	if (l->w->open != NULL) {
+	if (l->w->load.is_open) {
 		resume(l);
 	}
 	if (!timed) {
@@ -705,7 +704,7 @@ spin(struct loop *l)
 			advance(l, &w->conn[i]);
 		}
 	}
-	if (w->open != NULL) {
+	if (w->load.is_open) {
 		resume(l);
 	}
 	if (++l->rounds == ROUNDS) {
@@ -776,7 +775,7 @@ begin(struct loop *l)
 	if (w->error == 0 && l->coming_fd >= 0) {
 		control(l, l->fd, EPOLL_CTL_ADD, l->coming_fd, EPOLLIN, &l->coming_fd);
 	}
-	if (w->error == 0 && w->open != NULL && !l->spins) {
+	if (w->error == 0 && w->load.is_open && !l->spins) {
 		l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 		if (l->timer_fd < 0) {
 			w->error = errno;
@@ -820,7 +819,7 @@ static int
 run(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
-	bool drains = w->open != NULL && w->open->until_ns != 0;
+	bool drains = w->load.drains;
 	/* The controller cannot watch connections accepted during the test. */
 	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	struct loop l = { .w = w,
@@ -838,7 +837,7 @@ run(struct np_worker *w)
 
 	begin(&l);
 	start(&l);
-	while (l.live > 0 && (drains ? np_open_waits(w) : !np_stopped(&w->stop))) {
+	while (l.live > 0 && (drains ? w->load.kind->waits(w) : !np_stopped(&w->stop))) {
 		if (l.spins) {
 			spin(&l);
 		} else {

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "bench/engine/calls.h"
-#include "bench/open.h"
 #include "bench/run.h"
 #include "bench/stamps.h"
 
@@ -237,8 +236,8 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 {
 	enum { OPEN_MOST = 64 };
 
-	if (w->open != NULL) {
-		return ++*begun > OPEN_MOST ? NULL : np_open_begin(w, turn);
+	if (w->load.is_open) {
+		return ++*begun > OPEN_MOST ? NULL : w->load.kind->next(w, turn);
 	}
 	if (++*begun > w->conns + 1) {
 		np_load_block(&w->load, np_now());

@@ -19,7 +19,6 @@
 #include "bench/engine/calls.h"
 #include "bench/engine/io.h"
 #include "bench/engine/uring_ring.h"
-#include "bench/open.h"
 #include "bench/run.h"
 
 enum {
@@ -87,10 +86,7 @@ broken(struct uring *u, int error)
 static int
 submit_and_wait(struct uring *u, unsigned wait)
 {
-	uint64_t until = u->leaving           ? UINT64_MAX
-			 : u->w->open != NULL ? np_open_wake(u->w)
-			 : u->w->load.holds   ? u->w->load.due_ns
-					      : UINT64_MAX,
+	uint64_t until = u->leaving ? UINT64_MAX : np_load_wake(u->w),
 		 now = until != UINT64_MAX ? np_now() : 0, left = until > now ? until - now : 0;
 	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
 					  .tv_nsec = (long long)(left % NP_SEC) };
@@ -216,7 +212,7 @@ wanted(const struct uring *u)
 	const struct np_worker *w = u->w;
 	uint64_t asked = np_seen(&w->count->transactions) + w->in_flight + u->flying;
 
-	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->open != NULL) {
+	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->load.is_open) {
 		return UINT64_MAX;
 	}
 	return asked < w->budget ? w->budget - asked : 0;
@@ -606,7 +602,7 @@ uring_run(struct np_worker *w)
 	}
 	while (u->live > 0 && !np_stopped(&w->stop)) {
 		turn(u);
-		if (__builtin_expect(w->open != NULL, 0) ||
+		if (__builtin_expect(w->load.is_open, 0) ||
 		    (__builtin_expect(w->load.holds, 0) && np_now() >= w->load.due_ns)) {
 			uint32_t begun = 0;
 			struct np_conn *c;
@@ -620,8 +616,8 @@ uring_run(struct np_worker *w)
 		}
 	}
 	np_load_pause(&w->load, np_now());
-	if (w->open != NULL && np_told_to_leave(&w->stop)) {
-		w->open->left_ns = np_now();
+	if (w->load.is_open && np_told_to_leave(&w->stop)) {
+		w->left_ns = np_now();
 		leave(u);
 		hand_over(u);
 	} else {

@@ -265,7 +265,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		c->is_void = false;
 		return NP_OPEN;
 	}
-	if (__builtin_expect(w->open != NULL, 0)) {
+	if (__builtin_expect(w->load.is_open, 0)) {
 		/* The engine starts what is due. What does not count was not sent, either. */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;

@@ -29,13 +29,13 @@ settle(struct np_worker *w, uint64_t sends)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 		/* Of what was sent, some is lost or under way. */
-		uint64_t begun = w->open != NULL ? 0
+		uint64_t begun = w->load.is_open ? 0
 				 : w->depth > 1  ? c->transactions + c->lost + c->ids->in_flight
 				 : w->run->plan->role == NP_LEAD ? c->number - c->before
 								 : c->transactions;
 
 		c->sent =
-		    w->open != NULL ? c->sent : begun * w->send_size; /* an open loop counts it */
+		    w->load.is_open ? c->sent : begun * w->send_size; /* an open loop counts it */
 		c->received = c->transactions * w->recv_size;
 	}
 	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
