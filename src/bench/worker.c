@@ -1,26 +1,20 @@
 #include "bench/worker.h"
 
 #include <errno.h>
-#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "bench/codec.h"
-#include "bench/engine/calls.h"
 #include "bench/engine/syscall.h"
 #include "bench/open.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
 #include "bench/stamps.h"
 
-enum {
-	EMPTY_MS = 5, /* between two looks at what is left to send */
-	FIRST_MS = 500
-};
+enum { FIRST_MS = 500 };
 
 /* With a warm-up the end of the window is known behind that. */
 static void
@@ -207,22 +201,6 @@ np_step_hung_up(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_OVER;
 }
 
-/* What the kernel has not got rid of yet: the connections share a way, and wait in turns. */
-static int64_t
-unsent(const struct np_worker *w)
-{
-	const struct np_transport *t = w->run->plan->transport;
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < w->conns; i++) {
-		int fd = w->conn[i].fd;
-		int64_t left = t->left != NULL ? t->left(fd) : np_sock_queued(fd, SIOCOUTQ);
-
-		sum += left > 0 ? left : 0;
-	}
-	return sum;
-}
-
 uint64_t
 np_worker_acked(const struct np_worker *w)
 {
@@ -235,136 +213,6 @@ np_worker_acked(const struct np_worker *w)
 		sum += w->conn[i].fd >= 0 && p->transport->acked(w->conn[i].fd, &a) ? a.bytes : 0;
 	}
 	return sum;
-}
-
-void
-np_worker_note_queued(struct np_worker *w)
-{
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
-	}
-}
-
-bool
-np_worker_cut(struct np_worker *w)
-{
-	uint64_t left = 0;
-
-	if (unsent(w) == 0) {
-		return false;
-	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].sent -= w->conn[i].part;
-		left += w->conn[i].part;
-	}
-	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
-	w->run->cut = true;
-	return true;
-}
-
-static int64_t
-held(const struct np_worker *w)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < w->conns; i++) {
-		sum += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
-	}
-	return sum;
-}
-
-int
-np_worker_empty(struct np_worker *w)
-{
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
-	int64_t before = INT64_MAX, left;
-
-	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
-		if (left != before) {
-			before = left;
-			until = np_deadline(NP_PART_S * NP_SEC);
-		}
-		until = np_run_patience(w->run, w->conn->fd, until);
-		if (np_now() >= until) {
-			return -ETIMEDOUT;
-		}
-		poll(NULL, 0, EMPTY_MS);
-	}
-	return 0;
-}
-
-/* How long a wait may last from now on in which nothing moves. */
-static uint64_t
-patience_until(uint64_t last_ns)
-{
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
-
-	return until < last_ns ? until : last_ns;
-}
-
-/* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
-static int
-part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
-{
-	const struct np_transport *t = w->run->plan->transport;
-	const bool service = w->run->plan->no_control;
-	uint64_t step_ms = t->left != NULL || service ? 1 : 100;
-	int64_t queued = -1;
-	char sink[4096];
-
-	while (!np_abandoned(&w->stop) && np_now() < *until) {
-		struct pollfd p = { .fd = c->fd, .events = POLLIN };
-		int64_t now_queued;
-
-		if (t->left != NULL && t->left(c->fd) < 0) {
-			return 0;
-		}
-		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
-		    0) {
-			/* POLLERR may be news of buffers that the kernel has released. */
-			bool news = (p.revents & POLLERR) != 0 && w->calls != NULL &&
-				    w->calls->take_back != NULL && w->calls->take_back(w, c);
-			ssize_t n = news ? 1 : recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
-
-			if (n == 0 || (n < 0 && np_run_has_ended(w->run, c->fd, errno))) {
-				return 0;
-			}
-			if (n < 0 && errno != EAGAIN && errno != EINTR) {
-				return -errno;
-			}
-			*until = patience_until(last_ns);
-			continue;
-		}
-		now_queued = unsent(w);
-		if (now_queued == 0 && service) {
-			return 0; /* it has all, and need not close */
-		}
-		if (now_queued != queued) {
-			queued = now_queued;
-			*until = patience_until(last_ns);
-		}
-		*until = np_min(np_run_patience(w->run, c->fd, *until), last_ns);
-	}
-	return -ETIMEDOUT;
-}
-
-int
-np_worker_part(struct np_worker *w, uint64_t most_ns)
-{
-	uint64_t last_ns = most_ns > 0 ? np_deadline(most_ns) : NP_NEVER;
-	uint64_t until = patience_until(last_ns);
-	int rc = 0;
-
-	np_worker_look(w);
-	np_worker_shut(w);
-	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
-		/* What never came about has no far end. */
-		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
-		int one = is_there ? part_one(w, &w->conn[i], &until, last_ns) : 0;
-
-		rc = one != 0 ? one : rc;
-	}
-	return rc;
 }
 
 void

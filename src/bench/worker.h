@@ -266,27 +266,10 @@ uint64_t np_conn_queued(const struct np_conn *c);
 /* Bytes acknowledged by the far end, of all connections; 0 if not known. */
 uint64_t np_worker_acked(const struct np_worker *w);
 
-/*
- * The time of a stream is up: note what is in flight. If it still is, cut the stream there: what
- * has arrived counts, and the client discards the rest (np_run_reset()). False: nothing is in
- * flight any more.
- */
-void np_worker_note_queued(struct np_worker *w);
-bool np_worker_cut(struct np_worker *w);
-
 /* Shut down the sending halves of its connections (np_run_shut_one()). */
 void np_worker_shut(struct np_worker *w);
 
-/*
- * Shut down the sending halves, and discard data until the far end has closed each connection.
- * Gives up when nothing moves for NP_PART_S, or after most_ns (0: no limit), or when abandoned
- * (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
- */
-enum { NP_PART_S = 10 };
-int np_worker_part(struct np_worker *w, uint64_t most_ns);
-
-/* Wait until the kernel has sent all buffered data. Gives up likewise. */
-int np_worker_empty(struct np_worker *w);
+enum { NP_PART_S = 10 }; /* for this long an end waits for what does not move */
 
 /*
  * Rings for a side's setup. In streams the size of a call is what was asked for, else that of the

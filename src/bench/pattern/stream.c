@@ -5,17 +5,23 @@
 #include "bench/pattern/stream.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/units.h"
+#include "bench/engine/calls.h"
 #include "bench/engine/sync.h"
 #include "bench/sequence.h"
 #include "net/eth.h"
 #include "net/tcpinfo.h"
 
 enum {
+	EMPTY_MS = 5,    /* between two looks at what is left to send */
 	FAREWELLS = 3,   /* empty datagrams at the end, as netperf sends */
 	ROOM_MS = 500,   /* wait for room for the first of them */
 	REST_S = 60,     /* longest wait for data behind the window of a receiver */
@@ -173,6 +179,154 @@ farewell(const struct np_worker *w, uint64_t until)
 	}
 }
 
+/* What the kernel has not got rid of yet: the connections share a way, and wait in turns. */
+static int64_t
+unsent(const struct np_worker *w)
+{
+	const struct np_transport *t = w->run->plan->transport;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		int fd = w->conn[i].fd;
+		int64_t left = t->left != NULL ? t->left(fd) : np_sock_queued(fd, SIOCOUTQ);
+
+		sum += left > 0 ? left : 0;
+	}
+	return sum;
+}
+
+/*
+ * If data are still in flight, cut the stream there: what has arrived counts, and the client
+ * discards the rest (np_run_reset()). False: nothing is.
+ */
+static bool
+cut(struct np_worker *w)
+{
+	uint64_t left = 0;
+
+	if (unsent(w) == 0) {
+		return false;
+	}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		w->conn[i].sent -= w->conn[i].part;
+		left += w->conn[i].part;
+	}
+	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
+	w->run->cut = true;
+	return true;
+}
+
+static int64_t
+held(const struct np_worker *w)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		sum += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
+	}
+	return sum;
+}
+
+/* Wait until the kernel has sent all buffered data. Gives up as part_all(). */
+static int
+await_empty(struct np_worker *w)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	int64_t before = INT64_MAX, left;
+
+	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
+		if (left != before) {
+			before = left;
+			until = np_deadline(NP_PART_S * NP_SEC);
+		}
+		until = np_run_patience(w->run, w->conn->fd, until);
+		if (np_now() >= until) {
+			return -ETIMEDOUT;
+		}
+		poll(NULL, 0, EMPTY_MS);
+	}
+	return 0;
+}
+
+/* How long a wait may last from now on in which nothing moves. */
+static uint64_t
+patience_until(uint64_t last_ns)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+
+	return until < last_ns ? until : last_ns;
+}
+
+/* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
+static int
+part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
+{
+	const struct np_transport *t = w->run->plan->transport;
+	const bool service = w->run->plan->no_control;
+	uint64_t step_ms = t->left != NULL || service ? 1 : 100;
+	int64_t queued = -1;
+	char sink[4096];
+
+	while (!np_abandoned(&w->stop) && np_now() < *until) {
+		struct pollfd p = { .fd = c->fd, .events = POLLIN };
+		int64_t now_queued;
+
+		if (t->left != NULL && t->left(c->fd) < 0) {
+			return 0;
+		}
+		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
+		    0) {
+			/* POLLERR may be news of buffers that the kernel has released. */
+			bool news = (p.revents & POLLERR) != 0 && w->calls != NULL &&
+				    w->calls->take_back != NULL && w->calls->take_back(w, c);
+			ssize_t n = news ? 1 : recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
+
+			if (n == 0 || (n < 0 && np_run_has_ended(w->run, c->fd, errno))) {
+				return 0;
+			}
+			if (n < 0 && errno != EAGAIN && errno != EINTR) {
+				return -errno;
+			}
+			*until = patience_until(last_ns);
+			continue;
+		}
+		now_queued = unsent(w);
+		if (now_queued == 0 && service) {
+			return 0; /* it has all, and need not close */
+		}
+		if (now_queued != queued) {
+			queued = now_queued;
+			*until = patience_until(last_ns);
+		}
+		*until = np_min(np_run_patience(w->run, c->fd, *until), last_ns);
+	}
+	return -ETIMEDOUT;
+}
+
+/*
+ * Shut down the sending halves, and discard data until the far end has closed each connection.
+ * Gives up when nothing moves for NP_PART_S, or after most_ns (0: no limit), or when abandoned
+ * (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
+ */
+static int
+part_all(struct np_worker *w, uint64_t most_ns)
+{
+	uint64_t last_ns = most_ns > 0 ? np_deadline(most_ns) : NP_NEVER;
+	uint64_t until = patience_until(last_ns);
+	int rc = 0;
+
+	np_worker_look(w);
+	np_worker_shut(w);
+	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
+		/* What never came about has no far end. */
+		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
+		int one = is_there ? part_one(w, &w->conn[i], &until, last_ns) : 0;
+
+		rc = one != 0 ? one : rc;
+	}
+	return rc;
+}
+
 /* On a time-out, report what was waited for, unless the test was abandoned. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
@@ -209,21 +363,21 @@ part(struct np_worker *w)
 	/* The first response may never get through, and the end of the data is behind it. */
 	if (run->plan->pattern->transactions && np_stopped(&w->stop) &&
 	    np_seen(&w->count->transactions) == 0) {
-		(void)np_worker_part(w, most_ns);
+		(void)part_all(w, most_ns);
 		return;
 	}
-	if (may_cut) {
-		np_worker_note_queued(w);
+	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* what is in flight */
+		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
 	}
 	if (!may_cut || run->plan->warm_up_ms == 0) {
-		rc = np_worker_part(w, may_cut ? most_ns : 0);
+		rc = part_all(w, may_cut ? most_ns : 0);
 	}
 	if (may_cut && rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
-		if (np_worker_cut(w)) {
+		if (cut(w)) {
 			return;
 		}
 		end_window(w); /* all is there, but for the far end's close */
-		(void)was_in_time(w, np_worker_part(w, 0), unread);
+		(void)was_in_time(w, part_all(w, 0), unread);
 	} else if (was_in_time(w, rc, unread)) {
 		end_window(w);
 	}
@@ -240,7 +394,7 @@ np_stream_transmit_finish(struct np_worker *w)
 		 * with TCP, the time goes on for a client that sends.
 		 */
 		if (p->transport->connected && p->active &&
-		    was_in_time(w, np_worker_empty(w), "the rest of the data was not sent")) {
+		    was_in_time(w, await_empty(w), "the rest of the data was not sent")) {
 			end_window(w);
 		}
 		farewell(w, np_deadline(ROOM_MS * NP_MSEC));
@@ -249,7 +403,7 @@ np_stream_transmit_finish(struct np_worker *w)
 		}
 	} else if (p->active && p->transport->shut_drops) {
 		/* All is acknowledged first, and has a moment to get to the far end's receiver. */
-		(void)was_in_time(w, np_worker_empty(w),
+		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);
 		np_worker_look(w);
@@ -502,7 +656,7 @@ receive_finish(struct np_worker *w)
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
 		/* What still arrives was sent behind the window, and may never end. */
-		(void)np_worker_part(w, REST_S * NP_SEC);
+		(void)part_all(w, REST_S * NP_SEC);
 	}
 }
 
