@@ -32,10 +32,10 @@ enum np_role {
 
 /*
  * One role's part at one end of a test. Called in this order for each worker, in its thread except
- * for setup, drain and release.
+ * for setup and drain.
  */
 struct np_side {
-	/* Everything that can fail or allocate: rings and state. */
+	/* Everything that can fail or allocate: rings, state and other members of the worker. */
 	int (*setup)(struct np_worker *w, struct np_err *err);
 
 	/* The steps (bench/worker.h). NULL: the role has a loop of its own. */
@@ -66,21 +66,14 @@ struct np_side {
 	void (*nudge)(struct np_run *run);
 
 	/*
-	 * Before the loop: the far end has no ids (bench/ids.h), which setup assumed. May be NULL.
+	 * Before the loop, at the active end: what the far end granted beside the plan. Without ids
+	 * (bench/ids.h), which setup assumed; with run->end.shows each connection of a connection
+	 * test begins with run->end.shown. May be NULL.
 	 */
-	void (*without_ids)(struct np_worker *w);
-
-	/*
-	 * Before the loop: each connection of a connection test begins with run->end.shown. May be
-	 * NULL.
-	 */
-	void (*show_token)(struct np_worker *w);
+	void (*granted)(struct np_worker *w, bool ids);
 
 	/* After the results of the far end: count what is still in the socket. May be NULL. */
 	void (*drain)(struct np_worker *w);
-
-	/* Release what setup allocated. May be NULL. */
-	void (*release)(struct np_worker *w);
 
 	/*
 	 * At the daemon, when the time is up: the far end has finished after this time without

@@ -35,17 +35,6 @@ np_open_make(struct np_worker *w)
 }
 
 void
-np_open_free(struct np_worker *w)
-{
-	if (w->open != NULL) {
-		free(w->open->sent);
-		free(w->open->lateness);
-	}
-	free(w->open);
-	w->open = NULL;
-}
-
-void
 np_open_start(struct np_worker *w)
 {
 	const struct np_run *run = w->run;

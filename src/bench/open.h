@@ -67,9 +67,6 @@ struct np_open {
 /* Set up the worker's part, if it has one. False: no memory. */
 bool np_open_make(struct np_worker *w);
 
-/* Release it. Safe twice, and of a worker without. */
-void np_open_free(struct np_worker *w);
-
 /* Start of the schedule of a worker that has one; end of any worker's warm-up. */
 void np_open_start(struct np_worker *w);
 void np_open_mark(struct np_worker *w);

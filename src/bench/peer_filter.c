@@ -20,15 +20,6 @@ np_run_check_sources(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-void
-np_run_check_no_sources(struct np_run *run)
-{
-	run->end.sources.count = 0;
-	NP_EACH_WORKER (w, run) {
-		w->codec &= ~(unsigned)NP_C_COMPARE;
-	}
-}
-
 bool
 np_run_accepts_from(const struct np_run *run, const struct np_addr *from)
 {

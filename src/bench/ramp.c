@@ -30,16 +30,6 @@ np_ramp_make(struct np_worker *w)
 	return r->hist != NULL;
 }
 
-void
-np_ramp_free(struct np_worker *w)
-{
-	if (w->ramp != NULL) {
-		free(w->ramp->hist);
-	}
-	free(w->ramp);
-	w->ramp = NULL;
-}
-
 uint64_t
 np_ramp_due(const struct np_worker *w)
 {

@@ -39,9 +39,6 @@ struct np_ramp {
 /* Set up the worker's part of a ramp, if it has one. False: no memory. */
 bool np_ramp_make(struct np_worker *w);
 
-/* Release it. Safe twice, and of a worker without. */
-void np_ramp_free(struct np_worker *w);
-
 /* When the next connection is due; UINT64_MAX: all have begun. */
 uint64_t np_ramp_due(const struct np_worker *w);
 

@@ -67,25 +67,35 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 static void
 free_worker(struct np_worker *w)
 {
-	if (w->run != NULL && w->run->side->release != NULL) {
-		w->run->side->release(w);
+	if (w->run == NULL) {
+		return;
 	}
-	if (w->run != NULL && w->engine.own != NULL && w->run->engine->close != NULL) {
+	for (uint32_t i = 0; i < w->conns; i++) {
+		free(w->conn[i].ids);
+		w->conn[i].ids = NULL;
+	}
+	if (w->engine.own != NULL && w->run->engine->close != NULL) {
 		w->run->engine->close(w);
 	}
 	free(w->engine.own);
-	np_open_free(w);
-	np_ramp_free(w);
+	if (w->open != NULL) {
+		free(w->open->sent);
+		free(w->open->lateness);
+	}
+	free(w->open);
+	if (w->ramp != NULL) {
+		free(w->ramp->hist);
+	}
+	free(w->ramp);
 	free(w->stamps);
+	free(w->sequence);
+	free(w->state);
+	np_fds_close(w->file.fd);
 	np_ring_free(&w->send_ring);
 	np_ring_free(&w->recv_ring);
 	np_stop_close(&w->stop);
 	free(w->count);
 	free(w->hist);
-	w->engine.own = NULL;
-	w->stamps = NULL;
-	w->count = NULL;
-	w->hist = NULL;
 	w->run = NULL;
 }
 

@@ -203,7 +203,6 @@ bool np_run_hung_up(const struct np_run *run);
  * NP_EUNSUP for engines that cannot.
  */
 int np_run_check_sources(struct np_run *run, struct np_err *err);
-void np_run_check_no_sources(struct np_run *run);
 
 /* May a datagram from that address count, as far as the kernel does not check? */
 bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);

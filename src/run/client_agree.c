@@ -74,11 +74,8 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 	run->spread.agreed = far->spreads;
 	run->resets = p->resets && far->resets && p->role == NP_LEAD;
 	NP_EACH_WORKER (w, run) {
-		if (run->end.shows && run->side->show_token != NULL) {
-			run->side->show_token(w);
-		}
-		if (run->side->without_ids != NULL && w->id.width > 0 && !far->ids) {
-			run->side->without_ids(w);
+		if (run->side->granted != NULL) {
+			run->side->granted(w, far->ids);
 		}
 	}
 }

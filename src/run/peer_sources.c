@@ -95,7 +95,10 @@ int
 np_peer_sources_accept(struct np_run *run, const struct np_sources *s, uint32_t port,
 		       struct np_err *err)
 {
-	np_run_check_no_sources(run);
+	run->end.sources.count = 0;
+	NP_EACH_WORKER (w, run) {
+		w->codec &= ~(unsigned)NP_C_COMPARE;
+	}
 	if (s->count == 0) {
 		return NP_OK;
 	}

@@ -379,7 +379,7 @@ TEST(a_far_end_may_have_none)
 		e.plan.burst = burst;
 		assert_int_equal(np_run_open(&e.run, &e.plan, NULL, &e.stop, &e.err), NP_OK);
 		assert_non_null(e.run.conn->ids);
-		e.run.side->without_ids(e.run.worker);
+		e.run.side->granted(e.run.worker, false);
 		assert_int_equal(e.run.conn->ids->place.width, 0);
 		e.drive = (struct np_drive){ .run = &e.run,
 					     .control_fd = -1,

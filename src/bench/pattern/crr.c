@@ -142,12 +142,15 @@ upgraded(struct np_worker *w, int fd)
 
 /* Send the token first on each connection, as a prefix of what is sent. */
 static void
-show_token(struct np_worker *w)
+connect_granted(struct np_worker *w, bool ids)
 {
 	uint8_t token[NP_TOKEN_SIZE];
 	const struct np_slot *slot = w->send_ring.slots;
 	struct connector *c = w->state;
 
+	if (!w->run->end.shows) {
+		return;
+	}
 	np_token_put(token, NP_TOKEN_PASSED, &w->run->end.shown);
 	for (size_t i = 0; i < w->send_ring.width; i++, slot = slot->next) {
 		memcpy(slot->buf, token, sizeof(token));
@@ -480,13 +483,6 @@ connect_setup(struct np_worker *w, struct np_err *err)
 			  run->plan->response, err);
 }
 
-static void
-connect_release(struct np_worker *w)
-{
-	free(w->state);
-	w->state = NULL;
-}
-
 /*
  * A daemon of netperf waits in accept() for four more seconds. If results are late, a connection
  * that is reset at once makes it report an error and free the port.
@@ -617,14 +613,13 @@ accept_setup(struct np_worker *w, struct np_err *err)
 }
 
 static const struct np_side connect_side = {
-	.show_token = show_token,
+	.granted = connect_granted,
 	.setup = connect_setup,
 	.steps = &connect_steps,
 	.sync = connect_sync,
 	.settle = connect_settle,
 	.leave = connect_leave,
 	.nudge = connect_nudge,
-	.release = connect_release,
 };
 
 static const struct np_side accept_side = {
@@ -633,7 +628,6 @@ static const struct np_side accept_side = {
 	.sync = accept_sync,
 	.settle = accept_settle,
 	.leave = sum_looks,
-	.release = connect_release,
 	.pad_ns = NP_SEC / 10,
 };
 

@@ -378,22 +378,16 @@ request_setup(struct np_worker *w, struct np_err *err)
 }
 
 static void
-request_without_ids(struct np_worker *w)
+request_granted(struct np_worker *w, bool ids)
 {
+	if (ids || w->id.width == 0) {
+		return;
+	}
 	w->codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
-	w->whole = w->id.width > 0 ? 1 : w->whole;
+	w->whole = 1;
 	w->id.width = 0;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
 		w->conn[i].ids->place.width = 0;
-	}
-}
-
-static void
-request_release(struct np_worker *w)
-{
-	for (uint32_t i = 0; i < w->conns; i++) {
-		free(w->conn[i].ids);
-		w->conn[i].ids = NULL;
 	}
 }
 
@@ -583,9 +577,8 @@ static const struct np_side request = {
 	.settle = request_settle,
 	.finish = np_stream_transmit_finish,
 	.nudge = request_nudge,
-	.without_ids = request_without_ids,
+	.granted = request_granted,
 	.drain = request_drain,
-	.release = request_release,
 };
 
 static const struct np_side respond = {

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fds.h"
 #include "bench/engine/io.h"
 #include "bench/pattern/stream.h"
 
@@ -109,19 +108,11 @@ transmit_file_sync(struct np_worker *w)
 	return -w->error;
 }
 
-static void
-sendfile_release(struct np_worker *w)
-{
-	np_fds_close(w->file.fd);
-	w->file.fd = -1;
-}
-
 static const struct np_side transmit_file = {
 	.setup = sendfile_setup,
 	.steps = &np_stream_transmit_steps,
 	.sync = transmit_file_sync,
 	.finish = np_stream_transmit_finish,
-	.release = sendfile_release,
 	.ends_on_hangup = true,
 };
 

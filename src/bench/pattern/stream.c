@@ -557,13 +557,6 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-static void
-receive_release(struct np_worker *w)
-{
-	free(w->sequence);
-	w->sequence = NULL;
-}
-
 /* Receive without waiting, except for numbered datagrams that an end mark has overtaken. */
 static ssize_t
 recv_left(struct np_worker *w, struct np_conn *c, char **buf)
@@ -665,7 +658,6 @@ const struct np_side np_stream_receive = {
 	.steps = &receive_steps,
 	.sync = receive_sync,
 	.finish = receive_finish,
-	.release = receive_release,
 	.pad_ns = 4 * NP_SEC,
 };
 

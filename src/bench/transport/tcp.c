@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "bench/bench.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
@@ -84,9 +85,7 @@ tcp_look(struct np_run *run, int fd)
 
 	np_tcp_look_settings(run, fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &c->info, &len) == 0) {
-		c->retrans = c->info.tcpi_total_retrans < INT32_MAX
-				 ? (int)c->info.tcpi_total_retrans
-				 : INT32_MAX;
+		c->retrans = (int)np_min(c->info.tcpi_total_retrans, INT32_MAX);
 	}
 }
 
