@@ -23,7 +23,6 @@ struct np_steps;
 struct np_stop;
 struct np_worker;
 
-/* The two roles of every pattern. */
 enum np_role {
 	NP_LEAD,   /* transmits, requests, connects */
 	NP_FOLLOW, /* receives, responds, accepts */
@@ -138,11 +137,9 @@ struct np_transport {
 	bool ours;         /* unknown to netperf's daemon: needs PLAN */
 
 	/* Traits. */
-	bool reliable;     /* all data arrive, once and in order */
-	bool connected;    /* connections: connect(2), accept(2), close */
-	bool bounded;      /* one call sends one message */
-	bool closes_whole; /* connected: a half-close of either end stops both */
-	bool shut_drops;   /* connected: shutdown(2) ends both directions, and drops queued data */
+	bool reliable;  /* all data arrive, once and in order */
+	bool connected; /* connections: connect(2), accept(2), close */
+	bool bounded;   /* one call sends one message */
 	enum np_admit admit;
 	enum np_pin pin;
 	bool several_paths; /* sockets can have several addresses (np_plan.also) */
@@ -234,15 +231,6 @@ struct np_transport {
 	 */
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
 
-	/*
-	 * Shut down the sending half of a connection, after all data if there is room for them
-	 * until then; ends early once np_abandoned(stop). NULL: shutdown(2).
-	 */
-	void (*shut)(const struct np_stop *stop, int fd, uint64_t until_ns);
-
-	/* Does this error of recv(2) mean the end of data? NULL: no. */
-	bool (*has_ended)(int fd, int error);
-
 	/* Should a send that failed with this error be repeated? NULL: no. */
 	bool (*sends_again)(int fd, int error);
 
@@ -264,14 +252,25 @@ struct np_transport {
 	 */
 	void (*knock)(struct np_run *run);
 
-	/*
-	 * Data not acknowledged by the far end, in some unit; -1: the connection is over. For
-	 * transports whose end of data cannot be read after a half-close. May be NULL.
-	 */
-	int64_t (*left)(int fd);
-
-	/* Send the end mark, where an empty datagram is none. May be NULL. */
-	void (*farewell)(struct np_run *run);
+	/* How its data connections end. */
+	struct {
+		bool closes_whole; /* a half-close of either end stops both */
+		bool shut_drops;   /* shutdown(2) ends both directions, and drops queued data */
+		/*
+		 * Shut down the sending half, after all data if there is room for them until then;
+		 * ends early once np_abandoned(stop). NULL: shutdown(2).
+		 */
+		void (*shut)(const struct np_stop *stop, int fd, uint64_t until_ns);
+		/* Does this error of recv(2) mean the end of data? NULL: no. */
+		bool (*is_end)(int fd, int error);
+		/*
+		 * Data not acknowledged by the far end, in some unit; -1: the connection is over.
+		 * For transports whose end of data cannot be read after a half-close. NULL: no.
+		 */
+		int64_t (*left)(int fd);
+		/* Send the end mark, where an empty datagram is none. May be NULL. */
+		void (*mark)(struct np_run *run);
+	} ends;
 
 	/* Release what open took or left in the file system, once. May be NULL. */
 	void (*close)(struct np_run *run);

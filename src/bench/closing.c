@@ -78,10 +78,12 @@ np_run_patience(const struct np_run *run, int fd, uint64_t until_ns)
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns)
 {
-	if (run->plan->transport->shut != NULL && fd >= 0) {
-		run->plan->transport->shut(stop, fd, until_ns);
+	const struct np_transport *t = run->plan->transport;
+
+	if (t->ends.shut != NULL && fd >= 0) {
+		t->ends.shut(stop, fd, until_ns);
 	} else {
-		shutdown(fd, SHUT_WR);
+		shutdown(fd, t->ends.shut_drops ? SHUT_RDWR : SHUT_WR);
 	}
 }
 

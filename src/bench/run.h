@@ -134,7 +134,7 @@ np_run_has_ended(const struct np_run *run, int fd, int error)
 {
 	const struct np_transport *t = run->plan->transport;
 
-	return t->has_ended != NULL && t->has_ended(fd, error);
+	return t->ends.is_end != NULL && t->ends.is_end(fd, error);
 }
 
 /* Does the daemon make this end's data sockets, and hand them over? */

@@ -17,7 +17,6 @@ enum {
 	LATE_S = 4                 /* even a busy machine is not that late */
 };
 
-/* How --spread went. */
 static void
 tell_spread(struct np_client *c, const struct np_client_test *t)
 {
@@ -272,7 +271,7 @@ tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 	const struct np_plan *p = t->run.plan;
 	uint64_t sent = np_counts_of(&t->run).sent, received = t->out->far.received;
 
-	if (p->transport->shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
+	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
 	    t->out->far.reported && received < sent) {
 		np_client_tell(
 		    c,

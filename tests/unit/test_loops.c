@@ -388,7 +388,7 @@ TEST(room_for_an_end_is_awaited_once)
 	struct np_addr at;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), far[3];
 
-	needs_room.shut = note_shut;
+	needs_room.ends.shut = note_shut;
 	for (size_t i = 0; i < 3; i++) {
 		conn[i] = (struct np_conn){ .fd = connected_to(&at) };
 		far[i] = accepted_from(listener);

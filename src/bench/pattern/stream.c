@@ -91,7 +91,7 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 		np_add(&w->count->failed, 1);
 		return need;
 	}
-	if (w->run->plan->transport->closes_whole && !w->run->plan->active &&
+	if (w->run->plan->transport->ends.closes_whole && !w->run->plan->active &&
 	    (error == ESHUTDOWN || error == EPIPE)) {
 		w->hung_up = true; /* as a half-close of a receiver elsewhere */
 		return NP_OVER;
@@ -164,9 +164,9 @@ farewell(const struct np_worker *w, uint64_t until)
 	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
-	if (run->plan->transport->farewell != NULL) {
+	if (run->plan->transport->ends.mark != NULL) {
 		await_room(w->conn->fd, until);
-		run->plan->transport->farewell(run);
+		run->plan->transport->ends.mark(run);
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -188,7 +188,8 @@ unsent(const struct np_worker *w)
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		int fd = w->conn[i].fd;
-		int64_t left = t->left != NULL ? t->left(fd) : np_sock_queued(fd, SIOCOUTQ);
+		int64_t left =
+		    t->ends.left != NULL ? t->ends.left(fd) : np_sock_queued(fd, SIOCOUTQ);
 
 		sum += left > 0 ? left : 0;
 	}
@@ -263,7 +264,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 {
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
-	uint64_t step_ms = t->left != NULL || service ? 1 : 100;
+	uint64_t step_ms = t->ends.left != NULL || service ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -271,7 +272,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 		int64_t now_queued;
 
-		if (t->left != NULL && t->left(c->fd) < 0) {
+		if (t->ends.left != NULL && t->ends.left(c->fd) < 0) {
 			return 0;
 		}
 		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
@@ -401,7 +402,7 @@ np_stream_transmit_finish(struct np_worker *w)
 		for (uint32_t i = 1; i < FAREWELLS; i++) {
 			farewell(w, 0);
 		}
-	} else if (p->active && p->transport->shut_drops) {
+	} else if (p->active && p->transport->ends.shut_drops) {
 		/* All is acknowledged first, and has a moment to get to the far end's receiver. */
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");

@@ -109,6 +109,6 @@ const struct np_transport np_transport_eth = {
 	.open = eth_open,
 	.meet = eth_meet,
 	.message.too_long = eth_too_long,
-	.farewell = eth_farewell,
+	.ends.mark = eth_farewell,
 	.close = eth_close,
 };

@@ -70,12 +70,6 @@ llc_know(const struct np_run *run, int fd, struct np_bag *bag)
 	know_int(fd, LLC_OPT_ACK_TMR_EXP, "ack_timer_s", bag);
 }
 
-static void
-llc_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
-{
-	shutdown(fd, SHUT_RDWR);
-}
-
 const struct np_transport np_transport_llc = {
 	.name = "DLCO",
 	.family = AF_LLC,
@@ -83,7 +77,7 @@ const struct np_transport np_transport_llc = {
 	.kernel.listed = "LLC",
 	.reliable = true,
 	.connected = true,
-	.shut_drops = true,
+	.ends.shut_drops = true,
 	.admit = NP_ADMIT_PEER,
 	.link = true,
 	.kernel.module = "llc2",
@@ -93,5 +87,4 @@ const struct np_transport np_transport_llc = {
 	.open = llc_open,
 	.meet = np_endpoint_meet,
 	.know = llc_know,
-	.shut = llc_shut,
 };

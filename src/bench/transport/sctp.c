@@ -284,7 +284,7 @@ const struct np_transport np_transport_sctp = {
 	.kernel.listed_six = "SCTPv6",
 	.reliable = true,
 	.connected = true,
-	.closes_whole = true,
+	.ends.closes_whole = true,
 	.admit = NP_ADMIT_IP,
 	.several_paths = true,
 	.named = true,
@@ -299,7 +299,7 @@ const struct np_transport np_transport_sctp = {
 	.meet = np_endpoint_meet,
 	.look = sctp_look,
 	.know = sctp_know,
-	.left = sctp_left,
+	.ends.left = sctp_left,
 	.message.too_long = sctp_too_long,
 	.close = sctp_close,
 };
