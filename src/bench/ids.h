@@ -136,7 +136,6 @@ np_ids_behind(const struct np_ids *ids, uint64_t number)
 	return number;
 }
 
-/* That request has been sent. */
 static inline void
 np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 {

@@ -89,7 +89,6 @@ void np_open_lost(struct np_worker *w, uint64_t n);
 bool np_open_drains(struct np_worker *w);
 void np_open_settle(struct np_worker *w);
 
-/* The result. */
 struct np_open_result {
 	uint32_t rate; /* as asked for; 0: closed loop */
 	struct np_open_counts count;

@@ -73,7 +73,6 @@ struct np_place {
 	const struct np_engine *engine; /* NULL: sync for one flow a worker, epoll for more */
 };
 
-/* One end's share. */
 struct np_end {
 	struct np_sock_plan sock;
 	struct np_call_plan call;
@@ -173,7 +172,6 @@ uint32_t np_plan_worker_flows(const struct np_plan *p);
  */
 void np_plan_place(struct np_plan *p, uint32_t session);
 
-/* The family of the data sockets, AF_*. */
 int np_plan_family(const struct np_plan *p);
 
 /*

@@ -131,7 +131,6 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	return NP_OK;
 }
 
-/* Bytes of one worker's rings. */
 static int
 ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 	   struct np_err *err)

@@ -29,7 +29,6 @@ enum { UPGRADE_LOOK_MS = 100 }; /* between two looks whether the test is over */
 
 static const struct np_terms no_terms;
 
-/* Socket options that any transport knows. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {

@@ -173,7 +173,6 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 	};
 }
 
-/* The skew of the workers. */
 static void
 take_skew(struct np_tally *t)
 {

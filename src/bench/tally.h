@@ -16,7 +16,6 @@
 #include "stats/counters.h"
 #include "stats/hist.h"
 
-/* One data connection's share. */
 struct np_flow_result {
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
@@ -26,7 +25,6 @@ struct np_flow_result {
 	uint32_t worker;                 /* who drove it, from 0 */
 };
 
-/* One worker's share. */
 struct np_worker_result {
 	uint32_t flows;
 	uint64_t sent, received, transactions;

@@ -572,8 +572,9 @@ np_addr_is_loopback(const struct np_addr *a)
 	return f->loop_bits > 0 && memcmp(np_addr_bytes(a), f->loop, f->loop_bits / 8) == 0;
 }
 
-uint32_t
-np_addr_scope(const struct np_addr *a)
+/* The scope (link) of an IPv6 address; 0: none. */
+static uint32_t
+scope_of(const struct np_addr *a)
 {
 	return np_family_of(a)->version == 6 ? ((const struct sockaddr_in6 *)&a->sa)->sin6_scope_id
 					     : 0;
@@ -590,8 +591,8 @@ is_link_local(const struct np_addr *a)
 void
 np_addr_set_link(struct np_addr *a, const struct np_addr *of)
 {
-	if (is_link_local(a) && np_addr_scope(a) == 0) {
-		((struct sockaddr_in6 *)&a->sa)->sin6_scope_id = np_addr_scope(of);
+	if (is_link_local(a) && scope_of(a) == 0) {
+		((struct sockaddr_in6 *)&a->sa)->sin6_scope_id = scope_of(of);
 	}
 }
 
@@ -625,7 +626,7 @@ device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 		/* A link-local address counts on its own link only. */
 		np_addr_from(&own, i->ifa_addr);
 		if (own.len > 0 && np_addr_same_host(a, &own) &&
-		    (!is_link_local(a) || np_addr_scope(a) == np_addr_scope(&own))) {
+		    (!is_link_local(a) || scope_of(a) == scope_of(&own))) {
 			/* IPv4's may have a label behind the name: "eth0:1". */
 			snprintf(device, NP_ADDR_DEVICE, "%.*s", (int)strcspn(i->ifa_name, ":"),
 				 i->ifa_name);

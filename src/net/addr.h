@@ -116,9 +116,6 @@ void np_addr_from(struct np_addr *a, const struct sockaddr *sa);
 bool np_addr_is_any(const struct np_addr *a);
 void np_addr_make_any(struct np_addr *a, int family);
 
-/* The scope (link) of an IPv6 address; 0: none. */
-uint32_t np_addr_scope(const struct np_addr *a);
-
 /* Give a link-local address without a scope that of the other address. */
 void np_addr_set_link(struct np_addr *a, const struct np_addr *of);
 

@@ -88,7 +88,6 @@ struct np_ledger {
 	size_t orphans;
 };
 
-/* A TCP header. */
 struct segment {
 	uint32_t seq, ack, stamp, echo;
 	unsigned flags, window, header;

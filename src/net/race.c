@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "net/sock.h"
 
-/* One address. */
 struct attempt {
 	const struct np_addr *to;
 	int fd;  /* -1: not begun, or over */

@@ -40,10 +40,8 @@ struct np_sockopts {
 void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
 			   const void *value, size_t len, const char *shown);
 
-/* Append an option of type int. */
 void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
 
-/* Append an option of 64 bits. */
 void
 np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value);
 

@@ -28,7 +28,6 @@ struct np_sources {
 /* May it come from there? An IPv4-mapped address counts as the IPv4 one. */
 bool np_sources_have(const struct np_sources *s, const struct np_addr *from);
 
-/* Is it one single address? */
 bool np_sources_are_one(const struct np_sources *s);
 
 /*

@@ -7,7 +7,6 @@
 #include "bench/ids.h"
 #include "net/tcpinfo.h"
 
-/* The measured part and what follows it. */
 static int
 measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	struct np_evidence *ev, struct np_err *err)

@@ -18,7 +18,6 @@ enum {
 	QUIET_MS = 500 /* without a transaction at the end of a connection test: is it alive? */
 };
 
-/* When a connection test's last transaction ended. */
 static uint64_t
 last_ns(const struct np_run *run)
 {

@@ -48,7 +48,6 @@ struct member {
 	struct np_live_view view;
 };
 
-/* All sessions of a group that runs. */
 struct party {
 	const struct np_group *of;
 	struct np_target others; /* where all but the first one connect to */

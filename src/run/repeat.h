@@ -12,7 +12,6 @@
 #include "stats/hist.h"
 #include "stats/record.h"
 
-/* What was asked for. */
 struct np_repeat_plan {
 	int max, min;     /* iterations */
 	int level;        /* 95 or 99 percent; 0: no confidence is asked for */

@@ -28,7 +28,6 @@ enum np_station {
 	NP_STATIONS
 };
 
-/* Their names in tables and documents. */
 extern const char *const np_station_name[NP_STATIONS];
 
 enum { NP_THERE, NP_BACK, NP_WAYS };

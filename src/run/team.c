@@ -151,7 +151,6 @@ drive_window(struct np_member *m)
 	return rc;
 }
 
-/* The measured part and what follows. */
 static void
 measure(struct np_member *m)
 {

@@ -48,7 +48,6 @@ failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return np_io_failed(w, c, need);
 }
 
-/* Take the steps for `count` messages sent. */
 static enum np_need
 have_left(struct np_worker *w, struct np_conn *c, int count)
 {

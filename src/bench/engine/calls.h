@@ -53,7 +53,6 @@ struct np_train {
 	socklen_t addr_len;
 };
 
-/* How several datagrams are sent and received. */
 struct np_batch_calls {
 	/* Send `count` of `out`, from `first` on. Returns how many were sent, or -1. */
 	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
@@ -77,7 +76,6 @@ struct np_batch {
 	const struct np_conn *of; /* their connection */
 };
 
-/* Calls for datagrams, by np_batch. */
 extern const struct np_calls np_batch_turns;
 
 /*

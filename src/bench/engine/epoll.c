@@ -184,7 +184,6 @@ open_next(struct loop *l, struct np_conn *c)
 	return true;
 }
 
-/* Needs of connection tests and ramps. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
 {
@@ -253,14 +252,6 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	return false;
 }
 
-/* The source address is lost with the next receive. */
-static bool
-keeps_asker(const struct np_worker *w, enum np_need need)
-{
-	return need == NP_SEND && w->steps->answers && w->from != NULL;
-}
-
-/* Rare needs. */
 static __attribute__((noinline)) bool
 other_call(struct loop *l, struct np_conn *c)
 {
@@ -350,15 +341,17 @@ is_due(const struct loop *l, const struct np_conn *c)
 }
 
 /*
- * Is its turn over after `calls` calls? Whether a connection is to be accepted, the next wait
- * tells.
+ * Is its turn over after `calls` calls? Not before a datagram is answered: the source address is
+ * lost with the next receive. Whether a connection is to be accepted, the next wait tells.
  */
 static bool
 has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
 {
-	return calls >= TURN
-		   ? !is_due(l, c) && (!keeps_asker(l->w, c->need) || np_stopped(&l->w->stop))
-		   : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
+	const struct np_worker *w = l->w;
+
+	return calls >= TURN ? !is_due(l, c) && (c->need != NP_SEND || !w->steps->answers ||
+						 w->from == NULL || np_stopped(&w->stop))
+			     : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
 /* Make calls until the connection would block or its turn is over. */
@@ -626,7 +619,6 @@ turn(struct loop *l)
 	}
 }
 
-/* The events to wait for in fall_asleep(). */
 static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {

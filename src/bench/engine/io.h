@@ -87,7 +87,6 @@ np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const 
 	return s->sent(w, c, (size_t)n);
 }
 
-/* Handle the result of a receive. */
 NP_LOOP_BODY enum np_need
 np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 	       const char *buf, ssize_t n)

@@ -22,7 +22,6 @@ enum {
 	OPTIONS = 2        /* of sockets, for polling */
 };
 
-/* A worker's. */
 struct spin {
 	/* Of the first connection: does a receive queue that can be polled bring its packets? */
 	bool is_brought;

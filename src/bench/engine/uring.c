@@ -36,7 +36,6 @@ enum {
 /* Kind of a completion, in the low bits of its user data; above them the connection. */
 enum { RECEIVE, SEND, WAKE, CANCEL, KINDS = 4 };
 
-/* State of a connection in the ring. */
 struct link {
 	size_t came;     /* bytes without a step so far */
 	uint32_t chunks; /* completions that brought them */
@@ -115,7 +114,6 @@ submit(struct uring *u, unsigned wait)
 	}
 }
 
-/* The next free request. */
 static struct io_uring_sqe *
 request(struct uring *u)
 {
@@ -252,7 +250,6 @@ together(const struct uring *u)
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 
-/* Take the steps of whole messages. */
 static enum np_need
 take_messages(struct uring *u, struct np_conn *c, struct link *k)
 {
@@ -335,7 +332,6 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 	}
 }
 
-/* Does the connection need a receive request? */
 static bool
 wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
@@ -421,7 +417,6 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* `n` bytes were sent. */
 static enum np_need
 have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
@@ -487,7 +482,6 @@ take_completion(struct uring *u, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* Submit, wait, and handle all completions. */
 static void
 turn(struct uring *u)
 {

@@ -242,7 +242,6 @@ static const struct np_calls calls = {
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
-/* Are buffers given to the kernel? */
 static bool
 borrows(const struct np_plan *p)
 {

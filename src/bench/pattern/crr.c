@@ -200,7 +200,6 @@ connect_next(struct np_worker *w, int flags)
 	return -EINTR;
 }
 
-/* Read settings of the first connection only. */
 static __attribute__((noinline)) void
 look_first(struct np_worker *w, const struct np_conn *c)
 {

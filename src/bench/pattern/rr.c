@@ -268,7 +268,6 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 	return NP_RECV;
 }
 
-/* Give up requests that timed out. */
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {

@@ -21,7 +21,6 @@ enum {
 	NP_TLS_NONCE = 12       /* bytes of an initialisation vector */
 };
 
-/* A cipher suite of TLS 1.3. */
 struct np_tls_suite {
 	const char *name;  /* what --tls-cipher takes */
 	const char *title; /* in results */
