@@ -325,7 +325,7 @@ endif
 CLEANFILES += e2e.lock
 # Most of what a short script takes is to compile netkit, and Python's own modules, which have to be written there, too.
 clean-local:
-	rm -rf pycache
+	rm -rf pycache %D%/fuzz/seeds
 
 # As many at a time as $at_once says.
 run_suites = env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' NP_TEST_AT_ONCE=$${at_once:-1} \

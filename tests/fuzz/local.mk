@@ -1,5 +1,5 @@
-# Fuzz targets: a new one is tests/fuzz/fuzz_NAME.c, a line here, and seeds in tests/fuzz/corpus/NAME
-# (make-seeds writes those that come from recordings). `make check` runs each over its seeds,
+# Fuzz targets: a new one is tests/fuzz/fuzz_NAME.c, a line here, and seeds in tests/fuzz/corpus/NAME.
+# make-seeds adds those that come from recordings. `make check` runs each target over its seeds,
 # `make fuzz` for as long as FUZZ_SECONDS says.
 
 fuzz_targets = \
@@ -28,13 +28,19 @@ fuzz_main = %D%/libreplay.a
 
 check_LIBRARIES += %D%/libreplay.a
 check_PROGRAMS += $(fuzz_targets)
+if HAVE_PYTHON
 TESTS += $(fuzz_targets)
+check_DATA = fuzz-seeds
+endif
 EXTRA_DIST += \
 	%D%/corpus \
 	%D%/make-seeds
 
-.PHONY: fuzz fuzz-targets
-fuzz-targets: $(fuzz_targets)
+.PHONY: fuzz fuzz-seeds fuzz-targets
+fuzz-targets: $(fuzz_targets) fuzz-seeds
+
+fuzz-seeds:
+	@env $(test_environment) $(PYTHON) $(srcdir)/%D%/make-seeds %D%/seeds
 
 fuzz:
 	FUZZ_DIR='$(abs_top_builddir)/fuzz' $(top_srcdir)/scripts/fuzz $(FUZZ_TARGETS)

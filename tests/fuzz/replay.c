@@ -1,6 +1,6 @@
 /*
  * main() of a fuzz target where there is no libFuzzer: run it over the files and directories given,
- * or over its seeds, tests/fuzz/corpus/NAME below $top_srcdir, when none are.
+ * or over its seeds, tests/fuzz/seeds/NAME below $top_builddir, when none are.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -81,17 +81,17 @@ run(const char *path)
 static size_t
 run_seeds(const char *program)
 {
-	const char *top = getenv("top_srcdir"), *name = strstr(program, "fuzz_");
+	const char *top = getenv("top_builddir"), *name = strstr(program, "fuzz_");
 	char path[4096];
 
 	for (const char *next = name; next != NULL; next = strstr(next + 1, "fuzz_")) {
 		name = next;
 	}
 	if (top == NULL || name == NULL) {
-		fprintf(stderr, "%s: name files to run, or set top_srcdir\n", program);
+		fprintf(stderr, "%s: name files to run, or set top_builddir\n", program);
 		exit(2);
 	}
-	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/%s", top, name + strlen("fuzz_"));
+	snprintf(path, sizeof(path), "%s/tests/fuzz/seeds/%s", top, name + strlen("fuzz_"));
 	return run(path);
 }
 
