@@ -5,6 +5,7 @@
 #ifndef NP_TESTS_CHECK_H
 #define NP_TESTS_CHECK_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -94,10 +96,42 @@ int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 /* Fails with both texts unless `part` stands in `text`. */
 #define assert_has(text, part)                                                                     \
+	fail_if(strstr((text), (part)) == NULL, "no \"%s\" in \"%s\"", (part), (text))
+
+/* Two numbers: the same to so much, or to a share of what is wanted. */
+#define assert_near(is, want, within)                                                              \
+	fail_if(!(fabs((is) - (want)) <= (within)), "%.17g is not %.17g to %g", (double)(is),      \
+		(double)(want), (double)(within))
+#define assert_close(is, want, share) assert_near(is, want, (share)*fabs((double)(want)))
+
+/* Fails with a message, as for printf(), if that is so. */
+#define fail_if(is_so, ...)                                                                        \
 	do {                                                                                       \
-		if (strstr((text), (part)) == NULL) {                                              \
-			fail_msg("no \"%s\" in \"%s\"", (part), (text));                           \
+		if (is_so) {                                                                       \
+			fail_msg(__VA_ARGS__);                                                     \
 		}                                                                                  \
 	} while (0)
+
+/* Ends the test, and prints why it can't run, as for printf(), if that is so. */
+#define skip_if(is_so, ...)                                                                        \
+	do {                                                                                       \
+		if (is_so) {                                                                       \
+			printf("SKIP: " __VA_ARGS__);                                              \
+			printf("\n");                                                              \
+			skip();                                                                    \
+		}                                                                                  \
+	} while (0)
+
+/* Runs an expression in a child, which exits with its value. The exit status, or minus a signal. */
+#define IN_CHILD(status)                                                                           \
+	__extension__({                                                                            \
+		pid_t pid_ = fork();                                                               \
+                                                                                                   \
+		if (pid_ == 0) {                                                                   \
+			_exit(status);                                                             \
+		}                                                                                  \
+		ended(pid_);                                                                       \
+	})
+int ended(pid_t child);
 
 #endif

@@ -1,7 +1,6 @@
 #include "tests/lib/session.h"
 
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"

@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
 

@@ -1,4 +1,6 @@
 
+#include <sys/wait.h>
+
 #include "tests/lib/check.h"
 
 /* By line, as constructors come in any order; cmocka passes over those without a name. */
@@ -11,6 +13,16 @@ add_test(unsigned line, struct CMUnitTest test)
 		abort();
 	}
 	tests[line] = test;
+}
+
+int
+ended(pid_t child)
+{
+	int status;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int

@@ -22,14 +22,12 @@ static void
 assert_unique(const struct np_option *table, size_t i)
 {
 	for (size_t n = 0; n < i; n++) {
-		if (table[i].letter != '\0' && table[i].letter == table[n].letter &&
-		    (table[i].scope == 0 || np_option_in(&table[n], table[i].scope))) {
-			fail_msg("-%c stands there twice", table[i].letter);
-		}
-		if (table[i].name != NULL && table[n].name != NULL &&
-		    strcmp(table[i].name, table[n].name) == 0) {
-			fail_msg("--%s stands there twice", table[i].name);
-		}
+		fail_if(table[i].letter != '\0' && table[i].letter == table[n].letter &&
+			    (table[i].scope == 0 || np_option_in(&table[n], table[i].scope)),
+			"-%c stands there twice", table[i].letter);
+		fail_if(table[i].name != NULL && table[n].name != NULL &&
+			    strcmp(table[i].name, table[n].name) == 0,
+			"--%s stands there twice", table[i].name);
 	}
 }
 
@@ -43,23 +41,16 @@ assert_whole(const struct np_option *o)
 			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
 			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
 
-	if (o->letter == '\0' && o->name == NULL) {
-		fail_msg("nobody can call for '%s'", o->help);
-	}
-	if (o->kind == NP_OPT_MAYBE && (o->letter != '\0' || o->arg == NULL)) {
-		fail_msg("--%s can't have an argument by a letter, and must have a name for it",
-			 o->name);
-	}
-	if (o->secret && o->kind != NP_OPT_CUSTOM) {
-		fail_msg("the value of --%s would be overwritten", o->name);
-	}
-	if (o->help == NULL || (o->set != NULL && o->read != NULL) ||
-	    (needs_set && o->set == NULL && o->read == NULL && !has_none) ||
-	    (o->read != NULL && o->what == NULL) || (needs_arg && o->arg == NULL) ||
-	    o->min > o->max) {
-		fail_msg("the row of -%c --%s is not whole", o->letter,
-			 o->name != NULL ? o->name : "");
-	}
+	fail_if(o->letter == '\0' && o->name == NULL, "nobody can call for '%s'", o->help);
+	fail_if(o->kind == NP_OPT_MAYBE && (o->letter != '\0' || o->arg == NULL),
+		"--%s can't have an argument by a letter, and must have a name for it", o->name);
+	fail_if(o->secret && o->kind != NP_OPT_CUSTOM, "the value of --%s would be overwritten",
+		o->name);
+	fail_if(o->help == NULL || (o->set != NULL && o->read != NULL) ||
+		    (needs_set && o->set == NULL && o->read == NULL && !has_none) ||
+		    (o->read != NULL && o->what == NULL) || (needs_arg && o->arg == NULL) ||
+		    o->min > o->max,
+		"the row of -%c --%s is not whole", o->letter, o->name != NULL ? o->name : "");
 }
 
 /* Without its argument an option that takes one is named; the other ones are not asked. */
@@ -107,9 +98,8 @@ assert_printed(const struct np_option *table, size_t count, const char *const *g
 
 	join_lines(text);
 	for (size_t i = 0; i < count; i++) {
-		if (strstr(text, table[i].help) == NULL) {
-			fail_msg("no '%s' in the usage text", table[i].help);
-		}
+		fail_if(strstr(text, table[i].help) == NULL, "no '%s' in the usage text",
+			table[i].help);
 	}
 	free(text);
 }
@@ -137,8 +127,7 @@ assert_groups(const struct np_option *table, size_t count, const char *const *gr
 		known++;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (table[i].group < 1 || table[i].group >= known) {
-			fail_msg("no group of '%s'", table[i].help);
-		}
+		fail_if(table[i].group < 1 || table[i].group >= known, "no group of '%s'",
+			table[i].help);
 	}
 }

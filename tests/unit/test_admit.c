@@ -361,9 +361,7 @@ TEST(the_right_key_lets_in)
 {
 	struct ns_admit a = fresh();
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	lets_in_by(a, NP_AUTH_VERSION);
 	a.nat = true;
 	lets_in_by(a, NP_AUTH_VERSION);
@@ -376,9 +374,7 @@ TEST(a_proof_without_the_ends_is_for_a_nat)
 	struct np_auth_body m;
 	struct step s;
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	s = say_hello_as(&a, &m, NP_AUTH_LOOSE);
 	assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
 		       "a proof of the key without addresses (for a NAT) is not accepted here "
@@ -393,9 +389,7 @@ TEST(a_proof_without_the_ends_is_for_a_nat)
 /* Whoever stands between has a connection of his own: other ports at least. */
 TEST(a_relayed_proof_is_refused)
 {
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	for (size_t i = 0; i < NP_AUTH_ENDS; i++) {
 		struct ns_admit a = fresh();
 		struct np_auth_body hello, proof;
@@ -470,9 +464,7 @@ TEST(a_wrong_proof_is_refused)
 		{ &key, NP_AUTH_SERVER }, /* what the daemon itself would say */
 	};
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct ns_admit a = fresh();
 		struct np_auth_body hello, proof;
@@ -492,9 +484,7 @@ TEST(a_replayed_proof_is_refused)
 	struct np_auth_body hello, proof;
 	struct step s;
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	s = say_hello(&a, &hello);
 	s = prove(&a, &hello, &s, &key, NP_AUTH_CLIENT, &proof);
 	assert_int_equal(s.admission, NS_ADMIT_MORE);

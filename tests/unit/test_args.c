@@ -31,9 +31,7 @@ parsed(const char *line)
 	struct np_err err;
 
 	np_cli_free(&cli);
-	if (parse(line, &cli, &w, &err) != NP_OK) {
-		fail_msg("%s: %s", line, err.msg);
-	}
+	fail_if(parse(line, &cli, &w, &err) != NP_OK, "%s: %s", line, err.msg);
 	return &cli;
 }
 
@@ -44,9 +42,7 @@ settled(const char *line)
 	struct np_err err;
 
 	cli = *parsed(line);
-	if (np_cli_settle(&cli, &err) != NP_OK) {
-		fail_msg("%s: %s", line, err.msg);
-	}
+	fail_if(np_cli_settle(&cli, &err) != NP_OK, "%s: %s", line, err.msg);
 	return &cli;
 }
 
@@ -57,9 +53,7 @@ assert_wrong(const char *line, const char *part)
 	struct np_cli cli;
 	struct np_err err;
 
-	if (parse(line, &cli, &w, &err) != NP_EUSAGE) {
-		fail_msg("%s was taken", line);
-	}
+	fail_if(parse(line, &cli, &w, &err) != NP_EUSAGE, "%s was taken", line);
 	np_cli_free(&cli);
 	assert_has(err.msg, part);
 }
@@ -118,9 +112,7 @@ assert_fits(const char *text, unsigned most_lines)
 	unsigned lines = 0;
 
 	for (; *text != '\0'; text += strcspn(text, "\n") + 1) {
-		if (strcspn(text, "\n") > 80) {
-			fail_msg("more than 80 columns: %.100s", text);
-		}
+		fail_if(strcspn(text, "\n") > 80, "more than 80 columns: %.100s", text);
 		lines++;
 	}
 	assert_in_range(lines, 10, most_lines);
@@ -206,9 +198,8 @@ TEST(a_test_has_its_own_usage_text)
 			assert_has(text, tests[i].has[k]);
 		}
 		for (size_t k = 0; k < LEN(tests[i].lacks); k++) {
-			if (strstr(text, tests[i].lacks[k]) != NULL) {
-				fail_msg("%s: has %s", tests[i].line, tests[i].lacks[k]);
-			}
+			fail_if(strstr(text, tests[i].lacks[k]) != NULL, "%s: has %s",
+				tests[i].line, tests[i].lacks[k]);
 		}
 	}
 }
@@ -249,9 +240,8 @@ TEST(no_option_of_a_test_is_kept_back)
 		while (i < count && !has_row(all[i], how)) {
 			i++;
 		}
-		if (i == count && np_test_options[o].needs != NP_FOR_NOBODY) {
-			fail_msg("%s: in no test's help", how);
-		}
+		fail_if(i == count && np_test_options[o].needs != NP_FOR_NOBODY,
+			"%s: in no test's help", how);
 	}
 	while (count > 0) {
 		assert_null(strstr(all[--count], "no effect"));
@@ -343,9 +333,8 @@ assert_time(const char *line, unsigned ms)
 {
 	const struct np_cli *cli = parsed(line);
 
-	if (np_plan_time_ns(&cli->plan) != ms * UINT64_C(1000000)) {
-		fail_msg("%s: %g s", line, np_plan_time_s(&cli->plan));
-	}
+	fail_if(np_plan_time_ns(&cli->plan) != ms * UINT64_C(1000000), "%s: %g s", line,
+		np_plan_time_s(&cli->plan));
 }
 
 TEST(lengths_are_seconds_or_counts)
@@ -805,9 +794,8 @@ TEST(omni_tests_are_made_of_options)
 
 		snprintf(line, sizeof(line), "-t omni -- %s", rows[i].options);
 		b = chosen(line);
-		if (b->pattern != rows[i].pattern || b->near_role != rows[i].role) {
-			fail_msg("%s: %s, role %d", line, b->pattern->name, b->near_role);
-		}
+		fail_if(b->pattern != rows[i].pattern || b->near_role != rows[i].role,
+			"%s: %s, role %d", line, b->pattern->name, b->near_role);
 	}
 	assert_string_equal(chosen("-t omni -- -c -d rr")->title, "OMNI Connect|Send|Recv TEST");
 	assert_unfit("-t omni -- -c -d send", "-c: connections need requests");

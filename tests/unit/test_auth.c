@@ -5,7 +5,6 @@
 #include "wire/auth.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "tests/lib/check.h"

@@ -4,8 +4,6 @@
  */
 #include "base/bag.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "wire/ext.h"

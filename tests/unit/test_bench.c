@@ -5,7 +5,6 @@
 #include "bench/bench.h"
 
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/lacks.h"
@@ -93,9 +92,8 @@ TEST(every_transport_says_whom_it_admits)
 	struct np_err err;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		if (t->admit == NP_ADMIT_UNSAID) {
-			fail_msg("transport %s does not say whom it admits", t->name);
-		}
+		fail_if(t->admit == NP_ADMIT_UNSAID, "transport %s does not say whom it admits",
+			t->name);
 		assert_non_null(t->open);
 		assert_non_null(t->meet);
 		assert_true(t->connected || t->bounded);
@@ -592,9 +590,7 @@ TEST(no_loop_allocates)
 	const struct np_bench *b;
 	void *volatile p;
 
-	if (!allocs_counted()) {
-		skip();
-	}
+	skip_if(!allocs_counted(), "allocations can't be counted here");
 	allocs_arm();
 	p = malloc(1);
 	free(p);

@@ -1,8 +1,6 @@
 /* The latency over a load's own connections, by what its sender's end told. */
 #include "run/beside.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 

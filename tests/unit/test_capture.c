@@ -3,10 +3,8 @@
  */
 #include "net/capture.h"
 
-#include <math.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "out/format.h"
 #include "tests/lib/bags.h"
@@ -91,7 +89,6 @@ TEST(a_flow_is_heard_from_start_to_stop)
 		struct np_capture *c = open_capture(&p, lock);
 		const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
 
-		(void)state;
 		for (int i = 0; i < 2; i++) {
 			FREED_BY(free_bag) struct np_bag *b = np_bag_new();
 			struct np_err err;

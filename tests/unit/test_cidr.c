@@ -49,9 +49,8 @@ TEST(ranges_are_read_and_their_host_part_dropped)
 		struct np_cidr c;
 		struct np_err err;
 
-		if (np_cidr_parse(&c, good[i].text, &err) != NP_OK) {
-			fail_msg("%s: %s", good[i].text, err.msg);
-		}
+		fail_if(np_cidr_parse(&c, good[i].text, &err) != NP_OK, "%s: %s", good[i].text,
+			err.msg);
 		assert_int_equal(c.family, network.sa.ss_family);
 		assert_int_equal(c.bits, good[i].bits);
 		assert_memory_equal(c.bytes, np_addr_bytes(&network), n);
@@ -119,9 +118,8 @@ TEST(what_is_no_range_is_quoted)
 		struct np_cidr c = { .bits = 7 };
 		struct np_err err;
 
-		if (np_cidr_parse(&c, bad[i], &err) != NP_EUSAGE) {
-			fail_msg("'%s' is taken for a range", bad[i]);
-		}
+		fail_if(np_cidr_parse(&c, bad[i], &err) != NP_EUSAGE, "'%s' is taken for a range",
+			bad[i]);
 		assert_has(err.msg, "'");
 		assert_int_equal(strncmp(err.msg + 1, bad[i], strnlen(bad[i], 60)), 0);
 		assert_int_equal(c.bits, 7);
@@ -161,12 +159,8 @@ TEST(addresses_are_in_a_range_or_not)
 		struct np_err err;
 
 		assert_int_equal(np_cidr_parse(&c, cases[i].range, &err), NP_OK);
-		if (!np_cidr_has(&c, &in)) {
-			fail_msg("%s is not in %s", cases[i].in, cases[i].range);
-		}
-		if (np_cidr_has(&c, &out)) {
-			fail_msg("%s is in %s", cases[i].out, cases[i].range);
-		}
+		fail_if(!np_cidr_has(&c, &in), "%s is not in %s", cases[i].in, cases[i].range);
+		fail_if(np_cidr_has(&c, &out), "%s is in %s", cases[i].out, cases[i].range);
 	}
 }
 

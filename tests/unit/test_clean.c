@@ -102,23 +102,15 @@ judged(const struct told *near, const struct told *far, bool one_machine)
 	return judged_by_bags(a, b, true);
 }
 
-static void
-assert_close(double found, double want)
-{
-	if (!(found > want - 1e-9 && found < want + 1e-9)) {
-		fail_msg("%.12g is not %.12g", found, want);
-	}
-}
-
 TEST(what_nobody_marks_is_clean)
 {
 	struct told near = quiet(), far = quiet();
 	const struct np_clean *c = judged(&near, &far, false);
 	char text[NP_CLEAN_TEXT];
 
-	assert_close(c->seconds, 1);
-	assert_close(c->clean, 1);
-	assert_close(c->times, 1);
+	assert_near(c->seconds, 1, 1e-9);
+	assert_near(c->clean, 1, 1e-9);
+	assert_near(c->times, 1, 1e-9);
 	assert_int_equal(c->runs, 0);
 	assert_true(c->by_far && c->far_told && c->switches_why == NULL);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "none");
@@ -136,17 +128,17 @@ TEST(the_marks_of_either_end_count_and_are_put_together)
 		far.work[i] = i == 4 || i == 5 || i == 6 ? 1000 : 500;
 	}
 	c = judged(&near, &far, false);
-	assert_close(c->clean, 0.7);
-	assert_close(c->reason_s[NP_R_STEAL], 0.2);
-	assert_close(c->reason_s[NP_R_FOREIGN], 0.2);
-	assert_close(c->near_s[NP_R_STEAL], 0.2);
-	assert_close(c->near_s[NP_R_FOREIGN], 0);
-	assert_close(c->far_s[NP_R_FOREIGN], 0.2);
+	assert_near(c->clean, 0.7, 1e-9);
+	assert_near(c->reason_s[NP_R_STEAL], 0.2, 1e-9);
+	assert_near(c->reason_s[NP_R_FOREIGN], 0.2, 1e-9);
+	assert_near(c->near_s[NP_R_STEAL], 0.2, 1e-9);
+	assert_near(c->near_s[NP_R_FOREIGN], 0, 1e-9);
+	assert_near(c->far_s[NP_R_FOREIGN], 0.2, 1e-9);
 	/* 7000 in 0.7 s, where all have 8500 in 1 s. */
-	assert_close(c->times, 10000 / 8500.0);
+	assert_near(c->times, 10000 / 8500.0, 1e-9);
 	assert_int_equal(c->runs, 3);
-	assert_close(c->run[1].from_s, 0.3);
-	assert_close(c->run[1].to_s, 0.4);
+	assert_near(c->run[1].from_s, 0.3, 1e-9);
+	assert_near(c->run[1].to_s, 0.4, 1e-9);
 	assert_int_equal(c->run[1].marks, 1 << NP_R_STEAL | 1 << NP_R_FOREIGN);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "steal:0.2 foreign:0.2");
 }
@@ -162,8 +154,8 @@ TEST(a_touch_is_no_disturbance)
 	}
 	near.marks[4] = 1 << NP_R_STOPPED;
 	c = judged(&near, &far, false);
-	assert_close(c->clean, 0.9);
-	assert_close(c->run[0].from_s, 0.4);
+	assert_near(c->clean, 0.9, 1e-9);
+	assert_near(c->run[0].from_s, 0.4, 1e-9);
 }
 
 TEST(who_waits_for_others_is_disturbed)
@@ -176,21 +168,21 @@ TEST(who_waits_for_others_is_disturbed)
 	near.used_us[1] = near.used_us[3] = 50000;
 	far.used_us[1] = far.used_us[3] = 90000;
 	c = judged(&near, &far, false);
-	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
-	assert_close(c->run[0].from_s, 0.1);
+	assert_near(c->near_s[NP_R_SWITCHES], 0.1, 1e-9);
+	assert_near(c->run[0].from_s, 0.1, 1e-9);
 	/* The other end is no other, where it took the processor. */
 	c = judged(&near, &far, true);
-	assert_close(c->clean, 1);
+	assert_near(c->clean, 1, 1e-9);
 	/* Nor is the kernel, for what wakes a worker. */
 	near.short_us[1] = near.kept_us[1];
 	c = judged(&near, &far, false);
-	assert_close(c->clean, 1);
+	assert_near(c->clean, 1, 1e-9);
 	near.short_us[1] = 0;
 	for (int i = 0; i < COUNT; i++) {
 		far.cpus[i] = 2;
 	}
 	c = judged(&near, &far, true);
-	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
+	assert_near(c->near_s[NP_R_SWITCHES], 0.1, 1e-9);
 }
 
 TEST(who_wants_little_is_kept_from_it_soon)
@@ -203,8 +195,8 @@ TEST(who_wants_little_is_kept_from_it_soon)
 	}
 	near.used_us[3] = 2 * near.kept_us[3];
 	c = judged(&near, &far, false);
-	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
-	assert_close(c->run[0].from_s, 0.2);
+	assert_near(c->near_s[NP_R_SWITCHES], 0.1, 1e-9);
+	assert_near(c->run[0].from_s, 0.2, 1e-9);
 }
 
 TEST(a_long_wait_was_there_before_it_was_told)
@@ -214,9 +206,9 @@ TEST(a_long_wait_was_there_before_it_was_told)
 
 	near.kept_us[6] = 3 * EACH_US;
 	c = judged(&near, &far, false);
-	assert_close(c->reason_s[NP_R_SWITCHES], 0.3);
-	assert_close(c->run[0].from_s, 0.4);
-	assert_close(c->run[0].to_s, 0.7);
+	assert_near(c->reason_s[NP_R_SWITCHES], 0.3, 1e-9);
+	assert_near(c->run[0].from_s, 0.4, 1e-9);
+	assert_near(c->run[0].to_s, 0.7, 1e-9);
 }
 
 TEST(pressure_takes_a_crowd_and_a_worker_in_it)
@@ -232,8 +224,8 @@ TEST(pressure_takes_a_crowd_and_a_worker_in_it)
 	near.waited_us[3] = 50000; /* they are the test's own, as far as that explains it */
 	near.kept_us[3] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1;
 	c = judged(&near, &far, false);
-	assert_close(c->reason_s[NP_R_PRESSURE], 0.1);
-	assert_close(c->run[0].from_s, 0.2);
+	assert_near(c->reason_s[NP_R_PRESSURE], 0.1, 1e-9);
+	assert_near(c->run[0].from_s, 0.2, 1e-9);
 }
 
 TEST(programs_on_a_workers_processor_count_but_for_the_far_end)
@@ -247,10 +239,10 @@ TEST(programs_on_a_workers_processor_count_but_for_the_far_end)
 	far.used_us[4] = 80000;
 	far.cpus[4] = 2;
 	c = judged(&near, &far, true);
-	assert_close(c->near_s[NP_R_PROCESSOR], 0.2); /* the third is the far end's own work */
+	assert_near(c->near_s[NP_R_PROCESSOR], 0.2, 1e-9); /* the third is the far end's own work */
 	c = judged(&near, &far, false);
-	assert_close(c->near_s[NP_R_PROCESSOR], 0.3);
-	assert_close(c->far_s[NP_R_PROCESSOR], 0);
+	assert_near(c->near_s[NP_R_PROCESSOR], 0.3, 1e-9);
+	assert_near(c->far_s[NP_R_PROCESSOR], 0, 1e-9);
 }
 
 TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
@@ -263,14 +255,14 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 	near.kept_us[5] = 50000;
 	c = judged(&near, NULL, false);
 	assert_false(c->far_told || c->by_far);
-	assert_close(c->reason_s[NP_R_SWITCHES], 0.1);
-	assert_close(c->clean, 0.8);
+	assert_near(c->reason_s[NP_R_SWITCHES], 0.1, 1e-9);
+	assert_near(c->clean, 0.8, 1e-9);
 	/* Here who took the processor may have been the far end. */
 	b = bag_of(&near, "here");
 	np_bag_int(b, 1, "disturbed.peer_here");
 	c = judged_by_bags(b, NULL, true);
 	assert_non_null(c->switches_why);
-	assert_close(c->clean, 0.9);
+	assert_near(c->clean, 0.9, 1e-9);
 	assert_null(np_clean_judge(NULL, NULL, true));
 }
 
@@ -286,8 +278,8 @@ TEST(nonsense_is_left_out)
 	far.used_us[2] = INT64_MAX;
 	far.marks[3] = INT64_MAX;
 	c = judged(&near, &far, true);
-	assert_close(c->seconds, 0.5);
-	assert_close(c->clean, 0.4);
+	assert_near(c->seconds, 0.5, 1e-9);
+	assert_near(c->clean, 0.4, 1e-9);
 	b = bag_of(&far, "there");
 	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
 	c = judged_by_bags(a, b, true);
@@ -301,12 +293,12 @@ TEST(a_far_end_can_not_make_the_test_longer)
 
 	far.end_us[COUNT - 1] = INT64_C(1) << 52; /* 142 years, and clean */
 	c = judged(&near, &far, false);
-	assert_close(c->seconds, 2);
+	assert_near(c->seconds, 2, 1e-9);
 	for (int i = 0; i < COUNT; i++) {
 		far.end_us[i] = (INT64_C(1) << 52) + i;
 	}
 	c = judged(&near, &far, false);
-	assert_close(c->seconds, 2);
+	assert_near(c->seconds, 2, 1e-9);
 }
 
 /* Each session knows the bytes of its own connections, and the interface has those of all. */
@@ -325,11 +317,11 @@ TEST(other_sessions_bytes_are_not_foreign)
 	np_bag_int(a, 2, "flow.sessions");
 	c = judged_by_bags(a, b, false);
 	assert_non_null(c->foreign_why);
-	assert_close(c->reason_s[NP_R_FOREIGN], 0);
-	assert_close(c->clean, 0.9);
+	assert_near(c->reason_s[NP_R_FOREIGN], 0, 1e-9);
+	assert_near(c->clean, 0.9, 1e-9);
 	c = judged(&near, &far, false);
 	assert_null(c->foreign_why);
-	assert_close(c->clean, 0);
+	assert_near(c->clean, 0, 1e-9);
 }
 
 TEST(a_test_that_carries_nothing_may_be_clean)
@@ -339,8 +331,8 @@ TEST(a_test_that_carries_nothing_may_be_clean)
 
 	memset(far.work, 0, sizeof(far.work));
 	c = judged(&near, &far, false);
-	assert_close(c->clean, 1);
-	assert_close(c->times, 1);
+	assert_near(c->clean, 1, 1e-9);
+	assert_near(c->times, 1, 1e-9);
 }
 
 /* ---- Until there is enough ---- */
@@ -381,11 +373,12 @@ TEST(iterations_last_as_long_as_what_is_missing)
 	iterate(&r, 1, 0.5, 60);
 	assert_false(np_repeat_more(&r) || np_repeat_unclean(&r));
 	np_repeat_conclude(&r, false, &record);
-	assert_close(np_record_get_real(&record, NP_M_THROUGHPUT), (1000 + 120 + 60) / 15.0);
-	assert_close(np_record_get_real(&record, NP_M_ELAPSED_TIME), 15);
-	assert_close(np_record_get_real(&record, NP_M_CLEAN_SECONDS), 10);
-	assert_close(np_record_get_real(&record, NP_M_CLEAN_THROUGHPUT), (1200 + 210 + 60) / 10.0);
-	assert_close(np_record_get_real(&record, NP_M_DISTURBED_SHARE), 1 / 3.0);
+	assert_near(np_record_get_real(&record, NP_M_THROUGHPUT), (1000 + 120 + 60) / 15.0, 1e-9);
+	assert_near(np_record_get_real(&record, NP_M_ELAPSED_TIME), 15, 1e-9);
+	assert_near(np_record_get_real(&record, NP_M_CLEAN_SECONDS), 10, 1e-9);
+	assert_near(np_record_get_real(&record, NP_M_CLEAN_THROUGHPUT), (1200 + 210 + 60) / 10.0,
+		    1e-9);
+	assert_near(np_record_get_real(&record, NP_M_DISTURBED_SHARE), 1 / 3.0, 1e-9);
 	assert_string_equal(np_record_get_text(&record, NP_M_DISTURBED_REASONS), "steal:5.0");
 }
 
@@ -490,9 +483,7 @@ TEST(a_file_that_comes_in_parts_is_read_to_its_end)
 	char *all;
 	long first;
 
-	if (fd < 0) {
-		skip();
-	}
+	skip_if(fd < 0, "%s", strerror(errno));
 	first = np_file_again(text, sizeof(text), fd);
 	assert_in_range(first, 1, 4096);
 	all = np_file_all(&error, "", "/proc/self/smaps");

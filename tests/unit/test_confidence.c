@@ -5,7 +5,6 @@
 #include "stats/confidence.h"
 
 #include <float.h>
-#include <math.h>
 
 #include "tests/lib/check.h"
 
@@ -20,14 +19,6 @@ series(const double *values, size_t count)
 	return s;
 }
 #define SERIES(...) series((const double[]){ __VA_ARGS__ }, LEN(((const double[]){ __VA_ARGS__ })))
-
-static void
-assert_close(double have, double want, double share)
-{
-	if (!(fabs(have - want) <= share * fabs(want))) {
-		fail_msg("%.17g is not within %g of %.17g", have, share, want);
-	}
-}
 
 /* ---- The quantiles ---- */
 

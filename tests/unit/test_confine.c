@@ -35,8 +35,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/lacks.h"
@@ -76,17 +74,6 @@ struct attempt {
 	bool granted; /* a test of as many threads and flows as the limits allow, before it; user ""
 		       */
 };
-
-/* Returns the exit status of a child, or minus the signal. */
-static int
-ended(pid_t pid)
-{
-	int status;
-
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 static int
 outcome(const struct attempt *a)
@@ -128,19 +115,13 @@ needs(bool landlock, bool seccomp)
 	struct ns_means m;
 
 	ns_confine_means(&m);
-	if ((landlock && !m.landlock) || (seccomp && !m.seccomp)) {
-		printf("SKIP: %s\n", m.missing);
-		skip();
-	}
+	skip_if((landlock && !m.landlock) || (seccomp && !m.seccomp), "%s", m.missing);
 }
 
 static void
 needs_root(void)
 {
-	if (geteuid() != 0) {
-		printf("SKIP: not root\n");
-		skip();
-	}
+	skip_if(geteuid() != 0, "not root");
 }
 
 /* An attempt that is one call. */
@@ -388,17 +369,9 @@ in_a_user_namespace(void)
 
 TEST(root_of_a_namespace_without_nobody_stays)
 {
-	pid_t pid = fork();
-	int status;
+	int status = IN_CHILD(in_a_user_namespace());
 
-	if (pid == 0) {
-		_exit(in_a_user_namespace());
-	}
-	status = ended(pid);
-	if (status == 77) {
-		printf("SKIP: no user namespaces\n");
-		skip();
-	}
+	skip_if(status == 77, "no user namespaces");
 	assert_int_equal(status, 0);
 }
 
@@ -736,10 +709,7 @@ TEST(others_are_not_kicked)
 	struct attempt a = { .try = kick_the_parent };
 
 	needs(true, true);
-	if (ns_landlock_version() < 6) {
-		printf("SKIP: landlock of this kernel knows nothing of signals\n");
-		skip();
-	}
+	skip_if(ns_landlock_version() < 6, "landlock of this kernel knows nothing of signals");
 	assert_int_equal(outcome(&a), EPERM);
 }
 
@@ -824,10 +794,7 @@ TEST(stacks_count_too)
 {
 	struct attempt a = { .box = { .bytes = 16 * MIB }, .try = stretch_the_stack };
 
-	if (NP_SANITIZED) {
-		printf("SKIP: built with a sanitizer\n");
-		skip();
-	}
+	skip_if(NP_SANITIZED, "built with a sanitizer");
 	assert_int_equal(outcome(&a), ENOMEM);
 	a.try = grow_the_stack;
 	assert_int_equal(outcome(&a), 0);
@@ -837,10 +804,7 @@ TEST(memory_is_what_was_granted)
 {
 	struct attempt a = { .box = { .bytes = 16 * MIB }, .try = take_14 };
 
-	if (NP_SANITIZED) {
-		printf("SKIP: built with a sanitizer\n");
-		skip();
-	}
+	skip_if(NP_SANITIZED, "built with a sanitizer");
 	assert_int_equal(outcome(&a), 0);
 	a.try = take_20;
 	assert_int_equal(outcome(&a), ENOMEM);
@@ -1353,9 +1317,8 @@ TEST(who_gathers_evidence_changes_nothing)
 				continue;
 			}
 			rc = outcome(&a);
-			if (rc != EPERM && rc != EACCES) {
-				fail_msg("attempt %zu as user %zu: %d", i, u, rc);
-			}
+			fail_if(rc != EPERM && rc != EACCES, "attempt %zu as user %zu: %d", i, u,
+				rc);
 		}
 	}
 }
@@ -1430,17 +1393,9 @@ TEST(the_kernel_hears_of_no_congestion_control_that_is_not_loaded)
 	static const char *const users[] = { NULL, "nobody", "root" };
 
 	for (size_t i = 0; i < (geteuid() == 0 ? LEN(users) : 1); i++) {
-		pid_t pid = fork();
-		int status;
+		int status = IN_CHILD(try_congestion(users[i]));
 
-		if (pid == 0) {
-			_exit(try_congestion(users[i]));
-		}
-		status = ended(pid);
-		if (status == 77) {
-			printf("SKIP: no list of congestion controls, or no seccomp\n");
-			skip();
-		}
+		skip_if(status == 77, "no list of congestion controls, or no seccomp");
 		assert_int_equal(status, 0);
 	}
 }
@@ -1536,12 +1491,7 @@ TEST(a_session_that_captures_hears_and_does_not_send)
 	needs_root();
 	needs(false, true);
 	for (size_t i = 0; i < 2 * LEN(users); i++) {
-		pid_t pid = fork();
-
-		if (pid == 0) {
-			_exit(try_capture(users[i / 2], i % 2 == 0));
-		}
-		assert_int_equal(ended(pid), 0);
+		assert_int_equal(IN_CHILD(try_capture(users[i / 2], i % 2 == 0)), 0);
 	}
 }
 
@@ -1618,15 +1568,9 @@ try_frames(void)
 
 TEST(a_session_with_frames_stays_on_its_interface)
 {
-	pid_t pid;
-
 	needs_root();
 	needs(false, true);
-	pid = fork();
-	if (pid == 0) {
-		_exit(try_frames());
-	}
-	assert_int_equal(ended(pid), 0);
+	assert_int_equal(IN_CHILD(try_frames()), 0);
 }
 
 TEST_MAIN()

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
@@ -92,9 +91,7 @@ meet_at(struct meeting *m, struct np_addr at, void (*script)(int fd))
 	memset(&m->c, 0, sizeof(m->c));
 	memset(&m->out, 0, sizeof(m->out));
 	m->err = (struct np_err){ .code = NP_OK };
-	if (np_client_connect(&m->c, &target, &m->err) != NP_OK) {
-		fail_msg("%s", m->err.msg);
-	}
+	fail_if(np_client_connect(&m->c, &target, &m->err) != NP_OK, "%s", m->err.msg);
 	assert_true(same_address(&m->c.used, &d->at));
 }
 
@@ -121,9 +118,8 @@ runs(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 {
 	struct np_err err;
 
-	if (np_client_run(c, p, terms, peer, out, &err) != NP_OK) {
-		fail_msg("%s: %s", p->bench->name, err.msg);
-	}
+	fail_if(np_client_run(c, p, terms, peer, out, &err) != NP_OK, "%s: %s", p->bench->name,
+		err.msg);
 }
 
 /* ---- Whole conversations ---- */
@@ -465,10 +461,8 @@ assert_fails(void (*script)(int fd), struct given says, int64_t length, enum np_
 	begun = np_now();
 	np_client_run(&m.c, &m.p, NULL, &m.peer, &m.out, &m.err);
 	assert_true(np_now() - begun < 10 * NP_SEC);
-	if (m.err.code != code || strstr(m.err.msg, words) == NULL) {
-		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)m.err.code, m.err.msg, (int)code,
-			 words);
-	}
+	fail_if(m.err.code != code || strstr(m.err.msg, words) == NULL,
+		"error %d, \"%s\", not %d, \"%s\"", (int)m.err.code, m.err.msg, (int)code, words);
 	part(&m);
 }
 

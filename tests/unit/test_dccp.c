@@ -34,14 +34,11 @@ TEST(service_codes_are_read)
 	uint32_t code;
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		if (!np_dccp_service(rows[i].text, &code) || code != rows[i].code) {
-			fail_msg("%s", rows[i].text);
-		}
+		fail_if(!np_dccp_service(rows[i].text, &code) || code != rows[i].code, "%s",
+			rows[i].text);
 	}
 	for (size_t i = 0; i < LEN(wrong); i++) {
-		if (np_dccp_service(wrong[i], &code)) {
-			fail_msg("'%s' is taken for %u", wrong[i], code);
-		}
+		fail_if(np_dccp_service(wrong[i], &code), "'%s' is taken for %u", wrong[i], code);
 	}
 }
 

@@ -3,8 +3,6 @@
  */
 #include "out/explain/facts.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
@@ -89,14 +87,6 @@ told(const struct plant *p)
 	np_bag_free(tx);
 	np_bag_free(rx);
 	return d;
-}
-
-static void
-assert_near(double is, double want, double within)
-{
-	if (!(fabs(is - want) <= within)) {
-		fail_msg("%g is not %g to %g", is, want, within);
-	}
 }
 
 /* Whichever is longer, whenever each end looks, and whatever was sent twice. */

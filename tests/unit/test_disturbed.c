@@ -190,17 +190,6 @@ carry(struct bed *b, uint64_t counted, uint64_t sent)
 	look(b, 0, 0);
 }
 
-/* The same of what came in, in datagrams of that size. */
-static void
-take(struct bed *b, uint64_t counted, uint64_t received, uint64_t size)
-{
-	put_counted(b, "tx", 0);
-	put_counted(b, "rx", counted);
-	b->counters.received = received;
-	b->counters.receives = received / size;
-	look(b, 0, 0);
-}
-
 static bool
 is_foreign(const struct bed *b, size_t i)
 {
@@ -247,7 +236,11 @@ TEST_WITH(others_bytes_are_told_where_datagrams_fit_the_link, root_make, root_re
 			begin_on(&b, *state, "UDP_STREAM", "eth9");
 			b.plan.role = NP_FOLLOW;
 			b.disturbed.meters.link.mtu = 1500;
-			take(&b, 3000000, rows[i].received, rows[i].size);
+			put_counted(&b, "tx", 0);
+			put_counted(&b, "rx", 3000000);
+			b.counters.received = rows[i].received;
+			b.counters.receives = rows[i].received / rows[i].size;
+			look(&b, 0, 0);
 			finish(&b);
 		} while (b.slow);
 		assert_int_equal(is_foreign(&b, 0), rows[i].foreign);
@@ -255,24 +248,6 @@ TEST_WITH(others_bytes_are_told_where_datagrams_fit_the_link, root_make, root_re
 }
 
 /* ---- A day ---- */
-
-static void
-assert_close(double found, double want)
-{
-	if (!(found > want - 1e-6 && found < want + 1e-6)) {
-		fail_msg("%.12g is not %.12g", found, want);
-	}
-}
-
-/* An interval of 0.1 s, in which 64 processors were used. */
-static struct np_interval
-seen_at(uint64_t look)
-{
-	return (struct np_interval){ .end_us = (look + 1) * EACH_MS * 1000,
-				     .work = 1000,
-				     .cpus = 1,
-				     .used_us = 64 * (uint64_t)EACH_MS * 1000 };
-}
 
 TEST(a_day_keeps_what_was_marked_in_it)
 {
@@ -283,7 +258,10 @@ TEST(a_day_keeps_what_was_marked_in_it)
 	double used = 0;
 
 	for (uint64_t i = 0; i < DAY_S * UINT64_C(1000) / EACH_MS; i++) {
-		struct np_interval seen = seen_at(i);
+		struct np_interval seen = { .end_us = (i + 1) * EACH_MS * 1000,
+					    .work = 1000,
+					    .cpus = 1,
+					    .used_us = 64 * (uint64_t)EACH_MS * 1000 };
 		/* Each hundred seconds a stop, which has nothing done, and a step of the clock. */
 		uint32_t marks = i % 1000 == 0 ? 1 << NP_R_STOPPED | 1 << NP_R_CLOCK : 0;
 
@@ -297,21 +275,21 @@ TEST(a_day_keeps_what_was_marked_in_it)
 	for (size_t i = 0; i < it.count; i++) {
 		used += (double)it.ints[i];
 	}
-	assert_close(used / 1e6, 64.0 * DAY_S);
+	assert_near(used / 1e6, 64.0 * DAY_S, 1e-6);
 	c = np_clean_judge(a, b, false);
 	assert_non_null(c);
-	assert_close(c->seconds, DAY_S);
-	assert_close(c->clean, 0.999 * DAY_S);
-	assert_close(c->reason_s[NP_R_STOPPED], 0.001 * DAY_S);
-	assert_close(c->near_s[NP_R_CLOCK], 0.001 * DAY_S);
-	assert_close(c->far_s[NP_R_CLOCK], 0);
+	assert_near(c->seconds, DAY_S, 1e-6);
+	assert_near(c->clean, 0.999 * DAY_S, 1e-6);
+	assert_near(c->reason_s[NP_R_STOPPED], 0.001 * DAY_S, 1e-6);
+	assert_near(c->near_s[NP_R_CLOCK], 0.001 * DAY_S, 1e-6);
+	assert_near(c->far_s[NP_R_CLOCK], 0, 1e-6);
 	/* All of the work is in the clean part. */
-	assert_close(c->times, 1 / 0.999);
+	assert_near(c->times, 1 / 0.999, 1e-6);
 	free(c);
 	c = np_clean_judge(b, a, true);
 	assert_non_null(c);
-	assert_close(c->clean, 0.999 * DAY_S);
-	assert_close(c->far_s[NP_R_STOPPED], 0.001 * DAY_S);
+	assert_near(c->clean, 0.999 * DAY_S, 1e-6);
+	assert_near(c->far_s[NP_R_STOPPED], 0.001 * DAY_S, 1e-6);
 	free(c);
 }
 

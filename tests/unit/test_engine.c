@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
@@ -268,11 +267,8 @@ TEST(joined_datagrams_are_counted_one_by_one)
 							   &np_engine_batch, &np_engine_segment };
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	if (!can_be_had(&np_engine_segment) || !can_be_had(&np_engine_batch)) {
-		print_message(
-		    "SKIP: the kernel lacks what the engines segment and batch are made of\n");
-		skip();
-	}
+	skip_if(!can_be_had(&np_engine_segment) || !can_be_had(&np_engine_batch),
+		"the kernel lacks what the engines segment and batch are made of");
 	batch = NP_BATCH_USUAL;
 	for (size_t i = 0; i < 14; i++) { /* either end or both, by both families */
 		family = families[i / 7];
@@ -369,10 +365,8 @@ TEST(a_second_response_answers_nothing)
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_batch,
 							   &np_engine_segment };
 
-	if (!can_be_had(&np_engine_batch)) {
-		print_message("SKIP: the far end answers by sendmmsg(2), which the kernel lacks\n");
-		skip();
-	}
+	skip_if(!can_be_had(&np_engine_batch),
+		"the far end answers by sendmmsg(2), which the kernel lacks");
 	for (size_t i = 0; i < 3; i++) {
 		if (can_be_had(engines[i])) {
 			run_twice(engines[i], 1, true);
@@ -403,25 +397,12 @@ run_big_messages(const char *bench, const struct np_engine *engine)
 
 /* ---- uring ---- */
 
-static bool
-has_no_rings(void)
-{
-	const char *why = np_engine_uring.lacks();
-
-	if (why != NULL) {
-		print_message("no rings: %s\n", why);
-	}
-	return why != NULL;
-}
-
 TEST(rings_count_as_others_do)
 {
 	static const struct np_engine *const other[] = { &np_engine_sync, &np_engine_epoll,
 							 &np_engine_uring };
 
-	if (has_no_rings()) {
-		skip();
-	}
+	skip_if(np_engine_uring.lacks() != NULL, "%s", np_engine_uring.lacks());
 	for (size_t i = 0; i < 6; i++) {
 		client_engine = i < 3 ? &np_engine_uring : other[i - 3];
 		server_engine = i < 3 ? other[i] : &np_engine_uring;
@@ -436,9 +417,7 @@ TEST(rings_count_as_others_do)
 
 TEST(rings_carry_messages_in_parts)
 {
-	if (has_no_rings()) {
-		skip();
-	}
+	skip_if(np_engine_uring.lacks() != NULL, "%s", np_engine_uring.lacks());
 	for (burst = 0; burst <= 3; burst += 3) {
 		run_big_messages("TCP_RR", &np_engine_uring);
 	}

@@ -2,10 +2,8 @@
  * What both ends of a test know about it comes together at the client; and a daemon that knows
  * nothing of that, or answers nonsense, costs no more than the far end's evidence.
  */
-#include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "run/client.h"
@@ -83,9 +81,7 @@ greet_as(struct meeting *m, struct np_hello wants, unsigned collects)
 
 	m->c = (struct np_client){ .collect = { .caps = collects, .every_ms = wants.every_ms } };
 	memset(&m->out, 0, sizeof(m->out));
-	if (np_client_connect(&m->c, &target, &m->err) != NP_OK) {
-		fail_msg("%s", m->err.msg);
-	}
+	fail_if(np_client_connect(&m->c, &target, &m->err) != NP_OK, "%s", m->err.msg);
 }
 
 static void
@@ -123,9 +119,8 @@ run(struct meeting *m, const char *name, int64_t length)
 	client_params(&p, np_bench_find(name), AF_INET, length);
 	terms = terms_for(&p);
 	peer = peer_of(&p);
-	if (np_client_run(&m->c, &p, &terms, &peer, &m->out, &m->err) != NP_OK) {
-		fail_msg("%s: %s", name, m->err.msg);
-	}
+	fail_if(np_client_run(&m->c, &p, &terms, &peer, &m->out, &m->err) != NP_OK, "%s: %s", name,
+		m->err.msg);
 	assert_true(m->out.measured);
 }
 

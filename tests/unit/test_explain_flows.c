@@ -3,8 +3,6 @@
  */
 #include "out/explain.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
@@ -124,9 +122,7 @@ check(struct plant p, enum np_flows_kind kind, const char *says)
 {
 	struct np_explanation e = explain(&p);
 
-	if (e.flows != kind) {
-		fail_msg("%d: %s", (int)e.flows, e.flows_sentence);
-	}
+	fail_if(e.flows != kind, "%d: %s", (int)e.flows, e.flows_sentence);
 	assert_has(e.flows_sentence, says);
 }
 

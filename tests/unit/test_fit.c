@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "stats/confidence.h"
 #include "tests/lib/check.h"

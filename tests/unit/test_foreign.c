@@ -48,9 +48,8 @@ assert_told(const struct np_bag *b, const char *name, double want)
 		assert_true(is_there && it.kind == NP_BAG_UNREAD);
 	} else {
 		assert_true(is_there);
-		if ((double)it.i < want * 0.99 || (double)it.i > want * 1.01) {
-			fail_msg("%s is %lld, not %g", name, (long long)it.i, want);
-		}
+		fail_if((double)it.i < want * 0.99 || (double)it.i > want * 1.01,
+			"%s is %lld, not %g", name, (long long)it.i, want);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -154,9 +153,7 @@ TEST(a_count_is_shared_out)
 	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", -102, SESSIONS, SERVE);
-	if (run_bed(&b) != NP_OK) {
-		fail_msg("%s", b.err.msg);
-	}
+	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	t = &b.out.tally;
 	assert_int_equal(b.out.sessions, SESSIONS);
 	assert_true(b.out.measured);
@@ -181,9 +178,7 @@ TEST(whole_sends_are_shared_out)
 
 	make_bed(&b, "TCP_STREAM", -10000, SESSIONS, SERVE);
 	b.plan.near.call.send_size = 1000;
-	if (run_bed(&b) != NP_OK) {
-		fail_msg("%s", b.err.msg);
-	}
+	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	assert_int_equal(b.out.tally.count.sent, 10000);
 	assert_int_equal(b.out.tally.count.sends, 10);
 	assert_int_equal(b.out.far.received, 10000);
@@ -198,9 +193,7 @@ TEST(a_stream_goes_each_way)
 	b.plan.both = true;
 	b.plan.flows = 1;
 	b.plan.near.call.send_size = b.plan.far.call.send_size = 1000;
-	if (run_bed(&b) != NP_OK) {
-		fail_msg("%s", b.err.msg);
-	}
+	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	t = &b.out.tally;
 	assert_int_equal(b.out.sessions, 2);
 	assert_int_equal(t->count.sent, 100000);
@@ -222,9 +215,7 @@ TEST(looks_are_at_the_sum)
 	b.group.look = take_look;
 	b.client.watch.every_ns = NP_SEC / 10;
 	b.client.watch.ctx = &b;
-	if (run_bed(&b) != NP_OK) {
-		fail_msg("%s", b.err.msg);
-	}
+	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	assert_in_range(b.looks, 1, 10);
 	assert_false(b.odd);
 	assert_true(b.looked.transactions > 0);
@@ -325,9 +316,7 @@ TEST(a_signal_ends_all)
 	b.group.look = send_alarm;
 	b.client.watch.every_ns = LATER_MS * NP_MSEC;
 	b.client.watch.ctx = &b;
-	if (run_bed(&b) != NP_OK) {
-		fail_msg("%s", b.err.msg);
-	}
+	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	assert_int_equal(b.out.cause, NP_BY_SIGNAL);
 	assert_int_equal(alarms, 1);
 	assert_true(b.out.tally.count.transactions > 0);

@@ -4,7 +4,6 @@
 #include "netserver/guard.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "net/capture.h"

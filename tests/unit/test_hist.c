@@ -3,8 +3,6 @@
  */
 #include "stats/hist.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 #include "tests/lib/check.h"
 
@@ -34,14 +32,6 @@ compare(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
-}
-
-static void
-assert_close(double have, double want, double share)
-{
-	if (!(fabs(have - want) <= share * want)) {
-		fail_msg("%.17g is not within %g of %.17g", have, share, want);
-	}
 }
 
 /* ---- Cells ---- */

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpulist.h"
@@ -22,9 +21,7 @@ assert_text(const struct np_bag *b, const char *name, const char *want)
 {
 	const char *have = np_bag_string(b, name);
 
-	if (have == NULL) {
-		fail_msg("no text %s", name);
-	}
+	fail_if(have == NULL, "no text %s", name);
 	assert_string_equal(have, want);
 }
 
@@ -245,10 +242,8 @@ TEST(turns_of_processors_are_read_and_written)
 		struct np_cpu_turns t = { .count = 7 };
 		const char *why = np_cpu_turns_parse(&t, cases[i].text);
 
-		if ((why == NULL) != (cases[i].again != NULL) || t.count != cases[i].count) {
-			fail_msg("'%s': %s, %u", cases[i].text, why != NULL ? why : "read",
-				 t.count);
-		}
+		fail_if((why == NULL) != (cases[i].again != NULL) || t.count != cases[i].count,
+			"'%s': %s, %u", cases[i].text, why != NULL ? why : "read", t.count);
 		if (why == NULL) {
 			assert_true(np_cpu_turns_text(&t, text, sizeof(text)));
 			assert_string_equal(text, cases[i].again);

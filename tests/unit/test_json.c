@@ -3,8 +3,6 @@
  */
 #include "out/json.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "netserver/admit.h"
 #include "run/client.h"
@@ -129,9 +128,7 @@ TEST(both_ends_with_the_key_meet)
 {
 	struct np_err err;
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(meet(have_the_key, &err), NP_OK);
 	}
@@ -139,9 +136,7 @@ TEST(both_ends_with_the_key_meet)
 
 TEST(another_key_is_refused)
 {
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	assert_fails(have_another_key, NP_ECONTROL, "is it the same at both ends?");
 }
 
@@ -225,9 +220,7 @@ TEST(a_daemon_that_only_pretends_is_found_out)
 	static const char says[] =
 	    "does not know the key of --key-file: this may be the wrong daemon";
 
-	if (!np_auth_built()) {
-		skip();
-	}
+	skip_if(!np_auth_built(), "built without libsodium");
 	assert_fails(welcome_without_the_key, NP_ECONTROL, says);
 	assert_fails(send_the_proof_back, NP_ECONTROL, says);
 	assert_fails(prove_another_key, NP_ECONTROL, says);

@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "bench/bench.h"
 #include "run/knee.h"

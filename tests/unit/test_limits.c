@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
@@ -87,9 +86,7 @@ expect_why(const struct session *s, uint32_t code, int32_t error, const char *wo
 	struct np_why why = { .magic = 0 };
 	struct np_head head = answer(s, np_why_layout, &why);
 
-	if (head.word != error) {
-		fail_msg("error %d (%s), not %d", head.word, why.text, error);
-	}
+	fail_if(head.word != error, "error %d (%s), not %d", head.word, why.text, error);
 	assert_int_equal(head.code, code);
 	assert_int_equal(why.magic, NP_WHY_MAGIC);
 	assert_has(why.text, words);
@@ -273,9 +270,7 @@ TEST(wishes_name_what_is_shared)
 	};
 	struct np_limits limits = { .spin = 8 };
 
-	if (np_fds_allow(2000) < 2100) {
-		skip();
-	}
+	skip_if(np_fds_allow(2000) < 2100, "no more than 2100 descriptors");
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct book b = { .asked = 0 };
@@ -453,10 +448,9 @@ TEST(no_test_takes_more_than_was_reckoned)
 			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
 			taken = run.worker->send_ring.width * run.worker->send_ring.size +
 				run.worker->recv_ring.width * run.worker->recv_ring.size;
-			if (taken > reckoned || reckoned > UINT32_MAX) {
-				fail_msg("%s: %llu reckoned, %llu taken", b->name,
-					 (unsigned long long)reckoned, (unsigned long long)taken);
-			}
+			fail_if(taken > reckoned || reckoned > UINT32_MAX,
+				"%s: %llu reckoned, %llu taken", b->name,
+				(unsigned long long)reckoned, (unsigned long long)taken);
 		}
 	}
 }

@@ -5,8 +5,6 @@
 
 #include "tests/link/carry.h"
 
-#include <math.h>
-
 #include "tests/lib/check.h"
 
 enum { ROOM = 8 << 20, PERCENT = 10000000 };
@@ -112,9 +110,8 @@ TEST(shares_are_exact_at_every_moment)
 				double wanted = (double)n * (double)shares[i] / 1e9;
 
 				chosen += np_picker_next(&p, true);
-				if (fabs((double)chosen - wanted) > 1) {
-					fail_msg("%g of %g", (double)chosen, wanted);
-				}
+				fail_if(fabs((double)chosen - wanted) > 1, "%g of %g",
+					(double)chosen, wanted);
 			}
 		}
 	}
@@ -272,9 +269,8 @@ TEST(jitter_is_uniform_and_keeps_the_order)
 		for (unsigned n = 0; n < 10; n++) {
 			double share = (double)tenths[n] / count;
 
-			if (share < 0.05 || share > 0.16) {
-				fail_msg("gap %g: tenth %u has %g", (double)gaps[i], n, share);
-			}
+			fail_if(share < 0.05 || share > 0.16, "gap %g: tenth %u has %g",
+				(double)gaps[i], n, share);
 		}
 		np_line_free(&b.line);
 	}

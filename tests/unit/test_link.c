@@ -9,8 +9,6 @@
 #include <linux/sockios.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/sequence.h"
 #include "run/talk.h"
@@ -28,10 +26,7 @@ static const uint8_t group[NP_ETH_MAC] = { 0x33, 0x33, 0, 0, 0, 1 };
 static void
 needs_frames(void)
 {
-	if (lo_link(false) == NULL || lo_link(true) == NULL) {
-		printf("SKIP: no CAP_NET_RAW\n");
-		skip();
-	}
+	skip_if(lo_link(false) == NULL || lo_link(true) == NULL, "no CAP_NET_RAW");
 }
 
 /* ---- The header ---- */
@@ -90,26 +85,15 @@ TEST(interfaces_that_will_not_do_are_named)
 /* By CAP_NET_ADMIN such a question has the kernel load the module "netdev-NAME". */
 TEST(the_kernel_is_asked_about_no_name_that_there_is_not)
 {
-	int status;
-	pid_t pid;
+	struct np_eth l;
+	struct np_err err;
+	/* What netdevice(7) has: a name goes with each of them. */
+	int status =
+	    IN_CHILD(!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)               ? 77
+		     : np_eth_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0
+											  : 1);
 
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		struct np_eth l;
-		struct np_err err;
-
-		/* What netdevice(7) has: a name goes with each of them. */
-		if (!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)) {
-			_exit(77);
-		}
-		_exit(np_eth_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0 : 1);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-		printf("SKIP: no seccomp here\n");
-		skip();
-	}
+	skip_if(status == 77, "no seccomp here");
 	assert_int_equal(status, 0);
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"

@@ -9,8 +9,6 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "net/addr.h"
@@ -292,7 +290,6 @@ TEST(who_permits_congestion_controls_comes_before_the_kernel)
 	struct np_err err;
 	char seen[16] = "";
 	int status;
-	pid_t pid;
 
 	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "reno");
 	o.permit = refuse_all;
@@ -301,16 +298,10 @@ TEST(who_permits_congestion_controls_comes_before_the_kernel)
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, "set TCP_CONGESTION to 'reno': ");
 	assert_string_equal(seen, "reno");
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (!deadly_call(SYS_setsockopt, 2, TCP_CONGESTION, TCP_CONGESTION)) {
-			_exit(77);
-		}
-		_exit(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err) == -1 ? 0 : 1);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 77));
+	status = IN_CHILD(!deadly_call(SYS_setsockopt, 2, TCP_CONGESTION, TCP_CONGESTION) ? 77
+			  : np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err) == -1   ? 0
+											  : 1);
+	assert_true(status == 0 || status == 77);
 }
 
 TEST(a_list_of_options_has_an_end)
@@ -622,18 +613,10 @@ judge_where_any_address_binds(void)
 
 TEST(others_stay_others_where_any_address_binds)
 {
-	int status;
-	pid_t pid = fork();
+	int status = IN_CHILD(judge_where_any_address_binds());
 
-	if (pid == 0) {
-		_exit(judge_where_any_address_binds());
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 2) {
-		skip();
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
+	skip_if(status == 2, "no namespace where any address can be bound");
+	assert_int_equal(status, 0);
 }
 
 TEST(packets_to_loopback_bear_its_address)

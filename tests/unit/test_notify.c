@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
@@ -130,10 +129,8 @@ TEST(a_vsock_socket_is_taken)
 	struct handed one = { .fds = "1", .at = { fd } };
 	struct started s;
 
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&any, sizeof(any)) != 0) {
-		print_message("SKIP: no VSOCK here: %s\n", strerror(errno));
-		skip();
-	}
+	skip_if(fd < 0 || bind(fd, (const struct sockaddr *)&any, sizeof(any)) != 0,
+		"no VSOCK here: %s", strerror(errno));
 	assert_int_equal(listen(fd, 1), 0);
 	s = start_with(&one);
 	assert_int_equal(s.count, 1);

@@ -3,9 +3,7 @@
  * later ones built without OMNI, who ask the same in 656.
  */
 #include <errno.h>
-#include <math.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "run/talk.h"

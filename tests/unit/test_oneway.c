@@ -1,7 +1,6 @@
 /*
  * Delays by two clocks: what is planted comes out again.
  */
-#include <math.h>
 
 #include "stats/oneway.h"
 #include "tests/lib/check.h"

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
@@ -178,10 +177,7 @@ try_calmly(bool (*trial)(void))
 	if (has_processor) {
 		sched_setscheduler(0, SCHED_OTHER, &plain);
 	}
-	if (!calm) {
-		print_message("SKIP: this machine is too busy\n");
-		skip();
-	}
+	skip_if(!calm, "this machine is too busy");
 }
 
 static void

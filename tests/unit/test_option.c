@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "netserver/args.h"
 #include "opt/help.h"
@@ -128,9 +127,7 @@ parsed(const char *line)
 	struct np_err err;
 	struct values v;
 
-	if (parse(line, &v, &err) != NP_OK) {
-		fail_msg("%s: %s", line, err.msg);
-	}
+	fail_if(parse(line, &v, &err) != NP_OK, "%s: %s", line, err.msg);
 	return v;
 }
 
@@ -201,9 +198,7 @@ assert_pair(const char *line, int32_t x, int32_t y)
 {
 	struct values v = parsed(line);
 
-	if (v.x != x || v.y != y) {
-		fail_msg("%s: %d,%d", line, v.x, v.y);
-	}
+	fail_if(v.x != x || v.y != y, "%s: %d,%d", line, v.x, v.y);
 }
 
 TEST(pairs_have_all_comma_forms)
@@ -227,9 +222,8 @@ assert_words(const char *line, const char *first, const char *second)
 {
 	struct values v = parsed(line);
 
-	if (strcmp(v.first, first) != 0 || strcmp(v.second, second) != 0) {
-		fail_msg("%s: '%s', '%s'", line, v.first, v.second);
-	}
+	fail_if(strcmp(v.first, first) != 0 || strcmp(v.second, second) != 0, "%s: '%s', '%s'",
+		line, v.first, v.second);
 }
 
 TEST(words_have_them_too)
@@ -343,9 +337,8 @@ TEST(numbers_are_made_tidy)
 	for (size_t i = 0; i < LEN(rows); i++) {
 		char out[16];
 
-		if (np_tidy_numbers(rows[i].word, out, sizeof(out)) != rows[i].what) {
-			fail_msg("%s is taken for something else", rows[i].word);
-		}
+		fail_if(np_tidy_numbers(rows[i].word, out, sizeof(out)) != rows[i].what,
+			"%s is taken for something else", rows[i].word);
 		if (rows[i].out != NULL) {
 			assert_string_equal(out, rows[i].out);
 		}
@@ -363,9 +356,8 @@ noted(const char *line, struct values *v)
 	words_split(&w, line);
 	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
 	memset(&notes, 0, sizeof(notes));
-	if (np_options_parse(table, LEN(table), 0, w.count, w.at, v, &notes, &err) != NP_OK) {
-		fail_msg("%s: %s", line, err.msg);
-	}
+	fail_if(np_options_parse(table, LEN(table), 0, w.count, w.at, v, &notes, &err) != NP_OK,
+		"%s: %s", line, err.msg);
 	return notes.len > 0 ? strchr(notes.text, ' ') + 1 : ""; /* behind "netperf: " */
 }
 

@@ -1,8 +1,6 @@
 /* Outages by what the kernel is made to say of two connections. */
 #include "run/outage.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "tests/lib/bags.h"
@@ -60,11 +58,10 @@ judge(struct bed *b, const char *what, double ms, double begin_s)
 	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 
 	np_outages_put(b->o, bag);
-	if (!(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3) ||
-	    !(fabs(np_bag_number(bag, "flow.outage_begin_s") - begin_s) < 1e-6)) {
-		fail_msg("%s: %g us from %g s on", what, np_bag_number(bag, "flow.outage_us"),
-			 np_bag_number(bag, "flow.outage_begin_s"));
-	}
+	fail_if(!(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3) ||
+		    !(fabs(np_bag_number(bag, "flow.outage_begin_s") - begin_s) < 1e-6),
+		"%s: %g us from %g s on", what, np_bag_number(bag, "flow.outage_us"),
+		np_bag_number(bag, "flow.outage_begin_s"));
 	assert_true(np_bag_number(bag, "flow.outage_flow") == 0);
 	free(b->o);
 }

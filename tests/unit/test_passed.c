@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "netserver/status.h"
@@ -159,9 +158,7 @@ TEST(who_asks_for_status_holds_nobody_up)
 	ns_passed_begin();
 	snprintf(port, sizeof(port), "%u", 60000U + (unsigned)getpid() % 5000);
 	listener = ns_status_listen(port, &err);
-	if (listener < 0) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(listener < 0, "%s", err.msg);
 	if (kernel_refuses(listener)) {
 		asker = ask_status(port);
 		assert_false(pass_descriptors(asker, "?", 1, &none, 1));

@@ -8,7 +8,6 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
 
@@ -51,10 +50,7 @@ static void
 open_or_skip(struct np_perf *p)
 {
 	np_perf_open(p, &kernels);
-	if (!p->is_open) {
-		print_message("SKIP: perf_event_open(2): %s\n", np_perf_why_not(p));
-		skip();
-	}
+	skip_if(!p->is_open, "perf_event_open(2): %s", np_perf_why_not(p));
 }
 
 TEST(what_a_thread_does_is_counted)

@@ -5,7 +5,6 @@
 #include "wire/plan.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
@@ -89,9 +88,7 @@ expect_same(const struct np_tagged *t, const void *m)
 	for (size_t at = size; at < sizeof(message); at++) {
 		assert_int_equal(message[at], 0xee);
 	}
-	if (np_tagged_get(t, message, again, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_tagged_get(t, message, again, &err) != NP_OK, "%s", err.msg);
 	assert_memory_equal(again, m, t->size);
 	free(again);
 }
@@ -179,9 +176,7 @@ expect_refused(const struct np_tagged *t, const uint8_t *frame, const char *name
 	struct np_err err = { .code = NP_OK };
 	void *m = room_for(t);
 
-	if (np_tagged_get(t, frame, m, &err) != NP_EPEER) {
-		fail_msg("%s: %s was taken", t->name, name);
-	}
+	fail_if(np_tagged_get(t, frame, m, &err) != NP_EPEER, "%s: %s was taken", t->name, name);
 	assert_int_equal(err.sys, EINVAL);
 	assert_has(err.msg, t->name);
 	assert_has(err.msg, name);

@@ -191,10 +191,9 @@ TEST(each_rule_says_what_it_should)
 		struct looking l = { .name = cases[i].rule, .level = -1 };
 
 		np_preflight_each(host, peer, NULL, look, &l);
-		if (l.level != cases[i].level || strstr(l.state, cases[i].state) == NULL) {
-			fail_msg("%s of %s: level %d, \"%s\"", cases[i].rule, cases[i].host,
-				 l.level, l.state);
-		}
+		fail_if(l.level != cases[i].level || strstr(l.state, cases[i].state) == NULL,
+			"%s of %s: level %d, \"%s\"", cases[i].rule, cases[i].host, l.level,
+			l.state);
 	}
 }
 

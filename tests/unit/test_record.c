@@ -25,9 +25,8 @@ assert_conversion(const struct np_metric *m)
 		at += 1 + strspn(at + 1, "0123456789");
 		end = m->type == NP_TYPE_INT ? "llx" : end;
 	}
-	if (strncmp(at, end, strlen(end)) != 0) {
-		fail_msg("%s: %s is not a conversion of its type", m->name, m->print);
-	}
+	fail_if(strncmp(at, end, strlen(end)) != 0, "%s: %s is not a conversion of its type",
+		m->name, m->print);
 }
 
 TEST(every_row_has_a_name_heads_and_a_conversion)

@@ -4,7 +4,6 @@
 #include "netserver/lines.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
 

@@ -49,9 +49,8 @@ assert_real(const struct np_record *r, enum np_metric_id id, double want)
 {
 	double got = np_record_get_real(r, id);
 
-	if (got < want - 1e-6 || got > want + 1e-6) {
-		fail_msg("%s is %f, not %f", np_metrics[id].name, got, want);
-	}
+	fail_if(got < want - 1e-6 || got > want + 1e-6, "%s is %f, not %f", np_metrics[id].name,
+		got, want);
 }
 
 /* Datagrams get lost: bytes by call of the far end are of those that arrived. */
@@ -184,10 +183,9 @@ TEST(a_service_tells_nothing)
 	t.p.no_control = true;
 	report(&t, 'm');
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (np_record_get_int(&t.r, rows[i].id) != rows[i].want) {
-			fail_msg("%s is %lld", np_metrics[rows[i].id].name,
-				 (long long)np_record_get_int(&t.r, rows[i].id));
-		}
+		fail_if(np_record_get_int(&t.r, rows[i].id) != rows[i].want, "%s is %lld",
+			np_metrics[rows[i].id].name,
+			(long long)np_record_get_int(&t.r, rows[i].id));
 	}
 }
 

@@ -6,8 +6,6 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -114,19 +112,10 @@ look_at_a_route(void)
 
 TEST(the_kernel_tells_of_its_route)
 {
-	pid_t pid = fork();
-	int status;
+	int status = IN_CHILD(look_at_a_route());
 
-	if (pid == 0) {
-		_exit(look_at_a_route());
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77) {
-		printf("SKIP: no namespace with a route of its own\n");
-		skip();
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
+	skip_if(status == 77, "no namespace with a route of its own");
+	assert_int_equal(status, 0);
 }
 
 TEST(an_address_without_ip_has_none)

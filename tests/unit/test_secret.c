@@ -4,7 +4,6 @@
 #include "base/secret.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
@@ -128,9 +127,7 @@ TEST(the_file_of_another_user_is_refused)
 		assert_refused(path, NP_EUSAGE, "another user");
 	}
 	unlink(path);
-	if (mine) {
-		skip(); /* only root can give files away */
-	}
+	skip_if(mine, "only root can give files away");
 }
 
 TEST(every_bit_counts_when_compared)

@@ -3,8 +3,6 @@
  */
 #include "out/select.h"
 
-#include <unistd.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 
@@ -14,9 +12,7 @@ selected(const char *word)
 	struct np_selection sel;
 	struct np_err err = { .code = NP_OK };
 
-	if (np_selection_parse(word, &sel, &err) != NP_OK) {
-		fail_msg("%s: %s", word, err.msg);
-	}
+	fail_if(np_selection_parse(word, &sel, &err) != NP_OK, "%s: %s", word, err.msg);
 	return sel;
 }
 
@@ -303,9 +299,8 @@ TEST(every_figure_has_a_meaning)
 	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
 		const struct np_metric *m = &np_metrics[id];
 
-		if (m->subject == NP_SUBJECT_NONE || m->words[0] == '\0') {
-			fail_msg("%s: no words in metrics.def", m->name);
-		}
+		fail_if(m->subject == NP_SUBJECT_NONE || m->words[0] == '\0',
+			"%s: no words in metrics.def", m->name);
 		assert_in_range(strlen(m->unit), 0, 8);
 		assert_in_range(strlen(np_subject_title(m->subject)), 2, 30);
 	}

@@ -4,10 +4,8 @@
  */
 #include "bench/sequence.h"
 
-#include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "tests/lib/bags.h"

@@ -5,7 +5,6 @@
 #include "run/server.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "bench/engine/engine.h"
 #include "tests/lib/check.h"

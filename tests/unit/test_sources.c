@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "net/sock.h"
 #include "tests/lib/check.h"
@@ -64,9 +63,7 @@ choosy(int family, const struct np_addr *peer, uint32_t peer_port, struct np_add
 		at = mapped(np_addr_bytes(to)[3], 0);
 	}
 	fd = socket_at(&at);
-	if (np_sock_limit_source(fd, family, peer, peer_port, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_sock_limit_source(fd, family, peer, peer_port, &err) != NP_OK, "%s", err.msg);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at.sa, &at.len), 0);
 	np_addr_set_port(to, np_addr_port(&at));
 	return fd;
@@ -112,9 +109,7 @@ TEST(a_mapped_address_is_the_ipv4_one)
 	struct np_addr peer = mapped(1, 12865), real = four(1, 0), six = loopback(AF_INET6, 0);
 	struct np_sources s = { .at = { peer }, .count = 1 };
 
-	if (!has_family(AF_INET6)) {
-		skip();
-	}
+	skip_if(!has_family(AF_INET6), "no IPv6");
 	assert_true(hears(AF_INET, &peer, real, real));
 	assert_false(hears(AF_INET, &peer, four(2, 0), real));
 	/* A socket of IPv6 that takes IPv4 packets. */
@@ -132,9 +127,7 @@ TEST(of_ipv6_one_address_is_heard)
 {
 	struct np_addr me = loopback(AF_INET6, 0), peer = me;
 
-	if (!has_family(AF_INET6)) {
-		skip();
-	}
+	skip_if(!has_family(AF_INET6), "no IPv6");
 	assert_true(hears(AF_INET6, &peer, me, me));
 	/* Each byte counts. */
 	for (size_t byte = 0; byte < 16; byte++) {

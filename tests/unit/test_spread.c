@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/engine/syscall.h"
@@ -31,9 +30,8 @@ static void
 open_side(struct side *s)
 {
 	s->terms = terms_for(&s->plan);
-	if (np_run_open(&s->run, &s->plan, &s->terms, &s->stop, &s->err) != NP_OK) {
-		fail_msg("%s", s->err.msg);
-	}
+	fail_if(np_run_open(&s->run, &s->plan, &s->terms, &s->stop, &s->err) != NP_OK, "%s",
+		s->err.msg);
 }
 
 static void *
@@ -55,9 +53,7 @@ static void
 have_met(struct side *s)
 {
 	assert_int_equal(pthread_join(s->thread, NULL), 0);
-	if (s->rc != NP_OK) {
-		fail_msg("%s", s->err.msg);
-	}
+	fail_if(s->rc != NP_OK, "%s", s->err.msg);
 }
 
 static void

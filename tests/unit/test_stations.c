@@ -1,6 +1,5 @@
 #include <endian.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/stamps.h"
@@ -202,10 +201,7 @@ TEST(ids_that_a_client_chooses_take_no_more_room)
 	e->w.id = (struct np_id_place){ .at = 0, .width = NP_IDS_WIDE };
 	e->stamps.every = 1;
 	e->stamps.kept_every = 1;
-	if (np_stamps_open(&e->run, &err) != NP_OK) {
-		print_message("SKIP: %s\n", err.msg);
-		skip();
-	}
+	skip_if(np_stamps_open(&e->run, &err) != NP_OK, "%s", err.msg);
 	while (e->stamps.kept_every <= 16 && asked < 50 * NP_STAMPS_KEPT) {
 		respond(e, &c, client, ++asked << 20);
 	}

@@ -8,16 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <regex.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "netserver/passed.h"
@@ -607,7 +604,7 @@ static struct asked *
 asked_by(uid_t user, uid_t as, int listener, uid_t owner, const struct ns_view *view)
 {
 	struct asked *a = calloc(1, sizeof(*a));
-	int pair[2], status;
+	int pair[2];
 	pid_t asker, daemon;
 
 	assert_non_null(a);
@@ -626,10 +623,8 @@ asked_by(uid_t user, uid_t as, int listener, uid_t owner, const struct ns_view *
 	assert_true(get_bytes(pair[0], a, sizeof(*a)));
 	close(pair[0]);
 	close(pair[1]);
-	assert_int_equal(waitpid(asker, &status, 0), asker);
-	assert_int_equal(status, 0);
-	assert_int_equal(waitpid(daemon, &status, 0), daemon);
-	assert_int_equal(status, 0);
+	assert_int_equal(ended(asker), 0);
+	assert_int_equal(ended(daemon), 0);
 	return a;
 }
 
@@ -676,9 +671,7 @@ TEST_WITH(strangers_get_one_line, set_up, tear_down)
 	struct np_err err;
 	FREED_BY(close_fd) int fd = -1;
 
-	if (geteuid() != 0) {
-		skip();
-	}
+	skip_if(geteuid() != 0, "not root");
 	fd = ns_status_listen(port, &err);
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < LEN(cases); i++) {
@@ -702,12 +695,10 @@ TEST_WITH(an_impostor_is_named_and_kept_off_the_terminal, set_up, tear_down)
 {
 	struct np_err err;
 	struct asked *a;
-	int pair[2], status;
+	int pair[2];
 	pid_t impostor, asker;
 
-	if (geteuid() != 0) {
-		skip();
-	}
+	skip_if(geteuid() != 0, "not root");
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	impostor = fork();
 	if (impostor == 0) {
@@ -732,9 +723,8 @@ TEST_WITH(an_impostor_is_named_and_kept_off_the_terminal, set_up, tear_down)
 	free(a);
 	close(pair[0]);
 	close(pair[1]);
-	assert_int_equal(waitpid(asker, &status, 0), asker);
-	assert_int_equal(waitpid(impostor, &status, 0), impostor);
-	assert_int_equal(status, 0);
+	assert_int_equal(ended(asker), 0);
+	assert_int_equal(ended(impostor), 0);
 }
 
 TEST_WITH(asking_ends_when_nobody_answers, set_up, tear_down)

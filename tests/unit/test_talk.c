@@ -4,9 +4,7 @@
  */
 #include "run/talk.h"
 
-#include <math.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "bench/engine/engine.h"
 #include "tests/lib/check.h"
@@ -215,9 +213,7 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	head = np_frame_head(frame);
 	assert_int_equal(head.code, b->code);
 	np_plan_init(&q);
-	if (d->decode_request(d, frame, &q, &err) != NP_OK) {
-		fail_msg("%s: %s", b->name, err.msg);
-	}
+	fail_if(d->decode_request(d, frame, &q, &err) != NP_OK, "%s: %s", b->name, err.msg);
 	if (b->code == NP_PLAN) {
 		check_question(&p, &run, frame);
 		assert_int_equal(q.near.place.cpu, p.far.place.cpu);

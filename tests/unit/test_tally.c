@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "run/talk_rows.h"
 #include "tests/lib/check.h"

@@ -12,7 +12,6 @@
 #include <openssl/x509.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "bench/run.h"
 #include "bench/stop.h"
@@ -90,9 +89,7 @@ make(struct side side[2], const struct np_tls_suite *suite[2], const struct np_k
 	for (int i = 0; i < 2; i++) {
 		side[i] = (struct side){ .fd = pair[i], .patience_ms = PATIENCE_MS };
 		side[i].tls = np_tls_new(suite[i], key[i], i == 1, &err);
-		if (side[i].tls == NULL) {
-			fail_msg("%s", err.msg);
-		}
+		fail_if(side[i].tls == NULL, "%s", err.msg);
 	}
 }
 
@@ -129,9 +126,8 @@ TEST(both_ends_have_the_same_secrets)
 		make(side, (const struct np_tls_suite *[]){ suite, suite },
 		     (const struct np_key *[]){ &one, &one });
 		run(side);
-		if (side[0].rc != NP_OK || side[1].rc != NP_OK) {
-			fail_msg("%s: %s; %s", suite->name, side[0].err.msg, side[1].err.msg);
-		}
+		fail_if(side[0].rc != NP_OK || side[1].rc != NP_OK, "%s: %s; %s", suite->name,
+			side[0].err.msg, side[1].err.msg);
 		assert_memory_equal(&side[0].secrets, &side[1].secrets, sizeof(side[0].secrets));
 		assert_memory_not_equal(side[0].secrets.client, none, suite->secret);
 		assert_memory_not_equal(side[0].secrets.client, side[0].secrets.server,

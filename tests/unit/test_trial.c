@@ -5,7 +5,6 @@
 #include "run/trial.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -112,9 +111,7 @@ check_trial(struct bed *b)
 	struct np_trial_result r;
 	struct np_err err;
 
-	if (np_trial(&b->trial, &r, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_trial(&b->trial, &r, &err) != NP_OK, "%s", err.msg);
 	assert_true(r.out.measured);
 	assert_int_equal(r.out.tally.count.transactions, TRANSACTIONS);
 	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) > 0);
@@ -167,9 +164,7 @@ TEST(nothing_counted_is_a_result)
 	b.plan.no_control = true;
 	b.peer = b.daemon.at;
 	b.client.collect.caps = 0;
-	if (np_trial(&b.trial, &r, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_trial(&b.trial, &r, &err) != NP_OK, "%s", err.msg);
 	assert_false(r.out.measured);
 	assert_true(np_record_known(&r.record, NP_M_THROUGHPUT));
 	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) == 0);
@@ -204,9 +199,7 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 		FREED_BY(np_trial_result_free) struct np_trial_result r;
 		struct np_err err;
 
-		if (np_trial(&b->trial, &r, &err) != NP_OK) {
-			fail_msg("%s: %s", bench, err.msg);
-		}
+		fail_if(np_trial(&b->trial, &r, &err) != NP_OK, "%s: %s", bench, err.msg);
 		assert_true(np_record_get_real(&r.record, NP_M_ELAPSED_TIME) >=
 			    np_plan_time_s(&b->plan));
 	}

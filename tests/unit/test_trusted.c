@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/output.h"
 #include "netserver/guard.h"
@@ -98,9 +97,7 @@ assert_refused(const char *path, enum np_trusted kind, const char *says)
 	struct np_err err = { .code = NP_OK };
 	int fd = np_trusted_open(path, kind, &err);
 
-	if (fd >= 0) {
-		fail_msg("%s was opened, kind %d", path, (int)kind);
-	}
+	fail_if(fd >= 0, "%s was opened, kind %d", path, (int)kind);
 	assert_int_equal(err.code, NP_EUSAGE);
 	assert_has(err.msg, says);
 	assert_has(err.msg, path);
@@ -123,9 +120,7 @@ assert_opens(const char *path, enum np_trusted kind, const char *that)
 	FREED_BY(close_fd) int fd = np_trusted_open(path, kind, &err);
 	struct stat got, wanted;
 
-	if (fd < 0) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(fd < 0, "%s", err.msg);
 	assert_int_equal(fstat(fd, &got) | stat(that, &wanted), 0);
 	assert_int_equal(got.st_ino, wanted.st_ino);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -134,9 +129,7 @@ assert_opens(const char *path, enum np_trusted kind, const char *that)
 static void
 needs_root(void)
 {
-	if (geteuid() != 0) {
-		skip(); /* only root can make files of others' */
-	}
+	skip_if(geteuid() != 0, "only root can make files of others'");
 }
 
 static void
@@ -361,9 +354,7 @@ assert_written(const char *path, enum np_output_how how)
 	struct np_output o;
 
 	assert_int_equal(np_output_check(path, how, &err), NP_OK);
-	if (np_output_open(&o, path, how, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_output_open(&o, path, how, &err) != NP_OK, "%s", err.msg);
 	assert_int_equal(fcntl(o.fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(write(o.fd, "new", 3), 3);
 	assert_int_equal(np_output_end(&o, 0), 0);

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/transport/unix.h"
 #include "tests/lib/check.h"
@@ -38,9 +36,7 @@ open_daemon(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 
 	client_params(&client, np_bench_find(name), AF_INET, 1);
 	server_params(p, &client);
-	if (np_run_open(run, p, NULL, stop, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_run_open(run, p, NULL, stop, &err) != NP_OK, "%s", err.msg);
 }
 
 TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
@@ -127,9 +123,7 @@ TEST(each_flow_has_a_name_of_its_own)
 
 	client_params(&p, np_bench_find("DG_RR"), AF_INET, 1);
 	p.flows = FLOWS;
-	if (np_run_open(&run, &p, NULL, &stop, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_run_open(&run, &p, NULL, &stop, &err) != NP_OK, "%s", err.msg);
 	paths_of(&run, path, dir);
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		struct np_addr at;
@@ -195,7 +189,7 @@ TEST(a_directory_that_will_not_do_is_named)
 static pid_t
 die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 {
-	int ends[2], status;
+	int ends[2];
 	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
@@ -217,8 +211,7 @@ die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 		raise(SIGKILL);
 	}
 	assert_int_equal(read(ends[0], path, NP_ADDR_TEXT), NP_ADDR_TEXT);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
+	assert_int_equal(ended(pid), -SIGKILL);
 	close(ends[0]);
 	close(ends[1]);
 	return pid;

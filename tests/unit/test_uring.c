@@ -12,8 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "netserver/confine.h"
 #include "tests/lib/check.h"
@@ -26,10 +24,7 @@ needs_rings(void)
 {
 	const char *why = np_urings_lack();
 
-	if (why != NULL) {
-		printf("SKIP: no rings: %s\n", why);
-		skip();
-	}
+	skip_if(why != NULL, "no rings: %s", why);
 }
 
 /* What a child makes of it, which has one ring and, if so, is confined as a session. */
@@ -39,9 +34,7 @@ outcome(int (*try)(void), bool confined)
 	struct ns_sandbox box = { .urings = 1 };
 	struct np_err err = { .code = NP_OK };
 	pid_t pid = fork();
-	int status;
 
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		if (np_urings_prepare(1, &err) != NP_OK ||
 		    (confined && (ns_confine_daemon(NULL, false, &err) != NP_OK ||
@@ -51,8 +44,7 @@ outcome(int (*try)(void), bool confined)
 		}
 		_exit(try());
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	return ended(pid);
 }
 
 /* The ring, in which a socket of TCP is registered that is connected to nobody. */
@@ -265,36 +257,28 @@ refuse_rings(int error)
 	}
 }
 
-/* Does a process that can have no ring for that reason say this of it? */
-static bool
+/* Does a process that can have no ring for that reason say this of it? Then 0. */
+static int
 says(int error, const char *words)
 {
-	pid_t pid = fork();
 	struct np_err err;
-	int status;
 
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		bool said;
-
-		refuse_rings(error);
-		said = np_urings_lack() != NULL && strstr(np_urings_lack(), words) != NULL &&
+	refuse_rings(error);
+	return np_urings_lack() != NULL && strstr(np_urings_lack(), words) != NULL &&
 		       np_uring_take(&err) == NULL && strstr(err.msg, words) != NULL &&
 		       np_urings_prepare(2, &err) == NP_ESYS && strstr(err.msg, words) != NULL &&
-		       np_urings_free() == 0 && strstr(np_urings_lack(), words) != NULL;
-		_exit(said ? 0 : ODD);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		       np_urings_free() == 0 && strstr(np_urings_lack(), words) != NULL
+		   ? 0
+		   : ODD;
 }
 
 TEST(a_machine_without_rings_is_told_of)
 {
 	needs_rings();
-	assert_true(says(ENOSYS, "no io_uring in this kernel"));
-	assert_true(says(EPERM, "forbidden here"));
-	assert_true(says(EINVAL, "too old"));
-	assert_true(says(ENOMEM, "ulimit -l"));
+	assert_int_equal(IN_CHILD(says(ENOSYS, "no io_uring in this kernel")), 0);
+	assert_int_equal(IN_CHILD(says(EPERM, "forbidden here")), 0);
+	assert_int_equal(IN_CHILD(says(EINVAL, "too old")), 0);
+	assert_int_equal(IN_CHILD(says(ENOMEM, "ulimit -l")), 0);
 }
 
 TEST_MAIN(np_drive_prepare())

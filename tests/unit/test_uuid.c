@@ -22,9 +22,7 @@ assert_form(const char *id)
 				  : form[i] == '1' ? "1"
 						   : "-";
 
-		if (strchr(may, id[i]) == NULL) {
-			fail_msg("%s: character %zu is none of %s", id, i, may);
-		}
+		fail_if(strchr(may, id[i]) == NULL, "%s: character %zu is none of %s", id, i, may);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/lib/bags.h"
@@ -202,10 +201,8 @@ look_until(struct doer *d, enum np_doing_what wanted)
 		nanosleep(&moment, NULL);
 	}
 	np_doing_close(&doing);
-	if (doing.seen[wanted] == 0) {
-		fail_msg("not seen in %d s: %llu looks, errno %d", LOOKS_S,
-			 (unsigned long long)doing.looks, doing.why);
-	}
+	fail_if(doing.seen[wanted] == 0, "not seen in %d s: %llu looks, errno %d", LOOKS_S,
+		(unsigned long long)doing.looks, doing.why);
 }
 
 TEST(threads_are_seen_at_what_they_do)

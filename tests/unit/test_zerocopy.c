@@ -10,7 +10,6 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
@@ -132,10 +131,7 @@ skip_unless_zerocopy(void)
 {
 	const char *lacks = np_engine_zerocopy.lacks();
 
-	if (lacks != NULL) {
-		print_message("%s\n", lacks);
-		skip();
-	}
+	skip_if(lacks != NULL, "%s", lacks);
 }
 
 static const struct np_engine *client_engine, *server_engine;
