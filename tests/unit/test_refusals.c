@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/ring.h"
 #include "run/talk.h"
@@ -64,10 +63,9 @@ TEST(what_makes_no_sense_is_refused_with_an_errno)
 		session_open(&s);
 		ask(&s, NP_OMNI, np_omni_request_layout, &request);
 		head = answer(&s, NULL, NULL);
-		if (head.word != rows[i].error || head.code != NP_OMNI + 1) {
-			fail_msg("%s 0x%x: answer %u, error %d", rows[i].name, rows[i].value,
-				 head.code, head.word);
-		}
+		fail_if(head.word != rows[i].error || head.code != NP_OMNI + 1,
+			"%s 0x%x: answer %u, error %d", rows[i].name, rows[i].value, head.code,
+			head.word);
 		/* The daemon ends the session; what is wrong goes into its log. */
 		assert_int_equal(read_all(s.fd), 0);
 		assert_int_not_equal(session_close(&s), NP_OK);
@@ -221,11 +219,24 @@ TEST(no_other_file_is)
 		FREED_BY(session_close) struct session s;
 		int32_t error = ask_filled(&s, p.fd, rows[i].name, &response);
 
-		if (error != rows[i].error) {
-			fail_msg("%s: error %d", rows[i].name, error);
-		}
+		fail_if(error != rows[i].error, "%s: error %d", rows[i].name, error);
 	}
 	remove_place(&p);
+}
+
+static void
+assert_refused(const struct np_plan_message *m, int error, const char *says)
+{
+	FREED_BY(session_close) struct session s;
+	struct np_why why;
+	struct np_head head;
+
+	session_open(&s);
+	ask_tagged(&s, &np_tagged_plan, m);
+	head = answer(&s, np_why_layout, &why);
+	assert_int_equal(head.code, NP_EXT_ERROR);
+	assert_int_equal(head.word, error);
+	assert_has(why.text, says);
 }
 
 /* A plan that names what there is not, or what does not go together: the answer names the field. */
@@ -258,9 +269,6 @@ TEST(a_plan_that_makes_no_sense_is_refused)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
-		struct np_why why;
-		struct np_head head;
-		FREED_BY(session_close) struct session s;
 
 		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
@@ -270,12 +278,7 @@ TEST(a_plan_that_makes_no_sense_is_refused)
 		m.request_size = rows[i].request;
 		m.flows = rows[i].flows;
 		m.data_address.count = rows[i].address;
-		session_open(&s);
-		ask_tagged(&s, &np_tagged_plan, &m);
-		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_EXT_ERROR);
-		assert_int_equal(head.word, rows[i].error);
-		assert_has(why.text, rows[i].says);
+		assert_refused(&m, rows[i].error, rows[i].says);
 	}
 }
 
@@ -292,14 +295,9 @@ TEST(a_plan_whose_processors_are_no_list_is_refused)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
-		struct np_why why;
-		FREED_BY(session_close) struct session s;
 
 		snprintf(m.cpus, sizeof(m.cpus), "%s", rows[i].cpus);
-		session_open(&s);
-		ask_tagged(&s, &np_tagged_plan, &m);
-		assert_int_equal(answer(&s, np_why_layout, &why).word, EINVAL);
-		assert_has(why.text, rows[i].says);
+		assert_refused(&m, EINVAL, rows[i].says);
 	}
 }
 
@@ -308,7 +306,8 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 {
 	static const struct {
 		const char *transport;
-		uint32_t bits, address, error;
+		uint32_t bits, address;
+		int error;
 	} rows[] = {
 		{ "TCP", 23, 4, EINVAL },     { "TCP", 1, 4, EINVAL },
 		{ "TCP", 33, 4, EINVAL },     { "TCP", 128, 4, EINVAL },
@@ -318,9 +317,6 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
-		struct np_why why;
-		struct np_head head;
-		FREED_BY(session_close) struct session s;
 
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
 		m.family = rows[i].address == 16 ? NP_WF_INET6 : NP_WF_INET;
@@ -332,12 +328,7 @@ TEST(a_prefix_that_is_too_wide_is_refused)
 			m.client_address.at[10] = m.client_address.at[11] = 0xff;
 			m.client_address.at[12] = 127;
 		}
-		session_open(&s);
-		ask_tagged(&s, &np_tagged_plan, &m);
-		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_EXT_ERROR);
-		assert_int_equal(head.word, rows[i].error);
-		assert_has(why.text, "client_prefix");
+		assert_refused(&m, rows[i].error, "client_prefix");
 	}
 }
 
@@ -354,9 +345,6 @@ TEST(a_ramp_that_nothing_ends_is_refused)
 
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
-		struct np_why why;
-		struct np_head head;
-		FREED_BY(session_close) struct session s;
 
 		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
 		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
@@ -364,12 +352,7 @@ TEST(a_ramp_that_nothing_ends_is_refused)
 		m.warm_up = rows[i].warm_up;
 		m.flows = 2;
 		m.ramp = 100;
-		session_open(&s);
-		ask_tagged(&s, &np_tagged_plan, &m);
-		head = answer(&s, np_why_layout, &why);
-		assert_int_equal(head.code, NP_EXT_ERROR);
-		assert_int_equal(head.word, EOPNOTSUPP);
-		assert_has(why.text, "ramp of 100");
+		assert_refused(&m, EOPNOTSUPP, "ramp of 100");
 	}
 }
 
