@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/lacks.h"
@@ -437,10 +436,7 @@ needs_seccomp(void)
 	struct ns_means m;
 
 	ns_confine_means(&m);
-	if (!m.seccomp) {
-		printf("SKIP: %s\n", m.missing);
-		skip();
-	}
+	skip_if(!m.seccomp, "%s", m.missing);
 }
 
 /* --- cases ----------------------------------------------------------------------------------- */
@@ -461,26 +457,30 @@ tear_down(void **state)
 	return 0;
 }
 
-TEST_WITH(it_makes_no_socket_that_lingers, set_up, tear_down)
+/*
+ * It makes no socket that lingers, has the kernel load nothing, attaches no filter, gets no memory
+ * by stacks, forks nothing and settles nothing.
+ */
+TEST_WITH(what_it_may_not_do_fails, set_up, tear_down)
 {
+	static const struct {
+		char what;
+		int error;
+	} rows[] = {
+		{ 'l', EPERM },  { 'r', EPERM }, { 'm', EPERM },
+		{ 's', ENOMEM }, { 'k', EPERM }, { 'c', 0 },
+	};
 	struct place *p = *state;
 	FREED_BY(close_fd) int fd = -1;
 
 	needs_seccomp();
 	start(p, true);
 	fd = take_over(p);
-	assert_int_equal(attempt(fd, 'l'), EPERM);
-}
+	for (size_t i = 0; i < LEN(rows); i++) {
+		int error = attempt(fd, rows[i].what);
 
-TEST_WITH(it_has_the_kernel_load_nothing_and_attaches_no_filter, set_up, tear_down)
-{
-	struct place *p = *state;
-	FREED_BY(close_fd) int fd = -1;
-
-	needs_seccomp();
-	start(p, true);
-	fd = take_over(p);
-	assert_int_equal(attempt(fd, 'r'), EPERM);
+		fail_if(error != rows[i].error, "%c: %s", rows[i].what, strerror(error));
+	}
 }
 
 /* In one table of descriptors, and without a test: doc/security.md says what one adds. */
@@ -525,27 +525,12 @@ TEST_WITH(sockets_that_it_passes_hold_nobody_up, set_up, tear_down)
 	}
 }
 
-TEST_WITH(stacks_give_it_no_memory, set_up, tear_down)
-{
-	struct place *p = *state;
-	FREED_BY(close_fd) int fd = -1;
-
-	needs_seccomp();
-	start(p, true);
-	fd = take_over(p);
-	assert_int_equal(attempt(fd, 'm'), EPERM);
-	assert_int_equal(attempt(fd, 's'), ENOMEM);
-}
-
 /* Nor where it is not confined. */
 TEST_WITH(it_has_no_file_to_write_to, set_up, tear_down)
 {
 	struct place *p = *state;
 
-	if (NP_SANITIZED) {
-		printf("SKIP: a sanitizer's reports go to standard error\n");
-		skip();
-	}
+	skip_if(NP_SANITIZED, "a sanitizer's reports go to standard error");
 	for (int sandbox = 0; sandbox < 2; sandbox++) {
 		FREED_BY(close_fd) int fd = -1;
 
@@ -578,18 +563,6 @@ TEST_WITH(its_lines_are_few_and_its_own, set_up, tear_down)
 	assert_int_equal(count_of(p->text, ": process "), count_of(p->text, "flood"));
 	assert_in_range(count_of(p->text, "flood"), 1, FLOOD / 2);
 	assert_in_range(count_of(p->text, "\n"), 2, FLOOD / 2);
-}
-
-TEST_WITH(it_forks_nothing_and_settles_nothing, set_up, tear_down)
-{
-	struct place *p = *state;
-	FREED_BY(close_fd) int fd = -1;
-
-	needs_seccomp();
-	start(p, true);
-	fd = take_over(p);
-	assert_int_equal(attempt(fd, 'k'), EPERM);
-	assert_int_equal(attempt(fd, 'c'), 0);
 }
 
 /* How often the words of the seal stand in a part of a process's memory. */
@@ -660,10 +633,7 @@ TEST_WITH(it_has_forgotten_the_seal, set_up, tear_down)
 	int fd, pid;
 
 	needs_seccomp();
-	if (geteuid() != 0) {
-		printf("SKIP: not root, who alone may look into its memory\n");
-		skip();
-	}
+	skip_if(geteuid() != 0, "not root, who alone may look into its memory");
 	start(p, true);
 	fd = take_over(p);
 	pid = attempt(fd, 'i');
