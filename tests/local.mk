@@ -258,6 +258,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/deadly.c %D%/lib/deadly.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/null.c %D%/lib/null.h \
+	%D%/lib/records.c %D%/lib/records.h \
 	%D%/lib/root.c %D%/lib/root.h \
 	%D%/lib/session.c %D%/lib/session.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h \

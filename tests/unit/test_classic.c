@@ -4,19 +4,13 @@
 
 #include "out/format.h"
 #include "tests/lib/check.h"
-
-/* An INT or REAL figure of a record. */
-struct figure {
-	enum np_metric_id id;
-	double value;
-};
+#include "tests/lib/records.h"
 
 /* A recorded output: its table, in parts. */
 struct golden {
 	const char *layout;
 	char unit;
-	struct figure figures[17];
-	const char *heads, *rows, *details;
+	const char *figures, *heads, *rows, *details;
 };
 
 #define STREAM_HEADS                                                                               \
@@ -50,89 +44,46 @@ struct golden {
 	"Send   Recv    Send   Recv\n"
 
 #define TRANSACTION_FIGURES                                                                        \
-	{ NP_M_LSS_SIZE, 16384 }, { NP_M_LSR_SIZE, 131072 }, { NP_M_RSS_SIZE, 16384 },             \
-	    { NP_M_RSR_SIZE, 131072 }, { NP_M_REQUEST_SIZE, 1 }, { NP_M_RESPONSE_SIZE, 1 },        \
-	    { NP_M_LOCAL_SEND_ALIGN, 8 }, { NP_M_REMOTE_RECV_ALIGN, 8 },                           \
-	    { NP_M_LOCAL_SEND_OFFSET, 0 },                                                         \
-	{                                                                                          \
-		NP_M_REMOTE_RECV_OFFSET, 0                                                         \
-	}
+	" LSS_SIZE=16384 LSR_SIZE=131072 RSS_SIZE=16384 RSR_SIZE=131072 REQUEST_SIZE=1"            \
+	" RESPONSE_SIZE=1 LOCAL_SEND_ALIGN=8 REMOTE_RECV_ALIGN=8 LOCAL_SEND_OFFSET=0"              \
+	" REMOTE_RECV_OFFSET=0"
 
 static const struct golden goldens[] = {
-	{ "stream",
-	  'm',
-	  { { NP_M_RSR_SIZE, 131072 },
-	    { NP_M_LSS_SIZE, 16384 },
-	    { NP_M_LOCAL_SEND_SIZE, 16384 },
-	    { NP_M_ELAPSED_TIME, 0.00216 },
-	    { NP_M_THROUGHPUT, 14894.55 },
-	    { NP_M_LOCAL_SEND_ALIGN, 8 },
-	    { NP_M_REMOTE_RECV_ALIGN, 8 },
-	    { NP_M_LOCAL_SEND_OFFSET, 0 },
-	    { NP_M_REMOTE_RECV_OFFSET, 0 },
-	    { NP_M_LOCAL_BYTES_SENT, 4014080 },
-	    { NP_M_LOCAL_BYTES_PER_SEND, 16384 },
-	    { NP_M_LOCAL_SEND_CALLS, 245 },
-	    { NP_M_REMOTE_BYTES_PER_RECV, 50811.139 },
-	    { NP_M_REMOTE_RECV_CALLS, 79 },
-	    { NP_M_TRANSPORT_MSS, 65483 } },
-	  STREAM_HEADS,
-	  "131072  16384  16384    0.00     14894.55   \n",
+	{ "stream", 'm',
+	  " RSR_SIZE=131072 LSS_SIZE=16384 LOCAL_SEND_SIZE=16384 ELAPSED_TIME=0.00216"
+	  " THROUGHPUT=14894.55 LOCAL_SEND_ALIGN=8 REMOTE_RECV_ALIGN=8 LOCAL_SEND_OFFSET=0"
+	  " REMOTE_RECV_OFFSET=0 LOCAL_BYTES_SENT=4014080 LOCAL_BYTES_PER_SEND=16384"
+	  " LOCAL_SEND_CALLS=245 REMOTE_BYTES_PER_RECV=50811.139 REMOTE_RECV_CALLS=79"
+	  " TRANSPORT_MSS=65483",
+	  STREAM_HEADS, "131072  16384  16384    0.00     14894.55   \n",
 	  SEND_HEADS
 	  "    8       8      0       0 4014080  16384.00       245   50811.14     79\n" SEGMENT
 	  " 65483\n" },
-	{ "maerts",
-	  'm',
-	  { { NP_M_LSR_SIZE, 131072 },
-	    { NP_M_RSS_SIZE, 16384 },
-	    { NP_M_REMOTE_SEND_SIZE, 16384 },
-	    { NP_M_ELAPSED_TIME, 0.001 },
-	    { NP_M_THROUGHPUT, 22409.38 },
-	    { NP_M_LOCAL_RECV_ALIGN, 8 },
-	    { NP_M_REMOTE_RECV_ALIGN, 8 },
-	    { NP_M_LOCAL_RECV_OFFSET, 0 },
-	    { NP_M_REMOTE_RECV_OFFSET, 0 },
-	    { NP_M_LOCAL_BYTES_RECVD, 4014080 },
-	    { NP_M_LOCAL_BYTES_PER_RECV, 129486.45 },
-	    { NP_M_LOCAL_RECV_CALLS, 31 },
-	    { NP_M_REMOTE_BYTES_PER_SEND, 16384 },
-	    { NP_M_REMOTE_SEND_CALLS, 245 },
-	    { NP_M_TRANSPORT_MSS, 32768 } },
-	  STREAM_HEADS,
-	  "131072  16384  16384    0.00     22409.38   \n",
+	{ "maerts", 'm',
+	  " LSR_SIZE=131072 RSS_SIZE=16384 REMOTE_SEND_SIZE=16384 ELAPSED_TIME=0.001"
+	  " THROUGHPUT=22409.38 LOCAL_RECV_ALIGN=8 REMOTE_RECV_ALIGN=8 LOCAL_RECV_OFFSET=0"
+	  " REMOTE_RECV_OFFSET=0 LOCAL_BYTES_RECVD=4014080 LOCAL_BYTES_PER_RECV=129486.45"
+	  " LOCAL_RECV_CALLS=31 REMOTE_BYTES_PER_SEND=16384 REMOTE_SEND_CALLS=245"
+	  " TRANSPORT_MSS=32768",
+	  STREAM_HEADS, "131072  16384  16384    0.00     22409.38   \n",
 	  "\n"
 	  "Alignment      Offset         Bytes    Bytes       Recvs   Bytes    Sends\n"
 	  "Local  Remote  Local  Remote  Xfered   Per                 Per\n"
 	  "Recv   Send    Recv   Send             Recv (avg)          Send (avg)\n"
 	  "    8       8      0       0 4014080  129486.45        31   16384.00    245\n" SEGMENT
 	  " 32768\n" },
-	{ "sendfile",
-	  'm',
-	  { { NP_M_RSR_SIZE, 131072 },
-	    { NP_M_LSS_SIZE, 16384 },
-	    { NP_M_LOCAL_SEND_SIZE, 16384 },
-	    { NP_M_ELAPSED_TIME, 0.00233 },
-	    { NP_M_THROUGHPUT, 13800.02 },
-	    { NP_M_LOCAL_SEND_ALIGN, 8 },
-	    { NP_M_REMOTE_RECV_ALIGN, 8 },
-	    { NP_M_LOCAL_SEND_OFFSET, 0 },
-	    { NP_M_REMOTE_RECV_OFFSET, 0 },
-	    { NP_M_REMOTE_BYTES_RECVD, 4014080 },
-	    { NP_M_LOCAL_SEND_CALLS, 245 },
-	    { NP_M_REMOTE_RECV_CALLS, 32 },
-	    { NP_M_TRANSPORT_MSS, 54272 } },
-	  STREAM_HEADS,
-	  "131072  16384  16384    0.00     13800.02   \n",
+	{ "sendfile", 'm',
+	  " RSR_SIZE=131072 LSS_SIZE=16384 LOCAL_SEND_SIZE=16384 ELAPSED_TIME=0.00233"
+	  " THROUGHPUT=13800.02 LOCAL_SEND_ALIGN=8 REMOTE_RECV_ALIGN=8 LOCAL_SEND_OFFSET=0"
+	  " REMOTE_RECV_OFFSET=0 REMOTE_BYTES_RECVD=4014080 LOCAL_SEND_CALLS=245"
+	  " REMOTE_RECV_CALLS=32 TRANSPORT_MSS=54272",
+	  STREAM_HEADS, "131072  16384  16384    0.00     13800.02   \n",
 	  SEND_HEADS
 	  "    8       8      0       0 4.014e+06  16384.00       245   125440.00     32\n" SEGMENT
 	  " 54272\n" },
-	{ "rr",
-	  'x',
-	  { TRANSACTION_FIGURES,
-	    { NP_M_ELAPSED_TIME, 0.123 },
-	    { NP_M_THROUGHPUT, 16250.386 },
-	    { NP_M_TRANSACTION_RATE, 16250.386 },
-	    { NP_M_RT_LATENCY, 61.537 } },
+	{ "rr", 'x',
+	  TRANSACTION_FIGURES " ELAPSED_TIME=0.123 THROUGHPUT=16250.386 TRANSACTION_RATE=16250.386"
+			      " RT_LATENCY=61.537",
 	  TRANSACTION_HEADS,
 	  "16384  131072 1        1       0.12     16250.39   \n"
 	  "16384  131072\n",
@@ -140,13 +91,9 @@ static const struct golden goldens[] = {
 	  "Local  Remote  Local  Remote  Latency    Rate     10^6bits/s\n"
 	  "Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n"
 	  "    8      0       0      0   61.537   16250.386 0.130     0.130 \n" },
-	{ "rr",
-	  'm',
-	  { TRANSACTION_FIGURES,
-	    { NP_M_ELAPSED_TIME, 0.0877 },
-	    { NP_M_THROUGHPUT, 0.36475 },
-	    { NP_M_TRANSACTION_RATE, 22796.960 },
-	    { NP_M_RT_LATENCY, 43.865 } },
+	{ "rr", 'm',
+	  TRANSACTION_FIGURES " ELAPSED_TIME=0.0877 THROUGHPUT=0.36475 TRANSACTION_RATE=22796.960"
+			      " RT_LATENCY=43.865",
 	  "Local /Remote\n"
 	  "Socket Size   Request  Resp.   Elapsed  \n"
 	  "Send   Recv   Size     Size    Time     Throughput \n"
@@ -157,45 +104,27 @@ static const struct golden goldens[] = {
 	  "Local  Remote  Local  Remote  Latency    Rate     10^6bits/s\n"
 	  "Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n"
 	  "    8      0       0      0   43.865   22796.960 0.182     0.182 \n" },
-	{ "udp_rr",
-	  'x',
-	  { { NP_M_LSS_SIZE, 212992 },
-	    { NP_M_LSR_SIZE, 212992 },
-	    { NP_M_RSS_SIZE, 212992 },
-	    { NP_M_RSR_SIZE, 212992 },
-	    { NP_M_REQUEST_SIZE, 1 },
-	    { NP_M_RESPONSE_SIZE, 1 },
-	    { NP_M_ELAPSED_TIME, 1.0004 },
-	    { NP_M_THROUGHPUT, 19067.43 } },
+	{ "udp_rr", 'x',
+	  " LSS_SIZE=212992 LSR_SIZE=212992 RSS_SIZE=212992 RSR_SIZE=212992 REQUEST_SIZE=1"
+	  " RESPONSE_SIZE=1 ELAPSED_TIME=1.0004 THROUGHPUT=19067.43",
 	  TRANSACTION_HEADS,
 	  "212992 212992 1        1       1.00     19067.43   \n"
 	  "212992 212992\n",
 	  "" },
-	{ "crr",
-	  'x',
-	  { TRANSACTION_FIGURES, { NP_M_ELAPSED_TIME, 0.0222 }, { NP_M_THROUGHPUT, 8992.81 } },
+	{ "crr", 'x', TRANSACTION_FIGURES " ELAPSED_TIME=0.0222 THROUGHPUT=8992.81",
 	  TRANSACTION_HEADS,
 	  "16384  131072 1        1       0.02     8992.81   \n"
 	  "16384  131072\n",
 	  CONNECTION_HEADS "    8      8       0      0\n" },
-	{ "cc",
-	  'x',
-	  { TRANSACTION_FIGURES, { NP_M_ELAPSED_TIME, 0.0096 }, { NP_M_THROUGHPUT, 20781.38 } },
+	{ "cc", 'x', TRANSACTION_FIGURES " ELAPSED_TIME=0.0096 THROUGHPUT=20781.38",
 	  TRANSACTION_HEADS,
 	  "16384  131072 1        1       0.01     20781.38   \n"
 	  "16384  131072\n",
 	  CONNECTION_HEADS "    8      0       0      0\n" },
-	{ "udp_stream",
-	  'm',
-	  { { NP_M_LSS_SIZE, 212992 },
-	    { NP_M_LOCAL_SEND_SIZE, 65507 },
-	    { NP_M_ELAPSED_TIME, 1.003 },
-	    { NP_M_LOCAL_SEND_CALLS, 111976 },
-	    { NP_M_FAILED_SENDS, 0 },
-	    { NP_M_LOCAL_SEND_THROUGHPUT, 58498.13 },
-	    { NP_M_RSR_SIZE, 212992 },
-	    { NP_M_REMOTE_RECV_CALLS, 49237 },
-	    { NP_M_REMOTE_RECV_THROUGHPUT, 25722.23 } },
+	{ "udp_stream", 'm',
+	  " LSS_SIZE=212992 LOCAL_SEND_SIZE=65507 ELAPSED_TIME=1.003 LOCAL_SEND_CALLS=111976"
+	  " FAILED_SENDS=0 LOCAL_SEND_THROUGHPUT=58498.13 RSR_SIZE=212992"
+	  " REMOTE_RECV_CALLS=49237 REMOTE_RECV_THROUGHPUT=25722.23",
 	  "Socket  Message  Elapsed      Messages                \n"
 	  "Size    Size     Time         Okay Errors   Throughput\n"
 	  "bytes   bytes    secs            #      #   10^6bits/sec\n\n",
@@ -204,30 +133,11 @@ static const struct golden goldens[] = {
 	  "" },
 };
 
-/* The first row of the metric table is a text: 0 is the end. */
-static void
-add(struct np_record *r, const struct figure *f)
-{
-	for (; f->id != 0; f++) {
-		switch (np_metrics[f->id].type) {
-		case NP_TYPE_INT:
-			np_record_int(r, f->id, (int64_t)f->value);
-			break;
-		case NP_TYPE_CHAR:
-			np_record_char(r, f->id, (char)f->value);
-			break;
-		default:
-			np_record_real(r, f->id, f->value);
-			break;
-		}
-	}
-}
-
 static void
 fill(struct np_record *r, const struct golden *g)
 {
 	memset(r, 0, sizeof(*r));
-	add(r, g->figures);
+	put_figures(r, g->figures);
 }
 
 static void
@@ -352,35 +262,15 @@ TEST(only_layouts_of_the_table_are_known)
 /* ---- With CPU figures ---- */
 
 /* golden.py compares heads and layouts with recordings; here no figure is another's. */
-static const struct figure apart[] = { { NP_M_LSS_SIZE, 11 },
-				       { NP_M_LSR_SIZE, 12 },
-				       { NP_M_RSS_SIZE, 13 },
-				       { NP_M_RSR_SIZE, 14 },
-				       { NP_M_LOCAL_SEND_SIZE, 15 },
-				       { NP_M_REMOTE_SEND_SIZE, 16 },
-				       { NP_M_REQUEST_SIZE, 17 },
-				       { NP_M_RESPONSE_SIZE, 18 },
-				       { NP_M_ELAPSED_TIME, 19 },
-				       { NP_M_THROUGHPUT, 20 },
-				       { NP_M_LOCAL_SEND_CALLS, 21 },
-				       { NP_M_FAILED_SENDS, 22 },
-				       { NP_M_LOCAL_SEND_THROUGHPUT, 23 },
-				       { NP_M_REMOTE_RECV_CALLS, 24 },
-				       { NP_M_REMOTE_RECV_THROUGHPUT, 25 },
-				       { NP_M_LOCAL_CPU_UTIL, 26 },
-				       { NP_M_REMOTE_CPU_UTIL, 27 },
-				       { NP_M_LOCAL_SD, 0.028 },
-				       { NP_M_REMOTE_SD, 290.0 },
-				       { NP_M_LOCAL_CPU_METHOD, 'S' },
-				       { NP_M_REMOTE_CPU_METHOD, 'P' },
-				       { NP_M_LOCAL_SEND_ALIGN, 31 },
-				       { NP_M_REMOTE_RECV_ALIGN, 32 },
-				       { NP_M_LOCAL_SEND_OFFSET, 33 },
-				       { NP_M_REMOTE_RECV_OFFSET, 34 },
-				       { NP_M_LOCAL_BYTES_SENT, 35 },
-				       { NP_M_LOCAL_BYTES_PER_SEND, 36 },
-				       { NP_M_REMOTE_BYTES_PER_RECV, 37 },
-				       { 0, 0 } };
+static const char apart[] =
+    " LSS_SIZE=11 LSR_SIZE=12 RSS_SIZE=13 RSR_SIZE=14 LOCAL_SEND_SIZE=15"
+    " REMOTE_SEND_SIZE=16 REQUEST_SIZE=17 RESPONSE_SIZE=18 ELAPSED_TIME=19"
+    " THROUGHPUT=20 LOCAL_SEND_CALLS=21 FAILED_SENDS=22 LOCAL_SEND_THROUGHPUT=23"
+    " REMOTE_RECV_CALLS=24 REMOTE_RECV_THROUGHPUT=25 LOCAL_CPU_UTIL=26"
+    " REMOTE_CPU_UTIL=27 LOCAL_SD=0.028 REMOTE_SD=290.0 LOCAL_CPU_METHOD=S"
+    " REMOTE_CPU_METHOD=P LOCAL_SEND_ALIGN=31 REMOTE_RECV_ALIGN=32"
+    " LOCAL_SEND_OFFSET=33 REMOTE_RECV_OFFSET=34 LOCAL_BYTES_SENT=35"
+    " LOCAL_BYTES_PER_SEND=36 REMOTE_BYTES_PER_RECV=37";
 
 /* What verbosity 0 and 1 print with CPU figures; of tests without a golden above also 3, and 1
  * without. */
@@ -462,7 +352,7 @@ TEST(each_figure_has_its_place)
 					.brand = "tag" };
 		struct np_record r = { .value[0].known = false };
 
-		add(&r, apart);
+		put_figures(&r, apart);
 		assert_prints(&c, &r, figures_apart[i].alone);
 		c.verbosity = 1;
 		assert_prints(&c, &r, figures_apart[i].row);
@@ -481,7 +371,7 @@ TEST(lone_cpu_figures_and_their_heads)
 	struct np_classic c = { .unit = np_unit('m'), .remote_cpu = true };
 	struct np_record r = { .value[0].known = false };
 
-	add(&r, apart);
+	put_figures(&r, apart);
 	np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'U');
 	c.layout = "sendfile";
 	assert_prints(&c, &r, "290.000 P \n");

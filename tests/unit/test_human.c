@@ -5,6 +5,7 @@
 
 #include "out/explain.h"
 #include "tests/lib/check.h"
+#include "tests/lib/records.h"
 
 /* Of a human h, in the unit of that letter. */
 #define LOOK(letter) .human = &h, .classic = { .layout = "", .unit = np_unit(letter) }
@@ -30,23 +31,13 @@ fill_stream(struct np_record *r)
 	memset(r, 0, sizeof(*r));
 	np_record_text(r, NP_M_PROTOCOL, "TCP");
 	np_record_text(r, NP_M_DIRECTION, "Send");
-	np_record_real(r, NP_M_ELAPSED_TIME, 10.004);
-	np_record_real(r, NP_M_THROUGHPUT, 9412.34);
-	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, 9412.5);
-	np_record_real(r, NP_M_LOCAL_RECV_THROUGHPUT, 0);
-	np_record_int(r, NP_M_FLOWS, 4);
-	np_record_int(r, NP_M_THREADS, 2);
-	np_record_int(r, NP_M_REMOTE_THREADS, 1);
-	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, 2301.2);
-	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, 2411.9);
-	np_record_real(r, NP_M_JAIN_INDEX, 0.9991);
+	put_figures(r, "ELAPSED_TIME=10.004 THROUGHPUT=9412.34 LOCAL_SEND_THROUGHPUT=9412.5 "
+		       "LOCAL_RECV_THROUGHPUT=0 FLOWS=4 THREADS=2 REMOTE_THREADS=1 "
+		       "MIN_FLOW_THROUGHPUT=2301.2 MAX_FLOW_THROUGHPUT=2411.9 JAIN_INDEX=0.9991");
 	np_record_text(r, NP_M_LOCAL_ENGINE, "epoll");
-	np_record_int(r, NP_M_CONFIDENCE_LEVEL, 99);
-	np_record_real(r, NP_M_LOCAL_CPU_UTIL, 12.34);
-	np_record_real(r, NP_M_REMOTE_CPU_UTIL, 5);
-	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, 17);
-	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, 0);
-	np_record_real(r, NP_M_DISTURBED_SHARE, 0.021);
+	put_figures(r,
+		    "CONFIDENCE_LEVEL=99 LOCAL_CPU_UTIL=12.34 REMOTE_CPU_UTIL=5 "
+		    "LOCAL_TRANSPORT_RETRANS=17 REMOTE_TRANSPORT_RETRANS=0 DISTURBED_SHARE=0.021");
 	np_record_text(r, NP_M_DISTURBED_REASONS, "switches:0.2");
 	np_record_real(r, NP_M_CLEAN_THROUGHPUT, 9413);
 	np_record_real(r, NP_M_CLEAN_SECONDS, 9.79);
@@ -114,15 +105,9 @@ TEST(transactions_have_their_latencies)
 	}
 	np_record_text(&r, NP_M_PROTOCOL, "UDP");
 	np_record_text(&r, NP_M_DIRECTION, "Send|Recv");
-	np_record_real(&r, NP_M_ELAPSED_TIME, 0.5);
-	np_record_real(&r, NP_M_THROUGHPUT, 2000);
-	np_record_real(&r, NP_M_TRANSACTION_RATE, 2000);
-	np_record_int(&r, NP_M_LOST_REQUESTS, 3);
-	np_record_int(&r, NP_M_REMOTE_SEND_CALLS, 1000);
-	np_record_int(&r, NP_M_LOCAL_RECV_CALLS, 1000);
-	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1003);
-	np_record_int(&r, NP_M_LOCAL_TRANSPORT_RETRANS, -1);
-	np_record_real(&r, NP_M_LOCAL_CPU_UTIL, -1);
+	put_figures(&r, "ELAPSED_TIME=0.5 THROUGHPUT=2000 TRANSACTION_RATE=2000 LOST_REQUESTS=3 "
+			"REMOTE_SEND_CALLS=1000 LOCAL_RECV_CALLS=1000 LOCAL_SEND_CALLS=1003 "
+			"LOCAL_TRANSPORT_RETRANS=-1 LOCAL_CPU_UTIL=-1");
 	assert_human(&l, &f, want);
 }
 
@@ -192,9 +177,7 @@ TEST(a_segment_size_takes_the_place_of_a_rate)
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 
-	np_record_real(&r, NP_M_ELAPSED_TIME, 0);
-	np_record_real(&r, NP_M_THROUGHPUT, 0);
-	np_record_int(&r, NP_M_TRANSPORT_MSS, 1448);
+	put_figures(&r, "ELAPSED_TIME=0 THROUGHPUT=0 TRANSPORT_MSS=1448");
 	assert_human(&l, &f,
 		     "Test            TCP_MSS, 0.00 s\n"
 		     "Segment size    1448 bytes\n");

@@ -4,6 +4,7 @@
 
 #include "out/format.h"
 #include "tests/lib/check.h"
+#include "tests/lib/records.h"
 
 /* A TCP_RR or its like. */
 static struct np_record
@@ -17,15 +18,9 @@ transactions(void)
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "Trans");
 	np_record_text(&r, NP_M_SD_UNITS, "usec/Tran");
 	np_record_text(&r, NP_M_LOCAL_FILL_FILE, "");
-	np_record_real(&r, NP_M_THROUGHPUT, 21487.82);
-	np_record_real(&r, NP_M_ELAPSED_TIME, 0.094);
-	np_record_int(&r, NP_M_LSS_SIZE_END, 4194304);
-	np_record_int(&r, NP_M_LSR_SIZE_END, 131072);
-	np_record_int(&r, NP_M_RSR_SIZE_END, 131072);
-	np_record_int(&r, NP_M_RSS_SIZE_END, 4194304);
-	np_record_int(&r, NP_M_REQUEST_SIZE, 1);
-	np_record_int(&r, NP_M_RESPONSE_SIZE, 1);
-	np_record_int(&r, NP_M_REMOTE_SOCKET_TOS, -1);
+	put_figures(&r, "THROUGHPUT=21487.82 ELAPSED_TIME=0.094 LSS_SIZE_END=4194304 "
+			"LSR_SIZE_END=131072 RSR_SIZE_END=131072 RSS_SIZE_END=4194304 "
+			"REQUEST_SIZE=1 RESPONSE_SIZE=1 REMOTE_SOCKET_TOS=-1");
 	return r;
 }
 
@@ -281,11 +276,8 @@ TEST(cpu_figures_stand_behind_the_defaults)
 	struct np_record r = { .value[0].known = false };
 	struct np_selection sel;
 
-	np_record_int(&r, NP_M_LSS_SIZE_END, 4194304);
-	np_record_int(&r, NP_M_RSR_SIZE_END, 2778152);
-	np_record_int(&r, NP_M_LOCAL_SEND_SIZE, 16384);
-	np_record_real(&r, NP_M_ELAPSED_TIME, 1.0);
-	np_record_real(&r, NP_M_THROUGHPUT, 37480.05);
+	put_figures(&r, "LSS_SIZE_END=4194304 RSR_SIZE_END=2778152 LOCAL_SEND_SIZE=16384 "
+			"ELAPSED_TIME=1.0 THROUGHPUT=37480.05");
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "10^6bits");
 	for (int far = 0; far < 2; far++) {
 		np_record_real(&r, np_metric_of(NP_M_LOCAL_CPU_UTIL, far), 71.88);
