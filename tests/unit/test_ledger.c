@@ -3,8 +3,6 @@
  */
 #include "net/ledger.h"
 
-#include <math.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
@@ -139,6 +137,8 @@ hear(struct np_ledger *l, struct say s)
 	return hand_in(l, head, sizeof(head), &s);
 }
 
+#define HEAR(l, ...) hear(l, (struct say){ __VA_ARGS__ })
+
 static struct np_ledger_flow
 flow_of(int protocol)
 {
@@ -192,10 +192,9 @@ connected(uint32_t out)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 
-	assert_true(hear(l, (struct say){ .at_ns = MS, .seq = out, .flags = SYN, .mss = 1460 }));
-	assert_true(hear(
-	    l, (struct say){
-		   .in = true, .at_ns = 2 * MS, .seq = 5000, .flags = SYN | ACK, .mss = 1460 }));
+	assert_true(HEAR(l, .at_ns = MS, .seq = out, .flags = SYN, .mss = 1460));
+	assert_true(
+	    HEAR(l, .in = true, .at_ns = 2 * MS, .seq = 5000, .flags = SYN | ACK, .mss = 1460));
 	return l;
 }
 
@@ -204,12 +203,8 @@ TEST(super_packets_are_the_segments_they_stand_for)
 	struct np_ledger *l = connected(1000);
 
 	/* 12 bytes of options: 1448 each. 44 whole ones and 30 bytes. */
-	assert_true(hear(l, (struct say){ .at_ns = 3 * MS,
-					  .seq = 1001,
-					  .flags = ACK,
-					  .window = 9,
-					  .stamp = 5,
-					  .payload = 44 * 1448 + 30 }));
+	assert_true(HEAR(l, .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 9, .stamp = 5,
+			 .payload = 44 * 1448 + 30));
 	assert_closed(l, "wire.",
 		      "captured=3 seconds=0.002 malformed=0 out.packets=2 out.segments=46 "
 		      "out.data_segments=45 out.bytes.payload=44*1448+30 out.bytes.link=46*14 "
@@ -227,9 +222,9 @@ TEST(blocks_of_datagrams_are_as_many)
 	f.datagram_out = 1000;
 	f.datagram_in = 64;
 	l = ledger_for(&f);
-	assert_true(hear(l, (struct say){ .udp = true, .payload = 10 * 1000 }));
-	assert_true(hear(l, (struct say){ .udp = true, .payload = 1000 }));
-	assert_true(hear(l, (struct say){ .udp = true, .in = true, .payload = 3 * 64 }));
+	assert_true(HEAR(l, .udp = true, .payload = 10 * 1000));
+	assert_true(HEAR(l, .udp = true, .payload = 1000));
+	assert_true(HEAR(l, .udp = true, .in = true, .payload = 3 * 64));
 	assert_closed(l, "wire.",
 		      "out.packets=2 out.data_segments=11 out.super_packets=1 "
 		      "out.bytes.transport=11*8 in.packets=1 in.data_segments=3");
@@ -239,10 +234,8 @@ TEST(packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire)
 {
 	struct np_ledger *l = connected(1000);
 
-	assert_true(hear(
-	    l,
-	    (struct say){
-		.at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 9, .payload = 100 * 1460 }));
+	assert_true(HEAR(l, .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 9,
+			 .payload = 100 * 1460));
 	assert_closed(l, "wire.out.", "data_segments=100 bytes.payload=146000");
 }
 
@@ -250,9 +243,7 @@ TEST(without_a_syn_the_mtu_says_how_large_segments_are)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 
-	assert_true(hear(
-	    l,
-	    (struct say){ .at_ns = MS, .seq = 1, .flags = ACK, .stamp = 1, .payload = 2 * 1448 }));
+	assert_true(HEAR(l, .at_ns = MS, .seq = 1, .flags = ACK, .stamp = 1, .payload = 2 * 1448));
 	assert_closed(l, "wire.out.", "data_segments=2");
 }
 
@@ -266,21 +257,15 @@ TEST(data_sent_twice_are_retransmitted_whatever_the_numbers)
 		uint32_t seq = starts[i] + 1;
 
 		for (uint32_t n = 0; n < 10; n++) {
-			hear(l, (struct say){ .at_ns = (3 + n) * MS,
-					      .seq = seq + n * 1460,
-					      .flags = ACK,
-					      .payload = 1460 });
+			HEAR(l, .at_ns = (3 + n) * MS, .seq = seq + n * 1460, .flags = ACK,
+			     .payload = 1460);
 		}
 		/* One of them again, then two and a half, with half of new data behind. */
-		hear(l, (struct say){
-			    .at_ns = 20 * MS, .seq = seq + 2920, .flags = ACK, .payload = 1460 });
-		hear(l, (struct say){ .at_ns = 21 * MS,
-				      .seq = seq + 8 * 1460,
-				      .flags = ACK,
-				      .payload = 2920 + 730 });
+		HEAR(l, .at_ns = 20 * MS, .seq = seq + 2920, .flags = ACK, .payload = 1460);
+		HEAR(l, .at_ns = 21 * MS, .seq = seq + 8 * 1460, .flags = ACK,
+		     .payload = 2920 + 730);
 		/* A keep-alive is one below, and none. */
-		hear(l,
-		     (struct say){ .at_ns = 22 * MS, .seq = seq + 10 * 1460 + 729, .flags = ACK });
+		HEAR(l, .at_ns = 22 * MS, .seq = seq + 10 * 1460 + 729, .flags = ACK);
 		assert_closed(l, "wire.out.",
 			      "data_segments=10+1+3 retransmitted_segments=3 "
 			      "retransmitted_bytes=3*1460 reordered=0 duplicated=0 acks=1");
@@ -478,7 +463,7 @@ TEST(round_trips_of_several_ticks_leave_no_doubt)
 		for (uint32_t n = 0; n < 30; n++) {
 			hear(l, arrival(10 + n, n, 100 + n));
 		}
-		hear(l, (struct say){ .at_ns = 50 * MS, .seq = 1001, .flags = ACK, .stamp = 500 });
+		HEAR(l, .at_ns = 50 * MS, .seq = 1001, .flags = ACK, .stamp = 500);
 		s = arrival(50 + ticks, 30, 140);
 		s.echo = 500;
 		hear(l, s);
@@ -513,10 +498,9 @@ TEST(connections_that_are_open_at_the_end_are_named)
 		struct say in = { .in = true, .at_ns = 4 * MS, .seq = 5001, .flags = ends[i].in };
 
 		in.ack = ends[i].in_acks;
-		hear(l, (struct say){ .at_ns = 3 * MS, .seq = 1001, .flags = ends[i].out });
+		HEAR(l, .at_ns = 3 * MS, .seq = 1001, .flags = ends[i].out);
 		hear(l, in);
-		hear(l, (struct say){
-			    .at_ns = 5 * MS, .seq = 1002, .flags = ACK, .ack = ends[i].out_acks });
+		HEAR(l, .at_ns = 5 * MS, .seq = 1002, .flags = ACK, .ack = ends[i].out_acks);
 		assert_closed(l, "wire.", "open_at_end=%d", ends[i].open);
 	}
 }
@@ -529,11 +513,8 @@ TEST(what_goes_out_can_be_overtaken_too)
 	for (uint32_t n = 0; n < 6; n++) {
 		static const uint32_t order[] = { 0, 2, 1, 4, 5, 3 };
 
-		hear(l, (struct say){ .at_ns = 10 * MS + n,
-				      .seq = 1001 + order[n] * 1000,
-				      .flags = ACK,
-				      .payload = 1000,
-				      .stamp = n < 5 ? 7 : 8 }); /* 1 in time, 3 again */
+		HEAR(l, .at_ns = 10 * MS + n, .seq = 1001 + order[n] * 1000, .flags = ACK,
+		     .payload = 1000, .stamp = n < 5 ? 7 : 8); /* 1 in time, 3 again */
 	}
 	assert_closed(l, "wire.out.", "reordered=1 retransmitted_segments=1 duplicated=0");
 }
@@ -556,24 +537,14 @@ TEST(acks_marks_and_ends_are_counted)
 {
 	struct np_ledger *l = connected(1000);
 
-	hear(l, (struct say){ .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 1 });
-	hear(l, (struct say){ .at_ns = 4 * MS, .seq = 1001, .flags = ACK | ECE, .window = 1 });
-	hear(l, (struct say){ .in = true,
-			      .at_ns = 5 * MS,
-			      .seq = 5001,
-			      .flags = ACK,
-			      .ecn = 3,
-			      .payload = 2920,
-			      .window = 1 });
-	hear(l, (struct say){ .in = true,
-			      .at_ns = 5 * MS,
-			      .seq = 7921,
-			      .flags = ACK,
-			      .ecn = 2,
-			      .payload = 10,
-			      .window = 1 });
-	hear(l, (struct say){ .at_ns = 6 * MS, .seq = 1001, .flags = ACK | FIN, .window = 1 });
-	hear(l, (struct say){ .in = true, .at_ns = 7 * MS, .seq = 7931, .flags = ACK | RST });
+	HEAR(l, .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 1);
+	HEAR(l, .at_ns = 4 * MS, .seq = 1001, .flags = ACK | ECE, .window = 1);
+	HEAR(l, .in = true, .at_ns = 5 * MS, .seq = 5001, .flags = ACK, .ecn = 3, .payload = 2920,
+	     .window = 1);
+	HEAR(l, .in = true, .at_ns = 5 * MS, .seq = 7921, .flags = ACK, .ecn = 2, .payload = 10,
+	     .window = 1);
+	HEAR(l, .at_ns = 6 * MS, .seq = 1001, .flags = ACK | FIN, .window = 1);
+	HEAR(l, .in = true, .at_ns = 7 * MS, .seq = 7931, .flags = ACK | RST);
 	assert_closed(l, "wire.",
 		      "out.acks=2 out.ecn_ece=1 out.fin=1 in.ecn_ce=2 in.ecn_ece=0 in.rst=1 "
 		      "in.zero_window=0");
@@ -585,13 +556,10 @@ TEST(closed_windows_are_timed_to_their_opening_or_to_the_end)
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 
 	for (size_t i = 0; i < LEN(windows); i++) {
-		hear(l, (struct say){ .in = true,
-				      .at_ns = (1 + i) * 10 * MS,
-				      .seq = 1,
-				      .flags = ACK,
-				      .window = windows[i] });
+		HEAR(l, .in = true, .at_ns = (1 + i) * 10 * MS, .seq = 1, .flags = ACK,
+		     .window = windows[i]);
 	}
-	hear(l, (struct say){ .at_ns = 85 * MS, .seq = 1, .flags = ACK, .window = 1 });
+	HEAR(l, .at_ns = 85 * MS, .seq = 1, .flags = ACK, .window = 1);
 	assert_closed(l, "wire.",
 		      "in.zero_window=4 in.zero_window_s=0.020+0.010+0.005 out.zero_window=0 "
 		      "out.zero_window_s=0");
@@ -605,10 +573,10 @@ TEST(gaps_are_known_to_an_eighth)
 	double p99;
 
 	/* 1000 gaps: 985 of 10 us, 14 of 200 us, one of 5 ms. */
-	hear(l, (struct say){ .at_ns = at_ns, .udp = true, .payload = 1 });
+	HEAR(l, .at_ns = at_ns, .udp = true, .payload = 1);
 	for (int i = 0; i < 1000; i++) {
 		at_ns += i < 985 ? 10000 : i < 999 ? 200000 : 5 * MS;
-		hear(l, (struct say){ .at_ns = at_ns, .udp = true, .payload = 1 });
+		HEAR(l, .at_ns = at_ns, .udp = true, .payload = 1);
 	}
 	b = close_ledger(l);
 	assert_number(b, "wire.out.gap_max_us", 5000);
@@ -737,7 +705,7 @@ TEST(datagrams_larger_than_the_mtu_are_many)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
 
-	hear(l, (struct say){ .udp = true, .at_ns = MS, .payload = 10 * 1472 + 1 });
+	HEAR(l, .udp = true, .at_ns = MS, .payload = 10 * 1472 + 1);
 	assert_closed(l, "wire.out.",
 		      "packets=1 data_segments=11 bytes.transport=11*8 "
 		      "size_counts=[1,0,0,0,0,10,0,0]");
@@ -779,9 +747,9 @@ TEST(others_packets_are_ignored)
 
 	np_addr_set_port(&f.near, NEAR_PORT);
 	l = ledger_for(&f);
-	assert_false(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .port = 40001 }));
-	assert_false(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .v6 = true }));
-	assert_false(hear(l, (struct say){ .at_ns = MS, .udp = true }));
+	assert_false(HEAR(l, .at_ns = MS, .flags = ACK, .port = 40001));
+	assert_false(HEAR(l, .at_ns = MS, .flags = ACK, .v6 = true));
+	assert_false(HEAR(l, .at_ns = MS, .udp = true));
 	assert_false(np_ledger_packet(l, MS, (const uint8_t *)"", 0, 0));
 	assert_closed(l, "wire.", "captured=0");
 }
@@ -800,11 +768,11 @@ TEST(flows_have_any_number_of_ports)
 	np_ledger_add_port(&f.ports, UINT16_MAX);
 	l = ledger_for(&f);
 	for (unsigned port = 9999; port < 20003; port++) {
-		assert_int_equal(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = port }),
+		assert_int_equal(HEAR(l, .at_ns = MS, .udp = true, .port = port),
 				 port > 10000 && port < 20001);
 	}
-	assert_true(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = UINT16_MAX }));
-	assert_false(hear(l, (struct say){ .at_ns = MS, .udp = true, .port = UINT16_MAX - 1 }));
+	assert_true(HEAR(l, .at_ns = MS, .udp = true, .port = UINT16_MAX));
+	assert_false(HEAR(l, .at_ns = MS, .udp = true, .port = UINT16_MAX - 1));
 	assert_closed(l, "wire.out.", "packets=10001");
 }
 
@@ -816,9 +784,9 @@ TEST(ends_on_one_host_are_told_apart_by_their_ports)
 	f.near.len = 0;
 	np_addr_make(&f.far, AF_INET6, (const uint8_t[16]){ 0 }, FAR_PORT); /* a wildcard */
 	l = ledger_for(&f);
-	hear(l, (struct say){ .at_ns = MS, .flags = ACK });
-	hear(l, (struct say){ .at_ns = MS, .flags = ACK });
-	hear(l, (struct say){ .at_ns = MS, .flags = ACK, .in = true });
+	HEAR(l, .at_ns = MS, .flags = ACK);
+	HEAR(l, .at_ns = MS, .flags = ACK);
+	HEAR(l, .at_ns = MS, .flags = ACK, .in = true);
 	assert_closed(l, "wire.", "out.packets=2 in.packets=1");
 }
 
@@ -830,8 +798,7 @@ TEST(cut_headers_are_malformed)
 	for (size_t cut = 1; cut < 54; cut++) {
 		bool has_ports = cut >= 14 + 20 + 4;
 
-		assert_int_equal(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .cut = cut }),
-				 has_ports);
+		assert_int_equal(HEAR(l, .at_ns = MS, .flags = ACK, .cut = cut), has_ports);
 	}
 	assert_closed(l, "wire.", "malformed=54-38 out.packets=0");
 }
@@ -844,10 +811,8 @@ TEST(connections_that_come_and_go_are_not_followed)
 	f.connections = true;
 	l = ledger_for(&f);
 	for (unsigned i = 0; i < 5; i++) {
-		hear(l, (struct say){ .at_ns = MS, .seq = 9, .flags = SYN, .port = 41000 + i });
-		hear(l,
-		     (struct say){
-			 .at_ns = MS, .seq = 10, .flags = ACK, .port = 41000 + i, .payload = 1 });
+		HEAR(l, .at_ns = MS, .seq = 9, .flags = SYN, .port = 41000 + i);
+		HEAR(l, .at_ns = MS, .seq = 10, .flags = ACK, .port = 41000 + i, .payload = 1);
 	}
 	assert_closed(l, "wire.out.", "syn=5 data_segments=5 retransmitted_segments=none");
 }
