@@ -7,8 +7,6 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sys/link.h"
@@ -56,22 +54,11 @@ usual_files(const char *root)
 	put_file(root, "/sys/class/net/eth9/statistics/rx_dropped", "9\n");
 }
 
-static int64_t
-number(const struct np_bag *b, const char *name)
-{
-	struct np_bag_item it;
-
-	if (!np_bag_find(b, name, &it)) {
-		fail_msg("no %s", name);
-	}
-	assert_int_equal(it.kind, NP_BAG_INT);
-	return it.i;
-}
-
 TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 {
 	const char *root = *state;
 	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
+	struct np_bag_item it;
 	struct np_moved *m;
 
 	usual_files(root);
@@ -111,22 +98,22 @@ TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 	np_moved_end(m, b);
 
 	assert_true(np_bag_number(b, "moved.seconds") >= 0);
-	assert_int_equal(number(b, "moved.snmp.Ip.InReceives"), 50);
-	assert_int_equal(number(b, "moved.snmp.Tcp.InSegs"), 1);
-	assert_int_equal(number(b, "moved.snmp.Udp.RcvbufErrors"), 42);
-	assert_int_equal(number(b, "moved.snmp6.Ip6InReceives"), 1);
-	assert_int_equal(number(b, "moved.netstat.TcpExt.TCPLostRetransmit"), 2);
-	assert_int_equal(number(b, "moved.netstat.IpExt.InOctets"), 1);
-	assert_int_equal(number(b, "moved.softnet.0.processed"), 0x20);
-	assert_int_equal(number(b, "moved.softnet.0.time_squeeze"), 2);
-	assert_int_equal(number(b, "moved.softnet.3.processed"), 0x20); /* past 2^32 */
-	assert_int_equal(number(b, "moved.irq.virtio2-input.0"), 110);
-	assert_int_equal(number(b, "moved.nic.rx_packets"), 100);
-	assert_int_equal(number(b, "moved.nic.tx_bytes"), 500);
-	assert_int_equal(number(b, "cpu.count"), 2);
-	assert_bag(b, "cpu.",
-		   "0.user=0.2 0.system=0.2 0.irq=0.05 0.softirq=0.1 0.steal=0.05 0.idle=0.4 "
-		   "3.idle=1");
+	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
+		bool is_time = strcmp(it.name, "moved.seconds") == 0;
+
+		assert_true(strncmp(it.name, "moved.", 6) != 0 || is_time || it.kind == NP_BAG_INT);
+	}
+	/* That of the second processor has gone past 2^32. */
+	assert_bag(b, "moved.",
+		   "snmp.Ip.InReceives=50 snmp.Tcp.InSegs=1 snmp.Udp.RcvbufErrors=42 "
+		   "snmp6.Ip6InReceives=1 netstat.TcpExt.TCPLostRetransmit=2 "
+		   "netstat.IpExt.InOctets=1 softnet.0.processed=32 softnet.0.time_squeeze=2 "
+		   "softnet.3.processed=32 irq.virtio2-input.0=110 nic.rx_packets=100 "
+		   "nic.tx_bytes=500");
+	assert_bag(
+	    b, "cpu.",
+	    "count=2 0.user=0.2 0.system=0.2 0.irq=0.05 0.softirq=0.1 0.steal=0.05 0.idle=0.4 "
+	    "3.idle=1");
 
 	assert_bag(b, "moved.",
 		   "snmp.Ip.Forwarding=none snmp.Tcp.CurrEstab=none snmp.Tcp.RetransSegs=none "
@@ -162,9 +149,7 @@ TEST_WITH(a_counter_that_went_back_is_no_number, root_make, root_remove)
 	assert_unread(b, "moved.softnet.0.processed", "went back");
 	assert_unread(b, "moved.nic.rx_packets", "went back");
 	assert_bag(b, "moved.softnet.", "3.processed=none 4.processed=none");
-	assert_none(b, "cpu.0.idle"); /* not a tick */
-	assert_none(b, "cpu.4.idle");
-	assert_int_equal(number(b, "cpu.count"), 1);
+	assert_bag(b, "cpu.", "0.idle=none 4.idle=none count=1"); /* 0 had not a tick */
 }
 
 TEST_WITH(what_is_missing_is_named, root_make, root_remove)
@@ -252,10 +237,7 @@ TEST(the_machine_itself)
 	uint64_t best = UINT64_MAX;
 	int fd = np_rtnl_open();
 
-	if (fd < 0) {
-		printf("SKIP: no rtnetlink: %s\n", strerror(-fd));
-		skip();
-	}
+	skip_if(fd < 0, "no rtnetlink: %s", strerror(-fd));
 	close(fd);
 	for (int i = 0; i < ROUNDS && (i < 5 || best >= 30 * NP_MSEC); i++) {
 		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
@@ -318,19 +300,10 @@ look_at_a_shaper(void)
 
 TEST(a_shaper_is_counted)
 {
-	pid_t pid = fork();
-	int status;
+	int status = IN_CHILD(look_at_a_shaper());
 
-	if (pid == 0) {
-		_exit(look_at_a_shaper());
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77) {
-		printf("SKIP: no namespace with a tbf queue\n");
-		skip();
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
+	skip_if(status == 77, "no namespace with a tbf queue");
+	assert_int_equal(status, 0);
 }
 
 /* Without rtnetlink nobody knows whose interface the files of this machine tell of. */
