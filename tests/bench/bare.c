@@ -80,14 +80,6 @@ start_timer(double seconds)
 	}
 }
 
-static void
-stop_timer(void)
-{
-	struct itimerval off = { 0 };
-
-	setitimer(ITIMER_REAL, &off, NULL);
-}
-
 static int
 open_socket(int type, uint16_t port, struct sockaddr_in *addr)
 {
@@ -237,13 +229,6 @@ rr_far(const struct ends *e)
 	return 0;
 }
 
-static bool
-exchange(const struct ends *e, int fd)
-{
-	return send(fd, e->buf, e->size, MSG_NOSIGNAL) > 0 && recv(fd, e->buf, e->size, 0) > 0 &&
-	       recv(fd, e->buf, e->size, 0) == 0;
-}
-
 /* The next port for every connection, as netperf does; one still in use is skipped. */
 static uint64_t
 crr_near(const struct ends *e)
@@ -256,7 +241,9 @@ crr_near(const struct ends *e)
 
 		port = port < LAST_PORT ? (uint16_t)(port + 1) : FIRST_PORT;
 		if (fd >= 0) {
-			done += exchange(e, fd);
+			done += send(fd, e->buf, e->size, MSG_NOSIGNAL) > 0 &&
+				recv(fd, e->buf, e->size, 0) > 0 &&
+				recv(fd, e->buf, e->size, 0) == 0;
 			close(fd);
 		}
 	}
@@ -491,7 +478,7 @@ measure(const struct ends *e, const struct pattern *p, double seconds, int far_r
 	start = now();
 	count = p->near(e);
 	elapsed = now() - start;
-	stop_timer();
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
 	if (p->finish != NULL) {
 		p->finish(e);
 	}

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/lib/allocs.h"
@@ -163,9 +162,8 @@ void
 end_open(struct end *e)
 {
 	e->terms = terms_for(&e->plan);
-	if (np_run_open(&e->run, &e->plan, &e->terms, &e->stop, &e->err) != NP_OK) {
-		fail_msg("%s", e->err.msg);
-	}
+	fail_if(np_run_open(&e->run, &e->plan, &e->terms, &e->stop, &e->err) != NP_OK, "%s",
+		e->err.msg);
 	e->loop = e->run.worker->loop;
 	e->run.worker->loop = watched_loop;
 	assert_int_equal(sem_init(&e->looping, 0, 0), 0);
@@ -236,22 +234,6 @@ end_free(struct end *e)
 	}
 }
 
-/* Without connections the daemon has several sockets: as its GRANT tells. */
-static void
-name_ports(const struct np_run *server, struct np_run *client)
-{
-	for (uint32_t i = 0; i < server->conns && i < client->conns; i++) {
-		client->conn[i].port = server->conn[i].port;
-	}
-}
-
-/* Does that daemon send datagrams to who echoes a token? */
-static bool
-wants_echo(const struct np_plan *p)
-{
-	return !p->transport->connected && !p->pattern->transactions && p->role == NP_LEAD;
-}
-
 void
 ends_plan(struct ends *e, const struct np_bench *bench, int family, int64_t length)
 {
@@ -262,16 +244,23 @@ ends_plan(struct ends *e, const struct np_bench *bench, int family, int64_t leng
 void
 ends_make(struct ends *e)
 {
+	const struct np_plan *p = &e->server.plan;
+	struct np_run *server = &e->server.run, *client = &e->client.run;
+
 	server_params(&e->server.plan, &e->client.plan);
 	end_open(&e->server);
 	end_open(&e->client);
-	end_aim(&e->client, &e->server.run.end.local);
-	name_ports(&e->server.run, &e->client.run);
-	if (wants_echo(&e->server.plan)) {
-		e->server.run.end.token = 4711;
+	end_aim(&e->client, &server->end.local);
+	/* Without connections the daemon has several sockets: as its GRANT tells. */
+	for (uint32_t i = 0; i < server->conns && i < client->conns; i++) {
+		client->conn[i].port = server->conn[i].port;
 	}
-	e->client.run.end.token = e->server.run.end.token;
-	e->client.run.end.key = e->server.run.end.key;
+	/* A daemon sends datagrams to a client that echoes a token. */
+	if (!p->transport->connected && !p->pattern->transactions && p->role == NP_LEAD) {
+		server->end.token = 4711;
+	}
+	client->end.token = server->end.token;
+	client->end.key = server->end.key;
 }
 
 void
@@ -340,12 +329,8 @@ void
 ends_run(struct ends *e, uint64_t length_ns)
 {
 	ends_drive(e, length_ns);
-	if (e->client.run.err.code != NP_OK) {
-		fail_msg("the client: %s", e->client.run.err.msg);
-	}
-	if (e->server.run.err.code != NP_OK) {
-		fail_msg("the server: %s", e->server.run.err.msg);
-	}
+	fail_if(e->client.run.err.code != NP_OK, "the client: %s", e->client.run.err.msg);
+	fail_if(e->server.run.err.code != NP_OK, "the server: %s", e->server.run.err.msg);
 }
 
 void

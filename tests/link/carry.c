@@ -83,14 +83,6 @@ np_carry_set(struct np_carry *c, const struct np_line_plan *plan)
 	atomic_fetch_add(&c->planned, 1);
 }
 
-static void
-adopt(struct np_carry *c)
-{
-	pthread_mutex_lock(&c->lock);
-	np_line_set(&c->line, &c->plan);
-	pthread_mutex_unlock(&c->lock);
-}
-
 /* Relaxed, and by the only writer: a plain move each. */
 static void
 put(_Atomic uint64_t *where, uint64_t value)
@@ -230,15 +222,6 @@ rest(struct np_carry *c, uint64_t now)
 	}
 }
 
-static void
-leave_others_some(struct np_carry *c)
-{
-	if (np_now() - c->slept > AWAKE_NS) {
-		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
-		c->slept = np_now();
-	}
-}
-
 static void *
 carry(void *arg)
 {
@@ -251,7 +234,9 @@ carry(void *arg)
 		unsigned taken;
 
 		if (asked != planned) {
-			adopt(c);
+			pthread_mutex_lock(&c->lock);
+			np_line_set(&c->line, &c->plan);
+			pthread_mutex_unlock(&c->lock);
 			planned = asked;
 		}
 		if (atomic_load_explicit(&c->clear, memory_order_relaxed)) {
@@ -265,7 +250,10 @@ carry(void *arg)
 		if (taken == 0) {
 			rest(c, now);
 		}
-		leave_others_some(c);
+		if (np_now() - c->slept > AWAKE_NS) { /* leave others some of the processor */
+			nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+			c->slept = np_now();
+		}
 	}
 	return NULL;
 }

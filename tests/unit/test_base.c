@@ -3,9 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -116,16 +114,6 @@ TEST(lines_above_the_level_are_dropped)
 	assert_int_equal(lines, 4);
 }
 
-/* Standard error is that now; returns what it was. */
-static int
-redirect_stderr(int to)
-{
-	int before = dup(STDERR_FILENO);
-
-	assert_true(before > 2 && dup2(to, STDERR_FILENO) == STDERR_FILENO);
-	return before;
-}
-
 /* As much as goes into it, by its non-blocking end. */
 static void
 fill_up(int fd)
@@ -145,13 +133,13 @@ TEST(a_line_that_finds_no_room_is_lost_and_counted)
 	for (int is_socket = 0; is_socket <= 1; is_socket++) {
 		struct np_log_out out = { .fd = -1 };
 		char text[1 << 17];
-		int ends[2], before;
+		int ends[2], before = dup(STDERR_FILENO);
 		ssize_t n;
 
 		assert_int_equal(is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends),
 				 0);
 		fill_up(ends[1]);
-		before = redirect_stderr(ends[1]);
+		assert_true(before > 2 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
 		np_log_to_stderr(&out, NP_LOG_INFO, false, "the first");
 		np_log_to_stderr(&out, NP_LOG_INFO, false, "the second");
 		assert_int_equal(out.lost, 2);
@@ -285,9 +273,8 @@ assert_numbers(int (*parse)(const char *, int64_t *), const struct number *n, si
 	for (size_t i = 0; i < count; i++) {
 		int64_t v = 0;
 
-		if (parse(n[i].text, &v) != 0 || v != n[i].value) {
-			fail_msg("%s: %lld", n[i].text, (long long)v);
-		}
+		fail_if(parse(n[i].text, &v) != 0 || v != n[i].value, "%s: %lld", n[i].text,
+			(long long)v);
 	}
 }
 
@@ -297,9 +284,8 @@ assert_garbage(int (*parse)(const char *, int64_t *), const char *const *texts, 
 	for (size_t i = 0; i < count; i++) {
 		int64_t v = 0;
 
-		if (parse(texts[i], &v) == 0) {
-			fail_msg("'%s' was taken for %lld", texts[i], (long long)v);
-		}
+		fail_if(parse(texts[i], &v) == 0, "'%s' was taken for %lld", texts[i],
+			(long long)v);
 	}
 }
 
@@ -455,9 +441,7 @@ TEST(link_rates_are_spelt_as_tc_does)
 		assert_true(bps == good[i].bps);
 	}
 	for (size_t i = 0; i < LEN(bad); i++) {
-		if (np_parse_rate(bad[i], &bps) == 0) {
-			fail_msg("\"%s\" is taken for %g", bad[i], bps);
-		}
+		fail_if(np_parse_rate(bad[i], &bps) == 0, "\"%s\" is taken for %g", bad[i], bps);
 	}
 }
 
@@ -467,9 +451,8 @@ assert_rate(char letter, const char *name, double amount, double seconds, double
 	const struct np_unit *unit = np_unit(letter);
 
 	assert_string_equal(unit->name, name);
-	if (fabs(np_rate(unit, amount, seconds) - want) > 1e-9 * want) {
-		fail_msg("-f %c: %g", letter, np_rate(unit, amount, seconds));
-	}
+	fail_if(fabs(np_rate(unit, amount, seconds) - want) > 1e-9 * want, "-f %c: %g", letter,
+		np_rate(unit, amount, seconds));
 }
 
 TEST(rates_are_netperfs)

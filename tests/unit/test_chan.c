@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/lib/check.h"
@@ -462,14 +460,6 @@ TEST(what_is_no_socket_is_named)
 
 /* ---- Old clients, with messages of 256 bytes ---- */
 
-static void
-wait_ms(unsigned ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-
-	nanosleep(&t, NULL);
-}
-
 /* A long message that could be an old one's beginning: its code, then zeros, as they mostly are. */
 static void
 coded(uint8_t frame[NP_FRAME_SIZE], uint8_t code)
@@ -552,7 +542,7 @@ send_late(void *arg)
 {
 	const struct late *l = arg;
 
-	wait_ms(l->pause_ms);
+	usleep(l->pause_ms * 1000);
 	put(l->fd, l->rest, NP_FRAME_SIZE - NP_OLD_FRAME_SIZE);
 	return NULL;
 }

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
@@ -173,14 +172,6 @@ TEST(a_pause_is_no_lost_response)
 
 /* ---- Buffers ---- */
 
-static void
-touch_some(struct np_plan *p)
-{
-	p->near.call.send_size = 16;
-	p->near.call.dirty = 4;
-	p->near.call.clean = 8;
-}
-
 TEST(what_is_sent_is_dirty)
 {
 	static const char first[16] = "\1\1\1\1erf\0netperf", second[16] = "\2\2\2\2erf\0netperf";
@@ -190,7 +181,9 @@ TEST(what_is_sent_is_dirty)
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
 
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, -32);
-	touch_some(&e.plan);
+	e.plan.near.call.send_size = 16;
+	e.plan.near.call.dirty = 4;
+	e.plan.near.call.clean = 8;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);

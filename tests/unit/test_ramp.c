@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
@@ -115,18 +114,6 @@ take_threads(struct np_plan *p)
 	p->far.place.threads = server_threads;
 }
 
-/* Only those may fail that find the far end gone, as its time was over on a busy machine. */
-static void
-check_failures(const struct np_ramp_failures *f, uint32_t most)
-{
-	assert_in_range(f->count, 0, most);
-	for (uint32_t i = 0; i < f->reasons; i++) {
-		if (f->by[i].error != ECONNREFUSED && f->by[i].error != ECONNRESET) {
-			fail_msg("a connection failed: %s", strerror(f->by[i].error));
-		}
-	}
-}
-
 /* What the flows of a tally have is what was counted. */
 static void
 check_tally(struct np_run *run, bool active)
@@ -139,7 +126,13 @@ check_tally(struct np_run *run, bool active)
 	/* On a busy machine not all have come in time. */
 	assert_in_range(t.ramp.came, 1, FLOWS);
 	assert_int_equal(t.flows, t.ramp.came);
-	check_failures(&t.ramp.failed, FLOWS - t.ramp.came);
+	/* Only those may fail that find the far end gone, as its time was over. */
+	assert_in_range(t.ramp.failed.count, 0, FLOWS - t.ramp.came);
+	for (uint32_t i = 0; i < t.ramp.failed.reasons; i++) {
+		int error = t.ramp.failed.by[i].error;
+
+		fail_if(error != ECONNREFUSED && error != ECONNRESET, "%s", strerror(error));
+	}
 	assert_int_equal(t.ramp.hist != NULL ? np_hist_count(t.ramp.hist) : 0,
 			 active ? t.ramp.came : 0);
 	for (uint32_t i = 0; i < t.flows; i++) {
@@ -156,13 +149,6 @@ was_reset(const struct ends *e)
 {
 	return strstr(e->client.run.err.msg, "reset by peer") != NULL ||
 	       strstr(e->server.run.err.msg, "reset by peer") != NULL;
-}
-
-static bool
-was_late(const struct ends *e)
-{
-	return was_reset(e) || np_ramp_came(&e->client.run) == 0 ||
-	       np_ramp_came(&e->server.run) == 0;
 }
 
 static void
@@ -200,7 +186,8 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 		ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
 		assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
 		ends_drive(&e, 400 * NP_MSEC);
-		late = was_late(&e);
+		late = was_reset(&e) || np_ramp_came(&e.client.run) == 0 ||
+		       np_ramp_came(&e.server.run) == 0;
 		if (!late) {
 			judge(&e, bench);
 		}

@@ -13,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/transport/endpoint.h"
@@ -27,9 +26,7 @@ address(int family, const char *host)
 	struct np_addrs found;
 	struct np_err err;
 
-	if (np_resolve(host, "7", family, SOCK_STREAM, &found, &err) != NP_OK) {
-		fail_msg("%s", err.msg);
-	}
+	fail_if(np_resolve(host, "7", family, SOCK_STREAM, &found, &err) != NP_OK, "%s", err.msg);
 	return found.at[0];
 }
 
@@ -160,14 +157,6 @@ TEST(every_connection_has_hosts_of_its_own)
 	close(w.listener);
 }
 
-static void
-mask_both(struct np_plan *p)
-{
-	p->bind = address(AF_INET, "127.0.0.1");
-	np_addr_set_port(&p->bind, 0);
-	p->near.sock.mask = p->far.sock.mask = 8;
-}
-
 /* Both ends over loopback; `bind` is the client's own and must not be the server's. */
 static void
 run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(struct np_plan *p))
@@ -192,7 +181,9 @@ TEST(the_one_connection_has_a_host_of_its_own)
 
 		client_params(&e.client.plan, np_bench_find(names[i]), AF_INET, -100);
 		server_params(&e.server.plan, &e.client.plan);
-		mask_both(&e.client.plan);
+		e.client.plan.bind = one;
+		np_addr_set_port(&e.client.plan.bind, 0);
+		e.client.plan.near.sock.mask = e.client.plan.far.sock.mask = 8;
 		end_open(&e.server);
 		end_open(&e.client);
 		end_aim(&e.client, &e.server.run.end.local);
@@ -204,12 +195,6 @@ TEST(the_one_connection_has_a_host_of_its_own)
 }
 
 /* ---- Connecting ---- */
-
-static void
-retry(struct np_plan *p)
-{
-	p->retry_connect = true;
-}
 
 /* A network of our own: no test beside this one has its ports. */
 static bool
@@ -257,9 +242,7 @@ TEST(a_refused_connection_is_tried_again_when_asked)
 		memset(&e, 0, sizeof(e));
 		client_params(&e.client.plan, b, AF_INET, -5);
 		e.client.plan.far.sock.port = np_addr_port(&at);
-		if (asked) {
-			retry(&e.client.plan);
-		}
+		e.client.plan.retry_connect = asked;
 		server_params(&e.server.plan, &e.client.plan);
 		end_open(&e.client);
 		end_aim(&e.client, &at);
@@ -395,16 +378,12 @@ TEST(a_client_may_be_done_before_the_kernel_decrypts)
 #ifndef HAS_SLOW_PORT
 	skip();
 #endif
-	if (!can_run(b)) {
-		skip();
-	}
+	skip_if(!can_run(b), "%s can't run here", b->name);
 	ends_open(&e, b, AF_INET, -10240, NULL);
 	slow_port = np_addr_port(&e.server.run.end.local);
 	ends_run(&e, 0);
 	slow_port = 0;
-	if (e.server.run.err.code != NP_OK) {
-		fail_msg("%s", e.server.run.err.msg);
-	}
+	fail_if(e.server.run.err.code != NP_OK, "%s", e.server.run.err.msg);
 	assert_int_equal(np_seen(&e.client.run.worker->count->sent),
 			 np_seen(&e.server.run.worker->count->received));
 }
@@ -545,9 +524,7 @@ TEST(datagrams_may_be_udp_lite)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
 
 	assert_ptr_equal(lite, &np_transport_udplite);
-	if (fd < 0) {
-		skip();
-	}
+	skip_if(fd < 0, "no UDP-Lite here");
 	close(fd);
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct np_bench b = *np_bench_find(names[i]);
@@ -656,9 +633,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	np_run_close(&e.run);
 	pthread_join(thread, NULL);
 	c = e.run.worker->count;
-	if (e.run.err.code != NP_OK) {
-		fail_msg("%s: %s", name, e.run.err.msg);
-	}
+	fail_if(e.run.err.code != NP_OK, "%s: %s", name, e.run.err.msg);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	moved = transactions(&e) > 0 || np_seen(&c->sent) + np_seen(&c->received) > 0;
 	if (!s->datagram && !s->generates) {
@@ -865,10 +840,7 @@ TEST(a_vsock_has_buffers_of_its_own)
 		p.near.sock.rcvbuf = cases[i].rcvbuf;
 		np_endpoint_ask_buffers(&p, &o);
 		fd = np_sock_open(AF_VSOCK, SOCK_STREAM, 0, &o, NULL, &err);
-		if (fd < 0) {
-			print_message("no VSOCK here: %s\n", err.msg);
-			skip();
-		}
+		skip_if(fd < 0, "no VSOCK here: %s", err.msg);
 		np_endpoint_buffers(p.transport, fd, &sndbuf, &rcvbuf);
 		close(fd);
 		assert_int_equal(rcvbuf, cases[i].got);
@@ -888,9 +860,7 @@ TEST(data_goes_with_the_handshake)
 	} rows[] = { { "TCP_CRR", 24 },   { "TCP_CRR", 25 }, { "TCP_RR", 1 },
 		     { "TCP_STREAM", 1 }, { "TCP_CC", 0 },   { "TCP_MAERTS", 0 } };
 
-	if (!own_fast_network()) {
-		skip();
-	}
+	skip_if(!own_fast_network(), "no network namespace");
 	for (size_t i = 0; i < LEN(rows); i++) {
 		long active = tcp_figure("TCPFastOpenActive");
 		long passive = tcp_figure("TCPFastOpenPassive");
