@@ -2,6 +2,7 @@
 of the truth. A half counts only together with the other half. What others' traffic has of a full shaper is no
 more the test's, say: `link` is true, and `foreign-traffic` has to stand beside it."""
 
+from functools import partial
 from typing import Callable, NamedTuple, Tuple
 
 from explain_harms import (Drop, Foreign, Freeze, Harm, Hog, Line, LinkDown, Nice, Nothing, Outage, Queue, Quota,
@@ -18,46 +19,15 @@ class Plant(NamedTuple):
     harms: Tuple[Callable[[], Harm], ...]
 
 
-def plain() -> Lab:
-    return Lab("--rate", "none")
-
-
-def hiding() -> Lab:
-    return HidingLab("--rate", "none")
-
-
-def shaped() -> Lab:
-    return Lab("--rate", "100mbit")
-
-
-def ten() -> Lab:
-    return Lab("--rate", "10mbit")
-
-
-def twenty() -> Lab:
-    return Lab("--rate", "20mbit")
-
-
-def far_away() -> Lab:
-    """10 ms there and back."""
-    return Lab("--rate", "none", "--delay", "5ms", "--emulator", "link")
-
-
-def slow_hop() -> Lab:
-    """And a queue on the way."""
-    return Lab("--rate", "20mbit", "--delay", "5ms", "--emulator", "link")
-
-
-def line(*more: str) -> Callable[[], Lab]:
-    return lambda: Lab("--rate", "none", "--delay", "5ms", "--emulator", "link", *more)
-
-
-def slow_line(*more: str) -> Callable[[], Lab]:
-    return lambda: Lab("--rate", "20mbit", "--delay", "5ms", "--emulator", "link", *more)
-
-
-def routed() -> Lab:
-    return RoutedLab("20mbit")
+plain = partial(Lab, "--rate", "none")
+hiding = partial(HidingLab, "--rate", "none")
+shaped = partial(Lab, "--rate", "100mbit")
+ten = partial(Lab, "--rate", "10mbit")
+twenty = partial(Lab, "--rate", "20mbit")
+far_away = partial(Lab, "--rate", "none", "--delay", "5ms", "--emulator", "link")     # 10 ms there and back
+slow_hop = partial(Lab, "--rate", "20mbit", "--delay", "5ms", "--emulator", "link")   # and a queue on the way
+routed = partial(RoutedLab, "20mbit")
+one_end = partial(OneEnd, "--rate", "none")
 
 
 def pacing() -> Harm:
@@ -220,7 +190,7 @@ LINKS = (
           (lambda: Queue("near"), lambda: Drop("far", f"{DATA} numgen inc mod 1000 == 500"))),
     Plant("tbf shaper, small segments", "link", "mtu", ten, "-- -G 300",
           (lambda: Queue("near"),)),
-    Plant("tiny MTU", "mtu", "", lambda: Lab("--rate", "none", "--mtu", "256"), "",
+    Plant("tiny MTU", "mtu", "", partial(plain, "--mtu", "256"), "",
           (lambda: told("near", "tcp.path_mtu", 256, 256),)),
     Plant("slow hop on the way", "path-rate", "", slow_hop, "",
           (lambda: told("near", "tcp.busy_us", 5e5),)),
@@ -229,7 +199,7 @@ LINKS = (
     Plant("slow router, BBR", "path-rate", "", routed, "-- -K bbr",
           (lambda: Queue("router", device="right"),)),
     Plant("slow hop, BBR", "path-rate", "", slow_hop, "-- -K bbr", (lambda: told("near", "tcp.busy_us", 5e5),)),
-    Plant("slow hop and loss, BBR", "path-rate", "loss", slow_line("--loss", "1"), "-- -K bbr",
+    Plant("slow hop and loss, BBR", "path-rate", "loss", partial(slow_hop, "--loss", "1"), "-- -K bbr",
           (lambda: Line("lost"),)),
     Plant("UDP into a slow router", "path-rate loss", "policer pacing sending-application", routed,
           "-t UDP_STREAM -b 30 -w 10ms -- -R 1 -m 1472",
@@ -240,7 +210,7 @@ LINKS = (
           (lambda: Queue("near"),)),
     Plant("RR, shaper on the way back alone", "link path-rate", "", plain,
           "-t TCP_RR -- -r 1,200000", (lambda: Queue("far", "10mbit"),)),
-    Plant("RR, slow router on the way back", "link path-rate", "", lambda: RoutedLab("", "10mbit"),
+    Plant("RR, slow router on the way back", "link path-rate", "", partial(RoutedLab, "", "10mbit"),
           "-t TCP_RR -- -r 1,200000", (lambda: Queue("router", device="left"),)),
     Plant("policer, short path", "policer loss", "", plain, "",
           (lambda: Drop("far", f"{DATA} limit rate over 2500 kbytes/second burst 20 kbytes"),)),
@@ -251,7 +221,7 @@ LINKS = (
           (lambda: Drop("far", f"{DATA} limit rate over 2500 kbytes/second burst 20 kbytes"),)),
     Plant("ACKs over a slow way back", "ack-path", "", plain, "",
           (lambda: Queue("far", "100kbit", limit=20_000),)),
-    Plant("ACKs through a slow router", "ack-path", "", lambda: RoutedLab("", "100kbit", 20_000),
+    Plant("ACKs through a slow router", "ack-path", "", partial(RoutedLab, "", "100kbit", 20_000),
           "", (lambda: Queue("router", device="left"),)),
     Plant("ACKs over a slow way back, MAERTS", "ack-path", "", plain, "-t TCP_MAERTS",
           (lambda: Queue("near", "100kbit", limit=20_000),)),
@@ -283,12 +253,12 @@ LOSSES = (
           (lambda: Drop("near", ONE_PERCENT),)),
     Plant("1 % loss, 4 flows", "loss", "", far_away, "--flows 4",
           (lambda: Drop("far", ONE_PERCENT),)),
-    Plant("1 % loss, 10 ms", "loss", "", line("--loss", "1"), "", (lambda: Line("lost"),)),
-    Plant("1 % loss, 5 % duplicates", "loss", "", line("--loss", "1", "--duplicate", "5"), "",
+    Plant("1 % loss, 10 ms", "loss", "", partial(far_away, "--loss", "1"), "", (lambda: Line("lost"),)),
+    Plant("1 % loss, 5 % duplicates", "loss", "", partial(far_away, "--loss", "1", "--duplicate", "5"), "",
           (lambda: Line("lost"), lambda: Line("duplicated"))),
-    Plant("duplicates on a slow hop", "path-rate", "", slow_line("--duplicate", "5"), "",
+    Plant("duplicates on a slow hop", "path-rate", "", partial(slow_hop, "--duplicate", "5"), "",
           (lambda: Line("duplicated"),)),
-    Plant("reordering on a slow hop", "path-rate", "", slow_line("--reorder", "2"), "",
+    Plant("reordering on a slow hop", "path-rate", "", partial(slow_hop, "--reorder", "2"), "",
           (lambda: Line("reordered"),)),
     Plant("UDP, 2 % loss", "loss", "pacing sending-application", plain,
           "-t UDP_STREAM -b 20 -w 10ms -- -m 1472",
@@ -310,7 +280,7 @@ LOSSES = (
           (lambda: Outage("near", 0.5, 0.8),)),
     Plant("an outage of 0.8 s, RR", "outage", OUTAGE, plain, "-t TCP_RR",
           (lambda: Outage("far", 0.5, 0.8),)),
-    Plant("the router's link goes down", "outage", OUTAGE, lambda: RoutedLab(), "",
+    Plant("the router's link goes down", "outage", OUTAGE, RoutedLab, "",
           (LinkDown,)),
     Plant("a black hole from 0.5 s on", "outage", OUTAGE, plain, "",
           (lambda: Outage("far", 0.5, 2.5, rule=DATA),)),
@@ -330,10 +300,6 @@ LOSSES = (
 )
 
 # --- nothing: a machine without other work, where only processors, turns and full sockets limit
-
-def one_end() -> Lab:
-    return OneEnd("--rate", "none")
-
 
 HERE = "-H 127.0.0.1"
 CPUS = "sender-cpu receiver-cpu far-softirq"
