@@ -77,6 +77,13 @@ class Place(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = Path(place.name)
 
+    def refused(self, words, *args, status=1, **more):
+        """With one line, which is returned, and nothing else."""
+        rc, out, err = netreport(*args, **more)
+        self.assertEqual((rc, out, err.count("\n")), (status, "", 1), (args, err))
+        self.assertIn(words, err)
+        return err
+
     def file(self, axes, runs, constants=None, name="r.jsonl", **header):
         path = str(self.dir / name)
         made = results.Header(plan="lab", title="The lab", constants=constants or {},
@@ -161,10 +168,7 @@ class Ceilings(Place):
         for name, words in (("/nonesuch", "no netperf beside this script"), ("/bin/true", "/bin/true has no")):
             with mock.patch.dict(os.environ, {"NETPERF": name}):
                 for args in (["--ceiling"], [path, "--of-ceiling"]):
-                    rc, out, err = netreport(*args, env={})
-                    self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (args, err))
-                    self.assertIn(words, err)
-                    self.assertIn("in NETPERF", err)
+                    self.assertIn("in NETPERF", self.refused(words, *args, env={}))
                 rc, out, err = netreport(path, env={})
                 self.assertEqual((rc, err), (0, ""))
                 self.assertIn("40.0", out)
@@ -181,9 +185,7 @@ class Ceilings(Place):
                 (["--html", "x"], "--html: not together with --ceiling"),
                 (["--where", "size=1"], "--where: not together with --ceiling"),
                 (["--nonesuch"], "--nonesuch")):
-            rc, out, err = netreport("--ceiling", *args)
-            self.assertEqual((rc, out, err.count("\n")), (2, "", 1), (args, err))
-            self.assertIn(f"netreport: {words}" if args[0] != "--nonesuch" else words, err)
+            self.refused(f"netreport: {words}" if args[0] != "--nonesuch" else words, "--ceiling", *args, status=2)
 
 
 class Files(Place):
@@ -307,10 +309,7 @@ class Files(Place):
                 (header + "\n", "a sweep without runs")):
             path = self.dir / "bad.jsonl"
             path.write_text(text)
-            rc, out, err = netreport(path)
-            self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (text, err))
-            self.assertIn(f"netreport: {path}: ", err)
-            self.assertIn(words, err)
+            self.assertIn(words, self.refused(f"netreport: {path}: ", path))
         self.assertIn("No such file", netreport(self.dir / "none")[2])
 
 
@@ -407,9 +406,7 @@ class Tables(Place):
         for condition, words in (("size", "no condition, such as size=64 (axes: test, buffer, size)"),
                                  ("sizes=64", "no such axis (axes: test, buffer, size)"),
                                  ("size=65", "no such value (try 64, 1500)"), ("size>1500", "no such value")):
-            rc, out, err = netreport(path, "--where", condition)
-            self.assertEqual((rc, out, err.count("\n")), (1, "", 1), err)
-            self.assertIn(f"netreport: --where {condition}: {words}", err)
+            self.refused(f"netreport: --where {condition}: {words}", path, "--where", condition)
 
     def test_of_ceiling(self):
         out = self.made(self.lab(), "--of-ceiling", "--format", "csv", "--digits", 1)
@@ -773,9 +770,7 @@ class Documents(Place):
         for text, words in (("%s [1]", "not a document"), ('{"schema": "plumbline-netperf/99"}', "number 99")):
             path = self.dir / "bad.json"
             path.write_text(text.replace("%s", document("stream").read_text()))
-            rc, _, err = netreport(path)
-            self.assertEqual((rc, err.count("\n")), (1, 1))
-            self.assertIn(words, err)
+            self.refused(words, path)
 
 
     def written(self, name="d.json", **members):
@@ -891,8 +886,7 @@ class Documents(Place):
                 *({"iterations": [{**first, "latency": {**first["latency"], "cells": cells}}]} for cells in (7, [[1]], [["1", 1]], [[1, "x"]]))))]
         for text in texts:
             bad.write_text(text)
-            rc, out, err = netreport("--show", bad)
-            self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (text[:80], err))
+            self.refused("", "--show", bad)
 
     def test_hostile_texts_are_harmless(self):
         for words in (["--show"], ["-k", "all"], ["-o", "all"], ["--prometheus"], ["--evidence", ""], ["--merge"]):
@@ -1221,9 +1215,7 @@ class Comparisons(Place):
         for args, words in (((mon,), "two results, not 1"), ((mon, tue, "--html", "x"), "not together with --compare"),
                             ((mon, tue, "--margin", "0"), "--margin: '0' is not a percentage"), ((mon, tue, "--figure", "FOO"), "FOO:more or FOO:less"),
                             ((mon, document("stream")), "no good run of the same point")):
-            rc, text, err = netreport("--compare", *args)
-            self.assertEqual((rc, text, err.count("\n")), (1 if "good run" in words else 2, "", 1), (args, err))
-            self.assertIn(words, err)
+            self.refused(words, "--compare", *args, status=1 if "good run" in words else 2)
         self.assertIn("only with --compare or --mesh", netreport(mon, "--margin", "3")[2])
 
 
@@ -1457,9 +1449,7 @@ class Methods(Place):
         self.assertIn("the way taken", both)
         self.assertIn("THROUGHPUT in", both)
         self.assertNotIn("the way taken", netreport(self.udp(), "--statistic", "max")[1])
-        rc, out, err = netreport(self.lab(), "--methods")
-        self.assertEqual((rc, out, err.count("\n")), (2, "", 1))
-        self.assertIn("no runs by several engines", err)
+        self.refused("no runs by several engines", self.lab(), "--methods", status=2)
 
     def test_several_tests_and_failures(self):
         runs = []
@@ -2039,8 +2029,7 @@ class Surroundings(Place):
                 ("--html", "ImportError('not here')", "installed and cannot be imported: not here")):
             fake.write_text(f"raise {fault}\n")
             out = self.dir / ("x.svg" if option == "--plot" else "x.html")
-            rc, said, err = netreport(self.lab(), option, out, env={"PYTHONPATH": str(self.dir)})
-            self.assertEqual((rc, said, err.count("\n")), (1, "", 1), err)
+            err = self.refused("matplotlib", self.lab(), option, out, env={"PYTHONPATH": str(self.dir)})
             self.assertEqual(err, f"netreport: {option} needs Python's matplotlib, which is {why}\n")
             self.assertFalse(out.exists())
         self.assertEqual(netreport(self.lab(), env={"PYTHONPATH": str(self.dir)})[1], TEXT)
