@@ -6,7 +6,6 @@
 #include "wire/wire.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "bench/bench.h"
 #include "bench/run.h"
@@ -147,15 +146,6 @@ find_vector(const char *kind, const char *label)
 	abort(); /* fail_msg() does not return, which gcc can't see */
 }
 
-static void
-put_be32(uint8_t *p, unsigned long v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
-
 /* Offsets of three digits and words. */
 static void
 put_words(const char *p, uint8_t frame[NP_FRAME_SIZE])
@@ -168,9 +158,11 @@ put_words(const char *p, uint8_t frame[NP_FRAME_SIZE])
 		if (len == 3) {
 			at = strtoul(p, NULL, 10);
 		} else {
+			uint32_t word = htonl((uint32_t)strtoul(p, NULL, 16));
+
 			assert_int_equal(len, 8);
 			assert_true(at + 4 <= NP_FRAME_SIZE);
-			put_be32(frame + at, strtoul(p, NULL, 16));
+			memcpy(frame + at, &word, sizeof(word));
 			at += 4;
 		}
 		p += len;
@@ -267,18 +259,16 @@ assert_value(const struct vector *v, const char *name, const char *have)
 	if (want == NULL) {
 		want = have[0] == '"' ? "\"\"" : "0";
 	}
-	if (strncmp(want, have, len) != 0 || (want[len] != '\0' && want[len] != ' ')) {
-		fail_msg("%s: %s: read %s, recorded %s", v->label, name, have, want);
-	}
+	fail_if(strncmp(want, have, len) != 0 || (want[len] != '\0' && want[len] != ' '),
+		"%s: %s: read %s, recorded %s", v->label, name, have, want);
 }
 
 static void
 assert_same_frame(const uint8_t *have, const uint8_t *want, const char *label)
 {
 	for (size_t i = 0; i < NP_FRAME_SIZE; i++) {
-		if (have[i] != want[i]) {
-			fail_msg("%s: byte %zu is %02x, recorded %02x", label, i, have[i], want[i]);
-		}
+		fail_if(have[i] != want[i], "%s: byte %zu is %02x, recorded %02x", label, i,
+			have[i], want[i]);
 	}
 }
 
@@ -305,9 +295,9 @@ assert_names(const struct vector *v, const struct kind *k)
 					  k->fields[n].name[len] != '\0')) {
 			n++;
 		}
-		if (n == k->nfields && strncmp(p, "code=", 5) != 0 && strncmp(p, "word=", 5) != 0) {
-			fail_msg("%s: no field of %s", v->label, p);
-		}
+		fail_if(n == k->nfields && strncmp(p, "code=", 5) != 0 &&
+			    strncmp(p, "word=", 5) != 0,
+			"%s: no field of %s", v->label, p);
 		p += len + 1;
 		p += *p == '"' ? 1 + strcspn(p + 1, "\"") : 0; /* a text may have blanks */
 		p += strcspn(p, " ");
@@ -454,9 +444,7 @@ TEST(our_omni_request_for_ipv6_is_netperfs)
 	static const uint8_t loopback[16] = { [15] = 1 };
 	struct np_omni_request r = plain_request;
 
-	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
-		skip();
-	}
+	skip_if(__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__, "not a little-endian machine");
 	r.ipfamily = NP_WF_INET6;
 	r.socket_type = NP_WS_DGRAM;
 	r.protocol = 17;
@@ -558,18 +546,6 @@ random_message(const struct kind *k, char *m, uint64_t *seed)
 	}
 }
 
-static void
-assert_same_message(const struct kind *k, const char *have, const char *want)
-{
-	for (size_t i = 0; i < k->nfields; i++) {
-		const struct field *f = &k->fields[i];
-
-		if (memcmp(have + f->at, want + f->at, f->size) != 0) {
-			fail_msg("%s did not survive the trip", f->name);
-		}
-	}
-}
-
 TEST(every_message_survives_the_trip)
 {
 	uint64_t seed = 42;
@@ -589,7 +565,12 @@ TEST(every_message_survives_the_trip)
 		assert_int_equal(got_head.code, head.code);
 		assert_int_equal(got_head.word, head.word);
 		assert_int_equal(np_frame_get(frame, k->layout, &got, &err), NP_OK);
-		assert_same_message(k, (const char *)&got, (const char *)&sent);
+		for (size_t i = 0; i < k->nfields; i++) {
+			const struct field *f = &k->fields[i];
+
+			fail_if(memcmp(got.room + f->at, sent.room + f->at, f->size) != 0,
+				"%s is another", f->name);
+		}
 	}
 }
 
@@ -845,10 +826,10 @@ TEST(recorded_requests_can_be_asked_again)
 		for (size_t n = 0; n < k->nfields; n++) {
 			const struct field *f = &k->fields[n];
 
-			if (is_kept(v->kind, f->name) &&
-			    memcmp((char *)&have + f->at, (char *)&want + f->at, f->size) != 0) {
-				fail_msg("%s: %s", v->label, f->name);
-			}
+			fail_if(is_kept(v->kind, f->name) &&
+				    memcmp((char *)&have + f->at, (char *)&want + f->at, f->size) !=
+					0,
+				"%s: %s", v->label, f->name);
 		}
 		asked++;
 	}
