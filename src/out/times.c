@@ -19,84 +19,77 @@ static const struct {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), PERCENTILES_END = 7 };
 
-struct cells {
-	char text[COLUMNS][TIME_TEXT];
-};
+enum row { VALUES, FROM, TO }; /* the latter two: between which times a percentile lies */
 
 static void
-put_row(FILE *out, const struct cells *row, int count)
+fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row, int column,
+	  char text[TIME_TEXT])
 {
-	for (int i = 0; i < count; i++) {
-		fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0), row->text[i]);
+	const double values[COLUMNS] = { [1] = (double)s->min,
+					 [2] = s->mean,
+					 [COLUMNS - 2] = (double)s->max,
+					 [COLUMNS - 1] = s->stddev };
+	double share = columns[column].share;
+	static const char *const words[] = { "", "95% from", "to" };
+	uint64_t low, high;
+
+	snprintf(text, TIME_TEXT, "-");
+	if (row == VALUES && s->count == 0) {
+		return;
 	}
-	putc('\n', out);
+	if (share > 0 && np_hist_interval(h, share, &low, &high)) {
+		np_hist_us((double)(row == VALUES ? np_hist_percentile(h, share)
+				    : row == FROM ? low
+						  : high),
+			   text, TIME_TEXT);
+	} else if (row == VALUES && column == 0) {
+		snprintf(text, TIME_TEXT, "%" PRIu64, s->count);
+	} else if (row == VALUES && share <= 0) {
+		np_hist_us(values[column], text, TIME_TEXT);
+	} else if (share <= 0) {
+		snprintf(text, TIME_TEXT, "%s", column == 0 ? words[row] : "");
+	}
 }
 
-/* What is known of the percentiles: where they lie, or that the times are too few to tell. */
-static bool
-take_percentiles(const struct np_hist *h, struct cells *row, struct cells *from, struct cells *to)
+static void
+put_row(FILE *out, const struct np_hist *h, const struct np_hist_summary *s, enum row row)
 {
-	bool all = true;
+	char text[TIME_TEXT];
 
-	snprintf(from->text[0], TIME_TEXT, "95%% from");
-	snprintf(to->text[0], TIME_TEXT, "to");
-	for (int i = 1; i < COLUMNS; i++) {
-		uint64_t low, high;
-
-		if (columns[i].share > 0 && np_hist_interval(h, columns[i].share, &low, &high)) {
-			np_hist_us((double)np_hist_percentile(h, columns[i].share), row->text[i],
-				   TIME_TEXT);
-			np_hist_us((double)low, from->text[i], TIME_TEXT);
-			np_hist_us((double)high, to->text[i], TIME_TEXT);
-		} else if (columns[i].share > 0) {
-			for (int n = 0; n < 3; n++) {
-				struct cells *const each[] = { row, from, to };
-
-				snprintf(each[n]->text[i], TIME_TEXT, "-");
-			}
-			all = false;
-		}
+	for (int i = 0; i < (row == VALUES ? COLUMNS : PERCENTILES_END); i++) {
+		fill_cell(h, s, row, i, text);
+		fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0), text);
 	}
-	return all;
+	putc('\n', out);
 }
 
 void
 np_times_print(FILE *out, const struct np_hist *h, bool headers)
 {
-	struct cells heads = { .text = { "" } }, row = heads, from = heads, to = heads;
-	struct np_hist_summary s = { .count = 0 };
 	const char *between = "not enough operations for ";
-	bool all = true;
+	struct np_hist_summary s = { .count = 0 };
+	uint64_t low, high;
 
-	for (int i = 0; i < COLUMNS; i++) {
-		snprintf(heads.text[i], TIME_TEXT, "%s", columns[i].head);
-		snprintf(row.text[i], TIME_TEXT, "-");
-	}
 	if (h != NULL) {
 		np_hist_summarise(h, &s);
 	}
-	if (s.count > 0) {
-		snprintf(row.text[0], TIME_TEXT, "%" PRIu64, s.count);
-		np_hist_us((double)s.min, row.text[1], TIME_TEXT);
-		np_hist_us(s.mean, row.text[2], TIME_TEXT);
-		np_hist_us((double)s.max, row.text[COLUMNS - 2], TIME_TEXT);
-		np_hist_us(s.stddev, row.text[COLUMNS - 1], TIME_TEXT);
-		all = take_percentiles(h, &row, &from, &to);
+	for (int i = 0; headers && i < COLUMNS; i++) {
+		fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0),
+			columns[i].head);
 	}
-	if (headers) {
-		put_row(out, &heads, COLUMNS);
+	fputs(headers ? "\n" : "", out);
+	put_row(out, h, &s, VALUES);
+	if (!headers || s.count == 0) {
+		return;
 	}
-	put_row(out, &row, COLUMNS);
-	if (headers && s.count > 0) {
-		put_row(out, &from, PERCENTILES_END);
-		put_row(out, &to, PERCENTILES_END);
-	}
-	for (int i = 1; headers && !all && i < COLUMNS; i++) {
-		if (columns[i].share > 0 && strcmp(row.text[i], "-") == 0) {
+	put_row(out, h, &s, FROM);
+	put_row(out, h, &s, TO);
+	for (int i = 1; i < COLUMNS; i++) {
+		if (columns[i].share > 0 && !np_hist_interval(h, columns[i].share, &low, &high)) {
 			fprintf(out, "%s%.*s", between, (int)strcspn(columns[i].head, "/"),
 				columns[i].head);
 			between = ", ";
 		}
 	}
-	fputs(headers && !all ? "\n" : "", out);
+	fputs(between[0] == ',' ? "\n" : "", out);
 }
