@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "out/format.h"
 
-enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048, NUMBER_TEXT = 32 };
+enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048 };
 
 /* A row being put together: its text, without the label. */
 struct row {
@@ -23,17 +23,22 @@ struct row {
 
 /* ---- Numbers ---- */
 
+struct word {
+	char text[32];
+};
+
 /*
  * A number with a prefix of SI and its unit, and a fixed number of significant digits: "9.41
  * Gbit/s".
  */
-static const char *
-si(double v, int digits, const char *unit, char text[NUMBER_TEXT])
+static struct word
+si(double v, int digits, const char *unit)
 {
 	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
 	enum { NONE = 3, LAST = 7 };
 	const double half = 0.5 * pow(10, -digits); /* of the last digit, in parts of 1 */
 	int p = NONE, before = 1;
+	struct word w;
 
 	for (; v >= 1000 * (1 - half) && p < LAST; p++) {
 		v /= 1000;
@@ -42,33 +47,33 @@ si(double v, int digits, const char *unit, char text[NUMBER_TEXT])
 		v *= 1000;
 	}
 	before = v >= 100 * (1 - half) ? 3 : v >= 10 * (1 - half) ? 2 : 1;
-	snprintf(text, NUMBER_TEXT, "%.*f %s%s", digits > before ? digits - before : 0, v,
+	snprintf(w.text, sizeof(w.text), "%.*f %s%s", digits > before ? digits - before : 0, v,
 		 prefixes[p], unit);
-	return text;
+	return w;
 }
 
 /* Whole numbers where three digits are less than these have. */
-static const char *
-per_second(double v, char text[NUMBER_TEXT])
+static struct word
+per_second(double v)
 {
-	snprintf(text, NUMBER_TEXT, "%.*f/s", v >= 100 ? 0 : 2, v);
-	return text;
+	struct word w;
+
+	snprintf(w.text, sizeof(w.text), "%.*f/s", v >= 100 ? 0 : 2, v);
+	return w;
 }
 
-static const char *
-rate(const struct np_look *l, double v, char text[NUMBER_TEXT])
+static struct word
+rate(const struct np_look *l, double v)
 {
-	return l->transactions ? per_second(v, text)
-			       : si(v * l->classic.unit->divisor * 8, 4, "bit/s", text);
+	return l->transactions ? per_second(v) : si(v * l->classic.unit->divisor * 8, 4, "bit/s");
 }
 
-static const char *
-seconds(double ns, char text[NUMBER_TEXT])
+static struct word
+seconds(double ns)
 {
-	if (ns >= 0.999 * (double)NP_HIST_NEVER) { /* figures in us are not exact */
-		return "never";
-	}
-	return si(ns / 1e9, 3, "s", text);
+	/* Figures in us are not exact. */
+	return ns >= 0.999 * (double)NP_HIST_NEVER ? (struct word){ "never" }
+						   : si(ns / 1e9, 3, "s");
 }
 
 static bool
@@ -177,29 +182,26 @@ end_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 static void
 throughput_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
-	char text[NUMBER_TEXT];
 	double mean = real(f, NP_M_THROUGHPUT), out = real(f, NP_M_LOCAL_SEND_THROUGHPUT);
 	double in = real(f, NP_M_LOCAL_RECV_THROUGHPUT), width;
 	int level = known(f, NP_M_CONFIDENCE_LEVEL)
 			? (int)np_record_get_int(f->record, NP_M_CONFIDENCE_LEVEL)
 			: 95;
 
-	ADD(row, "%s", rate(l, mean, text));
+	ADD(row, "%s", rate(l, mean).text);
 	width = np_series_width(&l->human->rates, level);
 	if (l->human->rates.count > 1 && isfinite(width)) {
-		ADD(row, " +- %s", rate(l, mean * width / 2, text));
+		ADD(row, " +- %s", rate(l, mean * width / 2).text);
 		ADD(row, 50 * width < 99.5 ? " (%.2g %%)" : " (%.0f %%)", 50 * width);
 		ADD(row, " at %d %% confidence", level);
 	}
 	ADD(row, "%s", l->missed ? ", less sure than was asked for" : "");
 	if (both_ways(l, f) && is_datagrams(f)) {
-		ADD(row, "; %s of ", rate(l, real(f, NP_M_REMOTE_RECV_THROUGHPUT), text));
-		ADD(row, "%s arrived there, ", rate(l, out, text));
-		ADD(row, "%s of ", rate(l, in, text));
-		ADD(row, "%s here", rate(l, real(f, NP_M_REMOTE_SEND_THROUGHPUT), text));
+		ADD(row, "; %s of %s arrived there, %s of %s here",
+		    rate(l, real(f, NP_M_REMOTE_RECV_THROUGHPUT)).text, rate(l, out).text,
+		    rate(l, in).text, rate(l, real(f, NP_M_REMOTE_SEND_THROUGHPUT)).text);
 	} else if (both_ways(l, f)) {
-		ADD(row, "; %s sent", rate(l, out, text));
-		ADD(row, ", %s received", rate(l, in, text));
+		ADD(row, "; %s sent, %s received", rate(l, out).text, rate(l, in).text);
 	}
 }
 
@@ -207,16 +209,15 @@ static void
 flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
-	char text[NUMBER_TEXT];
 
 	if (flows < 2 || !known(f, NP_M_JAIN_INDEX)) {
 		return;
 	}
 	ADD(row, "%" PRId64, flows);
 	if (!both_ways(l, f) || !is_datagrams(f)) {
-		ADD(row, ", least %s", rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT), text));
-		ADD(row, ", most %s", rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT), text));
-		ADD(row, ", Jain's index %.3f", real(f, NP_M_JAIN_INDEX));
+		ADD(row, ", least %s, most %s, Jain's index %.3f",
+		    rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT)).text,
+		    rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT)).text, real(f, NP_M_JAIN_INDEX));
 	}
 	ADD(row, ", threads %" PRId64 " local", np_record_get_int(f->record, NP_M_THREADS));
 	if (known(f, NP_M_REMOTE_THREADS)) {
@@ -261,31 +262,27 @@ loss_row(const struct np_figures *f, struct row *row)
 static void
 open_row(const struct np_figures *f, struct row *row)
 {
-	const struct np_record *r = f->record;
-	char text[NUMBER_TEXT];
-
 	if (!known(f, NP_M_ASKED_RATE)) {
 		return;
 	}
-	ADD(row, "%s", per_second(real(f, NP_M_SENT_RATE), text));
-	ADD(row, " of %s asked for", per_second(real(f, NP_M_ASKED_RATE), text));
+	ADD(row, "%s of %s asked for", per_second(real(f, NP_M_SENT_RATE)).text,
+	    per_second(real(f, NP_M_ASKED_RATE)).text);
 	if (!known(f, NP_M_DUE_OPERATIONS)) {
 		return; /* messages of a stream */
 	}
-	ADD(row, "; of %" PRId64 " due ", np_record_get_int(r, NP_M_DUE_OPERATIONS));
-	ADD(row, "%" PRId64 " sent", np_record_get_int(r, NP_M_SENT_OPERATIONS));
-	ADD(row, " (%" PRId64 " late)", np_record_get_int(r, NP_M_LATE_OPERATIONS));
-	ADD(row, ", %" PRId64 " not answered", np_record_get_int(r, NP_M_UNANSWERED_OPERATIONS));
-	ADD(row, "; lateness P99 %s", seconds(1e3 * real(f, NP_M_P99_LATENESS), text));
-	ADD(row, ", max %s", seconds(1e3 * real(f, NP_M_MAX_LATENESS), text));
+	ADD(row, "; of %.0f due %.0f sent (%.0f late), %.0f not answered; lateness P99 %s, max %s",
+	    real(f, NP_M_DUE_OPERATIONS), real(f, NP_M_SENT_OPERATIONS),
+	    real(f, NP_M_LATE_OPERATIONS), real(f, NP_M_UNANSWERED_OPERATIONS),
+	    seconds(1e3 * real(f, NP_M_P99_LATENESS)).text,
+	    seconds(1e3 * real(f, NP_M_MAX_LATENESS)).text);
 	if (known(f, NP_M_ARRIVALS_P_VALUE)) {
 		ADD(row, "; they fit Poisson's with p %.2g", real(f, NP_M_ARRIVALS_P_VALUE));
 	}
 	if (known(f, NP_M_OUTAGE_BEGIN)) {
-		ADD(row, "; longest outage %s", seconds(1e6 * real(f, NP_M_OUTAGE), text));
-		ADD(row, " at %s", seconds(1e9 * real(f, NP_M_OUTAGE_BEGIN), text));
+		ADD(row, "; longest outage %s at %s", seconds(1e6 * real(f, NP_M_OUTAGE)).text,
+		    seconds(1e9 * real(f, NP_M_OUTAGE_BEGIN)).text);
 	}
-	if (strcmp(np_record_get_text(r, NP_M_GENERATOR_LIMITS), "no") != 0) {
+	if (strcmp(np_record_get_text(f->record, NP_M_GENERATOR_LIMITS), "no") != 0) {
 		ADD(row, "; the generator limits");
 	}
 }
@@ -301,12 +298,11 @@ beside_row(const struct np_figures *f, struct row *row)
 		{ "idle", NP_M_IDLE_P50_LATENCY, NP_M_IDLE_P99_LATENCY, NP_M_IDLE_RPM },
 		{ "; loaded", NP_M_LOADED_P50_LATENCY, NP_M_LOADED_P99_LATENCY, NP_M_LOADED_RPM },
 	};
-	char text[NUMBER_TEXT];
 
 	for (size_t i = 0; i < 2 && known(f, parts[i].p50); i++) {
-		ADD(row, "%s P50 %s", parts[i].when, seconds(1e3 * real(f, parts[i].p50), text));
-		ADD(row, ", P99 %s", seconds(1e3 * real(f, parts[i].p99), text));
-		ADD(row, ", %.0f round trips a minute", real(f, parts[i].rpm));
+		ADD(row, "%s P50 %s, P99 %s, %.0f round trips a minute", parts[i].when,
+		    seconds(1e3 * real(f, parts[i].p50)).text,
+		    seconds(1e3 * real(f, parts[i].p99)).text, real(f, parts[i].rpm));
 	}
 	if (row->len > 0 && strcmp(np_record_get_text(f->record, NP_M_LOAD_DIED), "no") != 0) {
 		ADD(row, "; %s", np_record_get_text(f->record, NP_M_LOAD_DIED));
@@ -321,19 +317,17 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 		double share;
 	} percentiles[] = { { "P50", 0.5 }, { "P90", 0.9 }, { "P99", 0.99 }, { "P99.9", 0.999 } };
 	struct row extremes = { .len = 0 }, rest = { .len = 0 };
-	char text[NUMBER_TEXT];
 	struct np_hist_summary s;
 
 	if (f->latency == NULL || np_hist_count(f->latency) == 0) {
 		return;
 	}
 	np_hist_summarise(f->latency, &s);
-	ADD(&extremes, "min %s, ", seconds((double)s.min, text));
+	ADD(&extremes, "min %s, ", seconds((double)s.min).text);
 	if (!isnan(s.mean)) {
-		ADD(&extremes, "mean %s, ", seconds(s.mean, text));
+		ADD(&extremes, "mean %s, ", seconds(s.mean).text);
 	}
-	ADD(&extremes, "max %s", seconds((double)s.max, text));
-	ADD(&extremes, " of %" PRIu64 " times (%s)", s.count,
+	ADD(&extremes, "max %s of %" PRIu64 " times (%s)", seconds((double)s.max).text, s.count,
 	    is_text(l->histogram_of) ? l->histogram_of : "");
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
@@ -341,7 +335,7 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 		bool told = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
 
 		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
-		    told ? seconds(ns, text) : "not known (too few)");
+		    told ? seconds(ns).text : "not known (too few)");
 	}
 	put_row(out, "Latency", &extremes);
 	put_row(out, "", &rest);
@@ -376,7 +370,6 @@ retransmissions_row(const struct np_figures *f, struct row *row)
 static void
 clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
-	char text[NUMBER_TEXT];
 	double share = real(f, NP_M_DISTURBED_SHARE);
 
 	if (!known(f, NP_M_DISTURBED_SHARE)) {
@@ -389,7 +382,7 @@ clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 			    : "");
 	/* Less than an interval says nothing of a rate. */
 	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {
-		ADD(row, ", with %s", rate(l, real(f, NP_M_CLEAN_THROUGHPUT), text));
+		ADD(row, ", with %s", rate(l, real(f, NP_M_CLEAN_THROUGHPUT)).text);
 	}
 	if (share > 0 && known(f, NP_M_DISTURBED_REASONS)) {
 		ADD(row, " (disturbed, in seconds: %s)",
