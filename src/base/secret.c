@@ -6,6 +6,11 @@
 #include <unistd.h>
 
 #include "base/trusted.h"
+#include "config.h"
+
+#ifdef HAVE_SODIUM
+#include <sodium.h>
+#endif
 
 int
 np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err)
@@ -50,6 +55,9 @@ np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *e
 bool
 np_secret_equal(const void *a, const void *b, size_t n)
 {
+#ifdef HAVE_SODIUM
+	return sodium_memcmp(a, b, n) == 0;
+#else
 	const volatile uint8_t *x = a, *y = b;
 	unsigned difference = 0;
 
@@ -57,6 +65,7 @@ np_secret_equal(const void *a, const void *b, size_t n)
 		difference |= (unsigned)(x[i] ^ y[i]);
 	}
 	return difference == 0;
+#endif
 }
 
 void
