@@ -942,7 +942,8 @@ TEST(what_excludes_flows_is_named)
 		     "is a session with one connection");
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
-	assert_unfit("--flows 2 --engine sync", "--engine sync");
+	assert_unfit("--flows 2 --engine sync",
+		     "--engine sync: not for TCP_STREAM with --flows 2: it drives one connection");
 	assert_unfit("--flows 2 --engine ,sync", "--engine ,sync");
 }
 

@@ -1119,11 +1119,5 @@ TEST(a_client_tells_once_whom_it_waits_for)
 	sem_destroy(&wait.told);
 }
 
-int
-main(void)
-{
-	np_drive_prepare();
-	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
-	signal(SIGPIPE, SIG_IGN);
-	return all_tests(NULL, NULL);
-}
+/* SIGPIPE as both programs have it: sendfile(2) has no MSG_NOSIGNAL. */
+TEST_MAIN(np_drive_prepare(); signal(SIGPIPE, SIG_IGN))

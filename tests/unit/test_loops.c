@@ -503,11 +503,5 @@ TEST(a_flow_may_be_freed_twice)
 	np_run_free(&e.run);
 }
 
-int
-main(void)
-{
-	np_drive_prepare();
-	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
-	signal(SIGPIPE, SIG_IGN);
-	return all_tests(NULL, NULL);
-}
+/* SIGPIPE as both programs have it: sendfile(2) has no MSG_NOSIGNAL. */
+TEST_MAIN(np_drive_prepare(); signal(SIGPIPE, SIG_IGN))

@@ -215,11 +215,5 @@ TEST(what_a_stopped_sender_sent_in_part_is_counted)
 	}
 }
 
-int
-main(void)
-{
-	np_drive_prepare();
-	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
-	signal(SIGPIPE, SIG_IGN);
-	return all_tests(NULL, NULL);
-}
+/* SIGPIPE as both programs have it: sendfile(2) has no MSG_NOSIGNAL. */
+TEST_MAIN(np_drive_prepare(); signal(SIGPIPE, SIG_IGN))
