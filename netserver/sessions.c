@@ -274,8 +274,8 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
 				       granted.takes[NP_RES_FLOWS]);
 	}
-	ns_ways_set_listeners(
-	    d); /* before connections come, which they may as soon as it is granted */
+	/* Before the first connection comes, which it may as soon as the test is granted. */
+	ns_ways_set_listeners(d);
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
 
