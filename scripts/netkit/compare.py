@@ -134,9 +134,10 @@ class Comparison:
 
     def _rank(self, one: Judgement, sides: "List[Tuple[List[float], int, int]]") -> None:
         """Where runs failed or gave 0, which have no ratio: their means, and by ranks of runs whether one side is worse."""
+        from scipy.stats import mannwhitneyu    # takes as long to import as all else: only where it is needed
         worst = 0.0 if one.metric.more_is_better else math.inf
         ranked = [[*values, *[worst] * (tried - len(values))] for values, _, tried in sides]
-        greater, chance = stats.ranks(*ranked)
+        greater, chance = mannwhitneyu(*ranked, alternative="two-sided")
         lower = greater > len(ranked[0]) * len(ranked[1]) / 2       # of B
         shares = [silent / tried for _, silent, tried in sides]
         if chance <= (1 - CONFIDENCE / 100) / len(self.judged):

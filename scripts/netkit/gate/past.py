@@ -486,7 +486,10 @@ def words(of: "Sequence[Any]") -> str:
 def leaning(then: Slots, now: Slots, error: float) -> str:
     """A note where processors are taken more now than they were, or less, more than chance does it."""
     shares = [slots.taken[slots.taken >= 0].tolist() for slots in (then, now)]
-    if not all(shares) or not any(map(any, shares)) or not stats.ranks(*shares)[1] <= error:
+    if not all(shares) or not any(map(any, shares)):
+        return ""
+    from scipy.stats import mannwhitneyu    # takes as long to import as all else: only where it is needed
+    if not mannwhitneyu(*shares, alternative="two-sided").pvalue <= error:
         return ""
     old, new = (100 * sum(one) / len(one) for one in shares)
     return (f"others had processors for {old:.0f} % of the time in the past and {new:.0f} % now: a verdict has to hold "

@@ -169,13 +169,6 @@ class Comparison:
         return max(1, math.ceil(total - len(values)))
 
 
-def ranks(a: "Sequence[float]", b: "Sequence[float]") -> "Tuple[float, float]":
-    """Mann and Whitney's U, how often a value of a is greater than one of b, and how likely one so far from the middle is
-    (two-sided) where nothing differs."""
-    from scipy.stats import mannwhitneyu    # takes as long to import as all else: only where it is needed
-    return mannwhitneyu(a, b, alternative="two-sided")
-
-
 def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
     """Which of several verdicts stand when the error of all together shall not be more than this one."""
     stand = [False] * len(errors)
