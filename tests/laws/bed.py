@@ -18,7 +18,7 @@ import lib  # noqa: E402
 import numpy as np  # noqa: E402
 from case import Case  # noqa: E402
 from netkit import shown  # noqa: E402
-from witness import Course, Ring, connections, course, keys  # noqa: E402
+from witness import UDP, Course, Ring, connections, course, keys  # noqa: E402
 
 netlab = lib.script("netlab")
 libc = ctypes.CDLL(None, use_errno=True)
@@ -43,6 +43,7 @@ class End:
     """What the witness has of one end: what it has sent and what has come, of data connections."""
     out: Course
     inn: Course
+    marks: int = 0              # empty datagrams that have come: ends of tests
 
 
 @dataclass
@@ -305,7 +306,8 @@ class Bed:
         (near, lost), (far, missed) = (ring.packets() for ring in self.rings)
         mine = connections(near, self.port, case.one_port)
         ends = [some.where(np.isin(keys(some, is_near), mine)) for some, is_near in ((near, True), (far, False))]
-        return [End(course(some.where(some.out)), course(some.where(~some.out))) for some in ends], lost + missed
+        return [End(course(some.where(some.out)), course(some.where(~some.out)),
+                    int((~some.out & (some.protocol == UDP) & (some.payload == 0)).sum())) for some in ends], lost + missed
 
     def full(self) -> int:
         """Datagrams that found no room, at both ends."""

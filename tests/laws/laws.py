@@ -248,7 +248,8 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
         if lost is None and sent is not None and unique is not None:
             lost = sent + (back or 0) - unique - (came or 0)
         exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both)
-        yield from about(lost, "lost datagrams, by the witness", dropped if exact else 0, dropped + gone)
+        marks = min(s.full, s.near.marks + s.far.marks)     # which a full buffer loses, too
+        yield from about(lost, "lost datagrams, by the witness", dropped - marks if exact else 0, dropped + gone)
     elif not c.disturbed:
         yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped + gone)
         if not dropped:
