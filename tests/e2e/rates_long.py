@@ -20,7 +20,7 @@ from netkit import compare, mesh, paths, plan
 from netkit.gate import history, model, past, trial
 
 COUNT = 2000
-SLOW = 500          # meshes
+SLOW = 2000         # meshes
 NIGHTLY = 100       # histories that are read each night for a quarter: each is 82 readings
 DOC = lib.TOP / "doc" / "gate.md"
 BEGIN, END = "<!-- rates: made by tests/e2e/rates_long.py -->\n", "<!-- rates: end -->\n"
