@@ -385,7 +385,7 @@ class RunReader:
     netsweep writes, of the same types, and a point and a command of an earlier line: these need no closer look."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
-    members = staticmethod(operator.itemgetter(*TYPES))
+    members = operator.itemgetter(*TYPES)
     types = tuple(TYPES.values())
 
     def __init__(self, path: str, header: Header, figures: "Container[str] | None") -> None:
