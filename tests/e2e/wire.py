@@ -232,7 +232,8 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
     seen, sent = ledger(got.err), float(got.out.split("=")[1])
     with_data = [seen.value("with data", i) for i in range(4)]
     assert with_data[0] == with_data[3] == sent, (with_data, sent)
-    assert 0 <= sent - with_data[1] <= 5 and with_data[1] == with_data[2], (with_data, sent)
+    # Of the last responses, one to each flow, some are not sent or not there when a capture ends.
+    assert sent - 5 <= with_data[1] <= with_data[2] <= sent, (with_data, sent)
     assert "sent again" not in seen.text, seen.text
     return f"{sent:.0f} requests"
 
