@@ -54,12 +54,10 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
 	w->acked_before = np_worker_acked(w);
+	messages = np_plan_messages(run->plan, w->send_size);
 	if (w->open != NULL) {
 		np_open_start(w);
-		return;
-	}
-	messages = np_plan_messages(run->plan, w->send_size);
-	if (messages > 0) {
+	} else if (messages > 0) {
 		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
 				  (uint32_t)(w - run->worker), run->workers,
 				  run->window.started_ns);

@@ -455,6 +455,8 @@ TEST(a_daemon_s_time_begins_with_the_first_connection)
 	end_join(&e.server);
 	assert_int_equal(e.client.run.err.code, NP_OK);
 	assert_int_equal(np_counts_of(&e.client.run).transactions, 5);
+	/* Only behind that is a lost connection no failure. */
+	assert_true(e.client.run.worker->closes_ns > e.client.run.worker->began_ns);
 }
 
 /* What the daemon does not grant is let go of, and the rest shared out anew; a count, too. */
