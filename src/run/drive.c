@@ -356,7 +356,7 @@ keep_warm_up(struct control *c, uint64_t now)
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
 	/* An open loop knows its schedule beforehand; others count from this moment. */
-	run->window.started_ns = run->worker->load.is_open ? until : np_now();
+	run->window.started_ns = run->worker->open != NULL ? until : np_now();
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
