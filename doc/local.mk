@@ -51,7 +51,7 @@ protocol-tables: src/wire/mkdoc$(EXEEXT)
 		mv $$1.tmp $(srcdir)/%D%/$$1; \
 	}; fill protocol.md "messages flags plan"; \
 	fill netperf-run.schema.json "plan-fields end-fields"; \
-	$(PYTHON) $(top_srcdir)/scripts/mkdoc figures $(srcdir)/%D%/evidence.md > evidence.md.tmp; \
+	$(PYTHON) $(top_srcdir)/scripts/mkdoc figures $(srcdir)/%D%/evidence.md > evidence.md.tmp && \
 	mv evidence.md.tmp $(srcdir)/%D%/evidence.md
 endif
 
