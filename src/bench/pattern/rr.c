@@ -129,7 +129,8 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
-	if (need != NP_RECV || np_stopped(&w->stop)) {
+	/* A signal may come late, in the next wait: then there will be another one. */
+	if (need != NP_RECV || np_stopped(&w->stop) || np_now() - c->since_ns < w->patience_ns) {
 		return need;
 	}
 	next = give_up(w, c, UINT64_MAX);
