@@ -1,5 +1,6 @@
-
+#include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
 
@@ -28,5 +29,11 @@ ended(pid_t child)
 int
 all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+
+	if (failed != 0) { /* by longjmp(3): what such a test has taken is no leak to report */
+		fflush(NULL);
+		_exit(1);
+	}
+	return 0;
 }
