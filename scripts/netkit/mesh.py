@@ -79,7 +79,8 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
     dead: "Dict[str, Dict[Pair, str]]" = {}
     found = Found({}, [], [], {}, [])
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
-    speeds = {name: known.get("speed_mbps") for name, known in (sweep.results.header.more.get("hosts") or {}).items()}
+    speeds = {name: speed for name, known in (sweep.results.header.more.get("hosts") or {}).items()
+              if isinstance(speed := known.get("speed_mbps"), (int, float))}
     several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
     for cell in sweep.cells.values():
         values = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
