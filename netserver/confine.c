@@ -460,9 +460,9 @@ ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
 	return rc == NP_OK ? ns_confine_own(s, &seal, err) : rc;
 }
 
-/* Make these effective as far as they are permitted, and no others. */
+/* Make these capabilities effective, as far as they are permitted, and no others. */
 static int
-enforce(uint64_t caps)
+make_effective(uint64_t caps)
 {
 	return set_capabilities(UINT64_MAX, caps, NULL);
 }
@@ -521,13 +521,13 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	if (rc == 0 || errno != EPERM) {
 		return rc;
 	}
-	if (enforce(kept_by_nobody) != 0) {
+	if (make_effective(kept_by_nobody) != 0) {
 		errno = EPERM;
 		return -1;
 	}
 	rc = setsockopt(fd, level, name, congestion, len);
 	error = errno;
-	if (enforce(0) != 0) {
+	if (make_effective(0) != 0) {
 		abort(); /* it can't be dropped, and must not stay effective */
 	}
 	errno = error;

@@ -10,12 +10,12 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-enum { PATIENCE_US = 5000 }; /* that a close(2) may wait, and how often it is told to end */
+enum { PATIENCE_US = 5000 }; /* longest linger of a close, and time between two signals */
 
 static void
 on_alarm(int sig)
 {
-	(void)sig; /* having come is all: the kernel stops waiting */
+	(void)sig; /* nothing to do: the signal itself ends the wait in the kernel */
 }
 
 void
@@ -31,11 +31,12 @@ ns_passed_begin(void)
 }
 
 /*
- * Signals while a call is under way: lingering ends by any, in whichever call the kernel closes
- * what was passed. Again and again, as the first one may come before the call does.
+ * Send SIGALRM to this process at intervals while it makes a call in which the kernel may close
+ * passed descriptors: any signal ends their linger. One signal is not enough, as it may come before
+ * the kernel waits.
  */
 static void
-hurry(bool on)
+interrupt_linger(bool on)
 {
 	const struct timeval each = { .tv_usec = on ? PATIENCE_US : 0 };
 	const struct itimerval timer = { .it_interval = each, .it_value = each };
@@ -62,10 +63,10 @@ ns_passed_recv(int from, void *bytes, size_t size, bool *more)
 	ssize_t n;
 	int error;
 
-	hurry(true);
+	interrupt_linger(true);
 	n = recvmsg(from, &m, MSG_DONTWAIT);
 	error = errno;
-	hurry(false);
+	interrupt_linger(false);
 	errno = error;
 	*more = n >= 0 && (m.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
 	return n;
@@ -77,7 +78,7 @@ ns_passed_close(int fd)
 	const struct linger none = { .l_onoff = 0 };
 
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	hurry(true);
+	interrupt_linger(true);
 	close(fd);
-	hurry(false);
+	interrupt_linger(false);
 }
