@@ -142,7 +142,7 @@ set_key_file(const struct np_setting *set)
 	return np_auth_read_key(&a->key, set->arg, set->err);
 }
 
-/* An engine's in np_limits.engines; 0: there is none of that name. */
+/* The bit of an engine in np_limits.engines; 0: there is no engine of that name. */
 static uint32_t
 bit_of(const char *name)
 {
@@ -156,7 +156,7 @@ bit_of(const char *name)
 	return 0;
 }
 
-/* The names, and those that tests have which name none. */
+/* Allow the engines listed, and always the default ones, which tests without --engine use. */
 static int
 set_engines(const struct np_setting *set)
 {

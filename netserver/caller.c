@@ -55,6 +55,7 @@ greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
 	       np_hello_get(c->chan.in, hello, &ignored) == NP_OK && (hello->caps & cap) != 0;
 }
 
+/* A capture needs the client's address for its filter, which a UNIX socket does not have. */
 bool
 ns_wants_capture(const struct ns_caller *c)
 {

@@ -84,7 +84,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	return np_fail_verbatim(err, NP_EUNSUP, w.error, "%s", w.text);
 }
 
-/* One of these may get lost. */
+/* Tell the daemon that data move. Does not block: if one message is lost, the next follows. */
 static void
 moved(void *ctx)
 {

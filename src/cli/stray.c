@@ -110,7 +110,7 @@ stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool n
 	}
 }
 
-/* An option that goes with others. */
+/* An option that has no effect without another one, and was given alone. */
 static void
 stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
 {

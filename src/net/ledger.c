@@ -79,7 +79,7 @@ struct np_ledger {
 	uint64_t first_ns, last_ns, malformed;
 	uint64_t syn_ns, rtt_ns; /* time of our SYN; its round trip; 0: not known */
 	/* The same for the latest time stamp echoed by the far end: longer under load. */
-	uint64_t stamp_ns, echo_ns;
+	uint64_t stamp_ns, echo_ns; /* stamp_ns 0: no echo is awaited */
 	uint32_t stamp, last_stamp; /* awaited; last one sent */
 	struct side side[2];
 	struct fragmented fragment[FRAGMENTS]; /* the latest */
@@ -545,7 +545,10 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 
 /* --- Segments --- */
 
-/* Measure the echo of new time stamps: an old one may have been sent before. */
+/*
+ * Measure how long our TCP time stamps take to be echoed, one at a time. Begin at the first packet
+ * that has a value: the echo may answer that one, not a later one with the same value.
+ */
 static void
 time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg)
 {

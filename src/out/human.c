@@ -233,7 +233,7 @@ put_share(struct row *row, double lost, double all, const char *what)
 	}
 }
 
-/* By the datagrams' numbers, else by what was sent and what arrived. */
+/* Datagrams lost, by their numbers or else sent less received; requests without a response. */
 static void
 loss_row(const struct np_figures *f, struct row *row)
 {

@@ -207,7 +207,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 
 /* ---- While they run ---- */
 
-/* Gates that are still shut stay so, and who waits there is told. */
+/* Gates that are not open yet never will be: sessions that wait there fail. */
 static void
 fail_gates(struct party *p)
 {

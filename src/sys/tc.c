@@ -447,7 +447,11 @@ struct way {
 	bool any;
 };
 
-/* The class of htb that took the most is the one that is there for this test, if any is. */
+/*
+ * The limit of an item; 0: none. Classes (htb) divide the traffic, and which one carries the test
+ * is not known: it is taken to be the leaf with the most bytes. So a class has a limit only if it
+ * is a leaf with more bytes than those before, w->class_bytes.
+ */
 static uint64_t
 limit_of(const struct np_tc *to, const struct np_tc_item *d, struct way *w)
 {

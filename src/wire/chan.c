@@ -68,8 +68,8 @@ blame(int sys)
 }
 
 /*
- * What a user should know about a message that stays a fragment, behind ": ": often the peer is
- * another service, or a netperf too old to use messages of this size.
+ * Explain to the user, after ": ", what came of a message that stays incomplete; empty if nothing
+ * did. Often the peer is another service, or a netperf too old to use messages of this size.
  */
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)
@@ -307,7 +307,10 @@ rest_deadline(struct np_chan *c, uint64_t deadline)
 	return c->begun + c->rest_ns < deadline ? c->begun + c->rest_ns : deadline;
 }
 
-/* Wait for more; NP_OK when there is, or when what is there turned out to be all of it. */
+/*
+ * Wait for more bytes. NP_OK also if a pause shows that what has come is complete: the short
+ * message of an old client.
+ */
 static int
 wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 	  struct np_err *err)

@@ -133,7 +133,7 @@ batch_open(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* What is there finds that the descriptor is none. */
+/* If the kernel has these calls and allows them, they fail for descriptor -1 with EBADF. */
 static const char *
 batch_lacks(void)
 {

@@ -214,7 +214,7 @@ in_flight(const struct np_worker *w, const struct np_conn *c)
 	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
 }
 
-/* Resume the send that was set aside, unless a response is incomplete. */
+/* Resume the send that was set aside, unless a response has been received only in part. */
 static void
 take_back(struct np_conn *c)
 {
@@ -223,7 +223,7 @@ take_back(struct np_conn *c)
 	}
 	c->is_aside = false;
 	if (c->need != NP_OVER) {
-		/* A send that has begun is not held. */
+		/* The load (NP_REST) may delay a message only if no byte of it was sent. */
 		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_REST);
 		c->part = c->aside_part;
 		c->since_ns = c->aside_since_ns;

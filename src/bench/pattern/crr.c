@@ -546,6 +546,7 @@ accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 	return NP_SEND;
 }
 
+/* The client closed before its request was complete: this counts as no transaction. */
 static enum np_need
 accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {

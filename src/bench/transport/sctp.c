@@ -94,7 +94,7 @@ sctp_close(struct np_run *run)
 	run->end.own = NULL;
 }
 
-/* The addresses stand one behind the other, each as long as its family has it. */
+/* The kernel packs the addresses: each one is as long as those of its family. */
 static void
 look_at_paths(int fd, struct known *k)
 {

@@ -158,7 +158,10 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 		       np_addr_text(&run->end.peer, text));
 }
 
-/* Datagrams need no meeting but for such an echo; -n and -N ask for connected sockets as well. */
+/*
+ * Datagrams need no connection, but -n and -N ask for connected sockets. With a token the daemon
+ * learns its peer later, in udp_greet().
+ */
 static int
 udp_meet(struct np_run *run, struct np_err *err)
 {
@@ -175,7 +178,7 @@ udp_meet(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	if (run->end.token != 0 || !p->near.sock.connected) {
-		return NP_OK; /* or it is known later who the peer is */
+		return NP_OK;
 	}
 	/* A sender knows its peer; a receiver has to wait for the first datagram. */
 	if (p->role == NP_LEAD) {

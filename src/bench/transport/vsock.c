@@ -57,9 +57,9 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 }
 
 /*
- * A connection has one size, that of its receive buffer; so the larger one counts of those that are
- * asked for. The kernel accounts this memory to no process, so it is limited: a
- * stranger asks a daemon for it. The sizes are read back.
+ * A connection has one buffer size, for receiving; it is set to the larger of the two requested.
+ * The kernel charges this memory to no process, and any client can request it from a daemon, so
+ * BUFFER_MAX_SIZE keeps the sum of all connections to MOST_BYTES, but allows each the usual size.
  */
 enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
 

@@ -26,6 +26,7 @@ np_payload_share(FACTS, const struct np_way *way)
 	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
 }
 
+/* Which kind of transaction it measures: each has its own sequence of packets. */
 static enum np_turns
 turns_of(const struct np_explain_input *in)
 {

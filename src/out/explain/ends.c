@@ -128,8 +128,8 @@ keeps_up_with_datagrams(FACTS)
  */
 
 /*
- * cpu.stat(cgroup-v2): while the quota of its cgroup is used up, a process does not run. One that
- * waits for others most of the time does not lose by it.
+ * While the quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). If it
+ * waits for others most of the time, the quota costs it little: a lower score.
  */
 static void
 quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
@@ -152,7 +152,7 @@ quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit l
 	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
 	    "time (the process ran %s)",
 	    which, allows, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
-	v->allows = np_measured(f);
+	v->allows = np_measured(f); /* no more is possible with this quota */
 }
 
 void
