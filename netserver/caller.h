@@ -64,7 +64,7 @@ struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
  */
 bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
 
-/* Does it ask for a capture? */
+/* Does the caller's first message ask for a capture of its test's packets? */
 bool ns_wants_capture(const struct ns_caller *c);
 
 /* For tests of the link layer? device: the interface that it names, or empty. */

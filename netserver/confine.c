@@ -206,7 +206,7 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
 /* Permitted after root has become nobody without --user, and effective only in ns_permit(). */
-static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
+static const uint64_t kept_as_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 
 /* --allow-raw: a session opens its capture by it, and drops it. */
 static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
@@ -221,7 +221,7 @@ static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
  * ones before; may be NULL. Returns 0, or -1 with errno. libc has no wrapper, libcap would.
  */
 static int
-set_capabilities(uint64_t keep, uint64_t in_force, uint64_t *were)
+set_capabilities(uint64_t keep, uint64_t effective, uint64_t *were)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
@@ -235,17 +235,18 @@ set_capabilities(uint64_t keep, uint64_t in_force, uint64_t *were)
 	}
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
 		have[i].permitted &= (uint32_t)(keep >> 32 * i);
-		have[i].effective = have[i].permitted & (uint32_t)(in_force >> 32 * i);
+		have[i].effective = have[i].permitted & (uint32_t)(effective >> 32 * i);
 		have[i].inheritable = 0;
 	}
 	return (int)syscall(SYS_capset, &head, have);
 }
 
+/* Drop all capabilities but these, which become effective, or only stay permitted. */
 static int
-limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
+limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 {
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return set_capabilities(keep, in_force ? keep : 0, NULL) == 0
+	return set_capabilities(keep, effective ? keep : 0, NULL) == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
@@ -290,7 +291,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	}
 	if (change_user(user, &w, &changed, err) != NP_OK ||
 	    limit_capabilities((!changed       ? kept
-				: user == NULL ? kept_by_nobody
+				: user == NULL ? kept_as_nobody
 					       : 0) |
 				   more,
 			       !changed, err) != NP_OK ||
@@ -521,7 +522,7 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	if (rc == 0 || errno != EPERM) {
 		return rc;
 	}
-	if (make_effective(kept_by_nobody) != 0) {
+	if (make_effective(kept_as_nobody) != 0) {
 		errno = EPERM;
 		return -1;
 	}

@@ -51,7 +51,7 @@ np_fds_empty(void)
 	return 0;
 }
 
-/* Close first up to last. Returns -1 where the system can't do that at once. */
+/* Close descriptors first to last. Returns -1 if the system can't do that in one call. */
 static int
 close_all(unsigned first, unsigned last)
 {

@@ -303,7 +303,7 @@ extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_patter
 #include "bench/transports.def"
 #undef NP_TRANSPORT
 
-/* The row of that name in any case, or NULL. */
+/* The row of that name, in upper or lower case; NULL: there is none. */
 const struct np_bench *np_bench_find(const char *name);
 
 /* Row i of the table, NULL behind the last. */

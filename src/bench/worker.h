@@ -79,7 +79,7 @@ struct np_conn {
 	bool is_void;       /* connection tests: its close completes no transaction */
 	bool is_up;         /* of a ramp: connected */
 	bool waits_release; /* waits for the kernel to release send buffers */
-	bool is_aside;      /* a partial send is set aside while responses are received */
+	bool is_aside;      /* a send is set aside while responses are received */
 	uint8_t news;       /* consecutive sends that failed by ICMP errors for earlier ones */
 	uint64_t news_at;   /* messages sent when that happened */
 	size_t aside_part;  /* of the send set aside: bytes done, and its start */

@@ -25,9 +25,9 @@ bool np_mptcp_look(int fd, struct np_mptcp_brief *b);
 bool np_mptcp_acked(int fd, struct np_acked *p);
 
 /*
- * The same in full: mptcp.* and mptcp.N.* of each subflow, as doc/evidence.md lists them. Had it
- * once `seen` subflows, and has fewer now, these are not told: what is left out would be missing in
- * sums.
+ * The same in full: mptcp.* and mptcp.N.* of each subflow, as doc/evidence.md lists them. `seen` is
+ * the most subflows that it had at a time (0: not known). If it has fewer now, none is put: sums
+ * would lack those that are closed.
  */
 void np_mptcp_put(int fd, uint32_t seen, struct np_bag *into);
 

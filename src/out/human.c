@@ -233,7 +233,10 @@ put_share(struct row *row, double lost, double all, const char *what)
 	}
 }
 
-/* Datagrams lost, by their numbers or else sent less received; requests without a response. */
+/*
+ * Datagrams lost: by their sequence numbers if known, else those sent less those received. In tests
+ * of transactions: requests without a response.
+ */
 static void
 loss_row(const struct np_figures *f, struct row *row)
 {
@@ -250,7 +253,7 @@ loss_row(const struct np_figures *f, struct row *row)
 		put_share(row, (double)np_record_get_int(r, NP_M_LOST_REQUESTS), sent, "requests");
 	} else if (datagrams && known(f, NP_M_REMOTE_RECV_CALLS) &&
 		   strcasecmp(np_record_get_text(r, NP_M_DIRECTION), "Send") == 0) {
-		if (known(f, NP_M_REMOTE_SEND_CALLS)) { /* of --both */
+		if (known(f, NP_M_REMOTE_SEND_CALLS)) { /* --both: the other direction, too */
 			sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
 			arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
 		}

@@ -46,8 +46,8 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       p->transport->name);
 	}
 	if (p->transport->passes_fds && s->collect.capture != NULL) {
-		/* Such sockets copy descriptors, to numbers that the session's filter does not
-		 * know. */
+		/* The filter that keeps the capture's socket from sending knows it by its number:
+		 * a copy, passed over such a socket, has another one. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);

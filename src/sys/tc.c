@@ -448,18 +448,18 @@ struct way {
 };
 
 /*
- * The limit of an item; 0: none. Classes (htb) divide the traffic, and which one carries the test
- * is not known: it is taken to be the leaf with the most bytes. So a class has a limit only if it
- * is a leaf with more bytes than those before, w->class_bytes.
+ * The rate limit of an item; 0: none. Classes (htb) divide the traffic, and which one carries the
+ * test is not known: it is taken to be the leaf with the most bytes. So a class has a limit only if
+ * it is a leaf with more bytes than those before, w->class_bytes.
  */
 static uint64_t
-limit_of(const struct np_tc *to, const struct np_tc_item *d, struct way *w)
+limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)
 {
 	if (!d->is_class) {
 		return d->rate_bps;
 	}
-	for (size_t i = 0; i < to->count; i++) {
-		if (to->at[i].is_class && to->at[i].in == d->in && to->at[i].parent == d->handle) {
+	for (size_t i = 0; i < tc->count; i++) {
+		if (tc->at[i].is_class && tc->at[i].in == d->in && tc->at[i].parent == d->handle) {
 			return 0; /* it has classes below it */
 		}
 	}
@@ -467,7 +467,7 @@ limit_of(const struct np_tc *to, const struct np_tc_item *d, struct way *w)
 		return 0;
 	}
 	w->class_bytes = d->bytes;
-	return class_rate(to, d);
+	return class_rate(tc, d);
 }
 
 static void

@@ -60,7 +60,10 @@ const struct np_tc_item *np_tc_root(const struct np_tc *tc);
 /* Read one message, as an np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
 int np_tc_hear(void *tc, const struct nlmsghdr *m);
 
-/* Put what moved as moved.tc.*, and the totals of both directions as tc.out.* and tc.in.* */
+/*
+ * Put what moved between two readings as moved.tc.*, and the totals of each direction as tc.out.*
+ * and tc.in.*
+ */
 void np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into);
 
 #endif

@@ -68,8 +68,8 @@ blame(int sys)
 }
 
 /*
- * Explain to the user, after ": ", what came of a message that stays incomplete; empty if nothing
- * did. Often the peer is another service, or a netperf too old to use messages of this size.
+ * Tell the user, after ": ", how much of an incomplete message came; empty if nothing came. Often
+ * the peer is another service, or a netperf too old to use messages of this size.
  */
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)

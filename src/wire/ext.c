@@ -130,6 +130,7 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 	return NP_OK;
 }
 
+/* Read a text of `length` bytes. What text[size] has no room for is skipped. */
 static void
 get_string(struct np_wire *w, size_t length, char *text, size_t size)
 {

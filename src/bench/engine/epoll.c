@@ -216,14 +216,14 @@ in_flight(const struct np_worker *w, const struct np_conn *c)
 
 /* Resume the send that was set aside, unless a response has been received only in part. */
 static void
-take_back(struct np_conn *c)
+resume_send(struct np_conn *c)
 {
 	if (!c->is_aside || (c->need & NP_PART) != 0) {
 		return;
 	}
 	c->is_aside = false;
 	if (c->need != NP_OVER) {
-		/* The load (NP_REST) may delay a message only if no byte of it was sent. */
+		/* NP_REST: the load may delay this message, unless part of it was sent. */
 		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_REST);
 		c->part = c->aside_part;
 		c->since_ns = c->aside_since_ns;
@@ -248,7 +248,7 @@ is_blocked(const struct loop *l, struct np_conn *c)
 		}
 		return may_receive;
 	}
-	take_back(c);
+	resume_send(c);
 	return false;
 }
 
@@ -259,7 +259,7 @@ other_call(struct loop *l, struct np_conn *c)
 
 	c->need = np_io_other(l->w, c, need, (need & NP_SEND) != 0 ? l->out : l->in);
 	if ((need & NP_RECV) != 0 && (c->need & NP_BLOCKED) == 0) {
-		take_back(c);
+		resume_send(c);
 	}
 	return c->need != NP_RECV;
 }
@@ -287,7 +287,7 @@ one_call(struct loop *l, struct np_conn *c)
 		c->need = np_io_received(w, c, w->steps, l->in->buf, n);
 		l->in = l->in->next;
 		if (__builtin_expect(c->is_aside, 0) && n >= 0) {
-			take_back(c);
+			resume_send(c);
 		}
 		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
 	}

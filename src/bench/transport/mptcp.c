@@ -79,7 +79,7 @@ mptcp_look_first(struct np_run *run, int fd)
 	}
 }
 
-/* Several connections have only one count for all: how many subflows each had is not known. */
+/* closing.subflows is a sum over all connections: if there are several, this one's is not known. */
 static void
 mptcp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {

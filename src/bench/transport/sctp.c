@@ -94,7 +94,10 @@ sctp_close(struct np_run *run)
 	run->end.own = NULL;
 }
 
-/* The kernel packs the addresses: each one is as long as those of its family. */
+/*
+ * Read the far end's addresses, and the state of the path to each. The kernel packs the addresses:
+ * each one is as long as those of its family.
+ */
 static void
 look_at_paths(int fd, struct known *k)
 {

@@ -159,8 +159,9 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 }
 
 /*
- * Datagrams need no connection, but -n and -N ask for connected sockets. With a token the daemon
- * learns its peer later, in udp_greet().
+ * Datagrams need no connection, but -n and -N ask for connected sockets. A session may be handed
+ * its sockets by the daemon (np_is_handed()). Where a token is used, the daemon's end learns its
+ * peer later, in udp_greet().
  */
 static int
 udp_meet(struct np_run *run, struct np_err *err)

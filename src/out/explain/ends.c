@@ -128,8 +128,9 @@ keeps_up_with_datagrams(FACTS)
  */
 
 /*
- * While the quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). If it
- * waits for others most of the time, the quota costs it little: a lower score.
+ * While the CPU quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). If
+ * that is so for long, or in half of the periods, the score is above that of most other causes. If
+ * the thread is blocked most of the time, the quota costs it little: a lower score.
  */
 static void
 quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
