@@ -302,11 +302,11 @@ ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
 	ns_passed_close(fd); /* with what the asker may have sent */
 }
 
-/* A connection, or -1 with err filled. */
+/* Connect to the status socket of the daemon for this port. Returns -1 with err filled. */
 static int
 connect_to(const char *port, struct np_err *err)
 {
-	const struct timeval patience = { .tv_sec = ASK_S };
+	const struct timeval timeout = { .tv_sec = ASK_S }; /* of connect(2), too */
 	struct sockaddr_un un;
 	socklen_t len = socket_of(port, &un, err);
 	int fd = len > 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
@@ -314,7 +314,7 @@ connect_to(const char *port, struct np_err *err)
 	if (len == 0) {
 		return -1;
 	}
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0 ||
 	    connect(fd, (struct sockaddr *)&un, len) != 0) {
 		np_fail(err, NP_ECONTROL, errno == ECONNREFUSED ? 0 : errno,
 			"no netserver reports its status for port %s here", port);

@@ -308,7 +308,7 @@ within(uint64_t least, uint64_t n, uint64_t most)
 
 /* Bytes of a message: what was asked for, else the socket buffer, which the kernel doubles. */
 static uint64_t
-size_of(const struct np_plan *p)
+message_size(const struct np_plan *p)
 {
 	int32_t asked = p->near.call.send_size, sndbuf = p->near.sock.sndbuf;
 
@@ -318,7 +318,7 @@ size_of(const struct np_plan *p)
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {
-	uint64_t flows = np_plan_worker_flows(p), size = size_of(p), each;
+	uint64_t flows = np_plan_worker_flows(p), size = message_size(p), each;
 
 	if (!borrows(p)) {
 		return 1;
@@ -336,7 +336,7 @@ slots_of(const struct np_plan *p)
 	int32_t sndbuf = p->near.sock.sndbuf;
 
 	if (asked == 0 && sndbuf > 0) {
-		asked = 2 * (uint64_t)sndbuf / size_of(p) + 1;
+		asked = 2 * (uint64_t)sndbuf / message_size(p) + 1;
 	}
 	return asked > width ? asked : width;
 }

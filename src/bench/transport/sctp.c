@@ -99,7 +99,7 @@ sctp_close(struct np_run *run)
  * each one is as long as those of its family.
  */
 static void
-look_at_paths(int fd, struct known *k)
+read_paths(int fd, struct known *k)
 {
 	union {
 		struct sctp_getaddrs head;
@@ -203,7 +203,7 @@ sctp_look(struct np_run *run, int fd)
 	now.counted = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) == 0 &&
 		      len == sizeof(now.stats);
 	now.stats = all.stats;
-	look_at_paths(fd, &now);
+	read_paths(fd, &now);
 	*k = now;
 	c->mss = (int)k->status.sstat_fragmentation_point;
 	if (k->counted) {

@@ -133,10 +133,10 @@ keeps_up_with_datagrams(FACTS)
  * the thread is blocked most of the time, the quota costs it little: a lower score.
  */
 static void
-quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
-      struct np_verdict *v)
+judge_quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
+	    struct np_verdict *v)
 {
-	char allows[48] = "it";
+	char subject[48] = "it";
 	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
 
 	if (t->throttled >= NP_WAITS || (score > 0 && t->often >= NP_OFTEN)) {
@@ -146,26 +146,26 @@ quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit l
 		score *= 0.6;
 	}
 	if (t->quota > 0) {
-		snprintf(allows, sizeof(allows), "it allows %.3g CPUs, and", t->quota);
+		snprintf(subject, sizeof(subject), "it allows %.3g CPUs, and", t->quota);
 	}
 	np_decide(
 	    v, limit, score, t->throttled,
 	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
 	    "time (the process ran %s)",
-	    which, allows, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
+	    which, subject, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
 	v->allows = np_measured(f); /* no more is possible with this quota */
 }
 
 void
 np_rule_sender_quota(FACTS, struct np_verdict *v)
 {
-	quota(f, &f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
+	judge_quota(f, &f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
 }
 
 void
 np_rule_reader_quota(FACTS, struct np_verdict *v)
 {
-	quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
+	judge_quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
