@@ -547,7 +547,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 
 /*
  * Measure how long our TCP time stamps take to be echoed, one at a time. Begin at the first packet
- * that has a value: the echo may answer that one, not a later one with the same value.
+ * with a new value: the echo may answer that one, not a later one with the same value.
  */
 static void
 time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg)

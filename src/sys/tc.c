@@ -440,10 +440,10 @@ class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 	return least;
 }
 
-/* What a direction comes to. */
+/* The totals of one direction. */
 struct way {
 	uint64_t rate_bps, drops, overlimits, class_bytes;
-	char kind[32]; /* of what has that rate, or of what is met first; empty: nothing is */
+	char kind[32]; /* of the item with that rate, else of the first one; empty: none */
 	bool any;
 };
 

@@ -546,7 +546,7 @@ accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 	return NP_SEND;
 }
 
-/* The client closed before its request was complete: this counts as no transaction. */
+/* The client closed before its request was complete: is_void stays set, so it is not counted. */
 static enum np_need
 accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {

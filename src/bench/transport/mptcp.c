@@ -1,10 +1,11 @@
 /*
  * TCP over several paths (RFC 8684). The kernel makes the subflows by its own rules (ip-mptcp(8)):
- * a test does no more than ask for the protocol, and say what came of it.
+ * a test only asks for the protocol, and reports what it got.
  *
- * The kernel takes no filter for such a socket, and one on the client's address would keep out what
- * else it has: so the accepted connection's address is looked at, which is that of its first
- * subflow. Others join with a proof of the connection's keys, from whatever address.
+ * The kernel takes no filter for such a socket, and one for the client's address would drop
+ * subflows from its other addresses. So the accepted connection's address is checked, which is that
+ * of its first subflow. Others may come from any address: they prove that they know the
+ * connection's keys.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ mptcp_look(struct np_run *run, int fd)
 	}
 }
 
-/* Of the first of many: whether others join it before it ends is a matter of time. */
+/* In connection tests a connection may end before more subflows join: report only a fallback. */
 static void
 mptcp_look_first(struct np_run *run, int fd)
 {

@@ -85,6 +85,7 @@ lists_of(const struct np_bag *b, const char *const *names, size_t lists, struct 
 	return count;
 }
 
+/* The median of a list of samples; NAN: none were taken. */
 static double
 median(const struct np_bag *b, const char *name)
 {
