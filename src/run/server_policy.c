@@ -47,7 +47,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 	}
 	if (p->transport->passes_fds && s->collect.capture != NULL) {
 		/* The filter that keeps the capture's socket from sending knows it by its number:
-		 * a copy, passed over such a socket, has another one. */
+		 * a copy, sent through such a socket, has another one. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
