@@ -82,40 +82,37 @@ np_measured(const struct np_facts_of_test *f)
 
 static const struct np_word no_figure = { "?" };
 
-struct np_word
-np_rate_words(double bps)
+/* With one of three units, a thousand apart; `first` is how much the smallest one stands for. */
+static struct np_word
+scaled(double value, double first, int digits, const char *const unit[3])
 {
 	struct np_word w = no_figure;
+	double size = first;
+	int i = 0;
 
-	if (!isfinite(bps)) {
-		return w;
+	for (; i < 2 && value >= 1e3 * size; i++) {
+		size *= 1e3;
 	}
-	if (bps >= 1e9) {
-		snprintf(w.text, sizeof(w.text), "%.4g Gbit/s", bps / 1e9);
-	} else if (bps >= 1e6) {
-		snprintf(w.text, sizeof(w.text), "%.4g Mbit/s", bps / 1e6);
-	} else {
-		snprintf(w.text, sizeof(w.text), "%.4g kbit/s", bps / 1e3);
+	if (isfinite(value)) {
+		snprintf(w.text, sizeof(w.text), "%.*g %s", digits, value / size, unit[i]);
 	}
 	return w;
 }
 
 struct np_word
+np_rate_words(double bps)
+{
+	static const char *const unit[] = { "kbit/s", "Mbit/s", "Gbit/s" };
+
+	return scaled(bps, 1e3, 4, unit);
+}
+
+struct np_word
 np_time_words(double us)
 {
-	struct np_word w = no_figure;
+	static const char *const unit[] = { "us", "ms", "s" };
 
-	if (!isfinite(us)) {
-		return w;
-	}
-	if (us >= 1e6) {
-		snprintf(w.text, sizeof(w.text), "%.3g s", us / 1e6);
-	} else if (us >= 1000) {
-		snprintf(w.text, sizeof(w.text), "%.3g ms", us / 1000);
-	} else {
-		snprintf(w.text, sizeof(w.text), "%.3g us", us);
-	}
-	return w;
+	return scaled(us, 1, 3, unit);
 }
 
 struct np_word
