@@ -381,8 +381,8 @@ def parse(file: BinaryIO, path: str, figures: "Container[str] | None" = None) ->
 
 
 class RunReader:
-    """Makes runs of the lines of a file, whose points and commands are in memory once each. Nearly all lines have the members that
-    netsweep writes, of the same types, and a point and a command of an earlier line: these need no closer look."""
+    """Reads runs from the lines of a file, and keeps equal points and commands in memory only once. Nearly all lines have the
+    members that netsweep writes, of the same types, and repeat the point and command of an earlier line: these are not checked again."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
     members = operator.itemgetter(*TYPES)

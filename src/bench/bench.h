@@ -265,7 +265,8 @@ struct np_transport {
 		bool (*is_end)(int fd, int error);
 		/*
 		 * Data not acknowledged by the far end, in some unit; -1: the connection is over.
-		 * For transports whose end of data cannot be read after a half-close. NULL: no.
+		 * For transports that cannot receive the end of data after a half-close. NULL: they
+		 * can.
 		 */
 		int64_t (*left)(int fd);
 		/* Send the end mark, where an empty datagram is none. May be NULL. */

@@ -41,7 +41,8 @@ assert_whole(const struct np_option *o)
 			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
 			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
 
-	fail_if(o->letter == '\0' && o->name == NULL, "nobody can call for '%s'", o->help);
+	fail_if(o->letter == '\0' && o->name == NULL, "an option without a letter and a name: '%s'",
+		o->help);
 	fail_if(o->kind == NP_OPT_MAYBE && (o->letter != '\0' || o->arg == NULL),
 		"--%s can't have an argument by a letter, and must have a name for it", o->name);
 	fail_if(o->secret && o->kind != NP_OPT_CUSTOM, "the value of --%s would be overwritten",

@@ -80,7 +80,7 @@ TEST(every_row_is_whole)
 	assert_null(np_dialect(98));
 }
 
-/* One that forgets whom it admits would let in anybody. */
+/* A transport that names no rule of admission would admit any peer. */
 TEST(every_transport_says_whom_it_admits)
 {
 	const struct np_transport *t;
@@ -92,8 +92,8 @@ TEST(every_transport_says_whom_it_admits)
 	struct np_err err;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		fail_if(t->admit == NP_ADMIT_UNSAID, "transport %s does not say whom it admits",
-			t->name);
+		fail_if(t->admit == NP_ADMIT_UNSAID,
+			"transport %s does not say which peers it admits", t->name);
 		assert_non_null(t->open);
 		assert_non_null(t->meet);
 		assert_true(t->connected || t->bounded);
