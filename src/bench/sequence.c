@@ -113,18 +113,34 @@ end_run(struct np_bursts *b)
 	b->run = 0;
 }
 
+/* The window is a power of two. */
+static uint64_t
+place_of(const struct np_sequence *s, uint64_t number)
+{
+	return number & (s->window - 1);
+}
+
+static uint64_t *
+word_of(const struct np_sequence *s, uint64_t number)
+{
+	return &s->came[place_of(s, number) / 64];
+}
+
 static bool
 came(const struct np_sequence *s, uint64_t number)
 {
-	return (s->came[number % s->window / 64] >> (number % 64) & 1) != 0;
+	return (*word_of(s, number) >> (number % 64) & 1) != 0;
 }
 
-/* Settle the numbers [from, to) of the window. */
+/* Settle the numbers [from, to) of the window: whole words in one step, where nothing came. */
 static void
 settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
 {
 	for (uint64_t n = from; n < to; n++) {
-		if (came(s, n)) {
+		if (n % 64 == 0 && to - n >= 64 && *word_of(s, n) == 0) {
+			b->run += 64;
+			n += 63;
+		} else if (came(s, n)) {
 			end_run(b);
 		} else {
 			b->run++;
@@ -146,7 +162,11 @@ move_window(struct np_sequence *s, uint64_t next)
 	}
 	settle(s, s->base, left, &s->bursts);
 	for (uint64_t n = s->base; n < left; n++) {
-		s->came[n % s->window / 64] &= ~(UINT64_C(1) << (n % 64));
+		if (n % 64 == 0 && *word_of(s, n) == 0) {
+			n += 63;
+		} else {
+			*word_of(s, n) &= ~(UINT64_C(1) << (n % 64));
+		}
 	}
 	s->bursts.run += base > s->next ? base - s->next : 0;
 	s->base = base;
@@ -164,7 +184,7 @@ count_number(struct np_sequence *s, uint64_t number)
 		return;
 	}
 	if (number < s->next) {
-		uint32_t extent = (uint32_t)s->unique - s->skipped_at[number % s->window];
+		uint32_t extent = (uint32_t)s->unique - s->skipped_at[place_of(s, number)];
 
 		s->reordered++;
 		s->extent_max = extent > s->extent_max ? extent : s->extent_max;
@@ -173,11 +193,11 @@ count_number(struct np_sequence *s, uint64_t number)
 
 		move_window(s, number + 1);
 		for (skipped = skipped > s->base ? skipped : s->base; skipped < number; skipped++) {
-			s->skipped_at[skipped % s->window] = (uint32_t)s->unique;
+			s->skipped_at[place_of(s, skipped)] = (uint32_t)s->unique;
 		}
 		s->next = number + 1;
 	}
-	s->came[number % s->window / 64] |= UINT64_C(1) << (number % 64);
+	*word_of(s, number) |= UINT64_C(1) << (number % 64);
 	s->unique++;
 }
 

@@ -10,7 +10,7 @@
 #include "bench/bench.h"
 #include "bench/sequence.h"
 
-enum { ARRIVALS = 4096 };
+enum { ARRIVALS = 1024 };
 
 /* How far from the last number. */
 static uint64_t
