@@ -55,7 +55,7 @@ np_stamps_new(const struct np_plan *p, struct np_err *err)
 		return NULL;
 	}
 	s->every = p->stations;
-	s->kept_every = p->stations;
+	s->kept_every = s->due = p->stations;
 	return s;
 }
 
@@ -160,11 +160,10 @@ close_one(struct np_stamps *s, int fd)
 	}
 }
 
-/* The first one is left out: the kernel may begin to stamp behind it. */
 static bool
 is_due(const struct np_stamps *s, uint64_t number)
 {
-	return number > 0 && number % s->every == 0;
+	return number >= s->due && number % s->every == 0; /* a division for few of them */
 }
 
 static void
@@ -172,6 +171,7 @@ begin_one(struct np_stamps *s, uint64_t number)
 {
 	memset(&s->now, 0, sizeof(s->now));
 	s->now.number = number;
+	s->due = number + s->every;
 	s->open = true;
 	s->asked++;
 }

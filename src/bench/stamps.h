@@ -40,7 +40,9 @@ enum { NP_STAMPS_KEPT = 2048 };
 
 /* An end's account. */
 struct np_stamps {
-	uint32_t every;      /* one in that many has stamps */
+	uint32_t every; /* one in that many has stamps */
+	/* The least number that may have some; not 0: the kernel may begin to stamp behind it. */
+	uint64_t due;
 	uint64_t kept_every; /* of these, the ones that are kept: fewer, the longer it lasts */
 	uint64_t next;       /* a responder's: number of the next request */
 	bool open;           /* one is under way: */
