@@ -73,6 +73,14 @@ firewall_hint(const struct np_plan *p)
 			     : "a firewall? see netserver --data-ports";
 }
 
+/* Was the time up before two round trips? */
+static bool
+is_too_short(const struct np_client_test *t)
+{
+	return t->out->cause == NP_BY_CLOCK &&
+	       np_plan_time_s(t->run.plan) * NP_SEC < (double)t->run.round_trips_ns;
+}
+
 /* Were large segments lost while small ones, the control connection's, pass? */
 static bool
 is_too_large(const struct np_client_test *t)
@@ -93,6 +101,11 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 	const struct np_plan *p = t->run.plan;
 	const char *detail = t->run.closing.detail;
 
+	if (is_too_short(t)) {
+		snprintf(text, HINT, "a round trip takes %.2g s",
+			 (double)t->run.round_trips_ns / 2 / NP_SEC);
+		return text;
+	}
 	if (is_too_large(t)) {
 		snprintf(text, HINT,
 			 "nothing was acknowledged: small segments pass, those of %d bytes do not; "
@@ -255,8 +268,9 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	const char *hint = loss_hint(t, more);
 
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
-	    (sent == 0 && !t->run.cut) || received != 0 ||
-	    !(p->transport->connected ? is_too_large(t) : leads)) {
+	    received != 0 ||
+	    !(is_too_short(t) ||
+	      ((sent > 0 || t->run.cut) && (p->transport->connected ? is_too_large(t) : leads)))) {
 		return;
 	}
 	t->out->measured = true; /* and explained by what the end that sends has seen */

@@ -64,4 +64,5 @@ KNOWN: "List[Known]" = [
           "more than 60 s of 1: what was queued was read at the pace"),
     Known({"test": "MPTCP_RR", "delay": 600, "late": 1500, "mute": True}, "10 it goes on",
           "does not support this: the daemon hung up after 5 s"),
+    Known({"seconds": 0.3, "warm": 0.1, "delay": 300}, "9 what is not whole says so", "a rate of 0 without a word"),
 ]

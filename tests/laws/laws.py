@@ -420,6 +420,9 @@ def law_9_what_is_not_whole_says_so(v: View) -> Found:
     happened = [what for _, what in s.events]
     if "cut" in happened and s.status == 0 and v.whole:
         yield f"the far end vanished: status 0, complete, {v.figure('THROUGHPUT')} over {v.elapsed:.2f} s"
+    if s.status == 0 and c.test.startswith("TCP_") and c.stream and not (c.rate or c.wait or c.real or c.loss or c.disturbed) and (
+            v.figure("THROUGHPUT") == 0 and "has arrived" not in s.said):
+        yield "a rate of 0 without a word"
     if c.frozen == "near" and "over" in happened and v.elapsed > c.length + v.over and not v.word():
         yield f"stopped for {c.frozen_s} s: {v.elapsed:.2f} s of {c.length} without a word"
 
@@ -437,7 +440,8 @@ def law_10_it_goes_on(v: View) -> Found:
         return
     if c.rr and c.arrivals.startswith("burst") and 5 / float(c.rate) > c.seconds and "not one transaction" in s.said:   # none was due
         return
-    if c.beside and s.status == 0 and not (c.loss or c.disturbed) and v.document and v.figure("LOADED_P50_LATENCY") is None:
+    too_short = "the load moved nothing" in s.said and c.length < 2 * c.rtt
+    if c.beside and s.status == 0 and not (c.loss or c.disturbed or too_short) and v.document and v.figure("LOADED_P50_LATENCY") is None:
         yield f"--beside without a latency under load: {s.said.strip().splitlines()[-1:]}"
     if not c.real and "not Plumbline's" in s.said:
         yield "taken for netperf's daemon"
