@@ -3,7 +3,7 @@ flow's addresses and ports, so a bad one shows in some flows only."""
 
 import math
 import statistics
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from netkit import outliers
 from netkit.tables import Block, Sweep, Words
@@ -57,31 +57,40 @@ def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
     return [], statistics.median(times.values())
 
 
-def losses(rows: "List[Dict[str, Any]]") -> Optional[Counts]:
-    """By TCP's retransmissions; else by the transactions that are missing where all flows have
-    as many to do."""
-    if all(row.get("retransmissions") is not None and row.get("data_segments") for row in rows):
-        return [(row["retransmissions"], row["data_segments"]) for row in rows]
-    if all(row.get("transactions") for row in rows):
-        most = max(row["transactions"] for row in rows)
-        return [(max(0, most - row["transactions"] - 1), most) for row in rows]
-    return None
+def is_silent(row: "Dict[str, Any]") -> bool:
+    """Whether nothing came of a flow."""
+    return (row["transactions"] if row.get("transactions") is not None else row.get("bytes_sent", 1) + row.get("bytes_received", 1)) == 0
 
 
-def worse(rows: "List[Dict[str, Any]]", by_number: bool) -> "List[Worse]":
-    """by_number: all flows have as many transactions to do. Raises python.MissingModule."""
-    found = []
-    counts = losses(rows) if by_number or rows[0].get("retransmissions") is not None else None
-    bad = lossy(counts, FEW if rows[0].get("transactions") else BURST) if counts else []
-    if counts and bad:
-        rest = [one for number, one in enumerate(counts) if number not in bad]
+def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tuple[int, int]]":
+    """By flow: TCP's retransmissions; else the transactions that are missing where all flows have as many to do."""
+    counts = {number: (row["retransmissions"], row["data_segments"]) for number, row in rows.items()
+              if row.get("retransmissions") is not None and row.get("data_segments")}
+    if counts or not by_number:
+        return counts
+    done = {number: row["transactions"] for number, row in rows.items() if row.get("transactions")}
+    most = max(done.values(), default=0)
+    return {number: (max(0, most - count - 1), most) for number, count in done.items()}
+
+
+def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse], int]":
+    """And how many flows have neither losses nor a round trip to judge. by_number: all flows have as many transactions to do.
+    Raises python.MissingModule."""
+    silent = [number for number, row in enumerate(flows) if is_silent(row)]
+    found = [Worse("gives nothing", silent, "0", "")] if silent else []
+    rows = {number: row for number, row in enumerate(flows) if number not in silent}
+    counts = losses(rows, by_number)
+    order = list(counts) if len(counts) >= LEAST_FLOWS else []
+    bad = [order[one] for one in lossy([counts[number] for number in order], FEW if rows[order[0]].get("transactions") else BURST)
+           ] if order else []
+    if bad:
+        rest = [counts[number] for number in order if number not in bad]
         found.append(Worse("loses (%)", bad, f"{100 * share([counts[i] for i in bad]):.2f}", f"{100 * share(rest):.2f}"))
-    times = {number: row["min_rtt_us"] for number, row in enumerate(rows) if row.get("min_rtt_us")}
-    if len(times) == len(rows):
-        late, usual = laggards(times)
-        if late:
-            found.append(Worse("lags (us)", late, f"{statistics.median(times[number] for number in late):.0f}", f"{usual:.0f}"))
-    return found
+    times = {number: row["min_rtt_us"] for number, row in rows.items() if row.get("min_rtt_us")}
+    late, usual = laggards(times) if len(times) >= LEAST_FLOWS else ([], 0.0)
+    if late:
+        found.append(Worse("lags (us)", late, f"{statistics.median(times[number] for number in late):.0f}", f"{usual:.0f}"))
+    return found, sum(number not in counts and number not in times for number in rows)
 
 
 def block(sweep: Sweep) -> Block:
@@ -90,15 +99,21 @@ def block(sweep: Sweep) -> Block:
              f"bursts of up to {BURST:g} packets of streams, {FEW:g} requests); a least round trip {LAG:g} % and {LAG_US} us longer than all others', and {SEPARATE} "
              "times their range"]
     for cell in sweep.cells.values():
-        for run in cell.good():
+        for run in cell.tried():
             flows, known = run.more.get("flows") or [], {**sweep.constants, **run.point}
             at = show_point(run.point) or "all"
+            if not run.ok:
+                rows.append([at, f"failed: {run.reason()}", "", "", "", ""])
+                continue
             if len(flows) < LEAST_FLOWS or any(row.get("local_port") is None for row in flows):
                 notes.append(f"{at}: fewer than {LEAST_FLOWS} flows, or none with their ports")
                 continue
-            found = worse(flows, known.get("asked_rate") is not None)
+            found, unknown = worse(flows, known.get("asked_rate") is not None)
             for one in found:
                 ports = " ".join(f"{flows[number]['local_port']}>{flows[number]['remote_port']}" for number in one.flows)
                 rows.append([at, one.what, f"{len(one.flows)} of {len(flows)}", one.figure, one.others, ports])
-            notes += [] if found else [f"{at}: no flow is worse than the others"]
+            if unknown:
+                notes.append(f"{at}: can't tell of {unknown} of {len(flows)} flows: neither losses nor round trips are known")
+            elif not found:
+                notes.append(f"{at}: no flow is worse than the others")
     return Block("Flows of a run that are worse than its others", HEAD, rows, notes, left=(0, 1, 5))

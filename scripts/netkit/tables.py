@@ -456,10 +456,12 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
     if not values:
         return Entry(), why or ("its ceiling is not known" if wanted.of_ceiling
                                 else f"no {wanted.figure}")
+    lacking = sum(len(cell.good()) - len(cell.values(wanted.figure)) for cell in cells)
+    why = "; ".join(filter(None, [why, f"{lacking} of {runs} have no {wanted.figure}" if lacking else ""]))
     spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
         values) > 1 else None
     between = cells[0].between(wanted.figure) if wanted.spread and wanted.statistic == "mean" and len(values) == 1 else None
-    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else "", between=between), why
+    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures or lacking else "", between=between), why
 
 
 # --- writing them -------------------------------------------------------------------------

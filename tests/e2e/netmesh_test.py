@@ -389,7 +389,7 @@ class Mesh(Bed):
             said = proc.communicate(timeout=60)
         self.assertEqual(proc.returncode, 0, said)
         (run,) = self.runs()
-        found = paths.worse(run["flows"], True)
+        found, _ = paths.worse(run["flows"], True)
         self.assertEqual([one.what for one in found], ["loses (%)"])
         named = set(found[0].flows)
         for number, row in enumerate(run["flows"]):

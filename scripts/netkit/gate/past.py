@@ -431,7 +431,7 @@ class Baseline:
             made.agree(self._row(point, metric, now, clean=True))
         elif made and most:
             made.notes.append("processors were taken in most slots: all count")
-        silent, before = now.silent(metric), [sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
+        silent, before = now.silent(metric), self._silent(point, metric)
         if made and silent > len(now) * (trial.FAILING + before[0] / max(1, before[1])):
             made.notes.insert(0, f"{silent} of {len(now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
             if made.best[0] == EQUAL:   # what gives nothing more often is not equal
@@ -455,10 +455,21 @@ class Baseline:
         """All together, by Holm's steps."""
         error = 1 - confidence / 100
         rows = [self.row(*one, error) for one in asked]
-        told = stats.judge([row.best if row else (CANT_TELL, 1.0) for row in rows], error)
+        told = stats.judge([row.best if row else self._nothing(*one) for row, one in zip(rows, asked)], error)
         return [judgement(row, verdict, at) if row else
-                Judgement(point.name, metric, left_out=len(slots), notes=["fewer than two good slots"])
+                Judgement(point.name, metric, verdict, left_out=len(slots), notes=["fewer than two good slots"])
                 for row, (point, metric, slots), (verdict, at) in zip(rows, asked, told)]
+
+    def _silent(self, point: Point, metric: Metric) -> "List[int]":
+        """How many slots of the past gave nothing, and of how many."""
+        return [sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
+
+    def _nothing(self, point: Point, metric: Metric, now: Slots) -> "Tuple[str, float]":
+        """The verdict on slots that all gave nothing, and its error by Fisher's exact test of how many did in the past."""
+        silent, tried = self._silent(point, metric)
+        if now.silent(metric) < len(now):
+            return CANT_TELL, 1.0
+        return WORSE, min(1.0, 2 * math.comb(silent + len(now), len(now)) / math.comb(tried + len(now), len(now)))
 
 
 def given(old: Side, new: Side) -> "Iterator[str]":
