@@ -164,7 +164,7 @@ class Comparison:
         yield (f"{len(self.judged)} compared: {verdicts}; equal: within {self.margin:g} %; {CONFIDENCE:g} % sure of all")
         ranked = [one for one in self.judged if any(0 in values or silent for values, silent, _ in (
             side.values(one.point, one.metric) for side in (self.a, self.b)))]
-        yield from (f"failed, or 0 where more is better: {one.point}: {one.failing}" for one in ranked if one.failing)
+        yield from (f"failed, without the figure, or 0 where more is better: {one.point}: {one.failing}" for one in ranked if one.failing)
         if ranked:
             yield ("with runs that failed or gave 0: means of all that did not fail, judged by ranks of the runs (Mann-Whitney), in which "
                    f"days do not count: {some([one.point for one in ranked])}")

@@ -35,6 +35,7 @@ CM, POINT = 1 / 2.54, 1 / 72        # in inches
 LETTER, PROSE = 0.62, 0.55  # of a size, what a letter is wide at most, and in longer texts
 SMALL = 8.0                 # the size of labels
 ROW = 11.5                  # points from one label to the next
+FAINT = 0.6                 # of the parts of a bar, which have words on them
 LEADER = 14.0               # points from the axes to their labels
 
 Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it is the lowest of its stack
@@ -110,7 +111,7 @@ def legend(fig: Any, made: Drawn, lines: "Sequence[Line]", labels: "List[str]", 
     ax = fig.add_subplot(made[0][1].get_gridspec()[-1, :])
     ax.axis("off")
     ax.legend([Line2D([], [], color=line.colour, linestyle="" if line.kind == "part" else stroke(line), marker=MARKERS[line.marker],
-                      markeredgewidth=1.1, markerfacecolor="white" if line.dash else line.colour)
+                      markeredgewidth=1.1, markerfacecolor="white" if line.dash else line.colour, alpha=FAINT if line.kind == "part" else 1)
                for line in lines], labels, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0,
               frameon=False, fontsize=SMALL, handlelength=3, labelspacing=0.35, columnspacing=1.5,
               ncol=columns_of(labels, points))
@@ -252,8 +253,9 @@ def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
     ax.plot(xs, [y, y], color=line.colour, linewidth=3.2, solid_capstyle="butt", gid=line.name, zorder=7)
     low, high = ax.get_ylim()
     above = y - low < 0.15 * (high - low)
+    share = (sum(xs) / 2 - ax.get_xlim()[0]) / (ax.get_xlim()[1] - ax.get_xlim()[0])    # words end where the panel does
     ax.annotate(line.label, (sum(xs) / 2, y), xytext=(0, 6 if above else -6), textcoords="offset points",
-                ha="center", va="bottom" if above else "top", fontsize=SMALL, color=TEXT, fontweight="bold")
+                ha="left" if share < 0.25 else "right" if share > 0.75 else "center", va="bottom" if above else "top", fontsize=SMALL, color=TEXT, fontweight="bold")
 
 
 def draw_change(panel: Panel, ax: Any, line: Line) -> None:
@@ -289,7 +291,7 @@ def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
             continue
         if line.kind == "part":
             ax.barh(mark.x, mark.y - mark.low, left=mark.low, height=0.56, color=line.colour, gid=line.name,
-                    edgecolor="white", linewidth=0.8, alpha=0.6)
+                    edgecolor="white", linewidth=0.8, alpha=FAINT)
             words = line.label.replace(" ", "\n")
             if wide(words) < (mark.y - mark.low) / panel.limits()[1] * points:
                 ax.annotate(words, ((mark.low + mark.y) / 2, mark.x), va="center", ha="center", fontsize=SMALL, color=TEXT)

@@ -6,6 +6,7 @@ from typing import Any, Dict, Set
 
 from netkit.draw import CM, STYLE
 from netkit.mesh import Found, Pair
+from netkit.plots import plain
 
 NARROW = 4.0        # points: names closer than this are left out
 SPAN = 2.0          # a cell is as dark as can be at this factor from the median
@@ -26,7 +27,7 @@ def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", 
     ax.set_xlabel("server")
     ax.set_ylabel("client")
     ax.figure.colorbar(image, ax=ax, shrink=0.7, label=unit, extend="both", ticks=[middle / SPAN, middle, middle * SPAN],
-                       format=lambda value, _: f"{value:.4g}").minorticks_off()
+                       format=lambda value, _: plain(value, 4)).minorticks_off()
     shown = [name.partition(":")[2] for name in names] if size / len(names) > NARROW else []
     ax.set_xticks(range(len(shown)), shown, rotation=90)
     ax.set_yticks(range(len(shown)), shown)

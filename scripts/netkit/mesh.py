@@ -83,7 +83,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
               if isinstance(speed := known.get("speed_mbps"), (int, float))}
     several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
     for cell in sweep.cells.values():
-        values = [value for value in (run.figure(figure) for run in cell.good()) if value is not None and value > 0]
+        values = [value for value in cell.values(figure) if value > 0]
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
@@ -109,7 +109,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
             continue
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
-            found.rows.append([name, what, f"{mine:.4g}", f"{others:.4g}", f"{100 * (mine / others - 1):+.0f}"])
+            found.rows.append([name, what, units.show_figure(mine), units.show_figure(others), f"{100 * (mine / others - 1):+.0f}"])
         found.good.extend([] if any(row[0] == name for row in found.rows) else [name])
     return found
 

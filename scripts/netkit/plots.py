@@ -46,11 +46,12 @@ BARS = (*COLOURS, "#8c6d31", "#9aa5b1")      # of their parts: as many as there 
 STATIONS = ("near_send", "near_queue", "wire", "far_receive", "far_work", "far_send", "far_queue", "near_receive")
 QUARTILES = ("least", "lower quartile", "median", "upper quartile", "most")
 MOST_NAMED = 8              # flows of a panel
+FAR = 4                     # times the most that was measured: ceilings beyond would leave no room for what was
 MOST_RUNS_IN_TIME = 6       # points whose samples are drawn over time; more are drawn by the axis
 
 CALLED = {"mtu": "MTU", "size": "message size", "buffer": "socket buffer", "mss": "MSS", "flows": "flows",
           "local_buffer": "local socket buffer", "remote_buffer": "remote socket buffer",
-          "processes": "netperf processes", "cpu": "processors", "nodelay": "TCP_NODELAY"}
+          "processes": "netperf processes", "asked_rate": "asked rate", "cpu": "processors", "nodelay": "TCP_NODELAY"}
 UNITS = {name: "bytes" for name in ("mtu", "size", "request", "response", "mss")}
 
 
@@ -92,7 +93,7 @@ class Scale:
         self._places = {key_of(value): float(value if self.numeric else i)
                         for i, value in enumerate(values)}
         self.places = list(self._places.values())
-        self.labels = [sweep.label(name, value) for value in values]
+        self.labels = [plain(value, 12) if is_number(value) and name not in sweep.in_kib else sweep.label(name, value) for value in values]
         self.first = [values.index(value) for value in USUAL if name == "mtu" and value in values]
         self.title = axis_title(sweep, name)
 
@@ -298,9 +299,9 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> 
 
 
 def plain(value: float, digits: int = 5) -> str:
-    """137 000: no power of ten, and a minus that is none of a word."""
+    """1370, 13 700: no power of ten, and a minus that is none of a word."""
     whole = len(f"{abs(value):.0f}") if math.isfinite(value) else 0
-    return f"{value:,.{max(digits, whole)}g}".replace(",", " ").replace("-", "\u2212")
+    return f"{value:{',' * (whole > 4)}.{max(digits, whole)}g}".replace(",", " ").replace("-", "\u2212")
 
 
 def mean_of(values: "Sequence[float]") -> float:
@@ -365,13 +366,18 @@ def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str)
             if points:
                 groups.append(([name], points, line))
     of = [names[0] for names, _, _ in groups]
+    most = math.inf if panel.log else FAR * max((mark.y for line in panel.lines for mark in line.there()), default=math.inf)
+    if any(y > most for _, points, _ in groups for y in points.values()):
+        panel.note = f"ceilings above {FAR} times the most measured are not drawn"
     for number, (names, points, line) in enumerate(groups):
         single, tests = of.count(names[0]) == 1, [test.replace("_STREAM", "") for test in TESTS + OTHER_TESTS]
         said = names[0] if single else line.label       # which has the colour of its line, and each test a stroke
         number = tests.index(names[0]) if single and names[0] in tests else number
+        near = sorted((x, y) for x, y in points.items() if y <= most)
+        if not near or len(near) == 1 < len(points):
+            continue
         yield Line(f"ceiling-{gid(said)}-{suffix}", f"{said} at most" if said else "ceiling", TEXT if single else line.colour,
-                   [Mark(x, y, f"{said} at most\n{plain(y, 6)} {panel.unit}".strip())
-                    for x, y in sorted(points.items())], "ceiling", dash=CEILINGS[number % len(CEILINGS)])
+                   [Mark(x, y, f"{said} at most\n{plain(y, 6)} {panel.unit}".strip()) for x, y in near], "ceiling", dash=CEILINGS[number % len(CEILINGS)])
 
 
 def caption(sweep: Sweep, spread: str, *more: str) -> str:
@@ -591,8 +597,8 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
                       begin=wish.begin, what="Latency")
         for number, name in enumerate(("p50", "p99", "p99.9")):
             colour, marker = look("", number)
-            panel.lines.append(Line(f"curve-{index}-{gid(name)}", name, colour, marker=marker, marks=[
-                Mark(step["rate"] / by, step[name], f"{name} at {plain(step['rate'] / by, 4)} {unit}\n{plain(step[name], 4)} \u00b5s",
+            panel.lines.append(Line(f"curve-{index}-{gid(name)}", name.upper(), colour, marker=marker, marks=[
+                Mark(step["rate"] / by, step[name], f"{name.upper()} at {plain(step['rate'] / by, 4)} {unit}\n{plain(step[name], 4)} \u00b5s",
                      *(min(NEVER, one or NEVER) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
         if curve["knee"]:
             panel.lines.append(Line(f"knee-{index}", f"the knee: {plain(curve['knee'] / by)}", MUTED,
@@ -727,7 +733,7 @@ def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
             Mark(at, worst[2], f"worst second\n{plain(worst[2], 6)} {panel.unit}") for at in worst[:2]], "worst"))
     off = statistics.pstdev(values) / mean_of(values) * 100 if mean_of(values) else 0.0
     panel.note = (f"mean {plain(mean, 4)}, samples {plain(min(values), 4)} to {plain(max(values), 4)}, "
-                  f"deviation {off:.2g} %")
+                  f"deviation {off:.2g}\u00a0%")
     return panel
 
 
@@ -773,7 +779,8 @@ def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
     made = FIGURES[kind](sweep, wish)
     made.title = made.title if wish.title is None else wish.title
     made.words = "; ".join(filter(None, [made.words, conditions(sweep)]))
-    if not any(line.there() for stack in made.stacks for panel in stack for line in panel.lines):
+    made.stacks = [stack for stack in made.stacks if any(line.there() for panel in stack for line in panel.lines)]
+    if not made.stacks:
         raise ResultsError(f"{sweep.results.path}: no run has a throughput, nothing to draw")
     for stack in made.stacks:
         for panel in stack:

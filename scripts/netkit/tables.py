@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import itertools
+import re
 import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -584,7 +585,8 @@ LATEX = str.maketrans({"\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
 
 
 def latex(text: Any) -> str:
-    return str(text).translate(LATEX)
+    """Also a minus that is no hyphen."""
+    return re.sub(r"(?<!\S)-(?=\d)", "$-$", str(text).translate(LATEX))
 
 
 def as_latex(made: Block) -> str:

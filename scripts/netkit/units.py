@@ -35,6 +35,11 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
     return round(sum(float(number) * TIME_UNITS[name] for number, name in TIME.findall(text)), 9)
 
 
+def show_figure(value: float) -> str:
+    """To five digits, without a power of ten."""
+    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
+
+
 def show_rate(bits: float) -> str:
     """"94.1 Mbit/s"."""
     for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):

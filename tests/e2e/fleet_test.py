@@ -301,7 +301,7 @@ class Groups(unittest.TestCase):
         """A test a mesh, for programs; the names of tests are the same whatever is found."""
         gate = mesh.gate(mesh.find(self.sweep("slurm:s{}", "s{}"), "THROUGHPUT", False), "THROUGHPUT")
         self.assertEqual(output.ktap(gate).splitlines()[:5], ["KTAP version 1", "1..1", "# worse: 2 parts of all",
-                         "# slurm:s4, in all pairs: exit status 0: nothing", "# slurm:s1, as client: 50.5 (-50 %; others 100.9)"])
+                         "# slurm:s4, in all pairs: exit status 0: nothing", "# slurm:s1, as client: 50.498 (-50 %; others 100.86)"])
         self.assertRegex(output.ktap(gate), "\nnot ok 1 all # ")
         self.assertRegex(output.junit(gate), '(?s)<testsuite name="netmesh" .*failures="1".*classname="netmesh.all"')
         meshes = {"good": {(a, b): 1.0 for a in "abcde" for b in "abcde" if a != b}, "few": {}}
@@ -318,6 +318,7 @@ class Groups(unittest.TestCase):
         drawn = [heat.draw(found, groups.of(sweep), "THROUGHPUT", False, "svg", 15) for _ in range(2)]
         self.assertEqual(drawn[0], drawn[1])
         names = re.findall(rb">(s\d)<", drawn[0])
+        self.assertNotIn(b"e+0", heat.draw(found._replace(meshes={"all": {pair: 23456.0 for pair in found.meshes["all"]}}), {}, "", False, "svg", 15))
         self.assertEqual(names[:5], [b"s2", b"s6", b"s1", b"s3", b"s5"], names)
 
 

@@ -1498,7 +1498,7 @@ WORDS = {
     "flows": "Throughput of each flow (Mbit/s) | flow 1 | flow 2 | TCP_STREAM | Time (s) | Jain's index | Flows over time | "
              "each interval at its middle; circles: the first and the last, in which buffers fill and drain; Jain's index: 1 | where "
              "all flows are alike; n = 1, 10 s each, 100 Mbit/s, MTU 1500",
-    "fluctuation": "Time (s) | Throughput (Mbit/s) | mean 85, samples 40 to 94, deviation 24 % | worst second 40 | TCP_STREAM | "
+    "fluctuation": "Time (s) | Throughput (Mbit/s) | mean 85, samples 40 to 94, deviation 24\u00a0% | worst second 40 | TCP_STREAM | "
     "Fluctuation within the runs | a line a run; dashed: the mean; thick: the second in which least went through; n = 1, "
     "10 s each, 100 Mbit/s, | delay 5 ms, MTU 1500",
     "buffer": "16 KiB | 32 KiB | Socket buffer | Throughput (Mbit/s) | TCP_STREAM | 16 KiB | 32 KiB | Socket buffer | "
@@ -1630,6 +1630,9 @@ class Plots(Place):
             results.replace(one, point={"buffer": str(b)}) for b, one in enumerate(many, 1)]))
         root, groups = self.svg(self.file([("buffer", list(range(1, 9)))], many))
         self.assertAlmostEqual(self.scale(groups, 2)(coordinates(groups["worst-0"])[0][1]), 40, delta=1)
+        run.interim[0][1] = run.interim[1][1] = 30.0    # words beside the axis begin there
+        root, _ = self.svg(self.file([("test", ["TCP_STREAM"])], [run]))
+        self.assertIn("text-anchor: start", next(text.get("style") for text in root.iter(f"{SVG}text") if text.text == "worst second 30"))
 
     def test_netpipe_and_tests(self):
         sizes = [2 ** n for n in range(0, 21, 2)]
@@ -1668,8 +1671,9 @@ class Plots(Place):
         self.assertEqual(len(set(plots.BARS)), len(plots.STATIONS))
 
     def test_large_numbers_have_no_power_of_ten(self):
-        self.assertEqual([plots.plain(value, 4) for value in (239260.4, 1e6, 94.126, -3.5, 0.01)],
-                         ["239 260", "1 000 000", "94.13", "\u22123.5", "0.01"])
+        self.assertEqual([plots.plain(value, 4) for value in (239260.4, 1e6, 9404.5, 94.126, -3.5, 0.01)],
+                         ["239 260", "1 000 000", "9404", "94.13", "\u22123.5", "0.01"])
+        self.assertEqual(tables.latex("-0.5 tcp-1"), "$-$0.5 tcp-1")
 
     def test_a_latency_axis_has_several_values(self):
         """However little of a decade it spans."""
@@ -1680,11 +1684,21 @@ class Plots(Place):
 
     def test_ceilings_differ_in_stroke_or_colour(self):
         sizes = [64 << i for i in range(8)]
-        path = self.file([("buffer", [1, 2]), ("size", sizes)], [good({"size": size, "buffer": buffer}, 10.0) for size in sizes
+        path = self.file([("buffer", [1, 2]), ("size", sizes)], [good({"size": size, "buffer": buffer}, 40.0) for size in sizes
                                                                  for buffer in (1, 2)], {"test": "UDP_STREAM", "rate": 1e8, "mtu": 1500})
         made = plots.figure(tables.Sweep(results.read(path)), "buffer")
         looks = [(line.colour, line.dash) for line in made.stacks[0][0].lines if line.kind == "ceiling"]
         self.assertEqual((len(looks), len(set(looks))), (8, 8))
+
+    def test_ceilings_leave_room_for_the_data(self):
+        """A link of 100 Gbit/s carries 70 million transactions of a byte a second."""
+        sizes = [1, 65536, 262144]
+        path = self.file([("size", sizes)], [good({"size": size}, 3e4, unit="Trans/s") for size in sizes],
+                         {"test": "TCP_RR", "rate": 1e11, "mtu": 1500})
+        panel, = plots.figure(tables.Sweep(results.read(path)), "buffer").stacks[0]
+        self.assertEqual([(len(line.marks), line.marks[-1].x) for line in panel.lines if line.kind == "ceiling"], [(2, 262144.0)])
+        self.assertIn("4 times", panel.note)
+        self.assertLess(panel.limits()[1], 5 * 3e4)
 
     def test_doubtful_points_have_a_ring(self):
         runs = [good({"size": size}, 10.0) for size in (64, 128)]

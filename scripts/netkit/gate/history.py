@@ -26,7 +26,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
-from netkit import draw, files, plots, python
+from netkit import draw, files, plots, python, units
 from netkit.gate import past
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
@@ -350,20 +350,16 @@ def giving_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Seri
 
 # --- what is said of it -------------------------------------------------------------------
 
-def number(value: float) -> str:
-    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
-
-
 def rows(history: History) -> "List[List[str]]":
     made = [["point", "metric", "sessions", "change at", "from", "to", "unit", "change", "p", ""]]
     for one in history.series:
         head = [one.point, one.metric.name, str(len(one.means))]
         for change in one.changes:
-            made.append([*head, one.sessions[change.index].day, number(change.before), number(change.after),
+            made.append([*head, one.sessions[change.index].day, units.show_figure(change.before), units.show_figure(change.after),
                          one.unit, f"{change.percent:+.1f} %", f"{change.p:.2g}", said(change)])
             head = ["", "", ""]
         if not one.changes:
-            made.append([*head, "-", number(math.exp(np.mean(one.means))), "", one.unit, "", "",
+            made.append([*head, "-", units.show_figure(math.exp(np.mean(one.means))), "", one.unit, "", "",
                          f"no change, sessions differ by {one.noise():.2g} %" if not one.missing else
                          f"too few sessions to tell, {one.missing} missing"])
     return made
@@ -423,9 +419,9 @@ def panel(one: Series) -> plots.Panel:
     days = [session.day for session in one.sessions]
     one_a_day = len({day[:10] for day in days}) == len(days)
     made = plots.Panel(one.name, one.unit, plots.Scale.of_labels(
-        [day[:10] if one_a_day else day for day in days]), begin=None, what=one.metric.name)
+        [day[:10] if one_a_day else day for day in days], "Session (UTC)"), begin=None, what=one.metric.name)
     made.lines = [plots.Line(f"sessions-{one.point}", "", plots.COLOURS[0], [
-        plots.Mark(float(at), math.exp(mean), f"{day}\n{number(math.exp(mean))} {one.unit}",
+        plots.Mark(float(at), math.exp(mean), f"{day}\n{units.show_figure(math.exp(mean))} {one.unit}",
                    math.exp(mean - spread), math.exp(mean + spread), spread)
         for at, (day, mean, spread) in enumerate(zip(days, one.means, one.spreads))], "points", "circle")]
     for begin, end in one.segments():
