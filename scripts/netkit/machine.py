@@ -230,14 +230,18 @@ def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float =
 
 def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = ENDS) -> None:
     """Until all have ended, the time is over or a signal comes."""
-    while not all([process.ended() for process in running]):
-        left = end - time.monotonic()
-        if left <= 0:
-            return
-        got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, progress.EVERY))
-        if came(got, heeded):
-            raise Interrupted(got.si_signo)
-        progress.tick()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})   # the kernel drops one that nobody handles or blocks
+    try:
+        while not all([process.ended() for process in running]):
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, progress.EVERY))
+            if came(got, heeded):
+                raise Interrupted(got.si_signo)
+            progress.tick()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if any(-(process.popen.returncode or 0) in heeded for process in running):
         check()     # ^C reached it before it had a session of its own, and us as well
 

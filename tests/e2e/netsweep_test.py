@@ -565,6 +565,12 @@ class Processes(unittest.TestCase):
                              timeout=30)
         self.assertEqual(got.stdout.split(), ["SigBlk:", "0000000000000000"], got.stderr)
 
+    def test_an_end_is_seen_at_once(self):
+        """By a script that does not hold signals, too: not when it looks the next time."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        with mock.patch.object(machine.progress, "EVERY", 60.0):
+            self.assertLess(machine.run(["sleep", "0.1"], limit=60).seconds, 30)
+
     def test_a_signal_to_both(self):
         """^C that ended a program as well is no failure of that program."""
         script = ("import time; from netkit import machine; machine.hold_signals(); "
@@ -1272,13 +1278,15 @@ class Chosen(Calling):
 
     def test_as_many_values_as_needed(self):
         self.plan(self.PLAN)
-        self.sweep("p.toml", "--local", "--adaptive", "size,40", "--output", "f")
+        args = ["--netperf", self.fake("size=${*#* -r }; size=${size%%,*}; echo THROUGHPUT=$((size < 512 ? size : 512))\n"),
+                "--output", "f"]
+        self.sweep("p.toml", "--host", "h", "--adaptive", "size,40", *args)
         sizes = [run["point"]["size"] for run in self.runs("f")]
         self.assertEqual(sizes[:6], [1, 8, 32, 256, 1024, 8192])
         self.assertLess(len(sizes), 14)
-        self.sweep("--resume", "--output", "f")
+        self.sweep("--resume", *args)
         self.assertEqual(len(self.runs("f")), len(sizes))
-        self.assertIn("another plan", self.sweep("p.toml", "--local", "--resume", "--output", "f", status=2).err)
+        self.assertIn("another plan", self.sweep("p.toml", "--host", "h", "--resume", *args, status=2).err)
 
     def test_all_fail(self):
         self.plan(self.PLAN + "[before]\neach_run = 'false'\n")
