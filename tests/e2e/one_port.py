@@ -104,21 +104,8 @@ def figure(got: lib.Result) -> float:
     return float(found[0][-1])
 
 
-def dropped() -> int:
-    """Packets that this machine's processors had no room for, in any namespace."""
-    with open("/proc/net/softnet_stat", encoding="ascii") as stat:
-        return sum(int(line.split()[1], 16) for line in stat)
-
-
-def run(args: "List[str]") -> lib.Result:
-    """Once more if it failed while a busy processor dropped packets: a lost SYN comes again after a second."""
-    before = dropped()
-    got = lib.run(args, PATIENCE)
-    return lib.run(args, PATIENCE) if got.rc != 0 and dropped() > before else got
-
-
 def passes(lab: Lab, program: str, port: int, test: str, args: Sequence[str], host: str) -> str:
-    got = run(command(lab, program, port, test, *args, host=host))
+    got = lib.run(command(lab, program, port, test, *args, host=host), PATIENCE)
     if "--json" in test:
         assert got.rc == 0 and lib.document(got.out)["final"]["THROUGHPUT"] > 0, got
         return ""
@@ -169,7 +156,7 @@ def marks_all(lab: Lab, port: int) -> str:
 # ---- Several daemons behind one address ----
 
 def meets(lab: Lab, port: int, test: str) -> str:
-    got = run(command(lab, lib.netperf(), port, test, "-l", "1"))    # on a busy machine 0.3 s may see no connection
+    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "1"), PATIENCE)    # on a busy machine 0.3 s may see no connection
     assert figure(got) > 0, got
     assert got.seconds < 1 + MEET_S + (20 if lib.QUICK else 3), got.seconds
     return f"{got.seconds:.1f} s"
