@@ -191,20 +191,6 @@ class Images(unittest.TestCase):
             self.assertEqual(Path(place, "a/link").read_bytes(), b"\0odd\n")
             self.assertTrue(os.access(Path(place, "a/b/c"), os.X_OK))
 
-    def test_bytecode(self):
-        """What was made is what is imported: the source is not looked at."""
-        with tempfile.TemporaryDirectory() as place:
-            module = Path(place, "one.py")
-            module.write_text("print('made')\n")
-            name, data = image.bytecode(f"{place}/one.py", str(module))
-            module.write_text("print('made anew')\n")
-            Path(name).parent.mkdir(exist_ok=True)
-            Path(name).write_bytes(data)
-            env = {key: value for key, value in os.environ.items() if key != "PYTHONPYCACHEPREFIX"}
-            got = subprocess.run([sys.executable, "-c", "import one"], cwd=place, env=env, capture_output=True, text=True,
-                                 timeout=60, check=True)
-            self.assertEqual(got.stdout, "made\n")
-
     def test_libraries(self):
         self.assertTrue(any("libc" in path for path in image.libraries([lib.netperf()])))
 

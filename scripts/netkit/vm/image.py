@@ -1,16 +1,12 @@
 """The initramfs of a guest, made from the build and from programs of this machine."""
 
-import importlib.util
 import json
-import marshal
 import os
 import re
 import shutil
 import stat
 import subprocess
-import sys
-from importlib.machinery import SourceFileLoader
-from typing import BinaryIO, Dict, List, Sequence, Set, Tuple
+from typing import BinaryIO, Dict, List, Sequence, Set
 
 from netkit.vm import UsageError, VmError
 from netkit.vm.modules import INSTALL, START, Kernel
@@ -122,17 +118,6 @@ def libraries(paths: "Sequence[str]") -> "Set[str]":
     return set(re.findall(r"(?:=>\s*|^\s+)(/[^ :]+)(?= \()", got.stdout, re.M))
 
 
-def bytecode(place: str, path: str) -> "Tuple[str, bytes]":
-    """Where Python looks for what it has made of a module, and that. A guest without KVM takes a second to make it of a
-    thousand lines, and does so at each start."""
-    folder, name = os.path.split(place)
-    with open(path, "rb") as source:
-        unchecked = b"\1\0\0\0" + importlib.util.source_hash(source.read())
-    made = marshal.dumps(SourceFileLoader(name, path).get_code(name))
-    return (f"{folder}/__pycache__/{os.path.splitext(name)[0]}.{sys.implementation.cache_tag}.pyc",
-            importlib.util.MAGIC_NUMBER + unchecked + made)
-
-
 class Image:
     """What goes into a guest."""
 
@@ -141,7 +126,6 @@ class Image:
         self.programs = programs                # of the build: place below its folder, path here
         self.modules: "List[str]" = []          # beyond the usual ones
         self.files: "Dict[str, str]" = {}       # further ones: place in the guest, path here
-        self.imported: "Set[str]" = set()       # of these, modules of Python
 
     def add(self, place: str, path: str) -> None:
         """A file, or a folder with all that it has."""
@@ -242,8 +226,6 @@ class Image:
                 placed[f"{TREE}/scripts/netkit/{os.path.relpath(path, netkit)}"] = path
         for place, path in placed.items():
             archive.file(place, path)
-            if place in self.imported or place == f"{TREE}/scripts/netkit/{os.path.basename(path)}" and path.endswith(".py"):
-                archive.text(*bytecode(place, path))
         return [path for path in placed.values() if is_program(path)]
 
     def _kernel(self, archive: Archive) -> None:

@@ -28,16 +28,13 @@ class Test:
     path: str
     modules: "List[str]" = field(default_factory=list)
     files: "List[str]" = field(default_factory=list)    # of the build
-    imports: "List[str]" = field(default_factory=list)  # modules of Python, its own and those beside tests/e2e/lib.py
     real: bool = False                                  # the real netperf is wanted
     limit: float = LIMIT
     counted: bool = False                               # by a clock of instructions
 
     def __post_init__(self) -> None:
         with open(self.path, encoding="utf-8") as file:
-            text = file.read()
-        self.imports = re.findall(r"^import (\w+)$", text, re.M)
-        lines = re.findall(r"^# netvm: *(\S+) *(.*)$", text, re.M)
+            lines = re.findall(r"^# netvm: *(\S+) *(.*)$", file.read(), re.M)
         for key, words in lines:
             if key == "modules":
                 self.modules += words.split()
@@ -92,7 +89,6 @@ def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
     build = os.path.dirname(os.path.dirname(image.programs["src/netperf"]))
     for test in tests:
         image.modules += test.modules
-        image.imported.update(f"{TREE}/tests/e2e/{name}.py" for name in test.imports)
         for name in test.files:
             path = os.path.join(build, name)
             if not os.path.isfile(path):
