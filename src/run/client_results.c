@@ -39,7 +39,7 @@ ended_in_silence(const struct np_client_test *t)
 	const struct np_run *run = &t->run;
 
 	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
-	       run->window.ended_ns - last_ns(run) >= QUIET_MS * NP_MSEC;
+	       np_beyond(run->window.ended_ns, last_ns(run)) >= QUIET_MS * NP_MSEC;
 }
 
 /*

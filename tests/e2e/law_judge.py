@@ -51,7 +51,7 @@ def right(case: Case) -> Seen:
     if case.rr:
         metrics.update(LOCAL_BYTES_RECVD=moved, REMOTE_BYTES_SENT=moved, RESPONSE_SIZE=1, REQUEST_SIZE=1, THROUGHPUT=float(number))
     if case.open:
-        metrics.update(DUE_OPERATIONS=counted, UNANSWERED_OPERATIONS=0)
+        metrics.update(DUE_OPERATIONS=counted, SENT_OPERATIONS=counted, UNANSWERED_OPERATIONS=0)
     run = {"started": STARTED, "complete": True, "metrics": metrics, "latency": {"count": counted},
            "flows": [{"bytes_sent": moved, "bytes_received": 0 if case.stream else moved, "retransmissions": None}]}
     document = {"result": "complete", "final": metrics, "iterations": [run]}
@@ -105,6 +105,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("4_latency_by", RR, lambda s: figure(s, MEAN_LATENCY=25_000.0, MAX_LATENCY=30_000.0)),
     ("5_due", OPEN, lambda s: figure(s, DUE_OPERATIONS=101)),
     ("5_due", OPEN, lambda s: figure(s, UNANSWERED_OPERATIONS=3)),
+    ("5_due", OPEN, lambda s: figure(s, UNANSWERED_OPERATIONS=5, THROUGHPUT=95.0, LOCAL_BYTES_RECVD=95)),
     ("5_a_stream", made(rate="5M"), lambda s: figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=1)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=0, bytes_received=5, retransmissions=0)),

@@ -303,6 +303,9 @@ def law_5_due_is_rate_by_time(v: View) -> Found:
     if not c.count:
         yield from about(due, "DUE_OPERATIONS", expected - free, expected + free)
     yield from about(v.operations + (unanswered or 0), "answered and unanswered", due - 0.5, due + 0.5)
+    sent = v.figure("SENT_OPERATIONS")
+    if sent is not None and not (c.loss or c.disturbed or v.seen.full):
+        yield from about(v.operations, "answered of what was sent", sent - 0.5, sent + 0.5)
 
 
 def law_5_a_stream_sends_at_its_rate(v: View) -> Found:

@@ -797,7 +797,8 @@ start(struct loop *l)
 {
 	struct np_worker *w = l->w;
 
-	for (uint32_t i = 0; i < w->conns && l->live > 0 && !np_stopped(&w->stop); i++) {
+	for (uint32_t i = 0; i < w->conns && l->live > 0 && (l->drains || !np_stopped(&w->stop));
+	     i++) {
 		struct np_conn *c = &w->conn[i];
 
 		if (c->need == NP_SEND || (c->need == NP_OPEN && is_due(l, c))) {
