@@ -182,8 +182,9 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 			far->received = sent - missing;
 		}
 	}
-	if (t->run.cut && t->run.plan->warm_up_ms == 0) {
-		/* What arrived after the end of the stream does not count. */
+	if (t->run.cut && (t->run.plan->warm_up_ms == 0 || t->out->cause == NP_BY_SIGNAL)) {
+		/* What arrived after the end of the stream does not count, unless the far end has a
+		 * window of its own, of the whole length. */
 		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
 	}
 	return NP_OK;

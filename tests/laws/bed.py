@@ -278,10 +278,12 @@ class Bed:
         moving = lib.wait_for(lambda: not command.running() or self.has_begun(case), 30)
         if not moving or not command.running():
             return
-        time.sleep(case.warm + FIRST + case.rtt)
+        time.sleep(case.warm + min(FIRST + case.rtt, 0.7 * case.length if case.frozen == "signal" else 9e9))
         what = case.frozen or case.down
         events.append((time.time(), what))
-        if case.frozen:
+        if case.frozen == "signal":
+            stop([command.pid], signal.SIGINT)
+        elif case.frozen:
             pids = [command.pid] if case.frozen == "near" else self.sessions()
             stop(pids, signal.SIGSTOP)
             time.sleep(case.frozen_s)

@@ -39,7 +39,7 @@ class Case:
     loss: float = 0.0           # percent
     late: int = 0               # what the control connection's answers take beyond that, ms
     mute: bool = False          # the first message on control is lost, and comes when it is sent again
-    frozen: str = ""            # "near", "far": that end's process is stopped
+    frozen: str = ""            # "near", "far": that end's process is stopped; "signal": it is over, by ^C
     frozen_s: float = 0.0
     down: str = ""              # "silent", "link", "route": the path is away; "deaf": nothing arrives at the
                                 # far end for good, "cut": nor does it send
@@ -297,6 +297,6 @@ cases = st.builds(
     interim=mostly(0.0, 0.2), explain=mostly(False, True), size=mostly(0, 1, 23, 1400, 65536, 1 << 20),
     answer=mostly(0, 1, 1400, 65536), buffers=mostly(0, 65536, 2 << 20), family=mostly(4, 6, times=3),
     real=mostly("", "client", "daemon"), delay=mostly(0, 5, 50, 300, 600, times=3), mbit=mostly(100.0, 10.0, 1.0, 0.0, times=2),
-    loss=mostly(0.0, 1.0, 5.0), late=mostly(0, 20, 300, 1500), mute=mostly(False, True, times=8), frozen=mostly("", "far", "near", times=10),
+    loss=mostly(0.0, 1.0, 5.0), late=mostly(0, 20, 300, 1500), mute=mostly(False, True, times=8), frozen=mostly("", "far", "near", "signal", times=10),
     frozen_s=st.sampled_from([0.5, 2.0, 4.0]), down=mostly("", "silent", "link", "route", "deaf", times=10),
     down_s=st.sampled_from([0.5, 0.3, 2.0, 7.0]))

@@ -417,6 +417,13 @@ def law_8_both_ends_agree(v: View) -> Found:
                 yield f"--stations: of {of} transactions stamps of {', '.join(stamps)}"
 
 
+def law_8_nothing_counts_behind_a_signal(v: View) -> Found:
+    """Of what this end does not count any more the far end counts nothing either."""
+    c, sent = v.case, v.figure("LOCAL_BYTES_SENT")
+    if c.frozen == "signal" and c.stream and not c.unix and not c.down_stream and v.seen.status == 0 and sent is not None:
+        yield from about(v.figure("REMOTE_BYTES_RECVD"), "REMOTE_BYTES_RECVD", 0, sent + v.message)
+
+
 def law_9_what_is_not_whole_says_so(v: View) -> Found:
     """A status, a line, or `partial`: nobody takes half a test for a whole one."""
     c, s = v.case, v.seen
