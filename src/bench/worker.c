@@ -31,11 +31,21 @@ set_end(struct np_worker *w)
 	}
 }
 
+/* Begin the schedule of a stream with a rate, at the start of the warm-up or of the window. */
+static void
+offer(struct np_worker *w)
+{
+	const struct np_run *run = w->run;
+
+	np_load_begin_due(&w->load, &np_load_offered, np_plan_messages(run->plan, w->send_size),
+			  run->plan->arrivals, (uint32_t)(w - run->worker), run->workers,
+			  run->window.started_ns);
+}
+
 void
 np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
 	const struct np_run *run = w->run;
-	double messages;
 
 	w->began_ns = now_ns;
 	if (w->from == NULL && !run->plan->transport->connected && !np_run_connected(run)) {
@@ -54,13 +64,10 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 				  (uint32_t)(w - run->worker), run->workers, now_ns);
 	}
 	w->acked_before = np_worker_acked(w);
-	messages = np_plan_messages(run->plan, w->send_size);
 	if (w->open != NULL) {
 		np_open_start(w);
-	} else if (messages > 0) {
-		np_load_begin_due(&w->load, &np_load_offered, messages, run->plan->arrivals,
-				  (uint32_t)(w - run->worker), run->workers,
-				  run->window.started_ns);
+	} else if (np_plan_messages(run->plan, w->send_size) > 0) {
+		offer(w);
 	} else {
 		/* A leader's engine asks before the first operation; a follower's is under way. */
 		np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
@@ -120,6 +127,9 @@ np_worker_mark(struct np_worker *w)
 	w->acked_before = np_worker_acked(w);
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
+	if (w->load.kind == &np_load_offered) {
+		offer(w); /* what the warm-up did not get to is of no window */
+	}
 	w->codec &= ~(unsigned)NP_C_WARM;
 	if (w->use.root != NULL) {
 		np_thread_begin(&w->use);

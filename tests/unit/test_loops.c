@@ -360,6 +360,29 @@ TEST(a_mark_drops_no_answer)
 	assert_int_equal(np_seen(&w->count->transactions), marked.fetched);
 }
 
+/* Behind a warm-up that could not send for a while no more is due than in the window. */
+TEST(what_a_warm_up_did_not_send_is_of_no_window)
+{
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	struct np_worker *w;
+	uint64_t now = np_now();
+
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	e.plan.warm_up_ms = 1000;
+	e.plan.near.call.send_size = 1000;
+	e.plan.near.call.offered = 8000000; /* a message in each millisecond */
+	end_open(&e);
+	w = e.run.worker;
+	e.run.window = (struct np_window){ .started_ns = now, .length_ns = NP_SEC };
+	np_worker_begin(w, now);
+	assert_true(np_load_may(&w->load, now + 500 * NP_MSEC));
+	assert_int_equal(w->load.left, 500);
+	e.run.window.started_ns = now + NP_SEC;
+	np_worker_mark(w);
+	assert_true(np_load_may(&w->load, now + NP_SEC + 5 * NP_MSEC));
+	assert_int_equal(w->load.left, 5);
+}
+
 /* Stand in for a transport whose end of the data needs room. */
 static uint64_t shut_until[3];
 
