@@ -90,7 +90,8 @@ report_transactions(const struct sums *s, struct np_record *r)
 	double in_flight = (1 + burst) * (s->out->tally.flows > 0 ? s->out->tally.flows : 1);
 	double each = per(s->seconds - s->paced, s->transactions);
 
-	if (s->p->rate > 0 && s->out->tally.hist != NULL) {
+	in_flight = fmin(in_flight, s->transactions); /* of a small count some flows get none */
+	if ((s->p->rate > 0 || s->p->ramp > 0) && s->out->tally.hist != NULL) {
 		struct np_hist_summary times;
 
 		np_hist_summarise(s->out->tally.hist, &times);

@@ -164,6 +164,25 @@ TEST(latency_knows_of_flows)
 	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "epoll");
 }
 
+/* In flight are no more than there were, and of a ramp as many as had come about. */
+TEST(latency_knows_of_flows_that_are_not_there)
+{
+	struct reported t;
+
+	two_seconds(&t, "TCP_RR");
+	t.p.flows = t.out.tally.flows = 8;
+	t.out.tally.count.transactions = 2;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 2e6);
+	t.p.ramp = 4;
+	t.out.tally.count.transactions = 1000;
+	t.out.tally.hist = np_hist_new();
+	np_hist_record(t.out.tally.hist, 8 * NP_MSEC);
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	free(t.out.tally.hist);
+}
+
 /* netperf's values for a far end that is no daemon. */
 TEST(a_service_tells_nothing)
 {
