@@ -210,6 +210,10 @@ look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 {
 	uint64_t ns = sent_ns - s->sent_ns, missing = number - s->next;
 
+	if (s->next == 0 || number < s->first) {
+		s->first = number;
+		s->first_sent_ns = sent_ns;
+	}
 	if (number < s->next) {
 		s->outage.ns = number >= s->outage.from && number < s->outage.to ? 0 : s->outage.ns;
 		return;
@@ -220,10 +224,9 @@ look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 			s->outage.from = s->next;
 			s->outage.to = number;
 			s->outage.ns = ns;
-			s->outage.at_ns = s->sent_ns - s->first_sent_ns;
+			s->outage.at_ns = s->sent_ns;
 		}
 	}
-	s->first_sent_ns = s->next == 0 ? sent_ns : s->first_sent_ns;
 	s->sent_ns = sent_ns;
 }
 
@@ -274,10 +277,22 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
 }
 
+/* How long it took to send what is missing before the first one: as long as the same number behind
+ * it. */
+static uint64_t
+outage_before(const struct np_sequence *s)
+{
+	double all_ns = (double)(s->sent_ns - s->first_sent_ns);
+	double each = all_ns / fmax((double)(s->next - s->first) - 1, 1);
+
+	return (uint64_t)fmin(each * (double)s->first, (double)transit_limit);
+}
+
 void
 np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 {
 	struct np_bursts bursts = s->bursts;
+	uint64_t before_ns = outage_before(s), longest_ns = np_max(s->outage.ns, before_ns);
 
 	settle(s, s->base, s->next, &bursts);
 	all->bursts.count += bursts.count;
@@ -291,8 +306,10 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 		all->first_bytes = s->first_bytes;
 	}
 	all->last_ns = s->last_ns > all->last_ns ? s->last_ns : all->last_ns;
-	if (s->outage.ns > all->outage.ns) {
-		all->outage = s->outage;
+	if (longest_ns > all->outage.ns) {
+		all->outage.ns = longest_ns;
+		all->outage.at_ns =
+		    longest_ns > s->outage.ns ? 0 : s->outage.at_ns - s->first_sent_ns + before_ns;
 		all->outage.flow = all->flows;
 	}
 	all->unique += s->unique;

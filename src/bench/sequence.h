@@ -49,8 +49,12 @@ struct np_sequence {
 	uint64_t jitter16, jitter16_max; /* in 1/16 ns */
 	uint64_t first_ns, last_ns;      /* when the first and the last one were received */
 	uint64_t bytes, first_bytes;     /* of all payload, and of the first one's */
-	uint64_t sent_ns, first_sent_ns; /* when the highest number and the first one were sent */
-	/* The longest time of sending of which nothing came: [from, to) is missing. */
+	/* The lowest number that came; when that and the highest one were sent. */
+	uint64_t first, first_sent_ns, sent_ns;
+	/*
+	 * The longest time of sending of which nothing came: [from, to) is missing, and was sent
+	 * from at_ns on; of several accounts that is since the first one was sent.
+	 */
 	struct {
 		uint64_t from, to, ns, at_ns;
 		uint32_t flow;

@@ -280,6 +280,21 @@ TEST(an_outage_is_as_long_as_what_is_missing)
 	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 0, 1e-9);
 }
 
+TEST(an_outage_may_be_there_from_the_begin_on)
+{
+	FREED_BY(free_memory) struct np_sequence *s = account();
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
+
+	send_all(s, 3000, 12000, 13000, 20000); /* 300 ms, and then 100 */
+	tell(s, bag);
+	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 300000, 1);
+	assert_float_equal(np_bag_number(bag, "udp.outage_begin_s"), 0, 1e-9);
+	arrive_at(s, 500, 500 * 100000, UINT64_C(4000000000));
+	tell(s, bag);
+	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 100000, 1);
+	assert_float_equal(np_bag_number(bag, "udp.outage_begin_s"), 1.1999, 1e-6);
+}
+
 TEST(a_clock_that_jumps_overflows_nothing)
 {
 	struct np_sequence *s = account();
