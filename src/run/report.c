@@ -121,8 +121,10 @@ report_rates(const struct sums *s, struct np_record *r)
 		NP_MARK_IF(true, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 		return;
 	}
-	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
-		       np_rate(s->bytes_unit, s->far_sent, s->followed));
+	if (far) {
+		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
+			       np_rate(s->bytes_unit, s->far_sent, s->followed));
+	}
 	if (far || np_delivers(s->p->transport)) {
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_received, s->led));

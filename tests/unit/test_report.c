@@ -71,6 +71,20 @@ TEST(bytes_by_call_are_each_ends_own)
 	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
 }
 
+/* Of a test that was interrupted there may be none, and what was received is not what was sent. */
+TEST(what_a_far_end_sent_only_its_results_tell)
+{
+	struct reported t;
+
+	two_seconds(&t, "UDP_STREAM");
+	t.p.role = NP_FOLLOW;
+	t.out.tally.count.received = 60000;
+	t.out.far.reported = false;
+	report(&t, 'm');
+	assert_false(np_record_known(&t.r, NP_M_REMOTE_SEND_THROUGHPUT));
+	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
+}
+
 /* Each by its own window, of which the longer one is the test's. */
 TEST(each_half_has_its_own_seconds)
 {
