@@ -108,7 +108,7 @@ forget_counts(struct np_worker *w)
 		c->received = c->transactions = 0;
 		c->lost = 0;
 		if ((w->codec & NP_C_WARM) != 0) {
-			c->number = c->before = c->news_at = 0; /* the window's are from 0 on */
+			c->number = c->before = c->icmp_at = 0; /* the window's are from 0 on */
 		}
 	}
 	np_counters_clear(w->count);
@@ -170,7 +170,7 @@ np_worker_end(struct np_worker *w)
 }
 
 bool
-np_worker_has_no_way(const struct np_worker *w, int error)
+np_worker_route_is_lost(const struct np_worker *w, int error)
 {
 	const struct np_plan *p = w->run->plan;
 

@@ -80,8 +80,8 @@ struct np_conn {
 	bool is_up;         /* of a ramp: connected */
 	bool waits_release; /* waits for the kernel to release send buffers */
 	bool is_aside;      /* a send is set aside while responses are received */
-	uint8_t news;       /* consecutive sends that failed by ICMP errors for earlier ones */
-	uint64_t news_at;   /* messages sent when that happened */
+	uint8_t icmp_fails; /* consecutive sends that failed by ICMP errors for earlier ones */
+	uint64_t icmp_at;   /* messages sent when that happened */
 	size_t aside_part;  /* of the send set aside: bytes done, and its start */
 	union {
 		uint64_t aside_since_ns;
@@ -253,7 +253,7 @@ void np_worker_end(struct np_worker *w);
  * Is there no route at the moment, to a peer that was reached before in this test? Then the test
  * goes on: the outage is what is measured.
  */
-bool np_worker_has_no_way(const struct np_worker *w, int error);
+bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
 /*
  * Record the kernel's figures of the run's first connection, if this worker has it (np_run_look()).

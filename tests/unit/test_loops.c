@@ -37,24 +37,24 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	struct np_worker w = { .run = &run, .count = &count };
 
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
-	assert_false(np_worker_has_no_way(&w, ENETUNREACH)); /* nothing has got through */
+	assert_false(np_worker_route_is_lost(&w, ENETUNREACH)); /* nothing has got through */
 	np_add(&count.transactions, 1);
 	for (size_t i = 0; i < LEN(no_way); i++) {
-		assert_true(np_worker_has_no_way(&w, no_way[i]));
+		assert_true(np_worker_route_is_lost(&w, no_way[i]));
 	}
-	assert_true(np_worker_has_no_way(&w, ECONNREFUSED));
-	assert_false(np_worker_has_no_way(&w, EPIPE));
+	assert_true(np_worker_route_is_lost(&w, ECONNREFUSED));
+	assert_false(np_worker_route_is_lost(&w, EPIPE));
 	p.no_control = true; /* nothing else tells that the service is gone */
-	assert_false(np_worker_has_no_way(&w, ECONNREFUSED));
+	assert_false(np_worker_route_is_lost(&w, ECONNREFUSED));
 	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
-	assert_true(np_worker_has_no_way(&w, EHOSTUNREACH));
-	assert_false(np_worker_has_no_way(&w, ECONNREFUSED)); /* the daemon's socket is */
+	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
+	assert_false(np_worker_route_is_lost(&w, ECONNREFUSED)); /* the daemon's socket is */
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 1);
 	np_add(&count.sends, 1);
 	w.began_ns = np_now(); /* may be what the first datagram met */
-	assert_false(np_worker_has_no_way(&w, EHOSTUNREACH));
+	assert_false(np_worker_route_is_lost(&w, EHOSTUNREACH));
 	w.began_ns -= NP_SEC;
-	assert_true(np_worker_has_no_way(&w, EHOSTUNREACH));
+	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
 }
 
 /* ---- Loss ---- */

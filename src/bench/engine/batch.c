@@ -1,6 +1,6 @@
 /*
  * The engine `batch`: many datagrams a call, sendmmsg(2) and recvmmsg(2). A receiver takes what is
- * there and does not wait for more; but see moderate().
+ * there and does not wait for more, except in fetch() for a moment.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -10,17 +10,17 @@
 #include "bench/run.h"
 
 struct batch {
-	struct np_batch turns; /* the first: np_batch_turns' */
+	struct np_batch turns; /* must be the first member: np_batch_turns uses it */
 	struct mmsghdr *out, *in;
 	struct iovec *out_at, *in_at;  /* of each of them */
 	struct sockaddr_storage *from; /* of each of `in` */
 	bool moderates;                /* may wait a moment for more to come */
-	int last;                      /* how many the last call brought */
+	int last;                      /* datagrams of the last call */
 };
 
 enum {
-	SOME = 4,        /* datagrams of a call that came faster than they were fetched */
-	MOMENT_NS = 5000 /* to which the kernel adds its timer slack, usually 50 us */
+	FAST = 4,        /* datagrams of a call: they arrive faster than they are fetched */
+	MOMENT_NS = 5000 /* of sleep, to which the kernel adds its timer slack, usually 50 us */
 };
 
 static int
@@ -38,7 +38,7 @@ static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct batch *b = w->engine.own;
-	/* What a paced end leaves in the socket is not due. */
+	/* A paced end leaves in the socket what it may not process yet. */
 	uint32_t most = (uint32_t)np_paced_row(w, b->turns.most_in);
 	int came;
 
@@ -49,12 +49,12 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 		const struct timespec moment = { .tv_nsec = MOMENT_NS };
 
 		/*
-		 * A receiver that is asleep has the sender of the next datagram wake it, which
-		 * costs more than the datagram. While they come fast it sleeps for a moment of its
-		 * own instead, as network cards do between two interrupts. No socket buffer is full
-		 * by then: it would not have been empty before.
+		 * To wake a receiver costs a sender more than to send a datagram. While datagrams
+		 * arrive fast, sleep for a moment instead of waiting for the next one, as network
+		 * cards moderate their interrupts. The last call has emptied the socket, whose
+		 * buffer does not fill up so quickly.
 		 */
-		if (b->moderates && b->last >= SOME && b->last < (int)b->turns.most_in) {
+		if (b->moderates && b->last >= FAST && b->last < (int)b->turns.most_in) {
 			nanosleep(&moment, NULL);
 		}
 	}
@@ -70,7 +70,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
-/* All that a call can carry. */
+/* The headers and buffers of a call: also adds up their size (struct np_room). */
 static struct batch
 lay_out(const struct np_plan *p, struct np_room *room)
 {
@@ -101,7 +101,7 @@ batch_bytes(const struct np_plan *p)
 	return room.used;
 }
 
-/* A header is of one message, in a buffer of a ring. */
+/* Have a header describe one message, in a buffer of a ring. */
 static void
 point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
 {

@@ -33,8 +33,9 @@ np_calls_drive(struct np_worker *w)
 
 /* --- datagrams -------------------------------------------------------------------------------- */
 
+/* How many messages to send in one call. */
 static uint32_t
-ahead(const struct np_worker *w, const struct np_conn *c, uint32_t most)
+sends_in_row(const struct np_worker *w, const struct np_conn *c, uint32_t most)
 {
 	uint64_t n = w->steps->ahead != NULL ? w->steps->ahead(w, c) : 1;
 
@@ -48,8 +49,9 @@ failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return np_io_failed(w, c, need);
 }
 
+/* Count and take the steps of messages that one call sent. */
 static enum np_need
-have_left(struct np_worker *w, struct np_conn *c, int count)
+take_sent(struct np_worker *w, struct np_conn *c, int count)
 {
 	enum np_need need = NP_SEND;
 
@@ -68,58 +70,56 @@ static enum np_need
 batch_send(struct np_worker *w, struct np_conn *c)
 {
 	struct np_batch *b = w->engine.own;
-	uint32_t count = ahead(w, c, b->most_out);
+	uint32_t count = sends_in_row(w, c, b->most_out);
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
-	int left;
+	int sent;
 
 	for (uint32_t i = 0; i < count && w->codec != 0; i++) {
 		np_codec_prepare(w, b->out[i].buf, number, now);
 		number = c->ids != NULL ? np_ids_behind(c->ids, number) : number + 1;
 	}
-	left = b->calls->put(w, c, 0, count);
-	return left >= 0 ? have_left(w, c, left) : failed(w, c, NP_SEND);
+	sent = b->calls->put(w, c, 0, count);
+	return sent >= 0 ? take_sent(w, c, sent) : failed(w, c, NP_SEND);
 }
 
-/* What the steps of a receive leave to do. */
-struct taken {
+/* What is to be done after the steps of received messages. */
+struct todo {
 	enum np_need need; /* of the last step, without NP_REST */
 	unsigned rest;     /* NP_REST, if a step asked for it */
 	bool sends;        /* there is something to send that is no answer */
 	uint32_t answers;  /* prepared, at the start of `out` */
 };
 
-/* Wait for the load between messages of one receive. */
+/* If a step asked for it, wait for the load between messages of one receive. */
 static void
-rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
+rest_between(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
-	/* A mark ends the wait, but all that was received is answered. */
+	/* A mark may end the wait early: all that was received is answered nevertheless. */
 	if (t->rest != 0) {
 		(void)np_io_rest(w, c, NP_SEND);
 		t->rest = 0;
 	}
 }
 
-/*
- * Send the responses. The steps decide about errors; if there is no room, the responses wait, even
- * over a mark.
+/* Send the prepared answers. The steps decide what an error means; without room, wait and repeat.
  */
 static void
-put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
+put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
 	const struct np_batch *b = w->engine.own;
 	enum np_need need = NP_RECV;
 	uint32_t done = 0;
 
 	while (done < t->answers && need != NP_OVER) {
-		int left;
+		int sent;
 
 		rest_between(w, c, t);
-		left = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, t->answers - done));
-		if (left >= 0) {
-			need = have_left(w, c, left);
+		sent = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, t->answers - done));
+		if (sent >= 0) {
+			need = take_sent(w, c, sent);
 			t->rest |= need & NP_REST;
 			need &= ~(unsigned)NP_REST;
-			done += (uint32_t)left;
+			done += (uint32_t)sent;
 			continue;
 		}
 		need = failed(w, c, NP_SEND);
@@ -150,7 +150,7 @@ next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 
 /* Take the steps of the messages of a train, one by one. */
 static void
-take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
+take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
 {
 	const struct np_train *m = &b->in[b->next];
 
@@ -192,12 +192,12 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 }
 
 /*
- * Take whole trains, one step each. What follows the end of data is left to the drain, which counts
- * it as late if datagrams of one connection are numbered. Else it is counted here: the drain of
- * another connection would forget it.
+ * Take whole trains, one step each. If datagrams of one connection are numbered, leave those behind
+ * the end of data to the drain, which counts them as late. Else count them here: a drain that
+ * begins with another connection would lose them.
  */
 static void
-take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
+take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
 {
 	uint64_t now = (w->codec & NP_C_ASK) != 0 ? np_now() : 0;
 	bool over = false;
@@ -214,12 +214,12 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 	t->need = over ? NP_OVER : NP_RECV;
 }
 
-/* Take the steps of all that was received. If there is something to send, that is needed next. */
+/* Take the steps of all received messages. Returns what is needed next: sending comes first. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
-	struct taken t = { .need = NP_RECV };
-	/* Whole trains need messages that a receive of one would not have cut. */
+	struct todo t = { .need = NP_RECV };
+	/* Trains go in one step only if no message is longer than the size of a receive. */
 	bool whole = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
 
 	for (uint32_t i = 0; i < b->came && whole; i++) {

@@ -1,7 +1,7 @@
 /*
- * System calls that carry several messages. A worker of one connection blocks in them
- * (np_calls_drive()), one of many waits for events (the engine `epoll`). A connection takes turns:
- * all messages of a call, each with its step.
+ * System calls that carry several messages. A worker with one connection blocks in them
+ * (np_calls_drive()), one with many waits for events (the engine `epoll`). Each message of a call
+ * has its step.
  */
 #ifndef NP_BENCH_ENGINE_CALLS_H
 #define NP_BENCH_ENGINE_CALLS_H
@@ -18,7 +18,7 @@ struct np_calls {
 	 */
 	enum np_need (*send)(struct np_worker *w, struct np_conn *c);
 	enum np_need (*recv)(struct np_worker *w, struct np_conn *c);
-	/* np_io_left(). */
+	/* As np_io_left(). */
 	ssize_t (*left)(struct np_worker *w, struct np_conn *c, char **buf);
 	/* Read one message of the error queue. False: there is none. NULL: not used. */
 	bool (*take_back)(struct np_worker *w, struct np_conn *c);
@@ -73,14 +73,14 @@ struct np_batch {
 	uint32_t came, next;     /* trains of the last call; the next one */
 	size_t done;             /* bytes of that one that are processed */
 	bool may_be_more;
-	const struct np_conn *of; /* their connection */
+	const struct np_conn *of; /* connection of those trains */
 };
 
 extern const struct np_calls np_batch_turns;
 
 /*
- * Must each receive take a single message? With one request in flight, what follows its response is
- * none to the next request, and has to stay in the socket.
+ * Must each receive take a single message? With one request in flight, messages behind its response
+ * answer no later request, and have to stay in the socket.
  */
 bool np_batch_receives_one(const struct np_plan *p);
 

@@ -6,7 +6,7 @@
 
 #include "bench/run.h"
 
-/* The first one is the usual one of a single connection a worker, the second of many. */
+/* By default the first drives one connection for each worker, the second many. */
 static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engine_epoll,
 						   &np_engine_batch,    &np_engine_segment,
 						   &np_engine_zerocopy, &np_engine_spin,

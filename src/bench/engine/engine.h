@@ -28,12 +28,12 @@ struct np_worker;
 	X(RECEIVE_CALLS, "receive_calls")   /* system calls that received */                       \
 	X(RECEIVED, "messages_received")    /* messages in them */                                 \
 	X(BLOCKED, "empty_calls")           /* calls for which the kernel was not ready */         \
-	X(CUT, "segmented_sends")           /* of the first, those that the kernel cuts */         \
-	X(JOINED, "joined_receives")        /* of the third, those of several that it joined */    \
+	X(CUT, "segmented_sends")           /* SEND_CALLS of a block for the kernel to cut */      \
+	X(JOINED, "joined_receives")        /* RECEIVE_CALLS of several that the kernel joined */  \
 	X(BORROWED, "zerocopy_sends")       /* sends without a copy */                             \
-	X(RELEASED, "zerocopy_completions") /* those of them that the kernel is done with */       \
-	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
-	X(REFUSED, "zerocopy_refused")      /* sends that the kernel would only copy */            \
+	X(RELEASED, "zerocopy_completions") /* BORROWED sends that the kernel is done with */      \
+	X(COPIED, "zerocopy_copied")        /* RELEASED sends that it copied after all */          \
+	X(REFUSED, "zerocopy_refused")      /* sends copied for want of memory (ENOBUFS) */        \
 	X(RELEASE_WAITS, "zerocopy_waits")  /* times that no buffer was free */                    \
 	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */            \
 	X(SUBMISSIONS, "submissions")       /* calls that submitted requests, and waited */        \
@@ -47,8 +47,8 @@ enum np_engine_count {
 };
 
 /*
- * Memory divided into parts. With `at` NULL only their size is added up, so that the same function
- * lays them out and tells their size.
+ * Memory divided into parts. With `at` NULL only their sizes are added up, so that one function
+ * serves to lay out the memory and to reckon its size.
  */
 struct np_room {
 	char *at;
@@ -71,13 +71,13 @@ struct np_engine {
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
 	/* Minimum width of the rings; NULL: 1. */
 	uint32_t (*width)(const struct np_plan *p);
-	/* Maximum number of workers of this process; NULL: no limit. */
+	/* How many more workers this process can have; NULL: no limit. */
 	uint32_t (*most)(void);
 	/* Bytes of w->engine.own, for each worker; NULL: none. */
 	uint64_t (*bytes)(const struct np_plan *p);
 	/*
-	 * After the setup of the side: lay out that memory, which is zeroed, and take what else a
-	 * worker needs. close releases the latter, and is safe if there is none. May be NULL.
+	 * After the setup of the side: lay out that memory, which is zeroed, and open what else a
+	 * worker needs. close releases the latter, also after open failed. May be NULL.
 	 */
 	int (*open)(struct np_worker *w, struct np_err *err);
 	void (*close)(struct np_worker *w);
@@ -85,7 +85,7 @@ struct np_engine {
 	void (*mark)(struct np_worker *w);
 	/* After the finish of the side: leave nothing in the kernel. May be NULL. */
 	void (*finish)(struct np_worker *w);
-	/* Error queues are in normal use: POLLERR means nothing. */
+	/* Its error queues are used for releases of buffers: POLLERR is no error. */
 	bool borrows;
 	/*
 	 * Several messages per call: with one connection calls block, with many they wait for
@@ -110,18 +110,15 @@ const struct np_engine *np_engine_find(const char *name);
 /* Row i of the table, NULL behind the last. */
 const struct np_engine *np_engine_at(size_t i);
 
-/*
- * The engine of the near end: the one asked for, else the usual one. An open run has it as
- * run->engine.
- */
+/* The engine of the near end: as asked for, else the default. An open run has it in run->engine. */
 const struct np_engine *np_engine_of(const struct np_plan *p);
 
 /* Why it cannot drive the near end on this machine; NULL: it can. */
 const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
 
 /*
- * Put NAME.help, and NAME.why if it cannot be used, into a bag: so the ends of a test tell each
- * other their engines.
+ * Put NAME.help, and NAME.why if it cannot be used, into a bag, by which the ends of a test tell
+ * each other their engines.
  */
 void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
 
@@ -134,7 +131,7 @@ struct np_engine_told {
 /* The next engine at or after value *at of the bag; false: none. */
 bool np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told);
 
-/* Do its calls block, and need a signal to end? */
+/* Does it block in calls, which a signal has to interrupt? */
 bool np_engine_blocks(const struct np_engine *e, const struct np_plan *p);
 
 /* Put the name of the engine and the counters of its workers into the evidence. */

@@ -24,14 +24,14 @@
 #include "bench/transport/endpoint.h"
 
 enum {
-	BATCH = 256,     /* events of one wait */
-	TURN = 8,        /* calls in a row for one connection */
-	WAITS = 4096,    /* bytes of a response that fit into any socket buffer */
-	NONE = -1,       /* no connection */
-	COMING = 64,     /* connecting sockets checked together */
-	LOOK_NS = 50000, /* between two checks of those */
-	ROUNDS = 64,     /* turns of all connections between two clock reads of `spin` */
-	IDLE_MS = 1000   /* idle time before `spin` sleeps at a passive end */
+	BATCH = 256,             /* events of one wait */
+	CALLS_A_TURN = 8,        /* calls in a row for one connection */
+	FITS = 4096,             /* bytes of a response that fit into any socket buffer */
+	NONE = -1,               /* no connection */
+	COMING = 64,             /* connecting sockets checked together */
+	COMING_CHECK_NS = 50000, /* between two checks of those */
+	ROUNDS = 64,             /* turns of all connections between two clock reads of `spin` */
+	IDLE_MS = 1000           /* idle time before `spin` sleeps at a passive end */
 };
 
 struct loop {
@@ -40,26 +40,26 @@ struct loop {
 	uint32_t live; /* connections that are not done */
 	uint32_t open; /* in connection tests: open ones */
 	const struct np_slot *out, *in;
-	uint32_t next;    /* next connection for the load */
-	uint64_t look_ns; /* next check for time-outs */
+	uint32_t next;             /* next connection for the load */
+	uint64_t timeout_check_ns; /* next check for time-outs */
 
 	enum np_need begins; /* first need of a leader; NP_OVER: follower */
-	uint32_t to_read;    /* event to wait for when reading */
-	bool has_closed;     /* by the far end, current connection */
-	bool watches_end;    /* a sender that watches for a close itself */
+	uint32_t read_event; /* event to wait for when reading */
+	bool has_closed;     /* the far end has closed the current connection */
+	bool watches_end;    /* a sender that watches for the far end's close itself */
 	/* Accepted connections: */
-	bool listens;      /* the listener is in the epoll set */
+	bool listens;      /* the epoll set has the listener */
 	bool accepted_all; /* the last accept found none */
-	uint32_t free;     /* list of unused connections; NONE */
+	uint32_t free;     /* first of the list of unused connections; NONE */
 	bool ramp_ends;    /* the far end ended the test: no more connections */
 	/* Connecting sockets of a ramp, in an epoll set of their own: */
-	int coming_fd;      /* that set, a member of the other one; -1: none */
-	uint32_t coming;    /* how many */
-	uint64_t looked_ns; /* last check */
+	int coming_fd;              /* that set, a member of the other one; -1: none */
+	uint32_t coming;            /* how many */
+	uint64_t coming_checked_ns; /* last check */
 	/* Open loop: */
 	int timer_fd;      /* timer for the next operation; -1: none */
-	uint64_t timer_ns; /* its time */
-	bool is_near;      /* the next operation is too near for a wait */
+	uint64_t timer_ns; /* when it expires */
+	bool is_near;      /* the next operation is due too soon for a sleep */
 	bool drains;       /* end of the test: nothing more is due */
 	/* `spin`: */
 	bool spins;
@@ -69,9 +69,9 @@ struct loop {
 };
 
 static void
-control(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *of)
+change_epoll(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *tag)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = of };
+	struct epoll_event ev = { .events = events, .data.ptr = tag };
 
 	if (epoll_ctl(epoll_fd, op, fd, &ev) != 0) {
 		l->w->error = errno;
@@ -86,12 +86,12 @@ wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 
 	if (c->waits_for != events && !l->spins) {
 		c->waits_for = events;
-		control(l, l->fd, op, c->fd, events, c);
+		change_epoll(l, l->fd, op, c->fd, events, c);
 	}
 }
 
 static void
-drop_one(struct loop *l, struct np_conn *c)
+remove_conn(struct loop *l, struct np_conn *c)
 {
 	if (c->waits_for != 0) {
 		epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
@@ -102,9 +102,9 @@ drop_one(struct loop *l, struct np_conn *c)
 }
 
 static void
-end_one(struct loop *l, struct np_conn *c)
+end_conn(struct loop *l, struct np_conn *c)
 {
-	drop_one(l, c);
+	remove_conn(l, c);
 	l->ramp_ends = l->ramp_ends || c->is_up; /* the end of one ends the test */
 	if (np_io_ends_all(l->w)) {
 		l->live = 0;
@@ -112,8 +112,8 @@ end_one(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Does the load hold its next operation? Connections of a leader queue up; `spin` gives each its
- * turn anyway. A follower sleeps with all of them.
+ * Must its next operation wait for the load? Connections of a leader wait in line (with `spin`,
+ * each one asks in its turn). A follower sleeps here until it may go on, with all its connections.
  */
 static bool
 is_held(struct loop *l, struct np_conn *c)
@@ -129,11 +129,11 @@ is_held(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Accept the next connection of a ramp, as np_steps.open. EINVAL: another worker has closed the
- * listener, as the test is over.
+ * Accept the next connection of a ramp. Returns the descriptor or -errno. EINVAL: another worker
+ * has shut down the listener, because the test is over.
  */
 static int
-take_next(const struct loop *l)
+accept_next(const struct loop *l)
 {
 	int fd = np_endpoint_take(l->w->run, SOCK_NONBLOCK);
 
@@ -144,8 +144,8 @@ take_next(const struct loop *l)
 }
 
 /*
- * Make or accept the next connection. What it needs then is tried at once; but before the first one
- * is looked at, or a sending half closed, it must be connected.
+ * Make or accept the next connection. True: try its next call at once. False: first wait until it
+ * is connected, as a half-close or a look at its socket needs.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -158,10 +158,10 @@ open_next(struct loop *l, struct np_conn *c)
 
 		if (l->begins == NP_OPEN &&
 		    np_seen(&w->count->transactions) + l->open >= w->budget) {
-			c->need = NP_OVER; /* the current ones are the last */
+			c->need = NP_OVER; /* the open ones use up the budget */
 			return true;
 		}
-		fd = w->steps->open != NULL ? w->steps->open(w, SOCK_NONBLOCK) : take_next(l);
+		fd = w->steps->open != NULL ? w->steps->open(w, SOCK_NONBLOCK) : accept_next(l);
 		if (fd < 0) {
 			l->accepted_all = fd == -EAGAIN;
 			errno = -fd;
@@ -230,9 +230,9 @@ resume_send(struct np_conn *c)
 	}
 }
 
-/* The last call would block. True: another one may not. */
+/* The last call would block. True: there is another call to try for this connection. */
 static __attribute__((noinline)) bool
-is_blocked(const struct loop *l, struct np_conn *c)
+has_other_call(const struct loop *l, struct np_conn *c)
 {
 	c->need &= ~(unsigned)NP_BLOCKED;
 	if (!l->spins && !l->w->load.is_open) {
@@ -240,7 +240,7 @@ is_blocked(const struct loop *l, struct np_conn *c)
 	}
 	l->w->engine.count[NP_E_BLOCKED]++;
 	if ((c->need & NP_SEND) != 0) {
-		/* Receive responses in flight meanwhile: a peer that cannot send reads nothing. */
+		/* Receive meanwhile: a peer whose responses are stuck reads no requests. */
 		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;
 
 		if (may_receive) {
@@ -303,7 +303,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 	switch ((int)(c->need & ~(unsigned)NP_PART)) {
 	case NP_RECV:
 	case NP_AWAIT:
-		return l->to_read;
+		return l->read_event;
 	default:
 		if (l->w->load.is_open) {
 			return EPOLLIN | EPOLLOUT;
@@ -312,7 +312,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 	}
 }
 
-/* One of several workers is woken per connection. Such an entry can be removed, not changed. */
+/* EPOLLEXCLUSIVE wakes one of several workers. Such an entry can be removed, but not changed. */
 static void
 listen_to(struct loop *l, bool wanted)
 {
@@ -320,47 +320,48 @@ listen_to(struct loop *l, bool wanted)
 
 	if (l->listens != wanted) {
 		l->listens = wanted;
-		control(l, l->fd, op, l->w->run->end.listen_fd, EPOLLIN | EPOLLEXCLUSIVE, l);
+		change_epoll(l, l->fd, op, l->w->run->end.listen_fd, EPOLLIN | EPOLLEXCLUSIVE, l);
 	}
 }
 
 /* A free slot waits on the listener. */
 static void
-wait_in_line(struct loop *l, struct np_conn *c)
+wait_for_accept(struct loop *l, struct np_conn *c)
 {
 	c->next_free = l->free;
 	l->free = (uint32_t)(c - l->w->conn);
 	listen_to(l, true);
 }
 
-/* A closed connection of a leader may be made again at once. */
+/* May this closed connection be made again at once? */
 static bool
-is_due(const struct loop *l, const struct np_conn *c)
+may_reconnect(const struct loop *l, const struct np_conn *c)
 {
 	return c->fd < 0 && l->begins == NP_OPEN && !l->w->load.is_open && !np_stopped(&l->w->stop);
 }
 
-/*
- * Is its turn over after `calls` calls? Not before a datagram is answered: the source address is
- * lost with the next receive. Whether a connection is to be accepted, the next wait tells.
- */
+/* Is the turn of a connection over after that many calls? */
 static bool
-has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
+is_turn_over(const struct loop *l, const struct np_conn *c, int calls)
 {
 	const struct np_worker *w = l->w;
+	/* The next receive overwrites the source address, so answer the datagram first. */
+	bool owes_answer = c->need == NP_SEND && w->steps->answers && w->from != NULL;
 
-	return calls >= TURN ? !is_due(l, c) && (c->need != NP_SEND || !w->steps->answers ||
-						 w->from == NULL || np_stopped(&w->stop))
-			     : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
+	if (calls >= CALLS_A_TURN) {
+		return !may_reconnect(l, c) && (!owes_answer || np_stopped(&w->stop));
+	}
+	/* Accept only when epoll has reported a connection. */
+	return calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
 /* Make calls until the connection would block or its turn is over. */
 static void
 advance(struct loop *l, struct np_conn *c)
 {
-	for (int calls = 0; c->need != NP_OVER && !has_had_its_turn(l, c, calls); calls++) {
+	for (int calls = 0; c->need != NP_OVER && !is_turn_over(l, c, calls); calls++) {
 		if (is_held(l, c)) {
-			/* Else epoll would report a closed far end again and again. */
+			/* One-shot: else epoll would report a close over and over. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);
 			}
@@ -369,14 +370,14 @@ advance(struct loop *l, struct np_conn *c)
 		bool may_go_on = one_call(l, c);
 
 		if ((c->need & NP_BLOCKED) != 0) {
-			may_go_on = is_blocked(l, c);
+			may_go_on = has_other_call(l, c);
 		}
 		if (!may_go_on) {
 			break;
 		}
 	}
 	if (c->need == NP_OVER) {
-		end_one(l, c);
+		end_conn(l, c);
 		return;
 	}
 	if (l->spins) {
@@ -385,13 +386,13 @@ advance(struct loop *l, struct np_conn *c)
 	if (c->fd >= 0) {
 		wait_for(l, c, events_of(l, c));
 	} else if (l->begins != NP_OPEN) {
-		wait_in_line(l, c);
+		wait_for_accept(l, c);
 	}
 }
 
 /*
- * Connections are waiting. If all slots of this worker are in use, the other workers accept them:
- * there are enough slots in all.
+ * Accept waiting connections. With no free slot here, leave them to the other workers: together
+ * they have enough.
  */
 static void
 accept_some(struct loop *l)
@@ -408,7 +409,7 @@ accept_some(struct loop *l)
 		advance(l, c);
 	}
 	if (l->free == (uint32_t)NONE && l->w->run->workers > 1) {
-		listen_to(l, false); /* a worker that waits for events is woken */
+		listen_to(l, false); /* the kernel then wakes a worker with free slots */
 	}
 }
 
@@ -421,8 +422,8 @@ end_coming(struct loop *l)
 }
 
 /*
- * The test is over at the far end: accept what is queued, and no more after that. Other workers
- * learn it when the listener closes, or by their own connections.
+ * The far end has ended the test: accept what is queued, then no more. Other workers notice when
+ * the listener is shut down, or by their own connections.
  */
 static void
 end_ramp(struct loop *l)
@@ -435,14 +436,13 @@ end_ramp(struct loop *l)
 	if (w->run->end.listen_fd >= 0 && l->live > 0) {
 		accept_some(l);
 	}
-	/* A worker without free slots leaves them to others. */
-	is_last = l->accepted_all || w->run->workers == 1;
+	is_last = l->accepted_all || w->run->workers == 1; /* nothing is left for others */
 	end_coming(l);
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
 		if (c->need == NP_OPEN || c->need == NP_CONNECT || c->need == NP_COME) {
-			drop_one(l, c);
+			remove_conn(l, c);
 		}
 	}
 	if (w->ramp != NULL) {
@@ -458,11 +458,11 @@ end_ramp(struct loop *l)
 }
 
 /*
- * Start the connections that are due, and handle those that are up: also between the turns of
- * others, which delay neither the rate nor the times.
+ * Start the connections that are due, and handle those that are up. Called after each event too, so
+ * that traffic delays neither the rate of the ramp nor its times.
  */
 static void
-keep_ramp(struct loop *l)
+advance_ramp(struct loop *l)
 {
 	struct epoll_event events[COMING];
 	uint64_t now = np_now();
@@ -471,14 +471,14 @@ keep_ramp(struct loop *l)
 
 	while (l->live > 0 && (c = np_ramp_begin(l->w, now)) != NULL) {
 		if (c->need == NP_OVER) {
-			drop_one(l, c);
+			remove_conn(l, c);
 		} else {
 			l->coming++;
-			control(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
+			change_epoll(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
 		}
 	}
-	if (l->coming > 0 && now - l->looked_ns >= LOOK_NS) {
-		l->looked_ns = now;
+	if (l->coming > 0 && now - l->coming_checked_ns >= COMING_CHECK_NS) {
+		l->coming_checked_ns = now;
 		n = epoll_wait(l->coming_fd, events, COMING, 0);
 	}
 	for (int i = 0; i < n && l->live > 0; i++) {
@@ -487,7 +487,7 @@ keep_ramp(struct loop *l)
 		l->coming--;
 		np_ramp_decided(l->w, c);
 		if (c->need == NP_OVER) {
-			drop_one(l, c);
+			remove_conn(l, c);
 		} else {
 			advance(l, c);
 		}
@@ -498,11 +498,11 @@ keep_ramp(struct loop *l)
 }
 
 /*
- * Begin what the load lets begin. An open loop's next operation has a timer, as timerfd(2) has no
- * slack.
+ * Begin the operations that the load allows now. In an open loop then set a timer for the next one:
+ * a timerfd(2) is exact, where the time-out of epoll_wait(2) has milliseconds and timer slack.
  */
 static void
-resume(struct loop *l)
+begin_due(struct loop *l)
 {
 	struct np_worker *w = l->w;
 	struct itimerspec at = { .it_value.tv_sec = 0 };
@@ -519,24 +519,24 @@ resume(struct loop *l)
 	l->is_near = wake == 0;
 	if (l->timer_fd >= 0 && !l->is_near && wake != l->timer_ns) {
 		l->timer_ns = wake;
-		wake = wake != UINT64_MAX ? wake : 0; /* never */
+		wake = wake != UINT64_MAX ? wake : 0; /* 0 disarms the timer */
 		at.it_value.tv_sec = (time_t)(wake / NP_SEC);
 		at.it_value.tv_nsec = (long)(wake % NP_SEC);
 		timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	}
 }
 
-/* Give up requests that timed out: waits are not interrupted here. */
+/* Give up requests that timed out. */
 static void
-look_for_late(struct loop *l, uint64_t now)
+expire_requests(struct loop *l, uint64_t now)
 {
 	struct np_worker *w = l->w;
 
-	l->look_ns = now + w->patience_ns / 8;
+	l->timeout_check_ns = now + w->patience_ns / 8;
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* Some may be newer than `now`. */
+		/* A sum, not a difference: since_ns may be later than `now`. */
 		if (c->need == NP_RECV && !c->is_aside &&
 		    (w->load.is_open || now >= c->since_ns + w->patience_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
@@ -545,14 +545,14 @@ look_for_late(struct loop *l, uint64_t now)
 	}
 }
 
-/* Milliseconds until something is due without an event; -1: nothing. */
+/* Time-out for epoll_wait(2): milliseconds until something is due; -1: nothing is. */
 static int
-time_left(const struct loop *l, uint64_t now)
+wait_ms(const struct loop *l, uint64_t now)
 {
 	uint64_t next = l->w->load.holds ? l->w->load.due_ns : UINT64_MAX;
 
-	if (l->w->patience_ns > 0 && l->look_ns < next) {
-		next = l->look_ns;
+	if (l->w->patience_ns > 0 && l->timeout_check_ns < next) {
+		next = l->timeout_check_ns;
 	}
 	if (np_ramp_due(l->w) < next) {
 		next = np_ramp_due(l->w);
@@ -564,19 +564,19 @@ time_left(const struct loop *l, uint64_t now)
 }
 
 static void
-take_event(struct loop *l, const struct epoll_event *event)
+handle_event(struct loop *l, const struct epoll_event *event)
 {
 	struct np_conn *c = event->data.ptr;
 
 	if (event->data.ptr == l) {
 		accept_some(l);
-		/* Only another worker closes it, at the end of a ramp. */
+		/* Another worker has shut it down, at the end of a ramp. */
 		l->ramp_ends = l->ramp_ends || (event->events & EPOLLHUP) != 0;
 	} else if (event->data.ptr == &l->coming_fd) {
-		l->looked_ns = 0; /* keep_ramp() comes next */
+		l->coming_checked_ns = 0; /* advance_ramp() comes next, and checks */
 	} else if (c != NULL && l->watches_end && (event->events & EPOLLRDHUP) != 0) {
 		l->w->hung_up = true;
-		end_one(l, c);
+		end_conn(l, c);
 	} else if (c != NULL && c->need != NP_OVER) {
 		l->has_closed = (event->events & (EPOLLRDHUP | EPOLLERR)) == EPOLLRDHUP;
 		advance(l, c);
@@ -590,40 +590,38 @@ turn(struct loop *l)
 	struct epoll_event events[BATCH];
 	bool timed = l->w->load.holds || l->w->patience_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
-	int n = epoll_wait(l->fd, events, BATCH,
-			   l->is_near  ? 0
-			   : l->drains ? 1
-				       : time_left(l, now));
+	int n = epoll_wait(l->fd, events, BATCH, l->is_near ? 0 : l->drains ? 1 : wait_ms(l, now));
 
 	for (int i = 0; i < n && l->live > 0 && (l->drains || !np_stopped(&l->w->stop)); i++) {
-		take_event(l, &events[i]);
+		handle_event(l, &events[i]);
 		if (l->coming_fd >= 0) {
-			keep_ramp(l);
+			advance_ramp(l);
 		}
 	}
 	if (l->w->load.is_open) {
-		resume(l);
+		begin_due(l);
 	}
 	if (!timed) {
 		return;
 	}
 	if (n <= 0 && l->coming_fd >= 0) {
-		keep_ramp(l);
+		advance_ramp(l);
 	}
 	now = np_now();
 	if (l->w->load.holds && now >= l->w->load.due_ns) {
-		resume(l);
+		begin_due(l);
 	}
-	if (l->w->patience_ns > 0 && now >= l->look_ns && !l->drains) {
-		look_for_late(l, now);
+	if (l->w->patience_ns > 0 && now >= l->timeout_check_ns && !l->drains) {
+		expire_requests(l, now);
 	}
 }
 
+/* What ends an idle sleep of `spin`. */
 static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {
 	if ((c->need & NP_REST) != 0) {
-		return EPOLLONESHOT; /* errors only, until it is due */
+		return EPOLLONESHOT; /* errors only: the load delays it */
 	}
 	if ((c->need & NP_SEND) != 0) {
 		return in_flight(l->w, c) > 0 ? EPOLLIN | EPOLLOUT : EPOLLOUT;
@@ -632,33 +630,33 @@ events_asleep(const struct loop *l, const struct np_conn *c)
 }
 
 /*
- * Idle: release the CPU. `spin` has no connection in the epoll set, so all are added for this wait.
- * It ends up to a millisecond early, and the loop spins until the next operation is due.
+ * `spin` is idle: release the CPU. Its connections are in no epoll set, so all are added for this
+ * wait. It ends up to a millisecond early; the loop spins until the next operation is due.
  */
 static void
-fall_asleep(struct loop *l)
+sleep_idle(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	int left_ms = time_left(l, np_now());
+	int due_ms = wait_ms(l, np_now());
 	struct epoll_event event;
 
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
 		if (c->need != NP_OVER) {
-			control(l, l->fd, EPOLL_CTL_ADD, c->fd, events_asleep(l, c), c);
+			change_epoll(l, l->fd, EPOLL_CTL_ADD, c->fd, events_asleep(l, c), c);
 		}
 	}
-	epoll_wait(l->fd, &event, 1, left_ms > 0 ? left_ms - 1 : left_ms);
+	epoll_wait(l->fd, &event, 1, due_ms > 0 ? due_ms - 1 : due_ms);
 	for (uint32_t i = 0; i < w->conns; i++) {
 		epoll_ctl(l->fd, EPOLL_CTL_DEL, w->conn[i].fd, NULL);
 	}
 	l->moved_ns = np_now();
 }
 
-/* Checks that are not made in every round of `spin`. */
+/* Checks of `spin` that need the time, so not in every round. */
 static void
-look(struct loop *l)
+check_clock(struct loop *l)
 {
 	struct np_worker *w = l->w;
 	bool is_passive = !w->run->plan->active;
@@ -675,16 +673,16 @@ look(struct loop *l)
 		l->moved = moved;
 		l->moved_ns = now;
 	} else if (is_passive && now - l->moved_ns >= IDLE_MS * NP_MSEC && l->live > 0) {
-		fall_asleep(l);
+		sleep_idle(l);
 	}
-	if (w->patience_ns > 0 && now >= l->look_ns) {
-		look_for_late(l, now);
+	if (w->patience_ns > 0 && now >= l->timeout_check_ns) {
+		expire_requests(l, now);
 	}
 }
 
 /*
  * A round of `spin`: each connection gets a turn. A passive end sleeps until the first message, and
- * when nothing has moved for IDLE_MS: strangers could use up its CPUs.
+ * when nothing has moved for IDLE_MS, so that no client can hold its CPUs without sending.
  */
 static void
 spin(struct loop *l)
@@ -697,37 +695,37 @@ spin(struct loop *l)
 		}
 	}
 	if (w->load.is_open) {
-		resume(l);
+		begin_due(l);
 	}
 	if (++l->rounds == ROUNDS) {
-		look(l);
+		check_clock(l);
 	}
 }
 
 /*
- * A leader of a connection test is woken once for the response and the close, if the response fits
- * into the socket buffer.
+ * The event to wait for when reading. A leader of a connection test waits for the close: one
+ * wake-up then serves response and close, if the response fits into the socket buffer.
  */
 static uint32_t
-to_read(const struct np_worker *w)
+read_event(const struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
-	bool both = p->pattern->connection_test && p->role == NP_LEAD && !p->no_control;
+	bool gets_close = p->pattern->connection_test && p->role == NP_LEAD && !p->no_control;
 
-	return both && w->recv_size <= WAITS && p->near.sock.rcvbuf < 0 ? EPOLLRDHUP : EPOLLIN;
+	return gets_close && w->recv_size <= FITS && p->near.sock.rcvbuf < 0 ? EPOLLRDHUP : EPOLLIN;
 }
 
 static void
-begin_one(struct loop *l, struct np_conn *c)
+begin_conn(struct loop *l, struct np_conn *c)
 {
 	c->waits_for = 0;
 	l->live += c->need != NP_OVER;
 	if (c->need == NP_CONNECT) {
-		return; /* until it is due */
+		return; /* np_ramp_begin() starts it when it is due */
 	}
 	l->open += c->fd >= 0;
 	if (c->fd < 0 && l->begins != NP_OPEN && c->need != NP_OVER) {
-		wait_in_line(l, c);
+		wait_for_accept(l, c);
 	}
 	if (c->fd < 0 || c->need == NP_OVER) {
 		return;
@@ -736,7 +734,7 @@ begin_one(struct loop *l, struct np_conn *c)
 	if ((c->need & NP_REST) != 0) {
 		wait_for(l, c, EPOLLONESHOT);
 	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
-		wait_for(l, c, EPOLLIN); /* for the response; it sends at once */
+		wait_for(l, c, EPOLLIN); /* start() sends at once, then a response comes */
 	} else {
 		wait_for(l, c, events_of(l, c));
 	}
@@ -762,36 +760,36 @@ begin(struct loop *l)
 	l->fd = new_epoll(l);
 	l->coming_fd = w->ramp != NULL ? new_epoll(l) : -1;
 	if (w->error == 0 && !l->drains) {
-		control(l, l->fd, EPOLL_CTL_ADD, w->stop.wake_fd, EPOLLIN, NULL);
+		change_epoll(l, l->fd, EPOLL_CTL_ADD, w->stop.wake_fd, EPOLLIN, NULL);
 	}
 	if (w->error == 0 && l->coming_fd >= 0) {
-		control(l, l->fd, EPOLL_CTL_ADD, l->coming_fd, EPOLLIN, &l->coming_fd);
+		change_epoll(l, l->fd, EPOLL_CTL_ADD, l->coming_fd, EPOLLIN, &l->coming_fd);
 	}
 	if (w->error == 0 && w->load.is_open && !l->spins) {
 		l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 		if (l->timer_fd < 0) {
 			w->error = errno;
 		} else {
-			control(l, l->fd, EPOLL_CTL_ADD, l->timer_fd, EPOLLIN, NULL);
+			change_epoll(l, l->fd, EPOLL_CTL_ADD, l->timer_fd, EPOLLIN, NULL);
 		}
 	}
 	if (l->begins != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
 	    w->run->end.listen_fd >= 0) {
 		np_sock_block(w->run->end.listen_fd, false);
 	}
-	/* The first in the list is the last to join. */
+	/* Backwards, so that the list of free slots begins with the first. */
 	for (uint32_t i = w->conns; i-- > 0 && w->error == 0;) {
 		if (!w->goes_on) {
 			w->conn[i].need = w->run->plan->ramp == 0 ? np_io_first_need(w, i)
 					  : w->run->plan->active  ? NP_CONNECT
 								  : NP_OPEN;
 		}
-		begin_one(l, &w->conn[i]);
+		begin_conn(l, &w->conn[i]);
 	}
 	l->live = w->error == 0 ? l->live : 0;
 }
 
-/* Turns of those that need not wait. */
+/* The first turns of connections that need not wait for an event. */
 static void
 start(struct loop *l)
 {
@@ -801,11 +799,11 @@ start(struct loop *l)
 	     i++) {
 		struct np_conn *c = &w->conn[i];
 
-		if (c->need == NP_SEND || (c->need == NP_OPEN && is_due(l, c))) {
+		if (c->need == NP_SEND || (c->need == NP_OPEN && may_reconnect(l, c))) {
 			advance(l, c);
 		}
 	}
-	resume(l);
+	begin_due(l);
 }
 
 static int
@@ -821,9 +819,9 @@ run(struct np_worker *w)
 			  .moved_ns = w->goes_on ? np_now() : 0,
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
-			  .look_ns = np_now() + w->patience_ns / 8,
+			  .timeout_check_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
-			  .to_read = to_read(w),
+			  .read_event = read_event(w),
 			  .watches_end = watches_end,
 			  .timer_fd = -1,
 			  .free = (uint32_t)NONE };

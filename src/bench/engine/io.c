@@ -25,11 +25,11 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 
 	do {
 		n = left(w, c, buf);
-	} while (n < 0 && np_io_is_news(w, c, NP_RECV, errno));
+	} while (n < 0 && np_io_is_icmp(w, c, NP_RECV, errno));
 	return n;
 }
 
-/* If the count is less than one per connection, some get none. */
+/* With a count below one per connection, some begin nothing. */
 enum np_need
 np_io_first_need(const struct np_worker *w, uint32_t number)
 {
@@ -59,40 +59,39 @@ np_io_ends_all(const struct np_worker *w)
 }
 
 bool
-np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+np_io_is_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	/* Errors from ICMP, see ip(7) and ipv6(7); EMSGSIZE: path MTU. */
-	static const int told[] = {
-		ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENOPROTOOPT, EHOSTDOWN,
-		ENONET,       EACCES,       EOPNOTSUPP,  EPROTO,      EMSGSIZE
-	};
+	static const int icmp_errors[] = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENOPROTOOPT,
+					   EHOSTDOWN,    ENONET,       EACCES,      EOPNOTSUPP,
+					   EPROTO,       EMSGSIZE };
 	enum { MOST = 16 }; /* consecutive sends: more are no ICMP errors for earlier ones */
 	const struct np_plan *p = w->run->plan;
 	uint64_t sent = c->number + c->transactions;
-	bool is_told = false;
+	bool may_be = false;
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		is_told = is_told || error == told[i];
+	for (size_t i = 0; i < sizeof(icmp_errors) / sizeof(icmp_errors[0]); i++) {
+		may_be = may_be || error == icmp_errors[i];
 	}
-	/* A sender that has had no answer learns at once that its peer is not there. */
-	if (!is_told || p->transport->connected || p->transport->admit != NP_ADMIT_IP ||
+	/* A client that only sends has no other way to learn that its peer is not there. */
+	if (!may_be || p->transport->connected || p->transport->admit != NP_ADMIT_IP ||
 	    (p->active && p->role == NP_LEAD && !p->pattern->transactions)) {
 		return false;
 	}
-	c->news = need == NP_SEND && c->news_at == sent ? c->news + 1 : 1;
-	c->news_at = sent;
-	return need != NP_SEND || c->news <= MOST;
+	c->icmp_fails = need == NP_SEND && c->icmp_at == sent ? c->icmp_fails + 1 : 1;
+	c->icmp_at = sent;
+	return need != NP_SEND || c->icmp_fails <= MOST;
 }
 
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
 	const struct np_transport *t = w->run->plan->transport;
-	enum np_need what;
+	enum np_need call; /* without flags */
 	int error = errno;
 
 	if (need == NP_SEND && error == EAGAIN && w->steps->answers && w->from != NULL) {
-		/* Wait for room: the address to answer is lost with the next receive. */
+		/* Wait for room: the next receive would overwrite the address to answer. */
 		struct pollfd p[2] = {
 			{ .fd = c->fd, .events = POLLOUT },
 			{ .fd = w->stop.wake_fd > 0 ? w->stop.wake_fd : -1, .events = POLLIN },
@@ -104,12 +103,12 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	if (error == EAGAIN) {
 		return need | NP_BLOCKED;
 	}
-	what = need & ~(unsigned)NP_PART;
-	if (np_io_is_news(w, c, what, error)) {
+	call = need & ~(unsigned)NP_PART;
+	if (np_io_is_icmp(w, c, call, error)) {
 		return need;
 	}
 	if (!np_delivers(t) && w->steps->sent != NULL && !w->steps->answers &&
-	    np_worker_has_no_way(w, error)) {
+	    np_worker_route_is_lost(w, error)) {
 		if (need != NP_SEND) {
 			return need;
 		}
@@ -120,17 +119,17 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 		}
 		return w->steps->sent(w, c, w->send_size);
 	}
-	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
-		return what == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);
+	if ((call == NP_RECV || call == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
+		return call == NP_AWAIT ? NP_CLOSE : w->steps->ended(w, c, 0);
 	}
-	if (what == NP_SEND && t->sends_again != NULL && t->sends_again(c->fd, error)) {
+	if (call == NP_SEND && t->sends_again != NULL && t->sends_again(c->fd, error)) {
 		return need;
 	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, error)
 					: np_step_failed(w, c, need, error);
 }
 
-/* A part of a message is completed later, if nothing gets lost. */
+/* On a reliable transport the rest of the message follows. */
 enum np_need
 np_io_no_message(struct np_worker *w, struct np_conn *c)
 {
@@ -144,9 +143,8 @@ np_io_no_message(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * Discard late responses, so that they are not taken for answers to the next request. They carry
- * nothing to tell them apart, so the time-out must be longer than the round trip. Surplus responses
- * are reported.
+ * Discard late responses: without ids they would be taken for answers to the next request. Works
+ * only if the time-out is longer than the round trip; surplus responses are reported.
  */
 static enum np_need
 purge(struct np_worker *w, struct np_conn *c)
@@ -203,9 +201,12 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->arrived(w, c, buf, w->whole);
 }
 
-/* A connection that is done has waited for its interval, and begins nothing. */
+/*
+ * Begin the operation that the load has allowed. A connection that is done only waited for its last
+ * interval: the operation goes back to the load.
+ */
 static enum np_need
-begun(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
+begin(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 {
 	need &= ~(unsigned)NP_REST;
 	w->load.left += need == NP_OVER;
@@ -216,7 +217,7 @@ begun(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 enum np_need
 np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
-	return np_load_rest(w) ? begun(w, c, need, np_now()) : need;
+	return np_load_rest(w) ? begin(w, c, need, np_now()) : need;
 }
 
 bool
@@ -227,7 +228,7 @@ np_io_begins(struct np_worker *w, struct np_conn *c)
 	if (!np_load_may(&w->load, now)) {
 		return false;
 	}
-	c->need = begun(w, c, c->need, now);
+	c->need = begin(w, c, c->need, now);
 	return true;
 }
 
@@ -266,7 +267,7 @@ np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const str
 		return np_io_rest(w, c, need);
 	}
 	if ((need & NP_BLOCKED) != 0) {
-		w->error = EAGAIN; /* from a blocking call: not a wait for the kernel */
+		w->error = EAGAIN; /* a blocking call must not return this */
 		return NP_OVER;
 	}
 	switch ((int)need) {

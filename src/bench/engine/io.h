@@ -8,7 +8,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/worker.h"
 
-/* From the file's start again when its end is reached; -1 with EIO if it has shrunk. */
+/* Send the next part of the file, which starts again at its end. EIO: the file has shrunk. */
 NP_LOOP_BODY ssize_t
 np_io_send_file(struct np_worker *w, const struct np_conn *c)
 {
@@ -39,7 +39,7 @@ np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 }
 
-/* answers: the source address is needed. */
+/* With `answers`, the source address is stored for the answer. */
 NP_LOOP_BODY ssize_t
 np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers)
 {
@@ -53,7 +53,7 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 			       answers ? &w->from_len : NULL);
 }
 
-/* Set a send aside until the response is complete of which `part` bytes have been received. */
+/* Set a send aside and receive a response first, of which `part` bytes are there already. */
 static inline void
 np_io_put_aside(struct np_conn *c, size_t part)
 {
@@ -67,12 +67,12 @@ np_io_put_aside(struct np_conn *c, size_t part)
 /* The call failed with errno. Returns what is needed next; NP_BLOCKED: it would block. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/* c->part bytes were received, which are no whole message. Returns what is needed next. */
+/* c->part bytes were received, less than a message. Returns what is needed next. */
 enum np_need np_io_no_message(struct np_worker *w, struct np_conn *c);
 
 /*
- * Handle the result of a send, and take the step. Errors are checked first, as in the call, so that
- * the compiler merges the comparisons.
+ * Handle the result of a send, and take the step. Errors are checked first, as in np_syscall(), so
+ * that the compiler merges the comparisons.
  */
 NP_LOOP_BODY enum np_need
 np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const s, ssize_t n)
@@ -102,8 +102,8 @@ np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *co
 }
 
 /*
- * Rare needs: wait for the load, purge the socket, the rest of a message (in that slot). Returns
- * what is needed next.
+ * Serve rare needs: wait for the load, purge the socket, send or receive the rest of a message (in
+ * that slot). Returns what is needed next.
  */
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
@@ -114,39 +114,35 @@ np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const str
  */
 enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/*
- * Without sleeping: true if the operation of a connection with NP_REST may begin. False: not before
- * w->load.due_ns.
- */
+/* The same without sleeping. True: the operation begins; false: not before w->load.due_ns. */
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
 /*
- * The next connection that the load lets begin an operation now, from *turn on; *begun, 0 at first,
- * counts them. NULL: there is none, or not before the load's next time. Where operations may begin
- * faster than they are driven, NULL has the engine look at what else there is, and ask again at
- * once. While w->load.holds, what else asks waits behind these.
+ * The next connection, from *turn on, that may begin an operation now; *begun counts them, from 0.
+ * NULL: none may until the load's next time, or this call has begun enough: the engine handles
+ * other events, then calls again at once. While w->load.holds, other operations wait behind these.
  */
 struct np_conn *np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun);
 
 /*
- * Without waiting: the size and position of the next message in the socket, or received but not yet
- * processed. -1 with errno: none.
+ * Take a message that is left in the socket, or was received but not processed, without waiting.
+ * Returns its size and sets *buf; -1 with errno: none.
  */
 ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
-/* The first need of connection `number` when the window opens, by its load, too. */
+/* What connection `number` needs first when the window opens. */
 enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 
-/* A connection is done: are all of them? */
+/* Does the end of one connection end the loop of the worker? */
 bool np_io_ends_all(const struct np_worker *w);
 
 /*
- * Was this error of a datagram socket caused by ICMP for an earlier datagram, not by this call?
- * Then it is ignored, as if the socket were not connected: only a send that keeps failing fails.
+ * Did ICMP for an earlier datagram cause this error, rather than the call itself? Then ignore it,
+ * as an unconnected socket would. A send that fails many times in a row is an error.
  */
-bool np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
+bool np_io_is_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
-/* A connection is not closed before the far end has closed it. */
+/* Wait for the far end's close, and discard data until then. */
 NP_LOOP_BODY enum np_need
 np_io_await_close(struct np_worker *w, struct np_conn *c)
 {

@@ -1,7 +1,7 @@
 /*
  * The engine `segment`: a call sends a block that the kernel, or the device, cuts into datagrams of
- * one size (UDP_SEGMENT), and receives a row of them that the kernel has joined (UDP_GRO). Between
- * such ends a block goes the whole way through the kernel once. See udp(7).
+ * one size (UDP_SEGMENT), and receives a block of datagrams that the kernel has joined (UDP_GRO). A
+ * block passes through the kernel's layers once, not once a datagram. See udp(7).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@
 enum {
 	MOST = 64,       /* datagrams that any kernel makes of a call: its UDP_MAX_SEGMENTS */
 	LONGEST = 65507, /* bytes of a call: 65535 with the headers of IPv4 and UDP */
-	ROOM = 1 << 16   /* bytes of the most that can come, or be sent, by a call */
+	ROOM = 1 << 16   /* bytes: more than any call sends or receives */
 };
 
 union control {
@@ -32,15 +32,15 @@ union control {
 };
 
 struct segment {
-	struct np_batch turns; /* the first: np_batch_turns' */
+	struct np_batch turns; /* must be the first member: np_batch_turns uses it */
 	struct np_outgoing out[MOST];
 	struct np_train in;
 	struct sockaddr_storage from;
-	char block[ROOM]; /* what is sent; the buffers of turns.out in a row */
-	char room[ROOM];  /* what has come */
+	char block[ROOM]; /* what is sent: the buffers of turns.out, one behind the other */
+	char room[ROOM];  /* what was received */
 };
 
-/* Say what the kernel means, where it will not cut a block. */
+/* Explain errors by which the kernel refuses to cut a block. Returns -1. */
 static int
 refused(struct np_worker *w, uint32_t count)
 {
@@ -146,11 +146,11 @@ segment_open(struct np_worker *w, struct np_err *err)
 	s->turns.most_out = count;
 	s->turns.out = s->out;
 	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
-		/* The ring's buffers in a row; one alone stays where it is. */
+		/* A block needs its messages one behind the other: copy them from the ring. */
 		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
 		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}
-	memset(s->room, 0xff, sizeof(s->room)); /* so that the loop meets no page fault */
+	memset(s->room, 0xff, sizeof(s->room)); /* no page faults in the loop */
 	s->in.buf = s->room;
 	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;
 	s->turns.in = &s->in;
@@ -183,7 +183,7 @@ segment_lacks(void)
 	int fd = np_sock_trial(AF_UNSPEC, SOCK_DGRAM, 0, &ignored), size = 1000, on = 1;
 	const char *lacks = NULL;
 
-	/* No socket at all is a trouble of its own, which the test will tell. */
+	/* Without a socket the test itself will fail, and say why. */
 	if (fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)) != 0) {
 		lacks = "the kernel has no UDP_SEGMENT, or forbids it (Linux 4.18 has it)";
 	} else if (fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) {

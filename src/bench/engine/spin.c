@@ -1,7 +1,7 @@
 /*
- * The engine `spin`: never asleep. It is `epoll` that never waits: a call for which the kernel is
- * not ready is made again, in the connection's next turn. A message is
- * received without a wake-up; the price is a whole processor for each thread.
+ * The engine `spin`: `epoll` that never waits. A call for which the kernel is not ready is made
+ * again in the connection's next turn. No message waits for a wake-up; the price is a whole
+ * processor for each thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #endif
 
 enum {
-	BUSY_POLL_US = 50, /* a call that does not block polls once, however many */
-	OPTIONS = 2        /* of sockets, for polling */
+	BUSY_POLL_US = 50, /* any value: a call that does not block polls only once */
+	OPTIONS = 2        /* socket options for polling */
 };
 
 struct spin {
-	/* Of the first connection: does a receive queue that can be polled bring its packets? */
-	bool is_brought;
-	int set[OPTIONS], refused[OPTIONS]; /* as the kernel says; errno, of any connection */
+	bool can_poll;        /* the first connection has a receive queue that can be polled */
+	int set[OPTIONS];     /* the options of the first connection, as the kernel reports them */
+	int refused[OPTIONS]; /* errno of the last failure to set them, of any connection */
 };
 
 /* --- busy polling ----------------------------------------------------------------------------- */
@@ -39,9 +39,8 @@ static const struct {
 };
 
 /*
- * Where packets come by a receive queue that can be polled, receiving is to poll it: without
- * CAP_NET_ADMIN some kernels allow the first option, and none the other. For a socket without a
- * connection the queue is not known yet.
+ * Have receives poll the receive queue, if it can be polled; for a socket without a connection it
+ * is not known yet. Without CAP_NET_ADMIN some kernels allow the first option, none the other.
  */
 static void
 poll_one(struct spin *s, const struct np_worker *w, int fd)
@@ -53,7 +52,7 @@ poll_one(struct spin *s, const struct np_worker *w, int fd)
 		return;
 	}
 	for (int i = 0; i < OPTIONS; i++) {
-		/* net.core.busy_read may have done it. */
+		/* net.core.busy_read may have set it already. */
 		if (np_sock_int(fd, SOL_SOCKET, polling[i].option) <= 0 &&
 		    setsockopt(fd, SOL_SOCKET, polling[i].option, &polling[i].value,
 			       sizeof(polling[i].value)) != 0) {
@@ -69,7 +68,7 @@ spin_put(const struct np_run *run, struct np_bag *into)
 
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
 	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
-		if (!s->is_brought) {
+		if (!s->can_poll) {
 			np_bag_unread(into,
 				      "the packets come from no receive queue that can be polled",
 				      "%s", polling[i].name);
@@ -94,9 +93,9 @@ spin_run(struct np_worker *w)
 		poll_one(s, w, w->conn[i].fd);
 	}
 	rc = np_engine_epoll.run(w);
-	/* What has come of it at the first connection, for the evidence. */
+	/* For the evidence: what the first connection has now. */
 	fd = w->conn->fd;
-	s->is_brought = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
+	s->can_poll = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
 	for (int i = 0; i < OPTIONS; i++) {
 		s->set[i] = np_sock_int(fd, SOL_SOCKET, polling[i].option);
 	}

@@ -1,7 +1,4 @@
-/*
- * The engine `sync`, and what engines ask of each other. Each side brings a copy of the loop of
- * sync.h.
- */
+/* The engine `sync` (each side has its own copy of the loop, by sync.h), and helpers of engines. */
 #include <stddef.h>
 
 #include "bench/engine/engine.h"

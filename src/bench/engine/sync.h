@@ -1,9 +1,9 @@
 /*
- * The engine `sync`: one connection with blocking calls. The usual one, and the one that compares
- * with netperf. The controller ends a call that blocks by a signal.
+ * The engine `sync`: one connection with blocking calls. The default, and the one that compares
+ * with netperf. The controller interrupts a blocking call by a signal.
  *
- * The loop is written once; each role has a copy of it in which its steps are settled, so that a
- * step costs no call.
+ * The loop is written once. Each role compiles its own copy with constant steps, so that they are
+ * inlined.
  */
 #ifndef NP_BENCH_ENGINE_SYNC_H
 #define NP_BENCH_ENGINE_SYNC_H
@@ -12,7 +12,7 @@
 
 #include "bench/engine/io.h"
 
-/* What only connection tests need. */
+/* Serve the needs of connection tests. */
 NP_LOOP_BODY enum np_need
 np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 		   enum np_need need)
@@ -75,7 +75,7 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 	return -w->error;
 }
 
-/* Define np_side.sync of a role by its steps. */
+/* Define np_side.sync of a role: its copy of the loop. */
 #define NP_SYNC_LOOP(name, steps)                                                                  \
 	static int name(struct np_worker *w)                                                       \
 	{                                                                                          \

@@ -1,10 +1,8 @@
 /*
- * The system-call engine: one call a message, the default and the one that compares with netperf.
- *
- * libc's wrappers of these calls are cancellation points; in a process with threads each costs some
- * 50 instructions more than the call itself (glibc 2.36, counted by callgrind), as much as all the
- * rest of a loop. The loops are ended by signals, never cancelled, so they call the kernel directly
- * where it has these numbers. Semantics, errno included, are those of the manual pages.
+ * System calls of the loops, without libc where possible. libc's wrappers are cancellation points:
+ * in a process with threads each costs some 50 instructions (glibc 2.36, counted by callgrind), as
+ * much as the rest of a loop. Ours are never cancelled, only interrupted by signals. Results and
+ * errno are as in the manual pages.
  */
 #ifndef NP_BENCH_ENGINE_SYSCALL_H
 #define NP_BENCH_ENGINE_SYSCALL_H
@@ -19,7 +17,7 @@
 
 #include "base/sanitized.h"
 
-/* Sanitizers know what libc's wrappers do with a buffer; a system call of ours they don't see. */
+/* Sanitizers check the buffers of libc's wrappers, but do not see direct system calls. */
 #if defined(SYS_sendto) && defined(SYS_recvfrom) && defined(SYS_connect) &&                        \
     defined(SYS_accept4) && !NP_SANITIZED
 #define NP_SYS_DIRECT 1
@@ -28,8 +26,8 @@
 #endif
 
 /*
- * syscall(2) with four or all its six arguments. Where the compiler can put the instruction into
- * the loop, no argument has to be moved from one register to another: 15 instructions less a call.
+ * syscall(2) with four or six arguments. Inlined, as on x86-64, it moves no argument between
+ * registers, which saves 15 instructions a call.
  */
 #if defined(__x86_64__) && !defined(__ILP32__)
 static inline long
@@ -83,14 +81,14 @@ np_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 #endif
 
-/* The one or the other way into the kernel. */
+/* The direct call where there is one, else libc's. */
 #if NP_SYS_DIRECT
 #define NP_SYS(direct, by_libc) (direct)
 #else
 #define NP_SYS(direct, by_libc) (by_libc)
 #endif
 
-/* With flags, of which MSG_NOSIGNAL is to be one. */
+/* With flags, which must include MSG_NOSIGNAL. */
 static inline ssize_t
 np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
 {

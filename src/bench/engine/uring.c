@@ -29,15 +29,16 @@ enum {
 	FEWEST = 16,      /* buffers */
 	MOST_BUFFERS = 1 << 14,
 	STREAM_BUFFERS = 64,
-	GROUP = 0, /* of buffers */
+	GROUP = 0, /* number of the only group of buffers */
 	PAGE = 4096
 };
 
 /* Kind of a completion, in the low bits of its user data; above them the connection. */
 enum { RECEIVE, SEND, WAKE, CANCEL, KINDS = 4 };
 
+/* What the engine knows of a connection. */
 struct link {
-	size_t came;     /* bytes without a step so far */
+	size_t unread;   /* bytes received that no step has seen */
 	uint32_t chunks; /* completions that brought them */
 	uint32_t owed;   /* responses that a follower has to send */
 	uint32_t flying; /* sends in the ring */
@@ -49,10 +50,10 @@ struct link {
 /* np_worker.engine.own. */
 struct uring {
 	struct np_worker *w;
-	struct np_uring *own;
+	struct np_uring *taken; /* for this worker, by np_uring_take() */
 	struct io_uring *ring;
 	struct link *link;
-	int *socket;        /* descriptors of the connections, and of the stop */
+	int *socket;        /* descriptors of the connections, then the one that wakes it to stop */
 	uint32_t live;      /* connections that are not over */
 	uint32_t in_flight; /* requests without a completion so far */
 	uint32_t flying;    /* those of them that send */
@@ -72,21 +73,22 @@ struct uring {
 /* --- requests --------------------------------------------------------------------------------- */
 
 static void
-broken(struct uring *u, int error)
+fail(struct uring *u, int error)
 {
 	if (u->w->error == 0) {
 		u->w->error = error;
 	}
 	u->live = 0;
-	u->own->is_lost = true;
+	u->taken->is_lost = true;
 }
 
-/* Wait for completions, but no longer than that. */
+/* Wait for that many completions, but only until the load's next operation is due. */
 static int
 submit_and_wait(struct uring *u, unsigned wait)
 {
-	uint64_t until = u->leaving ? UINT64_MAX : np_load_wake(u->w),
-		 now = until != UINT64_MAX ? np_now() : 0, left = until > now ? until - now : 0;
+	uint64_t until = u->leaving ? UINT64_MAX : np_load_wake(u->w);
+	uint64_t now = until != UINT64_MAX ? np_now() : 0;
+	uint64_t left = until > now ? until - now : 0;
 	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
 					  .tv_nsec = (long long)(left % NP_SEC) };
 	struct io_uring_cqe *first;
@@ -110,7 +112,7 @@ submit(struct uring *u, unsigned wait)
 	u->w->engine.count[NP_E_SUBMISSIONS]++;
 	rc = wait > 0 ? submit_and_wait(u, wait) : io_uring_submit(u->ring);
 	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
-		broken(u, -rc);
+		fail(u, -rc);
 	}
 }
 
@@ -124,19 +126,21 @@ request(struct uring *u)
 		sqe = io_uring_get_sqe(u->ring);
 	}
 	if (sqe == NULL) {
-		broken(u, EBUSY);
+		fail(u, EBUSY);
 		return NULL;
 	}
 	u->in_flight++;
 	return sqe;
 }
 
+/* Name the connection and the kind of a request: its completion carries both. */
 static void
-name(struct io_uring_sqe *sqe, uint32_t conn, unsigned kind)
+label(struct io_uring_sqe *sqe, uint32_t conn, unsigned kind)
 {
 	io_uring_sqe_set_data64(sqe, (uint64_t)conn * KINDS + kind);
 }
 
+/* Have the ring receive from a connection until the data end. */
 static void
 arm(struct uring *u, uint32_t conn)
 {
@@ -146,7 +150,7 @@ arm(struct uring *u, uint32_t conn)
 		io_uring_prep_recv_multishot(sqe, (int)conn, NULL, 0, 0);
 		sqe->flags = IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
 		sqe->buf_group = GROUP;
-		name(sqe, conn, RECEIVE);
+		label(sqe, conn, RECEIVE);
 		u->link[conn].armed = true;
 	}
 }
@@ -157,10 +161,10 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 {
 	struct np_worker *w = u->w;
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
-	/* Datagrams may differ: each request has a buffer of its own. */
+	/* The contents of datagrams may differ, so each one in the ring has its own buffer. */
 	uint32_t first = u->bytes ? 0 : conn * u->chain;
 
-	if (io_uring_sq_space_left(u->ring) < count) { /* a chain is submitted as one */
+	if (io_uring_sq_space_left(u->ring) < count) { /* a chain must not be split */
 		submit(u, 0);
 	}
 	for (uint32_t i = 0; i < count; i++, number++) {
@@ -183,7 +187,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 		if (!u->bytes && i + 1 < count) {
 			sqe->flags |= IOSQE_IO_LINK; /* keep them in order */
 		}
-		name(sqe, conn, SEND);
+		label(sqe, conn, SEND);
 		u->link[conn].flying++;
 		u->flying++;
 	}
@@ -192,7 +196,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 /* --- steps ------------------------------------------------------------------------------------ */
 
 static void
-end_one(struct uring *u)
+end_conn(struct uring *u)
 {
 	u->live -= u->live > 0;
 	if (np_io_ends_all(u->w)) {
@@ -200,25 +204,23 @@ end_one(struct uring *u)
 	}
 }
 
-/*
- * How many more requests may be sent. Those in the ring have had no step yet, but count for the end
- * of the test.
+/* How many more requests the budget allows. Those in the ring count, though no step has seen them.
  */
 static uint64_t
-wanted(const struct uring *u)
+budget_left(const struct uring *u)
 {
 	const struct np_worker *w = u->w;
-	uint64_t asked = np_seen(&w->count->transactions) + w->in_flight + u->flying;
+	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight + u->flying;
 
 	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->load.is_open) {
 		return UINT64_MAX;
 	}
-	return asked < w->budget ? w->budget - asked : 0;
+	return begun < w->budget ? w->budget - begun : 0;
 }
 
-/* How many messages the connection can send in a row; 0: enough are in the ring. */
+/* How many messages the connection can send in a row; 0: the ring has enough of them. */
 static uint32_t
-ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
+sends_in_row(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
 	const struct np_worker *w = u->w;
 	uint64_t most = w->steps->answers          ? k->owed
@@ -228,14 +230,17 @@ ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
 
 	most = most < 1 ? 1 : most < u->chain ? most : u->chain;
 	if ((w->codec & NP_C_PACE) != 0 && w->conns > 1) {
-		most = 1; /* shared by all, and taken when a send is done */
+		most = 1; /* all share what the load allows, which counts sends when done */
 	}
-	return wanted(u) < most && (c->need & NP_PART) == 0 ? (uint32_t)wanted(u) : (uint32_t)most;
+	if ((c->need & NP_PART) == 0 && budget_left(u) < most) {
+		most = budget_left(u);
+	}
+	return (uint32_t)most;
 }
 
-/* How many messages may have their steps before their answers are sent. */
+/* How many received messages may be passed to the steps before an answer has to be sent. */
 static uint32_t
-together(const struct uring *u)
+receives_in_row(const struct uring *u)
 {
 	const struct np_worker *w = u->w;
 	uint64_t left;
@@ -250,39 +255,40 @@ together(const struct uring *u)
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 
+/* Pass complete messages to the steps. Returns what the connection needs next. */
 static enum np_need
 take_messages(struct uring *u, struct np_conn *c, struct link *k)
 {
 	struct np_worker *w = u->w;
-	uint32_t most = together(u), taken = 0;
+	uint32_t most = receives_in_row(u), taken = 0;
 	enum np_need need;
 	bool sends = false;
 
 	do {
-		k->came -= w->recv_size;
+		k->unread -= w->recv_size;
 		need = w->steps->arrived(w, c, w->recv_ring.slots->buf, w->recv_size);
 		sends = sends || need == NP_SEND;
 		taken++;
-	} while (need != NP_OVER && taken < most && k->came >= w->recv_size);
+	} while (need != NP_OVER && taken < most && k->unread >= w->recv_size);
 	k->owed = w->steps->answers ? taken : 0;
 	w->more += k->chunks > taken ? k->chunks - taken : 0;
 	k->chunks = 0;
 	return sends && need != NP_OVER ? NP_SEND : need;
 }
 
-/* Pass bytes to the steps. False: too few. */
+/* Pass what was received, an error or the end of data to the steps. False: there is too little. */
 static bool
 take_bytes(struct uring *u, struct np_conn *c, struct link *k)
 {
 	struct np_worker *w = u->w;
 	bool whole = w->run->plan->pattern->transactions;
 
-	if (whole && k->came >= w->recv_size) {
+	if (whole && k->unread >= w->recv_size) {
 		c->need = take_messages(u, c, k);
-	} else if (!whole && k->came > 0) {
-		size_t n = k->came;
+	} else if (!whole && k->unread > 0) {
+		size_t n = k->unread;
 
-		k->came = 0;
+		k->unread = 0;
 		c->need = w->steps->arrived(w, c, w->recv_ring.slots->buf, n);
 	} else if (k->error != 0) {
 		errno = k->error;
@@ -296,7 +302,7 @@ take_bytes(struct uring *u, struct np_conn *c, struct link *k)
 	return true;
 }
 
-/* Take as many steps as possible, and submit what they need. */
+/* Take steps until the connection needs a send, which is queued, or more data. */
 static void
 advance(struct uring *u, struct np_conn *c, uint32_t conn)
 {
@@ -308,14 +314,13 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 			return;
 		}
 		if ((c->need & NP_REST) != 0) {
-			/* Queue up. */
 			if (u->w->load.holds || !np_io_begins(u->w, c)) {
 				return;
 			}
 			continue;
 		}
 		if ((c->need & ~(unsigned)NP_PART) == NP_SEND) {
-			uint32_t count = ahead(u, c, k);
+			uint32_t count = sends_in_row(u, c, k);
 
 			if (count > 0) {
 				put_sends(u, c, conn, count);
@@ -328,12 +333,13 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 		}
 	}
 	if (c->need == NP_OVER) {
-		end_one(u);
+		end_conn(u);
 	}
 }
 
+/* Does the connection need a new request to receive? */
 static bool
-wants(const struct uring *u, const struct np_conn *c, const struct link *k)
+must_arm(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
 	return u->w->steps->arrived != NULL && c->need != NP_OVER && !k->armed &&
 	       (!u->bytes || (!k->at_end && k->error == 0)) && u->live > 0 && !u->leaving;
@@ -341,6 +347,7 @@ wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 
 /* --- completions ------------------------------------------------------------------------------ */
 
+/* The buffer with that number in the pool. */
 static char *
 buffer(const struct uring *u, uint16_t number)
 {
@@ -357,8 +364,9 @@ give_back(struct uring *u, uint16_t number)
 	u->filled++;
 }
 
+/* Errors after which a request is simply made again. */
 static bool
-is_no_fault(int error)
+is_harmless(int error)
 {
 	return error == ECANCELED || error == EINTR || error == EAGAIN || error == ENOBUFS;
 }
@@ -383,14 +391,14 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		if (c->need != NP_OVER) {
 			c->need = need;
 			if (need == NP_OVER) {
-				end_one(u);
+				end_conn(u);
 			}
 		}
 	} else if (cqe->res > 0) {
 		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 		size_t n = (size_t)cqe->res;
 
-		k->came += n;
+		k->unread += n;
 		k->chunks++;
 		if (__builtin_expect((u->w->codec & NP_C_TOUCH) != 0, 0)) {
 			np_codec_touch(u->w, buffer(u, number), n);
@@ -398,27 +406,28 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		give_back(u, number);
 	} else if (cqe->res == 0) {
 		k->at_end = true;
-	} else if (!is_no_fault(-cqe->res) && !np_io_is_news(u->w, c, NP_RECV, -cqe->res)) {
+	} else if (!is_harmless(-cqe->res) && !np_io_is_icmp(u->w, c, NP_RECV, -cqe->res)) {
 		if (u->bytes) {
 			k->error = -cqe->res;
 		} else {
 			errno = -cqe->res;
 			c->need = np_io_failed(u->w, c, NP_RECV) & ~(unsigned)NP_BLOCKED;
 			if (c->need == NP_OVER) {
-				end_one(u);
+				end_conn(u);
 			}
 		}
 	}
 	if (!u->leaving && u->bytes) {
 		advance(u, c, conn);
 	}
-	if (__builtin_expect(!k->armed, 0) && wants(u, c, k)) {
+	if (__builtin_expect(!k->armed, 0) && must_arm(u, c, k)) {
 		arm(u, conn);
 	}
 }
 
+/* The steps of a send that n bytes left by. Returns what the connection needs next. */
 static enum np_need
-have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
+take_sent(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
 	struct np_worker *w = u->w;
 	enum np_need need;
@@ -448,8 +457,8 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	k->flying--;
 	u->flying--;
 	if (cqe->res >= 0) {
-		c->need = have_left(u, c, k, (size_t)cqe->res);
-	} else if (!is_no_fault(-cqe->res) || (cqe->res == -ENOBUFS && !u->bytes)) {
+		c->need = take_sent(u, c, k, (size_t)cqe->res);
+	} else if (!is_harmless(-cqe->res) || (cqe->res == -ENOBUFS && !u->bytes)) {
 		errno = -cqe->res;
 		c->need = np_io_failed(u->w, c, NP_SEND) & ~(unsigned)NP_BLOCKED;
 	}
@@ -478,7 +487,7 @@ take_completion(struct uring *u, const struct io_uring_cqe *cqe)
 		u->cancels = false;
 		break;
 	default:
-		break; /* wake-up: see the stop flag */
+		break; /* WAKE: the loop checks the stop flag */
 	}
 }
 
@@ -504,10 +513,11 @@ static int
 begin(struct uring *u)
 {
 	struct np_worker *w = u->w;
-	int rc = np_uring_enable(u->own);
+	int rc = np_uring_enable(u->taken);
 	struct io_uring_sqe *sqe;
 
-	/* Their numbers in the ring are those of the connections; the last one is the stop's. */
+	/* Requests name sockets by their index: that of the connection, the last one for the stop.
+	 */
 	for (uint32_t i = 0; i < w->conns; i++) {
 		u->socket[i] = w->conn[i].fd;
 	}
@@ -526,10 +536,10 @@ begin(struct uring *u)
 	if (sqe != NULL) {
 		io_uring_prep_poll_add(sqe, (int)u->w->conns, POLLIN);
 		sqe->flags = IOSQE_FIXED_FILE;
-		name(sqe, u->w->conns, WAKE);
+		label(sqe, u->w->conns, WAKE);
 	}
 	for (uint32_t i = 0; i < w->conns && u->live > 0; i++) {
-		if (wants(u, &w->conn[i], &u->link[i])) {
+		if (must_arm(u, &w->conn[i], &u->link[i])) {
 			arm(u, i);
 		}
 		if (w->conn[i].need != NP_OVER) {
@@ -540,15 +550,16 @@ begin(struct uring *u)
 }
 
 /*
- * Empty the ring, so that later data stay in the sockets. Cancelled sends tell how much was sent. A
- * request that is being executed is not found, nor is a chain behind it: cancel again.
+ * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
+ * say how much was sent. A cancellation misses a request that is just being executed, and the chain
+ * behind it: repeat it until the ring is empty.
  */
 static void
 leave(struct uring *u)
 {
 	u->leaving = true;
 	u->cancels = false;
-	while (u->in_flight > 0 && !u->own->is_lost) {
+	while (u->in_flight > 0 && !u->taken->is_lost) {
 		if (!u->cancels) {
 			struct io_uring_sqe *sqe = request(u);
 
@@ -556,7 +567,7 @@ leave(struct uring *u)
 				io_uring_prep_cancel64(
 				    sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
 				sqe->flags = IOSQE_FIXED_FILE;
-				name(sqe, u->w->conns, CANCEL);
+				label(sqe, u->w->conns, CANCEL);
 				u->cancels = true;
 			}
 		}
@@ -565,7 +576,7 @@ leave(struct uring *u)
 	(void)io_uring_unregister_files(u->ring);
 }
 
-/* Another engine waits for the last answers of an open loop: prepare its state. */
+/* The engine `epoll` will wait for the last answers of an open loop: prepare the state it needs. */
 static void
 hand_over(struct uring *u)
 {
@@ -573,14 +584,14 @@ hand_over(struct uring *u)
 		struct np_conn *c = &u->w->conn[i];
 		struct link *k = &u->link[i];
 
-		while (k->came >= u->w->recv_size && c->need != NP_OVER) {
+		while (k->unread >= u->w->recv_size && c->need != NP_OVER) {
 			(void)take_messages(u, c, k);
 		}
-		if (k->came > 0 && c->need == NP_RECV) {
+		if (k->unread > 0 && c->need == NP_RECV) {
 			c->need |= NP_PART;
-			c->part = k->came;
-		} else if (k->came > 0 && c->need != NP_OVER) {
-			np_io_put_aside(c, k->came);
+			c->part = k->unread;
+		} else if (k->unread > 0 && c->need != NP_OVER) {
+			np_io_put_aside(c, k->unread);
 		}
 	}
 }
@@ -622,7 +633,8 @@ uring_run(struct np_worker *w)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* One message may wait per connection; more would only use up cache. */
+/* How many buffers to receive into: one message per connection may wait, more would fill the cache.
+ */
 static uint32_t
 buffers_of(const struct np_plan *p)
 {
@@ -636,7 +648,7 @@ buffers_of(const struct np_plan *p)
 	return count;
 }
 
-/* For messages in byte streams; others use the buffers of the worker. */
+/* Size of a buffer to receive into. */
 static size_t
 buffer_size(const struct np_plan *p, size_t message)
 {
@@ -665,37 +677,40 @@ register_buffers(struct uring *u)
 	return 0;
 }
 
+/* Most sends of a connection in a row. */
 static uint32_t
-chain_of(const struct np_plan *p)
+chain_length(const struct np_plan *p)
 {
 	uint32_t each = NUMBERED / np_plan_worker_flows(p);
 
 	if (!p->transport->bounded) {
-		/* Several senders waiting on one socket would all be woken each time. */
+		/* In a stream, each release of buffer space would wake all sends that wait for it.
+		 */
 		return p->pattern->transactions ? CHAIN : 1;
 	}
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
 }
 
+/* Everything but the ring: also adds up its size (struct np_room). */
 static struct uring
 lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 {
 	uint32_t conns = np_plan_worker_flows(p);
 	struct uring u = {
 		.bytes = !p->transport->bounded,
-		.chain = chain_of(p),
+		.chain = chain_length(p),
 		.count = buffers_of(p),
 		.buffer_size = buffer_size(p, message),
 		.link = np_room_take(room, conns, sizeof(struct link)),
 		.socket = np_room_take(room, conns + 1, sizeof(int)),
 	};
-	char *at; /* the ring of buffers begins with a page */
+	char *pool; /* with room to begin at a page, as the kernel demands */
 
 	if (p->pattern->transactions) {
 		u.buffer = np_room_take(room, 1, u.buffer_size);
 	}
-	at = np_room_take(room, 1, u.count * sizeof(struct io_uring_buf) + PAGE);
-	u.pool = at != NULL ? (void *)(at + (PAGE - (uintptr_t)at % PAGE)) : NULL;
+	pool = np_room_take(room, 1, u.count * sizeof(struct io_uring_buf) + PAGE);
+	u.pool = pool != NULL ? (void *)(pool + (PAGE - (uintptr_t)pool % PAGE)) : NULL;
 	return u;
 }
 
@@ -707,8 +722,8 @@ uring_close(struct np_worker *w)
 	if (u->pool != NULL) {
 		(void)io_uring_unregister_buf_ring(u->ring, GROUP);
 	}
-	if (u->own != NULL) {
-		np_uring_give(u->own);
+	if (u->taken != NULL) {
+		np_uring_give(u->taken);
 	}
 	w->engine.fd = -1;
 }
@@ -723,12 +738,12 @@ uring_open(struct np_worker *w, struct np_err *err)
 	*u = lay_out(w->run->plan, w->recv_ring.size, &room);
 	u->w = w;
 	u->pool = w->steps->arrived != NULL ? u->pool : NULL;
-	u->own = np_uring_take(err);
-	if (u->own == NULL) {
+	u->taken = np_uring_take(err);
+	if (u->taken == NULL) {
 		u->pool = NULL;
 		return err->code;
 	}
-	u->ring = &u->own->ring;
+	u->ring = &u->taken->ring;
 	rc = u->pool != NULL ? register_buffers(u) : 0;
 	if (rc != 0) {
 		return np_fail(err, NP_ESYS, rc, "buffers for a ring");
@@ -779,7 +794,7 @@ static uint32_t
 uring_width(const struct np_plan *p)
 {
 	return !p->transport->bounded ? 1
-	       : p->role == NP_LEAD   ? chain_of(p) * np_plan_worker_flows(p)
+	       : p->role == NP_LEAD   ? chain_length(p) * np_plan_worker_flows(p)
 				      : buffers_of(p);
 }
 

@@ -7,28 +7,28 @@
 #include <unistd.h>
 
 /*
- * Requests that wait for a submission, and completions that wait to be seen. What does not fit is
- * submitted a little sooner, or kept by the kernel meanwhile.
+ * Entries of a ring. If requests do not fit, they are submitted a little sooner; the kernel keeps
+ * completions that do not fit. TRIAL: requests of a ring that is only made to see if it can be.
  */
 enum { REQUESTS = 1024, COMPLETIONS = 4096, TRIAL = 4 };
 
-/* Completions are made when they are asked for, by the one thread that asks. */
+/* One thread uses the ring, and the kernel makes completions only when that thread asks. */
 #define ONE_THREAD                                                                                 \
 	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED)
 
 /*
- * The rings of this process, if it was given some. They are the process's and no test's, as its
- * list of system calls is: both are settled once, before it hears a stranger.
+ * The rings that were prepared for this process. Like its filter of system calls they belong to the
+ * process, not to a test: both are made before it reads anything from a client.
  */
 static struct {
-	bool settled;
+	bool settled; /* this process makes no others */
 	uint32_t count;
 	struct np_uring *ring;
-	const char *why; /* there are none */
+	const char *why; /* why there are none */
 } given;
 
 static int
-make(struct io_uring *ring, unsigned requests, unsigned flags)
+make_ring(struct io_uring *ring, unsigned requests, unsigned flags)
 {
 	struct io_uring_params p;
 
@@ -38,32 +38,32 @@ make(struct io_uring *ring, unsigned requests, unsigned flags)
 	return io_uring_queue_init_params(requests, ring, &p);
 }
 
-/* Past liburing, of which some versions (2.3) do not export what two of these codes are for. */
+/* io_uring_register(2) without liburing: version 2.3 lacks functions for two of the codes. */
 static int
-told(struct io_uring *ring, unsigned what, void *of, unsigned count)
+do_register(struct io_uring *ring, unsigned code, void *arg, unsigned count)
 {
-	return syscall(SYS_io_uring_register, ring->ring_fd, what, of, count) == 0 ? 0 : -errno;
+	return syscall(SYS_io_uring_register, ring->ring_fd, code, arg, count) == 0 ? 0 : -errno;
 }
 
 int
 np_uring_enable(struct np_uring *u)
 {
-	int rc = u->is_enabled ? 0 : told(&u->ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+	int rc = u->is_enabled ? 0 : do_register(&u->ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 
 	u->is_enabled = rc == 0;
 	return rc;
 }
 
-/* The best kind that this kernel has. Returns 0 or -errno. */
+/* Make a ring of the best kind that this kernel has. Returns 0 or -errno. */
 static int
 make_own(struct io_uring *ring, unsigned requests, bool *is_enabled)
 {
-	int rc = make(ring, requests, ONE_THREAD);
+	int rc = make_ring(ring, requests, ONE_THREAD);
 
 	*is_enabled = false;
 	if (rc == -EINVAL) { /* before Linux 6.1 */
 		*is_enabled = true;
-		rc = make(ring, requests, IORING_SETUP_COOP_TASKRUN);
+		rc = make_ring(ring, requests, IORING_SETUP_COOP_TASKRUN);
 	}
 	return rc;
 }
@@ -103,7 +103,7 @@ np_urings_lack(void)
 	if (rc != 0) {
 		return explain(-rc);
 	}
-	/* Multishot receives have no code of their own; this one came in the same release. */
+	/* Multishot receives cannot be probed; SEND_ZC came in the same release of Linux. */
 	p = io_uring_get_probe_ring(&ring);
 	has = p != NULL && io_uring_opcode_supported(p, IORING_OP_SEND_ZC);
 	io_uring_free_probe(p);
@@ -125,9 +125,9 @@ np_urings_free(void)
 	return count;
 }
 
-/* --- rings that are given --------------------------------------------------------------------- */
+/* --- prepared rings --------------------------------------------------------------------------- */
 
-/* All that the engine does: sockets that are registered, and nothing by a descriptor. */
+/* All that the engine needs: a few operations, on registered sockets only. */
 static const struct io_uring_restriction rules[] = {
 	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_SEND },
 	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_RECV },
@@ -143,21 +143,22 @@ static const struct io_uring_restriction rules[] = {
 };
 
 /*
- * Threads come and go with the tests of a session, and a ring of one thread would go with it: these
- * are any thread's.
+ * Not for one thread only (ONE_THREAD): the ring outlives the threads, which are new in each test
+ * of a session.
  */
 static int
 make_restricted(struct np_uring *u)
 {
 	struct io_uring *ring = &u->ring;
 	struct io_uring_restriction copy[sizeof(rules) / sizeof(rules[0])];
-	int rc = make(ring, REQUESTS, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED);
+	int rc = make_ring(ring, REQUESTS, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED);
 
 	if (rc != 0) {
 		return rc;
 	}
 	memcpy(copy, rules, sizeof(rules));
-	rc = told(ring, IORING_REGISTER_RESTRICTIONS, copy, sizeof(rules) / sizeof(rules[0]));
+	rc =
+	    do_register(ring, IORING_REGISTER_RESTRICTIONS, copy, sizeof(rules) / sizeof(rules[0]));
 	if (rc == 0) {
 		rc = np_uring_enable(u);
 	}
@@ -203,7 +204,7 @@ np_urings_release(void)
 	memset(&given, 0, sizeof(given));
 }
 
-/* --- a worker's ------------------------------------------------------------------------------- */
+/* --- the ring of a worker --------------------------------------------------------------------- */
 
 struct np_uring *
 np_uring_take(struct np_err *err)

@@ -1,6 +1,4 @@
-/*
- * One ring, for the engine `uring`: taken for a worker, and given back.
- */
+/* A ring of a worker, for the engine `uring`. */
 #ifndef NP_BENCH_ENGINE_URING_RING_H
 #define NP_BENCH_ENGINE_URING_RING_H
 
@@ -12,17 +10,17 @@
 
 struct np_uring {
 	_Alignas(NP_LINE) struct io_uring ring;
-	bool prepared;   /* it goes back to those that the process was given */
-	bool taken;      /* of those: a worker has it */
-	bool is_lost;    /* it failed, with requests in it: it is not used any more */
-	bool is_enabled; /* what was made disabled is enabled by who uses it */
+	bool prepared;   /* by np_urings_prepare(): used again */
+	bool taken;      /* a worker has this prepared ring */
+	bool is_lost;    /* it failed with requests in it: never use it again */
+	bool is_enabled; /* rings are made disabled: their first user enables them */
 };
 
-/* NULL with err: there is none. */
+/* Take a prepared ring, or make one if none were prepared. NULL with err: there is none. */
 struct np_uring *np_uring_take(struct np_err *err);
 void np_uring_give(struct np_uring *u);
 
-/* The first thread that uses it. Returns 0 or -errno. */
+/* Called by the thread that will use the ring. Returns 0 or -errno. */
 int np_uring_enable(struct np_uring *u);
 
 #endif

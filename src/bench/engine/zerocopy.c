@@ -23,22 +23,22 @@
 #include "bench/sequence.h"
 
 enum {
-	LEAST = 64,  /* slots of a ring, unless they are too large */
-	MOST = 1024, /* of one connection */
-	FEW = 2,     /* of one of very many connections */
+	RING_LEAST = 64,  /* slots of a ring, unless they are too large */
+	CONN_MOST = 1024, /* slots of one connection */
+	CONN_LEAST = 2,   /* the same with very many connections */
 	/*
-	 * Bytes of one: acknowledgements are immediate for two full segments, which have 64 KB on
-	 * interfaces with large packets, else delayed by 40 ms.
+	 * Bytes in flight on one connection. A receiver acknowledges two full segments, of up to
+	 * 64 KB each, at once, but fewer only after 40 ms.
 	 */
-	WANTED = 256 << 10,
-	MOST_BYTES = 64 << 20, /* of a ring, while each connection has a few slots */
+	CONN_BYTES = 256 << 10,
+	RING_BYTES = 64 << 20, /* at most, if each connection has CONN_LEAST slots then */
 	USUAL_SIZE = 16 << 10, /* of a message, if the socket buffer sets it */
-	LOOK_MS = 100,         /* between checks whether to wait longer */
-	REST_S = 60            /* longest wait for the last buffers */
+	RECHECK_MS = 100,      /* between checks whether to wait longer */
+	LAST_WAIT_S = 60       /* longest wait for the last buffers */
 };
 
 struct zerocopy {
-	bool blocks; /* blocking calls; else the engine `epoll` waits */
+	bool blocks; /* it makes blocking calls; else the engine `epoll` waits for events */
 	struct np_borrowed borrowed[];
 };
 
@@ -70,15 +70,16 @@ np_released_of(struct msghdr *m, struct np_released *out)
 uint32_t
 np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 {
-	uint32_t behind = b->next - r->first, count = r->last - r->first + 1, released = 0;
+	uint32_t age = b->next - r->first; /* sends since the first one, itself included */
+	uint32_t count = r->last - r->first + 1, released = 0;
 
-	if (behind > b->depth || count > behind) {
+	if (age > b->depth || count > age) {
 		return 0;
 	}
-	for (; count > 0; count--, behind--) {
-		bool *held = &b->held[(b->next - behind) & (b->depth - 1)];
+	for (; count > 0; count--, age--) {
+		bool *held = &b->held[(b->next - age) & (b->depth - 1)];
 
-		released += *held && behind <= b->since;
+		released += *held && age <= b->since;
 		b->count -= *held;
 		*held = false;
 	}
@@ -95,7 +96,7 @@ borrowed_of(const struct np_worker *w, const struct np_conn *c)
 	return &z->borrowed[c - w->conn];
 }
 
-/* One message of the error queue. False: there is none. */
+/* Read one message of the error queue, which releases buffers. False: there is none. */
 static bool
 take_back(struct np_worker *w, struct np_conn *c)
 {
@@ -119,7 +120,8 @@ take_back(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
-/* Wait for a release. False: the engine `epoll` is to wait, or the worker to stop. */
+/* Wait until the kernel releases a buffer. False: `epoll` will wait instead, or the worker stops.
+ */
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
@@ -161,7 +163,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		return w->steps->sent(w, c, (size_t)n);
 	}
 	if (n < 0 && errno == ENOBUFS && b->count > 0) {
-		/* The buffers in use take all that net.core.optmem_max or RLIMIT_MEMLOCK allow. */
+		/* Buffers in use are at the limit of net.core.optmem_max or RLIMIT_MEMLOCK. */
 		if (!take_back(w, c)) {
 			(void)wait_for_release(w, c);
 		}
@@ -175,7 +177,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		return w->steps->sent(w, c, (size_t)n);
 	}
 	if (errno == EAGAIN) {
-		/* Else there would be an event for what has been released. */
+		/* Empty the error queue, or epoll would report it at once. */
 		while (take_back(w, c)) {
 		}
 		w->engine.count[NP_E_BLOCKED]++;
@@ -187,25 +189,26 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 static enum np_need
 either_send(struct np_worker *w, struct np_conn *c)
 {
-	/* A file has no buffer that could be written to. */
+	/* sendfile(2) never copies, and there is no buffer to release. */
 	return (w->codec & NP_C_FILE) != 0 ? np_io_sent(w, c, w->steps, np_io_send(w, c, NULL))
 					   : zerocopy_send(w, c);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* Receive and discard the next message: its size. A numbered one has its header copied to buf. */
+/* Receive the next message and discard its data. Returns its size; buf gets the header with the
+ * number. */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {
 	bool stream = w->run->plan->transport->connected;
-	size_t head = w->sequence != NULL ? NP_SEQUENCE_HEADER : 0, copied;
-	ssize_t n = np_sys_recv_by(c->fd, buf, stream ? w->recv_size : head, MSG_TRUNC | flags);
+	size_t header = w->sequence != NULL ? NP_SEQUENCE_HEADER : 0, copied;
+	ssize_t n = np_sys_recv_by(c->fd, buf, stream ? w->recv_size : header, MSG_TRUNC | flags);
 
 	if (n <= 0) {
 		return n;
 	}
-	copied = (size_t)n < head ? (size_t)n : head;
+	copied = (size_t)n < header ? (size_t)n : header;
 	w->engine.count[NP_E_TRUNCATED] += (size_t)n - copied;
 	/* As elsewhere, bytes beyond the size of a call do not count. */
 	return (size_t)n < w->recv_size ? n : (ssize_t)w->recv_size;
@@ -220,7 +223,7 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 
 	w->engine.count[NP_E_BLOCKED] += n < 0 && errno == EAGAIN;
 	need = np_io_received(w, c, w->steps, buf, n);
-	/* A short read of a stream: the socket is empty. */
+	/* A short read of a stream means that the socket is empty: do not try again. */
 	return need == NP_RECV && n < (ssize_t)w->recv_size && w->run->plan->transport->connected
 		   ? NP_RECV | NP_BLOCKED
 		   : need;
@@ -300,13 +303,14 @@ zerocopy_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, borrows(p), SOL_SOCKET, SO_ZEROCOPY, 1);
 }
 
+/* n, but at least and at most so much. */
 static uint64_t
 within(uint64_t least, uint64_t n, uint64_t most)
 {
 	return n > most ? most : n < least ? least : n;
 }
 
-/* Bytes of a message: what was asked for, else the socket buffer, which the kernel doubles. */
+/* Bytes of a message: as asked for, else those of the socket buffer (the kernel doubles -s). */
 static uint64_t
 message_size(const struct np_plan *p)
 {
@@ -318,14 +322,15 @@ message_size(const struct np_plan *p)
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {
-	uint64_t flows = np_plan_worker_flows(p), size = message_size(p), each;
+	uint64_t flows = np_plan_worker_flows(p), size = message_size(p), each, least;
 
 	if (!borrows(p)) {
 		return 1;
 	}
-	each = within(FEW, WANTED / size, MOST);
-	each = within(FEW, MOST_BYTES / size / flows, each);
-	return (uint32_t)within(within(FEW, MOST_BYTES / size, LEAST), flows * each, UINT32_MAX);
+	each = within(CONN_LEAST, CONN_BYTES / size, CONN_MOST);
+	each = within(CONN_LEAST, RING_BYTES / size / flows, each);
+	least = within(CONN_LEAST, RING_BYTES / size, RING_LEAST);
+	return (uint32_t)within(least, flows * each, UINT32_MAX);
 }
 
 /* The most slots of a ring: as asked for, directly or by a buffer size. */
@@ -386,15 +391,15 @@ zerocopy_mark(struct np_worker *w)
 }
 
 /*
- * The kernel must have released all buffers before they are reused, or their new content would be
- * sent. TCP does when disconnected; buffers still in use otherwise are leaked. Wait while anything
- * moves, but not beyond last_ns.
+ * Wait until the kernel has released all buffers: if they were reused, their new content would be
+ * sent. Wait while releases arrive, but not beyond last_ns. Then disconnect TCP, which releases
+ * them; the memory of buffers that are still in use is leaked on purpose.
  */
 static void
 zerocopy_finish(struct np_worker *w)
 {
-	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-	uint64_t last_ns = w->run->cut ? 0 : np_deadline(REST_S * NP_SEC);
+	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
+	uint64_t last_ns = w->run->cut ? 0 : np_deadline(LAST_WAIT_S * NP_SEC);
 	struct zerocopy *z = w->engine.own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
@@ -408,17 +413,17 @@ zerocopy_finish(struct np_worker *w)
 			if (take_back(w, c)) {
 				until = np_deadline(NP_PART_S * NP_SEC);
 			} else {
-				poll(&p, 1, LOOK_MS);
+				poll(&p, 1, RECHECK_MS);
 				until = np_run_patience(w->run, c->fd, until);
 			}
 		}
 		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
-			(void)connect(c->fd, &nowhere, sizeof(nowhere));
+			(void)connect(c->fd, &disconnect, sizeof(disconnect));
 			while (take_back(w, c)) {
 			}
 		}
 		if (z->borrowed[i].count > 0) {
-			memset(&w->send_ring, 0, sizeof(w->send_ring));
+			memset(&w->send_ring, 0, sizeof(w->send_ring)); /* leak it */
 		}
 	}
 }

@@ -1,7 +1,4 @@
-/*
- * What the kernel says of buffers that MSG_ZEROCOPY gave to it: messages of a socket's
- * error queue.
- */
+/* Which buffers of MSG_ZEROCOPY sends the kernel still uses, by messages of the error queue. */
 #ifndef NP_BENCH_ENGINE_ZEROCOPY_H
 #define NP_BENCH_ENGINE_ZEROCOPY_H
 
@@ -10,24 +7,21 @@
 #include <sys/socket.h>
 
 /*
- * The sends of a socket are numbered from 0 on, modulo 2^32; these, first and last included, are
- * done with.
+ * The kernel is done with these sends, first and last included. The sends of a socket are numbered
+ * from 0, modulo 2^32.
  */
 struct np_released {
 	uint32_t first, last;
 	bool copied; /* the kernel made a copy after all */
 };
 
-/*
- * What the kernel has in use of a connection. Its buffers are `depth` slots, a power of two, which
- * its sends have in turn.
- */
+/* The buffers of a connection that the kernel has in use. Sends take its `depth` slots in turn. */
 struct np_borrowed {
 	uint32_t next;  /* number of the next send */
 	uint32_t count; /* sends that the kernel is not done with */
-	uint32_t depth;
-	uint64_t since; /* sends that count: since the warm-up */
-	bool *held;     /* of each slot: the kernel reads it */
+	uint32_t depth; /* slots, a power of two */
+	uint64_t since; /* sends since the warm-up, which count */
+	bool *held;     /* for each slot: the kernel may still read it */
 };
 
 static inline uint32_t
@@ -36,7 +30,7 @@ np_borrowed_slot(const struct np_borrowed *b)
 	return b->next & (b->depth - 1);
 }
 
-/* The kernel has the next slot in use, too. */
+/* The next slot was sent: the kernel uses it now. */
 static inline void
 np_borrowed_add(struct np_borrowed *b)
 {
@@ -46,11 +40,10 @@ np_borrowed_add(struct np_borrowed *b)
 	b->since++;
 }
 
-/* Returns how many of the sends that count are released by that. One that is not in use is not
- * counted. */
+/* Mark these sends as released. Returns how many were in use, without those of the warm-up. */
 uint32_t np_borrowed_release(struct np_borrowed *b, const struct np_released *r);
 
-/* Which sends such a message tells of. False: of none, it is of something else or cut off. */
+/* Read a message of the error queue. False: it is about something else, or was cut off. */
 bool np_released_of(struct msghdr *m, struct np_released *out);
 
 #endif

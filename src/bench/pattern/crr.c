@@ -192,7 +192,7 @@ connect_next(struct np_worker *w, int flags)
 		if (error == EINTR || port_is_busy(c, error)) {
 			continue;
 		}
-		if (!p->retry_connect && !np_worker_has_no_way(w, error)) {
+		if (!p->retry_connect && !np_worker_route_is_lost(w, error)) {
 			return -error;
 		}
 		wait_to_retry(); /* -U */
@@ -330,7 +330,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	}
 	/* Only the first call on a connection tells that it has not come about. */
 	if (error == EINTR || need != (w->send_size > 0 ? NP_SEND : NP_AWAIT) ||
-	    (!w->run->plan->retry_connect && !np_worker_has_no_way(w, error))) {
+	    (!w->run->plan->retry_connect && !np_worker_route_is_lost(w, error))) {
 		if (elsewhere) {
 			np_fail_elsewhere(w->run, &w->err);
 		}
