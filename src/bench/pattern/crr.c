@@ -22,23 +22,23 @@
 
 enum {
 	NUDGES_BEFORE_RESET = 6,
-	PORT_S = 10, /* wait for a free port */
-	AT_ONCE = 16 /* tries of all ports without a pause */
+	PORT_S = 10,     /* wait for a free port */
+	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker: it shares nothing that changes. A follower's only looks. */
+/* State of a worker. A follower uses only `looks` and the two figures behind it. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
 	uint32_t port, far_port;     /* last local port; port of the daemon */
-	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
+	uint16_t *port_at;           /* where `local` has its port; NULL: use np_addr_set_port() */
 	unsigned busy;               /* consecutive ports in use */
 	uint64_t busy_ns;            /* since when none is free */
-	bool spreads;                /* addresses change as well */
+	bool spreads;                /* addresses vary as well as ports */
 	bool looks;                  /* read TCP_INFO of each connection */
-	int64_t again;               /* retransmitted segments of all of them, if it looks */
-	int64_t least_us;            /* their shortest round trip; 0: not known */
-	size_t token;                /* bytes before each request that are no data */
+	int64_t retransmitted;       /* segments of all connections, if it looks */
+	int64_t min_rtt_us;          /* shortest round trip of all; 0: not known */
+	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
 	unsigned nudges;
@@ -50,7 +50,7 @@ step_port(struct connector *c)
 	c->port = c->port + 1 < c->port_max ? c->port + 1 : c->port_min;
 }
 
-/* Do not retry as fast as the kernel can fail. */
+/* A short pause, so that failing calls do not use up the CPU. */
 static void
 wait_to_retry(void)
 {
@@ -60,8 +60,8 @@ wait_to_retry(void)
 }
 
 /*
- * Was the local port in use? Then try another one. If none is free, the last segments of earlier
- * connections may be in flight (LAST_ACK), which holds a port for a round trip.
+ * Was the local port in use, and should another one be tried? If none is free, try for a while: a
+ * connection in LAST_ACK holds its port for a round trip.
  */
 static bool
 port_is_busy(struct connector *c, int error)
@@ -76,7 +76,7 @@ port_is_busy(struct connector *c, int error)
 	if (c->busy % ports == 0) {
 		now = np_now();
 		c->busy_ns = c->busy == ports ? now : c->busy_ns;
-		if (c->busy / ports > AT_ONCE) {
+		if (c->busy / ports > FAST_ROUNDS) {
 			wait_to_retry();
 		}
 		return now - c->busy_ns < PORT_S * NP_SEC;
@@ -85,8 +85,8 @@ port_is_busy(struct connector *c, int error)
 }
 
 /*
- * Bind to the next free port. Closed connections of others (TIME_WAIT) may hold many ports: a
- * socket that was not bound can try again.
+ * Bind to the next free port. Closed connections (TIME_WAIT) of other programs may hold many ports:
+ * a socket that could not be bound to one can try the next.
  */
 static inline int
 bind_next(const struct np_plan *p, struct connector *c, int fd)
@@ -94,7 +94,7 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	int rc;
 
 	do {
-		step_port(c); /* but never to the port that is connected to */
+		step_port(c); /* skip the daemon's port: else the socket might connect to itself */
 		if (c->port == c->far_port && c->port_max - c->port_min > 1) {
 			step_port(c);
 		}
@@ -114,14 +114,15 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	return rc;
 }
 
-/* As np_sock_open(), but without messages: this runs for each transaction. */
+/* As np_sock_open(), but without error messages: this runs for each transaction. */
 static inline int
 connect_from(struct np_run *run, struct connector *c, int fd)
 {
-	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
-		       bind_next(run->plan, c, fd) == 0
-		   ? np_sys_connect(fd, &c->peer.sa, c->peer.len)
-		   : -1;
+	if (np_sockopts_apply(&run->end.opts, fd, NULL) != NP_OK ||
+	    bind_next(run->plan, c, fd) != 0) {
+		return -1;
+	}
+	return np_sys_connect(fd, &c->peer.sa, c->peer.len);
 }
 
 /* Upgrade the connection. Returns the descriptor, or -errno. */
@@ -200,6 +201,7 @@ connect_next(struct np_worker *w, int flags)
 	return -EINTR;
 }
 
+/* Record what the kernel knows of the first connection of the test. */
 static __attribute__((noinline)) void
 look_first(struct np_worker *w, const struct np_conn *c)
 {
@@ -208,9 +210,9 @@ look_first(struct np_worker *w, const struct np_conn *c)
 	}
 }
 
-/* A system call per connection: only if evidence was asked for. */
+/* Read TCP_INFO of a connection. It costs a system call, so only if evidence was asked for. */
 static __attribute__((noinline)) void
-look_again(struct connector *own, const struct np_conn *c)
+add_tcp_info(struct connector *own, const struct np_conn *c)
 {
 	struct np_tcp_brief b;
 
@@ -218,14 +220,14 @@ look_again(struct connector *own, const struct np_conn *c)
 		return;
 	}
 	if (b.retransmitted_segments > 0) {
-		own->again += b.retransmitted_segments;
+		own->retransmitted += b.retransmitted_segments;
 	}
-	if (b.min_rtt_us > 0 && (own->least_us == 0 || b.min_rtt_us < own->least_us)) {
-		own->least_us = b.min_rtt_us;
+	if (b.min_rtt_us > 0 && (own->min_rtt_us == 0 || b.min_rtt_us < own->min_rtt_us)) {
+		own->min_rtt_us = b.min_rtt_us;
 	}
 }
 
-/* The leader waits for the follower's close before its own. */
+/* The response is complete. Wait for the far end's close; -N: a service waits for ours. */
 NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -235,12 +237,11 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 		look_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
 	if (__builtin_expect(own->looks, 0)) {
-		look_again(own, c);
+		add_tcp_info(own, c);
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
 
-/* The first step on a connection. -N: a service closes after its client. */
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
 {
@@ -254,7 +255,7 @@ NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	c->number++;
-	/* cc: it was only a token. */
+	/* cc sends only a token, and gets no response. */
 	return __builtin_expect(w->recv_size > 0, 1) ? NP_RECV : connect_arrived(w, c, NULL, 0);
 }
 
@@ -268,7 +269,8 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->load.is_open, 0)) {
-		/* The engine starts what is due. What does not count was not sent, either. */
+		/* The engine begins what is due. A send outside the window does not count, either.
+		 */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;
@@ -280,9 +282,9 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
-/* Another daemon resets the connection: retry for a while. */
+/* Another daemon has reset the connection. True: retry, which is done only for a while. */
 static bool
-is_elsewhere(struct np_worker *w, struct np_conn *c)
+may_retry_elsewhere(struct np_worker *w, struct np_conn *c)
 {
 	struct connector *own = w->state;
 	uint64_t now = np_now();
@@ -299,8 +301,7 @@ is_elsewhere(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
-/* The far end's window is over, too: what fails now is no fault, and the controller ends the loop.
- */
+/* The window is over at the far end, too: a failure is no error. The controller ends the loop. */
 static enum np_need
 give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -311,8 +312,8 @@ give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
 }
 
 /*
- * If connect(2) cannot report an error at once (non-blocking socket, TCP Fast Open), the first call
- * on the connection does.
+ * A call failed. Where connect(2) does not report its error itself (non-blocking socket, TCP Fast
+ * Open), the first call on the connection does.
  */
 static enum np_need
 connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
@@ -325,10 +326,10 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error != EINTR && np_now() >= w->closes_ns) {
 		return give_up_last(w, c, need);
 	}
-	if (elsewhere && is_elsewhere(w, c)) {
+	if (elsewhere && may_retry_elsewhere(w, c)) {
 		return NP_CLOSE;
 	}
-	/* Only the first call on a connection tells that it has not come about. */
+	/* Only an error of the first call may mean that there is no connection: then retry. */
 	if (error == EINTR || need != (w->send_size > 0 ? NP_SEND : NP_AWAIT) ||
 	    (!w->run->plan->retry_connect && !np_worker_route_is_lost(w, error))) {
 		if (elsewhere) {
@@ -372,7 +373,7 @@ connect_settle(struct np_worker *w)
 		c->sent = (c->number - c->before) * (w->send_size - own->token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
-		if (w->recv_size > 0) { /* a response may be there and its connection not closed */
+		if (w->recv_size > 0) { /* the last one may have its response, but not be closed */
 			receives += c->transactions + (c->number > c->before &&
 						       c->need >= NP_SHUT && c->need <= NP_CLOSE);
 		}
@@ -382,11 +383,11 @@ connect_settle(struct np_worker *w)
 	np_show(&w->count->sent, sends * (w->send_size - own->token));
 }
 
-/* What was seen of all connections before they were closed. */
+/* Add up the figures that add_tcp_info() read. */
 static void
-sum_looks(struct np_run *run)
+sum_tcp_info(struct np_run *run)
 {
-	int64_t again = 0, *least = &run->closing.min_rtt_us;
+	int64_t retransmitted = 0, *least = &run->closing.min_rtt_us;
 
 	NP_EACH_WORKER (w, run) {
 		const struct connector *own = w->state;
@@ -394,12 +395,12 @@ sum_looks(struct np_run *run)
 		if (!own->looks) {
 			return;
 		}
-		again += own->again;
-		if (own->least_us > 0 && (*least == 0 || own->least_us < *least)) {
-			*least = own->least_us;
+		retransmitted += own->retransmitted;
+		if (own->min_rtt_us > 0 && (*least == 0 || own->min_rtt_us < *least)) {
+			*least = own->min_rtt_us;
 		}
 	}
-	run->closing.retrans = (int)np_min((uint64_t)again, INT32_MAX);
+	run->closing.retrans = (int)np_min((uint64_t)retransmitted, INT32_MAX);
 }
 
 /* Report the last connection of the first worker. */
@@ -414,14 +415,14 @@ connect_leave(struct np_run *run)
 		w->send_size -= own->token;
 		own->token = 0;
 	}
-	sum_looks(run);
+	sum_tcp_info(run);
 	if (c->peer.len != 0) {
 		run->end.local = c->local;
 		run->end.peer = c->peer;
 	}
 }
 
-/* Rings for sending, with room for a token, and receiving; cc has no others. */
+/* Make the rings: for sending, with room for a token, and receiving. cc has only the token. */
 static int
 take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
 	   struct np_err *err)
@@ -457,24 +458,24 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	struct np_run *run = w->run;
 	struct connector *c = make_state(w, err);
 	const struct np_plan *p = run->plan;
-	uint32_t first = (uint32_t)(w->conn - run->conn), of = run->conns;
+	uint32_t first = (uint32_t)(w->conn - run->conn), conns = run->conns;
 	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
-	unsigned dice;
+	unsigned random;
 
 	if (c == NULL) {
 		return err->code;
 	}
-	/* A worker's share of the ports is that of its connections; all, if there are too few. */
+	/* Each connection has an equal share of the ports; if they are too few, all of them. */
 	c->port_min = p->port_min;
 	c->port_max = p->port_max;
-	if (of > 0 && span >= of) {
-		c->port_min = p->port_min + span * first / of;
-		c->port_max = p->port_min + span * (first + w->conns) / of;
+	if (conns > 0 && span >= conns) {
+		c->port_min = p->port_min + span * first / conns;
+		c->port_max = p->port_min + span * (first + w->conns) / conns;
 	}
-	/* Begin at random, so that two runs do not walk over each other. */
-	np_endpoint_random(&dice, sizeof(dice));
-	c->port = c->port_min + (span > 0 ? dice % (c->port_max - c->port_min) : 0);
-	/* These sockets were only opened as a trial, and to learn the buffer sizes. */
+	/* Begin at random, so that two runs at a time rarely try the same ports. */
+	np_endpoint_random(&random, sizeof(random));
+	c->port = c->port_min + (span > 0 ? random % (c->port_max - c->port_min) : 0);
+	/* The open sockets only served to learn the buffer sizes, and that it works. */
 	np_run_close_conns(run);
 	run->closing.mss = run->closing.retrans = -1;
 	run->closing.cong[0] = '\0';
@@ -483,7 +484,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 }
 
 /*
- * A daemon of netperf waits in accept() for four more seconds. If results are late, a connection
+ * netperf's daemon waits in accept() for four more seconds. If its results are late, a connection
  * that is reset at once makes it report an error and free the port.
  */
 static void
@@ -518,7 +519,7 @@ accept_done(struct np_worker *w, struct np_conn *c)
 	struct connector *own = w->state;
 
 	if (__builtin_expect(own->looks, 0)) {
-		look_again(own, c);
+		add_tcp_info(own, c);
 	}
 	return NP_CLOSE;
 }
@@ -598,7 +599,7 @@ accept_settle(struct np_worker *w)
 	np_worker_settle(w, done, done + w->more);
 }
 
-/* As in netperf, sizes of the first connection are those of the listener. */
+/* As in netperf, the buffer sizes of the listener stand for those of the first connection. */
 static int
 accept_setup(struct np_worker *w, struct np_err *err)
 {
@@ -627,7 +628,7 @@ static const struct np_side accept_side = {
 	.steps = &accept_steps,
 	.sync = accept_sync,
 	.settle = accept_settle,
-	.leave = sum_looks,
+	.leave = sum_tcp_info,
 	.pad_ns = NP_SEC / 10,
 };
 

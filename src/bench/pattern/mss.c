@@ -1,6 +1,6 @@
 /*
- * mss: a connection is made, asked for the size of its segments, and left. The far end is a
- * receiver of a stream to which nothing is sent.
+ * mss: makes a connection and reads the size of its segments. The far end receives a stream without
+ * data.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,7 +22,7 @@ look_loop(struct np_worker *w)
 }
 
 static const struct np_side look = {
-	.sync = look_loop, .finish = np_worker_shut, /* nothing is on its way that could get lost */
+	.sync = look_loop, .finish = np_worker_shut, /* no data are in flight */
 };
 
 const struct np_pattern np_pattern_mss = {

@@ -19,23 +19,23 @@
 
 enum {
 	DRAIN_MS = 100,       /* longest wait for late responses */
-	OPEN_DEPTH = 32768,   /* requests in flight of an open loop: of all connections, */
-	OPEN_DEPTH_LEAST = 64 /* and of one of many */
+	OPEN_DEPTH = 32768,   /* most requests in flight of an open loop, all connections */
+	OPEN_DEPTH_LEAST = 64 /* the same on one of very many connections */
 };
 
+/* Derive the bytes of each connection from its messages; then the totals, with that many sends. */
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
-		/* Of what was sent, some is lost or under way. */
-		uint64_t begun = w->load.is_open ? 0
-				 : w->depth > 1  ? c->transactions + c->lost + c->ids->in_flight
-				 : w->run->plan->role == NP_LEAD ? c->number - c->before
-								 : c->transactions;
+		uint64_t messages = w->depth > 1 ? c->transactions + c->lost + c->ids->in_flight
+				    : w->run->plan->role == NP_LEAD ? c->number - c->before
+								    : c->transactions;
 
-		c->sent =
-		    w->load.is_open ? c->sent : begun * w->send_size; /* an open loop counts it */
+		if (!w->load.is_open) { /* an open loop has counted c->sent itself */
+			c->sent = messages * w->send_size;
+		}
 		c->received = c->transactions * w->recv_size;
 	}
 	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
@@ -52,18 +52,18 @@ send_more(struct np_worker *w, struct np_conn *c)
 	return c->ids->in_flight < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
-/* Several in flight: the number beside the first. */
+/* np_steps.ahead: how many requests may be sent in a row. */
 static uint64_t
 request_ahead(const struct np_worker *w, const struct np_conn *c)
 {
-	uint64_t wanted = np_seen(&w->count->transactions) + w->in_flight, room;
+	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight, left, room;
 
 	if ((w->codec & NP_C_MANY) == 0) {
 		return 1;
 	}
-	wanted = wanted < w->budget ? w->budget - wanted : 1;
+	left = begun < w->budget ? w->budget - begun : 1;
 	room = c->ids->in_flight < w->depth ? w->depth - c->ids->in_flight : 1;
-	return room < wanted ? room : wanted;
+	return room < left ? room : left;
 }
 
 static __attribute__((noinline)) enum np_need
@@ -89,7 +89,7 @@ request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
 }
 
-/* An empty datagram is the end of another test: ignore it. */
+/* An empty datagram is the end mark of some other test: ignore it. */
 static enum np_need
 request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -100,7 +100,7 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/* Give up the requests in flight: they are lost. */
+/* Give up the requests that were sent until then: they are lost. */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
@@ -118,8 +118,8 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 }
 
 /*
- * The controller interrupts a wait without an answer for w->patience_ns: SO_RCVTIMEO would arm a
- * timer for each transaction.
+ * EINTR is the time-out of a response: the controller interrupts a wait that lasts for
+ * w->patience_ns. SO_RCVTIMEO would arm a timer for each transaction.
  */
 static enum np_need
 request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
@@ -129,7 +129,8 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
-	/* A signal may come late, in the next wait: then there will be another one. */
+	/* The signal may hit a later wait, which has not lasted long enough: there will be another.
+	 */
 	if (need != NP_RECV || np_stopped(&w->stop) || np_now() - c->since_ns < w->patience_ns) {
 		return need;
 	}
@@ -138,7 +139,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return next;
 }
 
-/* A late answer: the time-out was too short. */
+/* After a late answer, double the time-out. */
 static void
 wait_longer(struct np_worker *w, struct np_ids *ids)
 {
@@ -150,7 +151,7 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 
 /*
  * A message that answers no request in flight: a duplicate, late, or stray. While such messages
- * arrive the wait is not interrupted.
+ * arrive the controller does not interrupt the wait, so check the time-out here.
  */
 static __attribute__((noinline)) enum np_need
 request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -177,8 +178,8 @@ answered(struct np_worker *w, struct np_conn *c)
 }
 
 /*
- * Several in flight: while responses arrive the wait is not interrupted, so requests that timed out
- * are given up here now and then.
+ * A response, with several requests in flight. While responses arrive the controller does not
+ * interrupt the wait, so requests that timed out are given up here, now and then.
  */
 static __attribute__((noinline)) enum np_need
 answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
@@ -186,7 +187,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	bool is_last;
 
 	if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
-		/* Without ids: one of several of a call. */
+		/* Without ids it may be one more of the messages of a call. */
 		return w->id.width > 0 ? request_astray(w, c, buf, n) : send_more(w, c);
 	}
 	w->in_flight--;
@@ -199,7 +200,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
 
-/* No more requests than the count: the missing ones may be in flight on other connections. */
+/* The next request, unless those in flight on other connections complete the count. */
 static __attribute__((noinline)) enum np_need
 next_of_share(struct np_worker *w)
 {
@@ -279,7 +280,7 @@ open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error
 		return np_step_failed(w, c, need, error);
 	}
 	if (need == NP_RECV && !np_stopped(&w->stop)) {
-		/* Those of the warm-up first. */
+		/* First those of the warm-up, which do not count as lost. */
 		w->in_flight -= np_ids_give_up(c->ids, w->open->opens_ns - 1, until_ns);
 		lost = np_ids_give_up(c->ids, UINT64_MAX, until_ns);
 		w->in_flight -= lost;
@@ -305,21 +306,21 @@ request_settle(struct np_worker *w)
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
-		bool is_under_way = (c->need & ~(unsigned)NP_PART) == NP_RECV;
+		bool is_in_flight = (c->need & ~(unsigned)NP_PART) == NP_RECV;
 
 		if (w->depth > 1) {
 			continue;
 		}
 		/*
-		 * One in flight: each was answered or given up but the last one, if that is under
-		 * way. It may be answered yet: the drain has to know it.
+		 * One in flight: all but the last one were answered or given up. If the last one is
+		 * under way, the drain may still receive its answer, and has to know its number.
 		 */
 		sends += c->number - c->before;
-		c->transactions = c->number - c->before - c->lost - is_under_way;
+		c->transactions = c->number - c->before - c->lost - is_in_flight;
 		if (c->ids != NULL) {
 			c->ids->next = c->number;
 		}
-		if (c->ids != NULL && is_under_way) {
+		if (c->ids != NULL && is_in_flight) {
 			c->ids->slots[(c->number - 1) & c->ids->slot_mask].number_and_1 = c->number;
 		}
 	}
@@ -327,7 +328,7 @@ request_settle(struct np_worker *w)
 	np_stamps_end(w);
 }
 
-/* Where some of the transactions have stamps. */
+/* With --stations, prepare to time-stamp some of the transactions. */
 static int
 take_stamps(struct np_worker *w, struct np_err *err)
 {
@@ -345,7 +346,7 @@ request_setup(struct np_worker *w, struct np_err *err)
 	bool many = p->burst > 0 || p->rate > 0;
 
 	w->depth = p->burst + 1;
-	if (p->rate > 0) { /* more wait until there is room */
+	if (p->rate > 0) { /* requests beyond this depth wait until there is room */
 		w->depth = np_id_place(p).width == 1
 			       ? NP_IDS_NARROW_DEPTH
 			       : (uint32_t)np_max(OPEN_DEPTH / p->flows, OPEN_DEPTH_LEAST);
@@ -377,6 +378,7 @@ request_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
+/* The far end sends no ids back: do without. */
 static void
 request_granted(struct np_worker *w, bool ids)
 {
@@ -412,8 +414,8 @@ drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 }
 
 /*
- * After the results of the far end, all its responses have been sent. A response to a request in
- * flight at the end is not surplus.
+ * Count surplus responses that are still in the sockets. The far end has sent its results, so it
+ * has sent all its responses; those to requests in flight at the end are not surplus.
  */
 static void
 request_drain(struct np_worker *w)
@@ -421,14 +423,14 @@ request_drain(struct np_worker *w)
 	struct np_counters *count = w->count;
 	const struct np_run *run = w->run;
 	uint64_t done = np_seen(&count->transactions), ms = 0;
-	uint64_t under_way = np_seen(&count->sends) - done - np_seen(&count->lost);
+	uint64_t in_flight = np_seen(&count->sends) - done - np_seen(&count->lost);
 	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
 	if (np_delivers(w->run->plan->transport) || w->conn->fd < 0) {
 		return;
 	}
-	/* Without results to wait for, a response gets about as long as two took, on average. */
+	/* Without a control connection, wait for a response as long as two took on average. */
 	if (run->plan->no_control && done > 0) {
 		ms =
 		    np_min(2 * (run->window.ended_ns - run->window.started_ns) / done / NP_MSEC + 1,
@@ -439,13 +441,13 @@ request_drain(struct np_worker *w)
 		came += drain_one(w, &w->conn[i], until);
 	}
 	if (w->id.width == 0) {
-		np_show(&count->surplus, came > under_way ? came - under_way : 0);
+		np_show(&count->surplus, came > in_flight ? came - in_flight : 0);
 	}
 }
 
 /*
- * On reliable transports unread responses fill the send buffer of the far end, and while it waits
- * for room it reads no end mark.
+ * On reliable transports unread responses would block the far end in a send, where it reads no end
+ * mark: discard them first.
  */
 static void
 request_nudge(struct np_run *run)
@@ -479,7 +481,7 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* A refused response is lost, and the requester will notice; an interrupted one is not. */
+/* If the kernel refuses to send a response datagram, it is lost: the requester will notice. */
 static enum np_need
 respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -517,8 +519,8 @@ ends_at_count(const struct np_plan *p)
 }
 
 /*
- * The last response of a test by count may be lost, and the client asks again. Answer until no
- * request has come for a moment, at most for pad_ns. Answers and time do not count.
+ * The last response of a test by count may be lost; then the client repeats its request. Answer,
+ * but not count, until no request has arrived for MOMENT_MS, at most for pad_ns.
  */
 static void
 answer_repeats(struct np_worker *w)

@@ -52,7 +52,7 @@ open_file(struct np_worker *w, struct np_err *err)
 static int
 sendfile_setup(struct np_worker *w, struct np_err *err)
 {
-	/* The ring gives the size of a call and, without -F, what the file holds. */
+	/* The ring sets the size of a call and, without -F, the contents of the file. */
 	if (np_worker_send_ring(w, w->run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
@@ -60,7 +60,7 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 	if (w->run->plan->near.call.fill_file != NULL) {
 		return open_file(w, err);
 	}
-	/* A file without a name: nothing to guess, nothing to be left behind. */
+	/* A file without a name: no path to choose, and nothing is left behind. */
 	w->file.fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
 	if (w->file.fd < 0 || write_ring(w->file.fd, &w->send_ring) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
@@ -70,8 +70,8 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 }
 
 /*
- * The loop of sync.h for calls that are nothing but sendfile(2): half its instructions. The
- * connection has its number of calls at the end; its bytes are looked at while it runs.
+ * The loop of sync.h for nothing but sendfile(2), with half the instructions. c->number is set only
+ * at the end; c->sent always, as other threads read it.
  */
 static int
 transmit_file_sync(struct np_worker *w)

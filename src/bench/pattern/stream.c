@@ -21,20 +21,20 @@
 #include "net/tcpinfo.h"
 
 enum {
-	EMPTY_MS = 5,    /* between two looks at what is left to send */
-	FAREWELLS = 3,   /* empty datagrams at the end, as netperf sends */
-	ROOM_MS = 500,   /* wait for room for the first of them */
-	REST_S = 60,     /* longest wait for data behind the window of a receiver */
-	REST_MS = 1000,  /* for data in the buffers of a sender, and two round trips */
-	LAGGARD_MS = 5,  /* for numbered datagrams behind them */
-	SETTLE_MS = 300, /* from the last acknowledgement to a close that drops data in flight */
-	MARKS = 100,     /* more end marks than a live connection receives */
-	DROP_MS = 100,   /* between two checks for the end */
+	EMPTY_MS = 5,     /* between two checks for data that are left to send */
+	END_MARKS = 3,    /* empty datagrams at the end, as netperf sends */
+	ROOM_MS = 500,    /* wait for room to send the first of them */
+	BEHIND_S = 60,    /* longest wait of a receiver for the end of data behind its window */
+	UNREAD_MS = 1000, /* wait of a sender for data in flight, beside two round trips */
+	LAGGARD_MS = 5,   /* wait for numbered datagrams behind the end mark */
+	SETTLE_MS = 300,  /* from the last acknowledgement to a close that drops data in flight */
+	MARKS_MAX = 100,  /* more end marks than a live connection receives */
+	DROP_MS = 100,    /* between two checks for the end */
 };
 
-/* The time of a call counts from the end of the one before. */
+/* Record the time of a call, from the end of the one before. */
 NP_LOOP_BODY void
-lap(struct np_worker *w, struct np_conn *c)
+record_lap(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t now = np_now();
 
@@ -42,10 +42,7 @@ lap(struct np_worker *w, struct np_conn *c)
 	c->since_ns = now;
 }
 
-/*
- * The load paces messages, of which one may take several calls: bytes beyond a message count for
- * the next one.
- */
+/* The load paces whole messages, each of which may take several calls: c->part bytes are sent. */
 static __attribute__((noinline)) enum np_need
 paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 {
@@ -57,7 +54,7 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	return np_paced(w, need);
 }
 
-/* Only datagrams that were sent have a number: one that was refused is not lost. */
+/* Numbers count only datagrams that were sent: one that the kernel refused is not lost. */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -68,7 +65,7 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	c->sent += n;
 	c->number++;
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
-		lap(w, c);
+		record_lap(w, c);
 	}
 	return __builtin_expect((w->codec & NP_C_PACE) != 0, 0) ? paced_sent(w, c, n, need) : need;
 }
@@ -93,13 +90,13 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 	}
 	if (w->run->plan->transport->ends.closes_whole && !w->run->plan->active &&
 	    (error == ESHUTDOWN || error == EPIPE)) {
-		w->hung_up = true; /* as a half-close of a receiver elsewhere */
+		w->hung_up = true; /* the receiver has ended, as elsewhere by a half-close */
 		return NP_OVER;
 	}
 	return np_step_failed(w, c, need, error);
 }
 
-/* The rest of the budget, and of a burst. */
+/* np_steps.ahead: messages left of the budget, and of the burst. */
 static uint64_t
 transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 {
@@ -138,7 +135,7 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* A UNIX socket blocks while the queue of the far end is full. */
+/* Wait until the socket can send: that of a UNIX domain is full while the far end's queue is. */
 static void
 await_room(int fd, uint64_t until)
 {
@@ -150,17 +147,18 @@ await_room(int fd, uint64_t until)
 	}
 }
 
+/* Send the end mark on each connection. */
 static void
-farewell(const struct np_worker *w, uint64_t until)
+send_end_mark(const struct np_worker *w, uint64_t until)
 {
 	struct np_run *run = w->run;
-	/* Connected sockets may not name an address; one that was given is theirs. */
+	/* An address only for sockets that are not connected. */
 	bool connected = run->plan->transport->connected;
 	bool named = !np_run_connected(run) && !connected;
 	const void *to = named ? &run->end.peer.sa : NULL;
 	socklen_t len = named ? run->end.peer.len : 0;
 
-	/* Other services do not know it: echo sends it back. */
+	/* With -N the far end is some service that knows no end mark: echo would send it back. */
 	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
@@ -179,7 +177,8 @@ farewell(const struct np_worker *w, uint64_t until)
 	}
 }
 
-/* What the kernel has not got rid of yet: the connections share a way, and wait in turns. */
+/* Bytes that are not acknowledged, on all connections: they share a path, so one may stand still.
+ */
 static int64_t
 unsent(const struct np_worker *w)
 {
@@ -197,8 +196,8 @@ unsent(const struct np_worker *w)
 }
 
 /*
- * If data are still in flight, cut the stream there: what has arrived counts, and the client
- * discards the rest (np_run_reset()). False: nothing is.
+ * If data are still in flight, end the stream before them: what has arrived counts, and the client
+ * discards the rest (np_run_reset()). False: nothing is in flight.
  */
 static bool
 cut(struct np_worker *w)
@@ -217,8 +216,9 @@ cut(struct np_worker *w)
 	return true;
 }
 
+/* Bytes of the kernel's memory for data to send, on all connections. */
 static int64_t
-held(const struct np_worker *w)
+send_memory(const struct np_worker *w)
 {
 	int64_t sum = 0;
 
@@ -228,14 +228,14 @@ held(const struct np_worker *w)
 	return sum;
 }
 
-/* Wait until the kernel has sent all buffered data. Gives up as part_all(). */
+/* Wait until the kernel has sent all buffered data. Gives up as end_all(). */
 static int
 await_empty(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
 	int64_t before = INT64_MAX, left;
 
-	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
+	while ((left = send_memory(w)) > 0 && !np_abandoned(&w->stop)) {
 		if (left != before) {
 			before = left;
 			until = np_deadline(NP_PART_S * NP_SEC);
@@ -249,18 +249,18 @@ await_empty(struct np_worker *w)
 	return 0;
 }
 
-/* How long a wait may last from now on in which nothing moves. */
+/* When a wait in which nothing moves from now on is over. */
 static uint64_t
-patience_until(uint64_t last_ns)
+idle_deadline(uint64_t last_ns)
 {
 	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
 
 	return until < last_ns ? until : last_ns;
 }
 
-/* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
+/* Wait for the far end to close a connection: *until is put off while data or ACKs move. */
 static int
-part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
+await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
@@ -277,10 +277,10 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		}
 		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
 		    0) {
-			/* POLLERR may be news of buffers that the kernel has released. */
-			bool news = (p.revents & POLLERR) != 0 && w->calls != NULL &&
-				    w->calls->take_back != NULL && w->calls->take_back(w, c);
-			ssize_t n = news ? 1 : recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
+			/* POLLERR may mean that the kernel has released a buffer. */
+			bool released = (p.revents & POLLERR) != 0 && w->calls != NULL &&
+					w->calls->take_back != NULL && w->calls->take_back(w, c);
+			ssize_t n = released ? 1 : recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
 
 			if (n == 0 || (n < 0 && np_run_has_ended(w->run, c->fd, errno))) {
 				return 0;
@@ -288,16 +288,16 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
-			*until = patience_until(last_ns);
+			*until = idle_deadline(last_ns);
 			continue;
 		}
 		now_queued = unsent(w);
 		if (now_queued == 0 && service) {
-			return 0; /* it has all, and need not close */
+			return 0; /* it has received everything, and need not close */
 		}
 		if (now_queued != queued) {
 			queued = now_queued;
-			*until = patience_until(last_ns);
+			*until = idle_deadline(last_ns);
 		}
 		*until = np_min(np_run_patience(w->run, c->fd, *until), last_ns);
 	}
@@ -306,29 +306,28 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 
 /*
  * Shut down the sending halves, and discard data until the far end has closed each connection.
- * Gives up when nothing moves for NP_PART_S, or after most_ns (0: no limit), or when abandoned
- * (-ETIMEDOUT). Returns 0, or -errno of a broken connection.
+ * -ETIMEDOUT: nothing moved for NP_PART_S, most_ns are over (0: no limit), or the test was
+ * abandoned. Otherwise returns 0, or -errno of a broken connection.
  */
 static int
-part_all(struct np_worker *w, uint64_t most_ns)
+end_all(struct np_worker *w, uint64_t most_ns)
 {
 	uint64_t last_ns = most_ns > 0 ? np_deadline(most_ns) : NP_NEVER;
-	uint64_t until = patience_until(last_ns);
+	uint64_t until = idle_deadline(last_ns);
 	int rc = 0;
 
 	np_worker_look(w);
 	np_worker_shut(w);
 	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
-		/* What never came about has no far end. */
-		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
-		int one = is_there ? part_one(w, &w->conn[i], &until, last_ns) : 0;
+		bool was_connected = w->run->plan->ramp == 0 || w->conn[i].is_up;
+		int one = was_connected ? await_close(w, &w->conn[i], &until, last_ns) : 0;
 
 		rc = one != 0 ? one : rc;
 	}
 	return rc;
 }
 
-/* On a time-out, report what was waited for, unless the test was abandoned. */
+/* False: it timed out, which is an error unless the test was abandoned. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
 {
@@ -338,7 +337,7 @@ was_in_time(struct np_worker *w, int rc, const char *failure)
 	return rc != -ETIMEDOUT;
 }
 
-/* As in netperf, the time of a stream goes on until now, but not behind a warm-up. */
+/* As in netperf, the time of a stream goes on until now; with a warm-up its length is fixed. */
 static void
 end_window(struct np_worker *w)
 {
@@ -348,37 +347,37 @@ end_window(struct np_worker *w)
 }
 
 /*
- * As in netperf, the time counts until the far end has received everything and closed. If that
- * takes long on a slow path, or does not count, the stream can be cut.
+ * End a client's stream. As in netperf, its time goes on until the far end has received everything
+ * and closed. If that takes long on a slow path, or does not count, data in flight are cut off.
  */
 static void
-part(struct np_worker *w)
+end_stream(struct np_worker *w)
 {
 	static const char unread[] = "the far end did not read the end of the data";
 	const struct np_run *run = w->run;
 	bool may_cut = run->resets && np_stopped(&w->stop);
 	uint64_t trip_ns = np_tcp_round_trip_ns(w->conn->fd);
-	uint64_t most_ns = REST_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : run->round_trips_ns);
+	uint64_t most_ns = UNREAD_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : run->round_trips_ns);
 	int rc = -ETIMEDOUT;
 
-	/* The first response may never get through, and the end of the data is behind it. */
+	/* Without any response the path may be dead: do not report a time-out as an error. */
 	if (run->plan->pattern->transactions && np_stopped(&w->stop) &&
 	    np_seen(&w->count->transactions) == 0) {
-		(void)part_all(w, most_ns);
+		(void)end_all(w, most_ns);
 		return;
 	}
-	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* what is in flight */
+	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* in flight: for cut() */
 		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
 	}
 	if (!may_cut || run->plan->warm_up_ms == 0) {
-		rc = part_all(w, may_cut ? most_ns : 0);
+		rc = end_all(w, may_cut ? most_ns : 0);
 	}
 	if (may_cut && rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
 		if (cut(w)) {
 			return;
 		}
-		end_window(w); /* all is there, but for the far end's close */
-		(void)was_in_time(w, part_all(w, 0), unread);
+		end_window(w); /* all data have arrived; only the far end's close is missing */
+		(void)was_in_time(w, end_all(w, 0), unread);
 	} else if (was_in_time(w, rc, unread)) {
 		end_window(w);
 	}
@@ -391,19 +390,19 @@ np_stream_transmit_finish(struct np_worker *w)
 
 	if (!np_delivers(p->transport)) {
 		/*
-		 * Congestion control may keep for seconds what the sends left with the kernel. As
-		 * with TCP, the time goes on for a client that sends.
+		 * Congestion control may take seconds to send what is in the socket's buffer. As
+		 * with TCP, the time of a client goes on until then.
 		 */
 		if (p->transport->connected && p->active &&
 		    was_in_time(w, await_empty(w), "the rest of the data was not sent")) {
 			end_window(w);
 		}
-		farewell(w, np_deadline(ROOM_MS * NP_MSEC));
-		for (uint32_t i = 1; i < FAREWELLS; i++) {
-			farewell(w, 0);
+		send_end_mark(w, np_deadline(ROOM_MS * NP_MSEC));
+		for (uint32_t i = 1; i < END_MARKS; i++) {
+			send_end_mark(w, 0);
 		}
 	} else if (p->active && p->transport->ends.shut_drops) {
-		/* All is acknowledged first, and has a moment to get to the far end's receiver. */
+		/* First wait for all acknowledgements, then for the far end to read the data. */
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);
@@ -411,7 +410,7 @@ np_stream_transmit_finish(struct np_worker *w)
 		poll(NULL, 0, SETTLE_MS);
 		np_worker_shut(w);
 	} else if (p->active) {
-		part(w);
+		end_stream(w);
 	} else {
 		np_worker_look(w);
 		np_worker_shut(w);
@@ -423,7 +422,7 @@ np_stream_nudge(struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
 		if (!np_delivers(run->plan->transport)) {
-			farewell(w, 0);
+			send_end_mark(w, 0);
 		}
 	}
 }
@@ -456,9 +455,10 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	return true;
 }
 
-/* Late: behind the end mark, or after this end was stopped. */
+/* As is_counted(), for a datagram that is late behind the end mark, or once this end is stopped. */
 static bool
-account(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns)
+is_counted_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
+	       uint64_t now_ns)
 {
 	bool late = (w->conns == 1 && w->hung_up) || np_told_to_leave(&w->stop);
 
@@ -470,7 +470,8 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 {
 	uint64_t received;
 
-	if (__builtin_expect((w->codec & NP_C_ASK) != 0, 0) && !account(w, c, buf, n, np_now())) {
+	if (__builtin_expect((w->codec & NP_C_ASK) != 0, 0) &&
+	    !is_counted_now(w, c, buf, n, np_now())) {
 		c->since_ns = np_now();
 		return np_paced(w, NP_RECV);
 	}
@@ -478,7 +479,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	np_add(&w->count->receives, 1);
 	c->received += n;
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
-		lap(w, c);
+		record_lap(w, c);
 	}
 	return np_paced(w, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
@@ -493,7 +494,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 		size_t n = left < size ? left : size;
 
 		left -= n;
-		if (!account(w, c, buf, n, now_ns)) {
+		if (!is_counted_now(w, c, buf, n, now_ns)) {
 			bytes -= n;
 			count--;
 		}
@@ -548,9 +549,9 @@ receive_setup(struct np_worker *w, struct np_err *err)
 		w->codec |= NP_C_SPLICE;
 	}
 	/*
-	 * Connections have an end. Of datagrams, a daemon of netperf sends no more than the count;
-	 * but numbered ones may be duplicated, and each of several flows may send a little more
-	 * than its share.
+	 * The count ends the loop only for plain datagrams, of which netperf's daemon sends no
+	 * more. Connections have an end of data, numbered datagrams may be duplicated, and each of
+	 * several flows may send a little more than its share.
 	 */
 	if (p->transport->connected || w->sequence != NULL || p->flows > 1) {
 		w->budget = UINT64_MAX;
@@ -558,7 +559,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Receive without waiting, except for numbered datagrams that an end mark has overtaken. */
+/* Receive without waiting; but an end mark may have overtaken numbered datagrams: wait a little. */
 static ssize_t
 recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -575,13 +576,13 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 }
 
 /*
- * Count datagrams queued behind the end mark, or when the time was up. For a client that was
- * interrupted without an end mark, the time goes on.
+ * Count datagrams that were queued when the end mark arrived, or when the time was up. For a client
+ * without an end mark, the time goes on until the last one.
  */
 static void
 drain_datagrams(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_SEC); /* others may send for ever */
+	uint64_t until = np_deadline(NP_SEC); /* strangers may send for ever */
 	uint32_t marks;
 	char *buf;
 	ssize_t n;
@@ -589,8 +590,8 @@ drain_datagrams(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* A closed connection returns endless end marks. */
-		marks = w->run->plan->transport->connected ? MARKS : UINT32_MAX;
+		/* A closed connection returns 0 bytes, as an end mark, again and again. */
+		marks = w->run->plan->transport->connected ? MARKS_MAX : UINT32_MAX;
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
 			if ((w->codec & NP_C_ASK) != 0 && n > 0 &&
@@ -608,13 +609,13 @@ drain_datagrams(struct np_worker *w)
 }
 
 /*
- * Discard what arrives behind the window of a test with a warm-up, until the connections end: only
- * the far end knows when, and its sends would fail without a receiver.
+ * Discard what arrives behind the window of a test with a warm-up, until the end marks. Only the
+ * far end knows when it ends, and its sends would fail if this socket were closed before.
  */
 static void
 drop_datagrams(struct np_worker *w)
 {
-	uint64_t until = np_deadline(REST_S * NP_SEC);
+	uint64_t until = np_deadline(BEHIND_S * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct pollfd more = { .fd = w->conn[i].fd, .events = POLLIN };
@@ -643,14 +644,12 @@ receive_finish(struct np_worker *w)
 	} else if (!np_delivers(p->transport)) {
 		drain_datagrams(w);
 	} else if (p->active && !w->hung_up) {
-		/* Half-close: the far end ends, but nothing more counts; see client_results.c
-		 * for its results.
-		 */
+		/* The far end ends at our half-close; nothing more counts. */
 		np_worker_look(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
-		/* What still arrives was sent behind the window, and may never end. */
-		(void)part_all(w, REST_S * NP_SEC);
+		/* Discard data from behind the window, which may never end. */
+		(void)end_all(w, BEHIND_S * NP_SEC);
 	}
 }
 

@@ -1,6 +1,4 @@
-/*
- * Parts of the stream pattern that other patterns share.
- */
+/* Parts of the stream pattern that other patterns share. */
 #ifndef NP_BENCH_PATTERN_STREAM_H
 #define NP_BENCH_PATTERN_STREAM_H
 
@@ -11,10 +9,10 @@ extern const struct np_side np_stream_receive;
 extern const struct np_steps np_stream_transmit_steps;
 int np_stream_transmit_sync(struct np_worker *w);
 
-/* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
+/* A transmitter's finish: end the data, and wait until the far end has received them. */
 void np_stream_transmit_finish(struct np_worker *w);
 
-/* A leader's nudge: say again that the test is over, where datagrams may have got lost. */
+/* A leader's nudge: send end marks again, as datagrams may get lost. */
 void np_stream_nudge(struct np_run *run);
 
 #endif
