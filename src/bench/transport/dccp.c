@@ -15,10 +15,10 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-/* Fits into a packet on any path of 1500 bytes, over IPv6, with all of DCCP's options. */
+/* Default size: fits into a packet with an MTU of 1500, over IPv6, with all options of DCCP. */
 enum { USUAL_MESSAGE = 1400 };
 
-/* Of a packet of data with a long sequence number, as Linux sends it (RFC 4340, 5.1). */
+/* Header of a data packet with a long sequence number, as Linux sends it (RFC 4340, 5.1). */
 enum { PACKET_HEADER = 16 };
 
 int
@@ -33,7 +33,7 @@ np_dccp_ccid(const char *name)
 		   : 0;
 }
 
-/* Characters of a service code; a shorter one has spaces behind it. */
+/* Characters of a service code, which is padded with spaces. */
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 			      "-_+.*/?@";
 enum { LETTERS = 4 };
@@ -82,8 +82,8 @@ np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT])
 }
 
 /*
- * A queue of a fixed length would refuse a message (EAGAIN) even where the socket blocks; without
- * one a send waits for room in the send buffer.
+ * Without a limit of queued messages a send waits for room in the send buffer; a full queue would
+ * refuse messages (EAGAIN) even on a blocking socket.
  */
 static void
 dccp_options(const struct np_plan *p, struct np_sockopts *o)
@@ -104,7 +104,7 @@ dccp_options(const struct np_plan *p, struct np_sockopts *o)
 	}
 }
 
-/* Say it of the message that this end sends; 0: the kernel does not tell how long it may be. */
+/* Fail because this end's messages are longer than `most` bytes. */
 static int
 refuse_long(const struct np_run *run, int most, struct np_err *err)
 {
@@ -126,7 +126,7 @@ dccp_too_long(const struct np_run *run, struct np_err *err)
 	refuse_long(run, np_sock_int(run->conn->fd, NP_SOL_DCCP, NP_DCCP_MPS), err);
 }
 
-/* Before the window opens: the path's limit is known since the handshake. */
+/* Check the size of messages before the window opens: the handshake has found the path's limit. */
 static int
 dccp_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 {
@@ -136,7 +136,7 @@ dccp_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 								 : NP_OK;
 }
 
-/* The CCIDs that the two ends agreed on; behind a close there are none any more. */
+/* Record the CCIDs that both ends agreed on; a closed connection has none. */
 static void
 dccp_look(struct np_run *run, int fd)
 {
@@ -186,7 +186,7 @@ dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 	len = sizeof(t);
 	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_TX_INFO, &t, &len) == 0 && len == sizeof(t)) {
-		/* CCID 2 has none of these. */
+		/* Only CCID 3 has these. */
 		np_bag_int(bag, (int64_t)(t.rate / 64 * 8), "dccp.rate_bps");
 		np_bag_int(bag, (int64_t)(t.rate_received / 64 * 8), "dccp.received_bps");
 		np_bag_int(bag, (int64_t)t.rate_calculated * 8, "dccp.calculated_bps");

@@ -1,6 +1,6 @@
 /*
- * DCCP (RFC 4340): datagrams over a connection, with congestion control and without repetition. The
- * kernel's numbers are here since the headers of Linux 6.16 and later have them no more.
+ * DCCP (RFC 4340): datagrams over a connection, with congestion control but no retransmissions. The
+ * constants are ours because headers since Linux 6.16 lack them.
  */
 #ifndef NP_BENCH_TRANSPORT_DCCP_H
 #define NP_BENCH_TRANSPORT_DCCP_H
@@ -13,38 +13,38 @@ enum { NP_SOCK_DCCP = 6, NP_IPPROTO_DCCP = 33, NP_SOL_DCCP = 269 };
 /* Socket options (Linux's include/uapi/linux/dccp.h). */
 enum {
 	NP_DCCP_SERVICE = 2, /* in network order */
-	NP_DCCP_MPS = 5,     /* the largest message, now */
+	NP_DCCP_MPS = 5,     /* largest message that the path takes now */
 	NP_DCCP_CCID = 13,
 	NP_DCCP_TX_CCID = 14,
 	NP_DCCP_RX_CCID = 15,
-	NP_DCCP_TXQLEN = 17, /* messages that may wait for CCID's leave; 0: the send buffer's */
+	NP_DCCP_TXQLEN = 17, /* most queued messages; 0: as many as the send buffer holds */
 	NP_DCCP_TX_INFO = 192
 };
 
-/* A CCID where others have the name of a congestion control: "ccid3". */
+/* A CCID as the name of a congestion control: "ccid3". */
 #define NP_CCID_NAME "ccid"
 enum { NP_CCID_MOST = 255 };
 
-/* The number in such a name; 0: it is none. */
+/* The number in such a name; 0: it is not such a name. */
 int np_dccp_ccid(const char *name);
 
 /*
- * A service code as RFC 4340, 8.1.2, writes it: SC:fdpz, SC=1717858426 or SC=x6664707A, and without
- * the SC= in front of a number. False: it is none, or one that stands for none (0, 0xffffffff).
+ * Read a service code as in RFC 4340, 8.1.2: SC:fdpz, SC=1717858426 or SC=x6664707A, where SC= may
+ * be left out. False: not a code, or one that means none (0, 0xffffffff).
  */
 bool np_dccp_service(const char *text, uint32_t *code);
 
 enum { NP_DCCP_SERVICE_TEXT = sizeof("SC=x6664707A") };
 
-/* SC:fdpz where it is of letters, else SC=x6664707A. */
+/* Write it as SC:fdpz if possible, else as SC=x6664707A. */
 void np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT]);
 
-/* What CCID 3 tells of its half connection: struct tfrc_tx_info of Linux's include/linux/tfrc.h. */
+/* State of CCID 3 at a sender: struct tfrc_tx_info of Linux's include/linux/tfrc.h. */
 struct np_dccp_tfrc {
 	uint64_t rate, rate_received; /* bytes a second, times 64 */
 	uint32_t rate_calculated;     /* bytes a second */
 	uint32_t rtt_us;
-	uint32_t loss; /* parts of a million of packets that begin a loss event */
+	uint32_t loss; /* loss events per million packets */
 	uint32_t timeout_us, interval_us;
 };
 

@@ -25,7 +25,7 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 	return NP_OK;
 }
 
-/* The sources that the terms allow. */
+/* The peers that the terms allow. */
 static void
 allowed_sources(const struct np_terms *t, struct np_sources *out)
 {
@@ -35,10 +35,8 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/*
- * Limit the peers of the socket to those that the terms allow. A listener compares them in
- * np_endpoint_take().
- */
+/* Limit the peers of the socket to those that the terms allow; np_endpoint_take() checks accepted
+ * ones. */
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
@@ -55,8 +53,9 @@ limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 	}
 	if (!listens) {
 		/*
-		 * Connect a socket that is bound to one local address: the kernel compares. On
-		 * the wildcard that would also choose a local address, so the loops compare.
+		 * Connect a socket that is bound to one local address, so that the kernel drops
+		 * other peers' datagrams. Connecting one on the wildcard address would also choose
+		 * a local address: have the loops compare the peers instead.
 		 */
 		const struct np_plan *p = run->plan;
 
@@ -95,7 +94,7 @@ np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvb
 	}
 }
 
-/* All flows arrive at once. The kernel has a limit, too (net.core.somaxconn). */
+/* All flows connect at once. The kernel has a limit, too (net.core.somaxconn). */
 int
 np_endpoint_backlog(const struct np_plan *p)
 {
@@ -121,8 +120,7 @@ np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 	}
 	fd = np_sock_trial(t->family, t->socktype, t->protocol, &ignored);
 	if (fd >= 0) {
-		close(
-		    fd); /* an option could not be set, for which the kernel has the same errors */
+		close(fd); /* the protocol is there: the same errno was for a socket option */
 		return;
 	}
 	if (off) {
@@ -185,19 +183,19 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 void
 np_endpoint_random(void *bytes, size_t count)
 {
-	uint64_t dice = np_now();
+	uint64_t state = np_now(); /* a simple generator, before the kernel has randomness */
 	uint8_t *at = bytes;
 
 	if (getrandom(bytes, count, GRND_NONBLOCK) == (ssize_t)count) {
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		at[i] = (uint8_t)(dice >> 56);
+		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		at[i] = (uint8_t)(state >> 56);
 	}
 }
 
-/* Host bits in byte i of an address. */
+/* The bits of byte i of an address that belong to the host. */
 static uint8_t
 host_bits(int32_t mask, size_t i)
 {
@@ -206,6 +204,7 @@ host_bits(int32_t mask, size_t i)
 	return kept >= 8 ? 0 : kept <= 0 ? 0xff : (uint8_t)(0xff >> kept);
 }
 
+/* Are all host bits 0 (the network) or all 1 (broadcast)? */
 static bool
 no_host(const uint8_t *bytes, size_t size, int32_t mask)
 {
@@ -222,28 +221,26 @@ void
 np_endpoint_spread(struct np_addr *a, int32_t mask)
 {
 	size_t size = np_addr_size(a);
-	uint8_t dice[16], at[16];
-	bool few = mask > 8 * (int32_t)size - 2; /* a network of two has no other hosts */
+	uint8_t random[16], at[16];
+	bool is_tiny =
+	    mask > 8 * (int32_t)size - 2; /* a network of two addresses: both are hosts */
 
 	if (mask <= 0 || mask >= 8 * (int32_t)size || size > sizeof(at)) {
 		return;
 	}
 	memcpy(at, np_addr_bytes(a), size);
 	do {
-		np_endpoint_random(dice, size);
+		np_endpoint_random(random, size);
 		for (size_t i = 0; i < size; i++) {
 			uint8_t bits = host_bits(mask, i);
 
-			at[i] = (uint8_t)((at[i] & ~bits) | (dice[i] & bits));
+			at[i] = (uint8_t)((at[i] & ~bits) | (random[i] & bits));
 		}
-	} while (np_family_of(a)->has_edges && !few && no_host(at, size, mask));
+	} while (np_family_of(a)->has_edges && !is_tiny && no_host(at, size, mask));
 	np_addr_set_bytes(a, at);
 }
 
-/*
- * Priority and type of service may be refused, which the results say. The first socket stands for
- * all.
- */
+/* Set an option and read it back; -2: refused, which the results report. */
 static int
 set_and_read(int fd, int level, int name, int32_t value)
 {
@@ -252,6 +249,7 @@ set_and_read(int fd, int level, int name, int32_t value)
 		   : -2;
 }
 
+/* Set priority and type of service. */
 static void
 mark_packets(struct np_run *run, int fd)
 {
@@ -297,8 +295,8 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 }
 
 /*
- * Open socket `number` of the run, bound. A passive end uses the port asked for, and the following
- * ones for further sockets; if it is in use, any port allowed.
+ * Open socket `number` of the run, bound. A passive end uses the port asked for, and those behind
+ * it for further sockets; if it is in use, any allowed port.
  */
 static int
 open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_err *err)
@@ -372,7 +370,7 @@ np_endpoint_open(struct np_run *run, struct np_err *err)
 	if (np_is_handed(run)) {
 		const struct np_transport *t = run->plan->transport;
 
-		/* One like those that will be handed over tells what they will have. */
+		/* Learn the buffer sizes from a socket like those that will be handed over. */
 		fd = np_sock_open(np_plan_family(run->plan), t->socktype, t->protocol,
 				  &run->end.opts, NULL, err);
 		if (fd < 0) {
@@ -420,8 +418,8 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 }
 
 /*
- * Handle datagrams received before the socket was there: answer requests. If no more will come,
- * shut down the socket, which the receiver notices.
+ * Handle datagrams that the daemon received before this socket existed: count them, and answer
+ * requests. If they end the test, shut down the socket, which the receiver notices.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
@@ -485,7 +483,7 @@ take_handed(struct np_run *run, int flags)
 int
 np_endpoint_take(struct np_run *run, int flags)
 {
-	struct np_addr peer; /* a part of which accept(2) fills */
+	struct np_addr peer;
 	int fd;
 
 	if (np_is_handed(run)) {
@@ -499,7 +497,7 @@ np_endpoint_take(struct np_run *run, int flags)
 	if (fd < 0 || np_sources_have(&run->end.sources, &peer)) {
 		return fd;
 	}
-	np_sock_reset(fd); /* a stranger's, whatever it was about to say */
+	np_sock_reset(fd); /* from a peer that is not allowed */
 	errno = ECONNABORTED;
 	return -1;
 }

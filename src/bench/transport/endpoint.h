@@ -1,6 +1,4 @@
-/*
- * What transports share to make an endpoint.
- */
+/* How transports open, connect and accept their sockets. */
 #ifndef NP_BENCH_TRANSPORT_ENDPOINT_H
 #define NP_BENCH_TRANSPORT_ENDPOINT_H
 
@@ -20,66 +18,63 @@ struct np_transport;
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 
 /*
- * np_transport.open: a data socket with the run's options, bound where that is needed: listeners
- * and datagram sockets always, active stream sockets when an address or a port was asked for.
- * Passive stream sockets listen, and np_endpoint_take() admits peers by terms->only. Passive
- * datagram sockets receive only from these, or their loops compare (np_run_check_sources()). Notes
- * its address and the buffer sizes in the flow. A passive socket takes another port if its own is
- * in use, and says so in run->end.port_moved: the response names the port, and netperf's own
- * clients expect that.
+ * np_transport.open: open a data socket with the run's options, and fill run->end with its address
+ * and buffer sizes. Listeners and datagram sockets are always bound, active stream sockets if an
+ * address or a port was asked for. A passive socket takes another port if its own is in use
+ * (run->end.port_moved); the response names it, as netperf's clients expect.
+ *
+ * Only peers of terms->only are admitted: by np_endpoint_take() for streams; for datagrams by the
+ * kernel or the loops (np_run_check_sources()).
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 
-/* The sizes of socket buffers that were asked for. */
+/* Append options for the sizes of socket buffers that were asked for. */
 void np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o);
 
-/* The sizes that a socket's buffers have; -1 where the kernel tells none. */
+/* Read the sizes of a socket's buffers; -1: not known. */
 void np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf);
 
 /*
- * Can this kernel carry it? NP_EUNSUP with what is missing if not; NP_ESYS where it may be able to
- * and this process not (a socket that needs a privilege).
+ * Does this kernel support the transport? NP_EUNSUP: no, and *err says what is missing. NP_ESYS:
+ * this process could not find out (a socket that needs a privilege).
  */
 int np_transport_probe(const struct np_transport *t, struct np_err *err);
 
-/* Does that errno, of this machine or the far end, say that a kernel has no such sockets? */
+/* Does this errno, of either end, mean that the kernel has no such sockets? */
 bool np_endpoint_is_missing(int sys);
 
-/* Where *err says that: say what would bring them. */
+/* If *err has such an errno, have it name the module or option that the kernel needs. */
 void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
 int np_endpoint_meet(struct np_run *run, struct np_err *err);
 
-/*
- * Connect the data socket to run->end.peer; where -H gave it a mask, to a random host of its
- * network.
- */
+/* Connect the data socket to run->end.peer; if -H gave a mask, to a random host of that network. */
 int np_endpoint_connect(struct np_run *run, struct np_err *err);
 
 /*
- * Replace all but the first `mask` bits of the address by random ones, never all 0 or all 1 in
- * IPv4, where these are no hosts. 0, or as many bits as the address has: change nothing.
+ * Replace all but the first `mask` bits of the address by random ones; in IPv4 never by all 0 or
+ * all 1, which are no hosts. A mask of 0, or of the whole address, changes nothing.
  */
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
-/* Bytes that need not be unpredictable, only different. */
+/* Random bytes that need not be unpredictable. */
 void np_endpoint_random(void *bytes, size_t count);
 
 /*
- * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
- * stranger's is reset and counts as ECONNABORTED. flags as of
- * accept4(2). Where sockets are handed over (np_is_handed()) it is the next one, of any transport.
+ * Accept one connection, with flags of accept4(2). Returns the descriptor, or -1 with errno;
+ * ECONNABORTED also if terms->only does not allow the peer, which gets a reset. If the daemon hands
+ * over sockets (np_is_handed()), receive the next one, of any transport.
  */
 int np_endpoint_take(struct np_run *run, int flags);
 
-/* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
+/* Accept the next connection as c->fd. Blocks until then or np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 
-/* np_transport.another: with a port of its own, that many above the one that the test names. */
+/* np_transport.another: if the test names a port, it gets the one `number` above that. */
 int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
 
-/* How many connections may wait in a listener to be accepted: all flows of the plan. */
+/* Backlog of a listener: room for all flows of the plan. */
 int np_endpoint_backlog(const struct np_plan *p);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Raw Ethernet frames (net/eth.h). The socket is its caller's, who opened it while that was
- * permitted, and serves one flow after the other; between tests it receives nothing.
+ * Raw Ethernet frames (net/eth.h). The caller opened the socket while that was permitted, and owns
+ * it. It serves one test after the other, and receives nothing between them.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "bench/transport/endpoint.h"
 #include "net/eth.h"
 
-/* The daemon hears its client from now on: frames may come right behind the response. */
+/* A daemon receives from now on: the client's frames may come right behind the response. */
 static int
 eth_open(struct np_run *run, struct np_err *err)
 {
@@ -40,7 +40,7 @@ eth_open(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	np_eth_aim(l, p->far.sock.mac, &run->end.peer);
-	/* The tag of a test must not be guessed: who knows it may be answered. */
+	/* The tag must be hard to guess, as a peer that knows it is answered. */
 	do {
 		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
 		    sizeof(run->end.token)) {
@@ -50,7 +50,7 @@ eth_open(struct np_run *run, struct np_err *err)
 	return np_eth_limit_source(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
-/* By now both know the tag and each other. */
+/* Both ends know the tag and each other now: mark all frames to send, and filter. */
 static int
 eth_meet(struct np_run *run, struct np_err *err)
 {
@@ -75,7 +75,7 @@ eth_too_long(const struct np_run *run, struct np_err *err)
 }
 
 static void
-eth_farewell(struct np_run *run)
+eth_send_end(struct np_run *run)
 {
 	uint8_t end[NP_ETH_LEAST];
 
@@ -109,6 +109,6 @@ const struct np_transport np_transport_eth = {
 	.open = eth_open,
 	.meet = eth_meet,
 	.message.too_long = eth_too_long,
-	.ends.mark = eth_farewell,
+	.ends.mark = eth_send_end,
 	.close = eth_close,
 };

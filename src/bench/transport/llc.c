@@ -1,6 +1,6 @@
 /*
- * Connections of the link layer (net/llc.h). The daemon's session was given a listener before it
- * was confined; a client opens a socket for each test.
+ * Connections of the link layer (net/llc.h). A session of the daemon got its listener before it was
+ * confined; a client opens a socket for each test.
  */
 #include <errno.h>
 #include <linux/llc.h>

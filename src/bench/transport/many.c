@@ -11,9 +11,9 @@
 #include "bench/transport/unix.h"
 #include "net/sock.h"
 
-/* Without connections each flow has a socket of its own at the far end, at a port or a path. */
+/* The peer of a flow: without connections each flow has its own port or path at the far end. */
 static void
-aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
+peer_of(const struct np_run *run, uint32_t number, struct np_addr *peer)
 {
 	const struct np_transport *t = run->plan->transport;
 
@@ -25,11 +25,11 @@ aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
 	}
 }
 
-/* The series of a connection test make theirs when they run: that these can be had is seen now. */
+/* Connection tests open their sockets later: raise the limit of descriptors now, or fail. */
 static int
-allow_series(const struct np_run *run, struct np_err *err)
+raise_fd_limit(const struct np_run *run, struct np_err *err)
 {
-	enum { OTHERS = 32 }; /* that a worker has open */
+	enum { OTHERS = 32 }; /* further descriptors of this process */
 	unsigned most;
 
 	if (run->conns < 2 || !run->plan->active) {
@@ -45,7 +45,7 @@ allow_series(const struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* The port that a passive end's data socket is bound to is what it tells the other end. */
+/* Note the port of a passive end's data socket, to tell the client. */
 static int
 note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
@@ -61,14 +61,14 @@ note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
+/* Each socket is bound as the first one is, but to its own port. */
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
 	bool connected = run->plan->transport->connected;
 
 	if (run->plan->pattern->connection_test) {
-		return allow_series(run, err);
+		return raise_fd_limit(run, err);
 	}
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
@@ -85,14 +85,14 @@ np_many_open(struct np_run *run, struct np_err *err)
 			       np_plan_most_flows(run->plan));
 	}
 	if (run->plan->active) {
-		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
+		np_fds_allow(run->conns); /* a daemon has set the limit of its sessions itself */
 	} else if (note_port(run, run->conn, err) != NP_OK) {
 		return err->code;
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = run->plan->transport->another(run, i, err);
 		if (run->conn[i].fd < 0 && !run->plan->active && err->sys == EADDRINUSE) {
-			run->conns = i; /* of few ports that there are */
+			run->conns = i; /* there are no more ports: go on with fewer */
 		} else if (run->conn[i].fd < 0 && err->sys == EMFILE) {
 			return np_fail(err, NP_ESYS, EMFILE,
 				       "open data socket %u of %u (a smaller --flows, or a larger "
@@ -111,13 +111,14 @@ no_connection(const struct np_run *run, uint32_t number, int error, struct np_er
 	struct np_addr peer;
 	char text[NP_ADDR_TEXT];
 
-	aim(run, number, &peer);
+	peer_of(run, number, &peer);
 	return np_fail(err, NP_ESYS, error, "connect data socket %u of %u to %s", number + 1,
 		       run->conns, np_addr_text(&peer, text));
 }
 
-/* In the UNIX domain none takes time, unless as many wait as may: who does not block is refused
- * then.
+/*
+ * Sockets of the UNIX domain stay blocking: they connect at once, or wait if the backlog is full,
+ * where a non-blocking one would fail.
  */
 int
 np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
@@ -125,7 +126,7 @@ np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 	int fd = run->conn[number].fd;
 	struct np_addr peer;
 
-	aim(run, number, &peer);
+	peer_of(run, number, &peer);
 	if (!np_family(run->plan->transport->family)->is_here) {
 		np_sock_block(fd, false);
 	}
@@ -133,7 +134,7 @@ np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 		return no_connection(run, number, errno, err);
 	}
 	if (!run->plan->transport->connected) {
-		np_sock_forget(fd); /* it was bound before: it has heard anybody until now */
+		np_sock_forget(fd); /* drop datagrams of any sender from before */
 	}
 	return NP_OK;
 }
@@ -172,7 +173,7 @@ np_many_connect(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* A worker that waits for events (wake_fd) leaves them non-blocking. */
+/* Make them blocking again, unless the worker waits for events (wake_fd). */
 void
 np_many_connected(const struct np_run *run)
 {

@@ -1,11 +1,9 @@
 /*
- * TCP over several paths (RFC 8684). The kernel makes the subflows by its own rules (ip-mptcp(8)):
- * a test only asks for the protocol, and reports what it got.
+ * TCP over several paths (RFC 8684). The kernel makes subflows by its own rules (ip-mptcp(8)): a
+ * test only asks for the protocol, and reports what it got.
  *
- * The kernel takes no filter for such a socket, and one for the client's address would drop
- * subflows from its other addresses. So the accepted connection's address is checked, which is that
- * of its first subflow. Others may come from any address: they prove that they know the
- * connection's keys.
+ * Only the address of the first subflow is checked, when the connection is accepted. Others may
+ * come from any address, but have to prove that they know the connection's keys.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -16,11 +14,11 @@
 #include "bench/transport/tcp.h"
 #include "net/mptcpinfo.h"
 
-enum { PROTOCOL = 262 }; /* IPPROTO_MPTCP, which no header had before 2020 */
+enum { PROTOCOL = 262 }; /* IPPROTO_MPTCP, which headers from before 2020 lack */
 
-/* A connection may be looked at again when the kernel has closed some of its subflows. */
+/* Record how many subflows were found. Later the kernel may have closed some: keep the most. */
 static void
-note(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t found)
+note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t found)
 {
 	uint32_t subflows = found > c->subflows ? found : c->subflows;
 	const char *s = subflows == 1 ? "" : "s";
@@ -59,7 +57,7 @@ mptcp_look(struct np_run *run, int fd)
 		}
 	}
 	if (conns > 0 && (fallen > 0 || subflows > 0)) {
-		note(&run->closing, conns, fallen, subflows);
+		note_subflows(&run->closing, conns, fallen, subflows);
 	}
 	if (run->conns == 1 && subflows == run->closing.subflows) {
 		run->closing.retrans = b.retransmitted_segments < INT32_MAX
@@ -76,11 +74,11 @@ mptcp_look_first(struct np_run *run, int fd)
 
 	np_tcp_look_first(run, fd);
 	if (np_mptcp_look(fd, &b) && b.fell_back) {
-		note(&run->closing, 1, 1, 0);
+		note_subflows(&run->closing, 1, 1, 0);
 	}
 }
 
-/* closing.subflows is a sum over all connections: if there are several, this one's is not known. */
+/* With several connections closing.subflows is a sum: that of this connection is not known. */
 static void
 mptcp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {

@@ -11,11 +11,11 @@
 #include "bench/transport/many.h"
 
 enum {
-	LOOK_MS = 100, /* between two looks at whether the run is stopped */
-	/* Until a datagram with a token is sent again, as it or its answer is lost: first, then
-	 * twice as long each time, up to the second one. */
-	AGAIN_MS = 100,
-	AGAIN_MAX_MS = 1000
+	CHECK_MS = 100, /* between two checks whether the run is stopped */
+	/* Time-out after which a token is sent again, as a datagram or its answer may be lost; it
+	 * doubles each time. */
+	RESEND_MS = 100,
+	RESEND_MAX_MS = 1000
 };
 
 /* ---- The passive end ---- */
@@ -40,11 +40,11 @@ np_handed_meet(struct np_run *run, struct np_err *err)
 }
 
 /*
- * What is first in a socket's queue, which stays there but for tokens: these are taken, and NONE is
- * what is no token. SHOWN where nothing has come.
+ * What is first in a socket's queue. Tokens of the client (SHOWN) are removed and acknowledged;
+ * SHOWN is returned if nothing else is there. NONE: data, which stay in the queue.
  */
 static enum np_token_word
-next_of(int fd)
+skip_tokens(int fd)
 {
 	enum np_token_word word = NP_TOKEN_SHOWN;
 
@@ -64,19 +64,19 @@ next_of(int fd)
 	return word;
 }
 
-/* Who receives: the far end sends data when it knows that all its sockets were taken. */
+/* Wait for data, which the far end sends once all its tokens are acknowledged. */
 int
 np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool has_begun = false;
 
 	while (!has_begun && !np_stopped(run->stop)) {
-		if (poll(waits, run->conns, LOOK_MS) <= 0) {
+		if (poll(waits, run->conns, CHECK_MS) <= 0) {
 			continue;
 		}
 		for (uint32_t i = 0; i < run->conns; i++) {
 			has_begun =
-			    (waits[i].revents != 0 && next_of(waits[i].fd) != NP_TOKEN_SHOWN) ||
+			    (waits[i].revents != 0 && skip_tokens(waits[i].fd) != NP_TOKEN_SHOWN) ||
 			    has_begun;
 		}
 	}
@@ -97,8 +97,9 @@ np_fail_elsewhere(const struct np_run *run, struct np_err *err)
 		       np_addr_text(&run->end.peer, text));
 }
 
+/* Send the token of the test on a data socket. */
 static int
-show(const struct np_run *run, uint32_t number, struct np_err *err)
+send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 {
 	const struct np_conn *c = &run->conn[number];
 	bool aims = !run->plan->transport->connected && !np_run_connected(run);
@@ -116,9 +117,9 @@ show(const struct np_run *run, uint32_t number, struct np_err *err)
 		       np_addr_text(&run->end.peer, text));
 }
 
-/* From another port. */
+/* Make the data socket again, from another port, and send its token. */
 static int
-dial_again(struct np_run *run, uint32_t number, struct np_err *err)
+reopen(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	struct np_conn *c = &run->conn[number];
 
@@ -136,12 +137,12 @@ dial_again(struct np_run *run, uint32_t number, struct np_err *err)
 			np_sock_block(c->fd, true);
 		}
 	}
-	return show(run, number, err);
+	return send_token(run, number, err);
 }
 
-/* The answer by one of them; SHOWN: none is there yet. What is no answer stays. */
+/* The answer to a token; SHOWN: there is none yet. Data stay in the queue. */
 static enum np_token_word
-answer_by(const struct np_run *run, int fd)
+read_answer(const struct np_run *run, int fd)
 {
 	uint8_t bytes[NP_TOKEN_SIZE + 1];
 	size_t most = run->plan->transport->connected ? NP_TOKEN_SIZE : sizeof(bytes);
@@ -159,7 +160,7 @@ answer_by(const struct np_run *run, int fd)
 	}
 	word = np_token_get(bytes, (size_t)n, NULL);
 	if (word == NP_TOKEN_NONE) {
-		return NP_TOKEN_TAKEN; /* its answer is lost: these are data already */
+		return NP_TOKEN_TAKEN; /* data already: the answer was lost */
 	}
 	(void)!recv(fd, bytes, most, MSG_DONTWAIT);
 	return word;
@@ -170,19 +171,19 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool repeats = !run->plan->transport->connected;
 	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC + 6 * run->round_trips_ns);
-	uint64_t until = np_deadline(10 * NP_SEC), again = np_deadline(AGAIN_MS * NP_MSEC);
-	uint64_t pause_ms = AGAIN_MS;
+	uint64_t until = np_deadline(10 * NP_SEC), resend_ns = np_deadline(RESEND_MS * NP_MSEC);
+	uint64_t pause_ms = RESEND_MS;
 	uint32_t left = run->conns;
 
 	for (uint32_t i = 0; i < run->conns; i++) {
-		if (show(run, i, err) != NP_OK) {
+		if (send_token(run, i, err) != NP_OK) {
 			return err->code;
 		}
 	}
 	while (left > 0 && !np_stopped(run->stop)) {
 		uint64_t now;
 
-		(void)poll(waits, run->conns, LOOK_MS);
+		(void)poll(waits, run->conns, CHECK_MS);
 		now = np_now();
 		for (uint32_t i = 0; i < run->conns; i++) {
 			enum np_token_word word = NP_TOKEN_SHOWN;
@@ -191,7 +192,7 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 				continue;
 			}
 			if (waits[i].revents != 0) {
-				word = answer_by(run, waits[i].fd);
+				word = read_answer(run, waits[i].fd);
 			}
 			if (word == NP_TOKEN_TAKEN) {
 				waits[i].fd = -1;
@@ -200,17 +201,18 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 				if (now >= elsewhere) {
 					return np_fail_elsewhere(run, err);
 				}
-				if (dial_again(run, i, err) != NP_OK) {
+				if (reopen(run, i, err) != NP_OK) {
 					return err->code;
 				}
 				waits[i].fd = run->conn[i].fd;
-			} else if (repeats && now >= again && show(run, i, err) != NP_OK) {
+			} else if (repeats && now >= resend_ns &&
+				   send_token(run, i, err) != NP_OK) {
 				return err->code;
 			}
 		}
-		if (now >= again) {
-			pause_ms = np_min(2 * pause_ms, AGAIN_MAX_MS);
-			again = now + pause_ms * NP_MSEC;
+		if (now >= resend_ns) {
+			pause_ms = np_min(2 * pause_ms, RESEND_MAX_MS);
+			resend_ns = now + pause_ms * NP_MSEC;
 		}
 		if (repeats && now >= until) {
 			char text[NP_ADDR_TEXT];

@@ -14,9 +14,12 @@ np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, wanted && !six, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
-/* The interface is left to the routes; but a link-local address means nothing without its own. */
+/*
+ * Turn what was received with a datagram into what is sent with the answer. Routes choose the
+ * interface, except that a link-local address is only valid on its own.
+ */
 static void
-turn_round(struct np_pktinfo *info, struct cmsghdr *c)
+make_reply_info(struct np_pktinfo *info, struct cmsghdr *c)
 {
 	struct in_pktinfo four;
 	struct in6_pktinfo six;
@@ -54,7 +57,7 @@ np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np
 	info->used = 0;
 	info->from_len = m.msg_namelen;
 	if (n >= 0 && (c = CMSG_FIRSTHDR(&m)) != NULL) {
-		turn_round(info, c);
+		make_reply_info(info, c);
 	}
 	return n;
 }

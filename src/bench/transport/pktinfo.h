@@ -1,7 +1,7 @@
 /*
- * Datagrams answered from the address they were sent to (-B): ip(7) IP_PKTINFO and ipv6(7)
- * IPV6_PKTINFO. A machine with several addresses would else answer from the one that its routes
- * prefer, and a connected requester never see it.
+ * Answer datagrams from the address they were sent to (-B): ip(7) IP_PKTINFO and ipv6(7)
+ * IPV6_PKTINFO. Otherwise a machine with several addresses answers from the one that its routes
+ * prefer, and a connected requester drops the answer.
  */
 #ifndef NP_BENCH_TRANSPORT_PKTINFO_H
 #define NP_BENCH_TRANSPORT_PKTINFO_H
@@ -14,14 +14,14 @@
 struct np_plan;
 struct np_sockopts;
 
-/* What came with a datagram, as it has to go out with the answer. */
+/* Control data to send with the answer to a datagram. */
 struct np_pktinfo {
-	socklen_t from_len; /* of the address */
+	socklen_t from_len; /* of the address to answer */
 	size_t used;        /* bytes of `control`; 0: the kernel chooses the address */
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
-/* Have the kernel tell the address, if the near end is to answer from it. */
+/* If the near end needs it, have the kernel report the destination address of datagrams. */
 void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
 /* As recvfrom(2), where `from` has room for any address, and sendto(2) back to it. */

@@ -1,7 +1,7 @@
 /*
- * One-to-one sockets of SCTP (RFC 9260, sctp(7)): a connection that the protocol calls an
- * association, over which one stream of messages goes. A message that a receiver has no room for
- * comes in parts, as the bytes of TCP do, so that patterns need not know of messages.
+ * One-to-one sockets of SCTP (RFC 9260, sctp(7)): a connection, called an association, with one
+ * stream of messages. A message that is longer than a receive arrives in parts, as in TCP, so that
+ * patterns need not know of messages.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <linux/sctp.h> /* which takes types of the above for granted */
+#include <linux/sctp.h> /* needs types of the above */
 
 #include "base/bag.h"
 #include "bench/bench.h"
@@ -20,17 +20,17 @@
 
 enum { PATHS = 8 };
 
-/* An address of the far end, and what the kernel knows of the way there. */
+/* An address of the far end, and what the kernel knows of the path to it. */
 struct path {
 	struct np_addr at;
 	struct sctp_paddrinfo info;
 };
 
-/* Of the first association, when it was last there: once both ends have closed, it has gone. */
+/* The first association as it was last seen: once both ends have closed, the kernel forgets it. */
 struct known {
-	bool is_there;
+	bool is_seen;
 	struct sctp_status status;
-	bool counted;
+	bool has_stats;
 	struct sctp_assoc_stats stats;
 	struct path path[PATHS];
 	uint32_t paths;
@@ -43,7 +43,7 @@ sctp_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, p->mss > 0, IPPROTO_SCTP, SCTP_MAXSEG, p->mss);
 }
 
-/* They take the port of the first one. */
+/* Bind the further addresses of --also-bind, to the port of the first one. */
 static int
 bind_also(const struct np_run *run, int fd, struct np_err *err)
 {
@@ -129,15 +129,13 @@ read_paths(int fd, struct known *k)
 	}
 }
 
-/* What the state of a path is called. */
 static const char *
 state_name(int32_t state)
 {
 	switch (state) {
 	case SCTP_ACTIVE:
 		return "active";
-	case SCTP_UNCONFIRMED: /* nothing has been heard from there yet: the first probe takes
-				  seconds */
+	case SCTP_UNCONFIRMED: /* no answer from there yet: the first probe takes seconds */
 		return "unconfirmed";
 	case SCTP_PF:
 		return "potentially failed";
@@ -157,9 +155,9 @@ paths_in(const struct known *k, int32_t state)
 	return count;
 }
 
-/* Of one path there is nothing to say, unless there were to be several. */
+/* Describe the paths, if there are several or should be. */
 static void
-say_paths(const struct np_run *run, const struct known *k, struct np_closing *c)
+describe_paths(const struct np_run *run, const struct known *k, struct np_closing *c)
 {
 	static const int32_t others[] = { SCTP_UNCONFIRMED, SCTP_PF, SCTP_INACTIVE };
 	uint32_t asked = run->plan->far_also.count + 1;
@@ -186,10 +184,12 @@ static void
 sctp_look(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
-	struct known *k = run->end.own, now = { .is_there = false };
+	struct known *k = run->end.own, now = { .is_seen = false };
 	socklen_t len = sizeof(now.status);
-	/* A kernel of 64 bits pads this struct more than a program of 32 bits does: with room to
-	 * spare it tells how long its own is. */
+	/*
+	 * A 64-bit kernel pads this struct more than a 32-bit program. With room to spare, the
+	 * kernel returns the length of its own.
+	 */
 	union {
 		struct sctp_assoc_stats stats;
 		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];
@@ -198,19 +198,19 @@ sctp_look(struct np_run *run, int fd)
 	if (k == NULL || getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, &now.status, &len) != 0) {
 		return;
 	}
-	now.is_there = true;
+	now.is_seen = true;
 	len = sizeof(all);
-	now.counted = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) == 0 &&
-		      len == sizeof(now.stats);
+	now.has_stats = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) == 0 &&
+			len == sizeof(now.stats);
 	now.stats = all.stats;
 	read_paths(fd, &now);
 	*k = now;
 	c->mss = (int)k->status.sstat_fragmentation_point;
-	if (k->counted) {
+	if (k->has_stats) {
 		c->retrans =
 		    k->stats.sas_rtxchunks < INT32_MAX ? (int)k->stats.sas_rtxchunks : INT32_MAX;
 	}
-	say_paths(run, k, c);
+	describe_paths(run, k, c);
 }
 
 static void
@@ -218,7 +218,7 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct known *k = run->end.own;
 
-	if (k == NULL || !k->is_there) {
+	if (k == NULL || !k->is_seen) {
 		return;
 	}
 	np_bag_int(bag, k->status.sstat_rwnd, "sctp.rwnd");
@@ -238,7 +238,7 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 		np_bag_int(bag, p->spinfo_rto, "sctp.path%u.rto_ms", i);
 		np_bag_int(bag, p->spinfo_mtu, "sctp.path%u.mtu", i);
 	}
-	if (k->counted) {
+	if (k->has_stats) {
 		const struct sctp_assoc_stats *s = &k->stats;
 
 		np_bag_int(bag, (int64_t)s->sas_oodchunks, "sctp.data_chunks_out");
@@ -255,7 +255,7 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 }
 
-/* Who has shut down his half hears of the end by no event: the association has gone then. */
+/* No event reports the end to a socket that has shut down its half: ask for the association. */
 static int64_t
 sctp_left(int fd)
 {

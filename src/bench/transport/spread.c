@@ -14,23 +14,23 @@
 
 /* ---- The end that connects ---- */
 
-enum { QUEUES = 1024 }; /* connections of further queues are left where they are */
+enum { QUEUES = 1024 }; /* connections of any others stay as they are */
 
 struct queue {
 	uint32_t id, flows;
 };
 
-/* How connections lie. */
-struct lie {
+/* How the connections are spread over receive queues. */
+struct layout {
 	struct queue queue[QUEUES];
-	uint32_t queues;  /* that have been seen in any round */
-	uint32_t share;   /* as many connections as a queue may have */
-	uint32_t *again;  /* connections beyond that */
+	uint32_t queues;  /* queues that were seen in any round */
+	uint32_t share;   /* connections that a queue may have */
+	uint32_t *again;  /* numbers of connections beyond that */
 	uint32_t surplus; /* how many */
 };
 
 static struct queue *
-queue_of(struct lie *l, uint32_t id)
+queue_of(struct layout *l, uint32_t id)
 {
 	for (uint32_t i = 0; i < l->queues; i++) {
 		if (l->queue[i].id == id) {
@@ -50,9 +50,9 @@ id_of(const struct np_conn *c)
 	return np_sock_int(c->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
 }
 
-/* The first connection is on no queue too many, hence never made again. */
+/* See on which queue each connection is. The first one is never surplus, so it stays. */
 static void
-see(const struct np_run *run, struct lie *l)
+read_layout(const struct np_run *run, struct layout *l)
 {
 	uint32_t queues;
 
@@ -79,8 +79,9 @@ see(const struct np_run *run, struct lie *l)
 	}
 }
 
+/* Replace the surplus connections by new ones. */
 static int
-connect_again(struct np_run *run, const struct lie *l, struct np_err *err)
+connect_again(struct np_run *run, const struct layout *l, struct np_err *err)
 {
 	for (uint32_t i = 0; i < l->surplus; i++) {
 		uint32_t number = l->again[i];
@@ -101,13 +102,14 @@ connect_again(struct np_run *run, const struct lie *l, struct np_err *err)
 	return NP_OK;
 }
 
+/* Make connections again until they are spread; then tell the far end to keep them. */
 static int
-choose(struct np_run *run, struct lie *l, struct np_err *err)
+choose(struct np_run *run, struct layout *l, struct np_err *err)
 {
 	struct np_spread *s = &run->spread;
 	uint64_t until = np_deadline(NP_SEC);
 
-	see(run, l);
+	read_layout(run, l);
 	for (int i = 0; s->agreed && l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
 		if (i >= NP_SPREAD_ROUNDS && np_now() >= until) {
 			break;
@@ -115,7 +117,7 @@ choose(struct np_run *run, struct lie *l, struct np_err *err)
 		if (connect_again(run, l, err) != NP_OK) {
 			return err->code;
 		}
-		see(run, l);
+		read_layout(run, l);
 	}
 	for (uint32_t i = 0; i < l->queues; i++) {
 		s->queues += l->queue[i].flows > 0;
@@ -133,7 +135,7 @@ choose(struct np_run *run, struct lie *l, struct np_err *err)
 static int
 spread_out(struct np_run *run, struct np_err *err)
 {
-	struct lie *l = calloc(1, sizeof(*l));
+	struct layout *l = calloc(1, sizeof(*l));
 	char device[NP_ADDR_DEVICE];
 	struct np_addr local;
 	struct np_err ignored;
@@ -165,9 +167,10 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 
 /* ---- The end that accepts ---- */
 
-/* A connection that has said something is kept; one that is closed, or broken, leaves its place. */
+/* Returns 1 if a byte says that the connection is kept. A closed or broken one makes room for
+ * another. */
 static uint32_t
-hear(struct np_conn *c, struct pollfd *p)
+read_verdict(struct np_conn *c, struct pollfd *p)
 {
 	char byte;
 	ssize_t n = recv(c->fd, &byte, 1, MSG_DONTWAIT);
@@ -184,7 +187,7 @@ hear(struct np_conn *c, struct pollfd *p)
 	return 0;
 }
 
-/* Take what waits, as far as there is room. */
+/* Accept waiting connections, as far as there is room. */
 static int
 take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 {
@@ -203,7 +206,7 @@ take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 	return NP_OK;
 }
 
-/* polls: one for each place, and behind them the listener's. */
+/* polls: one for each connection, and behind them the listener's. */
 int
 np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 {
@@ -222,7 +225,7 @@ np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 		}
 		for (uint32_t i = 0; i < run->conns; i++) {
 			kept += polls[i].fd >= 0 && polls[i].revents != 0
-				    ? hear(&run->conn[i], &polls[i])
+				    ? read_verdict(&run->conn[i], &polls[i])
 				    : 0;
 		}
 		if (polls[run->conns].revents != 0 && take_waiting(run, polls, err) != NP_OK) {

@@ -11,8 +11,8 @@
 #include "bench/transport/tcp.h"
 
 /*
- * With TCP_FASTOPEN_CONNECT connect(2) may put the handshake off until the first send; so only the
- * end that sends first can have it. sendfile(2) would wait for the handshake, too.
+ * Only an end that sends first can use TCP_FASTOPEN_CONNECT, as connect(2) then puts the handshake
+ * off until the first send. Not with sendfile(2), which waits for the handshake.
  */
 static bool
 speaks_first(const struct np_plan *p)
@@ -31,9 +31,9 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 				     p->near.sock.cong);
 	}
 	NP_SOCKOPT(o, p->defer_accept && !p->active, IPPROTO_TCP, TCP_DEFER_ACCEPT, 5);
-	/* The port is then one of the far end's to be chosen by, not one of all that there are. */
+	/* The same port can then serve several source addresses: choose it when connecting. */
 	NP_SOCKOPT_OR_NOT(o, p->active && p->sources > 1, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	/* Where net.ipv4.tcp_fastopen does not let it, connections are made the slower way. */
+	/* If net.ipv4.tcp_fastopen forbids these, connections are made as usual. */
 	NP_SOCKOPT_OR_NOT(o, p->fast_open && !p->active, IPPROTO_TCP, TCP_FASTOPEN, NP_BACKLOG);
 	NP_SOCKOPT_OR_NOT(o, p->fast_open && speaks_first(p), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
 }
@@ -49,7 +49,7 @@ tcp_connect(struct np_run *run, struct np_err *err)
 		return err->code;
 	}
 	if (strcmp(np_addr_text(&local, here), np_addr_text(&run->end.peer, text)) == 0) {
-		/* With one host and one port for both ends TCP finds the caller at once. */
+		/* With equal addresses and ports of both ends TCP connects a socket to itself. */
 		return np_usage(
 		    err, "the data connection from %s connected to itself (try two ports with -P)",
 		    here);
@@ -69,7 +69,7 @@ np_tcp_look_settings(struct np_run *run, int fd)
 	struct np_closing *c = &run->closing;
 	socklen_t len = sizeof(c->cong) - 1;
 
-	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
+	if (!run->plan->pattern->probe) { /* a probe has read it itself, of the new connection */
 		c->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 	}
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, c->cong, &len) != 0) {
@@ -95,7 +95,7 @@ np_tcp_look_first(struct np_run *run, int fd)
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* By a reset. */
+/* The connection is reset at once. */
 void
 np_tcp_knock(struct np_run *run)
 {
@@ -106,7 +106,7 @@ np_tcp_knock(struct np_run *run)
 			      &run->end.opts, NULL, &err);
 
 	if (fd >= 0) {
-		/* Nothing is sent on this one, which -F would wait for. */
+		/* No Fast Open: connect(2) would wait for data, and none are sent. */
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
 		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
 		np_sock_reset(fd);

@@ -1,6 +1,4 @@
-/*
- * What transports that are TCP below, and take its socket options, share with it.
- */
+/* Functions of TCP that transports on top of it use, too. */
 #ifndef NP_BENCH_TRANSPORT_TCP_H
 #define NP_BENCH_TRANSPORT_TCP_H
 
@@ -16,7 +14,7 @@ int np_tcp_meet(struct np_run *run, struct np_err *err);
 void np_tcp_look_first(struct np_run *run, int fd);
 void np_tcp_knock(struct np_run *run);
 
-/* A part of .look: the MSS and the congestion control of a connection. */
+/* Part of np_transport.look: record the MSS and the congestion control of a connection. */
 void np_tcp_look_settings(struct np_run *run, int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Stream sockets between the nodes of a cluster (tipc(7), TIPC of linux/tipc.h), by the address
- * that the kernel gives each socket: the node and a number on it.
+ * Stream sockets between the nodes of a cluster (tipc(7), linux/tipc.h). The kernel gives each
+ * socket its address: the node and a number on it.
  */
 #include <sys/socket.h>
 

@@ -47,10 +47,10 @@ struct tls12_crypto_info_chacha20_poly1305 {
 #endif
 
 enum {
-	PATIENCE_MS = 10000, /* of a handshake */
-	TRY_MS = 100, /* of a wait for room, until it is seen whether the test was abandoned */
-	MENDS = 3,    /* errors of a connection that may be ignored then */
-	ALERT = 21,   /* the type of a record */
+	HANDSHAKE_MS = 10000, /* longest handshake */
+	TRY_MS = 100,         /* wait for room between two checks whether the test was abandoned */
+	RETRIES = 3,          /* of an alert after errors that lose nothing */
+	ALERT = 21,           /* type of a record */
 	WARNING = 1,
 	CLOSE_NOTIFY = 0
 };
@@ -86,7 +86,7 @@ np_tls_suite_find(const char *name, uint32_t number)
 
 /* --- the kernel's half --- */
 
-/* What the kernel is given, and tells, of one direction. */
+/* Keys and state of one direction, as the kernel takes and returns them. */
 union crypto {
 	struct tls_crypto_info info;
 	struct tls12_crypto_info_aes_gcm_128 aes128;
@@ -94,7 +94,7 @@ union crypto {
 	struct tls12_crypto_info_chacha20_poly1305 chacha;
 };
 
-/* The places in it. The nonce is in two parts, one behind the other; salt may have no bytes. */
+/* Offsets in it. The nonce is split: first salt, which may have no bytes, then iv. */
 struct places {
 	uint16_t cipher;
 	size_t size, key, salt, salt_size, iv, sequence;
@@ -124,10 +124,10 @@ places_of(const struct np_tls_suite *suite)
 	return at;
 }
 
-/* One direction is the kernel's from now on. Both begin with record 0 behind the handshake. */
+/* Have the kernel encrypt or decrypt one direction from now on, beginning with record 0. */
 static int
-give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
-     struct np_err *err)
+give_to_kernel(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
+	       struct np_err *err)
 {
 	const struct places *at = places_of(suite);
 	uint8_t nonce[NP_TLS_NONCE];
@@ -153,14 +153,14 @@ give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *sec
 }
 
 /*
- * setsockopt(TCP_ULP), and what a kernel lacks where it fails. It succeeds only while both
- * directions are open. When that may come later, it is enough that the kernel has TLS.
+ * Attach the kernel's TLS to a socket. That works only while it is connected both ways; with
+ * `may_be_unconnected` it is enough that the kernel has TLS.
  */
 static int
-attach(const struct np_transport *t, int fd, bool may_be_later, struct np_err *err)
+attach(const struct np_transport *t, int fd, bool may_be_unconnected, struct np_err *err)
 {
 	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0 || errno == EEXIST ||
-	    (errno == ENOTCONN && may_be_later)) {
+	    (errno == ENOTCONN && may_be_unconnected)) {
 		return NP_OK;
 	}
 	if (errno == ENOENT || errno == ENOPROTOOPT) {
@@ -171,7 +171,7 @@ attach(const struct np_transport *t, int fd, bool may_be_later, struct np_err *e
 	return np_fail(err, NP_ESYS, errno, "have the kernel encrypt a connection (TCP_ULP)");
 }
 
-/* The records of one direction so far. False: the kernel does not say. */
+/* Add the records of one direction so far. False: the kernel does not report them. */
 static bool
 read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
 {
@@ -203,6 +203,7 @@ struct encrypts {
 	enum by sends, receives;
 };
 
+/* Connections of both kinds: it is not known which kind ours is. */
 static enum by
 by_of(unsigned long in_software, unsigned long in_hardware)
 {
@@ -211,7 +212,7 @@ by_of(unsigned long in_software, unsigned long in_hardware)
 				 : BY_HARDWARE;
 }
 
-/* Of a file of names and numbers; 0: it does not have it. */
+/* The number behind a name in a text; 0: it does not have that name. */
 static unsigned long
 count_of(const char *text, const char *name)
 {
@@ -220,7 +221,7 @@ count_of(const char *text, const char *name)
 	return at != NULL ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* By the kernel's counts of all connections that are encrypted now, while ours is one of them. */
+/* What encrypts and decrypts: the kernel only counts all TLS connections of now, ours included. */
 static struct encrypts
 encrypts_here(void)
 {
@@ -235,7 +236,7 @@ encrypts_here(void)
 	};
 }
 
-/* Of a run that is open: tls_open() refuses what there is not. */
+/* The cipher suite of an open run: tls_open() has refused unknown ones. */
 static const struct np_tls_suite *
 suite_of(const struct np_run *run)
 {
@@ -288,9 +289,9 @@ send_close_notify(int fd, int flags)
 }
 
 /*
- * A signal that ends a send in the middle of a record sets the socket's error (EBADMSG), though
- * nothing is lost: the kernel has the rest, which the next send has leave first. To ask for the
- * error clears it.
+ * A signal that interrupts a send in the middle of a record leaves an error in the socket
+ * (EBADMSG), but nothing is lost: the next send first sends the rest. Reading SO_ERROR clears the
+ * error.
  */
 static bool
 tls_sends_again(int fd, int error)
@@ -299,17 +300,16 @@ tls_sends_again(int fd, int error)
 }
 
 /*
- * A send that was cut short, by a signal or for want of room, may have left a part of a record in
- * the kernel, though its bytes count as sent: a FIN would come before the rest. A send that blocks
- * has all before it leave first. It says nothing of one that it could not wait for, but time does;
- * and no signal may end it. Two alerts do no harm.
+ * Send close_notify, and with it the rest of an interrupted record, which a FIN would overtake. A
+ * blocking send first waits for that rest. It returns success even if it gave up waiting, but then
+ * it took TRY_MS: repeat it, as two alerts do no harm. The caller blocks signals.
  */
 static void
-notify_of_close(const struct np_stop *stop, int fd, uint64_t until)
+send_last_record(const struct np_stop *stop, int fd, uint64_t until)
 {
 	uint64_t began;
 	const struct timeval limit = { .tv_usec = TRY_MS * 1000L };
-	int off = 0, mends = 0;
+	int off = 0, retries = 0;
 	ssize_t n;
 
 	if (ioctl(fd, FIONBIO, &off) != 0 ||
@@ -319,7 +319,8 @@ notify_of_close(const struct np_stop *stop, int fd, uint64_t until)
 	do {
 		began = np_now();
 		n = send_close_notify(fd, began < until ? 0 : MSG_DONTWAIT);
-		if (n < 0 && errno != EAGAIN && (++mends > MENDS || !tls_sends_again(fd, errno))) {
+		if (n < 0 && errno != EAGAIN &&
+		    (++retries > RETRIES || !tls_sends_again(fd, errno))) {
 			return;
 		}
 	} while ((n < 0 || np_now() - began >= TRY_MS * NP_MSEC) && np_now() < until &&
@@ -333,12 +334,12 @@ tls_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	notify_of_close(stop, fd, until_ns);
+	send_last_record(stop, fd, until_ns);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	shutdown(fd, SHUT_WR);
 }
 
-/* recv(2) fails by EIO where a record comes that holds no data: is it the far end's last one? */
+/* recv(2) fails with EIO at a record without data: is that the close_notify of the far end? */
 static bool
 tls_has_ended(int fd, int error)
 {
@@ -393,7 +394,7 @@ tls_open(struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "cipher suite 0x%04x of TLS",
 			       p->tls_suite);
 	}
-	/* A passive end draws the key; the other one gets it with the answer to its request. */
+	/* The passive end draws the key; the client gets it with the response to its request. */
 	if (!p->active) {
 		key->count = sizeof(key->at);
 		if (getrandom(key->at, sizeof(key->at), 0) != sizeof(key->at)) {
@@ -422,14 +423,16 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 	if (run->end.key.count == 0) {
 		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
 	}
-	/* First before the handshake: behind it, the far end may be done and have closed. With
-	 * fast open there may be no connection yet. */
+	/*
+	 * Attach before the handshake, as the far end may close right behind it. Attach again
+	 * behind it: with TCP Fast Open there may have been no connection before.
+	 */
 	done = attach(run->plan->transport, conn->fd, true, err) == NP_OK &&
-	       np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
+	       np_tls_handshake(run->end.own, conn->fd, run->stop, HANDSHAKE_MS, &secrets, err) ==
 		   NP_OK &&
 	       attach(run->plan->transport, conn->fd, false, err) == NP_OK &&
-	       give(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
-	       give(conn->fd, suite, TLS_RX, far, err) == NP_OK;
+	       give_to_kernel(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
+	       give_to_kernel(conn->fd, suite, TLS_RX, far, err) == NP_OK;
 	explicit_bzero(&secrets, sizeof(secrets));
 	return done ? NP_OK : (int)err->code;
 }
@@ -448,7 +451,7 @@ tls_look_first(struct np_run *run, int fd)
 	note_detail(run);
 }
 
-/* Records are those of all connections, with the alerts at their ends. */
+/* The counts of records are those of all connections, alerts included. */
 static void
 tls_know(const struct np_run *run, int fd, struct np_bag *bag)
 {

@@ -1,6 +1,6 @@
 /*
- * TLS 1.3 on a TCP connection: the handshake by a library, by a key that the daemon draws for each
- * test and tells the client over the control connection; what follows is the kernel's
+ * TLS 1.3 on a TCP connection. A library does the handshake, with a key that the daemon draws for
+ * each test and sends to the client over the control connection. Then the kernel encrypts
  * (Documentation/networking/tls.rst).
  */
 #ifndef NP_BENCH_TRANSPORT_TLS_H
@@ -22,19 +22,20 @@ enum {
 };
 
 struct np_tls_suite {
-	const char *name;  /* what --tls-cipher takes */
+	const char *name;  /* for --tls-cipher */
 	const char *title; /* in results */
-	const char *iana;  /* as TLS calls it */
-	uint32_t number;   /* as TLS numbers it, and a PLAN */
+	const char *iana;  /* name in the standard */
+	uint32_t number;   /* in the standard, and in a PLAN */
 	uint16_t kernel;   /* TLS_CIPHER_* of <linux/tls.h> */
 	uint8_t key;       /* bytes of a key */
 	uint8_t secret;    /* bytes of a traffic secret: of the suite's hash */
 };
 
-/* Row i of the table, NULL behind the last; the first one is the usual one. */
+/* Row i of the table, NULL behind the last; the first one is the default. */
 const struct np_tls_suite *np_tls_suite_at(size_t i);
 
-/* That of this name in any case, else of this number, 0: the usual one. NULL: there is none. */
+/* Find a suite by name, in any case, or if that is NULL by number; 0: the default. NULL: unknown.
+ */
 const struct np_tls_suite *np_tls_suite_find(const char *name, uint32_t number);
 
 /* The traffic secrets of both ends, when the handshake is complete (RFC 8446, 7.1). */
@@ -42,22 +43,24 @@ struct np_tls_secrets {
 	uint8_t client[NP_TLS_SECRET_MAX], server[NP_TLS_SECRET_MAX];
 };
 
-/* --- what the library does: tls_openssl.c, or tls_none.c in a build without it ---------------- */
+/* --- the library: tls_openssl.c, or tls_none.c in a build without it ---------------------------
+ */
 
 /* Why there is no TLS in this build; NULL: there is. */
 const char *np_tls_lacks(void);
 
 /*
- * One end's handshakes by that suite and key, which no other key completes. The key may come later
- * than this: it is read at each handshake. NULL with err filled. Any number of threads may use it.
+ * A context for handshakes with that suite and key, for any number of threads. Ends with different
+ * keys can't complete one. The key may be filled later: it is read at each handshake. NULL with
+ * err.
  */
 struct np_tls *np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool server,
 			  struct np_err *err);
 void np_tls_free(struct np_tls *tls);
 
 /*
- * The handshake on a TCP connection, of which exactly its bytes are read. Gives up once
- * np_stopped() (EINTR), when the far end has closed (ECONNRESET), or after patience_ms.
+ * Do a handshake on a TCP connection, and read nothing behind it. Gives up once np_stopped()
+ * (EINTR), when the far end has closed (ECONNRESET), or after patience_ms.
  */
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
 		     unsigned patience_ms, struct np_tls_secrets *secrets, struct np_err *err);

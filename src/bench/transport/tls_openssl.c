@@ -1,9 +1,9 @@
 /*
  * The handshake of TLS 1.3 by OpenSSL, 1.1.1 or later: with a pre-shared key and an ephemeral key
- * exchange, and no certificates. OpenSSL hands out the traffic secrets as it would to a file for
- * debugging (SSL_CTX_set_keylog_callback(3)); nothing but the handshake goes through it.
+ * exchange, and no certificates. OpenSSL does nothing but the handshake. Its hook for key logs
+ * (SSL_CTX_set_keylog_callback(3)) gives us the traffic secrets.
  *
- * It reads no configuration: a session of the daemon may open no such file.
+ * It reads no configuration file: sessions of the daemon may not open one.
  */
 #include <errno.h>
 #include <openssl/bio.h>
@@ -23,26 +23,25 @@
 #include "bench/stop.h"
 #include "bench/transport/tls.h"
 
-enum { LOOK_MS = 100 }; /* between two looks whether the handshake is still wanted */
+enum { CHECK_MS = 100 }; /* between two checks whether the test was stopped */
 
 struct np_tls {
 	SSL_CTX *ctx;
-	BIO_METHOD *by; /* how its bytes are sent and received */
+	BIO_METHOD *bio; /* our functions to send and receive */
 	const struct np_tls_suite *suite;
 	const struct np_key *key;
 	bool server;
 };
 
-/* One handshake. */
-struct deal {
+struct handshake {
 	const struct np_tls *tls;
 	struct np_tls_secrets *secrets;
-	unsigned known; /* bits: the client's secret, the server's */
-	int fd, error;  /* errno of what failed; 0: nothing did */
-	bool closed;    /* the far end has */
+	unsigned known; /* secrets so far, as bits: 1 the client's, 2 the server's */
+	int fd, error;  /* errno of the call that failed; 0: none */
+	bool closed;    /* the far end has closed */
 };
 
-/* Both ends know each other by their key: this is no secret. */
+/* The name of the key, which is no secret. */
 static const unsigned char identity[] = "plumbline";
 enum { IDENTITY = sizeof(identity) - 1 };
 
@@ -52,21 +51,24 @@ np_tls_lacks(void)
 	return NULL;
 }
 
-/* --- the bytes --- */
+/* --- sending and receiving --- */
 
-/* OpenSSL's own would read what follows the handshake, or raise SIGPIPE. */
+/*
+ * Our own functions to send and receive, because OpenSSL's would read data behind the handshake,
+ * and raise SIGPIPE. This one tells OpenSSL how a call ended.
+ */
 static int
-outcome(BIO *bio, ssize_t n, int retry)
+note_result(BIO *bio, ssize_t n, int retry)
 {
-	struct deal *d = BIO_get_data(bio);
+	struct handshake *h = BIO_get_data(bio);
 
 	BIO_clear_retry_flags(bio);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == EINPROGRESS)) {
 		BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
 	} else if (n < 0) {
-		d->error = errno;
+		h->error = errno;
 	} else if (n == 0) {
-		d->closed = true;
+		h->closed = true;
 	}
 	return (int)n;
 }
@@ -74,18 +76,18 @@ outcome(BIO *bio, ssize_t n, int retry)
 static int
 write_some(BIO *bio, const char *buf, int size)
 {
-	const struct deal *d = BIO_get_data(bio);
+	const struct handshake *h = BIO_get_data(bio);
 
-	return outcome(bio, send(d->fd, buf, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT),
-		       BIO_FLAGS_WRITE);
+	return note_result(bio, send(h->fd, buf, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT),
+			   BIO_FLAGS_WRITE);
 }
 
 static int
 read_some(BIO *bio, char *buf, int size)
 {
-	const struct deal *d = BIO_get_data(bio);
+	const struct handshake *h = BIO_get_data(bio);
 
-	return outcome(bio, recv(d->fd, buf, (size_t)size, MSG_DONTWAIT), BIO_FLAGS_READ);
+	return note_result(bio, recv(h->fd, buf, (size_t)size, MSG_DONTWAIT), BIO_FLAGS_READ);
 }
 
 static long
@@ -96,11 +98,11 @@ control(BIO *bio, int command, long number, void *at)
 
 /* --- the key --- */
 
-/* In the form in which OpenSSL wants it; its own to free. */
+/* The key in the form that OpenSSL takes, and frees. */
 static SSL_SESSION *
 session_of(SSL *ssl)
 {
-	const struct np_tls *tls = ((struct deal *)SSL_get_app_data(ssl))->tls;
+	const struct np_tls *tls = ((struct handshake *)SSL_get_app_data(ssl))->tls;
 	const unsigned char number[2] = { (unsigned char)(tls->suite->number >> 8),
 					  (unsigned char)tls->suite->number };
 	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, number);
@@ -151,21 +153,21 @@ read_hex(const char *text, uint8_t *out, size_t size)
 	return fits;
 }
 
-/* A line of a key log: LABEL, the client's random number, the secret. */
+/* Read a secret from a line of a key log: LABEL, the client's random number, the secret. */
 static void
 note_secret(const SSL *ssl, const char *line)
 {
 	static const char *const labels[] = { "CLIENT_TRAFFIC_SECRET_0 ",
 					      "SERVER_TRAFFIC_SECRET_0 " };
-	struct deal *d = SSL_get_app_data(ssl);
+	struct handshake *h = SSL_get_app_data(ssl);
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *last = strrchr(line, ' ');
-		uint8_t *out = i == 0 ? d->secrets->client : d->secrets->server;
+		uint8_t *out = i == 0 ? h->secrets->client : h->secrets->server;
 
 		if (strncmp(line, labels[i], strlen(labels[i])) == 0 && last != NULL &&
-		    read_hex(last + 1, out, d->tls->suite->secret)) {
-			d->known |= 1U << i;
+		    read_hex(last + 1, out, h->tls->suite->secret)) {
+			h->known |= 1U << i;
 		}
 	}
 }
@@ -213,13 +215,13 @@ reason(char *text, size_t size)
 static bool
 set_up(struct np_tls *tls)
 {
-	if (tls->ctx == NULL || tls->by == NULL ||
+	if (tls->ctx == NULL || tls->bio == NULL ||
 	    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_ciphersuites(tls->ctx, tls->suite->iana) != 1 ||
 	    SSL_CTX_set_num_tickets(tls->ctx, 0) != 1 || /* nothing follows the handshake */
-	    BIO_meth_set_write(tls->by, write_some) != 1 ||
-	    BIO_meth_set_read(tls->by, read_some) != 1 ||
-	    BIO_meth_set_ctrl(tls->by, control) != 1) {
+	    BIO_meth_set_write(tls->bio, write_some) != 1 ||
+	    BIO_meth_set_read(tls->bio, read_some) != 1 ||
+	    BIO_meth_set_ctrl(tls->bio, control) != 1) {
 		return false;
 	}
 	SSL_CTX_clear_options(tls->ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
@@ -247,7 +249,7 @@ np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool serv
 	tls->server = server;
 	tls->key = key;
 	tls->ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
-	tls->by = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "connection");
+	tls->bio = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "connection");
 	if (!set_up(tls)) {
 		np_fail(err, NP_EUNSUP, EOPNOTSUPP, "set up TLS with %s: %s", suite->title,
 			reason(text, sizeof(text)));
@@ -264,26 +266,26 @@ np_tls_free(struct np_tls *tls)
 		return;
 	}
 	SSL_CTX_free(tls->ctx);
-	BIO_meth_free(tls->by);
+	BIO_meth_free(tls->bio);
 	free(tls);
 }
 
 static SSL *
-ssl_of(struct deal *d)
+ssl_of(struct handshake *h)
 {
-	SSL *ssl = SSL_new(d->tls->ctx);
-	BIO *bio = BIO_new(d->tls->by);
+	SSL *ssl = SSL_new(h->tls->ctx);
+	BIO *bio = BIO_new(h->tls->bio);
 
 	if (ssl == NULL || bio == NULL) {
 		SSL_free(ssl);
 		BIO_free(bio);
 		return NULL;
 	}
-	BIO_set_data(bio, d);
+	BIO_set_data(bio, h);
 	BIO_set_init(bio, 1);
 	SSL_set_bio(ssl, bio, bio);
-	SSL_set_app_data(ssl, d);
-	if (d->tls->server) {
+	SSL_set_app_data(ssl, h);
+	if (h->tls->server) {
 		SSL_set_accept_state(ssl);
 	} else {
 		SSL_set_connect_state(ssl);
@@ -291,13 +293,13 @@ ssl_of(struct deal *d)
 	return ssl;
 }
 
-/* Until the handshake can go on. NP_OK, or why it can't. */
+/* Wait until the handshake can go on. NP_OK, or the reason why it can't. */
 static int
-await(const struct deal *d, short events, const struct np_stop *stop, uint64_t until,
+await(const struct handshake *h, short events, const struct np_stop *stop, uint64_t until,
       struct np_err *err)
 {
 	struct pollfd p[2] = {
-		{ .fd = d->fd, .events = events },
+		{ .fd = h->fd, .events = events },
 		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
 	};
 
@@ -307,13 +309,13 @@ await(const struct deal *d, short events, const struct np_stop *stop, uint64_t u
 	if (np_now() >= until) {
 		return np_fail(err, NP_ETIME, ETIMEDOUT, "TLS handshake: the far end is silent");
 	}
-	poll(p, 2, LOOK_MS);
+	poll(p, 2, CHECK_MS);
 	return NP_OK;
 }
 
 static int
-shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patience_ms,
-      struct np_err *err)
+do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned patience_ms,
+	     struct np_err *err)
 {
 	uint64_t until = np_deadline(patience_ms * (uint64_t)NP_MSEC);
 	int rc;
@@ -324,28 +326,28 @@ shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patie
 		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
 			char text[200];
 
-			if (d->error != 0) {
-				return np_fail(err, NP_ESYS, d->error, "TLS handshake");
+			if (h->error != 0) {
+				return np_fail(err, NP_ESYS, h->error, "TLS handshake");
 			}
-			if (d->closed) {
+			if (h->closed) {
 				return np_fail(err, NP_ESYS, ECONNRESET,
 					       "TLS handshake: the far end closed");
 			}
 			return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
 				       reason(text, sizeof(text)));
 		}
-		if (await(d, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, stop, until, err) !=
+		if (await(h, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, stop, until, err) !=
 		    NP_OK) {
 			return err->code;
 		}
 	}
-	if (SSL_session_reused(ssl) != 1) { /* OpenSSL lets a server show a certificate instead */
+	if (SSL_session_reused(ssl) != 1) { /* the server used a certificate, not the key */
 		return np_fail(err, NP_EPEER, EPROTO,
 			       "TLS handshake: the far end does not have the key");
 	}
-	if (d->known != 3 || SSL_has_pending(ssl)) {
+	if (h->known != 3 || SSL_has_pending(ssl)) {
 		return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
-			       d->known != 3 ? "no keys" : "more came than belongs to it");
+			       h->known != 3 ? "no keys" : "more came than belongs to it");
 	}
 	return NP_OK;
 }
@@ -354,16 +356,16 @@ int
 np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned patience_ms,
 		 struct np_tls_secrets *secrets, struct np_err *err)
 {
-	struct deal d = { .tls = tls, .secrets = secrets, .fd = fd };
+	struct handshake h = { .tls = tls, .secrets = secrets, .fd = fd };
 	SSL *ssl;
 	int rc;
 
 	ERR_clear_error();
-	ssl = ssl_of(&d);
+	ssl = ssl_of(&h);
 	if (ssl == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a TLS handshake");
 	}
-	rc = shake(ssl, &d, stop, patience_ms, err);
+	rc = do_handshake(ssl, &h, stop, patience_ms, err);
 	SSL_free(ssl);
 	return rc;
 }

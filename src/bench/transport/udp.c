@@ -30,7 +30,7 @@ udp_options(const struct np_plan *p, struct np_sockopts *o)
 	np_pktinfo_options(p, o);
 }
 
-/* What it sends goes to that peer. Several flows have theirs: each socket knows its own. */
+/* Send to that peer from now on. With several flows each socket has a peer of its own. */
 static int
 found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, struct np_err *err)
 {
@@ -47,8 +47,8 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 }
 
 /*
- * Wait for the first datagram, leave it where it is, and connect to its sender. Strangers' are
- * thrown away; those queued behind it are thrown away by the reader.
+ * Wait for the first datagram of an allowed peer, leave it in the queue, and connect to its sender.
+ * Discard those of other senders; the loops discard the ones behind it.
  */
 static int
 udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -73,8 +73,8 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 }
 
 /*
- * A daemon's sender waits for its token: a peer that has it got it over the control connection, and
- * can be reached where it came from, also through NATs.
+ * A daemon that sends first waits for its token from the client, which got it over the control
+ * connection. So the client can be reached at that address, also behind a NAT.
  */
 static int
 await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -118,7 +118,7 @@ send_echo(const struct np_run *run, int fd, struct np_err *err)
 	return NP_OK;
 }
 
-/* Has one come to any of them? */
+/* Wait until then for a datagram on any of the sockets. */
 static bool
 await_first(struct pollfd *first, uint32_t count, uint64_t until)
 {
@@ -136,8 +136,8 @@ await_first(struct pollfd *first, uint32_t count, uint64_t until)
 }
 
 /*
- * A client's receiver says again and again that it wants them, until the first one has come: the
- * daemon sends when all have asked for it. What it sends to one of many may all be lost.
+ * A client that receives sends its tokens again and again until the first datagram arrives: the
+ * daemon begins when it has all tokens. One datagram is enough, as a flow may lose all of its own.
  */
 static int
 send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
@@ -159,9 +159,9 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 }
 
 /*
- * Datagrams need no connection, but -n and -N ask for connected sockets. A session may be handed
- * its sockets by the daemon (np_is_handed()). Where a token is used, the daemon's end learns its
- * peer later, in udp_greet().
+ * Datagrams need no connection, but -n and -N ask for connected sockets. The daemon may hand its
+ * sockets to the session (np_is_handed()). With a token, the daemon's end learns its peer later, in
+ * udp_greet().
  */
 static int
 udp_meet(struct np_run *run, struct np_err *err)
@@ -193,7 +193,7 @@ udp_meet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* The daemon sends when all have asked for it. */
+/* Exchange tokens: the daemon begins to send when it has that of each flow. */
 static int
 udp_greet(struct np_run *run, struct np_err *err)
 {
@@ -217,7 +217,7 @@ udp_greet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* Datagrams of this end for which a packet of their route has no room. */
+/* Report it if this end's datagrams are larger than a packet of their route. */
 static void
 udp_look(struct np_run *run, int fd)
 {
@@ -233,7 +233,7 @@ udp_look(struct np_run *run, int fd)
 	}
 }
 
-/* What both have. */
+/* Common to both. */
 #define DATAGRAMS                                                                                  \
 	.socktype = SOCK_DGRAM, .wire_type = NP_WS_DGRAM, .bounded = true, .admit = NP_ADMIT_IP,   \
 	.named = true, .service = "udp", .message.max = MAX_PAYLOAD, .options = udp_options,       \
@@ -251,7 +251,7 @@ const struct np_transport np_transport_udp = {
 	.ip_protocol = IPPROTO_UDP,
 };
 
-/* RFC 3828. Not in every kernel: opening a socket tells. */
+/* RFC 3828. Not every kernel has it. */
 const struct np_transport np_transport_udplite = {
 	DATAGRAMS,
 	.name = "UDPLite",

@@ -1,8 +1,8 @@
 /*
- * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a directory
- * of its own, fresh from mkdtemp(3), so that nothing can be there before; both are
- * removed when the flow closes. The directory's name holds the process's id, by which a daemon
- * finds what a killed session left; after a killed client its keeper does that.
+ * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a new
+ * directory of its own (mkdtemp(3)), where nothing can be in the way; both are removed when the
+ * test closes. The directory's name has the process id, by which a daemon finds what a killed
+ * session left. A client has a keeper process, which removes them if the client is killed.
  */
 #include "bench/transport/unix.h"
 
@@ -24,14 +24,14 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-enum { MAX_PAYLOAD = 65507 }; /* netperf's limit for datagrams here, too */
+enum { MAX_PAYLOAD = 65507 }; /* netperf has the limit of UDP here, too */
 
 enum {
 	PREFIX_MAX = 24, /* "netperf-PID." */
 	RANDOM = 6       /* characters that mkdtemp(3) chooses */
 };
 
-/* A name in its message has 32 bytes: the directory's must be short. */
+/* Short, because the message that names the socket has only 32 bytes for it. */
 static int
 prefix_of(pid_t pid, char out[PREFIX_MAX])
 {
@@ -46,6 +46,7 @@ path_in(const struct np_addr *a)
 	return ((const struct sockaddr_un *)&a->sa)->sun_path;
 }
 
+/* The path of socket `number`. False: it is too long. */
 static bool
 path_of(const char *first, uint32_t number, char out[PATH_SIZE])
 {
@@ -78,7 +79,7 @@ remove_names(const char *first, uint32_t count)
 	rmdir(path);
 }
 
-/* One entry of /tmp: an own directory, no link elsewhere, and of what is in it but sockets. */
+/* Remove a directory in /tmp, and only sockets from it; it must be this user's, and no link. */
 static void
 sweep(int tmp, const char *name)
 {
@@ -119,16 +120,16 @@ np_unix_sweep(pid_t dead)
 	}
 }
 
-/* Of an endpoint with a named socket, with its directory to be removed. */
+/* An endpoint's named sockets, to be removed with their directory. */
 struct name {
-	uint32_t count; /* of the sockets that have names there, some of which may not exist yet */
-	pid_t keeper;   /* removes it if this process is killed; 0: there is none */
-	int keeper_fd;  /* what that one watches */
+	uint32_t count; /* sockets with names there, some of which may not exist yet */
+	pid_t keeper;   /* process that removes them if this one is killed; 0: there is none */
+	int keeper_fd;  /* a pipe: the keeper acts when it is closed */
 };
 
 /*
- * A client's name would outlive a client that is killed: a process of its own waits for that. It is
- * out of reach of what is sent to the client's process group. Without it all else is as well.
+ * Start a process that removes the names if this client is killed. It is in a session of its own,
+ * out of reach of signals to the client's process group. If it can't be started, do without.
  */
 static void
 keep_name(struct name *name, const char *path)
@@ -165,8 +166,8 @@ keep_name(struct name *name, const char *path)
 }
 
 /*
- * Bind to a fresh name in that directory. The other end may run as another user: it must get
- * through the directory, and may write to the socket, which is what connecting takes.
+ * Bind to a new name below that directory. The far end may run as another user: let it search the
+ * directory, and write to the socket, as connect(2) requires.
  */
 static int
 bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
@@ -219,7 +220,7 @@ name_it(struct np_run *run, int fd, struct np_err *err)
 	return NP_OK;
 }
 
-/* A daemon is looked for; a client only where it is to be answered by datagrams. */
+/* A daemon needs a name to connect to; a client only to be answered by datagrams. */
 static bool
 needs_name(const struct np_plan *p)
 {
@@ -253,7 +254,7 @@ unix_open(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* A name beside the first one's, by which such a socket is answered. */
+/* Bind a further socket to a name beside the first one. */
 static int
 name_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
 {
@@ -283,7 +284,7 @@ unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 	return fd;
 }
 
-/* Datagrams of the client's go through a connected socket; the daemon answers who asked. */
+/* A client connects even for datagrams; the daemon answers the sender of each. */
 static int
 unix_meet(struct np_run *run, struct np_err *err)
 {
@@ -337,7 +338,7 @@ static const char no_capture[] = "tests of the UNIX domain send no packets";
 /* netperf's words. */
 static const char no_control[] = "The UNIX tests do not know how to run with no control connection";
 
-/* What both have. They are pinned: else the path would be looked up for every datagram. */
+/* Common to both. Pinned, as otherwise the kernel would look up the path for every datagram. */
 #define UNIX                                                                                       \
 	.name = "UNIX", .family = AF_UNIX, .reliable = true, .admit = NP_ADMIT_HERE,               \
 	.pin = NP_PIN_ALWAYS, .passes_fds = true, .packets.no_capture = no_capture,                \

@@ -1,7 +1,4 @@
-/*
- * Stream sockets between a virtual machine and its host (vsock(7)). The host's daemon and the
- * guest's client, or the other way round, are known by their CIDs.
- */
+/* Sockets between a virtual machine and its host (vsock(7)). An address is a CID and a port. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,7 +25,7 @@ vsock_open(struct np_run *run, struct np_err *err)
 	return err->code;
 }
 
-/* There may be sockets with nothing that carries what they send: that is a module of its own. */
+/* Sockets are of no use without a module that carries their data: bind one to find out. */
 static int
 vsock_probe(const struct np_transport *t, struct np_err *err)
 {
@@ -93,7 +90,7 @@ vsock_get_buffers(int fd, int *sndbuf, int *rcvbuf)
 	*sndbuf = *rcvbuf;
 }
 
-/* A message has to fit into the far end's buffer as a whole. */
+/* A whole message has to fit into the far end's buffer. */
 static void
 seqpacket_too_long(const struct np_run *run, struct np_err *err)
 {
@@ -102,7 +99,7 @@ seqpacket_too_long(const struct np_run *run, struct np_err *err)
 		run->worker->send_size);
 }
 
-/* What both have. */
+/* Common to both. */
 #define VSOCK                                                                                      \
 	.name = "VSOCK", .family = AF_VSOCK, .kernel.listed = "AF_VSOCK", .reliable = true,        \
 	.connected = true, .admit = NP_ADMIT_PEER, .named = true, .kernel.module = "vsock",        \
