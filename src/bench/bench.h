@@ -46,16 +46,16 @@ struct np_side {
 	 */
 	int (*sync)(struct np_worker *w);
 
-	/* After the loop: derive counts from others. May be NULL. */
+	/* After the loop: compute the counts that follow from others. May be NULL. */
 	void (*settle)(struct np_worker *w);
 
 	/*
-	 * Then drain and shut down; the counters are final afterwards. May move the end of the
-	 * window. Bounded in time, and ends early once np_abandoned(). May be NULL.
+	 * Then drain and shut down. Afterwards the counters are final; the end of the window may
+	 * have moved. Limited in time, and ends early once np_abandoned(). May be NULL.
 	 */
 	void (*finish)(struct np_worker *w);
 
-	/* All workers are done: what is written to the run. May be NULL. */
+	/* All workers are done: store results in the run. May be NULL. */
 	void (*leave)(struct np_run *run);
 
 	/*
@@ -65,9 +65,9 @@ struct np_side {
 	void (*nudge)(struct np_run *run);
 
 	/*
-	 * Before the loop, at the active end: what the far end granted beside the plan. Without ids
+	 * Before the loop, at the active end: adapt to what the far end granted. It may lack `ids`
 	 * (bench/ids.h), which setup assumed; with run->end.shows each connection of a connection
-	 * test begins with run->end.shown. May be NULL.
+	 * test must begin with the token run->end.shown. May be NULL.
 	 */
 	void (*granted)(struct np_worker *w, bool ids);
 
@@ -75,8 +75,8 @@ struct np_side {
 	void (*drain)(struct np_worker *w);
 
 	/*
-	 * At the daemon, when the time is up: the far end has finished after this time without
-	 * data. 0: this side ends by its own clock.
+	 * At the daemon, when the time is up: wait until there were no data for this time. 0: end
+	 * at once.
 	 */
 	uint64_t pad_ns;
 
@@ -181,8 +181,7 @@ struct np_transport {
 	/* Its packets, if ip_protocol is not 0. */
 	struct {
 		uint32_t header; /* bytes; 0: those of TCP, UDP */
-		/* Additional bytes of TCP options in each data segment: of a stream, and of
-		 * transactions with data both ways. */
+		/* Further bytes of TCP options in a data segment of a stream, of a transaction. */
 		uint32_t stream_options, turn_options;
 		const char *no_capture; /* why --wire cannot capture them; NULL: it can */
 	} packets;

@@ -1,7 +1,4 @@
-/*
- * How data connections end (run.h): what the kernel knows of them is noted, and they are shut down
- * and closed.
- */
+/* How data connections end: record what the kernel knows of them, shut them down, close them. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,7 +20,7 @@ np_run_hung_up(const struct np_run *run)
 	return false;
 }
 
-/* What stands for all connections: of a ramp the first worker's first that came about. */
+/* The connection that represents all: the first one; of a ramp, the first that was established. */
 static int
 first_fd(const struct np_run *run)
 {

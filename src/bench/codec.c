@@ -13,8 +13,8 @@
 #include "bench/stamps.h"
 #include "net/eth.h"
 
-/* Of np_worker.pipe. */
-enum { INTO, OUT_OF, NOTHING, ENDS };
+/* Indexes of np_worker.pipe. */
+enum { INTO, OUT_OF, SINK, ENDS };
 
 unsigned
 np_codec_of(const struct np_plan *p)
@@ -27,24 +27,27 @@ np_codec_of(const struct np_plan *p)
 	       (np_load_of(e) != &np_load_closed || np_plan_messages(p, 1) > 0 ? NP_C_PACE : 0u);
 }
 
+/* A number of bytes, at least 0 and at most the limit. */
 static size_t
 within(int32_t bytes, size_t limit)
 {
-	return bytes > 0 && (size_t)bytes < limit ? (size_t)bytes : bytes > 0 ? limit : 0;
+	size_t wanted = bytes > 0 ? (size_t)bytes : 0;
+
+	return wanted < limit ? wanted : limit;
 }
 
 void
 np_codec_touch(struct np_worker *w, char *buf, size_t size)
 {
 	const struct np_end *e = &w->run->plan->near;
-	size_t head = within(w->run->plan->transport->header, size); /* is not the user's */
-	size_t rest = size - head;
+	size_t header = within(w->run->plan->transport->header, size); /* stays untouched */
+	size_t rest = size - header;
 	size_t dirty = within(e->call.dirty, rest),
 	       end = dirty + within(e->call.clean, rest - dirty);
 	volatile unsigned char sink; /* what is read must not be optimised away */
 	unsigned char sum = 0;
 
-	buf += head;
+	buf += header;
 	memset(buf, ++w->touched, dirty);
 	for (size_t i = dirty; i < end; i++) {
 		sum ^= (unsigned char)buf[i];
@@ -85,13 +88,13 @@ np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 	return np_sys_sendto(c->fd, at, size, w->to, w->to_len);
 }
 
-/* The way from the socket into nothing. The worker's own: its table of descriptors is. */
+/* Open the pipe from the socket to /dev/null: by the worker, which may have its own descriptors. */
 static bool
 open_pipe(struct np_worker *w)
 {
 	int ends[2];
 
-	if (w->pipe[NOTHING] >= 0) {
+	if (w->pipe[SINK] >= 0) {
 		return true;
 	}
 	if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -99,21 +102,21 @@ open_pipe(struct np_worker *w)
 	}
 	w->pipe[OUT_OF] = ends[0];
 	w->pipe[INTO] = ends[1];
-	w->pipe[NOTHING] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	/* A call moves no more than the pipe holds; where it can't be made larger, so be it. */
-	if (w->pipe[NOTHING] >= 0 && w->recv_size <= INT32_MAX) {
+	w->pipe[SINK] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	/* A call moves no more than the pipe holds; it may stay small. */
+	if (w->pipe[SINK] >= 0 && w->recv_size <= INT32_MAX) {
 		(void)fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)w->recv_size);
 	}
-	return w->pipe[NOTHING] >= 0;
+	return w->pipe[SINK] >= 0;
 }
 
-/* What is in the pipe leaves it at once; a signal in between changes nothing. */
+/* Discard `count` bytes of the pipe. Returns count, or -1. */
 static ssize_t
-empty_pipe(struct np_worker *w, ssize_t came)
+empty_pipe(struct np_worker *w, ssize_t count)
 {
-	for (ssize_t left = came; left > 0;) {
-		ssize_t n = splice(w->pipe[OUT_OF], NULL, w->pipe[NOTHING], NULL, (size_t)left,
-				   SPLICE_F_MOVE);
+	for (ssize_t left = count; left > 0;) {
+		ssize_t n =
+		    splice(w->pipe[OUT_OF], NULL, w->pipe[SINK], NULL, (size_t)left, SPLICE_F_MOVE);
 
 		if (n == 0) {
 			errno = EIO;
@@ -123,10 +126,10 @@ empty_pipe(struct np_worker *w, ssize_t came)
 		}
 		left -= n > 0 ? n : 0;
 	}
-	return came;
+	return count;
 }
 
-/* The next one that is not a stranger's. */
+/* Receive the next datagram of an allowed peer. */
 static ssize_t
 recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 {
@@ -144,7 +147,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 		if (n < 0 || np_run_accepts_from(w->run, from)) {
 			return n;
 		}
-		/* While strangers' datagrams keep coming the wait cannot be interrupted. */
+		/* A stream of other peers' datagrams must not delay a stop or a time-out. */
 	} while (!np_stopped(&w->stop) &&
 		 (w->patience_ns == 0 || np_now() - c->since_ns < w->patience_ns));
 	errno = EINTR;
@@ -154,7 +157,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 ssize_t
 np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
 {
-	enum { MOST = 1 << 16 }; /* strangers may go on for ever */
+	enum { MOST = 1 << 16 }; /* other peers may send for ever */
 	struct np_addr from;
 
 	if ((w->codec & NP_C_COMPARE) == 0) {
@@ -181,12 +184,12 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 
 	if ((w->codec & NP_C_SPLICE) != 0 && open_pipe(w)) {
 		n = splice(c->fd, NULL, w->pipe[INTO], NULL, size, SPLICE_F_MOVE);
-		/* Not for this kind of socket or file: nothing has been moved. */
+		/* On these errors nothing was moved: this kind of socket has no splice(2). */
 		if (n >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) {
 			return n > 0 ? empty_pipe(w, n) : n;
 		}
 	}
-	w->codec &= ~(unsigned)NP_C_SPLICE; /* as if not asked for */
+	w->codec &= ~(unsigned)NP_C_SPLICE; /* receive as usual from now on */
 	if ((w->codec & NP_C_TOUCH) != 0) {
 		np_codec_touch(w, at, size);
 	}

@@ -11,11 +11,13 @@
 #include "bench/tally.h"
 #include "wire/token.h"
 
-/* The account remembers this many given-up requests for each slot. */
-enum { LEAST_SLOTS = 64, LEAST_OF_MANY = 2, GIVEN_UP = 8 };
+enum {
+	LEAST_SLOTS = 64,  /* of a single connection */
+	LEAST_OF_MANY = 2, /* slots of one of several */
+	GIVEN_UP = 8       /* given-up requests to remember for each slot */
+};
 
-/* Behind the word that marks a frame as the last one (net/eth.h). */
-enum { AT_IN_HEADER = 4 };
+enum { AT_IN_HEADER = 4 }; /* of a raw frame, behind the word that marks its end (net/eth.h) */
 
 bool
 np_ids_useful(const struct np_plan *p)
@@ -41,8 +43,8 @@ np_id_place(const struct np_plan *p)
 }
 
 /*
- * More slots than requests in flight: the next one has a slot. With ids twice as many, so that few
- * numbers meet a used one.
+ * There are more slots than requests in flight, so that the next one has a slot; with ids twice as
+ * many, so that it rarely has to skip a used one.
  */
 struct np_ids *
 np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_counters *count,
@@ -71,7 +73,7 @@ np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_c
 	return ids;
 }
 
-/* The number of the last request that had this id. False: none had it. */
+/* The number of the last request that had the id of this message. False: none had it. */
 static bool
 number_of(const struct np_ids *ids, const char *message, uint64_t *number)
 {
@@ -112,14 +114,14 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	uint64_t number, *given_up;
 
 	if (size < ids->place.at + ids->place.width || !number_of(ids, message, &number)) {
-		/* A token that was shown again has a second answer, cut to the responses' size. */
+		/* Not the second answer to a repeated token, cut to the size of a response. */
 		np_add(&ids->count->stray, !np_token_begins((const uint8_t *)message, size));
 		return;
 	}
 	given_up = &ids->given_up[number & ids->given_up_mask];
 	if (*given_up == number + 1) {
 		*given_up = 0;
-		ids->here_ns = np_now(); /* an outage is none in which answers come */
+		ids->here_ns = np_now(); /* no outage: an answer arrived */
 		ids->came_late = true;
 		np_add(&ids->count->late, 1);
 	} else {

@@ -1,12 +1,11 @@
 /*
- * The requests in flight. Where a connection keeps their order and loses none, each response
- * answers the oldest. Datagrams have ids, so that each response belongs to its request: a
- * duplicate, a late one or a stranger's would otherwise be taken for the answer to what was sent
- * last, and every transaction after it be one ahead. Only where both ends agreed on it
- * (np_plan.ids), as the ids take the place of what the user wanted to send.
+ * The requests in flight. On a reliable connection each response answers the oldest. Datagrams have
+ * ids that tell which request a response answers: otherwise a duplicate, late or stray one would be
+ * taken for the answer to the last request, and all later ones would be off by one. Only if both
+ * ends agreed on it (np_plan.ids), because ids overwrite the user's data.
  *
- * An id is the number of its request, or the lowest byte of that where a message has no room for
- * more. The responder copies it from the request to the response.
+ * An id is the number of its request, or only its lowest byte if a message has no room for more.
+ * The responder copies it from the request to the response.
  */
 #ifndef NP_BENCH_IDS_H
 #define NP_BENCH_IDS_H
@@ -25,59 +24,60 @@ struct np_run;
 struct np_plan;
 
 enum {
-	NP_IDS_WIDE = 4, /* bytes of an id, network byte order, where both messages have them */
-	/* Requests in flight that ids of one byte still tell apart from those before. */
+	NP_IDS_WIDE = 4, /* bytes of an id, in network byte order, if both messages have room */
+	/* Most requests in flight that ids of one byte can tell from earlier ones. */
 	NP_IDS_NARROW_DEPTH = 64
 };
 
-/* Where the id stands in a message; width 0: there is none. */
+/* Position of the id in a message; width 0: there is none. */
 struct np_id_place {
 	size_t at;
 	uint32_t width; /* bytes: 0, 1 or NP_IDS_WIDE */
 };
 
-/* Is it such a test: requests and responses in datagrams that the network may lose or double? */
+/* Does the test have requests and responses in datagrams, which may be lost or duplicated? */
 bool np_ids_useful(const struct np_plan *p);
 
-/* The same at both ends: it follows from what they agreed on. */
+/* The same at both ends, as it follows from the plan. */
 struct np_id_place np_id_place(const struct np_plan *p);
 
-/* Does such a requester use them? If not: why. */
+/* Does a requester use ids? If not, why. */
 bool np_ids_used(const struct np_plan *p);
 const char *np_ids_why_none(const struct np_plan *p);
 
 /* A request in flight. */
 struct np_id_slot {
 	uint64_t number_and_1; /* 0: the slot is free */
-	uint64_t sent_ns;      /* of an open loop, when it was due */
-	uint64_t left_ns;      /* of an open loop alone: when it was sent */
+	uint64_t sent_ns;      /* when it was sent; in an open loop, when it was due */
+	uint64_t left_ns;      /* only in an open loop: when it was sent */
 };
 
-/* A requester's account. Owned by its worker. */
+/* The requests of one connection. Owned by its worker. */
 struct np_ids {
 	struct np_id_place place;
-	uint32_t slot_mask;         /* slots less one; a power of two of them */
-	uint32_t depth, in_flight;  /* most requests in flight, and those that are */
-	uint64_t next, oldest;      /* number of the next request; none below is in flight */
-	struct np_counters *count;  /* of its worker: duplicated, late, stray, surplus */
-	uint64_t begun_ns, left_ns; /* when the one under way was sent, and the one answered */
-	uint64_t answered_and_1;    /* the number of that */
-	/* Of an open loop: the last one that was answered. */
+	uint32_t slot_mask;        /* number of slots, a power of two, less 1 */
+	uint32_t depth, in_flight; /* requests in flight: at most, and now */
+	uint64_t next, oldest; /* number of the next request; none below `oldest` is in flight */
+	struct np_counters *count; /* of its worker: duplicated, late, stray, surplus */
+	uint64_t begun_ns;         /* when the request that is being sent began */
+	uint64_t left_ns;          /* when the request that was just answered was sent */
+	uint64_t answered_and_1;   /* its number + 1 */
+	/* Open loop: the last answered request in order: number + 1, when due, when answered. */
 	uint64_t last_and_1, due_ns, here_ns;
-	bool came_late; /* since the last look, one to a request that was given up */
+	bool came_late; /* a response to a given-up request arrived; the pattern resets it */
 	uint32_t given_up_mask;
-	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
+	uint64_t *given_up; /* numbers + 1 of requests that were given up; behind the slots */
 	struct np_id_slot slots[];
 };
 
 /*
- * An empty account of one of `conns` connections with `depth` requests in flight, the caller's to
- * free(). Without ids place.width is 0, from the begin or later. NULL: no memory.
+ * For one of `conns` connections with `depth` requests in flight; the caller frees it with free().
+ * place.width is 0 without ids; it may become 0 later. NULL: no memory.
  */
 struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,
 			  struct np_counters *count, struct np_err *err);
 
-/* The id in a message that has room for one. */
+/* Read the id in a message, which must have room for one. */
 static inline uint64_t
 np_id_read(struct np_id_place place, const char *message)
 {
@@ -90,7 +90,7 @@ np_id_read(struct np_id_place place, const char *message)
 	return be32toh(wide);
 }
 
-/* Write the id of that request into it. */
+/* Write the id of request `number` into its message. */
 static inline void
 np_id_write(struct np_id_place place, uint64_t number, char *request)
 {
@@ -103,7 +103,7 @@ np_id_write(struct np_id_place place, uint64_t number, char *request)
 	}
 }
 
-/* Has a message that has room for one the id of that request? */
+/* Does a message, which must have room for an id, have that of request `number`? */
 static inline bool
 np_id_is(struct np_id_place place, uint64_t number, const char *message)
 {
@@ -113,7 +113,7 @@ np_id_is(struct np_id_place place, uint64_t number, const char *message)
 					  : message[place.at] == (char)number;
 }
 
-/* The number of the next request. Numbers with a slot in use are left out. */
+/* The number of the next request. Numbers with a slot in use are skipped. */
 static inline uint64_t
 np_ids_next(struct np_ids *ids)
 {
@@ -123,10 +123,7 @@ np_ids_next(struct np_ids *ids)
 	return ids->next;
 }
 
-/*
- * The number of the request behind that one, which is the next or one behind it, as it will be when
- * all before it are sent.
- */
+/* The number that the request behind `number` will have, when several are prepared for one call. */
 static inline uint64_t
 np_ids_behind(const struct np_ids *ids, uint64_t number)
 {
@@ -150,12 +147,12 @@ np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 /* Count a message that answers no request in flight: a duplicate, late, or stray. */
 void np_ids_astray(struct np_ids *ids, const char *message, size_t size);
 
-/* Without ids it is the oldest that is answered; there may be none (surplus). */
+/* Without ids a response answers the oldest request. False: none is in flight (surplus). */
 bool np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns);
 
 /*
- * A message of `size` bytes came: true, and *sent_ns, when it answers a request in flight, which is
- * over then. Else it is counted.
+ * A message of `size` bytes arrived. True: it answers a request, which is no longer in flight, and
+ * *sent_ns is set. False: it was counted as something else.
  */
 static inline bool
 np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *sent_ns)
@@ -190,15 +187,12 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 }
 
 /*
- * Give up the requests that were sent at or before that time; of an open loop, were due at or
- * before it and were sent at or before the other one. Returns how many.
+ * Give up requests with sent_ns up to until_ns, and in an open loop left_ns up to left_until_ns.
+ * Returns how many.
  */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns);
 
-/*
- * What the requester's end knows of its responses, as the values flow.responses_... and
- * flow.id_bytes (doc/evidence.md). Puts nothing for other tests.
- */
+/* Put what a requester has counted into the evidence: flow.responses_... and flow.id_bytes. */
 void np_ids_put(const struct np_run *run, struct np_bag *into);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { LIST = 16 << 10 }; /* bytes of /proc/net/protocols, in which a line has about 110 */
 
-/* Lines that begin with a name. Where the kernel shows no list it has at least these. */
+/* What any kernel has, if it shows no list. */
 static const char least[] = "TCP \nTCPv6 \nUDP \nUDPv6 \n";
 
 static bool
@@ -29,12 +29,13 @@ begins_a_line(const char *list, const char *name)
 	return false;
 }
 
+/* Has the kernel loaded this TCP upper-layer protocol (TLS)? */
 static bool
-is_encrypted_by(const char *root, const char *module)
+has_ulp(const char *root, const char *module)
 {
 	char line[256], *rest = NULL;
 
-	/* Only the first network namespace has this list. In others a module is seen by itself. */
+	/* Only the first network namespace has this list. In others look for the module. */
 	if (np_file_line(line, sizeof(line), root, "/proc/sys/net/ipv4/tcp_available_ulp") <= 0) {
 		return np_file_line(line, sizeof(line), root, "/sys/module/%s/initstate", module) >
 		       0;
@@ -60,12 +61,12 @@ np_lacks_now(const char *root)
 		memcpy(list, least, sizeof(least));
 	}
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		bool encrypts = !t->encrypts || is_encrypted_by(root, t->kernel.module);
+		bool has_module = !t->encrypts || has_ulp(root, t->kernel.module);
 
 		for (int six = 0; six <= 1; six++) {
 			const char *name = six != 0 ? t->kernel.listed_six : t->kernel.listed;
 
-			if (!encrypts || (name != NULL && !begins_a_line(list, name))) {
+			if (!has_module || (name != NULL && !begins_a_line(list, name))) {
 				lacks |= np_lacks_bit(i, six != 0);
 			}
 		}
@@ -113,7 +114,7 @@ np_lacks_load(const struct np_transport *t, struct np_err *err)
 	if (np_transport_probe(t, err) == NP_EUNSUP) {
 		return err->code;
 	}
-	/* Some have a module of its own for IPv6. */
+	/* Some have a module of their own for IPv6. */
 	fd = t->kernel.listed_six != NULL
 		 ? np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, &ignored)
 		 : -1;

@@ -1,7 +1,6 @@
 /*
- * Which transports this kernel has already. To make a socket of another one has the kernel load a
- * module, if there is one: a daemon does that at its start for the operator, and never for a
- * client.
+ * Which transports this kernel lacks. A socket of one may have the kernel load a module: a daemon
+ * does that at its start if the operator asks for it, and never for a client.
  */
 #ifndef NP_BENCH_LACKS_H
 #define NP_BENCH_LACKS_H
@@ -21,16 +20,16 @@ np_lacks_bit(size_t i, bool six)
 	return UINT64_C(1) << (six ? i + 32 : i);
 }
 
-/* All that it lacks now, by its lists below root. Nothing is loaded. */
+/* The transports that it lacks now, by the files below root. Loads nothing. */
 uint64_t np_lacks_now(const char *root);
 
-/* Is that among them? Of a transport without IP the family does not matter. */
+/* Is this transport among them? The family only matters over IP. */
 bool np_lacks(uint64_t lacks, const struct np_transport *t, int family);
 
-/* Say to a client that it is: NP_EUNSUP, with what would bring it. */
+/* The error for a client: NP_EUNSUP, with what the operator can do. */
 int np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err);
 
-/* Have the kernel load what that one takes, by IPv6, too. NP_EUNSUP says what is missing. */
+/* Have the kernel load the modules of a transport, also for IPv6. NP_EUNSUP: what is missing. */
 int np_lacks_load(const struct np_transport *t, struct np_err *err);
 
 #endif

@@ -22,11 +22,12 @@ draw(struct np_arrivals *a)
 }
 
 /*
- * The workers' Poisson processes are independent, and add up to one of the whole rate. Else the
- * times are exact multiples, so that no errors of rounding add up.
+ * Set due_ns by the number of the operation. Independent Poisson processes of the workers add up to
+ * one of the whole rate. Other times are multiples of the interval, so that rounding errors do not
+ * add up.
  */
 static void
-place(struct np_arrivals *a)
+set_due(struct np_arrivals *a)
 {
 	uint64_t first;
 
@@ -43,7 +44,7 @@ void
 np_arrivals_next(struct np_arrivals *a)
 {
 	a->place += a->of;
-	place(a);
+	set_due(a);
 }
 
 const char *
@@ -131,7 +132,7 @@ np_load_pause_of(const struct np_end *e)
 	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
-/* Minimise this thread's timer slack, by which the kernel prolongs sleeps (default: 50 us). */
+/* Minimise this thread's timer slack, by which the kernel may extend sleeps (default: 50 us). */
 static void
 sleep_exactly(void)
 {
@@ -164,7 +165,7 @@ np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rat
 					    .of = of,
 					    .how = how,
 					    .seed = now_ns * of + number };
-	place(&l->arrivals);
+	set_due(&l->arrivals);
 	if (kind == &np_load_offered) {
 		sleep_exactly();
 	}
@@ -226,11 +227,11 @@ bool
 np_load_rest(struct np_worker *w)
 {
 	struct np_load *l = &w->load;
-	bool others = l->holds, may = false;
+	bool others_wait = l->holds, may = false;
 	uint64_t now;
 
 	atomic_store_explicit(&l->resting, true, memory_order_relaxed);
-	/* Whatever interrupts the sleep but the stop is not meant for it. */
+	/* A signal interrupts the sleep, but only the stop flag ends it. */
 	while (!np_stopped(&w->stop) && !(may = np_load_may(l, np_now()))) {
 		struct timespec due = { .tv_sec = (time_t)(l->due_ns / NP_SEC),
 					.tv_nsec = (long)(l->due_ns % NP_SEC) };
@@ -240,7 +241,7 @@ np_load_rest(struct np_worker *w)
 	atomic_store_explicit(&l->resting, false, memory_order_relaxed);
 	now = np_now();
 	np_load_unblock(l, now);
-	if (others) {
+	if (others_wait) {
 		np_load_block(l, now);
 	}
 	return may;

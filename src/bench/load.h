@@ -3,9 +3,9 @@
  * due; each kind of load is a row (struct np_load_kind). The pattern says what an operation is (a
  * message, a transaction, a connection).
  *
- * A step takes an operation from what is left (np_paced()). If nothing is left it adds NP_REST to
- * the need, and the engine asks np_load_may() before the next call. With several in flight, the
- * first requests are not counted, nor are those that replace lost ones.
+ * A step takes an operation from those left (np_paced()). If none is left, it adds NP_REST to the
+ * need, and the engine asks np_load_may() before the next call. With several in flight, the first
+ * requests take none, nor do those that replace lost ones.
  */
 #ifndef NP_BENCH_LOAD_H
 #define NP_BENCH_LOAD_H
@@ -28,13 +28,10 @@ enum {
 /* np_plan.arrivals. K > NP_ARRIVE_EVENLY: K at once, in even intervals (burst:K). */
 enum { NP_ARRIVE_POISSON, NP_ARRIVE_EVENLY, NP_ARRIVE_BURST_MAX = 65536 };
 
-/*
- * The schedule of one worker, which has every `of`th operation of the run. Times are those of
- * `rate` operations a second of all workers together, from start_ns on.
- */
+/* The schedule of one worker: every `of`th of the run's operations, which begin at start_ns. */
 struct np_arrivals {
-	uint64_t start_ns, due_ns; /* due: of the next operation */
-	uint64_t place;            /* its number in the run, from 0 */
+	uint64_t start_ns, due_ns; /* due_ns: when the next operation is due */
+	uint64_t place;            /* number of that operation in the run, from 0 */
 	double rate;               /* operations a second of all workers together */
 	uint32_t of, how;          /* workers; np_plan.arrivals */
 	uint64_t seed;
@@ -52,10 +49,10 @@ const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
 struct np_load {
 	const struct np_load_kind *kind;
 	uint32_t left;        /* operations that may begin now */
-	bool holds;           /* some wait, none may begin before due_ns */
-	bool is_open;         /* of the kind open, which has np_load_kind.next and what follows */
+	bool holds;           /* operations wait, none may begin before due_ns */
+	bool is_open;         /* the kind is np_load_open, with all members of np_load_kind */
 	bool drains;          /* open: the test is over, and the last answers are awaited */
-	_Atomic bool resting; /* the worker sleeps until then */
+	_Atomic bool resting; /* the worker sleeps until due_ns */
 	uint64_t due_ns;
 	uint64_t held_ns;  /* since when it holds */
 	uint64_t paced_ns; /* time in the window that it held */
@@ -66,9 +63,7 @@ struct np_load {
 	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
-	/* UINT64_MAX: never. Later an offered load has nothing due, and a paced one holds nothing.
-	 */
-	uint64_t until_ns;
+	uint64_t until_ns; /* from then on nothing is due (offered), or held (paced) */
 };
 
 struct np_load_kind {
@@ -78,27 +73,26 @@ struct np_load_kind {
 	 */
 	uint32_t (*more)(struct np_load *l, uint64_t now_ns);
 	/*
-	 * Others than closed loops. The next connection to begin an operation that is due, from
-	 * *turn on; NULL: none is due, or none can.
+	 * Only for np_load_open: the next connection, from *turn on, to begin an operation that is
+	 * due. NULL: none is due, or no connection is free.
 	 */
 	struct np_conn *(*next)(struct np_worker *w, uint32_t *turn);
-	/* When to be awake for it, 0: at once; UINT64_MAX: an event comes first. */
+	/* When to be awake for the next operation; 0: at once; UINT64_MAX: after an event. */
 	uint64_t (*wake)(struct np_worker *w);
-	/* With load.drains: are answers still awaited? */
+	/* With load.drains: are there answers to wait for? */
 	bool (*waits)(const struct np_worker *w);
 };
 
 /*
- * closed: the next operation begins when the one before is done; with several in flight, when one
- * of them is.
+ * closed: the next operation begins when the one before is done, or one of several in flight.
  *
  * paced (-b and -w): a fixed number of operations per interval. Intervals follow each other without
  * a gap, at exact microseconds from the start of the window. If a burst takes longer than its
  * interval, the next interval begins at once: missed operations are never made up for by a faster
- * rate. Datagrams that a receiver finds queued behind its window are read at once.
+ * rate. A receiver reads datagrams that are queued behind its window without pauses.
  *
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
- * are due may begin; what is late by more than NP_RAMP_LATE_NS is put off, with what follows.
+ * are due may begin. If one is late by more than NP_RAMP_LATE_NS, all later ones are put off.
  *
  * open (--rate): operations are due on a fixed schedule, regardless of replies. One at a time may
  * begin, and l->due_ns is when it was due; missed ones stay due, and begin as fast as possible.
@@ -111,13 +105,10 @@ extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np
 
 const struct np_load_kind *np_load_of(const struct np_end *e);
 
-/* np_load_kind.more of a schedule: the one operation that is due, if it is. */
+/* np_load_kind.more of a schedule: 1 if the next operation is due. */
 uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
 
-/*
- * Begin the load of an end. `begun` operations are in progress and count as part of the first
- * burst.
- */
+/* Begin the load of an end. `begun` operations are in progress, and are part of the first burst. */
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
 /*
@@ -127,13 +118,13 @@ void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, ui
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
 		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);
 
-/* May an operation begin now? It is taken from what is left. False: not before l->due_ns. */
+/* Take one operation, if it may begin now. False: not before l->due_ns. */
 bool np_load_may(struct np_load *l, uint64_t now_ns);
 
 /* End of the loop or of the warm-up: count the time held until now. */
 void np_load_pause(struct np_load *l, uint64_t now_ns);
 
-/* No operation waits any more; some still wait, and ask again at once. */
+/* No operation waits any more; or some still wait, and may ask again at once. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
 void np_load_block(struct np_load *l, uint64_t now_ns);
 

@@ -10,10 +10,10 @@
 #include "bench/run.h"
 #include "sys/affinity.h"
 
-/* Parts of the time, by which threads were the reason. */
+/* Shares of the time that threads ran, or waited for a CPU, above which that is the bottleneck. */
 static const double BUSY = 0.9, WAITED = 0.01;
 
-/* How much longer a percentile may be from when requests were due; of too few for an interval. */
+/* How much longer latency may be from when requests were due; if too few for intervals. */
 static const double LONGER = 1.1, LONGER_OF_FEW = 2;
 
 bool
@@ -72,6 +72,7 @@ np_open_mark(struct np_worker *w)
 	}
 }
 
+/* np_load_kind.wake: sleep until spin_ns before the next operation is due, then spin. */
 static uint64_t
 open_wake(struct np_worker *w)
 {
@@ -85,7 +86,7 @@ open_wake(struct np_worker *w)
 	return o->sleeps ? wake : 0;
 }
 
-/* Of many every second, fourth ... one is kept, from the begin to the end of the window. */
+/* Keep a gap between sends; when memory is full, drop every other one, and keep half as many. */
 static void
 keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 {
@@ -101,12 +102,12 @@ keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 			o->gap[o->gaps] = o->gap[2 * o->gaps + 1];
 		}
 		o->skip *= 2;
-		return; /* it is the first of those between */
+		return; /* this one would be dropped, too */
 	}
 	o->gap[o->gaps++] = gap;
 }
 
-/* The next connection that is not in the midst of a message, or of a connection test. */
+/* The next connection that can begin a request, or in a connection test a connection. */
 static struct np_conn *
 next_free(struct np_worker *w, uint32_t *turn)
 {
@@ -123,7 +124,7 @@ next_free(struct np_worker *w, uint32_t *turn)
 	return NULL;
 }
 
-/* The test is over: is there one that was due, of which few enough have been sent? */
+/* The test is over: is one of the last few requests still to be sent? */
 static bool
 has_last(const struct np_worker *w)
 {
@@ -138,7 +139,7 @@ open_next(struct np_worker *w, uint32_t *turn)
 	struct np_conn *c;
 	bool counts;
 
-	/* What a warm-up did not get to is of no window: what is due in it comes first. */
+	/* The window has opened: skip what the warm-up did not get to. */
 	while (w->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
 		np_arrivals_next(&w->load.arrivals);
 	}
@@ -154,7 +155,7 @@ open_next(struct np_worker *w, uint32_t *turn)
 	if (c == NULL || !np_load_may(&w->load, now)) {
 		return NULL;
 	}
-	/* Did the wake-up take longer than it was given? */
+	/* A wake-up was late: begin to spin earlier from now on. */
 	if (o->sleeps && now - w->load.due_ns > NP_OPEN_LATE_NS &&
 	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
 		o->spin_ns *= 2;
@@ -200,18 +201,19 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	}
 	if (w->id.width > 0) {
 		/*
-		 * Between the last answer and this one no other came, and what was due meanwhile
-		 * was lost: the shorter of both, less what lies between two of them anyway.
+		 * Requests were lost between the last answer and this one. The outage is as long as
+		 * the time between both requests, or both answers if that is shorter, less the
+		 * usual interval.
 		 */
 		const struct np_run *run = w->run;
-		uint64_t between = (uint64_t)run->conns * NP_SEC / run->plan->rate;
-		uint64_t due = due_ns - c->ids->due_ns, here = now_ns - c->ids->here_ns;
-		uint64_t ns = due < here ? due : here;
+		uint64_t interval = (uint64_t)run->conns * NP_SEC / run->plan->rate;
+		uint64_t due = due_ns - c->ids->due_ns, answered = now_ns - c->ids->here_ns;
+		uint64_t ns = due < answered ? due : answered;
 
-		if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > between &&
-		    ns - between > w->open->outage.ns) {
+		if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > interval &&
+		    ns - interval > w->open->outage.ns) {
 			w->open->outage =
-			    (struct np_outage){ .ns = ns - between,
+			    (struct np_outage){ .ns = ns - interval,
 						.at_ns = c->ids->here_ns - w->began_ns,
 						.flow = (uint32_t)(c - run->conn) };
 		}
@@ -229,9 +231,9 @@ np_open_lost(struct np_worker *w, uint64_t n)
 	np_hist_record_never(w->open->sent, n);
 }
 
-/* Of those that have begun, how many are over. */
+/* How many requests were answered or lost. */
 static uint64_t
-over(const struct np_worker *w)
+finished(const struct np_worker *w)
 {
 	return np_seen(&w->count->transactions) + np_seen(&w->count->lost);
 }
@@ -241,7 +243,7 @@ open_waits(const struct np_worker *w)
 {
 	const struct np_open_counts *n = &w->open->count;
 
-	return (n->begun > over(w) || has_last(w)) && w->error == 0 &&
+	return (n->begun > finished(w) || has_last(w)) && w->error == 0 &&
 	       np_now() < w->open->until_ns && !np_abandoned(&w->stop);
 }
 
@@ -278,10 +280,10 @@ np_open_settle(struct np_worker *w)
 	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}
-	np_open_lost(w, n->due > over(w) ? n->due - over(w) : 0);
+	np_open_lost(w, n->due > finished(w) ? n->due - finished(w) : 0);
 }
 
-/* Is the percentile another one than from when requests were sent, by more than chance? */
+/* Is a percentile longer from when requests were due than from when sent, by more than chance? */
 static bool
 is_longer(const struct np_hist *due, const struct np_hist *sent, double share)
 {

@@ -1,9 +1,9 @@
 /*
  * The open loop (--rate): requests, or connections of a connection test, are sent on a fixed
- * schedule, regardless of replies (np_load_open). When a server stalls, requests keep coming, and
- * each one that had to wait is in the histogram: the time of a transaction counts from when its
- * request was due (np_worker.hist), and separately from when it was sent. Requests that were never
- * answered are at the top of both.
+ * schedule, regardless of replies (np_load_open). While a server stalls, requests keep being
+ * sent, and the histogram has the time that each had to wait: from when it was due
+ * (np_worker.hist), and separately from when it was sent. Requests that were never answered are at
+ * the top of both.
  */
 #ifndef NP_BENCH_OPEN_H
 #define NP_BENCH_OPEN_H
@@ -21,26 +21,24 @@ struct np_worker;
 enum {
 	NP_RATE_MAX = 10000000,        /* operations a second */
 	NP_OPEN_LATE_NS = 10000,       /* a request sent later than this is late */
-	NP_OPEN_SPIN_NS = 40000,       /* spin before it is due, longer after late wake-ups */
-	NP_OPEN_SPIN_MOST_NS = 500000, /* as long as a virtual CPU may need to wake up */
-	NP_OPEN_GRACE_MS = 1000,    /* wait for answers at the end; or two round trips; or -- -e */
-	NP_OPEN_LAST = 64,          /* requests due at the end that are still sent */
-	NP_OPEN_LAST_NS = 10000000, /* and for how long behind it */
+	NP_OPEN_SPIN_NS = 40000,       /* spin before it is due; more after late wake-ups */
+	NP_OPEN_SPIN_MOST_NS = 500000, /* a virtual CPU may need this long to wake up */
+	NP_OPEN_GRACE_MS =
+	    1000,          /* wait for answers at the end; at least two round trips, at most -e */
+	NP_OPEN_LAST = 64, /* requests due at the end that are still sent */
+	NP_OPEN_LAST_NS = 10000000, /* and how long after the end */
 	NP_OPEN_GAPS = 1024         /* gaps between sends kept per worker */
 };
 
 /* Requests of the window: those due in it, whenever they are sent and answered. */
 struct np_open_counts {
-	uint64_t due;   /* the others are parts of these */
+	uint64_t due;   /* all of them; the others are some of these */
 	uint64_t begun; /* sent, at least in part */
 	uint64_t late;  /* by more than NP_OPEN_LATE_NS */
 	uint64_t held;  /* due when no connection could have one more in flight */
 };
 
-/*
- * A time in which everything sent was lost, with answers after it. A far end that stalls, or has no
- * room, causes no outage.
- */
+/* A time in which all requests were lost, with answers after it. A stall causes none. */
 struct np_outage {
 	uint64_t ns, at_ns; /* 0: none; at_ns from the start of the window */
 	uint32_t flow;      /* from 0 */
@@ -50,7 +48,7 @@ struct np_outage {
 struct np_open {
 	uint64_t opens_ns;  /* start of the window, behind the warm-up */
 	uint64_t closes_ns; /* nothing is due later */
-	bool full;          /* none is due, or an event must come first */
+	bool full;          /* nothing may begin before an event, or at all */
 	uint64_t looked_ns; /* last check of what is due */
 	uint64_t spin_ns;   /* last part of a wait, without sleep */
 	bool sleeps;        /* sleeps until that part */
@@ -74,17 +72,13 @@ void np_open_mark(struct np_worker *w);
 /* Does a request due at that time belong to the window? */
 bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
 
-/*
- * The request due then was answered. True: it counts. And `n` requests that count will never be
- * answered in time.
- */
+/* The request due then was answered; true: it counts. And: n that count were never answered. */
 bool np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
 void np_open_lost(struct np_worker *w, uint64_t n);
 
 /*
- * The test is over: should np_engine_epoll go on? Nothing more becomes due, but the last due
- * requests are sent, and answers are awaited. What is missing at np_open_settle() was never
- * answered.
+ * The test is over: should np_engine_epoll go on? It then sends the last requests that were due,
+ * and waits for answers. np_open_settle() counts the missing ones as never answered.
  */
 bool np_open_drains(struct np_worker *w);
 void np_open_settle(struct np_worker *w);

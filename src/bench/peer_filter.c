@@ -1,6 +1,4 @@
-/*
- * Which datagrams count, by their source (run.h).
- */
+/* Which datagrams are accepted, by their source. */
 #include <errno.h>
 
 #include "bench/engine/engine.h"

@@ -11,7 +11,7 @@
 #include "bench/bench.h"
 #include "bench/load.h"
 
-/* A member has the type of its row. NOLINTBEGIN(bugprone-macro-parentheses): a type has none */
+/* Check the types of members. NOLINTBEGIN(bugprone-macro-parentheses): a type can have none */
 #define IS(of, member, type)                                                                       \
 	_Static_assert(_Generic(((struct of *)0)->member, type : 1, default : 0), #member);
 /* NOLINTEND(bugprone-macro-parentheses) */
@@ -80,7 +80,7 @@ np_plan_may_reset(const struct np_plan *p)
 bool
 np_plan_far_fraction(const struct np_plan *p)
 {
-	/* LOC_CPU and the like have no pattern, nor has a test that there is not. */
+	/* LOC_CPU and the like, and unknown tests, have no pattern. */
 	return p->length_less_ms > 0 && p->pattern != NULL && !p->pattern->transactions &&
 	       !p->pattern->probe && (p->both || p->role == NP_FOLLOW);
 }
@@ -182,7 +182,7 @@ np_plan_shows_token(const struct np_plan *p)
 	    (t->upgrade != NULL || p->near.call.dirty > 0 || p->request > NP_RING_MAX)) {
 		return false; /* the token is the beginning of each request's buffer */
 	}
-	/* Others make connections in vain, or while the test runs, or send with a SYN. */
+	/* Others drop connections, make them during the test, or send data with the SYN. */
 	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0;
 }
 

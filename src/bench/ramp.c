@@ -41,13 +41,11 @@ np_ramp_due(const struct np_worker *w)
 	return r->load.holds ? r->load.due_ns : 0;
 }
 
-/* The far end's clock may be ahead by that, as its window opened before the first connection. */
-enum { AHEAD_MS = 100 };
+enum { AHEAD_MS = 100 }; /* by which the far end's window may begin and end earlier */
 
 /*
- * Is the test over, at one of the ends? What fails then has come too late, and is no failure. A far
- * end closes its connections before it refuses others, but on another processor that may be seen
- * the other way round.
+ * Is the test over at either end? Then a connection that fails was only too late, and does not
+ * count as failed. The far end may refuse it before the close of the others is seen here.
  */
 static bool
 is_over(const struct np_worker *w, int error)
@@ -78,7 +76,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 	struct np_ramp *r = w->ramp;
 	struct np_conn *c;
 	int error;
-	struct np_addr peer; /* of the networks that -H names, each connection has a host */
+	struct np_addr peer; /* if -H names a network, each connection gets a host of its own */
 
 	if (r == NULL || r->begun >= w->conns || !np_load_may(&r->load, now_ns)) {
 		return NULL;

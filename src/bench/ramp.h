@@ -1,7 +1,7 @@
 /*
  * Ramps (--ramp): the data connections begin one after the other, N a second (np_load_ramp), and
- * each is driven from then on. The active end starts them on schedule, without waiting; the passive
- * end accepts them as they come. The window opens before the first one.
+ * each carries data from then on. The active end starts them on schedule, without waiting; the
+ * passive end accepts them as they come. The window opens before the first one.
  */
 #ifndef NP_BENCH_RAMP_H
 #define NP_BENCH_RAMP_H
@@ -17,7 +17,7 @@ struct np_conn;
 struct np_run;
 struct np_worker;
 
-enum { NP_RAMP_REASONS = 16 /* kinds that are told apart */ };
+enum { NP_RAMP_REASONS = 16 };
 
 /* Failed connections, by reason; the last row counts all further reasons. */
 struct np_ramp_failures {

@@ -19,7 +19,7 @@ static const struct np_transport *const transports[] = {
 #undef NP_TRANSPORT
 };
 
-/* The patterns an OMNI request can mean. */
+/* The patterns that an OMNI request can ask for. */
 static const struct np_pattern *const omni_patterns[] = {
 	&np_pattern_stream,
 	&np_pattern_rr,

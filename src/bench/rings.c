@@ -1,6 +1,4 @@
-/*
- * The buffers of a worker: how many, how large, and what memory they take (np_run_bytes()).
- */
+/* The buffers of a worker: how many, how large, and how much memory they take (np_run_bytes()). */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,13 +19,13 @@ struct shape {
 };
 
 /*
- * A call has the size that was asked for, no less than the transport's least, else the socket
- * buffer's size up to the limits. As in netperf, a ring has as many buffers as fill the socket
- * buffer and one more, at least two; an engine may need more.
+ * The size of a call is what was asked for, but at least the transport's minimum; else the socket
+ * buffer's size, within limits. As in netperf, a ring has one buffer more than fill the socket
+ * buffer, at least two; an engine may need more.
  *
- * Unless the user asks for less, a receiver cuts no datagram that the far end can send: netperf
- * receives by the socket buffer's size, and counts what is left of those that were cut. Of many
- * buffers none is larger than a datagram of the Internet can be.
+ * Unless the user asks for less, a receiver truncates no datagram that the far end can send.
+ * (netperf receives with the socket buffer's size, and counts truncated datagrams.) If an engine
+ * needs many buffers, none is larger than a datagram of IP.
  */
 static struct shape
 shape_of(const struct np_plan *p, const struct np_engine *e, size_t call_max, bool sends,
@@ -104,7 +102,7 @@ shape_bytes(const struct np_plan *p, const struct np_terms *terms, bool sends, i
 			     sends ? call->send_offset : call->recv_offset);
 }
 
-/* The sizes that the socket buffers would have. */
+/* Find the sizes that the socket buffers will have, by a socket with the same options. */
 static int
 try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, int *rcvbuf,
 	    struct np_err *err)
@@ -114,7 +112,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	int fd;
 
 	np_endpoint_ask_buffers(p, &opts);
-	if (terms->eth != NULL) { /* another one may not be had any more */
+	if (terms->eth != NULL) { /* this process may not open another one */
 		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
 		}
@@ -151,7 +149,7 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 		return NP_OK;
 	}
 	if (t->transactions) {
-		return NP_OK; /* connections alone, that carry nothing */
+		return NP_OK; /* connections without data */
 	}
 	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
@@ -171,7 +169,7 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	     struct np_err *err)
 {
 	static const struct np_terms no_terms;
-	/* What a further worker takes beside its rings, the stack of its thread included. */
+	/* Memory of a further worker beside its rings, with the stack of its thread. */
 	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist) + (512 << 10), conns;
 	const struct np_engine *e = np_engine_of(plan);
 
@@ -182,7 +180,7 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 		*bytes = UINT64_MAX;
 	}
 	conns = sizeof(struct np_conn) * (uint64_t)plan->flows;
-	/* Without its rings, the first worker is part of what any session takes. */
+	/* The first worker, but for its rings, is part of what any session needs. */
 	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes) ||
 	    __builtin_add_overflow(*bytes, conns + each * (np_plan_workers(plan) - 1), bytes)) {
 		*bytes = UINT64_MAX;

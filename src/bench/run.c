@@ -20,12 +20,12 @@
 #include "bench/transport/one_port.h"
 #include "bench/transport/spread.h"
 
-/* What is stored in an element of an array is not leaked: see base/bag.c. */
+/* The analyzer loses track of pointers in array elements: see base/bag.c. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 #endif
 
-enum { UPGRADE_LOOK_MS = 100 }; /* between two looks whether the test is over */
+enum { UPGRADE_CHECK_MS = 100 }; /* between two checks whether the test is over */
 
 static const struct np_terms no_terms;
 
@@ -38,8 +38,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	o->permit_ctx = terms->permit_ctx;
 	np_endpoint_ask_buffers(p, o);
 	NP_SOCKOPT_OR_NOT(o, p->keepalive, SOL_SOCKET, SO_KEEPALIVE, 1);
-	/* Two datagram sockets would share the port, and one get the other's requests. A connection
-	 * that is handed over has it from its listener. */
+	/* Not for datagrams: two sockets could share a port, and take each other's requests. */
 	NP_SOCKOPT(o, p->transport->connected && terms->data_fd == 0, SOL_SOCKET, SO_REUSEADDR, 1);
 	NP_SOCKOPT(o, p->no_route, SOL_SOCKET, SO_DONTROUTE, 1);
 	NP_SOCKOPT(o, p->debug, SOL_SOCKET, SO_DEBUG, 1);
@@ -58,7 +57,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 			   IP_PMTUDISC_DO);
 		NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
 	}
-	/* Last: a type of service sets a priority. */
+	/* Behind the type of service, which sets a priority, too. */
 	NP_SOCKOPT_OR_NOT(o, e->sock.prio >= 0, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 }
 
@@ -105,16 +104,16 @@ no_memory(const struct np_plan *p, struct np_err *err)
 		       p->flows);
 }
 
-/* A share of a count, of which the first workers get what is left over. */
+/* Worker `number`'s share of a count; the first workers get the remainder. */
 static uint64_t
 share(uint64_t count, uint32_t number, uint32_t of)
 {
 	return count / of + (number < count % of);
 }
 
-/* A worker's part of a count that it is to reach. */
+/* A worker's share of the bytes or transactions that end a test; UINT64_MAX: time ends it. */
 static uint64_t
-part_of_count(const struct np_run *run, const struct np_worker *w)
+budget_of(const struct np_run *run, const struct np_worker *w)
 {
 	int64_t length = run->plan->length;
 
@@ -122,7 +121,7 @@ part_of_count(const struct np_run *run, const struct np_worker *w)
 			  : UINT64_MAX;
 }
 
-/* While it warms up, it knows of no end. */
+/* The budget applies behind the warm-up; until then there is no limit. */
 static void
 set_budget(struct np_worker *w, uint64_t budget)
 {
@@ -130,7 +129,7 @@ set_budget(struct np_worker *w, uint64_t budget)
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 
-/* What a side's setup finds settled. */
+/* Fill in a worker, so that the setup of its side can use it. */
 static int
 prepare_worker(struct np_run *run, struct np_worker *w)
 {
@@ -143,9 +142,9 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 						: np_engine_epoll.run;
 	w->calls = engine->calls;
 	w->steps = run->side->steps;
-	w->budget = part_of_count(run, w);
+	w->budget = budget_of(run, w);
 	if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
-		w->budget = UINT64_MAX; /* how much is its own, only the far end knows */
+		w->budget = UINT64_MAX; /* only the far end knows what this worker will get */
 	}
 	w->codec = np_codec_of(p);
 	w->depth = 1;
@@ -156,16 +155,13 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
 		return ENOMEM;
 	}
-	/* An engine that waits for events hears of the end by one, too. */
+	/* An engine that waits for events is stopped by an event. */
 	return np_engine_blocks(engine, p) ? 0 : -np_stop_open(&w->stop);
 }
 
-/*
- * The connections, in a row, that each worker gets. There may be fewer than there were to be, and
- * then there are fewer workers.
- */
+/* Divide the connections among the workers. With few connections there are fewer workers. */
 static void
-deal(struct np_run *run)
+divide_conns(struct np_run *run)
 {
 	struct np_conn *next = run->conn;
 
@@ -207,7 +203,7 @@ set_up_workers(struct np_run *run, struct np_err *err)
 {
 	const struct np_engine *engine = run->engine;
 
-	deal(run);
+	divide_conns(run);
 	NP_EACH_WORKER (w, run) {
 		uint64_t bytes = engine->bytes != NULL ? engine->bytes(run->plan) : 0;
 
@@ -292,23 +288,23 @@ np_run_trim(struct np_run *run, uint32_t flows)
 		run->conn[i] = (struct np_conn){ .fd = -1 };
 	}
 	run->conns = flows < run->conns ? flows : run->conns;
-	deal(run);
+	divide_conns(run);
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns && w->conn->ids != NULL; i++) {
 			w->conn[i].ids->count = w->count;
 		}
-		if (run->plan->role == NP_LEAD) { /* a follower's count is the far end's to keep */
-			set_budget(w, part_of_count(run, w));
+		if (run->plan->role == NP_LEAD) { /* only the leader ends a test by count */
+			set_budget(w, budget_of(run, w));
 		}
 	}
 }
 
 /*
- * The end that connects speaks first. Its connections need not come in the order in which it began
- * them: the other end takes each when it has something to read.
+ * Upgrade accepted connections in the order in which the far end uses them. The end that connects
+ * speaks first, and need not do so in the order in which its connections were accepted.
  */
 static int
-upgrade_as_they_speak(struct np_run *run, struct pollfd *waits, struct np_err *err)
+upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	uint32_t left = 0;
 
@@ -316,7 +312,7 @@ upgrade_as_they_speak(struct np_run *run, struct pollfd *waits, struct np_err *e
 		left += waits[i].fd >= 0;
 	}
 	while (left > 0 && !np_stopped(run->stop)) {
-		if (poll(waits, run->conns, UPGRADE_LOOK_MS) <= 0) {
+		if (poll(waits, run->conns, UPGRADE_CHECK_MS) <= 0) {
 			continue;
 		}
 		for (uint32_t i = 0; i < run->conns; i++) {
@@ -358,7 +354,7 @@ np_run_meet(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	if (!run->plan->active && run->conns > 1) {
-		return np_many_wait(run, upgrade_as_they_speak, err);
+		return np_many_wait(run, upgrade_accepted, err);
 	}
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {

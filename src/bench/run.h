@@ -22,9 +22,7 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
-/*
- * A random key of the passive end for one test, told to the active one: proves which peer is meant.
- */
+/* A random key of the passive end, sent to the client: proves that a peer belongs to the test. */
 struct np_key {
 	uint32_t count; /* bytes; 0: there is none */
 	uint8_t at[NP_GRANT_KEY];
@@ -35,7 +33,7 @@ struct np_endpoint {
 	int listen_fd; /* -1: none */
 	bool borrowed_listener;
 	bool borrowed; /* the caller owns the descriptor */
-	int held_fd;   /* the caller's; no worker's socket may get its number; -1: none */
+	int held_fd;   /* a descriptor of the caller, whose number no worker's socket may get; -1 */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as set by the kernel */
@@ -45,23 +43,19 @@ struct np_endpoint {
 	void *own;       /* the transport's state, released by its close; NULL: none */
 	bool port_moved; /* the port was in use: another one was taken */
 
-	/*
-	 * Peers must echo it before they get datagrams; frames without IP carry it as their tag. 0:
-	 * none.
-	 */
+	/* Peers must echo it to get datagrams; raw frames carry it as their tag. 0: none. */
 	uint64_t token;
 	struct np_key key; /* for handshakes of the data connections */
-	bool shows;        /* an active end: sends this token first (wire/token.h) */
+	bool shows;        /* the active end sends this token first (wire/token.h) */
 	struct np_token shown;
 };
 
 enum { NP_DETAIL_MAX = 160 };
 
 /*
- * The measured part, by CLOCK_MONOTONIC; the same for all connections. Where possible, what moves
- * says itself whether it belongs to the window: requests of an open loop by the time they were due,
- * datagrams of a stream by their numbers. Everything else counts if it completes between
- * np_worker_mark() and the end.
+ * The measured part, by CLOCK_MONOTONIC; the same for all connections. Requests of an open loop
+ * belong to it by the time they were due, datagrams of a stream by their numbers. Everything else
+ * counts if it completes between np_worker_mark() and the end.
  */
 struct np_window {
 	uint64_t started_ns, ended_ns;
@@ -90,7 +84,7 @@ struct np_closing {
 	 * to add.
 	 */
 	char detail[NP_DETAIL_MAX];
-	bool degraded;     /* less than what was asked for: the client says so */
+	bool degraded;     /* less than what was asked for, which the client reports */
 	uint32_t subflows; /* of MPTCP: the most seen at a time, over all connections */
 };
 
@@ -117,7 +111,7 @@ struct np_run {
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
 	struct np_spread spread;
-	/* Two round trips of the control connection: the least wait for an answer; 0. */
+	/* Two round trips of the control connection, the least wait for an answer; 0: not known. */
 	uint64_t round_trips_ns;
 	bool resets;       /* the far end accepts a reset as the end of data */
 	_Atomic bool cut;  /* data still in flight at the end are discarded */
@@ -144,7 +138,7 @@ np_is_handed(const struct np_run *run)
 	return !run->plan->active && run->terms->data_fd > 0;
 }
 
-/* Do sends go where the socket is connected to, rather than to run->end.peer? */
+/* Are sockets connected, so that sends need no address (run->end.peer)? */
 static inline bool
 np_run_connected(const struct np_run *run)
 {
@@ -170,9 +164,8 @@ np_run_lasting_fd(const struct np_run *run)
 }
 
 /*
- * Bytes of memory for the rings, connections and further workers of the near end. Some rings have
- * the size of a socket buffer, which is read from a socket opened for it. terms may be NULL.
- * NP_ESYS if the socket can't be opened.
+ * Bytes of memory for the rings, connections and further workers of the near end. Opens a socket to
+ * learn the size of its buffers, if rings depend on it (NP_ESYS: that failed). terms may be NULL.
  */
 int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 		 struct np_err *err);
@@ -207,7 +200,7 @@ int np_run_check_sources(struct np_run *run, struct np_err *err);
 /* May a datagram from that address count, as far as the kernel does not check? */
 bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);
 
-/* Discard what unconnected data sockets have received: nothing was asked for yet. */
+/* Discard what unconnected data sockets have received before the client knew them. */
 void np_run_drop_early(const struct np_run *run);
 
 /* The size or width in use here; what was asked for if this end does not use it. */
@@ -218,9 +211,8 @@ np_run_used(size_t here, int32_t asked)
 }
 
 /*
- * When a wait on that connection ends: at until_ns, or later while the path is silent, and then as
- * long again, as TCP doubles its time-outs. A path that is silent for longer than plan->silence_s
- * is not waited for.
+ * When a wait on that connection ends: at until_ns. While the path is silent, later: as long again
+ * as it has been silent, as TCP doubles its time-outs; but not beyond a silence of plan->silence_s.
  */
 uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t until_ns);
 
@@ -237,8 +229,8 @@ void np_run_reset(struct np_run *run);
 void np_run_free(struct np_run *run);
 
 /*
- * Shut down the sending half of one connection; stop tells when the test is abandoned. All of them
- * wait for room for NP_SHUT_S.
+ * Shut down the sending half of one connection, which may wait for room until then, or until the
+ * test is abandoned. NP_SHUT_S: that wait for all connections together.
  */
 enum { NP_SHUT_S = 10 };
 void
@@ -251,8 +243,8 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 void np_run_look(struct np_run *run);
 
 /*
- * If the far end has ended its data, and waits within its test for this end to do so: end now. The
- * socket stays open, to be asked for its figures.
+ * If the far end has ended its data, end this end's, too, as the far end waits for that. The
+ * sockets stay open, to read the kernel's figures.
  */
 void np_run_hang_up(struct np_run *run);
 

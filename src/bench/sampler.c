@@ -10,7 +10,7 @@
 #include "bench/worker.h"
 #include "net/sock.h"
 
-/* What waits in a socket. A worker may be about to sleep in a call for it. */
+/* Bytes that are received but not read; of datagrams with the kernel's overhead. */
 static int
 queued_in(const struct np_plan *p, int fd)
 {
@@ -28,7 +28,7 @@ np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn
 
 	for (uint32_t i = 0; i < conns; i += step) {
 		if (p->ramp > 0 && !conn[i].is_up) {
-			continue; /* it has not come about yet */
+			continue; /* not connected yet */
 		}
 		np_tcp_sum_add(&s->tcp, conn[i].fd);
 		s->queued_in += queued_in(p, conn[i].fd);
@@ -50,7 +50,7 @@ np_sampler_answer(struct np_worker *w)
 	struct np_sample *s = &w->sampler.sample;
 
 	if (state_of(&w->sampler) != 1) {
-		return; /* who asked has read the one before: the acquire sees to it */
+		return; /* an acquire: the controller has read the last sample */
 	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->run->plan, w->conn, w->conns);

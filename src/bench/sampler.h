@@ -24,7 +24,7 @@ enum { NP_SAMPLER_MOST = 64 };
 struct np_sample {
 	struct np_tcp_sum tcp;         /* TCP_INFO, where there is one */
 	int64_t queued_in, queued_out; /* bytes not read yet (UDP: with overhead), not sent yet */
-	uint32_t looked;               /* how many */
+	uint32_t looked;               /* how many connections */
 	uint64_t at_ns;                /* time of the sample; 0: none */
 	uint64_t bytes, transactions;  /* moved by then, if the worker took the sample */
 };
@@ -41,20 +41,14 @@ np_sampler_is_asked(const struct np_sampler *s)
 	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
 }
 
-/*
- * Add the figures of some connections, of a ramp those that are up. Their workers may be in calls
- * on them.
- */
+/* Add the figures of some connections, while their workers may use them; of a ramp those up. */
 void np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
 		   uint32_t conns);
 
 /* Worker: take the sample. */
 void np_sampler_answer(struct np_worker *w);
 
-/*
- * Controller: collect the samples last requested, and request the next ones. False: one is not
- * ready yet.
- */
+/* Controller: collect the requested samples, and request the next. False: one is not ready yet. */
 bool np_sampler_take(struct np_run *run, struct np_sample *out);
 
 #endif

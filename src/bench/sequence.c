@@ -14,7 +14,7 @@
 
 enum { MARK = 0x504c7371 /* "PLsq" */, WARM_UP = 0x504c7775 /* "PLwu" */ };
 
-/* Larger values would overflow the sum: strays, as no datagram takes 13 days. */
+/* Larger values would overflow the sum; they are not real, as no datagram takes 13 days. */
 static const uint64_t transit_limit = UINT64_C(1) << 50;
 
 bool
@@ -57,7 +57,7 @@ read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns
 									 : NP_IS_FOREIGN;
 }
 
-/* Several flows share the window of a single one, but each has the least. */
+/* Several flows share the window of a single one, but each has at least NP_SEQUENCE_LEAST. */
 static uint32_t
 window_of(const struct np_plan *p)
 {
@@ -98,10 +98,11 @@ np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 
 /* ---- Bursts of loss ---- */
 
+/* Count the burst that a datagram has ended. */
 static void
-end_run(struct np_bursts *b)
+end_burst(struct np_bursts *b)
 {
-	/* 1, 2, 3-4, 5-8, ...: the cell of a burst's length. */
+	/* Cells of the lengths 1, 2, 3-4, 5-8, ... */
 	unsigned cell = b->run <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(b->run - 1);
 
 	if (b->run == 0) {
@@ -113,7 +114,7 @@ end_run(struct np_bursts *b)
 	b->run = 0;
 }
 
-/* The window is a power of two. */
+/* The window's size is a power of two. */
 static uint64_t
 place_of(const struct np_sequence *s, uint64_t number)
 {
@@ -126,22 +127,23 @@ word_of(const struct np_sequence *s, uint64_t number)
 	return &s->came[place_of(s, number) / 64];
 }
 
+/* Has the datagram with that number, of the window, arrived? */
 static bool
-came(const struct np_sequence *s, uint64_t number)
+has_arrived(const struct np_sequence *s, uint64_t number)
 {
 	return (*word_of(s, number) >> (number % 64) & 1) != 0;
 }
 
-/* Settle the numbers [from, to) of the window: whole words in one step, where nothing came. */
+/* Count the bursts of loss in [from, to) of the window; a word without arrivals in one step. */
 static void
-settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
+count_bursts(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
 {
 	for (uint64_t n = from; n < to; n++) {
 		if (n % 64 == 0 && to - n >= 64 && *word_of(s, n) == 0) {
 			b->run += 64;
 			n += 63;
-		} else if (came(s, n)) {
-			end_run(b);
+		} else if (has_arrived(s, n)) {
+			end_burst(b);
 		} else {
 			b->run++;
 		}
@@ -150,7 +152,7 @@ settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts
 
 /* ---- Arrivals ---- */
 
-/* Move the end of the window to `next`: settle what leaves it, and free its places. */
+/* Move the end of the window to `next`: count the bursts in what leaves it, and free its places. */
 static void
 move_window(struct np_sequence *s, uint64_t next)
 {
@@ -160,7 +162,7 @@ move_window(struct np_sequence *s, uint64_t next)
 	if (base <= s->base) {
 		return;
 	}
-	settle(s, s->base, left, &s->bursts);
+	count_bursts(s, s->base, left, &s->bursts);
 	for (uint64_t n = s->base; n < left; n++) {
 		if (n % 64 == 0 && *word_of(s, n) == 0) {
 			n += 63;
@@ -179,7 +181,7 @@ count_number(struct np_sequence *s, uint64_t number)
 		s->too_old++;
 		return;
 	}
-	if (number < s->next && came(s, number)) {
+	if (number < s->next && has_arrived(s, number)) {
 		s->duplicated++;
 		return;
 	}
@@ -202,11 +204,11 @@ count_number(struct np_sequence *s, uint64_t number)
 }
 
 /*
- * What was sent in an outage is missing. A sender that stalled has sent nothing, and a stalled
- * receiver misses nothing; late arrivals end up in no outage.
+ * An outage is a time in which datagrams were sent, but all were lost: a stall of the sender or the
+ * receiver is none, and one that arrives late after all cancels it.
  */
 static void
-look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
+note_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 {
 	uint64_t ns = sent_ns - s->sent_ns, missing = number - s->next;
 
@@ -219,7 +221,7 @@ look_for_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 		return;
 	}
 	if (s->next > 0 && missing > 0 && (int64_t)ns > 0) {
-		ns -= ns / (missing + 1); /* of what was sent between these two */
+		ns -= ns / (missing + 1); /* less one interval: the time of the missing ones */
 		if (ns > s->outage.ns) {
 			s->outage.from = s->next;
 			s->outage.to = number;
@@ -256,13 +258,13 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 		s->jitter16 += distance - ((s->jitter16 + 8) >> 4);
 		s->jitter16_max = np_max(s->jitter16, s->jitter16_max);
 	}
-	look_for_outage(s, number, sent_ns);
+	note_outage(s, number, sent_ns);
 	count_number(s, number);
 	s->late += late;
 	return what;
 }
 
-/* ---- What it comes to ---- */
+/* ---- Results ---- */
 
 static void
 put_bursts(const struct np_bursts *b, struct np_bag *into)
@@ -294,7 +296,7 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 	struct np_bursts bursts = s->bursts;
 	uint64_t before_ns = outage_before(s), longest_ns = np_max(s->outage.ns, before_ns);
 
-	settle(s, s->base, s->next, &bursts);
+	count_bursts(s, s->base, s->next, &bursts);
 	all->bursts.count += bursts.count;
 	all->bursts.longest =
 	    bursts.longest > all->bursts.longest ? bursts.longest : all->bursts.longest;
@@ -349,7 +351,7 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_real(into, (double)s->outage.at_ns / 1e9, "udp.outage_begin_s");
 	np_bag_int(into, s->outage.flow, "udp.outage_flow");
 	put_bursts(&s->bursts, into);
-	/* The span begins when the first one is there: its bytes took the time before. */
+	/* The span begins with the first arrival, so the bytes of the first one do not count. */
 	np_bag_int(into, (int64_t)s->bytes, "udp.received_bytes");
 	if (s->next > 0) {
 		np_bag_real(into, span, "udp.receive_span_s");
@@ -373,7 +375,7 @@ put_received(const struct np_run *run, struct np_bag *into)
 	if (all.flows == 0) {
 		np_bag_unread(into, "the receives have no room for a number", "udp.received");
 	} else if (all.foreign > 0 && all.next == 0) {
-		/* Also if messages are too short; the receiver does not know their size. */
+		/* Perhaps the messages are too short: the receiver does not know their size. */
 		np_bag_int(into, (int64_t)all.foreign, "udp.foreign");
 		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
 	} else {
@@ -414,10 +416,7 @@ count_of(const struct np_bag *bag, const char *name)
 	return v >= 0 && v <= (double)most ? (int64_t)v : -1;
 }
 
-/*
- * The bursts in the bag of a far end. False: they do not add up to the total, so nothing can be
- * added.
- */
+/* Read the bursts of a far end from its bag. False: the lengths do not add up to the total. */
 static bool
 get_bursts(const struct np_bag *bag, struct np_bursts *b)
 {
@@ -464,8 +463,8 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 			      "udp.loss_burst_lengths");
 		return;
 	}
-	/* With several flows, what is missing behind the last one of each is unknown. */
+	/* The burst behind the last arrival. Of several flows each one's share is not known. */
 	all.run = np_bag_number(receiver, "udp.flows") > 1 ? 0 : (uint64_t)(sent - span);
-	end_run(&all);
+	end_burst(&all);
 	put_bursts(&all, receiver);
 }

@@ -18,11 +18,11 @@
 #include "bench/run.h"
 
 enum {
-	SENT = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE,
-	TOLD = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
-	       SOF_TIMESTAMPING_OPT_TSONLY,
+	SEND_FLAGS = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE,
+	SOCKET_FLAGS = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
+		       SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY,
 	OPT_ID_TCP = 1 << 16, /* SOF_TIMESTAMPING_OPT_ID_TCP, of Linux 6.2 */
-	CONTROL = 512         /* bytes: the address of an error and the stamps */
+	CONTROL = 512         /* bytes of control messages: an error with an address, and stamps */
 };
 
 const char *
@@ -62,23 +62,23 @@ np_stamps_new(const struct np_plan *p, struct np_err *err)
 int
 np_stamps_open(const struct np_run *run, struct np_err *err)
 {
-	int fd = run->conn->fd, told = TOLD | OPT_ID_TCP, ahead = 0;
+	int fd = run->conn->fd, flags = SOCKET_FLAGS | OPT_ID_TCP, ahead = 0;
 
 	if (run->plan->transport->connected &&
-	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) == 0) {
-		return NP_OK; /* bytes are counted from here on */
+	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) == 0) {
+		return NP_OK; /* the kernel counts bytes from here on */
 	}
-	told = TOLD;
+	flags = SOCKET_FLAGS;
 	if (run->plan->transport->connected && ioctl(fd, SIOCOUTQ, &ahead) == 0) {
 		run->worker->stamps->ahead = (uint32_t)ahead;
 	}
-	if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &told, sizeof(told)) != 0) {
+	if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) != 0) {
 		return np_fail(err, NP_EUNSUP, errno, "SO_TIMESTAMPING, for --stations");
 	}
 	return NP_OK;
 }
 
-/* The kernel's software stamp in a message that it has filled; 0: there is none. */
+/* The software stamp among the control messages of a receive; 0: there is none. */
 static int64_t
 stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
 {
@@ -104,9 +104,9 @@ stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
 	return at;
 }
 
-/* What the kernel has stamped of the send under way, as far as it has come back. */
+/* Read the stamps of the last send from the error queue, as far as they are there. */
 static void
-take_back(struct np_stamps *s, int fd)
+read_send_stamps(struct np_stamps *s, int fd)
 {
 	_Alignas(struct cmsghdr) char control[CONTROL];
 
@@ -125,9 +125,9 @@ take_back(struct np_stamps *s, int fd)
 	}
 }
 
-/* The one under way is over. */
+/* Finish the transaction that is in progress: count its stamps, and keep it if it has all. */
 static void
-close_one(struct np_stamps *s, int fd)
+finish_one(struct np_stamps *s, int fd)
 {
 	bool whole = true;
 
@@ -136,7 +136,7 @@ close_one(struct np_stamps *s, int fd)
 	}
 	s->open = false;
 	if (s->now.at[NP_STAMP_SEND] != 0) {
-		take_back(s, fd);
+		read_send_stamps(s, fd);
 	}
 	for (int i = 0; i < NP_STAMPS; i++) {
 		s->came[i] += s->now.at[i] != 0;
@@ -146,7 +146,7 @@ close_one(struct np_stamps *s, int fd)
 		return;
 	}
 	if (s->count == NP_STAMPS_KEPT && s->kept_every <= INT64_MAX) {
-		/* Keep every other one from now on, by their numbers, which a far end chooses. */
+		/* Full: keep every other one from now on. */
 		s->kept_every *= 2;
 		s->count = 0;
 		for (size_t i = 0; i < NP_STAMPS_KEPT; i++) {
@@ -187,23 +187,23 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 			    .msg_controllen = sizeof(control) };
 	struct cmsghdr *m = CMSG_FIRSTHDR(&h);
 	struct np_stamps *s = w->stamps;
-	uint32_t flags = SENT;
+	uint32_t flags = SEND_FLAGS;
 	ssize_t n;
 
-	memcpy(&h.msg_name, &w->to, sizeof(h.msg_name)); /* which the kernel only reads */
+	memcpy(&h.msg_name, &w->to, sizeof(h.msg_name)); /* not const, but only read */
 	h.msg_namelen = w->to_len;
 	m->cmsg_level = SOL_SOCKET;
 	m->cmsg_type = SO_TIMESTAMPING;
 	m->cmsg_len = CMSG_LEN(sizeof(flags));
 	memcpy(CMSG_DATA(m), &flags, sizeof(flags));
-	/* Of a stream the number of its last byte, of datagrams that of those with stamps. */
+	/* The key: in a stream the number of the last byte, else the count of stamped datagrams. */
 	s->key = w->run->plan->transport->connected
 		     ? s->ahead + (uint32_t)((s->now.number + 1) * w->send_size - 1)
 		     : s->sent++;
 	s->now.at[NP_STAMP_SEND] = (int64_t)np_clock(CLOCK_REALTIME);
 	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
 	if (n == (ssize_t)w->send_size) {
-		take_back(s, c->fd); /* while the far end is at work */
+		read_send_stamps(s, c->fd); /* while the far end works */
 	} else {
 		s->open = s->open && n < 0 && errno == EINTR;
 	}
@@ -217,7 +217,7 @@ np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 	bool leads = w->run->plan->role == NP_LEAD;
 
 	if (leads) {
-		close_one(s, c->fd);
+		finish_one(s, c->fd);
 		if (is_due(s, c->number)) {
 			begin_one(s, c->number);
 		}
@@ -263,7 +263,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	if (n <= 0) {
 		return n;
 	}
-	close_one(s, c->fd);
+	finish_one(s, c->fd);
 	number = s->next;
 	if (w->id.width > 0 && (size_t)n >= w->id.at + w->id.width) {
 		/* A narrow id has only the lowest byte. */
@@ -274,7 +274,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);
-		/* An unexpected one comes without; a datagram that is too short is no message. */
+		/* Not if it was received without stamps, or a datagram is too short. */
 		s->open = due && ((size_t)n >= w->whole || w->run->plan->transport->connected);
 	}
 	if (s->open) {
@@ -323,13 +323,13 @@ void
 np_stamps_end(struct np_worker *w)
 {
 	if (w->stamps != NULL) {
-		/* A request without its whole response does not count, as at the far end. */
-		bool half =
+		/* A request without a complete response counts at neither end. */
+		bool is_half =
 		    w->stamps->open && (w->stamps->now.at[NP_STAMP_RECV] == 0 || w->conn->part > 0);
 
-		w->stamps->asked -= half;
-		w->stamps->open = w->stamps->open && !half;
-		close_one(w->stamps, w->conn->fd);
+		w->stamps->asked -= is_half;
+		w->stamps->open = w->stamps->open && !is_half;
+		finish_one(w->stamps, w->conn->fd);
 	}
 }
 
@@ -354,7 +354,7 @@ np_stamps_put(const struct np_run *run, struct np_bag *into)
 	np_bag_ints(into, (const int64_t *)s->kept, s->count * ROW, "stamps.rows");
 }
 
-/* A list of rows with room for their differences. */
+/* Find a list of rows whose values are small enough to be subtracted without overflow. */
 static bool
 find_rows(const struct np_bag *b, const char *name, size_t most, struct np_bag_item *item)
 {

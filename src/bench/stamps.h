@@ -1,8 +1,7 @@
 /*
- * Stamps of transactions (--stations): when one in N of them passed the places where this end and
- * Linux look at the clock, which is CLOCK_REALTIME for all of them. Both ends know by its number
- * which one that is. The kernel's are those of SO_TIMESTAMPING (timestamping.rst); those of a send
- * come back by the socket's error queue.
+ * Time stamps of one in N transactions (--stations): when it passed several places in this program
+ * and in the kernel (SO_TIMESTAMPING, see timestamping.rst), all by CLOCK_REALTIME. Both ends
+ * choose the same transactions by number. Stamps of a send come back by the socket's error queue.
  */
 #ifndef NP_BENCH_STAMPS_H
 #define NP_BENCH_STAMPS_H
@@ -24,13 +23,13 @@ struct np_worker;
 enum np_stamp {
 	NP_STAMP_SEND,  /* before the call that sends */
 	NP_STAMP_QUEUE, /* before the queueing discipline */
-	NP_STAMP_GONE,  /* by the driver, when it has given the packet away */
-	NP_STAMP_CAME,  /* when the stack has got the packet of the other message */
-	NP_STAMP_RECV,  /* behind the call that received it */
+	NP_STAMP_GONE,  /* in the driver, when it passes the packet to the device */
+	NP_STAMP_CAME,  /* when the network stack has received the packet of the other message */
+	NP_STAMP_RECV,  /* after the call that received it */
 	NP_STAMPS
 };
 
-/* Of one transaction at one end, in ns; 0: there is none. */
+/* The stamps of one transaction at one end, in ns; 0: there is none. */
 struct np_stamped {
 	uint64_t number;
 	int64_t at[NP_STAMPS];
@@ -38,50 +37,46 @@ struct np_stamped {
 
 enum { NP_STAMPS_KEPT = 2048 };
 
-/* An end's account. */
+/* All stamps of an end. */
 struct np_stamps {
-	uint32_t every; /* one in that many has stamps */
-	/* The least number that may have some; not 0: the kernel may begin to stamp behind it. */
-	uint64_t due;
-	uint64_t kept_every; /* of these, the ones that are kept: fewer, the longer it lasts */
+	uint32_t every;      /* one in that many has stamps */
+	uint64_t due;        /* least number that may have; not 0, which may be too early */
+	uint64_t kept_every; /* one in that many is kept: fewer in a long test */
 	uint64_t next;       /* a responder's: number of the next request */
-	bool open;           /* one is under way: */
+	bool open;           /* one is in progress: `now` */
 	struct np_stamped now;
-	uint32_t key;  /* what the kernel calls its message */
-	uint32_t sent; /* datagrams that were to be stamped */
-	/* Bytes before the first message that the kernel counts: of a token that was not
-	 * acknowledged when it was asked for stamps. */
-	uint32_t ahead;
-	/* How many transactions had to have stamps, and how many of each kind there were. */
+	uint32_t key;   /* by which the kernel identifies its message */
+	uint32_t sent;  /* datagrams with stamps so far */
+	uint32_t ahead; /* bytes of an unacknowledged token, which the kernel counts in `key` */
+	/* How many transactions should have stamps, and how many of each kind arrived. */
 	uint64_t asked, came[NP_STAMPS];
 	size_t count;
 	struct np_stamped kept[NP_STAMPS_KEPT];
 };
 
-/* Why such a test can't have stamps; NULL: it can. */
+/* Why this test can't have stamps; NULL: it can. */
 const char *np_stamps_why_none(const struct np_plan *p);
 
-/* An empty account, the caller's to free(); NULL: no memory. */
+/* An empty one, to release with free(). NULL: no memory. */
 struct np_stamps *np_stamps_new(const struct np_plan *p, struct np_err *err);
 
-/* Ask for stamps at a run's connection, over which no message has gone yet. */
+/* Enable stamps on the connection of a run, before the first message. */
 int np_stamps_open(const struct np_run *run, struct np_err *err);
 
-/* Send and receive a message, as sendto(2) and recvfrom(2) do, with stamps if it is to have any. */
+/* As sendto(2) and recvfrom(2) for a message, with stamps if it should have any. */
 ssize_t np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
-/* The rest of a stream's message: its stamps are those of the piece that came last. */
+/* Receive the rest of a stream's message; the stamps of its last piece count. */
 ssize_t np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size);
 
 /* The warm-up is over: forget what was counted. */
 void np_stamps_forget(struct np_stamps *s);
 
-/* The loop is over: take what is under way to account. */
+/* The loop is over: finish the transaction that is in progress. */
 void np_stamps_end(struct np_worker *w);
 
-/* A responder's account as stamps.counts (asked, came) and stamps.rows (number, at), and back.
- * False: there is none in the bag. */
+/* Put a responder's stamps into a bag (stamps.counts, stamps.rows); read them; false: none. */
 void np_stamps_put(const struct np_run *run, struct np_bag *into);
 bool np_stamps_get(const struct np_bag *b, struct np_stamps *into);
 

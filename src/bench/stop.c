@@ -35,7 +35,7 @@ np_stop_mark(struct np_stop *s)
 	}
 }
 
-/* What is said from now on wakes again: the eventfd is emptied before the level is looked at. */
+/* Empty the eventfd before the level is set, so that a later np_stop() wakes the worker again. */
 bool
 np_stop_take_mark(struct np_stop *s)
 {

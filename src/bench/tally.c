@@ -22,7 +22,7 @@ np_counts_of(const struct np_run *run)
 	return sum;
 }
 
-/* Other tests make sockets anew while they run, which the controller may not look at. */
+/* Bytes in the send buffers of a stream. Other tests may close their sockets at any time: 0. */
 static uint64_t
 queued_of_stream(const struct np_run *run)
 {
@@ -46,15 +46,15 @@ np_counts_arrived(const struct np_run *run)
 		acked += np_worker_acked(w);
 		before += w->acked_before;
 	}
-	/* Not each stream tells what was acknowledged: TLS, UNIX, VSOCK. */
+	/* TLS, UNIX and VSOCK do not report what was acknowledged. */
 	queued = acked == 0 ? queued_of_stream(run) : 0;
 	c.sent = acked > before ? acked - before : acked > 0 ? 0 : c.sent - np_min(queued, c.sent);
 	return c;
 }
 
 /*
- * Read a value that only another thread writes, in its loop, with plain moves. If that takes two
- * moves, read until it is stable.
+ * Read a value that another thread writes with plain moves. Where a 64-bit value takes two moves,
+ * read until it is stable.
  */
 __attribute__((no_sanitize("thread"))) static uint64_t
 peek(const volatile uint64_t *at)
@@ -72,7 +72,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 {
 	const struct np_conn *c = &run->conn[flow];
 	const struct np_plan *p = run->plan;
-	/* With one request in flight, the count is what was sent. */
+	/* With one request in flight, the loop only counts requests. */
 	bool by_number = p->pattern->transactions && !p->pattern->connection_test &&
 			 p->role == NP_LEAD && run->worker->depth == 1;
 	uint64_t sent = peek(&c->sent), left = 0;
@@ -89,9 +89,10 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	};
 }
 
-/* Fill in what the kernel knows of a connection; -1: not known, as of a closed one. */
+/* Fill in what the kernel knows of a connection; -1: not known, also if it is closed. */
 static void
-look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_flow_result *row)
+read_kernel(int fd, const struct np_transport *t, const struct np_addr *far,
+	    struct np_flow_result *row)
 {
 	struct np_addr local, peer = { .len = sizeof(peer.sa) };
 	struct np_err unknown;
@@ -102,11 +103,11 @@ look(int fd, const struct np_transport *t, const struct np_addr *far, struct np_
 		if (np_sock_local(fd, &local, &unknown) == NP_OK) {
 			row->local_port = np_addr_port(&local);
 		}
-		/* A TCP connection that is closed has no peer any more. */
+		/* getpeername(2) fails for a TCP connection that is closed. */
 		row->remote_port = np_addr_port(
 		    getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) == 0 ? &peer : far);
 		row->cpu = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_CPU);
-		/* 0: the interface has none, or nothing has come in. */
+		/* 0: the interface has none, or no packet has arrived. */
 		row->napi_id = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
 		row->napi_id = row->napi_id > 0 ? row->napi_id : -1;
 	}
@@ -117,10 +118,10 @@ static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
 	struct np_flow_result *row;
-	int64_t again = 0;
+	int64_t retransmitted = 0;
 
 	if (t->flows < 2) {
-		look(np_run_lasting_fd(run), run->plan->transport, &run->end.peer, &t->only);
+		read_kernel(np_run_lasting_fd(run), run->plan->transport, &run->end.peer, &t->only);
 		return NP_OK;
 	}
 	t->flow = row = calloc(t->flows, sizeof(*t->flow));
@@ -137,18 +138,18 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 				row->received = c->received;
 				row->transactions = c->transactions;
 				row->worker = (uint32_t)(w - run->worker);
-				look(c->fd, run->plan->transport, &run->end.peer, row++);
+				read_kernel(c->fd, run->plan->transport, &run->end.peer, row++);
 			}
 		}
 	}
-	/* Of all flows, or -1: a sum with gaps would pass for less than there was. */
-	for (uint32_t i = 0; i < t->flows && again >= 0; i++) {
+	/* The sum of all flows; -1 if one is not known, as a partial sum would be too small. */
+	for (uint32_t i = 0; i < t->flows && retransmitted >= 0; i++) {
 		int64_t one = t->flow[i].tcp.retransmitted_segments;
 
-		again = one < 0 ? -1 : again + one;
+		retransmitted = one < 0 ? -1 : retransmitted + one;
 	}
 	if (!run->plan->pattern->connection_test) {
-		t->closing.retrans = (int)(again < INT32_MAX ? again : INT32_MAX);
+		t->closing.retrans = (int)(retransmitted < INT32_MAX ? retransmitted : INT32_MAX);
 	}
 	return NP_OK;
 }
@@ -156,7 +157,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 static void
 take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
 {
-	bool told = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
+	bool known = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
 	uint64_t start_ns = run->window.opened_ns;
 
 	*row = (struct np_worker_result){
@@ -166,9 +167,9 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 		.transactions = np_seen(&w->count->transactions),
 		.began_ns = start_ns != 0 ? (int64_t)(np_max(w->began_ns, start_ns) - start_ns) : 0,
 		.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
-		.user_us = told ? w->use.user_us : -1,
-		.system_us = told ? w->use.system_us : -1,
-		.cpu = told ? w->use.cpu : -1,
+		.user_us = known ? w->use.user_us : -1,
+		.system_us = known ? w->use.system_us : -1,
+		.cpu = known ? w->use.cpu : -1,
 		.bound = w->bound,
 	};
 }
@@ -177,15 +178,16 @@ static void
 take_skew(struct np_tally *t)
 {
 	const struct np_worker_result *one = t->worker;
-	int64_t first = one->began_ns, last = first, sooner = one->ended_ns, later = sooner;
+	int64_t first = one->began_ns, last = first; /* the first and the last begin, and end */
+	int64_t first_end = one->ended_ns, last_end = first_end;
 
 	for (const struct np_worker_result *w = one; w < one + t->workers; w++) {
 		first = w->began_ns < first ? w->began_ns : first;
 		last = w->began_ns > last ? w->began_ns : last;
-		sooner = w->ended_ns < sooner ? w->ended_ns : sooner;
-		later = w->ended_ns > later ? w->ended_ns : later;
+		first_end = w->ended_ns < first_end ? w->ended_ns : first_end;
+		last_end = w->ended_ns > last_end ? w->ended_ns : last_end;
 	}
-	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = later - sooner };
+	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = last_end - first_end };
 }
 
 /* Merge a histogram into another one, or move it there. */
@@ -243,7 +245,7 @@ take_open(struct np_run *run, struct np_tally *t)
 	if (t->open.rate > 0) {
 		/* Do the gaps of all workers fit Poisson arrivals? */
 		double *gap = malloc(run->workers * sizeof(run->worker->open->gap));
-		/* How much of the time had the threads a processor, or waited for one? */
+		/* For how much of the time did the threads run, or wait for a processor? */
 		double all_ns = 0, ran_us = 0, waited_ns = 0;
 		bool ran = true, waited = true;
 		size_t gaps = 0;
@@ -309,7 +311,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		*(run->plan->role == NP_LEAD ? &t->led_ns : &t->followed_ns) =
 		    t->ended_ns - t->started_ns;
 	}
-	/* A client's socket was bound to no port before it connected. */
+	/* A client's socket got its port only when it connected. */
 	if (run->plan->active && fd >= 0 && np_sock_local(fd, &local, &ignored) == NP_OK &&
 	    np_addr_port(&local) != 0) {
 		t->local = local;
@@ -430,7 +432,7 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 	}
 	into->led_ns = np_max(into->led_ns, from->led_ns);
 	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
-	/* Of a test each way, one has the sender and one the receiver. */
+	/* In a test both ways one run sends and one receives. */
 	if (into->send_size == 0) {
 		into->send_size = from->send_size;
 		into->send_width = from->send_width;

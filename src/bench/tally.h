@@ -1,6 +1,6 @@
 /*
- * The tally of a run: a value that says what its workers counted, and what the kernel said of its
- * data connections. Reports, evidence, interim lines and documents read this, and no run.
+ * The tally of a run: what its workers counted, and what the kernel knew of its data connections.
+ * Reports, evidence, interim lines and documents are made from this, not from the run.
  */
 #ifndef NP_BENCH_TALLY_H
 #define NP_BENCH_TALLY_H
@@ -20,29 +20,29 @@ struct np_flow_result {
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
 	struct np_tcp_brief tcp;         /* -1: not known */
-	int64_t cpu, napi_id;            /* where its packets came in (socket(7)); -1: not known */
+	int64_t cpu, napi_id;            /* that received its packets (socket(7)); -1: not known */
 	int64_t local_port, remote_port; /* -1: none, or not known */
-	uint32_t worker;                 /* who drove it, from 0 */
+	uint32_t worker;                 /* that drove it, from 0 */
 };
 
 struct np_worker_result {
 	uint32_t flows;
 	uint64_t sent, received, transactions;
-	int64_t began_ns, ended_ns; /* of its loop, from the begin of the window on */
+	int64_t began_ns, ended_ns; /* of its loop, counted from the start of the window */
 	int64_t user_us, system_us; /* of its thread; -1: not known */
 	int cpu;                    /* where its thread was at the end; -1: not known */
-	int bound;                  /* the only one that it may run on; -1: there are several */
+	int bound;                  /* the only CPU that it may run on; -1: several */
 };
 
-/* How the connections of a ramp came about. */
+/* How the connections of a ramp were established. */
 struct np_ramp_result {
-	uint32_t rate;        /* connections a second that were to be begun; 0: there was no ramp */
-	uint32_t asked, came; /* connections that were to come about, and that did */
+	uint32_t rate;        /* connections a second, as asked for; 0: no ramp */
+	uint32_t asked, came; /* connections asked for, and established */
 	struct np_ramp_failures failed;
-	struct np_hist *hist; /* from the begin of each until it was up; NULL: at the far end */
+	struct np_hist *hist; /* time of connect(2); NULL: at the far end */
 };
 
-/* Between the first worker and the last one; -1: not known. */
+/* Time between the first and the last worker; -1: not known. */
 struct np_skew {
 	int64_t begin_ns, end_ns;
 };
@@ -51,10 +51,10 @@ struct np_tally {
 	const struct np_plan *plan;
 	const struct np_engine *engine; /* what drove its connections */
 	uint64_t started_ns, ended_ns;  /* of the window; 0: it never opened */
-	/* Of joined ones the longest window of those that led, and of those that followed. */
+	/* The longest window of the joined runs that led, and of those that followed. */
 	uint64_t led_ns, followed_ns;
 	struct np_counts count;
-	uint64_t paced_ns;    /* of the window, that a worker waited for its pacing, on average */
+	uint64_t paced_ns;    /* time in the window that a worker waited for its load, on average */
 	struct np_hist *hist; /* of all workers; NULL: none was taken */
 
 	struct np_addr local, peer;
@@ -63,11 +63,11 @@ struct np_tally {
 	size_t send_size, recv_size;   /* bytes of a call; 0: there are no such calls */
 	size_t send_width, recv_width; /* buffers used in turn */
 
-	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
+	struct np_flow_result *flow;     /* a row for each flow; NULL: there is only one */
 	struct np_flow_result only;      /* the row of that one */
-	uint32_t flows;                  /* how many data connections came about */
-	bool met;                        /* they did, whatever became of the window */
-	struct np_worker_result *worker; /* one row a worker; NULL: they were not taken */
+	uint32_t flows;                  /* data connections that were established */
+	bool met;                        /* all were, even if no window opened */
+	struct np_worker_result *worker; /* a row for each worker; NULL: none */
 	uint32_t workers;
 	struct np_skew skew;
 	struct np_spread spread;
@@ -79,15 +79,15 @@ struct np_tally {
 struct np_counts np_counts_of(const struct np_run *run);
 
 /*
- * The same of a run under way, but of what an end has sent by connections what the far end's kernel
- * has got of it within the window: buffers take megabytes at a time.
+ * The same of a run in progress, but bytes sent over connections count once the far end's kernel
+ * has acknowledged them: send buffers take megabytes at a time.
  */
 struct np_counts np_counts_arrived(const struct np_run *run);
 
-/* The latter of one of several connections, by its number: bytes and transactions alone. */
+/* The same of one of several connections, by its number: only bytes and transactions. */
 struct np_counts np_counts_of_flow(const struct np_run *run, uint32_t flow);
 
-/* What a user sees of them: transactions aside, all that went through. */
+/* Bytes in both directions. */
 static inline uint64_t
 np_counts_bytes(const struct np_counts *c)
 {
@@ -95,29 +95,28 @@ np_counts_bytes(const struct np_counts *c)
 }
 
 /*
- * Take the tally of a run. Its workers are done, and its sockets are still open if the kernel is to
- * be asked for its figures; the retransmissions of several flows are summed. The histogram is
- * the tally's from now on. NP_ESYS without memory for the rows: the rest is there. Release
- * with np_tally_free() whatever the return.
+ * Take the tally of a run whose workers are done; its sockets should be open, to read the kernel's
+ * figures. Moves the histogram from the run to the tally. NP_ESYS: no memory for the rows, but the
+ * rest is there. Always release it with np_tally_free().
  */
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
 
 /*
- * Add what another run counted at the same time: counts, times and retransmissions are summed, each
- * flow and each worker keeps its row, the window lasts from the first begin to the last end. What
- * is of each for itself (addresses, buffers, processors) stays the first one's. *from is empty
- * afterwards. NP_ESYS without memory for the rows: the rest is there.
+ * Add the tally of a run at the same time: counts, times and retransmissions are summed, each flow
+ * and each worker keeps its row, the window lasts from the first begin to the last end. Addresses,
+ * buffers and processors stay those of *into. *from is released. NP_ESYS: no memory for the rows,
+ * but the rest is there.
  */
 int np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err);
 
-/* Seconds of the window, of joined ones of the longest; 0 when it never opened. */
+/* Seconds of the window, the longest of joined ones; 0: it never opened. */
 static inline double
 np_tally_seconds(const struct np_tally *t)
 {
 	return (double)(t->led_ns > t->followed_ns ? t->led_ns : t->followed_ns) / 1e9;
 }
 
-/* Of these the ones in which messages of an offered load were due. */
+/* Seconds of it in which messages of an offered load were due. */
 static inline double
 np_tally_sending_s(const struct np_tally *t)
 {

@@ -14,9 +14,9 @@
 #include "bench/run.h"
 #include "bench/stamps.h"
 
-enum { FIRST_MS = 500 };
+enum { FIRST_MS = 500 }; /* the answers to the first datagrams arrive within that time */
 
-/* With a warm-up the end of the window is known behind that. */
+/* Set when the window closes. During a warm-up that is not known. */
 static void
 set_end(struct np_worker *w)
 {
@@ -69,7 +69,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	} else if (np_plan_messages(run->plan, w->send_size) > 0) {
 		offer(w);
 	} else {
-		/* A leader's engine asks before the first operation; a follower's is under way. */
+		/* A follower's first operation is already under way. */
 		np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
 	}
 	set_end(w);
@@ -82,8 +82,8 @@ np_conn_queued(const struct np_conn *c)
 }
 
 /*
- * Only the loop writes its counts. Open-loop requests and numbered datagrams tell whether they
- * belong to the window, so of the warm-up only strange ones were counted.
+ * Reset the counts at the end of the warm-up, while the loop stands still. Open-loop requests and
+ * numbered datagrams of the warm-up were not counted, only what belonged to none of them.
  */
 static void
 forget_counts(struct np_worker *w)
@@ -98,17 +98,18 @@ forget_counts(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 		enum np_need need = c->need & ~(unsigned)NP_PART;
-		/* A request that is under way counts when it is answered. TCP_MSS has no steps. */
-		bool under_way = w->steps != NULL && w->steps->sent != NULL && w->depth == 1 &&
+		/* A request in flight counts when it is answered. TCP_MSS has no steps. */
+		bool in_flight = w->steps != NULL && w->steps->sent != NULL && w->depth == 1 &&
 				 c->number > 0 &&
 				 (need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE));
 
-		c->before = c->number - under_way;
+		c->before = c->number - in_flight;
 		c->sent = w->run->resets ? np_conn_queued(c) : 0;
 		c->received = c->transactions = 0;
 		c->lost = 0;
 		if ((w->codec & NP_C_WARM) != 0) {
-			c->number = c->before = c->icmp_at = 0; /* the window's are from 0 on */
+			c->number = c->before = c->icmp_at =
+			    0; /* the numbers of the window begin at 0 */
 		}
 	}
 	np_counters_clear(w->count);
@@ -116,7 +117,7 @@ forget_counts(struct np_worker *w)
 		np_add(&w->count->sent, w->conn[i].sent);
 	}
 	np_hist_clear(w->hist);
-	/* Sends of several are those in flight. */
+	/* With several in flight, those count as sent in the window. */
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 }
 
@@ -175,8 +176,7 @@ np_worker_route_is_lost(const struct np_worker *w, int error)
 	const struct np_plan *p = w->run->plan;
 
 	if (p->transport->link) {
-		return false; /* an interface that is down has no other way, and is what is measured
-			       */
+		return false; /* no routes on the link layer: a down interface is an error */
 	}
 	if (error != ENETUNREACH && error != EHOSTUNREACH && error != ENETDOWN &&
 	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
@@ -185,7 +185,6 @@ np_worker_route_is_lost(const struct np_worker *w, int error)
 	if (p->pattern->transactions || p->pattern->connection_test) {
 		return np_seen(&w->count->transactions) > 0;
 	}
-	/* What a sender hears of its first datagrams it hears within that time. */
 	return np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
 }
 
@@ -238,7 +237,7 @@ np_worker_shut(struct np_worker *w)
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct pollfd p = { .fd = w->conn[i].fd, .events = POLLRDHUP };
-		/* A receiver that has closed its half reads no more: there will be no room. */
+		/* A receiver that has closed its half reads no more: do not wait for room. */
 		bool closed = poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 
 		np_run_shut_one(w->run, &w->stop, p.fd, closed ? 0 : until);

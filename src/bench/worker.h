@@ -75,8 +75,8 @@ struct np_conn {
 	uint32_t lost;      /* requests that timed out */
 	uint32_t waits_for; /* events registered with the kernel; 0: none */
 	uint32_t port;      /* the daemon's port for this connection; 0: the endpoint's */
-	uint32_t next_free; /* list of those waiting to be accepted */
-	bool is_void;       /* connection tests: its close completes no transaction */
+	uint32_t next_free; /* next in the list of unused ones (epoll.c) */
+	bool is_void;       /* connection tests: its close does not complete a transaction */
 	bool is_up;         /* of a ramp: connected */
 	bool waits_release; /* waits for the kernel to release send buffers */
 	bool is_aside;      /* a send is set aside while responses are received */
@@ -131,7 +131,7 @@ struct np_steps {
 	enum np_need (*sent)(struct np_worker *w, struct np_conn *c, size_t n);
 	/* n bytes were received into buf: at least w->whole. */
 	enum np_need (*arrived)(struct np_worker *w, struct np_conn *c, const char *buf, size_t n);
-	/* Not a message: end of data (0 bytes), or a datagram that is too short. */
+	/* End of data (0 bytes), or a datagram that is too short for a message. */
 	enum np_need (*ended)(struct np_worker *w, struct np_conn *c, size_t n);
 	/*
 	 * The same for several messages: `count` of send_size were sent; `bytes` were received in
@@ -144,17 +144,14 @@ struct np_steps {
 	/* The call failed with that errno; EINTR: timed out. NULL: np_step_failed(). */
 	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,
 			       int error);
-	/*
-	 * How many messages may be sent in a row before `sent` must be asked: at least one. NULL:
-	 * one.
-	 */
+	/* How many messages may be sent in a row, before `sent` is called. NULL: one. */
 	uint64_t (*ahead)(const struct np_worker *w, const struct np_conn *c);
 	/*
 	 * Connection tests: make the next connection. Returns the descriptor or -errno. With
 	 * SOCK_NONBLOCK in flags it may still be connecting. NULL: other tests.
 	 */
 	int (*open)(struct np_worker *w, int flags);
-	/* It is connected, or the next call may be tried; it is closed. */
+	/* The connection is made, or still connecting but calls may be tried; it is closed. */
 	enum np_need (*opened)(struct np_worker *w, struct np_conn *c);
 	enum np_need (*closed)(struct np_worker *w, struct np_conn *c);
 };
@@ -191,7 +188,7 @@ struct np_worker {
 	struct np_id_place id; /* position of ids; width 0: no ids */
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
-	bool goes_on;          /* its loop was left by a mark and goes on */
+	bool goes_on;          /* its loop was left at the end of the warm-up, and goes on */
 	bool hung_up;          /* the far end closed before the loop was stopped */
 
 	/* Datagrams: destination and source; NULL and 0 for connected sockets. */
@@ -201,11 +198,11 @@ struct np_worker {
 	struct np_addr peer; /* last source, unless it is the endpoint's peer */
 
 	uint64_t sends;     /* of requests, if several may be in flight */
-	uint64_t more;      /* additional receives for parts of messages */
+	uint64_t more;      /* receives beyond one for each message */
 	uint64_t in_flight; /* of all connections, with NP_C_MANY or NP_C_SHARE */
 
 	struct np_load load;
-	struct np_ramp *ramp; /* its part of a ramp; NULL: connected before */
+	struct np_ramp *ramp; /* its part of a ramp; NULL: none, all are connected before */
 	struct np_open *open; /* its part of an open loop; NULL: closed loop */
 	/* Time-out of a response; 0: none. Grows when one is late. */
 	_Atomic uint64_t patience_ns;
@@ -231,7 +228,7 @@ struct np_worker {
 	struct np_thread_use use;  /* CPU use of the thread, if its root is set */
 };
 
-/* Prepare it for the window that opens at that time. */
+/* Prepare a worker for the window that opens at that time. */
 void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 
 /*
@@ -240,19 +237,13 @@ void np_worker_begin(struct np_worker *w, uint64_t now_ns);
  */
 bool np_worker_mark(struct np_worker *w);
 
-/*
- * Publish the totals that follow from the transactions. Without data both sizes are 0, and no call
- * counts.
- */
+/* Set the totals of calls and bytes, which follow from the number of transactions. */
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /* The window is over: close what the loop opened. */
 void np_worker_end(struct np_worker *w);
 
-/*
- * Is there no route at the moment, to a peer that was reached before in this test? Then the test
- * goes on: the outage is what is measured.
- */
+/* Is there no route to a peer that was reached before? Then the test measures an outage. */
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
 /*
@@ -269,18 +260,18 @@ uint64_t np_worker_acked(const struct np_worker *w);
 /* Shut down the sending halves of its connections (np_run_shut_one()). */
 void np_worker_shut(struct np_worker *w);
 
-enum { NP_PART_S = 10 }; /* for this long an end waits for what does not move */
+enum { NP_PART_S = 10 }; /* how long an end waits at the end of a test while nothing moves */
 
 /*
- * Rings for a side's setup. In streams the size of a call is what was asked for, else that of the
- * socket buffer; rings are as wide as netperf makes them.
+ * Make a ring, for a side's setup. `size` as asked for; in a stream without that, the size of the
+ * socket buffer. Rings are as wide as netperf makes them.
  */
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
 /*
- * An operation is done. Before the next one, the load may have to be asked; the last interval is
- * waited for, as in netperf.
+ * An operation is done. If the load allows no more, add NP_REST to what is needed next, even behind
+ * the last one: netperf waits for the last interval, too.
  */
 static inline enum np_need
 np_paced(struct np_worker *w, enum np_need need)
@@ -294,10 +285,7 @@ np_paced(struct np_worker *w, enum np_need need)
 	return need;
 }
 
-/*
- * How many of `most` operations may follow each other without asking the load, the first one
- * included.
- */
+/* How many of `most` operations may be done in a row without asking the load. */
 static inline uint64_t
 np_paced_row(const struct np_worker *w, uint64_t most)
 {

@@ -101,8 +101,7 @@ rest_between(struct np_worker *w, struct np_conn *c, struct todo *t)
 	}
 }
 
-/* Send the prepared answers. The steps decide what an error means; without room, wait and repeat.
- */
+/* Send the prepared answers. The steps decide about errors; without room, wait and repeat. */
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 {

@@ -204,8 +204,7 @@ end_conn(struct uring *u)
 	}
 }
 
-/* How many more requests the budget allows. Those in the ring count, though no step has seen them.
- */
+/* How many more requests the budget allows, beside those in the ring, which no step has seen. */
 static uint64_t
 budget_left(const struct uring *u)
 {
@@ -516,8 +515,7 @@ begin(struct uring *u)
 	int rc = np_uring_enable(u->taken);
 	struct io_uring_sqe *sqe;
 
-	/* Requests name sockets by their index: that of the connection, the last one for the stop.
-	 */
+	/* Requests name sockets by index: the connections, then the one that wakes it to stop. */
 	for (uint32_t i = 0; i < w->conns; i++) {
 		u->socket[i] = w->conn[i].fd;
 	}
@@ -633,8 +631,7 @@ uring_run(struct np_worker *w)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* How many buffers to receive into: one message per connection may wait, more would fill the cache.
- */
+/* Buffers to receive into: one message per connection may wait, more would fill the cache. */
 static uint32_t
 buffers_of(const struct np_plan *p)
 {
@@ -684,8 +681,7 @@ chain_length(const struct np_plan *p)
 	uint32_t each = NUMBERED / np_plan_worker_flows(p);
 
 	if (!p->transport->bounded) {
-		/* In a stream, each release of buffer space would wake all sends that wait for it.
-		 */
+		/* Each release of buffer space would wake all sends that wait for it. */
 		return p->pattern->transactions ? CHAIN : 1;
 	}
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;

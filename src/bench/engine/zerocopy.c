@@ -120,8 +120,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
-/* Wait until the kernel releases a buffer. False: `epoll` will wait instead, or the worker stops.
- */
+/* Wait for a release of a buffer. False: `epoll` will wait instead, or the worker stops. */
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
@@ -196,8 +195,7 @@ either_send(struct np_worker *w, struct np_conn *c)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* Receive the next message and discard its data. Returns its size; buf gets the header with the
- * number. */
+/* Receive the next message, and discard all but the header with its number. Returns its size. */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {

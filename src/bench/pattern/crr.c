@@ -269,8 +269,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->load.is_open, 0)) {
-		/* The engine begins what is due. A send outside the window does not count, either.
-		 */
+		/* The engine begins what is due. A send outside the window does not count. */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;

@@ -129,8 +129,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
-	/* The signal may hit a later wait, which has not lasted long enough: there will be another.
-	 */
+	/* A late signal may hit the next wait, which is too short yet: another will follow. */
 	if (need != NP_RECV || np_stopped(&w->stop) || np_now() - c->since_ns < w->patience_ns) {
 		return need;
 	}

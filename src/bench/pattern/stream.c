@@ -177,8 +177,7 @@ send_end_mark(const struct np_worker *w, uint64_t until)
 	}
 }
 
-/* Bytes that are not acknowledged, on all connections: they share a path, so one may stand still.
- */
+/* Bytes that are not acknowledged, of all connections: on a shared path one may stand still. */
 static int64_t
 unsent(const struct np_worker *w)
 {

@@ -35,8 +35,7 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/* Limit the peers of the socket to those that the terms allow; np_endpoint_take() checks accepted
- * ones. */
+/* Limit the peers of the socket to those that the terms allow. Listeners leave it to accept. */
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {

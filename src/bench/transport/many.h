@@ -15,8 +15,7 @@ struct pollfd;
  */
 int np_many_open(struct np_run *run, struct np_err *err);
 
-/* Called after np_transport.meet: connect or accept the others. Blocks until done or np_stopped().
- */
+/* Called after np_transport.meet: connect or accept the others, until done or np_stopped(). */
 int np_many_meet(struct np_run *run, struct np_err *err);
 
 /*

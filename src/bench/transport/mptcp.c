@@ -102,8 +102,7 @@ const struct np_transport np_transport_mptcp = {
 	.packets.no_capture = "a capture sees one path, and MPTCP may use several",
 	.kernel.option = "CONFIG_MPTCP",
 	.kernel.off = "sysctl -w net.mptcp.enabled=1",
-	/* DSS of RFC 8684 with a mapping, as Linux writes it; its acknowledgement has 4 bytes until
-	 * data has come from the other end, then 8. */
+	/* DSS with a mapping, as Linux sends it; with data both ways it has a longer ACK. */
 	.packets.stream_options = 24,
 	.packets.turn_options = 28,
 	.options = np_tcp_options,

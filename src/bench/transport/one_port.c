@@ -12,8 +12,7 @@
 
 enum {
 	CHECK_MS = 100, /* between two checks whether the run is stopped */
-	/* Time-out after which a token is sent again, as a datagram or its answer may be lost; it
-	 * doubles each time. */
+	/* A token, or its answer, may get lost: send it again. The pause doubles each time. */
 	RESEND_MS = 100,
 	RESEND_MAX_MS = 1000
 };

@@ -11,8 +11,7 @@
 struct np_run;
 struct pollfd;
 
-/* For datagram sockets that are handed over: np_transport.meet; for np_many_wait(), until data
- * come. */
+/* For handed over datagram sockets: np_transport.meet; for np_many_wait(), until data arrive. */
 int np_handed_meet(struct np_run *run, struct np_err *err);
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 

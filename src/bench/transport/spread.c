@@ -167,8 +167,7 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 
 /* ---- The end that accepts ---- */
 
-/* Returns 1 if a byte says that the connection is kept. A closed or broken one makes room for
- * another. */
+/* Returns 1 if a byte says that the connection is kept. A closed one makes room for another. */
 static uint32_t
 read_verdict(struct np_conn *c, struct pollfd *p)
 {

@@ -34,8 +34,7 @@ struct np_tls_suite {
 /* Row i of the table, NULL behind the last; the first one is the default. */
 const struct np_tls_suite *np_tls_suite_at(size_t i);
 
-/* Find a suite by name, in any case, or if that is NULL by number; 0: the default. NULL: unknown.
- */
+/* Find a suite by name, in any case; without one by number, 0: the default. NULL: unknown. */
 const struct np_tls_suite *np_tls_suite_find(const char *name, uint32_t number);
 
 /* The traffic secrets of both ends, when the handshake is complete (RFC 8446, 7.1). */
@@ -43,8 +42,7 @@ struct np_tls_secrets {
 	uint8_t client[NP_TLS_SECRET_MAX], server[NP_TLS_SECRET_MAX];
 };
 
-/* --- the library: tls_openssl.c, or tls_none.c in a build without it ---------------------------
- */
+/* --- the library: tls_openssl.c, or tls_none.c in a build without it --- */
 
 /* Why there is no TLS in this build; NULL: there is. */
 const char *np_tls_lacks(void);

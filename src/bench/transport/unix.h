@@ -8,8 +8,7 @@
 
 struct np_addr;
 
-/* The address of socket `number`, where `first` is that of number 0. False: its path is too long.
- */
+/* The address of socket `number`; `first` is that of number 0. False: its path is too long. */
 bool np_unix_another(const struct np_addr *first, uint32_t number, struct np_addr *out);
 
 /* Remove the names that a killed process of this user has left in /tmp. */
