@@ -27,31 +27,29 @@ struct ns_caller {
 	char text[NP_ADDR_TEXT];
 	uint64_t deadline_ns;
 	struct ns_admit admit;
-	bool has_asked;    /* a whole message came: it is no data connection */
-	bool proxied;      /* its proxy has yet to send the client's address */
-	bool full;         /* a data connection without room (NS_DATA_FULL) */
-	uint64_t quiet_ns; /* when it may be data of a client that sends nothing (one_port.h); 0: it
-			      can't */
-	/* If full: its session; NULL: the session has ended. */
-	struct ns_session *of;
-	uint64_t again_ns; /* if full: when to try again */
-	uint64_t held_ns;  /* when its secret may be checked; 0: now */
+	bool has_asked;             /* a whole message came: it is no data connection */
+	bool proxied;               /* its proxy has yet to send the client's address */
+	bool full;                  /* a data connection that has no room yet (NS_DATA_FULL) */
+	uint64_t quiet_ns;          /* ns_quiet_until() of one_port.h; 0: never */
+	struct ns_session *session; /* if full: that it belongs to; NULL: it has ended */
+	uint64_t again_ns;          /* if full: when to try again */
+	uint64_t held_ns;           /* when its secret may be checked; 0: now */
 	struct ns_place place;
 	bool queued;          /* it has asked for a session, and waits for its turn */
 	uint64_t room_tried;  /* 1 + d->freed when there was no room for one; 0: there may be */
-	enum ns_refusal lack; /* of which there was no room */
+	enum ns_refusal lack; /* then: the limit that was reached */
 	/* In its session's process. */
 	struct np_capture *capture; /* that its greeting asked for; NULL: none */
-	struct np_err uncaptured;   /* if the daemon allows captures: why there is none */
+	struct np_err uncaptured;   /* if there is no capture though the daemon allows it: why */
 	struct np_eth eth;          /* for the tests of the link layer that it asked for */
 	bool linked;                /* eth is open */
-	struct np_err unlinked;     /* if the daemon allows them: why it is not */
+	struct np_err unlinked;     /* if it is not though the daemon allows it: why */
 };
 
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
-/* Until when a caller's next message has to come: on a long path TCP sends a lost one again later.
+/* The deadline of a caller's next message; later on a long path, where TCP may repeat a lost one.
  */
 uint64_t ns_hello_until(int fd, uint64_t now_ns);
 
@@ -59,15 +57,18 @@ uint64_t ns_hello_until(int fd, uint64_t now_ns);
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
 /*
- * Does the caller's first message, which has come already, ask for evidence, and may it? Only then
- * its session may read what evidence needs; a later message can't ask for it.
+ * Does the caller's first message ask for evidence, and does the daemon allow it? Only then may its
+ * session read the files that evidence needs: a later message can't ask for it.
  */
 bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
 
 /* Does the caller's first message ask for a capture of its test's packets? */
 bool ns_wants_capture(const struct ns_caller *c);
 
-/* For tests of the link layer? device: the interface that it names, or empty. */
+/*
+ * Does it ask for tests of the link layer? device: the interface that it names, or empty.
+ * *connects: those with LLC connections, too.
+ */
 bool ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects);
 
 #endif

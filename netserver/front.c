@@ -17,15 +17,15 @@
 #include "netserver/sessions.h"
 
 enum {
-	AT_ONCE = 256,  /* connections accepted in a row */
+	AT_ONCE = 256,  /* connections accepted in one call */
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	EVENTS = EPOLLIN | EPOLLRDHUP,
-	LINE_S = 60,    /* in the queue: what a busy machine may take for a crowd of clients */
-	ROOM_S = 5,     /* for another session to make room */
+	LINE_S = 60, /* in the queue for a session: a busy machine may need that for many clients */
+	ROOM_S = 5,  /* for another session to make room */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
-	BEGIN = 8       /* sessions started in a row */
+	BEGIN = 8       /* sessions started in one call */
 };
 
 /* ---- Coming and going ---- */
@@ -43,8 +43,8 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 		}
 	}
 	d->stats.silent_now--;
-	if (c->of != NULL) {
-		c->of->way.waiting--;
+	if (c->session != NULL) {
+		c->session->way.waiting--;
 	}
 	/* Events that epoll has returned already may still point to it. */
 	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
@@ -56,13 +56,13 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 static void
 drop(struct ns_daemon *d, struct ns_caller *c)
 {
-	/* while a session has it open, too, close(2) does not remove it from the set */
+	/* close(2) does not remove it from the set while a session has it open, too */
 	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
 	close(c->chan.fd);
 	forget(d, c);
 }
 
-/* Count a refusal, and log it within the limit: many of them could fill the disk. */
+/* Count a refusal, and log it unless there were too many: they could fill the disk. */
 static void
 note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
 {
@@ -82,7 +82,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 static void
 answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
 {
-	/* The buffer of a connection that was never written to has room for it. */
+	/* Does not block: little or nothing was sent before, so the buffer has room. */
 	(void)!send(c->chan.fd, frame, c->chan.size, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -91,11 +91,11 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 {
 	struct np_head asked = np_frame_head(c->chan.in);
 	struct np_head head = { .code = asked.code + 1, .word = ns_refusals[why].sys };
-	struct np_why m = { .magic = NP_WHY_MAGIC };
+	struct np_why body = { .magic = NP_WHY_MAGIC };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, words);
-	np_frame_put(frame, &head, np_why_layout, &m);
+	snprintf(body.text, sizeof(body.text), "%.*s", (int)sizeof(body.text) - 1, words);
+	np_frame_put(frame, &head, np_why_layout, &body);
 	answer(c, frame);
 	note_refusal(d, c, why, words);
 	drop(d, c);
@@ -103,7 +103,7 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 
 /*
  * Close the oldest connection without a session (other than `but`) of the network that has most of
- * them, and there of the address that has most. False if there is none.
+ * them, and in it of the address that has most. False if there is none.
  */
 static bool
 evict(struct ns_daemon *d, const struct ns_caller *but)
@@ -147,7 +147,7 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 	c->place = ns_place_of(&c->peer, d->rates.seed);
 }
 
-/* By the current rules: they may have changed since it connected. */
+/* Asked again at each step, as the rules may have changed since it connected. */
 static bool
 is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 {
@@ -201,21 +201,21 @@ watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
 	epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
 }
 
-/* Too many descriptors are in flight: the data connection waits. */
+/* Too many descriptors are in flight: let the data connection of that session wait. */
 static void
-await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *of)
+await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *session)
 {
 	c->full = true;
-	c->of = of;
+	c->session = session;
 	c->quiet_ns = 0;
 	c->again_ns = np_now() + FULL_MS * NP_MSEC;
-	of->way.waiting++;
+	session->way.waiting++;
 	watch(d, c, 0);
 }
 
-/* Pass on a connection that is known to carry data. False: it is a caller, or must wait: *of. */
+/* Pass on a data connection. False: it is a caller, or has to wait for *owner, its session. */
 static bool
-pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **of)
+pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **owner)
 {
 	struct np_addr peer = *from;
 	enum ns_data kind;
@@ -224,11 +224,11 @@ pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_
 		return false;
 	}
 	np_addr_unmap(&peer);
-	kind = ns_data_look(d, fd, &peer, NS_LOOK_NEW, of);
+	kind = ns_data_look(d, fd, &peer, NS_LOOK_NEW, owner);
 	if (kind == NS_DATA_NONE || kind == NS_DATA_MORE || kind == NS_DATA_FULL) {
 		return false;
 	}
-	*of = NULL;
+	*owner = NULL;
 	d->stats.connections++;
 	d->stats.refused[NS_GARBAGE] += kind == NS_DATA_UNKNOWN;
 	close(fd);
@@ -250,7 +250,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 	uint64_t now = np_now();
 
 	for (int i = 0; i < AT_ONCE && now >= d->accept_ns; i++) {
-		struct ns_session *of = NULL;
+		struct ns_session *owner = NULL;
 		struct ns_caller *c;
 		struct np_addr peer = { .len = sizeof(peer.sa) };
 		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len, d->accepts);
@@ -259,32 +259,32 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 			log_scarce(d, "accept a connection", strerror(errno));
 			if (!evict(d, NULL)) {
-				/* It stays in the backlog of the listener. */
+				/* The connection stays in the listener's backlog. */
 				d->accept_ns = now + PAUSE_MS * NP_MSEC;
 			}
 			continue;
 		}
 		if (fd < 0) {
-			return; /* or the client is gone already */
+			return; /* no more connections, or the client is gone already */
 		}
 		d->accept_ns = 0;
 		if ((rlim_t)fd >= d->callers_files ||
 		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
 			evict(d, NULL);
 		}
-		if (d->one_port && pass_if_data(d, fd, &peer, &of)) {
-			return; /* another one, if there is any, is a new event */
+		if (d->one_port && pass_if_data(d, fd, &peer, &owner)) {
+			return; /* epoll reports the next one */
 		}
 		c = add(d, fd, &peer, now);
-		if (c != NULL && of != NULL) {
-			await_room(d, c, of);
+		if (c != NULL && owner != NULL) {
+			await_room(d, c, owner);
 		}
 	}
 }
 
 /* ---- Messages ---- */
 
-/* Start a session, which takes two descriptors: close silent connections if there are none left. */
+/* Start a session. It takes two descriptors: if there are none left, close silent connections. */
 static int
 start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -299,7 +299,7 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* It is the caller's turn: start its session, or let it wait if there may be room soon. */
+/* It is the caller's turn: start its session, or let it wait if resources may soon be free. */
 static void
 begin_session(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -342,7 +342,8 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* The caller to serve next; NULL: none before *when. Those that wait for room wait for d->freed. */
+/* The caller to serve next; NULL: none before *when. Those without room wait until d->freed rises.
+ */
 static struct ns_caller *
 next_caller(const struct ns_daemon *d, uint64_t now_ns, uint64_t *when)
 {
@@ -381,7 +382,7 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 	return when;
 }
 
-/* After too many wrong secrets from there, delay the check of this one. */
+/* After too many wrong secrets from its address, delay the check of this one. */
 static bool
 delay_check(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -402,8 +403,8 @@ delay_check(struct ns_daemon *d, struct ns_caller *c)
 static bool
 step(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct np_err why = { .code = NP_OK };
-	enum ns_admission got;
+	struct np_err refusal = { .code = NP_OK };
+	enum ns_admission admission;
 
 	c->has_asked = true;
 	if (np_frame_is_text(c->chan.in, c->chan.have)) {
@@ -415,14 +416,14 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	if (delay_check(d, c)) {
 		return false;
 	}
-	got = ns_admit_step(&c->admit, c->chan.in, &why);
-	if (got == NS_ADMIT_IN || is_denied(d, c)) {
+	admission = ns_admit_step(&c->admit, c->chan.in, &refusal);
+	if (admission == NS_ADMIT_IN || is_denied(d, c)) {
 		uint64_t now = np_now();
 
 		if (is_denied(d, c)) {
 			refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
-		} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &why) != NP_OK) {
-			refuse(d, c, NS_RATE, why.msg);
+		} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &refusal) != NP_OK) {
+			refuse(d, c, NS_RATE, refusal.msg);
 		} else {
 			c->queued = true;
 			c->deadline_ns = now + LINE_S * NP_SEC;
@@ -437,8 +438,8 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	if (c->admit.has_reply) {
 		answer(c, c->admit.reply);
 	}
-	if (got == NS_ADMIT_REFUSED) {
-		note_refusal(d, c, NS_SECRET, why.msg);
+	if (admission == NS_ADMIT_REFUSED) {
+		note_refusal(d, c, NS_SECRET, refusal.msg);
 		drop(d, c);
 		return false;
 	}
@@ -446,9 +447,9 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	return true;
 }
 
-/* Read the client's address from the proxy. False: it has not come yet, or the caller is gone. */
+/* Read the client's address from the proxy. False: not complete yet, or the caller was dropped. */
 static bool
-has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
+read_proxy_header(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_addr peer = c->peer;
 
@@ -468,26 +469,26 @@ has_come_by_proxy(struct ns_daemon *d, struct ns_caller *c)
 	return false;
 }
 
-/* A data connection: a session has it now, or no test here expects it. */
+/* Close this process's copy of a data connection: a session has it now, or no test expects it. */
 static void
 drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 {
 	if (kind == NS_DATA_UNKNOWN) {
-		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
+		note_refusal(d, c, NS_GARBAGE, "a data connection that belongs to no test here");
 	}
 	drop(d, c);
 }
 
-/* False: it is a data connection, which is gone now, or it may become one. */
+/* False: it is a data connection, which was taken care of, or may become one. */
 static bool
 is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 {
-	struct ns_session *of = NULL;
+	struct ns_session *owner = NULL;
 	enum ns_data kind =
-	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, when, &of) : NS_DATA_NONE;
+	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, when, &owner) : NS_DATA_NONE;
 
 	if (kind == NS_DATA_FULL) {
-		await_room(d, c, of);
+		await_room(d, c, owner);
 	} else if (kind == NS_DATA_PASSED || kind == NS_DATA_UNKNOWN) {
 		drop_data(d, c, kind);
 	}
@@ -499,7 +500,7 @@ static void
 pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	static const struct linger reset = { .l_onoff = 1 };
-	enum ns_data kind = ns_data_again(d, c->of, c->chan.fd, now_ns);
+	enum ns_data kind = ns_data_again(d, c->session, c->chan.fd, now_ns);
 
 	if (kind == NS_DATA_PASSED) {
 		drop_data(d, c, kind);
@@ -507,8 +508,9 @@ pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 	if (kind == NS_DATA_FULL && c->deadline_ns > now_ns) {
 		c->again_ns = now_ns + FULL_MS * NP_MSEC;
-		if (c->of->way.lacks && ns_bucket_take(&d->room, NUDGE_MS * NP_MSEC, 0, now_ns)) {
-			(void)ns_sessions_make_room(d, &c->of->peer, NS_PASSED);
+		if (c->session->way.daemon_full &&
+		    ns_bucket_take(&d->room, NUDGE_MS * NP_MSEC, 0, now_ns)) {
+			(void)ns_sessions_make_room(d, &c->session->peer, NS_PASSED);
 		}
 		return;
 	}
@@ -522,7 +524,7 @@ pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		    "test, which did not accept its connections in time (netserver --one-port)",
 		    (unsigned long long)d->stats.held[NP_RES_PASSED],
 		    (unsigned long long)d->limits.all[NP_RES_PASSED],
-		    (unsigned long long)c->of->holds[NP_RES_PASSED]);
+		    (unsigned long long)c->session->holds[NP_RES_PASSED]);
 		note_refusal(d, c, NS_PASSED, words);
 		drop(d, c);
 	} else {
@@ -539,7 +541,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 		drop(d, c); /* it has reset the connection */
 		return;
 	}
-	if (c->proxied && !has_come_by_proxy(d, c)) {
+	if (c->proxied && !read_proxy_header(d, c)) {
 		return;
 	}
 	if (!c->has_asked && c->chan.have == 0 && !is_caller(d, c, NS_LOOK_LATE)) {
@@ -555,7 +557,8 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 			}
 			break;
 		case NP_CHAN_BROKEN:
-			if (c->chan.have > 0) { /* else it left without a word, by a reset */
+			if (c->chan.have >
+			    0) { /* else it reset the connection before sending anything */
 				note_refusal(d, c, NS_GARBAGE, err.msg);
 			}
 			drop(d, c);
@@ -567,7 +570,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* A deadline of the caller has come; or what has come may be all of an old client's message. */
+/* A deadline has passed, or a short message that an old client may have sent can be complete. */
 static void
 check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
@@ -592,7 +595,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		static const char words[] = "too many wrong attempts came from this address, or "
 					    "its network, try again later";
 
-		/* A passphrase has no answer. */
+		/* A passphrase gets no reply, as in netperf. */
 		if (d->key != NULL) {
 			refuse(d, c, NS_TRIES, words);
 		} else {
@@ -608,7 +611,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		refuse(d, c, NS_RATE,
 		       "too many sessions began in a short time (netserver --max-rate)");
 	} else {
-		/* Read once more: this process may have been late, and not the caller. */
+		/* Read once more: perhaps this process was late, and not the caller. */
 		ns_front_receive(d, c);
 		if (c->kind == NS_CALLER && !c->queued && c->deadline_ns <= now_ns) {
 			note_refusal(d, c, NS_SILENT, "no whole message in time");
@@ -621,11 +624,11 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 static uint64_t
 again_at(const struct ns_caller *c)
 {
-	uint64_t again = c->full           ? c->again_ns
-			 : c->held_ns != 0 ? c->held_ns
-					   : np_chan_again(&c->chan);
+	uint64_t next_ns = c->full           ? c->again_ns
+			   : c->held_ns != 0 ? c->held_ns
+					     : np_chan_again(&c->chan);
 
-	return c->quiet_ns != 0 && c->quiet_ns < again ? c->quiet_ns : again;
+	return c->quiet_ns != 0 && c->quiet_ns < next_ns ? c->quiet_ns : next_ns;
 }
 
 uint64_t

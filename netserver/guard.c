@@ -34,7 +34,6 @@ const struct ns_refusal_row ns_refusals[NS_REFUSALS] = {
 	[NS_OTHER] = { "other", EINVAL },
 };
 
-/* label, words, option, metric, why; first with evidence */
 const struct ns_resource ns_resources[NP_RESOURCES] = {
 	[NP_RES_SESSIONS] = { "sessions", "sessions", "--max-sessions", "sessions", NS_SESSIONS,
 			      .first = 2 },
@@ -57,12 +56,12 @@ const struct ns_resource ns_resources[NP_RESOURCES] = {
 enum np_resource
 ns_resource_of(enum ns_refusal why)
 {
-	unsigned g = 0;
+	unsigned i = 0;
 
-	while (g < NP_RESOURCES && ns_resources[g].why != why) {
-		g++;
+	while (i < NP_RESOURCES && ns_resources[i].why != why) {
+		i++;
 	}
-	return (enum np_resource)g;
+	return (enum np_resource)i;
 }
 
 void
@@ -75,7 +74,7 @@ ns_limits_init(struct ns_limits *l)
 	};
 }
 
-/* ---- Who ---- */
+/* ---- Which addresses ---- */
 
 int
 ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *err)
@@ -83,7 +82,7 @@ ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *
 	struct np_cidr *rules = allow ? a->allow : a->deny;
 	size_t *count = allow ? &a->allows : &a->denies;
 
-	/* An empty list is a mistake: without a rule that allows an address, all are allowed. */
+	/* An empty list must fail: without any allow rule, all addresses are allowed. */
 	for (bool more = true; more;) {
 		size_t n = strcspn(list, ",");
 		char text[64];
@@ -103,25 +102,25 @@ ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *
 	return NP_OK;
 }
 
-/* One line of an access file; what # begins is gone already. */
+/* One line of an access file, without its comment. */
 static int
 add_line(struct ns_access *a, char *line, struct np_err *err)
 {
 	static const char blanks[] = " \t\r\n";
-	char *rest = NULL, *verb = strtok_r(line, blanks, &rest), *list;
+	char *rest = NULL, *keyword = strtok_r(line, blanks, &rest), *ranges;
 
-	if (verb == NULL) {
+	if (keyword == NULL) {
 		return NP_OK;
 	}
-	if (strcmp(verb, "allow") != 0 && strcmp(verb, "deny") != 0) {
-		return np_usage(err, "'%.40s' is neither allow nor deny", verb);
+	if (strcmp(keyword, "allow") != 0 && strcmp(keyword, "deny") != 0) {
+		return np_usage(err, "'%.40s' is neither allow nor deny", keyword);
 	}
-	list = strtok_r(NULL, blanks, &rest);
-	if (list == NULL) {
-		return np_usage(err, "%s needs an address range", verb);
+	ranges = strtok_r(NULL, blanks, &rest);
+	if (ranges == NULL) {
+		return np_usage(err, "%s needs an address range", keyword);
 	}
-	for (; list != NULL; list = strtok_r(NULL, blanks, &rest)) {
-		if (ns_access_add(a, verb[0] == 'a', list, err) != NP_OK) {
+	for (; ranges != NULL; ranges = strtok_r(NULL, blanks, &rest)) {
+		if (ns_access_add(a, keyword[0] == 'a', ranges, err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -131,7 +130,7 @@ add_line(struct ns_access *a, char *line, struct np_err *err)
 int
 ns_access_read(struct ns_access *a, const char *path, struct np_err *err)
 {
-	struct ns_access grown = *a;
+	struct ns_access rules = *a;
 	int fd = np_trusted_open(path, NP_TRUSTED_RULES, err);
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	char line[512], where[80];
@@ -149,7 +148,7 @@ ns_access_read(struct ns_access *a, const char *path, struct np_err *err)
 
 		number++;
 		line[strcspn(line, "#")] = '\0';
-		rc = whole ? add_line(&grown, line, err)
+		rc = whole ? add_line(&rules, line, err)
 			   : np_usage(err, "more than %zu bytes", sizeof(line) - 2);
 	}
 	if (rc == NP_OK && ferror(f)) {
@@ -161,13 +160,13 @@ ns_access_read(struct ns_access *a, const char *path, struct np_err *err)
 	}
 	fclose(f);
 	if (rc == NP_OK) {
-		*a = grown;
+		*a = rules;
 	}
 	return rc;
 }
 
 static bool
-any_has(const struct np_cidr *rules, size_t count, const struct np_addr *peer)
+any_matches(const struct np_cidr *rules, size_t count, const struct np_addr *peer)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (np_cidr_has(&rules[i], peer)) {
@@ -180,8 +179,8 @@ any_has(const struct np_cidr *rules, size_t count, const struct np_addr *peer)
 bool
 ns_access_lets(const struct ns_access *a, const struct np_addr *peer)
 {
-	return !any_has(a->deny, a->denies, peer) &&
-	       (a->allows == 0 || any_has(a->allow, a->allows, peer));
+	return !any_matches(a->deny, a->denies, peer) &&
+	       (a->allows == 0 || any_matches(a->allow, a->allows, peer));
 }
 
 /* ---- How many ---- */
@@ -205,7 +204,7 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
-/* Unpredictable without the seed: which addresses share a group. */
+/* Seeded, so that clients can't predict which addresses collide. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 {
@@ -216,7 +215,7 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 		hash = (hash ^ bytes[i]) * UINT32_C(0x9e3779b1);
 		hash ^= hash >> 15;
 	}
-	/* Spread the last byte over all bits: neighbours must not often share a group. */
+	/* Spread the last byte over all bits: neighbouring addresses should rarely collide. */
 	hash = (hash ^ hash >> 16) * UINT32_C(0x9e3779b1);
 	hash = (hash ^ hash >> 15) * UINT32_C(0x85ebca77);
 	return hash ^ hash >> 16;
@@ -231,7 +230,7 @@ ns_place_of(const struct np_addr *a, uint32_t seed)
 				  .net = hash_of(a, f->network, seed) % NS_GROUPS };
 }
 
-/* Are both in one network, of which an address of their family has that many bytes? */
+/* Are their first `size` bytes the same? */
 static bool
 share_prefix(const struct np_addr *a, const struct np_addr *b, size_t size)
 {
@@ -297,7 +296,7 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 	return net_a != net_b ? net_a < net_b : r->turn_near[a.near] < r->turn_near[b.near];
 }
 
-/* How fast wrong secrets of an address and of a network are forgotten. */
+/* How often a wrong secret of an address, and of a network, is allowed. */
 static const struct {
 	uint64_t each_ns, burst;
 } paces[NS_TRY_KINDS] = {
@@ -315,7 +314,7 @@ try_key(const struct np_addr *a, int kind)
 	return key;
 }
 
-/* Addresses are compared in full, so that none is delayed for another one. NS_TRY_ROWS: no row. */
+/* Compares prefixes and not hashes: no address is delayed because of another. NS_TRY_ROWS: none. */
 static size_t
 find_try(const struct ns_try *rows, const struct ns_try *key)
 {
@@ -354,7 +353,7 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 		size_t at = find_try(rows, &key);
 
 		if (at == NS_TRY_ROWS) {
-			at = 0; /* the row that would be free first is used again */
+			at = 0; /* reuse the row that expires first */
 			for (size_t i = 1; i < NS_TRY_ROWS; i++) {
 				at = rows[i].wrong.due_ns < rows[at].wrong.due_ns ? i : at;
 			}
@@ -365,15 +364,15 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 	}
 }
 
-/* ---- What is shared ---- */
+/* ---- Shared resources ---- */
 
-/* What is held by all sessions, and by those of an address and its network. */
+/* What sessions hold. */
 struct usage {
 	uint64_t all[NP_RESOURCES];
-	uint64_t near[NP_RESOURCES], net[NP_RESOURCES]; /* from the address, from its network */
+	uint64_t near[NP_RESOURCES], net[NP_RESOURCES]; /* of the address, and of its network */
 };
 
-/* Without the session `but`, which may be NULL. */
+/* Of all sessions but one (NULL: of all), and of those from peer and its network. */
 static struct usage
 usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	 const struct np_addr *peer)
@@ -382,25 +381,25 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		bool is_near = share_prefix(&s->peer, peer, np_family_of(peer)->owner);
-		bool is_net = share_prefix(&s->peer, peer, np_family_of(peer)->network);
+		bool in_network = share_prefix(&s->peer, peer, np_family_of(peer)->network);
 
 		for (int g = 0; g < NP_RESOURCES && s != but; g++) {
 			u.all[g] += s->holds[g];
 			u.near[g] += is_near ? s->holds[g] : 0;
-			u.net[g] += is_net ? s->holds[g] : 0;
+			u.net[g] += in_network ? s->holds[g] : 0;
 		}
 	}
 	return u;
 }
 
 static uint64_t
-reserved(uint64_t limit, enum np_resource g)
+reserved(uint64_t limit, enum np_resource resource)
 {
-	uint64_t kept = limit / NS_KEPT;
+	uint64_t part = limit / NS_KEPT;
 
-	return kept < ns_resources[g].reserve && limit > ns_resources[g].reserve
-		   ? ns_resources[g].reserve
-		   : kept;
+	return part < ns_resources[resource].reserve && limit > ns_resources[resource].reserve
+		   ? ns_resources[resource].reserve
+		   : part;
 }
 
 static bool
@@ -410,8 +409,8 @@ is_limited(const struct ns_limits *l, enum np_resource g)
 }
 
 /*
- * The most of a resource that one session of that address may hold, beside what the others do: of
- * what is not reserved, or little. An odd part of the reserve is for an address.
+ * The most of a resource that one session may hold beside the others: what is free outside the
+ * reserve, or a little (ns_resource.first) from the reserve's half for addresses or networks.
  */
 static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
@@ -474,9 +473,9 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	return all_have_room(l, &u, holds, why, err);
 }
 
-/* Is the test within a session's own limit of memory? */
+/* --max-memory: the limit of each session. */
 static bool
-may_have(const struct ns_limits *l, const struct np_wish *wish)
+is_within_max_memory(const struct ns_limits *l, const struct np_wish *wish)
 {
 	return l->each.bytes == 0 ||
 	       wish->takes[NP_RES_MEMORY] <= np_beyond(l->each.bytes, NP_SESSION_BYTES);
@@ -489,7 +488,7 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 {
 	struct usage u = usage_of(sessions, s, &s->peer);
 
-	if (!may_have(l, wish)) {
+	if (!is_within_max_memory(l, wish)) {
 		*why = NS_MEMORY;
 		return np_fail_verbatim(
 		    err, NP_EPEER, ns_refusals[NS_MEMORY].sys,
@@ -529,19 +528,19 @@ ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer)
 int
 ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus)
 {
-	uint64_t all = 0, own = 0;
+	uint64_t threads = 0, weight = 0;
 	int nice = NS_NICE;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		all += s->holds[NP_RES_THREADS];
-		own += ns_same_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
+		threads += s->holds[NP_RES_THREADS];
+		weight += ns_same_owner(&s->peer, peer) ? s->holds[NP_RES_THREADS] : 0;
 	}
-	if (all <= cpus || cpus == 0) {
-		return 0; /* or their number is not known */
+	if (threads <= cpus || cpus == 0) {
+		return 0; /* cpus 0: their number is unknown */
 	}
-	/* Each step takes a fifth of a weight (sched(7)). In thousandths. */
-	for (own *= 1000; own > cpus * UINT64_C(1000) && nice < NS_NICE_MOST; nice++) {
-		own = own * 4 / 5;
+	/* In thousandths of a thread. Each step of nice takes a fifth of the weight (sched(7)). */
+	for (weight *= 1000; weight > cpus * UINT64_C(1000) && nice < NS_NICE_MOST; nice++) {
+		weight = weight * 4 / 5;
 	}
 	return nice;
 }
@@ -550,14 +549,14 @@ bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
 {
 	for (int g = 0; g < NP_RESOURCES; g++) {
-		uint64_t most = l->all[g] - reserved(l->all[g], (enum np_resource)g);
+		uint64_t grantable = l->all[g] - reserved(l->all[g], (enum np_resource)g);
 
 		if (is_limited(l, (enum np_resource)g) &&
-		    wish->takes[g] - wish->spares[g] > np_beyond(most, s->bare[g])) {
+		    wish->takes[g] - wish->spares[g] > np_beyond(grantable, s->bare[g])) {
 			return false;
 		}
 	}
-	return may_have(l, wish);
+	return is_within_max_memory(l, wish);
 }
 
 bool
@@ -605,7 +604,7 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 	      uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
-	struct ns_place own = ns_place_of(peer, seed), most = own; /* found's */
+	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* of found */
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
@@ -616,7 +615,7 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 
 		if (s->ending || s->fd < 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
 		    now_ns < s->moved_ns + NS_IDLE_S * NP_SEC || s->holds[resource] == 0 ||
-		    !ns_holds_more(&w, at, own)) {
+		    !ns_holds_more(&w, at, asking)) {
 			continue;
 		}
 		if (found == NULL || ns_holds_more(&w, at, most) ||

@@ -23,17 +23,17 @@
 #include "wire/auth.h"
 
 enum {
-	HOLD_S = 5,    /* for a client to connect, while another one of its address waits */
-	QUIET_MS = 50, /* a connection that sends nothing for so long is a data connection */
+	HOLD_S = 5,    /* for a client to connect while another one of its address waits */
+	QUIET_MS = 50, /* after this silence a connection counts as a data connection */
 	LATE_S = 5,    /* for datagrams that are in flight when a test ends */
 	OTHER_S = 1,   /* for a datagram from the named port, while strays come */
 	AT_ONCE = 256, /* datagrams read in a row */
-	UNKNOWN = 500, /* answers a second to datagrams with unknown tokens */
-	EARLY = 1024,  /* datagrams of a queue that are searched for one client's */
+	ANSWERS = 500, /* a second, to datagrams with unknown tokens */
+	EARLY = 1024,  /* datagrams of a queue that are searched for those of one client */
 	PART = 4,      /* descriptors in flight: at most a quarter of RLIMIT_NOFILE, */
-	PASSED = 1024, /* and at most this number */
-	EACH = 4,      /* of which a session has a quarter at most */
-	OTHERS = 32    /* datagrams of other clients that the search has to keep */
+	PASSED = 1024, /* and at most this number; */
+	SHARE = 4,     /* those of one session: at most a quarter of that */
+	OTHERS = 32    /* datagrams of other clients that the search keeps */
 };
 
 /* ---- Descriptors in flight ---- */
@@ -41,7 +41,7 @@ enum {
 /*
  * Descriptors that a session has not received yet. The kernel counts them for the user, and above
  * the sender's RLIMIT_NOFILE it refuses to send more (unix(7), ETOOMANYREFS). SIOCOUTQ tells how
- * much waits in a socket, so that no session has to be believed.
+ * much waits in a socket, so the daemon need not trust what a session says.
  */
 static uint64_t
 unreceived(const struct ns_daemon *d, int fd)
@@ -91,33 +91,33 @@ ns_ways_count(struct ns_daemon *d)
 	}
 }
 
-/* Is there room for one more? The sockets are asked only when a limit may have been reached. */
+/* May one more descriptor be in flight? Counts again only if a limit may have been reached. */
 static bool
 has_room(struct ns_daemon *d, struct ns_session *s)
 {
-	const uint64_t each = np_max(1, d->limits.all[NP_RES_PASSED] / EACH);
+	const uint64_t session_max = np_max(1, d->limits.all[NP_RES_PASSED] / SHARE);
 
-	s->way.lacks = false;
-	if (s->holds[NP_RES_PASSED] >= each) {
+	s->way.daemon_full = false;
+	if (s->holds[NP_RES_PASSED] >= session_max) {
 		set_in_flight(d, s, unreceived(d, s->way.fd));
 	}
-	if (s->holds[NP_RES_PASSED] >= each) {
+	if (s->holds[NP_RES_PASSED] >= session_max) {
 		return false;
 	}
 	if (!ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
 			   d->stats.held[NP_RES_PASSED])) {
 		ns_ways_count(d);
-		s->way.lacks = !ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
-					      d->stats.held[NP_RES_PASSED]);
+		s->way.daemon_full = !ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
+						    d->stats.held[NP_RES_PASSED]);
 	}
-	return !s->way.lacks;
+	return !s->way.daemon_full;
 }
 
 /* ---- Tests ---- */
 
-/* The test that is next in turn, of a client at that address that shows no token. */
+/* The session whose test expects sockets from that address, and whose client sends no tokens. */
 static struct ns_session *
-session_at(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
+session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {
 	struct ns_session *s = d->sessions;
 
@@ -130,14 +130,15 @@ session_at(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams
 }
 
 static struct ns_session *
-session_of(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
+session_by_token(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 {
 	struct ns_session *found = NULL;
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		bool is = s->way.fd > 0 && s->wish.way.tokens && s->wish.way.datagrams == datagrams;
+		bool takes =
+		    s->way.fd > 0 && s->wish.way.tokens && s->wish.way.datagrams == datagrams;
 
-		found = is && np_token_is(&s->way.token, token) ? s : found;
+		found = takes && np_token_is(&s->way.token, token) ? s : found;
 	}
 	return found;
 }
@@ -150,12 +151,12 @@ ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
 	if (s->wish.way.tokens) {
 		return true;
 	}
-	other = session_at(d, &s->peer, s->wish.way.datagrams);
+	other = session_by_address(d, &s->peer, s->wish.way.datagrams);
 	if (other != NULL && np_now() - other->way.since > HOLD_S * NP_SEC) {
 		const struct np_handed h = { .error = ETIMEDOUT };
 
 		if (!np_fds_pass(other->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
-			/* It finds this behind what it has not received. */
+			/* The session sees the end once it has received what is queued. */
 			shutdown(other->way.fd, SHUT_WR);
 		}
 		other->way.left = 0;
@@ -197,7 +198,8 @@ note_recent(struct ns_session *s, uint32_t port)
 	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
 }
 
-/* Is it from a port of a test that has just ended, unless the client of `s` named that port? */
+/* Does it come from a port of a test that has just ended? Not if the client of s named that port.
+ */
 static bool
 is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
@@ -217,7 +219,8 @@ void
 ns_way_close(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
-		/* Late datagrams without a token must not be taken for those of the next test. */
+		/* Late datagrams without a token must not be mistaken for those of the next test.
+		 */
 		for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
 			uint32_t at = d->late.next++ % NS_LATE;
 
@@ -227,8 +230,8 @@ ns_way_close(struct ns_daemon *d, struct ns_session *s)
 		}
 	}
 	for (struct ns_caller *c = d->callers; c != NULL && s->way.waiting > 0; c = c->next) {
-		if (c->of == s) {
-			c->of = NULL;
+		if (c->session == s) {
+			c->session = NULL;
 			s->way.waiting--;
 		}
 	}
@@ -299,7 +302,7 @@ ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	return NP_NEVER;
 }
 
-/* Pass a connection on, after those that wait already. */
+/* Pass a connection on, unless others of its session wait already. */
 static enum ns_data
 pass_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look when)
 {
@@ -349,24 +352,24 @@ is_request(const uint8_t *bytes, size_t n)
 }
 
 static enum ns_data
-take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **of)
+take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **owner)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint8_t bytes[NP_TOKEN_SIZE];
 	struct np_token token = { { 0 } };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	enum np_token_word word = np_token_get(bytes, n > 0 ? (size_t)n : 0, &token);
-	struct ns_session *s = session_of(d, &token, false);
-	int any = 1;
+	struct ns_session *s = session_by_token(d, &token, false);
+	int one_byte = 1;
 
 	if (when != NS_LOOK_NEW) { /* ns_data_look() may have set it */
-		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof(any));
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one_byte, sizeof(one_byte));
 	}
 	if (s != NULL && (word == NP_TOKEN_SHOWN || word == NP_TOKEN_PASSED)) {
 		enum ns_data kind = pass_connection(d, s, fd, when);
 
 		if (kind != NS_DATA_UNKNOWN) {
-			*of = s;
+			*owner = s;
 			return kind;
 		}
 	}
@@ -380,32 +383,32 @@ take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **o
 
 enum ns_data
 ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_look when,
-	     struct ns_session **of)
+	     struct ns_session **owner)
 {
 	uint8_t bytes[NP_TOKEN_SIZE] = { 0 };
 	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	struct ns_session *s;
-	int whole = NP_TOKEN_SIZE;
+	int token_size = NP_TOKEN_SIZE;
 
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
-			return take_token(d, fd, when, of);
+			return take_token(d, fd, when, owner);
 		}
-		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole));
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &token_size, sizeof(token_size));
 		return NS_DATA_MORE;
 	}
-	s = n > 0 || when == NS_LOOK_QUIET ? session_at(d, peer, false) : NULL;
+	s = n > 0 || when == NS_LOOK_QUIET ? session_by_address(d, peer, false) : NULL;
 	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
 		return NS_DATA_NONE;
 	}
-	*of = s;
+	*owner = s;
 	return pass_connection(d, s, fd, when);
 }
 
 uint64_t
 ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns)
 {
-	const struct ns_session *s = session_at(d, peer, false);
+	const struct ns_session *s = session_by_address(d, peer, false);
 
 	return s != NULL && s->wish.way.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
 }
@@ -413,15 +416,15 @@ ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t n
 /* ---- Datagrams ---- */
 
 /* A datagram that was received. */
-struct came {
-	struct np_addr from, to; /* of one family, which is that of the packets */
+struct datagram {
+	struct np_addr from, to; /* of the same family, IPv4 or IPv6 */
 	size_t size;
 	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
 /* The local address from a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
 static void
-note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
+note_destination(struct msghdr *m, uint32_t port, struct np_addr *to)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
@@ -446,7 +449,7 @@ note_where(struct msghdr *m, uint32_t port, struct np_addr *to)
 }
 
 static bool
-receive(int fd, uint32_t port, struct came *c)
+receive(int fd, uint32_t port, struct datagram *c)
 {
 	_Alignas(struct cmsghdr) char control[256];
 	struct iovec part = { .iov_base = c->bytes, .iov_len = sizeof(c->bytes) };
@@ -465,7 +468,7 @@ receive(int fd, uint32_t port, struct came *c)
 	c->from.len = m.msg_namelen;
 	np_addr_unmap(&c->from);
 	c->to = (struct np_addr){ .len = 0 };
-	note_where(&m, port, &c->to);
+	note_destination(&m, port, &c->to);
 	return true;
 }
 
@@ -480,11 +483,11 @@ let_reuse(const struct ns_daemon *d, int on)
 }
 
 /*
- * A socket at the same port, connected to that client. Other programs can bind to the port only
- * while this one does.
+ * A socket at the same port, connected to that client. SO_REUSEADDR is set only meanwhile, since it
+ * lets other programs bind to the port, too.
  */
 static int
-connect_back(const struct ns_daemon *d, const struct came *c)
+connect_back(const struct ns_daemon *d, const struct datagram *c)
 {
 	int on = 1, fd = socket(c->to.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -504,16 +507,16 @@ connect_back(const struct ns_daemon *d, const struct came *c)
 
 /* Datagrams of other clients that were found in a queue. */
 struct others {
-	struct came at[OTHERS];
+	struct datagram at[OTHERS];
 	size_t count;
 };
 
-/* Count the datagrams of one client that wait in a queue. */
+/* Take one client's datagrams out of a queue and count them. Those of others go to *others. */
 static void
 count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
 	    struct others *others)
 {
-	struct came c;
+	struct datagram c;
 
 	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &c); i++) {
 		if (np_addr_same_host(&c.from, from) &&
@@ -530,24 +533,27 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 	}
 }
 
-/* What came before the socket was connected waits in its queue, or in that of the port. */
+/*
+ * Give the session a socket for the datagrams of that sender. What came before the socket was
+ * connected waits in its own queue, or in that of the port: count_early() collects the latter.
+ */
 static void
-pass_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct came *c,
+pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const struct datagram *c,
 	       struct others *others)
 {
 	uint32_t port = np_addr_port(&c->from);
-	bool plain = !s->wish.way.tokens;
+	bool no_token = !s->wish.way.tokens;
 	/* A client that shows no token has named its port. While strays come, a datagram from
 	 * another port of its address may be forged, or changed by a NAT: wait for the named one.
 	 */
-	bool waits = plain && s->wish.way.port != 0 && s->wish.way.port != port &&
+	bool waits = no_token && s->wish.way.port != 0 && s->wish.way.port != port &&
 		     np_now() - d->stray_ns < OTHER_S * NP_SEC;
-	struct np_handed h = { .early = plain, .early_bytes = plain ? c->size : 0 };
+	struct np_handed h = { .early = no_token, .early_bytes = no_token ? c->size : 0 };
 	int fd;
 
 	d->stray_ns = waits ? np_now() : d->stray_ns;
 	if (s->way.left == 0 || (waits && s->way.other_ns != 0) || !has_room(d, s)) {
-		return; /* a token comes again */
+		return; /* a client with a token sends it again */
 	}
 	fd = connect_back(d, c);
 	if (fd < 0) {
@@ -560,9 +566,9 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 		s->way.other = h;
 		return;
 	}
-	if (plain) {
+	if (no_token) {
 		memcpy(h.id[0], c->bytes, sizeof(h.id[0]));
-		count_early(at, &c->to, &c->from, &h, others);
+		count_early(port_fd, &c->to, &c->from, &h, others);
 	}
 	if (pass_on(d, s, fd, &h) == NS_DATA_PASSED) {
 		note_recent(s, port);
@@ -570,7 +576,7 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int at, const struct c
 	close(fd);
 }
 
-/* Has the session a socket for that port already? It answers repeated datagrams itself. */
+/* Does the session have a socket for that port already? It answers repeated datagrams itself. */
 static bool
 has_socket_for(const struct ns_session *s, uint32_t port)
 {
@@ -584,12 +590,12 @@ has_socket_for(const struct ns_session *s, uint32_t port)
 }
 
 static void
-take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *others)
+take_datagram(struct ns_daemon *d, int fd, const struct datagram *c, struct others *others)
 {
 	struct np_token token;
 	enum np_token_word word = np_token_get(c->bytes, c->size, &token);
-	struct ns_session *s =
-	    word == NP_TOKEN_SHOWN ? session_of(d, &token, true) : session_at(d, &c->from, true);
+	struct ns_session *s = word == NP_TOKEN_SHOWN ? session_by_token(d, &token, true)
+						      : session_by_address(d, &c->from, true);
 	int back;
 
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
@@ -597,8 +603,8 @@ take_datagram(struct ns_daemon *d, int fd, const struct came *c, struct others *
 		return; /* an end mark or a late datagram begins no test */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
-		/* Answer with as many bytes as came. */
-		if (ns_bucket_take(&d->unknown, NP_SEC / UNKNOWN, NP_SEC, np_now()) &&
+		/* The answer is as long as the datagram, so it amplifies nothing. */
+		if (ns_bucket_take(&d->unknown, NP_SEC / ANSWERS, NP_SEC, np_now()) &&
 		    (back = connect_back(d, c)) >= 0) {
 			np_token_say(back, NP_TOKEN_UNKNOWN);
 			close(back);
@@ -616,7 +622,7 @@ ns_datagrams_receive(struct ns_daemon *d, int fd)
 	struct others others = { .count = 0 };
 	struct np_err ignored;
 	struct np_addr here;
-	struct came c;
+	struct datagram c;
 
 	if (np_sock_local(fd, &here, &ignored) != NP_OK) {
 		return;
@@ -633,7 +639,7 @@ ns_datagrams_receive(struct ns_daemon *d, int fd)
 static int
 bind_datagrams(struct np_addr *at, int only_six)
 {
-	const int queue = 4 << 20; /* as far as the system lets us */
+	const int queue = 4 << 20; /* the system may allow less */
 	int on = 1, fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
@@ -654,18 +660,18 @@ bind_datagrams(struct np_addr *at, int only_six)
 
 /*
  * Does the kernel deliver a peer's datagrams to the socket that is connected to it, and all others
- * to the unconnected one? Tried on the loopback: emulators and sandboxes may have another stack.
+ * to the unconnected one? Emulators and sandboxes may not: try it on the loopback.
  */
 static bool
-delivers(void)
+sorts_by_peer(void)
 {
 	struct ns_daemon trial = { .listener_count = 1 };
-	struct came c = { .size = 0 };
+	struct datagram c = { .size = 0 };
 	struct np_err ignored;
 	struct np_addr any;
 	int one = -1, other = -1, back = -1;
 	struct pollfd p = { .events = POLLIN };
-	bool does = false;
+	bool works = false;
 
 	np_addr_make_loopback(&any, AF_INET);
 	trial.datagrams[0] = bind_datagrams(&any, 0);
@@ -679,23 +685,24 @@ delivers(void)
 		uint8_t byte = 1;
 
 		p.fd = back;
-		does = sendto(other, &byte, 1, 0, to, c.to.len) == 1 &&
-		       sendto(one, &byte, 1, 0, to, c.to.len) == 1 && poll(&p, 1, 1000) == 1 &&
-		       recv(back, &byte, 1, MSG_DONTWAIT) == 1 &&
-		       recv(back, &byte, 1, MSG_DONTWAIT) < 0 &&
-		       recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) == 1 &&
-		       recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) < 0;
+		works = sendto(other, &byte, 1, 0, to, c.to.len) == 1 &&
+			sendto(one, &byte, 1, 0, to, c.to.len) == 1 && poll(&p, 1, 1000) == 1 &&
+			recv(back, &byte, 1, MSG_DONTWAIT) == 1 &&
+			recv(back, &byte, 1, MSG_DONTWAIT) < 0 &&
+			recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) == 1 &&
+			recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) < 0;
 	}
 	for (int *fd = (int[]){ trial.datagrams[0], one, other, back, -2 }; *fd != -2; fd++) {
 		np_fds_close(*fd);
 	}
-	return does;
+	return works;
 }
 
 void
 ns_datagrams_open(struct ns_daemon *d)
 {
-	const char *why = delivers() ? NULL : "this system does not deliver datagrams so";
+	const char *why =
+	    sorts_by_peer() ? NULL : "this system does not deliver datagrams by their sender";
 	struct np_err ignored;
 	struct np_addr at;
 
@@ -704,7 +711,7 @@ ns_datagrams_open(struct ns_daemon *d)
 
 		if (np_sock_local(d->listeners[i], &at, &ignored) != NP_OK ||
 		    np_family_of(&at)->version == 0) {
-			continue; /* there is no UDP there */
+			continue; /* not an IP listener: no UDP */
 		}
 		d->datagrams[i] = bind_datagrams(&at, only_six > 0);
 		why = d->datagrams[i] < 0 ? strerror(errno) : NULL;

@@ -2,8 +2,8 @@
  * One port for control and data (--one-port): the daemon passes connections and datagrams of tests
  * on to their sessions, which never listen. A client that knows of this sends a token
  * (wire/token.h). One that does not is recognized by its address. Clients of one address without
- * tokens take turns: the next one's connections are expected when the sockets of the previous test
- * are complete, so that they can't be mixed up.
+ * tokens take turns: the next one's test is granted when the previous test has all its sockets, so
+ * that they can't be mixed up.
  */
 #ifndef NETSERVER_ONE_PORT_H
 #define NETSERVER_ONE_PORT_H
@@ -15,7 +15,7 @@
 
 /* ---- Descriptors in flight ---- */
 
-/* Set their limit, which is a part of RLIMIT_NOFILE. */
+/* Set their limit, a part of RLIMIT_NOFILE, and find out how much one counts in its socket. */
 void ns_ways_begin(struct ns_daemon *d);
 
 /* Count again those that sessions have not received yet. */
@@ -23,24 +23,23 @@ void ns_ways_count(struct ns_daemon *d);
 
 /* ---- Tests ---- */
 
-/* Can the sockets of that session's test be told from those of all other tests now? */
+/* Could the sockets of that session's test be told from those of all other tests now? */
 bool ns_way_is_free(struct ns_daemon *d, const struct ns_session *s);
 
-/*
- * Pass them on from now on. *theirs: the session's end, which the caller closes. NP_ESYS.
- */
+/* Pass its sockets on from now on. *theirs: the session's end, which the caller closes. NP_ESYS. */
 int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);
 void ns_way_close(struct ns_daemon *d, struct ns_session *s);
 
 /*
- * A test has begun or ended: accept connections as the tests that are left need them. Connection
- * tests are fastest if each connection comes with its first bytes (TCP_DEFER_ACCEPT), and in the
- * mode that its session wants.
+ * A test has begun or ended: accept connections in the way that suits the present tests. Connection
+ * tests are fastest if each connection is accepted with its first bytes (TCP_DEFER_ACCEPT), and
+ * blocking or not as its session wants it.
  */
 void ns_ways_set_listeners(struct ns_daemon *d);
 
-/* Has the test waited long enough for datagrams from the port that its client named? If so, take
- * the socket for another port. Returns when it will have.
+/*
+ * If the test has waited long enough for datagrams from the port that its client named, pass on the
+ * socket for another port. Returns when to call again.
  */
 uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
 
@@ -50,31 +49,31 @@ enum ns_data {
 	NS_DATA_NONE,   /* a control connection */
 	NS_DATA_MORE,   /* not known yet: more has to come */
 	NS_DATA_PASSED, /* passed on to its session: close the descriptor */
-	NS_DATA_FULL,   /* a session's, but too many descriptors are in flight now */
-	NS_DATA_UNKNOWN /* of no test here; the client was told: close the descriptor */
+	NS_DATA_FULL,   /* belongs to a session, but too many descriptors are in flight */
+	NS_DATA_UNKNOWN /* belongs to no test here; the client was told: close the descriptor */
 };
 
-/* How long the connection has been there. */
+/* What is known about a connection's past. */
 enum ns_look {
-	NS_LOOK_NEW,  /* accepted by now, with d->accepts */
-	NS_LOOK_LATE, /* a caller (caller.h) */
-	NS_LOOK_QUIET /* one that sends nothing before it receives data */
+	NS_LOOK_NEW,  /* just accepted, with d->accepts */
+	NS_LOOK_LATE, /* it has been a caller (caller.h) for a while */
+	NS_LOOK_QUIET /* it has sent nothing for ns_quiet_until() */
 };
 
 /*
- * What kind of connection is it, by what it has sent? *of: for NS_DATA_FULL, its session.
+ * What kind of connection is it, by what it has sent? *owner: for NS_DATA_FULL, its session.
  */
 enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer,
-			  enum ns_look when, struct ns_session **of);
+			  enum ns_look when, struct ns_session **owner);
 
 /*
  * Pass on one that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is over (s is
- * NULL), or wants no more. now_ns: the same in all calls of one round, which checks a session
- * without room once.
+ * NULL), or wants no more. now_ns: the same in all calls of one round, so that a session without
+ * room is checked once.
  */
 enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 
-/* When a connection that has sent nothing may count as such a quiet one; 0: never. */
+/* When a connection that has sent nothing counts as NS_LOOK_QUIET; 0: never. */
 uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns);
 
 /* ---- Datagrams ---- */

@@ -21,15 +21,16 @@
 #include "sys/affinity.h"
 #include "sys/host.h"
 
-struct leave {
-	int fd; /* to the daemon */
+/* The ctx of the functions of np_leave. */
+struct to_daemon {
+	int fd;
 	const struct np_signals *signals;
 };
 
 static bool
-say(const struct leave *l, const struct ns_message *w, int flags)
+send_message(const struct to_daemon *to, const struct ns_message *m, int flags)
 {
-	return send(l->fd, w, sizeof(*w), flags | MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
+	return send(to->fd, m, sizeof(*m), flags | MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
 }
 
 static int
@@ -40,15 +41,15 @@ fail_waiting(int sys, struct np_err *err)
 
 /* Until the daemon answers, the client goes, or a signal comes. */
 static int
-await_answer(const struct leave *l, int control_fd, struct np_err *err)
+await_answer(const struct to_daemon *to, int control_fd, struct np_err *err)
 {
-	struct pollfd p[2] = { { .fd = l->fd, .events = POLLIN },
+	struct pollfd p[2] = { { .fd = to->fd, .events = POLLIN },
 			       { .fd = control_fd, .events = POLLRDHUP } };
 
 	for (;;) {
-		int n = ppoll(p, 2, NULL, l->signals->let_in);
+		int n = ppoll(p, 2, NULL, to->signals->let_in);
 
-		if (n < 0 && (errno != EINTR || np_signalled(l->signals))) {
+		if (n < 0 && (errno != EINTR || np_signalled(to->signals))) {
 			return fail_waiting(errno, err);
 		}
 		if (n > 0 && p[0].revents != 0) {
@@ -63,55 +64,55 @@ await_answer(const struct leave *l, int control_fd, struct np_err *err)
 static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
-	const struct leave *l = ctx;
-	struct ns_message w = { .type = NS_ASK, .wish = *wish };
+	const struct to_daemon *to = ctx;
+	struct ns_message m = { .type = NS_ASK, .wish = *wish };
 	int data_fd;
 
-	if (!say(l, &w, 0)) {
+	if (!send_message(to, &m, 0)) {
 		return fail_waiting(errno, err);
 	}
-	if (await_answer(l, control_fd, err) != NP_OK) {
+	if (await_answer(to, control_fd, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_fds_receive(l->fd, &w, sizeof(w), &data_fd, 1, 0) != (ssize_t)sizeof(w)) {
+	if (np_fds_receive(to->fd, &m, sizeof(m), &data_fd, 1, 0) != (ssize_t)sizeof(m)) {
 		return fail_waiting(ECANCELED, err);
 	}
-	if (w.type == NS_GRANT) {
-		*wish = w.wish;
+	if (m.type == NS_GRANT) {
+		*wish = m.wish;
 		wish->data_fd = data_fd;
 		return NP_OK;
 	}
-	return np_fail_verbatim(err, NP_EUNSUP, w.error, "%s", w.text);
+	return np_fail_verbatim(err, NP_EUNSUP, m.error, "%s", m.text);
 }
 
-/* Tell the daemon that data move. Does not block: if one message is lost, the next follows. */
+/* Tell the daemon that data move. Does not block: if this message is lost, another one follows. */
 static void
 moved(void *ctx)
 {
-	const struct ns_message w = { .type = NS_MOVED };
+	const struct ns_message m = { .type = NS_MOVED };
 
-	(void)say(ctx, &w, MSG_DONTWAIT);
+	(void)send_message(ctx, &m, MSG_DONTWAIT);
 }
 
 static void
 done(void *ctx, const struct np_served *served)
 {
-	const struct ns_message w = { .type = NS_DONE, .served = *served };
+	const struct ns_message m = { .type = NS_DONE, .served = *served };
 
-	(void)say(ctx, &w, 0);
+	(void)send_message(ctx, &m, 0);
 }
 
 static void
 refused(void *ctx, int error)
 {
-	const struct ns_message w = { .type = NS_REFUSED, .error = error };
+	const struct ns_message m = { .type = NS_REFUSED, .error = error };
 
-	(void)say(ctx, &w, 0);
+	(void)send_message(ctx, &m, 0);
 }
 
 /*
- * What lets clients in is no longer needed in this process, which reads strangers' bytes. c: the
- * session's caller; NULL: any.
+ * Wipe passphrases and keys: this process does not need them, and reads what strangers send. c: the
+ * session's caller; NULL: none.
  */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
@@ -126,14 +127,14 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 		np_secret_wipe(&c->admit, sizeof(c->admit));
 	}
 	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
-		/* Most are silent: their pages stay the daemon's. */
+		/* Most have sent nothing: do not copy their pages. */
 		if (other != c && other->chan.have > 0) {
 			np_secret_wipe(other->chan.in, sizeof(other->chan.in));
 		}
 	}
 }
 
-/* What takes CAP_NET_RAW. */
+/* What a session wants that takes CAP_NET_RAW. */
 struct raw {
 	struct ns_caller *caller;
 	bool capture, link;         /* what is wanted */
@@ -151,7 +152,7 @@ open_raw(void *ctx)
 	if (raw->capture) {
 		struct np_capture_place place = { .far = c->peer, .lock = true };
 
-		/* Of what goes between the two hosts, and nothing else ever. */
+		/* Only of packets between these two hosts; the lock keeps it so. */
 		place.near.len = sizeof(place.near.sa);
 		if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) ==
 		    0) {
@@ -159,7 +160,7 @@ open_raw(void *ctx)
 		}
 	}
 	if (raw->link) {
-		/* Where it names none, that by which it came. */
+		/* If it names no interface, take the one that it came by. */
 		if (raw->device[0] == '\0' &&
 		    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
 			(void)np_addr_device(&near, raw->device);
@@ -172,7 +173,7 @@ open_raw(void *ctx)
 	}
 }
 
-/* Why a session has none of what takes CAP_NET_RAW, unless it has it. */
+/* Why a session has no capture, or no tests of the link layer; not meant for one that has them. */
 static const char *
 why_none(const struct ns_daemon *d, const struct np_err *failed)
 {
@@ -196,10 +197,7 @@ sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
 	};
 }
 
-/*
- * Confine this process to what the client may have, beside a capture, which has to be opened
- * before. The interfaces are asked for before, too.
- */
+/* Open the packet sockets that the client wants and may have, then confine this process. */
 static int
 confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence, bool alone,
 	struct np_err *err)
@@ -220,7 +218,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	box.alone = alone;
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
 	box.link_fd = c->linked ? c->eth.fd : 0;
-	/* The filter can't see what a ring sends by a packet socket that is not to send. */
+	/* A ring could send by a packet socket, which the filter forbids but can't see there. */
 	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->urings;
 	if (np_urings_prepare(box.urings, &lack) != NP_OK) {
 		np_log(d->log, NP_LOG_INFO, "%s", lack.msg);
@@ -228,16 +226,16 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
-/* What kinds of service differ in. */
+/* What differs between a forked session, one in this process, and one of inetd. */
 struct means {
 	bool evidence;
-	struct np_bag *lasting;   /* facts of the host, read before it was confined; NULL: none */
-	struct np_cgroup *cgroup; /* files that were opened then; NULL: none */
-	struct ns_permit permit;  /* read then */
+	struct np_bag *lasting;   /* facts of the host; NULL: none */
+	struct np_cgroup *cgroup; /* open files; NULL: none */
+	struct ns_permit permit;
 	const struct np_leave *leave; /* NULL: everything is granted */
 };
 
-/* What a confined session can't look up: facts of the host, and files that it may go on to read. */
+/* What a confined process can't look up or open any more. */
 static void
 read_host(struct ns_daemon *d, struct means *by)
 {
@@ -253,7 +251,6 @@ drop_means(struct means *by)
 	np_cgroup_close(by->cgroup);
 }
 
-/* Their common end. */
 static void
 serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 {
@@ -312,7 +309,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	d->log->level = level;
 }
 
-/* Standard error may be anything here, with other writers. */
+/* Standard error is closed, too: other processes may write to it. */
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
@@ -327,9 +324,9 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 {
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
-	struct leave l = { .fd = fd, .signals = &d->signals };
+	struct to_daemon to = { .fd = fd, .signals = &d->signals };
 	const struct np_leave leave = {
-		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
+		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &to
 	};
 	struct means by = { .evidence = ns_gathers_evidence(d, c), .leave = &leave };
 	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
@@ -403,7 +400,7 @@ ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_requ
 	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], o->daemon, seal);
 }
 
-/* ---- Without a process for each ---- */
+/* ---- In the daemon's process (-f), or as a child of inetd ---- */
 
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
@@ -413,7 +410,7 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	struct ns_limited limited;
 	struct np_cpulist cpus;
 
-	/* What one client asks for must not stay for the next. */
+	/* One client's settings must not remain for the next one. */
 	np_cpus_save(&cpus);
 	ns_permit_init(&by.permit);
 	d->stats.sessions++;

@@ -26,16 +26,16 @@ struct ns_message {
 
 /* What a session may send. */
 union ns_packet {
-	struct ns_message word;
+	struct ns_message message;
 	struct ns_line line; /* of NS_LOG_LINE */
 };
 
 /* ---- In its process ---- */
 
 /*
- * A session's process, which ends when its daemon does, however that ends. fd: to the daemon. seal:
- * that of the fork server, from which it has all confinement except that of files; NULL: it is a
- * child of the daemon, and is not confined yet.
+ * Run a session's process, which ends when its daemon does, however that ends. fd: to the daemon.
+ * seal: of the fork server, from which it inherited all confinement except that of files; NULL: it
+ * is a child of the daemon, and is not confined yet.
  */
 void __attribute__((noreturn))
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,

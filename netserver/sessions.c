@@ -25,14 +25,14 @@
 #include "netserver/session.h"
 
 enum {
-	/* Beside a test's length: for a data connection that the client puts off, for data in
-	 * flight at the end, and for the client to fetch the results. */
+	/* In addition to a test's length: for a client that connects late, for data in flight at
+	 * the end, and for the client to fetch the results. */
 	GRACE_S = 150,
-	BETWEEN_S = 30, /* beside the time that a session allows between two requests */
-	ROOM_S = 5,     /* for a session that makes room for another one to end */
-	SOON_S = 1,     /* for others to end by themselves */
+	BETWEEN_S = 30, /* in addition to the time that a session allows between two requests */
+	ROOM_S = 5,     /* a test waits so long for resources if an idle session is being ended, */
+	SOON_S = 1,     /* and so long otherwise: others may end by themselves */
 
-	WAY_S = 30,    /* for another client of one address to make its connections */
+	WAY_S = 30,    /* for another client of the same address to make its data connections */
 	TERM_MS = 2000 /* for a process to end after SIGTERM */
 };
 
@@ -60,7 +60,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 			np_event_number(&e, "process", (uint64_t)s->pid);
 			np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
 			np_log_event(d->log, NP_LOG_INFO, &e,
-				     "no data move, and other clients wait: it ends now");
+				     "no data move, and other clients wait: it is ended");
 		}
 		kill(s->pid, SIGTERM);
 		s->ending = s->yields = true;
@@ -69,7 +69,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	return s != NULL;
 }
 
-/* If a part of a reserve was used, end an idle session, so that there is more for others. */
+/* If part of a reserve is in use, end an idle session to restore it. */
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
@@ -100,18 +100,18 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 			       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
-/* Account for what a session holds: its own share, and that of its test (NULL: it has none). */
+/* Account for what a session holds: without a test, and for its test (NULL: it has none). */
 static void
 set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESOURCES])
 {
 	bool frees = false;
 
-	for (int g = 0; g < NP_RESOURCES; g++) {
-		uint64_t holds = s->bare[g] + (test != NULL ? test[g] : 0);
+	for (int i = 0; i < NP_RESOURCES; i++) {
+		uint64_t holds = s->bare[i] + (test != NULL ? test[i] : 0);
 
-		d->stats.held[g] += holds - s->holds[g];
-		frees = frees || holds < s->holds[g];
-		s->holds[g] = holds;
+		d->stats.held[i] += holds - s->holds[i];
+		frees = frees || holds < s->holds[i];
+		s->holds[i] = holds;
 	}
 	d->freed += frees;
 }
@@ -143,7 +143,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		rc = np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
 	if (rc != NP_OK) {
-		ns_passed_close(pair[0]); /* which ends it, if there is one */
+		ns_passed_close(pair[0]); /* which ends the process, if there is one */
 		free(s);
 		return rc;
 	}
@@ -165,15 +165,15 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 static bool
 answer(struct ns_session *s, enum ns_message_type type, int error, const char *text, int data_fd)
 {
-	struct ns_message w;
+	struct ns_message reply;
 
-	memset(&w, 0, sizeof(w));
-	w.type = type;
-	w.error = error;
-	w.wish = s->wish;
-	w.wish.token = s->way.token;
-	snprintf(w.text, sizeof(w.text), "%.*s", (int)sizeof(w.text) - 1, text);
-	return np_fds_pass(s->fd, &w, sizeof(w), &data_fd, data_fd > 0, MSG_DONTWAIT);
+	memset(&reply, 0, sizeof(reply));
+	reply.type = type;
+	reply.error = error;
+	reply.wish = s->wish;
+	reply.wish.token = s->way.token;
+	snprintf(reply.text, sizeof(reply.text), "%.*s", (int)sizeof(reply.text) - 1, text);
+	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0, MSG_DONTWAIT);
 }
 
 static void
@@ -192,27 +192,27 @@ refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, cons
 	s->room_until_ns = 0;
 	d->stats.refused[why]++;
 	if (!answer(s, NS_REFUSE, ns_refusals[why].sys, text, 0)) {
-		s->end_ns = np_now(); /* it would wait for an answer forever */
+		s->end_ns = np_now(); /* end it: it would wait for an answer forever */
 	}
 }
 
 /*
- * Too little is free: may the test wait? A session that ends may free some, perhaps the client's
- * own previous one. With --exclusive all wait anyway.
+ * Too little is free: may the test wait? Another session may end soon, perhaps the client's own
+ * previous one. With --exclusive tests have waited for their turn already.
  */
 static bool
 waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
 	uint64_t now = np_now();
-	bool is_made;
+	bool is_ending;
 
 	if (d->exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
-	is_made = ns_sessions_make_room(d, &s->peer, what);
+	is_ending = ns_sessions_make_room(d, &s->peer, what);
 	if (s->room_until_ns == 0) {
-		s->room_until_ns = now + (is_made ? ROOM_S : SOON_S) * NP_SEC;
+		s->room_until_ns = now + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
 		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
 	}
 	s->room_tried = d->freed + 1;
@@ -220,8 +220,8 @@ waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 }
 
 /*
- * Two clients of one address that show no token can't be told apart: they connect one after the
- * other. One that takes too long loses its turn.
+ * The data connections of two clients of one address that send no token can't be told apart: the
+ * clients connect one after the other. One that takes too long loses its turn.
  */
 static void
 wait_for_way(struct ns_daemon *d, struct ns_session *s)
@@ -243,8 +243,8 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 static void
 grant_test(struct ns_daemon *d, struct ns_session *s)
 {
-	uint64_t most = d->limits.each.seconds;
-	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : most;
+	uint64_t limit_s = d->limits.each.seconds;
+	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : limit_s;
 	struct np_wish granted = s->wish;
 	struct np_err err = { .code = NP_OK };
 	enum ns_refusal why;
@@ -274,7 +274,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
 				       granted.takes[NP_RES_FLOWS]);
 	}
-	/* Before the first connection comes, which it may as soon as the test is granted. */
+	/* As soon as the test is granted its first connection may come. */
 	ns_ways_set_listeners(d);
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
@@ -295,8 +295,8 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
 	d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near] = s->test_ns;
-	/* The session has checked the length, but it may have been compromised. */
-	seconds = most > 0 && seconds > most ? most : seconds;
+	/* The session checks the length, too, but it may have been compromised. */
+	seconds = limit_s > 0 && seconds > limit_s ? limit_s : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
 	refill(d, &s->peer);
 }
@@ -312,7 +312,7 @@ test_runs(const struct ns_daemon *d)
 	return false;
 }
 
-/* Addresses take turns, and so do the sessions of each: many sessions of one have one turn. */
+/* Addresses take turns, and the sessions of each do: more sessions get an address no more turns. */
 static bool
 goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
 {
@@ -322,7 +322,7 @@ goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct 
 	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
 }
 
-/* Let the next test begin, if there is room. */
+/* --exclusive: let the next test begin, if none runs. */
 static void
 grant_next(struct ns_daemon *d)
 {
@@ -383,17 +383,18 @@ has_received(const struct ns_session *s)
 	return ioctl(s->fd, SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
-/* A session reads foreign data, and may be compromised: believe it only about itself. */
+/* A session may be compromised by what it reads: trust its messages only about itself. False:
+ * wrong. */
 static bool
-handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *w)
+handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 {
-	switch (w->type) {
+	switch (m->type) {
 	case NS_ASK:
 		if (s->test_ns != 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
-		    !ns_guard_plausible(&d->limits, &w->wish) || !has_received(s)) {
+		    !ns_guard_plausible(&d->limits, &m->wish) || !has_received(s)) {
 			return false;
 		}
-		s->wish = w->wish;
+		s->wish = m->wish;
 		s->wish.test[sizeof(s->wish.test) - 1] = '\0';
 		if (d->exclusive && test_runs(d)) {
 			s->waiting_ns = np_now();
@@ -410,15 +411,15 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *w)
 		if (s->test_ns == 0) {
 			return false;
 		}
-		d->stats.tests_failed += w->served.failed;
-		d->stats.received_bytes += w->served.received;
-		d->stats.sent_bytes += w->served.sent;
-		d->stats.transactions += w->served.transactions;
+		d->stats.tests_failed += m->served.failed;
+		d->stats.received_bytes += m->served.received;
+		d->stats.sent_bytes += m->served.sent;
+		d->stats.transactions += m->served.transactions;
 		end_test(d, s);
 		grant_next(d);
 		return true;
 	case NS_REFUSED:
-		d->stats.refused[reason_of(w->error)]++;
+		d->stats.refused[reason_of(m->error)]++;
 		return true;
 	default:
 		return false;
@@ -430,7 +431,8 @@ static void
 hang_up(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->fd >= 0) {
-		/* A process that was just forked may have it still. */
+		/* A process that was just forked may still have it open, so close(2) is not enough.
+		 */
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 		ns_passed_close(s->fd);
 		s->fd = -1;
@@ -444,11 +446,11 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 }
 
 void
-ns_session_receive(struct ns_daemon *d, struct ns_session *s, int words)
+ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most)
 {
 	union ns_packet p;
 
-	while (s->fd >= 0 && words-- > 0) {
+	while (s->fd >= 0 && most-- > 0) {
 		bool more;
 		ssize_t n = ns_passed_recv(s->fd, &p, sizeof(p), &more);
 
@@ -461,7 +463,7 @@ ns_session_receive(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n == (ssize_t)sizeof(p.line) && p.line.type == NS_LOG_LINE && !more) {
 			ns_relay_write(d->log, &d->session_lines, &s->lines, &p.line, s->pid,
 				       d->quiet);
-		} else if (n != (ssize_t)sizeof(p.word) || more || !handle(d, s, &p.word)) {
+		} else if (n != (ssize_t)sizeof(p.message) || more || !handle(d, s, &p.message)) {
 			hang_up(d, s);
 		}
 	}
@@ -486,7 +488,7 @@ ns_sessions_reap(struct ns_daemon *d)
 {
 	siginfo_t end = { .si_pid = 0 };
 
-	/* Its number stays its own until it is of no more use here. */
+	/* WNOWAIT: the number is not reused before the session is forgotten. */
 	for (; waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid > 0;
 	     waitpid(end.si_pid, NULL, 0), end.si_pid = 0) {
 		struct ns_session *s = d->sessions;
@@ -517,7 +519,7 @@ ns_sessions_reap(struct ns_daemon *d)
 	}
 }
 
-/* End a session that took too long: by SIGTERM, then by SIGKILL. */
+/* End a session that took too long: by SIGTERM, the next time by SIGKILL. */
 static void
 overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
@@ -528,7 +530,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
-			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it ends now");
+			np_log_event(d->log, NP_LOG_ERROR, &e, "it took too long: it is ended");
 		}
 	}
 	kill(s->pid, s->ending ? SIGKILL : SIGTERM);
@@ -536,7 +538,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
-/* Its test waits for room: try again. Returns the deadline. */
+/* Its test waits for resources: try again if any were freed. Returns when to call again. */
 static uint64_t
 try_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
@@ -546,7 +548,7 @@ try_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	if (s->room_until_ns == 0) {
 		return NP_NEVER;
 	}
-	/* A session that makes no connections frees its turn without an event. */
+	/* The turn of a session that makes no connections ends without an event. */
 	return s->room_tried == 0 && s->room_until_ns > now_ns + NP_SEC ? now_ns + NP_SEC
 									: s->room_until_ns;
 }
@@ -557,13 +559,13 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 	uint64_t next = NP_NEVER;
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		uint64_t patience = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
+		uint64_t turn_until = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
 
-		if (s->waiting_ns != 0 && patience <= now_ns) {
+		if (s->waiting_ns != 0 && turn_until <= now_ns) {
 			refuse_test(d, s, NS_LINE,
 				    "other tests ran all the time (netserver --exclusive)");
-		} else if (s->waiting_ns != 0 && patience < next) {
-			next = patience;
+		} else if (s->waiting_ns != 0 && turn_until < next) {
+			next = turn_until;
 		}
 		if (s->room_until_ns != 0) {
 			uint64_t due = try_again(d, s, now_ns);

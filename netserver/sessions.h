@@ -18,24 +18,22 @@ void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
 
 /*
- * The session has sent something, or closed its end. Reads at most `words` messages: one session
+ * The session has sent something, or closed its end. Reads at most `most` messages: one session
  * must not keep the daemon from the others.
  */
 enum { NS_MESSAGES = 16 };
-void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int words);
+void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most);
 
 /* Reap those that ended. */
 void ns_sessions_reap(struct ns_daemon *d);
 
-/* End those that took too long, refuse tests that waited too long. Returns when to call again, or
+/*
+ * End those that took too long, refuse tests that waited too long. Returns when to call again, or
  * NP_NEVER.
  */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
-/*
- * That address lacks NS_SESSIONS or NS_MEMORY: end a session with an idle test, if there is one.
- * False: there is none.
- */
+/* An address was refused for that reason: end an idle session, if there is one. False: none. */
 bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
 
 /* Tell every session to end, wait a while, and end those that do not. */

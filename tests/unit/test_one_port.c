@@ -233,7 +233,7 @@ TEST(a_session_has_as_many_in_flight_as_it_does_not_receive)
 	assert_int_equal(b.session.holds[NP_RES_PASSED], 0);
 	assert_int_equal(passes(&b, &b.session), 20);
 	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 20);
-	assert_false(b.session.way.lacks);
+	assert_false(b.session.way.daemon_full);
 	assert_true(was_handed(&b) && was_handed(&b));
 	assert_int_equal(passes(&b, &b.session), 2);
 	bed_free(&b);
@@ -355,10 +355,10 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 		theirs[i] = add_session(&b, &greedy[i], &b.near);
 		assert_int_equal(passes(&b, &greedy[i]), i < 3 ? 20 : 12);
 	}
-	assert_true(greedy[3].way.lacks);
+	assert_true(greedy[3].way.daemon_full);
 	others = add_session(&b, &other, &elsewhere);
 	assert_int_equal(passes(&b, &other), 2);
-	assert_true(other.way.lacks &&
+	assert_true(other.way.daemon_full &&
 		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_RES_PASSED));
 	for (size_t i = 0; i < LEN(greedy); i++) {
 		ns_way_close(&b.daemon, &greedy[i]);
@@ -388,13 +388,13 @@ TEST(what_the_kernel_does_not_pass_waits)
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
 	/* Others do not go before those that wait. */
 	b.session.way.waiting = 1;
-	c.of = &b.session;
+	c.session = &b.session;
 	b.daemon.callers = &c;
 	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_FULL);
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 2), NS_DATA_PASSED);
 	ns_way_close(&b.daemon, &b.session);
-	assert_null(c.of);
-	assert_int_equal(ns_data_again(&b.daemon, c.of, pair[0], 3), NS_DATA_UNKNOWN);
+	assert_null(c.session);
+	assert_int_equal(ns_data_again(&b.daemon, c.session, pair[0], 3), NS_DATA_UNKNOWN);
 	close(b.theirs);
 	close(pair[0]);
 	close(pair[1]);
