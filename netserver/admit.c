@@ -7,7 +7,7 @@
 #include "base/secret.h"
 
 static enum ns_admission
-shut(struct ns_admit *a, enum ns_admission admission)
+conclude(struct ns_admit *a, enum ns_admission admission)
 {
 	np_secret_wipe(a->client_nonce, sizeof(a->client_nonce));
 	np_secret_wipe(a->server_nonce, sizeof(a->server_nonce));
@@ -24,7 +24,7 @@ answer(struct ns_admit *a, uint32_t code, int error, np_layout *layout, const vo
 	a->has_reply = true;
 }
 
-/* Refuse a client for *why, which is for the log, and answer it by a text. */
+/* Refuse a client: *why is for the log, the text for the client. */
 static enum ns_admission
 refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *text)
 {
@@ -38,7 +38,7 @@ refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *
 	}
 	snprintf(m.text, sizeof(m.text), "%s", text);
 	answer(a, reply, why->sys, np_why_layout, &m);
-	return shut(a, NS_ADMIT_REFUSED);
+	return conclude(a, NS_ADMIT_REFUSED);
 }
 
 static enum ns_admission
@@ -58,12 +58,12 @@ take_proof(struct ns_admit *a, const struct np_auth_body *proof, struct np_err *
 	}
 	np_auth_prove(a->key, NP_AUTH_SERVER, &scope, welcome.bytes);
 	answer(a, NP_AUTH_WELCOME, 0, np_auth_body_layout, &welcome);
-	return shut(a, NS_ADMIT_MORE);
+	return conclude(a, NS_ADMIT_MORE);
 }
 
-/* HELLO, then PROOF, and nothing else. */
+/* Accepts AUTH_HELLO, then AUTH_PROOF, and nothing else. */
 static enum ns_admission
-by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
+step_by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 {
 	static const char disorder[] = "messages of --key-file in the wrong order";
 	uint32_t code = np_frame_head(frame).code;
@@ -112,16 +112,16 @@ is_passphrase(const char *wanted, const struct np_text *came)
 	struct np_text padded = { .text = "" };
 	bool same;
 
-	/* A text that was read is filled up with zeros, too. */
+	/* Both are padded with zeros, so the comparison takes the same time for any text. */
 	snprintf(padded.text, sizeof(padded.text), "%s", wanted);
 	same = np_secret_equal(padded.text, came->text, sizeof(padded.text));
 	np_secret_wipe(&padded, sizeof(padded));
 	return same;
 }
 
-/* Without the passphrase in its first message a client gets no word, as from netperf's daemon. */
+/* Without the passphrase in its first message a client gets no reply, as from netperf's daemon. */
 static enum ns_admission
-by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
+step_by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 {
 	uint32_t code = np_frame_head(frame).code;
 	struct np_err misfit;
@@ -130,7 +130,7 @@ by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 
 	if (code != NP_PASSPHRASE) {
 		np_fail(why, NP_EPEER, EACCES, "request %u came without the passphrase", code);
-		return shut(a, NS_ADMIT_REFUSED);
+		return conclude(a, NS_ADMIT_REFUSED);
 	}
 	right = np_frame_get(frame, np_text_layout, &came, &misfit) == NP_OK;
 	right = is_passphrase(a->passphrase, &came) && right;
@@ -138,9 +138,9 @@ by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 	if (!right) {
 		a->wrong = true;
 		np_fail(why, NP_EPEER, EACCES, "wrong passphrase");
-		return shut(a, NS_ADMIT_REFUSED);
+		return conclude(a, NS_ADMIT_REFUSED);
 	}
-	return shut(a, NS_ADMIT_MORE);
+	return conclude(a, NS_ADMIT_MORE);
 }
 
 enum ns_admission
@@ -155,7 +155,7 @@ ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_
 		np_fail(why, NP_EPEER, EACCES, "refused before");
 		return NS_ADMIT_REFUSED;
 	}
-	return a->key != NULL ? by_key(a, frame, why) : by_passphrase(a, frame, why);
+	return a->key != NULL ? step_by_key(a, frame, why) : step_by_passphrase(a, frame, why);
 }
 
 bool

@@ -14,7 +14,7 @@
 
 enum ns_admit_state {
 	NS_ADMIT_NEW = 0, /* nothing came yet */
-	NS_ADMIT_ASKED,   /* a challenge is out */
+	NS_ADMIT_ASKED,   /* a challenge was sent */
 	NS_ADMIT_OPEN,    /* all that follows belongs to the session */
 	NS_ADMIT_SHUT     /* refused */
 };
@@ -27,10 +27,10 @@ struct ns_admit {
 	const struct np_auth_key *key; /* NULL: none is demanded */
 	const char *passphrase;        /* NULL: none is demanded */
 	bool nat;                      /* a proof need not cover the ends */
-	uint8_t ends[NP_AUTH_ENDS];    /* of the connection, with a key */
+	uint8_t ends[NP_AUTH_ENDS];    /* addresses of the connection, for a proof of the key */
 	int state;                     /* enum ns_admit_state */
 	uint32_t version;              /* of the client's proof */
-	bool wrong;                    /* a secret came, and it is wrong */
+	bool wrong;                    /* a wrong secret came */
 	uint8_t client_nonce[NP_AUTH_BYTES], server_nonce[NP_AUTH_BYTES];
 	bool has_reply; /* to the last message */
 	uint8_t reply[NP_FRAME_SIZE];
@@ -43,17 +43,14 @@ enum ns_admission {
 };
 
 /*
- * Handle a whole message (of an old client: its 256 bytes and zeros). If it is refused, *why is the
+ * Handle a whole message (that of an old client padded with zeros). If it is refused, *why is the
  * reason for the log: NP_EPEER, with err->sys EACCES or EPROTONOSUPPORT. A consumed or refused
  * message may hold a passphrase: the caller has to np_secret_wipe() its copy.
  */
 enum ns_admission
 ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why);
 
-/*
- * Would that message be compared with the secret? (If a client has tried too often, that has to
- * wait.)
- */
+/* Would that message be compared with the secret? That is delayed if a client tried too often. */
 bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
 
 /* Would any message be NS_ADMIT_IN now? */

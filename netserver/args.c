@@ -17,8 +17,8 @@
 #include "wire/plan.h"
 
 enum {
-	LINE_S = 60, /* how long a client waits for its turn, unless told */
-	TURN_S = 10  /* for a turn to be used: as long as our client takes at most to connect */
+	LINE_S = 60, /* how long a client waits for its turn by default */
+	TURN_S = 10  /* for a client to connect when its turn has come: ours needs no longer */
 };
 
 static int
@@ -115,7 +115,7 @@ set_data_ports(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* How long the others wait may follow. */
+/* Its argument, how long the others wait, is optional. */
 static int
 set_exclusive(const struct np_setting *set)
 {
@@ -179,7 +179,7 @@ set_engines(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Bits of ns_args.transports. */
+/* Sets bits of ns_args.transports. */
 static int
 set_transports(const struct np_setting *set)
 {
@@ -338,22 +338,22 @@ const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
 int
 ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 {
-	unsigned long first, last;
-	int words = 1;
+	unsigned long first_port, last_port;
+	int count = 1;
 
 	memset(a, 0, sizeof(*a));
 	ns_limits_init(&a->limits);
-	if (np_host_ports(&first, &last)) {
-		a->limits.all[NP_RES_PORTS] = last - first + 1;
+	if (np_host_ports(&first_port, &last_port)) {
+		a->limits.all[NP_RES_PORTS] = last_port - first_port + 1;
 	}
 	a->line = LINE_S;
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
-	/* What stands behind "--" is ignored, as netperf's daemon does. */
-	while (words < argc && strcmp(argv[words], "--") != 0) {
-		words++;
+	/* Ignore what follows "--", as netperf's daemon does. */
+	while (count < argc && strcmp(argv[count], "--") != 0) {
+		count++;
 	}
-	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, NULL, err) != NP_OK) {
+	if (np_options_parse(ns_options, ns_options_count, 0, count, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
 	a->bound = a->bound || a->foreground || a->no_fork || a->port[0] != '\0';

@@ -22,7 +22,7 @@ struct ns_args {
 	bool no_fork;           /* -f */
 	bool debug;             /* -d */
 	bool quiet;             /* -N */
-	int32_t cpus;           /* -n: to be taken where they can't be counted, which Linux can */
+	int32_t cpus;           /* -n: not used, since Linux can count them */
 	char passphrase[648];   /* -Z, --passphrase-file; empty: none is demanded */
 	struct np_auth_key key; /* --key-file; count 0: none is demanded */
 	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
@@ -37,15 +37,15 @@ struct ns_args {
 	bool no_sandbox;
 	bool allow_raw;
 	int32_t uring;       /* rings of a session */
-	uint32_t transports; /* to load at the start: row i of the table is bit i */
+	uint32_t transports; /* to load at the start: bit i for np_transport_at(i) */
 	bool no_evidence;
 	bool no_status;
 	bool status; /* --status: ask a daemon that runs */
 	bool usage, help, version;
-	bool bound; /* one of -D -f -L -p was given: never an inetd child */
+	bool bound; /* one of -D -f -L -p was given, so this is no child of inetd */
 };
 
-/* NP_EUSAGE, NP_ESYS for a file that can't be read, or NP_EUNSUP name the option that is wrong. */
+/* NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read; the message names the option. */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 
 void ns_args_usage(FILE *out);

@@ -28,31 +28,31 @@
 #include "wire/plan.h"
 
 enum {
-	NOBODY = 65534,    /* where the list of users has no such name */
+	NOBODY = 65534,    /* if there is no user of that name */
 	DESCRIPTORS = 128, /* of a session beside its data connections: about ten are used, and up
 			    * to 86 for evidence */
-	OF_A_THREAD = 8,   /* descriptors: of epoll, pipes, samples */
-	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
-	BESIDE = 2 << 20,  /* that stack, and what libc needs */
+	THREAD_FDS = 8,    /* descriptors of a thread: of epoll, pipes, samples */
+	STACK = 512 << 10, /* of a worker's thread, which uses some 10 KiB */
+	BESIDE = 2 << 20,  /* memory for that stack, and for libc */
 	MAIN_STACK = 1 << 20,
 	ADDRESSES = 2 << 20, /* the main stack, guard pages, small mappings of files */
-	/* What a process may have already, where /proc can't be read: data, and all of it. */
+	/* What a process may have already, if /proc can't be read: VmData and VmSize. */
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
-	LEFT_BELOW = 16 << 10, /* of the stack, by the deepest calls that see a seal */
-	BUFFER = 128 << 10     /* from this size on malloc(3) maps memory, and free(3) unmaps it */
+	LEFT_BELOW = 16 << 10, /* as much of the stack may hold copies of a seal */
+	BUFFER = 128 << 10     /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
 
 /* --- another user ---------------------------------------------------------------------------- */
 
 struct who {
-	char name[64]; /* in the list of users; empty: not there */
+	char name[64]; /* empty: a number without a name */
 	uid_t uid;
 	gid_t gid;
-	bool own_group; /* given, then it is the only one */
+	bool own_group; /* it was given: then it is the only group */
 };
 
-/* -1 means "unchanged" to the calls below: it is no user or group. */
+/* Rejects -1, which means "unchanged" to setresuid(2). */
 static bool
 parse_id(const char *text, uint32_t *id)
 {
@@ -108,25 +108,25 @@ find_user(const char *text, struct who *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Is the id mapped in this user namespace? A line: the first id here, the first there, a count. */
+/* Is the id mapped in this user namespace? A line: first id here, first id outside, count. */
 static bool
-is_known_here(const char *map, uint32_t id)
+is_mapped(const char *map, uint32_t id)
 {
 	FILE *f = fopen(map, "re");
-	bool known = f == NULL;
+	bool mapped = f == NULL;
 	char line[128], *at;
 
-	while (f != NULL && !known && fgets(line, sizeof(line), f) != NULL) {
+	while (f != NULL && !mapped && fgets(line, sizeof(line), f) != NULL) {
 		uint64_t first = strtoull(line, &at, 10), count;
 
 		(void)strtoull(at, &at, 10);
 		count = strtoull(at, &at, 10);
-		known = id >= first && id - first < count;
+		mapped = id >= first && id - first < count;
 	}
 	if (f != NULL) {
 		fclose(f);
 	}
-	return known;
+	return mapped;
 }
 
 static int
@@ -152,7 +152,7 @@ become(const struct who *w, struct np_err *err)
 {
 	int parent_death = 0;
 
-	/* The kernel clears it when the user changes; the parent that set it wants it kept. */
+	/* The kernel clears this when the user changes: set it again. */
 	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
 	/* Capabilities stay until limit_capabilities() has chosen among them. */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
@@ -167,8 +167,8 @@ become(const struct who *w, struct np_err *err)
 }
 
 /*
- * Root of a user namespace that has no user nobody (unshare -r) is an ordinary user outside: it
- * stays that user, unless --user names another one.
+ * Root in a user namespace without user nobody (unshare -r) is an ordinary user outside, and stays
+ * that user, unless --user names another one.
  */
 static int
 change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
@@ -180,8 +180,8 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 		if (find_user("nobody", w, &none) != NP_OK) {
 			*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
 		}
-		if (geteuid() != 0 || !is_known_here("/proc/self/uid_map", w->uid) ||
-		    !is_known_here("/proc/self/gid_map", w->gid)) {
+		if (geteuid() != 0 || !is_mapped("/proc/self/uid_map", w->uid) ||
+		    !is_mapped("/proc/self/gid_map", w->gid)) {
 			return NP_OK;
 		}
 	} else if (find_user(user, w, err) != NP_OK) {
@@ -200,25 +200,25 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 
 /*
  * What tests can use if the daemon stays root or was given capabilities (AmbientCapabilities= of
- * systemd.exec(5)): ports below 1024; priorities above 6, SO_DEBUG and restricted congestion
- * controls. Nothing else that the daemon does needs a capability.
+ * systemd.exec(5)): ports below 1024, priorities above 6, SO_DEBUG and restricted congestion
+ * controls. The daemon itself needs none.
  */
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
 /* Permitted after root has become nobody without --user, and effective only in ns_permit(). */
 static const uint64_t kept_as_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 
-/* --allow-raw: a session opens its capture by it, and drops it. */
+/* --allow-raw: a session opens its packet sockets by it, and drops it. */
 static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
 /*
- * In a session that gathers evidence: no filter can tell what a message of netlink or a request of
- * ethtool does, and with CAP_NET_ADMIN they change interfaces.
+ * In a session that gathers evidence: no filter can see what a message of netlink or a request of
+ * ethtool does, and with CAP_NET_ADMIN they could change interfaces.
  */
 static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
 
 /*
- * Keep these of the permitted capabilities, and make those of them effective. *were: the effective
- * ones before; may be NULL. Returns 0, or -1 with errno. libc has no wrapper, libcap would.
+ * Permit no more than `keep`, and make `effective` effective as far as permitted. *were: what was
+ * effective; may be NULL. Returns 0, or -1 with errno. (libc has no wrapper.)
  */
 static int
 set_capabilities(uint64_t keep, uint64_t effective, uint64_t *were)
@@ -254,11 +254,11 @@ limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 /* --- the daemon ------------------------------------------------------------------------------ */
 
 /*
- * Not dumpable: neither a core file nor a process of the same user can read a passphrase. The
- * kernel does that when the user changes; sanitizers need it undone.
+ * No new privileges, and not dumpable: neither a core file nor a process of the same user can read
+ * a passphrase. Sanitizers need it dumpable, which the kernel ends when the user changes.
  */
 static int
-seal(struct np_err *err)
+close_loopholes(struct np_err *err)
 {
 	const struct rlimit none = { 0, 0 };
 
@@ -283,7 +283,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 
 	*err = (struct np_err){ .code = NP_OK };
 	tzset(); /* log lines have local times, and the zone's file may be unreadable later */
-	/* No program that is started from here can get the others. Only root may set this. */
+	/* So that no program started from here can get other capabilities. Only root may do it. */
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
 		if (((kept | more) >> cap & 1) == 0) {
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
@@ -298,7 +298,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	    (changed && check_no_way_back(&w, err) != NP_OK)) {
 		return err->code;
 	}
-	return seal(err);
+	return close_loopholes(err);
 }
 
 /* --- a session ------------------------------------------------------------------------------- */
@@ -345,8 +345,8 @@ limit_memory(uint64_t bytes, struct np_err *err)
 	uint64_t more = BESIDE + bytes;
 	pthread_attr_t attr;
 
-	/* Threads' stacks count, and would take the 8 MiB of RLIMIT_STACK. Freed buffers must not
-	 * stay in libc's heap: the next test's would be added to them. */
+	/* Threads' stacks count, and would take the 8 MiB of RLIMIT_STACK each. Freed buffers must
+	 * not stay in libc's heap: those of the next test would come on top. */
 	if (pthread_attr_init(&attr) == 0) {
 		if (pthread_attr_setstacksize(&attr, STACK) == 0) {
 			pthread_setattr_default_np(&attr);
@@ -372,35 +372,35 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 	struct rlimit l;
 
 	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
-		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + OF_A_THREAD * threads + flows);
+		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + THREAD_FDS * threads + flows);
 		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL);
 	}
 }
 
 /*
- * No RLIMIT_NPROC: it counts all processes of the user, and the filter tells threads from
- * processes. No RLIMIT_FSIZE: landlock allows writing to no file, and the filter making none.
+ * No RLIMIT_NPROC: it counts all processes of the user, and the filter forbids them anyway. No
+ * RLIMIT_FSIZE: landlock forbids writing to files, and the filter creating them.
  */
 static int
 limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
-	bool watched = NP_SANITIZED || ns_filter_lacks() == NULL;
+	bool can_filter = NP_SANITIZED || ns_filter_lacks() == NULL;
 	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
 	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS + NP_THREADS_MAX + s->urings + flows,
 		  err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK ||
 	    (s->bytes != 0 && !NP_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
-	    (!watched && limit_capabilities(0, false, err) != NP_OK)) {
+	    (!can_filter && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}
 	if (!s->alone) {
 		ns_confine_descriptors(0, 0, 0); /* until the daemon grants a test */
 	}
-	return s->evidence ? limit_capabilities(kept_with_evidence, watched, err) : NP_OK;
+	return s->evidence ? limit_capabilities(kept_with_evidence, can_filter, err) : NP_OK;
 }
 
-/* Wipe what is left of a seal in the stack below. */
+/* Wipe copies of a seal that function calls left on the stack. */
 static void __attribute__((noinline)) wipe_stack(void)
 {
 	uint8_t below[LEFT_BELOW];
@@ -418,20 +418,19 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	int rc = NP_OK;
 
 	tzset();
-	/* By a UNIX socket a session could copy a packet socket (SCM_RIGHTS) to a number that the
-	 * filter does not know. */
+	/* By a UNIX socket a session could duplicate a packet socket (SCM_RIGHTS), and the filter
+	 * does not know the duplicate. */
 	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
-	/* While the open descriptors can be listed, and before the list of calls, which has none
-	 * that changes filters. */
+	/* Needs /proc/self/fd, and seccomp(2), which the filter of system calls forbids. */
 	if (!NP_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
 	if (!NP_SANITIZED) {
-		/* Before the limits: the memory for it is not the session's. */
+		/* Before the limits, as its memory does not count for the session. */
 		rc = ns_filter_make(s, &filter, &size, err);
 	}
 	rc = rc == NP_OK ? limit_session(s, err) : rc;
@@ -472,7 +471,7 @@ int
 ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
 {
 	uint64_t were = 0;
-	/* with CAP_NET_ADMIN, a name that a stranger chose could load a module */
+	/* without CAP_NET_ADMIN, so that an interface's name from a client can't load a module */
 	bool is_ready = set_capabilities(UINT64_MAX, want ? raw : 0, &were) == 0;
 
 	if (want && is_ready) {
@@ -529,7 +528,7 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	rc = setsockopt(fd, level, name, congestion, len);
 	error = errno;
 	if (make_effective(0) != 0) {
-		abort(); /* it can't be dropped, and must not stay effective */
+		abort(); /* it must not stay effective */
 	}
 	errno = error;
 	return rc;

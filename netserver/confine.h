@@ -41,14 +41,14 @@ struct ns_sandbox {
 	int fill_dir;    /* descriptor of the directory that it may read; 0: none */
 	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; ignored with a
 			  * capture */
-	int capture_fd;  /* of a packet socket that may receive, but not send; 0: none */
-	int link_fd;     /* of a packet socket that stays at its interface; 0: none */
+	int capture_fd;  /* a packet socket that may receive, but not send; 0: none */
+	int link_fd;     /* a packet socket that may send, but only by its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
-	bool alone;      /* no daemon grants its tests, so none calls ns_confine_descriptors() */
+	bool alone;      /* there is no daemon that could call ns_confine_descriptors() */
 	const struct np_limits *limits; /* which transports and engines it has; NULL: all */
-	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: as it is */
+	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: no limit */
 };
 
 /*
@@ -68,7 +68,7 @@ void ns_permit_init(struct ns_permit *p);
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
-/* What this machine has for it; a daemon logs once what is missing. */
+/* What this machine has to confine sessions; a daemon logs once what is missing. */
 struct ns_means {
 	bool landlock, seccomp;
 	char missing[160]; /* "no landlock in this kernel; ..."; empty: nothing */
@@ -89,10 +89,9 @@ int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct n
 int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 
 /*
- * The daemon bounds the descriptors of a confined session by the test that it granted (of no
- * threads and flows: none): half of them could watch the other half by epoll(7), and these watches
- * are counted for the user that all sessions have. The session can't raise that again by itself. A
- * session of 0 is the caller's own.
+ * Limit the descriptors of a confined session to what its test needs (threads and flows 0: it has
+ * none). With more, half of them could watch the other half by epoll(7), and these watches count
+ * for the user that all sessions share. The session can't raise the limit. session 0: this process.
  */
 void ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows);
 

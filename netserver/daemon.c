@@ -26,15 +26,15 @@
 
 enum {
 	BACKLOG = 1024,
-	EVENTS = 256,   /* taken from the kernel at once */
-	METRICS_S = 10, /* between two files of --metrics-file */
-	MANY_EVENTS = 32,
-	FAR_MS = 20,    /* a wait longer than this is precise enough in milliseconds */
-	BUSY = 8,       /* turns of a busy loop until signals are unblocked for a moment */
-	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
-	ENOUGH_FDS = 1024, /* with these, what is open need not be counted */
-	SPARE = 16,        /* this part of the descriptors is kept for sessions */
-	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
+	EVENTS = 256,      /* of one epoll_wait(2) */
+	METRICS_S = 10,    /* between two files of --metrics-file */
+	MANY_EVENTS = 32,  /* with more than these, sessions are started one at a time */
+	FAR_MS = 20,       /* a wait longer than this is precise enough in milliseconds */
+	BUSY = 8,          /* let signals in after this many waits that returned at once */
+	CALLER_FDS = 4,    /* of epoll, a caller, and the pair between a session and the daemon */
+	ENOUGH_FDS = 1024, /* with this limit the open ones need not be counted */
+	SPARE = 16,        /* a sixteenth of the descriptors is kept for sessions */
+	SESSION_FDS = 20   /* of a session with evidence, at most */
 };
 
 /* epoll's data for the daemon's own descriptors: smaller than any pointer. */
@@ -76,9 +76,9 @@ ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int fa
 
 	d->listener_count = 0;
 	if (host == NULL && np_family_or(family, 0) == 0) {
-		/* The IPv6 socket mostly covers IPv4; then the second bind fails, rightly. */
+		/* The IPv6 socket usually covers IPv4; then the second bind has to fail. */
 		listen_family(d, NULL, port, AF_INET6, &first);
-		if (first.sys != EADDRINUSE) { /* half of a port would surprise */
+		if (first.sys != EADDRINUSE) { /* do not take the port for IPv4 only */
 			listen_family(d, NULL, port, AF_INET, &first);
 		}
 	} else {
@@ -197,20 +197,20 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
 	uint64_t wanted = (uint64_t)d->limits.silent + d->limits.all[NP_RES_SESSIONS];
 	uint32_t flows = d->limits.each.flows;
-	bool endless = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
-	rlim_t own = CALLER_FDS + NS_FORKSERVERS, least;
+	bool unlimited = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
+	rlim_t needed = CALLER_FDS + NS_FORKSERVERS, least;
 	struct rlimit has;
 
-	/* As many as the limits may need, if the system allows it. Sessions inherit the limit. */
+	/* As many as the limits may need. Sessions inherit this. */
 	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
-	(void)np_fds_allow(endless ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
+	(void)np_fds_allow(unlimited ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
 	}
 	for (int fd = 0; (rlim_t)fd < has.rlim_cur; fd++) {
-		own += fcntl(fd, F_GETFD) >= 0; /* open already */
+		needed += fcntl(fd, F_GETFD) >= 0; /* open already */
 	}
-	least = own > SESSION_FDS ? own : SESSION_FDS;
+	least = needed > SESSION_FDS ? needed : SESSION_FDS;
 	if (has.rlim_cur < least) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "this process may open %llu descriptors, and a session needs %llu "
@@ -263,7 +263,7 @@ static void
 handle(struct ns_daemon *d, const struct epoll_event *ev)
 {
 	if (ev->data.u64 >= TAGS) {
-		/* Both kinds begin with it. */
+		/* Callers and sessions begin with their kind. */
 		enum ns_kind kind = *(const enum ns_kind *)ev->data.ptr;
 
 		if (kind == NS_CALLER) {
@@ -282,11 +282,11 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/* After each batch of events: timers, dead children, new sessions. Returns the next deadline. */
+/* What is due after a batch of events. Returns when to call again at the latest. */
 static uint64_t
 tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
-	uint64_t now = np_now(), front, sessions, begin, metrics;
+	uint64_t now = np_now(), next, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
 
 	ns_front_free_dropped(d);
@@ -294,7 +294,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 		ns_sessions_reap(d);
 	}
 	reload(d);
-	front = ns_front_tick(d, now);
+	next = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
 	begin = ns_front_begin(d, has_more, np_now());
 	metrics = renew_metrics(d, false);
@@ -303,9 +303,9 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 		d->accept_paused = pause;
 		watch_listeners(d, pause ? 0 : EPOLLIN, EPOLL_CTL_MOD);
 	}
-	front = sessions < front ? sessions : front;
-	front = begin < front ? begin : front;
-	return metrics < front ? metrics : front;
+	next = sessions < next ? sessions : next;
+	next = begin < next ? begin : next;
+	return metrics < next ? metrics : next;
 }
 
 /*
@@ -344,7 +344,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		uint64_t next = tick(d, n > MANY_EVENTS, was_interrupted);
 
 		if (np_signalled(&d->signals) != 0) {
-			break; /* it came to a session that was served in this process */
+			break; /* it came while tick() served a session in this process */
 		}
 		n = await(d, events, next);
 		was_interrupted = n < 0;
@@ -366,7 +366,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	if (d->status_fd > 0) {
-		ns_passed_close(d->status_fd); /* with those that are not answered yet */
+		ns_passed_close(d->status_fd); /* descriptors may wait in its backlog */
 		d->status_fd = 0;
 	}
 	ns_front_close(d);

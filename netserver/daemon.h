@@ -33,25 +33,25 @@ struct ns_daemon {
 	/* Its output, which counts lost lines; NULL: they are not counted. */
 	const struct np_log_out *log_out;
 	char port[12];                  /* for status; empty: not used */
-	bool one_port;                  /* data come to the same port */
+	bool one_port;                  /* data sockets use the same port */
 	bool no_fork;                   /* serve in this process, one client after another */
 	bool quiet;                     /* clients may not raise the log level */
 	bool sandbox;                   /* confine sessions */
-	bool allow_raw;                 /* sessions may capture their own packets */
+	bool allow_raw;                 /* packet sockets: captures, and tests in raw frames */
 	uint32_t urings;                /* rings that a session has (--uring) */
-	bool evidence;                  /* clients may ask how this host did in a test */
-	struct np_cgroup_trees cgroups; /* found as the user that started it; may be empty */
+	bool evidence;                  /* clients may ask for this host's counters and settings */
+	struct np_cgroup_trees cgroups; /* found before privileges were dropped; may be empty */
 	bool exclusive;                 /* one test at a time */
 	int32_t line_s;                 /* how long the others wait for their turn */
 	/* Overwritten in a session's process, which has no more use for them. */
 	char *passphrase;        /* that clients must send first; NULL: none */
 	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
-	bool nat;                /* their proof need not cover the addresses */
+	bool nat;                /* the proof need not cover addresses */
 	int fill_dir;            /* descriptor of the directory of fill files; 0: none */
 	struct ns_limits limits;
 	struct ns_access proxies;   /* allow: proxies that tell the client's address (proxied.h) */
 	struct ns_access rules;     /* of the command line */
-	char access_file[PATH_MAX]; /* more of them, read again at SIGHUP; empty: none */
+	char access_file[PATH_MAX]; /* has more rules, read again at SIGHUP; empty: none */
 	int metrics_dir;            /* descriptor; 0: no metrics are written */
 	uid_t owner;                /* who started it, and may ask for its status */
 	const char *metrics_name;
@@ -59,48 +59,48 @@ struct ns_daemon {
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
 
 	/* The state. */
-	struct ns_access access; /* rules, and those of the file */
+	struct ns_access access; /* the rules in force: of the command line and the file */
 	int listeners[NS_LISTENERS];
 	int datagrams[NS_LISTENERS]; /* of UDP at the same ports (one_port.h); 0: none */
 	size_t listener_count;
 	int status_fd; /* of ns_status_listen(); 0: none */
 	int epoll;     /* 0: ns_daemon_run() makes it */
 	bool accept_paused, metrics_failed;
-	rlim_t callers_files; /* descriptors from there on are for sessions */
+	rlim_t callers_files; /* descriptors from this one on are kept for sessions */
 	uint64_t accept_ns;   /* when to accept again, having run out of descriptors; 0: now */
 	struct ns_late late;
-	uint64_t stray_ns;             /* when a datagram of no test here last came */
+	uint64_t stray_ns;             /* when a datagram last came that belongs to no test */
 	int accepts;                   /* flags of accept4(2) (one_port.h) */
 	int defers;                    /* TCP_DEFER_ACCEPT of the listeners */
-	uint32_t handed_bytes;         /* that one in flight counts in its socket (one_port.c) */
+	uint32_t handed_bytes;         /* SIOCOUTQ of one descriptor in flight (one_port.c) */
 	struct ns_bucket room;         /* of attempts to make room for data connections */
-	struct ns_bucket unknown;      /* of answers to datagrams of no test here */
+	struct ns_bucket unknown;      /* of answers to datagrams with unknown tokens */
 	struct ns_bucket scarce;       /* of log lines about scarce resources */
-	struct ns_lines lines;         /* in the log, of what strangers make the daemon say */
-	struct ns_lines session_lines; /* of all sessions */
+	struct ns_lines lines;         /* limits log lines that callers cause, */
+	struct ns_lines session_lines; /* and those of all sessions */
 	uint64_t metrics_ns;
 	int reloads_done;
 	struct ns_caller *callers, **callers_end; /* the oldest first */
-	struct ns_caller *dropped;                /* dropped, but still named by events */
+	struct ns_caller *dropped;                /* events may still point to these */
 	struct ns_session *sessions;
 	/* By NS_FILTER_UNIX and NS_FILTER_EVIDENCE; started when one is needed. */
 	struct ns_forkserver forkserver[NS_FORKSERVERS];
 	struct ns_rates rates;
 	struct ns_tries tries;
-	struct ns_bucket filters; /* of system calls, one session's own: how fast they begin */
+	struct ns_bucket filters; /* of new sessions with a filter of their own */
 	uint64_t shared_ns;       /* until when tests of several addresses share the processors */
-	uint64_t freed;           /* how often a session released something that others may need */
-	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
+	uint64_t freed;           /* how often a session released a resource */
+	uint64_t turn_ns[NS_GROUPS]; /* --exclusive: when an address last had a turn */
 	struct ns_stats stats;
 };
 
-/* What epoll(7) hands back: callers and sessions begin with one. */
+/* The first member of what epoll(7) events point to: callers and sessions. */
 enum ns_kind { NS_CALLER, NS_SESSION, NS_DROPPED };
 
 /*
- * Open the listeners: at every address that host (NULL: the wildcards) and port resolve to. Without
- * a host IPv6 comes first and, where the system allows it, serves IPv4, too. NP_ESYS with the first
- * error if none could be opened.
+ * Open the listeners, one for each address that host (NULL: the wildcards) and port resolve to.
+ * Without a host IPv6 comes first and, where the system allows it, serves IPv4, too. NP_ESYS with
+ * the first error if none could be opened.
  */
 int ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		     struct np_err *err);
@@ -114,7 +114,8 @@ int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 
-/* Write the metrics file, if one is wanted: as the daemon's user, to see errors at once. */
+/* Write the metrics file, if there is one. Called at the start, too, so that errors show at once.
+ */
 int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
 /*

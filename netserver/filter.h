@@ -1,6 +1,6 @@
 /*
- * System calls of a session, by seccomp(2). Two files stand behind this: filter_seccomp.c, where
- * configure found libseccomp, else filter_none.c.
+ * System calls of a session, by seccomp(2). Implemented by filter_seccomp.c if configure found
+ * libseccomp, else by filter_none.c.
  */
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
@@ -16,19 +16,19 @@
 const char *ns_filter_lacks(void);
 
 /*
- * The filter as a program for the kernel, to be freed; *size in bytes, 0 where it is lacking. Takes
- * a millisecond or two. NP_ESYS when it can't be made.
+ * Make the filter, a program for the kernel, to be freed; *size in bytes, 0 without seccomp. Takes
+ * a millisecond or two. NP_ESYS.
  */
 int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err);
 
-/* clone(2) by which a process with the seal forks a child of its parent's: flags. */
+/* Flags of clone(2), by which a process with the seal forks a child of its own parent. */
 #define NS_FORK (CLONE_PARENT | SIGCHLD)
 
 /*
  * Draw a seal, and install such a program with it: for this thread, and the threads and processes
  * that it makes from now on. Needs no_new_privs. A call that is not on the list fails with EPERM;
- * one that no accident explains (another program, another user, another process's memory) ends the
- * process by SIGSYS. NP_ESYS when the kernel refuses; size 0 is NP_OK.
+ * one that only an attacker makes (another program, another user, another process's memory) ends
+ * the process by SIGSYS. NP_ESYS if the kernel refuses; size 0 is NP_OK.
  */
 int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
 
@@ -36,7 +36,7 @@ int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struc
  * Before ns_filter_install(): make this packet socket receive-only. It can't send, nor be bound to
  * another interface. The filter knows it by its descriptor, so no duplicate may be made: no call on
  * the list makes one, and the UNIX sockets that are open now can't be connected to another peer, as
- * a process could pass itself one by them (SCM_RIGHTS). NP_OK where filters are lacking.
+ * a process could pass itself one by them (SCM_RIGHTS). NP_OK without seccomp.
  */
 int ns_filter_mute(int fd, struct np_err *err);
 

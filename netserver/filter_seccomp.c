@@ -1,6 +1,6 @@
 /*
- * The list of system calls, as rules for libseccomp. Calls are named by text and looked up at run
- * time: a library, or an architecture, that has never heard of one does without it.
+ * The list of system calls, as rules for libseccomp. Names are looked up at run time: a call that
+ * the library or the architecture does not know is left out.
  */
 #include "base/fds.h"
 #include "net/sock.h"
@@ -32,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/sctp.h>       /* which takes types of the above for granted */
+#include <linux/sctp.h>       /* needs types of the headers above */
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
 #include "base/secret.h"
@@ -49,10 +49,10 @@
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
 #endif
-/* <linux/io_uring.h>, which may be older than they are. */
+/* Of io_uring_register(2): <linux/io_uring.h> may be too old to have them. */
 enum { RING_FILES = 2, RING_FILES_OFF = 3, RING_BUFFERS = 22, RING_BUFFERS_OFF = 23 };
 #define TYPE 0xfU            /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
-enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list them */
+enum { MOST_FDS = 1 << 16 }; /* tried one by one where /proc does not list them */
 
 #ifndef UDP_SEGMENT /* older C libraries */
 #define UDP_SEGMENT 103
@@ -71,7 +71,7 @@ enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list 
 #define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
 #endif
 
-/* Most frequent first: before Linux 5.11 the filter is gone through at each call. */
+/* Most frequent first: before Linux 5.11 each call goes through the filter. */
 static const char *const allowed[] = {
 	/* the loops */
 	"sendto", "recvfrom", "sendmsg", "recvmsg", "read", "write", "accept4", "accept", "close",
@@ -82,16 +82,16 @@ static const char *const allowed[] = {
 	"clock_getres_time64",
 	/* many data connections */
 	"epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl", "epoll_create1", "eventfd2",
-	/* threads and signals; making a thread is a rule of its own */
+	/* threads and signals; clone() is in allowed_if */
 	"futex", "futex_time64", "set_robust_list", "rseq", "set_tid_address", "sched_yield",
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn", "sigaltstack",
 	"restart_syscall", "membarrier", "exit", "exit_group", "arch_prctl", "set_thread_area",
-	/* memory; what maps it is a rule of its own */
+	/* memory; mmap() is in allowed_if */
 	"brk", "munmap", "mremap", "madvise",
-	/* files, which are landlock's matter */
+	/* files: landlock limits which */
 	"lseek", "_llseek", "pread64", "fstat", "fstat64", "fstatat64", "newfstatat", "statx",
 	"pipe", "pipe2", "close_range",
-	/* what libc asks for by itself */
+	/* called by libc itself */
 	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getuid32",
 	"geteuid32", "getgid32", "getegid32", "getrandom", "uname", "sysinfo", "getcpu",
 	"getrlimit", "ugetrlimit", "sched_getaffinity",
@@ -109,8 +109,8 @@ static const char *const allowed_evidence[] = {
 	"getdents64", "getdents", "readlink", "readlinkat", "getrusage",
 };
 
-/* No accident: a session that gets here is not ours any more. */
-static const char *const deadly[] = {
+/* Calls that only a compromised session makes: it is killed. */
+static const char *const fatal[] = {
 	/* another program */
 	"execve", "execveat",
 	/* another process's memory and descriptors */
@@ -129,15 +129,15 @@ static const char *const deadly[] = {
 	"clock_settime", "clock_settime64", "stime", "sethostname", "setdomainname", "syslog"
 };
 
-/* Nor is it one that has no ring. */
-static const char *const deadly_without_rings[] = { "io_uring_enter", "io_uring_register" };
+/* The same for a session without rings. */
+static const char *const fatal_without_rings[] = { "io_uring_enter", "io_uring_register" };
 
-/* To use the rings that were made before; they do nothing but what they are restricted to. */
+/* To use rings, which were made and restricted before. */
 static const char *const allowed_uring[] = { "io_uring_enter" };
 
 /*
- * A call by its arguments. Each test is on 32 bits of one, since the rest of the register may hold
- * anything: (argument & mask) == value.
+ * A call with conditions on its arguments: (argument & mask) == value, on 32 bits only, since the
+ * rest of the register may hold anything.
  */
 struct test {
 	unsigned arg;
@@ -145,7 +145,7 @@ struct test {
 };
 struct rule {
 	const char *name;
-	struct test test[3]; /* those behind have no mask */
+	struct test test[3]; /* unused ones have mask 0 */
 };
 
 #define ALL UINT32_MAX
@@ -156,9 +156,9 @@ enum { CLONE_FLAGS = 1 };
 enum { CLONE_FLAGS = 0 };
 #endif
 
-/* In the places of a seal's words, which are drawn when the filter is installed. */
+/* Placeholders for the words of a seal, which are drawn when the filter is installed. */
 static const uint32_t blanks[] = { UINT32_C(0x73656c66), UINT32_C(0x6c616573) };
-enum { FIRST_WORD = 4 }; /* of the arguments */
+enum { FIRST_WORD = 4 }; /* the argument that has the first word */
 
 /* A thread, as pthread_create(3) makes it, and neither a process nor a namespace. */
 enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD };
@@ -166,30 +166,29 @@ enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD
 	(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
 	 CLONE_NEWCGROUP)
 
-/* Files are looked at: nothing is made, cut short or opened for both. /dev/null takes bytes. */
-enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
-#define OPENED (O_ACCMODE | MAKES)
+/* Files are not created or truncated, nor opened for both. /dev/null is opened for writing. */
+enum { CREATES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
+#define OPENED (O_ACCMODE | CREATES)
 
 static const struct rule allowed_if[] = {
 	{ "open", { { 1, OPENED, O_RDONLY } } },
 	{ "open", { { 1, OPENED, O_WRONLY } } },
 	{ "openat", { { 2, OPENED, O_RDONLY } } },
 	{ "openat", { { 2, OPENED, O_WRONLY } } },
-	/* No code, and no memory that RLIMIT_DATA does not count, which shared pages and stacks
-	 * are. */
+	/* No code, and no memory that RLIMIT_DATA does not count: shared pages and stacks. */
 	{ "mmap", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
 	{ "mmap2", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
 	{ "mprotect", { { 2, PROT_EXEC, 0 } } },
 	{ "clone", { { CLONE_FLAGS, THREAD | NAMESPACES, THREAD } } },
 	{ "unshare", { { 0, ALL, CLONE_FILES } } }, /* np_fds_own() */
-	/* Landlock keeps it to the session's own threads (Linux 6.12); before, others ignore it. */
+	/* Landlock limits it to the session's threads (Linux 6.12); other processes ignore it. */
 	{ "tgkill", { { 2, ALL, NP_KICK_SIGNAL } } },
 	{ "sched_setaffinity", { { 0, ALL, 0 } } },
-	{ "prlimit64", { { 0, ALL, 0 }, { 2, ALL, 0 } } }, /* to look */
+	{ "prlimit64", { { 0, ALL, 0 }, { 2, ALL, 0 } } }, /* read only */
 	{ "ioctl", { { 1, ALL, SIOCOUTQ } } },
-	/* Of many connections none may wait. By fcntl() others' files would lose O_APPEND. */
+	/* To make sockets non-blocking: F_SETFL could also take O_APPEND from a shared file. */
 	{ "ioctl", { { 1, ALL, FIONBIO } } },
-	{ "ioctl", { { 1, ALL, SIOCGIFNAME } } }, /* the zone in an IPv6 address's text */
+	{ "ioctl", { { 1, ALL, SIOCGIFNAME } } }, /* for the zone of an IPv6 address */
 	{ "fcntl", { { 1, ALL, F_GETFL } } },
 	{ "fcntl", { { 1, ALL, F_GETFD } } },
 	{ "fcntl", { { 1, ALL, F_SETFD } } },
@@ -206,8 +205,8 @@ static const struct rule allowed_if[] = {
 };
 
 /*
- * What netlink and ethtool are asked is not to be seen from here: changes take CAP_NET_ADMIN, which
- * such a session has given up.
+ * A filter can't see what netlink and ethtool are asked for. But changes need CAP_NET_ADMIN, which
+ * such a session has dropped.
  */
 static const struct rule allowed_evidence_if[] = {
 	{ "socket", { { 0, ALL, AF_NETLINK }, { 1, TYPE, SOCK_RAW }, { 2, ALL, NETLINK_ROUTE } } },
@@ -215,7 +214,7 @@ static const struct rule allowed_evidence_if[] = {
 	{ "ioctl", { { 1, ALL, SIOCINQ } } },
 };
 
-/* Codes of io_uring_register(2): sockets and buffers of a test, before it and after. */
+/* To register a test's sockets and buffers, and to unregister them. */
 static const struct rule allowed_uring_if[] = {
 	{ "io_uring_register", { { 1, ALL, RING_FILES } } },
 	{ "io_uring_register", { { 1, ALL, RING_FILES_OFF } } },
@@ -224,13 +223,13 @@ static const struct rule allowed_uring_if[] = {
 };
 
 /*
- * Options of sockets. Others would help a process with CAP_NET_ADMIN, as sessions may have, and
- * SO_LINGER makes the last close of a socket wait: the daemon's, if it was passed one.
+ * Options of sockets. Others would be of use to an attacker with CAP_NET_ADMIN, which sessions may
+ * have, and SO_LINGER would make the daemon wait when it closes a socket that was passed to it.
  */
 static const struct {
 	uint32_t level, name;
-	const struct np_transport *transport; /* only where it is served; NULL: any test's */
-	const struct np_engine *engine;       /* the same */
+	const struct np_transport *transport; /* only if it is served; NULL: always */
+	const struct np_engine *engine;       /* likewise */
 } options[] = {
 	{ SOL_SOCKET, SO_DEBUG, NULL, NULL },
 	{ SOL_SOCKET, SO_DONTROUTE, NULL, NULL },
@@ -280,7 +279,7 @@ static const struct {
 	{ SOL_SOCKET, SO_ZEROCOPY, NULL, &np_engine_zerocopy },
 };
 
-static const struct rule deadly_if[] = {
+static const struct rule fatal_if[] = {
 	{ "unshare", { { 0, CLONE_NEWUSER, CLONE_NEWUSER } } },
 	{ "unshare", { { 0, CLONE_NEWNS, CLONE_NEWNS } } },
 	{ "unshare", { { 0, CLONE_NEWNET, CLONE_NEWNET } } },
@@ -289,7 +288,7 @@ static const struct rule deadly_if[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Returns 0 or a negative errno, libseccomp's way. */
+/* Returns 0 or a negative errno, as libseccomp does. */
 static int
 add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 {
@@ -307,11 +306,11 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 						    .datum_b = r->test[tests].value };
 	}
 	rc = seccomp_rule_add_array(ctx, action, call, tests, cmp);
-	/* Calls that this architecture does not have, or only by ways that can't be told apart. */
+	/* Not on this architecture, or only by calls that the filter can't tell apart. */
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-/* A call by its number, as libseccomp may not have heard of it, with the words of a seal. */
+/* Allow a call with the words of a seal. By number, as libseccomp may not know its name. */
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {
@@ -378,7 +377,7 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 		if (serves(s, t, of_ip[i])) {
 			rc = add_socket(ctx, of_ip[i], t->socktype, t->protocol);
 		}
-		/* What asks about interfaces and routes names no protocol. */
+		/* Code that asks about interfaces and routes uses protocol 0. */
 		if (rc == 0 && t == &np_transport_udp && serves(s, t, of_ip[i])) {
 			rc = add_socket(ctx, of_ip[i], t->socktype, 0);
 		}
@@ -389,9 +388,9 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 #define NAMES(list) .names = (list), .name_count = COUNT(list)
 #define RULES(list) .rules = (list), .rule_count = COUNT(list)
 
-/* Which calls are in the filters of a kind, (kind & of) == has. */
+/* Calls for filters of some kinds: (kind & mask) == value. */
 static const struct list {
-	unsigned of, has;
+	unsigned mask, value;
 	uint32_t action;
 	const char *const *names;
 	size_t name_count;
@@ -399,25 +398,25 @@ static const struct list {
 	size_t rule_count;
 } lists[] = {
 	{ .action = SCMP_ACT_ALLOW, NAMES(allowed), RULES(allowed_if) },
-	{ .of = NS_FILTER_EVIDENCE,
-	  .has = NS_FILTER_EVIDENCE,
+	{ .mask = NS_FILTER_EVIDENCE,
+	  .value = NS_FILTER_EVIDENCE,
 	  .action = SCMP_ACT_ALLOW,
 	  NAMES(allowed_evidence),
 	  RULES(allowed_evidence_if) },
-	{ .of = NS_FILTER_UNIX,
-	  .has = NS_FILTER_UNIX,
+	{ .mask = NS_FILTER_UNIX,
+	  .value = NS_FILTER_UNIX,
 	  .action = SCMP_ACT_ALLOW,
 	  NAMES(allowed_unix) },
-	{ .of = NS_FILTER_URING,
-	  .has = NS_FILTER_URING,
+	{ .mask = NS_FILTER_URING,
+	  .value = NS_FILTER_URING,
 	  .action = SCMP_ACT_ALLOW,
 	  NAMES(allowed_uring),
 	  RULES(allowed_uring_if) },
-	{ .of = NS_FILTER_URING,
-	  .has = 0,
+	{ .mask = NS_FILTER_URING,
+	  .value = 0,
 	  .action = SCMP_ACT_KILL_PROCESS,
-	  NAMES(deadly_without_rings) },
-	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(deadly), RULES(deadly_if) },
+	  NAMES(fatal_without_rings) },
+	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(fatal), RULES(fatal_if) },
 };
 
 static int
@@ -458,13 +457,13 @@ add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 static int
 add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
-	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
+	/* A filter can't see its flags, which are in memory; with ENOSYS, libc calls clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
-	/* The filter of this socket's frames follows the test (net/eth.c). No other has one. */
-	const struct rule link = { "setsockopt",
-				   { { 0, ALL, (uint32_t)s->link_fd },
-				     { 1, ALL, SOL_SOCKET },
-				     { 2, ALL, SO_ATTACH_FILTER } } };
+	/* This socket needs a new filter of frames for each test (net/eth.c); others have none. */
+	const struct rule attach = { "setsockopt",
+				     { { 0, ALL, (uint32_t)s->link_fd },
+				       { 1, ALL, SOL_SOCKET },
+				       { 2, ALL, SO_ATTACH_FILTER } } };
 	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
 			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
 			(s->urings > 0 ? NS_FILTER_URING : 0U);
@@ -472,12 +471,12 @@ add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	int rc = add_options(ctx, s);
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
-		rc = (kind & lists[i].of) == lists[i].has ? add_list(ctx, &lists[i]) : 0;
+		rc = (kind & lists[i].mask) == lists[i].value ? add_list(ctx, &lists[i]) : 0;
 	}
 	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
 		rc = add_transport(ctx, s, t);
 	}
-	rc = rc == 0 && s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &link) : rc;
+	rc = rc == 0 && s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &attach) : rc;
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
 		rc = add_sealed(ctx, ns_landlock_calls[i], false);
@@ -540,9 +539,9 @@ ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_
 	return NP_OK;
 }
 
-/* Draw the seal's 64 unpredictable bits, and put them where the blanks stand. */
+/* Draw the seal's 64 random bits, and replace the blanks by them. */
 static int
-draw(struct ns_seal *seal, const struct sock_fprog *program)
+draw_seal(struct ns_seal *seal, const struct sock_fprog *program)
 {
 	if (getrandom(seal, sizeof(*seal), 0) != (ssize_t)sizeof(*seal)) {
 		return EIO;
@@ -579,9 +578,9 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 		return np_fail(err, NP_ESYS, ENOMEM, "a filter of system calls");
 	}
 	memcpy(program.filter, code, size);
-	rc = draw(seal, &program);
-	/* Kernels before 5.16 otherwise slow a filtered process down, to prevent speculative
-	 * stores. No foreign code runs here, and figures must be those of an unfiltered process. */
+	rc = draw_seal(seal, &program);
+	/* Without this flag kernels before 5.16 slow the process down, against speculative stores.
+	 * No foreign code runs here, and figures must be those of an unfiltered process. */
 	if (rc == 0 &&
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		    &program) != 0 &&
@@ -619,7 +618,7 @@ forbid_reconnecting_of(scmp_filter_ctx ctx, int fd)
 /*
  * A session's UNIX sockets lead to its daemon and to syslog. Connected to each other, they could
  * carry copies of descriptors (SCM_RIGHTS of unix(7)), so none may be connected or bound again. All
- * descriptors are looked at: some may be above a limit that was lowered later.
+ * open descriptors are examined: some may be above RLIMIT_NOFILE, if it was lowered.
  */
 static int
 forbid_reconnecting(scmp_filter_ctx ctx)
@@ -644,11 +643,11 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 }
 
 /*
- * By socketcall(2), where there is one, a call's descriptor cannot be seen. Our code does not
- * use it (base/multiplex.c), and for libc's own calls it is forbidden.
+ * Where there is socketcall(2), a filter can't see the descriptor of calls made by it. Our code
+ * does not use it (base/multiplex.c), so it is forbidden.
  */
 static int
-forbid_hidden(scmp_filter_ctx ctx)
+forbid_socketcall(scmp_filter_ctx ctx)
 {
 	static const uint32_t calls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
 					  SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
@@ -678,7 +677,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	}
 	rc = forbid(ctx, calls, count, fd);
 	rc = rc == 0 ? forbid_reconnecting(ctx) : rc;
-	rc = rc == 0 ? forbid_hidden(ctx) : rc;
+	rc = rc == 0 ? forbid_socketcall(ctx) : rc;
 	if (rc == 0) {
 		const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };
 
@@ -691,7 +690,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a packet socket");
 }
 
-/* All that send, but for sendto(2), and what would have it hear elsewhere. */
+/* Calls that send, except sendto(2), and calls that would bind it to another interface. */
 #define OTHERS                                                                                     \
 	"sendmsg", "sendmmsg", "write", "writev", "pwrite64", "pwritev", "pwritev2", "bind",       \
 	    "connect"

@@ -14,17 +14,17 @@
 
 /* False when the daemon has gone. */
 static bool
-receive_request(int fd, struct ns_fork_request *order, int fds[NS_FORK_FDS])
+receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
 {
 	ssize_t n;
 
 	do {
-		n = np_fds_receive(fd, order, sizeof(*order), fds, NS_FORK_FDS, 0);
+		n = np_fds_receive(fd, request, sizeof(*request), fds, NS_FORK_FDS, 0);
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*order) && fds[NS_FORK_FDS - 1] >= 0;
+	return n == (ssize_t)sizeof(*request) && fds[NS_FORK_FDS - 1] >= 0;
 }
 
-/* fork(2), but of a child of the parent's; libc has no use for the seal. */
+/* fork(2), but the child's parent is the daemon. By syscall, since libc passes no seal. */
 static pid_t
 fork_sealed(const struct ns_seal *seal)
 {
@@ -55,24 +55,25 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 	}
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
 	    ready.error == 0) {
-		struct ns_fork_request order;
+		struct ns_fork_request request;
 		int fds[NS_FORK_FDS];
 
-		while (receive_request(fd, &order, fds)) {
-			struct ns_fork_answer a = { .pid = fork_sealed(&seal) };
+		while (receive_request(fd, &request, fds)) {
+			struct ns_fork_answer answer = { .pid = fork_sealed(&seal) };
 
-			if (a.pid == 0) {
+			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);
-				ns_session_run_forked(k, &order, fds, &seal);
+				ns_session_run_forked(k, &request, fds, &seal);
 			}
-			if (a.pid < 0) {
-				a = (struct ns_fork_answer){ .error = errno };
+			if (answer.pid < 0) {
+				answer = (struct ns_fork_answer){ .error = errno };
 			}
 			for (size_t i = 0; i < NS_FORK_FDS; i++) {
 				close(fds[i]);
 			}
-			if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a)) {
+			if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) !=
+			    (ssize_t)sizeof(answer)) {
 				break;
 			}
 		}

@@ -15,12 +15,13 @@ void ns_front_accept(struct ns_daemon *d, int listener);
 /* Read what has come from the caller, if anything has. Drops the caller when it is finished. */
 void ns_front_receive(struct ns_daemon *d, struct ns_caller *c);
 
-/* Drop callers that are out of time. Returns when to call again, NP_NEVER. */
+/* Drop callers that are out of time. Returns when to call again, or NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
  * Start sessions for the next callers in the queue: a few, or one if more events wait (has_more),
- * since a caller with a better place may be among them. Returns when to call again, or NP_NEVER.
+ * since a caller who comes earlier in the queue may be among them. Returns when to call again, or
+ * NP_NEVER.
  */
 uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 

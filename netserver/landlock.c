@@ -1,7 +1,6 @@
 /*
- * The interface's numbers stand here and not in <linux/landlock.h>: that of the machine which
- * builds is older than the kernel which runs, or missing. Source: landlock(7), and the kernel's
- * Documentation/userspace-api/landlock.rst.
+ * Does not use <linux/landlock.h>, which may be missing or older than the running kernel. Numbers
+ * are from landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
  */
 #include "netserver/landlock.h"
 
@@ -43,7 +42,7 @@ enum {
 	MAKE_SOCK = 1 << 9,
 };
 
-/* Everything that version knows about files, and about reaching beyond the session. */
+/* All rights for files, and all scopes, that each version of the interface knows. */
 static const struct {
 	uint64_t files, scopes;
 } known[] = {
@@ -63,26 +62,26 @@ struct path_beneath_attr {
 	int32_t fd;
 } __attribute__((packed));
 
-/* Which sessions. */
+/* Which sessions may use a path. */
 enum { ALL, UNIX, EVIDENCE };
 
 /*
- * What sessions open after their fork, by strace(1) over the end-to-end tests and by libc's
- * sources: the counters of the processors (-c -C), their number, and where splice(2) puts bytes.
+ * What sessions open after their fork, found with strace(1) in the end-to-end tests and in libc's
+ * sources.
  */
 static const struct {
 	const char *path;
 	uint64_t allowed;
-	int sessions; /* which of them */
+	int sessions; /* ALL, UNIX or EVIDENCE */
 } paths[] = {
-	{ "/proc/stat", READ_FILE, ALL },
-	{ "/sys/devices/system/cpu", READ_FILE, ALL },
-	{ "/dev/null", READ_FILE | WRITE_FILE, ALL },
-	/* Sockets in directories of their own, and to be rid of them; no file can be made. */
+	{ "/proc/stat", READ_FILE, ALL },              /* counters of the processors (-c -C) */
+	{ "/sys/devices/system/cpu", READ_FILE, ALL }, /* their number */
+	{ "/dev/null", READ_FILE | WRITE_FILE, ALL },  /* splice(2) discards into it */
+	/* To make and remove sockets in directories of their own; no file can be made. */
 	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, UNIX },
 	/* Counters (sys/moved.c, sys/thread.c) and settings (sys/host.c). The kernel makes the
-	 * files of /proc/net anew each time that they are opened: only their directory can be
-	 * named. */
+	 * inodes of /proc/net anew each time that they are opened, so the rule is for the
+	 * directory. */
 	{ "/proc/net", READ_FILE, EVIDENCE },
 	{ "/proc/sys/net", READ_FILE, EVIDENCE },
 	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* for its threads' schedstat */
@@ -124,9 +123,8 @@ allow(const struct rules *r, int fd, uint64_t allowed)
 }
 
 /*
- * A path that there is not needs no rule. A rule is about an inode, and /proc makes another one for
- * a name that the kernel has forgotten for want of memory: there the descriptor stays open, so that
- * it does not.
+ * A missing path needs no rule. A rule is about an inode. Short of memory, the kernel drops inodes
+ * of /proc and makes others later, so those descriptors are left open.
  */
 static int
 allow_path(const struct rules *r, const char *path, uint64_t allowed)

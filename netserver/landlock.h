@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "netserver/confine.h"
 
-/* The version of its interface that the kernel has; 0: none, or it is switched off. */
+/* The version of the kernel's landlock interface; 0: none, or it is switched off. */
 int ns_landlock_version(void);
 
 /* Its system calls, which take at most four arguments. */
@@ -15,8 +15,8 @@ enum { NS_LANDLOCK_CALLS = 3 };
 extern const long ns_landlock_calls[NS_LANDLOCK_CALLS];
 
 /*
- * Confine this thread and those it makes; needs no_new_privs, and the seal where a filter of system
- * calls is installed already. NP_ESYS when the kernel refuses; lacking it, NP_OK.
+ * Confine this thread and those it makes; needs no_new_privs, and the seal if a filter of system
+ * calls is installed already. NP_ESYS if the kernel refuses; NP_OK if it has no landlock.
  */
 int ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err);
 

@@ -18,7 +18,7 @@
 
 /* ---- Fork servers ---- */
 
-/* It has ended, and was reaped. */
+/* To be called when it has been reaped. */
 static void
 forget(struct ns_forkserver *f)
 {
@@ -36,7 +36,8 @@ ns_forkserver_end(struct ns_forkserver *f)
 	}
 }
 
-/* A fork server never waits for a client: an answer takes as long as a fork on a busy machine. */
+/* A fork server never waits for a client: an answer takes no longer than a fork on a busy machine.
+ */
 enum { ANSWER_S = 5 };
 
 static bool
@@ -85,14 +86,14 @@ start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *e
 }
 
 int
-ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *order,
+ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *request,
 		   const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err)
 {
 	struct ns_fork_answer a;
 
-	if (!np_fds_pass(f->fd, order, sizeof(*order), fds, NS_FORK_FDS, MSG_DONTWAIT) &&
+	if (!np_fds_pass(f->fd, request, sizeof(*request), fds, NS_FORK_FDS, MSG_DONTWAIT) &&
 	    errno != EPIPE && errno != ECONNRESET) {
-		return np_fail(err, NP_ESYS, errno, "no process for a session: order one");
+		return np_fail(err, NP_ESYS, errno, "no process for a session: request one");
 	}
 	if (!receive_answer(f, &a)) {
 		np_fail(err, NP_ESYS, errno,
@@ -143,8 +144,8 @@ ns_launch_prepare(struct ns_daemon *d)
 }
 
 /*
- * A session with packet sockets or rings can't inherit its filter: these are opened before, with
- * rights that no fork server has, and the filter names them.
+ * A session with packet sockets or rings can't inherit its filter: they are opened before, which a
+ * fork server may not do, and the filter names their descriptors.
  */
 void
 ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
@@ -172,27 +173,29 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	s->captures = false;
 }
 
-/* By a fork server, from which the process inherits its filter. */
+/* Have the session forked by a fork server, whose filter it inherits. */
 static int
-fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
-		struct np_err *err)
+fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s,
+		int session_fd, struct np_err *err)
 {
 	struct ns_forkserver *f =
 	    forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
-	const int fds[NS_FORK_FDS] = { [NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = way };
-	struct ns_fork_request o;
+	const int fds[NS_FORK_FDS] = {
+		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
+	};
+	struct ns_fork_request request;
 
 	if (f == NULL) {
 		return err->code;
 	}
-	memset(&o, 0, sizeof(o));
-	o.daemon = getpid();
-	o.chan = c->chan;
-	o.peer = c->peer;
-	memcpy(o.text, c->text, sizeof(o.text));
-	o.uncaptured = c->uncaptured;
-	o.unlinked = c->unlinked;
-	return ns_forkserver_fork(f, &o, fds, &s->pid, err);
+	memset(&request, 0, sizeof(request));
+	request.daemon = getpid();
+	request.chan = c->chan;
+	request.peer = c->peer;
+	memcpy(request.text, c->text, sizeof(request.text));
+	request.uncaptured = c->uncaptured;
+	request.unlinked = c->unlinked;
+	return ns_forkserver_fork(f, &request, fds, &s->pid, err);
 }
 
 bool
@@ -212,17 +215,17 @@ ns_launch_reaped(struct ns_daemon *d, pid_t pid)
 }
 
 int
-ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
+ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int session_fd,
 	  struct np_err *err)
 {
 	pid_t self = getpid();
 
 	if (has_filter(d) && s->bare[NP_RES_FILTERS] == 0) {
-		return fork_inheriting(d, c, s, way, err);
+		return fork_inheriting(d, c, s, session_fd, err);
 	}
 	s->pid = fork();
 	if (s->pid == 0) {
-		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
+		ns_session_run(d, c, np_addr_is_here(&c->peer), session_fd, self, NULL);
 	}
 	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
 }

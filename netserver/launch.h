@@ -4,7 +4,7 @@
  * Most of them inherit their confinement. The kernel compiles each filter of system calls, and
  * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So a fork
  * server, a child of the daemon, is confined once, as sessions are to be. It reads only the
- * daemon's orders, and forks sessions as children of the daemon (CLONE_PARENT), which ends and
+ * daemon's requests, and forks sessions as children of the daemon (CLONE_PARENT), which ends and
  * reaps them as if it had forked them itself. Sessions that need a filter of their own are forked
  * by the daemon.
  */
@@ -36,7 +36,7 @@ struct ns_session_kind {
 	bool is_here, evidence;
 };
 
-/* What a session needs of its caller, beside the connection and the sockets to the daemon. */
+/* What a session needs, beside two descriptors: its caller, in part. */
 struct ns_fork_request {
 	pid_t daemon;
 	struct np_chan chan;
@@ -46,11 +46,11 @@ struct ns_fork_request {
 };
 enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS };
 
-/* The answer to the start, and to each order. */
+/* The fork server's first message, and its answer to each request. */
 struct ns_fork_answer {
 	pid_t pid;     /* of the session; 0: none */
 	int error;     /* then: an errno */
-	char why[200]; /* the fork server could not start */
+	char why[200]; /* if the fork server could not start: a message */
 };
 
 /* ---- In the daemon ---- */
@@ -59,32 +59,32 @@ struct ns_fork_answer {
 void ns_launch_prepare(struct ns_daemon *d);
 
 /*
- * Choose the session's kind of process: one that inherits its filter of system calls or, if that is
- * granted, one with a filter of its own (in s->bare). If it is not granted, the session does
- * without what needs it, and c->uncaptured or c->unlinked tells the caller why.
+ * Choose the session's kind of process: one that inherits its filter of system calls or, if the
+ * limits allow it, one with a filter of its own (counted in s->bare). If they do not, the session
+ * has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
  */
 void ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
 
-/* Start it: sets s->pid. way: its end of the sockets to the daemon. NP_ESYS. */
-int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
+/* Start it: sets s->pid. session_fd: its end of the sockets to the daemon. NP_ESYS. */
+int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int session_fd,
 	      struct np_err *err);
 
 /* Was the process that has ended a fork server? The next session starts another one. */
 bool ns_launch_reaped(struct ns_daemon *d, pid_t pid);
 
 /*
- * Have a fork server fork a session, which gets copies of the order and the descriptors. NP_ESYS if
- * that failed; a fork server that received the order and did not answer has been ended.
+ * Have a fork server fork a session, which gets copies of the request and the descriptors. NP_ESYS
+ * if that failed; a fork server that received the request and did not answer has been ended.
  */
-int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *order,
+int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *request,
 		       const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err);
 
-/* End one. Its sessions go on. */
+/* End a fork server. Its sessions continue. */
 void ns_forkserver_end(struct ns_forkserver *f);
 
 /* ---- In the fork server (forkserver.c) ---- */
 
-/* Confine this process, and take orders from fd until the daemon has gone. */
+/* Confine this process, and serve requests from fd until the daemon has gone. */
 void __attribute__((noreturn))
 ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k);
 

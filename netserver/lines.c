@@ -18,7 +18,7 @@ ns_lines_take(struct ns_lines *l, uint64_t now_ns)
 	return may;
 }
 
-/* Log how many were left out, as an event of that kind, if any were. */
+/* If lines were left out, log how many, as an event of that kind. */
 static void
 tell_left_out(struct ns_lines *l, const struct np_log *log, const char *kind)
 {
@@ -48,7 +48,7 @@ limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line
 {
 	const struct ns_limited *to = ctx;
 
-	/* A client may raise the level of its session; what the operator wants to see, he gets. */
+	/* A client may raise the level of its session. What the operator wants is never limited. */
 	if ((level == NP_LOG_DEBUG && to->log.level == NP_LOG_DEBUG) ||
 	    ns_lines_may(to->lines, &to->log)) {
 		to->log.sink(to->log.ctx, level, is_event, line);
@@ -97,7 +97,7 @@ is_sessions_event(const char *text)
 }
 
 void
-ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
+ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
 	       struct ns_line *line, long process, bool quiet)
 {
 	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
@@ -105,22 +105,22 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 							       : NP_LOG_DEBUG;
 	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG;
 	const uint64_t each_ns = NS_RELAYED_SHARE * NP_SEC / NS_LINES;
-	struct np_log whole = *log;
+	struct np_log all_levels = *log;
 	uint64_t now_ns = np_now();
 
 	if (quiet && level > log->level) {
 		return;
 	}
-	whole.level = NP_LOG_DEBUG; /* a client may have raised its session's */
+	all_levels.level = NP_LOG_DEBUG; /* a client may have raised its session's level */
 	all->left_out += line->dropped;
-	if (!ns_bucket_take(own, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
+	if (!ns_bucket_take(session, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
 		all->left_out++;
 		return;
 	}
 	if (!wanted && !ns_lines_take(all, now_ns)) {
 		return;
 	}
-	tell_left_out(all, &whole, "session-lines-not-logged");
+	tell_left_out(all, &all_levels, "session-lines-not-logged");
 	line->text[sizeof(line->text) - 1] = '\0';
 	np_text_printable(line->text);
 	if (line->is_event && is_sessions_event(line->text)) {
@@ -128,8 +128,8 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 
 		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,
 					 (int)sizeof(e.line) - 32, line->text);
-		np_log_event(&whole, level, &e, NULL);
+		np_log_event(&all_levels, level, &e, NULL);
 	} else {
-		np_log(&whole, level, "process %ld: %s", process, line->text);
+		np_log(&all_levels, level, "process %ld: %s", process, line->text);
 	}
 }

@@ -1,8 +1,8 @@
 /*
- * Log lines that clients cause. The daemon logs a number of its own a second, further ones are only
- * counted; all sessions share another limit. Sessions' processes send their lines to the daemon,
- * which writes them: a compromised session that had the log's descriptor, or standard error, could
- * overwrite the lines of others.
+ * Log lines that clients cause. Their number per second is limited, further ones are only counted:
+ * one limit for those of the daemon, one for those of all sessions. Sessions' processes send their
+ * lines to the daemon, which writes them: a compromised session that had the log's descriptor, or
+ * standard error, could overwrite the lines of others.
  */
 #ifndef NETSERVER_LINES_H
 #define NETSERVER_LINES_H
@@ -14,15 +14,15 @@
 #include "netserver/guard.h"
 
 enum {
-	NS_LINES = 100,      /* a second, twice as many in one go */
+	NS_LINES = 100,      /* a second, twice as many in a burst */
 	NS_RELAYED_SHARE = 4 /* a session gets this part of NS_LINES in the long run */
 };
 
-/* Zeroed: full. */
+/* Zeroed: a whole burst is allowed. */
 struct ns_lines {
 	struct ns_bucket bucket;
-	uint64_t left_out; /* lines since the last one that was written */
-	uint64_t all;      /* that were left out before that */
+	uint64_t left_out; /* since the last line that was written */
+	uint64_t all;      /* left out before that */
 };
 
 /* May one more be written at that time? If not, it is counted. */
@@ -49,7 +49,7 @@ void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *l
 struct ns_line {
 	int type;         /* of the message (enum ns_message_type) */
 	int level;        /* enum np_log_level */
-	uint32_t dropped; /* lines before it that had no room on the way */
+	uint32_t dropped; /* lines before it that could not be sent */
 	bool is_event;
 	char text[NP_LOG_EVENT];
 };
@@ -59,7 +59,7 @@ struct ns_relay {
 	uint32_t dropped;
 };
 
-/* A sink, with the struct as its context. Never waits: lines that find no room are counted. */
+/* A sink, with a struct ns_relay as its context. Never waits: counts lines that can't be sent. */
 void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /*
@@ -67,7 +67,7 @@ void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char
  * and the lines per second are limited. Debug lines that the operator has asked for (-v 2) count
  * for the session alone. quiet: nothing above the log's own level.
  */
-void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
+void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
 		    struct ns_line *line, long process, bool quiet);
 
 #endif

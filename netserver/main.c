@@ -27,7 +27,7 @@
 #include "netserver/session.h"
 #include "netserver/status.h"
 
-/* How often TERM or INT came: the handler's, read wherever the daemon waits. */
+/* How often TERM or INT came. */
 static _Atomic int ends_asked;
 
 static void
@@ -39,7 +39,7 @@ on_end(int sig)
 static void
 on_child(int sig)
 {
-	(void)sig; /* waking the daemon's ppoll() is all it is for */
+	(void)sig; /* it only interrupts the daemon's wait */
 }
 
 /* How often HUP came. */
@@ -51,7 +51,7 @@ on_reload(int sig)
 	reloads_asked++;
 }
 
-/* TERM, INT, HUP and CHLD are blocked but while the daemon or a session waits. */
+/* TERM, INT, HUP and CHLD are blocked, except while the daemon or a session waits. */
 static void
 take_signals(struct ns_daemon *d, sigset_t *let_in)
 {
@@ -72,14 +72,14 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 		sigdelset(let_in, signals[i]);
 	}
 	np_drive_prepare();
-	signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is one more full disk */
+	signal(SIGXFSZ, SIG_IGN); /* write(2) then fails with EFBIG, as on a full disk */
 	d->signals.let_in = let_in;
 	d->signals.received = &ends_asked;
 	d->reloads = &reloads_asked;
 }
 
 /*
- * Go to the background: the caller gets its prompt back and keeps all of its streams to itself.
+ * Go to the background, and leave the standard streams to the caller.
  * Returns 1 in the parent, 0 in the daemon, -1 with errno.
  */
 static int
@@ -112,18 +112,17 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 {
 	const char *host = a->host[0] != '\0' ? a->host : NULL;
 	const char *shown = host != NULL ? host : "IN(6)ADDR_ANY";
-	bool script = isatty(STDERR_FILENO) == 0; /* who sits at a terminal has our line */
+	bool for_script = isatty(STDERR_FILENO) == 0;
 	struct np_err err = { .code = NP_OK };
-
 	int rc = ns_daemon_listen(d, host, a->port, a->family, &err);
 
-	if (rc != NP_OK && script) {
+	if (rc != NP_OK && for_script) {
 		/* netperf's line, two blanks too: scripts look for it. */
 		fprintf(stderr, "Unable to start netserver with  '%s' port '%s' and family %s\n",
 			shown, a->port, np_family(a->family)->name);
 	}
-	if (rc == NP_ECONTROL && script) {
-		return 1; /* a name that is none: the line shows it */
+	if (rc == NP_ECONTROL && for_script) {
+		return 1; /* the name does not resolve: netperf's line is enough */
 	}
 	if (rc != NP_OK) {
 		return fault("%s%s", err.msg,
@@ -137,7 +136,7 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Before the daemon leaves for another directory, and loses what only root may. */
+/* To be called before the daemon changes its directory and user. */
 static int
 open_files(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -168,7 +167,7 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* What the kernel has now is served. For clients it loads nothing more. */
+/* Load the kernel modules that the operator names. Clients can't have any loaded later. */
 static int
 find_transports(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -197,9 +196,9 @@ go_unprivileged(const struct ns_args *a)
 		   : fault("--user: %s (--user root stays root)", err.msg);
 }
 
-/* A word about what can't be done here. */
+/* Log what this system lacks. */
 static void
-tell_means(const struct ns_daemon *d)
+log_lacks(const struct ns_daemon *d)
 {
 	struct ns_means means;
 
@@ -214,7 +213,7 @@ tell_means(const struct ns_daemon *d)
 	}
 }
 
-/* Without a socket for --status it serves all the same. */
+/* The daemon runs even if it can't open the socket for --status. */
 static void
 open_status(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -244,7 +243,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	}
 	d->listener_count = (size_t)count;
 	if (!a->foreground) {
-		np_fds_drop(2 + count); /* all but those that a service manager has bound */
+		np_fds_drop(2 + count); /* all except those that a service manager has passed */
 	}
 	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
 		return rc;
@@ -253,20 +252,21 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = find_transports(d, a)) != 0) {
 		return rc;
 	}
-	/* Before privileges go, which it takes where ip-netns(8) has hidden them. */
+	/* Needs privileges where ip-netns(8) has hidden them. */
 	if (d->evidence) {
 		np_cgroup_find("", &d->cgroups);
 	}
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
-		np_cgroup_forget(&d->cgroups); /* who looks for leaks at the end needs some, too */
+		np_cgroup_forget(&d->cgroups); /* a leak checker needs descriptors, too */
 		return fault("%s", err.msg);
 	}
-	/* What it watches counts for who makes it: not for the user that sessions have. */
+	/* Its watches are counted for the user that makes it, which must not be that of sessions.
+	 */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}
-	/* As that user. A disk that is full may have room later. */
+	/* Tried as the daemon's user. A full disk may have room later. */
 	if (ns_daemon_write_metrics(d, &err) != NP_OK && err.sys != ENOSPC && err.sys != EDQUOT) {
 		return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
 			     err.msg);
@@ -280,9 +280,9 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		d->log->sink = np_log_to_syslog;
 	}
 	take_signals(d, &let_in);
-	/* Who looks at the terminal has been told by the line on standard output. */
+	/* In the foreground, standard output has said so already. */
 	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
-	tell_means(d);
+	log_lacks(d);
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
 	if (rc != NP_OK) {
@@ -311,7 +311,7 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}
-	tell_means(d);
+	log_lacks(d);
 	take_signals(d, &let_in);
 	ns_session_serve_alone(d, 0);
 	return 0;
@@ -354,8 +354,7 @@ main(int argc, char **argv)
 
 	np_fds_fill();
 	if (ns_args_parse(&args, argc, argv, &err) != NP_OK) {
-		/* An unknown letter is told as getopt(3) and netperf's daemon tell it, and where to
-		 * look. */
+		/* For an unknown letter, the message of getopt(3) and netperf's daemon. */
 		if (err.sys < 0) {
 			fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n",
 				argv[0], -err.sys);

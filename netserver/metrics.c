@@ -93,17 +93,19 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	put(&m, "limit_silent_connections", "Limit of connections without a session.",
 	    v->limits->silent);
 	for (int i = 0; i < NP_RESOURCES; i++) {
-		const struct ns_resource *g = &ns_resources[i];
+		const struct ns_resource *resource = &ns_resources[i];
 		char text[NAME], name[NAME];
 
 		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",
-			 g->metric);
-		snprintf(text, sizeof(text), "The %s in use now.", g->words);
+			 resource->metric);
+		snprintf(text, sizeof(text), "The %s in use now.", resource->words);
 		put(&m, name, text, (double)v->stats->held[i]);
-		snprintf(name, sizeof(name), "limit_%s", g->metric);
-		snprintf(text, sizeof(text), "Limit of %s for all sessions together.", g->words);
+		snprintf(name, sizeof(name), "limit_%s", resource->metric);
+		snprintf(text, sizeof(text), "Limit of %s for all sessions together.",
+			 resource->words);
 		put(&m, name, text,
-		    g->none_at_0 ? (double)v->limits->all[i] : no_limit_at_0(v->limits->all[i]));
+		    resource->none_at_0 ? (double)v->limits->all[i]
+					: no_limit_at_0(v->limits->all[i]));
 	}
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);
@@ -146,8 +148,8 @@ int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
 	struct np_output file;
-	/* Under its temporary name, which begins with a dot, no collector reads it. It is readable
-	 * whatever the umask is. */
+	/* No collector reads its temporary name, which begins with a dot. The mode is 0644 whatever
+	 * the umask is. */
 	int failed = np_output_beside(&file, dir_fd, name, 0644);
 
 	if (failed == 0) {

@@ -18,7 +18,7 @@
 
 enum { FIRST = 3 }; /* SD_LISTEN_FDS_START */
 
-/* Why it will not do; NULL if it will. */
+/* What is wrong with the socket; NULL: nothing. */
 static const char *
 fault_of(int fd)
 {
@@ -81,9 +81,9 @@ ns_notify_sockets(int *fds, size_t max, struct np_err *err)
 	return (int)count;
 }
 
-/* The address of a path or, behind "@", of an abstract name. Its length; 0 when it is neither. */
+/* Make an address of a path, or of "@" and an abstract name. Returns its length; 0: neither. */
 static socklen_t
-manager_at(const char *name, struct sockaddr_un *un)
+manager_address(const char *name, struct sockaddr_un *un)
 {
 	size_t n = strlen(name);
 
@@ -102,10 +102,10 @@ manager_at(const char *name, struct sockaddr_un *un)
 void
 ns_notify(const char *state)
 {
-	/* Stays set: the daemon says more than one thing. */
+	/* Not unset: the daemon sends several messages. */
 	const char *name = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un un;
-	socklen_t len = name != NULL ? manager_at(name, &un) : 0;
+	socklen_t len = name != NULL ? manager_address(name, &un) : 0;
 	int fd = len > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 
 	if (fd < 0) {

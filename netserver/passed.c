@@ -10,7 +10,9 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-enum { PATIENCE_US = 5000 }; /* longest linger of a close, and time between two signals */
+enum {
+	PATIENCE_US = 5000
+}; /* after this long the first signal ends a lingering close, then further ones */
 
 static void
 on_alarm(int sig)

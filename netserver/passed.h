@@ -1,7 +1,7 @@
 /*
  * Descriptors that other processes pass to the daemon over UNIX sockets (SCM_RIGHTS of unix(7)). It
- * has no use for them, and the kernel closes them; that blocks the daemon if one is a TCP socket
- * with SO_LINGER and unsent data.
+ * wants none, so the kernel closes them; that blocks the daemon if one is a TCP socket with
+ * SO_LINGER and unsent data.
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Once, before the others: takes SIGALRM and ITIMER_REAL of this process. */
+/* To be called once, before the others. Uses SIGALRM and ITIMER_REAL of this process. */
 void ns_passed_begin(void);
 
 /*
@@ -20,12 +20,11 @@ void ns_passed_begin(void);
  */
 void ns_passed_refuse(int fd);
 
-/* recv(2) of a packet that is there, without waiting. *more: more came than these bytes, and is
- * gone.
+/* recv(2) without waiting. *more: the packet had more than these bytes, or descriptors: lost now.
  */
 ssize_t ns_passed_recv(int from, void *bytes, size_t size, bool *more);
 
-/* close(2) of a socket that descriptors may have been passed to. Never lingers. */
+/* close(2), which never lingers, of a socket that descriptors may have been passed to. */
 void ns_passed_close(int fd);
 
 #endif

@@ -10,7 +10,8 @@
 #include "sys/affinity.h"
 
 enum {
-	SHARED_S = 60 /* after it was seen that addresses share the processors */
+	SHARED_S =
+	    60 /* after addresses were seen to share the processors, they are taken to do so */
 };
 
 static const uint64_t slice_ns[] = {
@@ -43,7 +44,7 @@ ns_processors_set_slice(pid_t pid, enum ns_slice slice)
 void
 ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
 {
-	/* Above NS_NICE an address has more threads than there are processors. */
+	/* That is so if the address has more threads than there are processors. */
 	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
 
 	ns_processors_set_slice(s->pid, crowd ? NS_SLICE_LONG : NS_SLICE_USUAL);
@@ -53,7 +54,7 @@ void
 ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 {
 	uint32_t cpus = np_cpus_usable();
-	int own = ns_guard_nice(d->sessions, peer, cpus), base = getpriority(PRIO_PROCESS, 0);
+	int own_nice = ns_guard_nice(d->sessions, peer, cpus), base = getpriority(PRIO_PROCESS, 0);
 	uint64_t now = np_now();
 
 	if (ns_guard_shared(d->sessions, peer)) {
@@ -64,9 +65,10 @@ ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 		int nice;
 
 		if (s->holds[NP_RES_THREADS] == 0 || (!is_own && s->nice > 0)) {
-			continue; /* sessions of other addresses are lowered once */
+			continue; /* those of other addresses are lowered once, when sharing begins
+				   */
 		}
-		nice = is_own ? own : ns_guard_nice(d->sessions, &s->peer, cpus);
+		nice = is_own ? own_nice : ns_guard_nice(d->sessions, &s->peer, cpus);
 		if (nice > s->nice && setpriority(PRIO_PGRP, (id_t)s->pid, base + nice) == 0) {
 			s->nice = nice; /* of all its threads */
 		}

@@ -14,18 +14,17 @@ enum ns_slice { NS_SLICE_USUAL, NS_SLICE_SHORT, NS_SLICE_LONG };
 void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 
 /*
- * The test of that session begins: its threads, which do not exist yet, get the kernel's usual
- * slices, or long ones if the address has more threads than there are processors. A usual slice of
- * 1.4 ms is shorter than the kernel's tick: each thread overran it threefold, and a tenth of them
- * were always ahead of a session that begins.
+ * The session's test begins: its future threads get the kernel's usual time slices, or long ones if
+ * the address has more threads than there are processors. A usual slice of 1.4 ms is shorter than
+ * the kernel's tick: each thread overran it threefold, and a tenth of them were always ahead of a
+ * session that begins.
  */
 void ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s);
 
 /*
- * That address begins a session or a test. When several addresses have tests, their threads get
- * less weight than the daemon and new sessions, each address a share. The threads of a single
- * address are left alone: a weight can't be raised again, so that a session keeps a lower one to
- * its end.
+ * The address begins a session or a test. When several addresses have tests, their threads get less
+ * weight than the daemon and new sessions, and each address a share. While only one address has
+ * tests its threads are left alone: a weight can't be raised again.
  */
 void ns_processors_share(struct ns_daemon *d, const struct np_addr *peer);
 

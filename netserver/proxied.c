@@ -6,7 +6,7 @@
 enum {
 	HEAD = 16,      /* bytes before the addresses */
 	LENGTH_AT = 14, /* of what follows them */
-	MOST = 536,     /* bytes of a header; the document promises no more in a first segment */
+	MOST = 536,     /* bytes of a header: the specification puts it into the first segment */
 	LOCAL = 0x20,   /* version and command */
 	PROXY = 0x21,
 	TCP_4 = 0x11, /* family and protocol */
@@ -21,7 +21,7 @@ short_at(const uint8_t *bytes)
 	return (uint32_t)bytes[0] << 8 | bytes[1];
 }
 
-/* The source's address, and its port behind both addresses. */
+/* Behind the header: the source's address, the destination's, the source's port. */
 static bool
 note_source(const uint8_t *header, size_t length, struct np_addr *peer)
 {
@@ -42,7 +42,7 @@ note_source(const uint8_t *header, size_t length, struct np_addr *peer)
 	return false;
 }
 
-/* Only when as many bytes are there is it ready to be read. */
+/* Let poll(2) report the socket as readable only when it has that many bytes. */
 static void
 wait_for(int fd, int bytes)
 {
@@ -52,12 +52,12 @@ wait_for(int fd, int bytes)
 enum ns_proxied
 ns_proxied_read(int fd, struct np_addr *peer)
 {
-	static const uint8_t begins[] = "\r\n\r\n\0\r\nQUIT\n";
+	static const uint8_t signature[] = "\r\n\r\n\0\r\nQUIT\n";
 	uint8_t header[MOST];
 	ssize_t n = recv(fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
 	size_t have = n > 0 ? (size_t)n : 0, whole = HEAD;
 
-	if (have > 0 && memcmp(header, begins, have < 12 ? have : 12) != 0) {
+	if (have > 0 && memcmp(header, signature, have < 12 ? have : 12) != 0) {
 		return NS_PROXIED_WRONG;
 	}
 	if (have >= HEAD) {

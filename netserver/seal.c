@@ -18,7 +18,7 @@ ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
 	long rc = call_sealed(seal, call, a, b, c, d);
 	int error = errno;
 
-	/* Zeros take the words' places in registers, and in the stack below. */
+	/* Overwrite the words in registers, and in the stack below. */
 	(void)call_sealed(&none, SYS_getpid, 0, 0, 0, 0);
 	errno = error;
 	return rc;

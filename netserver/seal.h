@@ -1,8 +1,8 @@
 /*
  * Random words that a process passes as the last two arguments of system calls that take at most
- * four. Its filter allows a few calls only with these words: clone(2) that forks, and those of
- * landlock. A process that has wiped the words can't make these calls any more: only root can read
- * a filter.
+ * four. The process's filter allows a few calls only with these words: clone(2) that forks, and
+ * those of landlock. Once it has wiped the words, it can't make these calls any more: only root can
+ * read a filter.
  */
 #ifndef NETSERVER_SEAL_H
 #define NETSERVER_SEAL_H
@@ -13,7 +13,7 @@ struct ns_seal {
 	uint32_t word[2];
 };
 
-/* syscall(2) with it. */
+/* syscall(2) with the words. */
 long ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d);
 
 #endif

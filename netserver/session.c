@@ -385,19 +385,19 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 }
 
 void
-ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *o,
+ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *request,
 		      const int fds[NS_FORK_FDS], struct ns_seal *seal)
 {
 	struct ns_caller c = { .kind = NS_CALLER,
-			       .chan = o->chan,
-			       .peer = o->peer,
-			       .uncaptured = o->uncaptured,
-			       .unlinked = o->unlinked };
+			       .chan = request->chan,
+			       .peer = request->peer,
+			       .uncaptured = request->uncaptured,
+			       .unlinked = request->unlinked };
 
-	memcpy(c.text, o->text, sizeof(c.text));
+	memcpy(c.text, request->text, sizeof(c.text));
 	c.chan.fd = fds[NS_FORK_CONTROL];
 	c.chan.peer = c.text;
-	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], o->daemon, seal);
+	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], request->daemon, seal);
 }
 
 /* ---- In the daemon's process (-f), or as a child of inetd ---- */

@@ -43,12 +43,14 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 
 /*
  * In a fork server: confine this process, which needs only descriptor fd, except for the files of
- * its sessions. NP_ESYS. In a process that it has forked: run the session of an order.
+ * its sessions. NP_ESYS.
  */
 int ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
 		       struct np_err *err);
+
+/* In a process that it has forked: run the session. */
 void __attribute__((noreturn))
-ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *o,
+ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *request,
 		      const int fds[NS_FORK_FDS], struct ns_seal *seal);
 
 /* Serve the caller in this process. Its descriptor is closed then. */

@@ -12,8 +12,8 @@ void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
 		      uint64_t takes[NP_RESOURCES]);
 
 /*
- * Start a process that serves the caller from its first message on. The daemon still has to close
- * its own copy of the caller. NP_ESYS.
+ * Start a process that serves the caller from its first message on. The daemon then has to close
+ * its copy of the connection. NP_ESYS.
  */
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
 

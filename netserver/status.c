@@ -16,7 +16,7 @@
 #include "base/units.h"
 #include "netserver/passed.h"
 
-enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 };
+enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 /* bytes: "and N more" */ };
 
 /* ---- For people ---- */
 
@@ -81,15 +81,15 @@ put_head(struct out *o, const struct ns_view *v)
 	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
 	    span(a, s->started_ns, v->now_ns));
 	for (int i = 0; i < NP_RESOURCES; i++) {
-		const struct ns_resource *g = &ns_resources[i];
-		uint64_t most = v->limits->all[i];
+		const struct ns_resource *resource = &ns_resources[i];
+		uint64_t limit = v->limits->all[i];
 
-		if (g->is_bytes) {
-			PUT(o, "%-12s %s of %s granted\n", g->label, amount(a, s->held[i]),
-			    most > 0 ? amount(b, most) : "any amount");
+		if (resource->is_bytes) {
+			PUT(o, "%-12s %s of %s granted\n", resource->label, amount(a, s->held[i]),
+			    limit > 0 ? amount(b, limit) : "any amount");
 		} else {
-			PUT(o, "%-12s %" PRIu64 " of %s\n", g->label, s->held[i],
-			    g->none_at_0 && most == 0 ? "0" : at_most(a, most));
+			PUT(o, "%-12s %" PRIu64 " of %s\n", resource->label, s->held[i],
+			    resource->none_at_0 && limit == 0 ? "0" : at_most(a, limit));
 		}
 	}
 	PUT(o, "waiting      %" PRIu64 " sessions for their turn\n", s->waiting_now);
@@ -172,7 +172,7 @@ put_sessions(struct out *o, const struct ns_view *v)
 		return;
 	}
 	PUT(o, "\nprocess  %-26s  %12s  %5s  %9s  %s\n", "client", "for", "tests", "memory", "now");
-	/* Room for the line that says how many did not fit. */
+	/* Leave room for the line that says how many did not fit. */
 	o->size = size > o->len + ROOM_FOR_MORE ? size - ROOM_FOR_MORE : o->len + 1;
 	for (; s != NULL; s = s->next) {
 		size_t len = o->len;
@@ -262,7 +262,7 @@ ns_status_listen(const char *port, struct np_err *err)
 	return fd;
 }
 
-/* Who made the connection or the listener; false when the kernel does not say. */
+/* The user that made the connection or listener at the other end; false if the kernel can't say. */
 static bool
 user_of(int fd, uid_t *user)
 {
@@ -296,10 +296,10 @@ ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
 		len = sizeof(refusal) - 1;
 		memcpy(text, refusal, len);
 	}
-	/* All of it waits in the socket, whether the asker reads or not. */
+	/* All of it fits into the socket, so this does not wait for the reader. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	ns_passed_close(fd); /* with what the asker may have sent */
+	ns_passed_close(fd); /* descriptors may have been passed to it */
 }
 
 /* Connect to the status socket of the daemon for this port. Returns -1 with err filled. */
@@ -373,7 +373,7 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 		return np_fail(err, NP_EPEER, 0,
 			       "the status of port %s is for root and the daemon's users", port);
 	}
-	/* Another program may have taken the name: print no control characters of its. */
+	/* Another program may have taken the name: do not print its control characters. */
 	for (size_t i = 0; i < (size_t)len; i++) {
 		bool plain = (text[i] >= ' ' && text[i] <= '~') || text[i] == '\n';
 

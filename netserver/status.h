@@ -12,13 +12,12 @@
 #include "base/err.h"
 #include "netserver/guard.h"
 
-/* What is reported. */
 struct ns_view {
 	const struct ns_stats *stats;
 	const struct ns_limits *limits;
 	const struct ns_session *sessions; /* a list */
 	const char *port;
-	uint64_t lines_lost, lines_left_out; /* of the log: found no room, were too many */
+	uint64_t lines_lost, lines_left_out; /* of the log: not written, above the limits */
 	uint64_t now_ns;                     /* np_now() */
 };
 
@@ -44,8 +43,8 @@ void ns_metrics_print(const struct ns_view *v, FILE *out);
 int ns_metrics_dir(const char *path, const char **name, struct np_err *err);
 
 /*
- * Replace `name` in the directory whole: a new file beside it, mode 0644, then rename(2). On
- * NP_ESYS nothing is left behind.
+ * Replace the file `name` in the directory: write a new one beside it, mode 0644, then rename(2).
+ * On NP_ESYS nothing is left behind.
  */
 int ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err);
 
