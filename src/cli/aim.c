@@ -26,22 +26,22 @@ np_aim_default_host(struct np_cli_target *t)
 void
 np_aim_control(const struct np_cli *cli, struct np_target *t)
 {
-	const struct np_cli_target *said = &cli->target;
+	const struct np_cli_target *given = &cli->target;
 
-	t->host = said->host.text;
-	t->port = said->port;
-	t->family = said->host.family;
-	t->local_host = said->local.given ? said->local.text : NULL;
-	t->local_device = said->local.device;
-	t->local_port = said->local_port[0] != '\0' ? said->local_port : NULL;
-	t->local_family = said->local.family;
-	t->passphrase = said->passphrase;
-	t->key = said->key.count > 0 ? &said->key : NULL;
-	t->nat = said->nat;
+	t->host = given->host.text;
+	t->port = given->port;
+	t->family = given->host.family;
+	t->local_host = given->local.given ? given->local.text : NULL;
+	t->local_device = given->local.device;
+	t->local_port = given->local_port[0] != '\0' ? given->local_port : NULL;
+	t->local_family = given->local.family;
+	t->passphrase = given->passphrase;
+	t->key = given->key.count > 0 ? &given->key : NULL;
+	t->nat = given->nat;
 	t->silence_s = cli->plan.silence_s;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;
-	/* The figures of a test include those of its datagrams. */
+	/* Evidence of a test includes counts by sequence numbers of datagrams. */
 	t->wants.caps =
 	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
 	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
@@ -74,7 +74,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
-/* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
+/* The port of a service that needs no netserver: echo, discard or chargen (RFC 862 to 864). */
 static int
 default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
 {
@@ -100,7 +100,6 @@ default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
 	return NP_OK;
 }
 
-/* Without a control connection the user names the far end and its port. */
 static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -115,12 +114,12 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 }
 
 /*
- * The daemon binds to the address that the data go to. A mask makes that random: it is chosen here,
- * except for connection tests, where each connection has its own and the daemon has to accept them
- * all.
+ * Ask the daemon to bind to the address that the data go to. Of a network (-H ADDRESS/BITS) choose
+ * a random address, except for connection tests: each connection has another address of it, and the
+ * daemon has to accept them all.
  */
 static void
-aim_at_network(struct np_cli *cli, struct np_addr *remote)
+bind_far(struct np_cli *cli, struct np_addr *remote)
 {
 	struct np_plan *p = &cli->plan;
 
@@ -133,8 +132,8 @@ aim_at_network(struct np_cli *cli, struct np_addr *remote)
 }
 
 /*
- * The control connection does not tell the daemon the client's address: name the near end as if the
- * user had.
+ * The daemon does not learn the client's address from the control connection: set it in the plan,
+ * as if the user had given it.
  */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
@@ -144,17 +143,18 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 		np_addr_host(&cli->plan.bind, cli->data.local.text);
 		cli->data.local.given = true;
 	} else {
-		cli->plan.bind.len = 0; /* the daemon says that it admits no peer then */
+		cli->plan.bind.len = 0; /* the daemon will refuse the test */
 	}
 	np_addr_host(&ends->local.at[0], ends->local.name);
 }
 
 /*
- * netperf's daemon may answer from another of its addresses. An engine that does not compare source
- * addresses needs the one that we send to: ask the daemon to bind to it, as if the user had.
+ * netperf's daemon may answer from another of its addresses. If the engine does not compare source
+ * addresses, responses have to come from the one that we send to: the daemon is asked to bind to
+ * it.
  */
 static bool
-has_to_name_far(const struct np_plan *p, const struct np_addr *far)
+must_bind_far(const struct np_plan *p, const struct np_addr *far)
 {
 	const struct np_sources one = { .at = { *far }, .count = 1, .networks = true };
 
@@ -166,14 +166,14 @@ has_to_name_far(const struct np_plan *p, const struct np_addr *far)
 
 _Static_assert(NP_PLAN_ALSO / 4 <= NP_ALSO_MAX, "addresses of IPv4");
 
-/* One end's further addresses, which "+" joins. */
+/* Further addresses of one end, joined by "+". */
 static int
 resolve_also(const char *text, const struct np_cli *cli, int family, struct np_also *out,
 	     struct np_err *err)
 {
 	char copy[sizeof(cli->also[0])], *rest = copy, *word;
 	struct np_addrs found;
-	size_t most;
+	size_t max;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	while ((word = strsep(&rest, "+")) != NULL && copy[0] != '\0') {
@@ -181,19 +181,19 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 		    NP_OK) {
 			return np_fail_in(err, "--also-bind");
 		}
-		most = NP_PLAN_ALSO / np_addr_size(&found.at[0]);
-		if (out->count == most) {
+		max = NP_PLAN_ALSO / np_addr_size(&found.at[0]);
+		if (out->count == max) {
 			return np_usage(err, "--also-bind: no more than %zu of %s for each end",
-					most, np_family(family)->name);
+					max, np_family(family)->name);
 		}
 		out->at[out->count++] = found.at[0];
 	}
 	return NP_OK;
 }
 
-/* Each end needs a first address beside further ones. */
+/* --also-bind: an end with further addresses needs a first one. */
 static int
-aim_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
+set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 
@@ -212,18 +212,18 @@ aim_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 }
 
 /*
- * The control connection's host is no address of another family than IP: unless the user names one,
- * the data stays on this machine.
+ * For a family other than IP the control connection's host is no address: unless the user gives
+ * one, the data stays on this machine.
  */
 static void
 name_loopback(struct np_cli *cli, int family)
 {
-	struct np_addr own;
+	struct np_addr loopback;
 
 	if (family > 0 && !cli->data.host.given &&
 	    np_family_prefixed(cli->target.host.text) != family) {
-		np_addr_make_loopback(&own, family);
-		np_addr_host(&own, cli->data.host.text);
+		np_addr_make_loopback(&loopback, family);
+		np_addr_host(&loopback, cli->data.host.text);
 		cli->data.host.given = true;
 	}
 }
@@ -242,7 +242,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	local = np_facts_local(cli);
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
-		if (t->family == 0) { /* which the resolver knows */
+		if (t->family == 0) { /* by getaddrinfo(3) */
 			np_text_to_script(
 			    out,
 			    "complete_addrinfo: could not resolve '%s' port '0' af %d\n"
@@ -270,7 +270,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (!cli->plan.no_control && !cli->data.host.given &&
 	    np_addr_same_family(&ends->remote.at[0], &c->used)) {
-		/* the one of a host's addresses that answered */
+		/* of the host's addresses, the one that answered */
 		ends->remote.at[0] = c->used;
 		np_addr_set_port(&ends->remote.at[0], 0);
 	}
@@ -282,10 +282,10 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		name_near(cli, ends);
 	}
-	if (cli->data.host.given || has_to_name_far(&cli->plan, &ends->remote.at[0])) {
-		aim_at_network(cli, &ends->remote.at[0]);
+	if (cli->data.host.given || must_bind_far(&cli->plan, &ends->remote.at[0])) {
+		bind_far(cli, &ends->remote.at[0]);
 	}
-	if (aim_also(cli, ends, err) != NP_OK) {
+	if (set_also(cli, ends, err) != NP_OK) {
 		return err->code;
 	}
 	return cli->plan.no_control ? aim_at_service(cli, ends, err) : NP_OK;

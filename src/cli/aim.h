@@ -1,4 +1,4 @@
-/* Where the control connection and the data go, by the user's options. */
+/* The addresses of the control and data connections, by the user's options. */
 #ifndef NP_CLI_AIM_H
 #define NP_CLI_AIM_H
 
@@ -9,12 +9,12 @@
 /* Without -H the host is this one. */
 void np_aim_default_host(struct np_cli_target *t);
 
-/* The daemon, and what is wanted of it. The texts stay cli's own. */
+/* The daemon's address, and what it is asked for. *t points to texts in cli. */
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*
- * Find the data connection's ends, for *ends and the plan. c: the control connection; its address
- * is preferred. out: for netperf's words about a name that does not resolve; NULL: none.
+ * Find the addresses of the data connection, for *ends and the plan. c: the control connection; its
+ * remote address is preferred. out: for netperf's message if a name does not resolve; NULL: none.
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 		struct np_err *err);

@@ -18,9 +18,11 @@
 #include "cli/tests.h"
 #include "sys/affinity.h"
 
-/* Between samples for --explain, which finds delays of each direction in them. */
-enum { EXPLAIN_MS = 20 };
-enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
+enum {
+	EXPLAIN_MS = 20, /* between samples for --explain, which finds delays in them */
+	LENGTH_S = 10,   /* default of -l */
+	CLEAN_TIMES = 4  /* default of --at-most, in lengths of --clean */
+};
 
 static void
 cli_init(struct np_cli *cli)
@@ -40,7 +42,7 @@ cli_init(struct np_cli *cli)
 	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
 }
 
-/* All words with a blank between them. */
+/* Join the words of the command line with blanks. */
 static int
 keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 {
@@ -65,7 +67,7 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Are all of its names unknown? A file may have none at all: its columns are empty. */
+/* Are there names, and all unknown? (A file may have none: its columns are empty.) */
 static bool
 names_none(const struct np_selection *sel)
 {
@@ -89,7 +91,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 		return NP_OK;
 	}
 	rc = np_selection_parse(o->selectors, &o->selection, err);
-	/* netperf says so when its fopen(3) fails; a directory opens. */
+	/* netperf prints this when fopen(3) fails, which succeeds for a directory. */
 	if (rc == NP_ECONTROL && err->sys != EISDIR) {
 		np_text_to_script(o->json && o->json_file == NULL ? NULL : stdout,
 				  "Could not open output selection file '%s' errno %d\n",
@@ -125,7 +127,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		return NP_OK;
 	}
 	if (scope == 0) {
-		/* Its options are unknown, but a request for help can be seen. */
+		/* An unknown test: its options can't be parsed, but -h can be seen. */
 		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
@@ -278,19 +280,19 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	bool old = (cli->bench.flags & NP_B_OLD) != 0;
-	int32_t size = p->near.call.send_size, least;
+	int32_t size = p->near.call.send_size, default_size;
 
 	if (p->pattern->sized || old) {
-		/* ids of one byte distinguish too few requests in flight */
-		least = p->rate > 0 && np_ids_useful(p) ? NP_IDS_WIDE : 1;
-		p->request = p->request < 0 ? least : p->request;
-		p->response = p->response < 0 ? least : p->response;
+		/* an id of one byte distinguishes too few requests in flight */
+		default_size = p->rate > 0 && np_ids_useful(p) ? NP_IDS_WIDE : 1;
+		p->request = p->request < 0 ? default_size : p->request;
+		p->response = p->response < 0 ? default_size : p->response;
 	}
 	if (!p->pattern->transactions || (!old && !p->pattern->sized)) {
 		p->request = p->response = -1;
 	}
 	if (p->no_control && p->pattern->sized && p->far.sock.port == 0) {
-		p->response = p->request; /* as an echo service answers */
+		p->response = p->request; /* an echo service returns what it gets */
 	}
 	if (cli->messages > 0 && !p->pattern->transactions && size <= 0) {
 		return np_usage(err, "-- -N: the size of %d messages is not known (add -m)",
@@ -311,9 +313,9 @@ settle_implied(struct np_cli *cli)
 	bool sends_datagrams =
 	    !p->transport->connected && p->transport->admit == NP_ADMIT_IP && p->role == NP_LEAD;
 
-	/* a request that is due does not wait for an acknowledgement */
+	/* so that a request leaves when it is due, not with the next acknowledgement */
 	p->nodelay = p->nodelay || (p->rate > 0 && np_delivers(p->transport));
-	/* ids also show the daemon that the client is ours */
+	/* by ids the daemon also recognises a client of this program */
 	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams);
 	p->resets = !p->no_control && np_plan_may_reset(p);
 	p->no_route = cli->allow_routing == -1 ? (cli->bench.flags & NP_B_ROUTE_OFF) != 0
@@ -336,7 +338,7 @@ settle_collecting(struct np_cli *cli)
 	o->latency = o->latency || o->selection.latency;
 	o->histogram = o->latency && o->verbosity >= 2;
 	cli->plan.time_calls = o->latency;
-	/* to see outages, and which datagrams belong to a warm-up */
+	/* sequence numbers show outages, and which datagrams belong to a warm-up */
 	if (offers ||
 	    (p->rate > 0 && !p->pattern->connection_test && p->transport->acked != NULL) ||
 	    (p->warm_up_ms > 0 && p->pattern->sequence)) {
@@ -360,16 +362,16 @@ settle_ports(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	uint32_t last = p->port_max > p->port_min ? p->port_max : p->port_min;
-	uint32_t most = np_family_ports(p->transport->family);
+	uint32_t max_port = np_family_ports(p->transport->family);
 	uint32_t near = p->near.sock.port, far = p->far.sock.port;
 
 	if (p->pattern->connection_test && last > UINT16_MAX) {
 		return np_usage(err, "test option -p: %u is not a port (0 to 65535, or a service)",
 				last);
 	}
-	if (near > most || far > most) {
+	if (near > max_port || far > max_port) {
 		return np_usage(err, "test option -P: %u is not a port (0 to %u, or a service)",
-				near > most ? near : far, most);
+				near > max_port ? near : far, max_port);
 	}
 	if (p->pattern->connection_test && p->port_min == 0 && p->port_max > 0) {
 		p->port_min = p->port_max > IPPORT_RESERVED ? IPPORT_RESERVED : 1;
@@ -388,7 +390,7 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	struct np_end *sender = p->role == NP_LEAD ? &p->near : &p->far;
-	uint32_t size = cli->segment_size, most = size > 0 ? np_segment_most(p, size) : 0;
+	uint32_t size = cli->segment_size, max_datagrams = size > 0 ? np_segment_most(p, size) : 0;
 	int32_t call = sender->call.send_size;
 
 	if (size == 0 || cli->list_engines) {
@@ -409,11 +411,11 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 				"--segment-size %u: is more than the %d bytes of a call (-- -m)",
 				size, call);
 	}
-	if (call > 0 && (uint32_t)call / size > most) {
+	if (call > 0 && (uint32_t)call / size > max_datagrams) {
 		return np_usage(err,
 				"--segment-size %u: a call of %d bytes (-- -m) is more than %u "
 				"datagrams (try -- -m %u)",
-				size, call, most, most * size);
+				size, call, max_datagrams, max_datagrams * size);
 	}
 	p->batch = call > 0 ? (uint32_t)call / size : p->batch;
 	sender->call.send_size = (int32_t)size;
@@ -427,15 +429,15 @@ static int
 settle_processors(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
-	struct np_cpu_turns left = p->near.place.turns;
-	int missing = np_cpus_leave_out(&left), cpu;
+	struct np_cpu_turns available = p->near.place.turns;
+	int missing = np_cpus_leave_out(&available), cpu;
 	char text[NP_CPU_TURNS_TEXT];
 
 	if (missing >= 0) {
-		bool some = left.count > 0 && np_cpu_turns_text(&left, text, sizeof(text));
+		bool any = available.count > 0 && np_cpu_turns_text(&available, text, sizeof(text));
 
 		return np_usage(err, "-T: processor %d is not available at this end (%s%s)",
-				missing, some ? text : "leave it out", some ? " is" : "");
+				missing, any ? text : "leave it out", any ? " is" : "");
 	}
 	np_plan_place(p, 0);
 	cpu = p->near.place.cpu;
@@ -444,7 +446,7 @@ settle_processors(struct np_cli *cli, struct np_err *err)
 		NP_NOTE(&cli->notes, "-T: processor %d was refused at this end\n", cpu);
 	}
 	if (p->far.place.cpu >= 0) {
-		cli->evidence.caps |= NP_CAP_HOST; /* which tells whether it got that */
+		cli->evidence.caps |= NP_CAP_HOST; /* tells whether the far end was bound to it */
 	}
 	return NP_OK;
 }
@@ -469,7 +471,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 const struct np_unit *
 np_cli_unit(const struct np_cli *cli)
 {
-	/* As in netperf: by the letters RR in the test's name, or by what an OMNI test does. */
+	/* As in netperf: does the test's name contain RR, or does an OMNI test do transactions? */
 	bool rr = strcasecmp(cli->test, "OMNI") == 0 ? cli->bench.pattern->transactions
 						     : strstr(cli->bench.name, "RR") != NULL;
 	char letter = cli->output.unit;
@@ -508,7 +510,7 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
 	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {
-		plan->max--; /* netperf's older tests stop one earlier */
+		plan->max--; /* netperf's older tests run one iteration less */
 	}
 }
 
@@ -523,8 +525,7 @@ np_cli_wants_far(const struct np_cli *cli)
 		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
 			int id = cli->output.selection.id[g][i];
 
-			/* What the daemon reports: REMOTE_ figures, its socket buffers, its
-			 * evidence. */
+			/* The daemon's socket buffers, evidence, REMOTE_ figures. */
 			if (id >= 0 && id < NP_METRICS &&
 			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
 			     np_metrics[id].collect == NP_COLLECT_EVIDENCE ||

@@ -15,9 +15,7 @@
 #include "run/repeat.h"
 #include "stats/record.h"
 
-/*
- * The groups of tests in netperf that have test-specific options in common; a row belongs to some.
- */
+/* netperf's groups of tests that share test-specific options. A row of options has one or more. */
 enum np_scope {
 	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
 	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
@@ -29,20 +27,20 @@ enum np_scope {
 /* What a test must have for an option to make sense: bits of np_option.needs. */
 enum np_for {
 	NP_FOR_DATA = 1 << 0, /* data sockets */
-	NP_FOR_IP = 1 << 1,   /* addresses of the Internet */
+	NP_FOR_IP = 1 << 1,   /* IP addresses */
 	NP_FOR_TCP = 1 << 2,
 	NP_FOR_UDP = 1 << 3,
-	NP_FOR_NAMED = 1 << 4,     /* the user names the ends */
-	NP_FOR_BYTES = 1 << 5,     /* messages that are counted by bytes */
-	NP_FOR_PIPE = 1 << 6,      /* such, over a connection */
+	NP_FOR_NAMED = 1 << 4,     /* ends that the user may name */
+	NP_FOR_BYTES = 1 << 5,     /* messages that are counted in bytes */
+	NP_FOR_PIPE = 1 << 6,      /* the same, over a connection */
 	NP_FOR_SIZED = 1 << 7,     /* requests and responses of given sizes */
-	NP_FOR_BURST = 1 << 8,     /* several of them in flight */
-	NP_FOR_LOSSES = 1 << 9,    /* responses that may not come */
+	NP_FOR_BURST = 1 << 8,     /* several requests in flight */
+	NP_FOR_LOSSES = 1 << 9,    /* responses that may be lost */
 	NP_FOR_CONNECTS = 1 << 10, /* a connection for each transaction */
 	NP_FOR_PATH = 1 << 11,     /* a socket in the file system at this end */
-	NP_FOR_CHOICE = 1 << 12,   /* options say what it does */
-	NP_FOR_NOBODY = 1 << 13,   /* no test has it: options without effect */
-	NP_FOR_SEGMENTS = 1 << 14, /* the transport cuts what it is given, and may wait for more */
+	NP_FOR_CHOICE = 1 << 12,   /* a pattern and protocol chosen by options (OMNI) */
+	NP_FOR_NOBODY = 1 << 13,   /* no test has it: the option has no effect */
+	NP_FOR_SEGMENTS = 1 << 14, /* a transport that sends segments, and may delay small ones */
 	NP_FOR_SCTP = 1 << 15,
 	NP_FOR_DCCP = 1 << 16,
 	NP_FOR_TLS = 1 << 17
@@ -53,14 +51,14 @@ enum np_for {
 /* A name and an address family, as -H and -L take them. */
 struct np_name {
 	char text[256];
-	char device[NP_ADDR_DEVICE]; /* "%eth0" behind it, of a local one; empty: none */
+	char device[NP_ADDR_DEVICE]; /* of "NAME%eth0", for a local name; empty: none */
 	int family;
 	bool given;
 };
 
 /* What the test-specific options of an OMNI test choose. */
 struct np_omni_choice {
-	bool direction_given; /* -d; the sizes do not matter then */
+	bool direction_given; /* -d; sizes then do not imply it */
 	uint32_t direction;   /* NP_WD_*, as this end sees it */
 	bool connections;     /* -c */
 	const char *protocol; /* -T; NULL: by test */
@@ -93,81 +91,82 @@ enum np_when { NP_WHEN_AUTO, NP_WHEN_ALWAYS, NP_WHEN_NEVER };
 struct np_cli_output {
 	enum np_style style;
 	enum np_when progress; /* --progress */
-	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
+	const char *selectors; /* the argument of -o, -O or -k; NULL: none */
 	struct np_selection selection;
 	int32_t verbosity, headers;
 	int debug;    /* -d, as often as it was given */
 	char unit;    /* letter of -f, '\0' not chosen */
 	bool latency; /* -j */
 	bool human;   /* --human */
-	bool limits;  /* and --explain with it */
-	bool times;   /* --latency: a table of them below the result */
+	bool limits;  /* --human with --explain */
+	bool times;   /* --latency: a table of latencies below the result */
 	bool histogram;
 	bool json;        /* --json */
 	double interim_s; /* -D; 0: no interim results */
 	const char *brand;
-	const char *json_file; /* of --json; NULL: in place of what is printed */
+	const char *json_file; /* of --json; NULL: standard output */
 	const char *uuid;      /* -u; NULL: one is made */
 	char uuid_made[40];
 };
 
-/* What is to be known beside the result. */
+/* What to collect in addition to the result. */
 struct np_cli_evidence {
-	unsigned caps;      /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
-	bool explain, wire; /* --explain, --wire */
+	unsigned caps;         /* NP_CAP_* (wire/ext.h): what both ends are to collect */
+	bool explain, wire;    /* --explain, --wire */
 	const char *wire_file; /* of --wire; NULL: none is written */
-	double link_rate;      /* --link-rate, bits a second; 0: not said */
-	int32_t sample_ms;     /* --sample-interval; 0: not said */
+	double link_rate;      /* --link-rate, bits a second; 0: not given */
+	int32_t sample_ms;     /* --sample-interval; 0: not given */
 	bool cycles;           /* --cycles */
 };
 
 struct np_cli {
 	const char *test;   /* -t */
 	char *command_line; /* all words as given, without secrets */
-	/* arguments that were read differently from how they were written */
+	/* for the user: arguments that were ignored or changed */
 	struct np_option_notes notes;
-	char gone; /* an option without effect of which netperf prints a warning */
+	char gone; /* letter of an option that netperf no longer has; '\0': none */
 	bool usage, test_usage, help, help_all, version, program;
 	bool preflight;    /* --preflight: look at the hosts, run no test */
 	bool dry_run;      /* --dry-run: check the options, run no test */
 	bool list_engines; /* --engine list */
 	bool list_figures; /* --list-figures */
 	bool list_tests;   /* --list-tests */
-	bool ceilings;     /* --ceiling: answer questions, run no test */
-	double rate;       /* --rate, operations or bits a second, by the test; 0: not said */
-	double far_rate;   /* of a test each way what the far end sends; 0: the same */
-	bool rate_bits;    /* it was said in bits */
-	double knee_times; /* --rate auto: its P99 in multiples of the lowest rate's; 0: one rate */
-	bool no_loss;      /* --rate ndr */
-	bool strict;       /* --strict: fail if the test was not what was asked for */
+	bool ceilings;     /* --ceiling: read lines and compute limits, run no test */
+	double rate;       /* --rate, operations or bits a second, by the test; 0: not given */
+	double far_rate;   /* with --both, what the far end sends; 0: the same */
+	bool rate_bits;    /* it was given in bits */
+	double
+	    knee_times; /* --rate auto: at the knee P99 is N times that of the lowest rate; 0: no */
+	bool no_loss;   /* --rate ndr */
+	bool strict;    /* --strict: fail if the load generator could not keep up */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
 	struct np_cli_target target;
 	struct np_cli_data data;
 	struct np_cli_output output;
-	struct np_repeat_plan confidence; /* -i, -I, -r, --clean; its width < 0: not said */
+	struct np_repeat_plan confidence; /* -i, -I, -r, --clean; width < 0: not given */
 	struct np_cli_evidence evidence;
 
 	int32_t wait_s;
 	int32_t allow_routing; /* test-specific -R; -1: by test */
 	char also[2][256];     /* --also-bind, near and far; empty: none */
-	uint32_t associations; /* -T of tests over SCTP; 0: not said */
-	int32_t messages;      /* -N of theirs; 0: -l says how long */
-	int32_t cpus;          /* -n; Linux knows better */
+	uint32_t associations; /* -T of tests over SCTP; 0: not given */
+	int32_t messages;      /* -N of tests over SCTP; 0: -l is the length */
+	int32_t cpus;          /* -n; not used, since Linux can count them */
 	bool bound, unbound;   /* -T was given; binding this end failed */
 	struct np_omni_choice omni;
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
-	struct np_transport transport; /* for protocols that are no row of a table */
+	struct np_transport transport; /* of bench, if no row has the protocol */
 	char title[32];
 	struct np_plan plan;
-	struct np_terms terms; /* what this end gives to the plan */
+	struct np_terms terms; /* of this end */
 	struct np_addr source; /* the first one of --source-range; how many: plan.sources */
 };
 
 /*
- * Read all words of the command line into *cli. NP_EUSAGE names the option that is wrong. An
- * unknown test is not noticed here.
+ * Read the command line into *cli. NP_EUSAGE names the option that is wrong. An unknown test is no
+ * error here.
  */
 int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 
@@ -189,7 +188,7 @@ bool np_cli_repeats(const struct np_cli *cli);
 /* How often the test is run, and until when. */
 void np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan);
 
-/* Are figures wanted that only the daemon has? netperf's default lists have some. */
+/* Does the output need figures that only the daemon has? netperf's default lists have some. */
 bool np_cli_wants_far(const struct np_cli *cli);
 
 /* The unit of throughput by -f and the kind of test. */
@@ -205,7 +204,7 @@ extern const char *const np_global_groups[];
 extern const struct np_option np_test_options[];
 extern const size_t np_test_options_count;
 extern const char *const np_test_groups[];
-extern const char *const np_test_scopes[]; /* what the bits of enum np_scope are called */
+extern const char *const np_test_scopes[]; /* names of the bits of enum np_scope */
 
 /* Fill cli->bench from the row that -t names, or for OMNI from the options. The test is known. */
 int np_omni_choose(struct np_cli *cli, struct np_err *err);

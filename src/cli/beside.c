@@ -5,20 +5,20 @@
 
 #include "cli/aim.h"
 
-enum { USUAL_RATE = 100 }; /* a second: a thousand in ten, which P99 takes */
+enum { USUAL_RATE = 100 }; /* a second: a thousand in ten seconds, enough for P99 */
 
-/* Settle the probe like a netperf of its own, with the load's ends. */
+/* Settle the probe's options as those of a separate netperf, with the load's ends. */
 static int
-settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *err)
+settle_probe(struct np_cli_beside *p, const struct np_cli *load, struct np_err *err)
 {
 	char rate[24], program[] = "netperf", t[] = "-t", r[] = "--rate", a[] = "--arrivals",
 		       how[] = "poisson";
-	const char *colon = strchr(of->beside, ':');
-	int length = colon != NULL ? (int)(colon - of->beside) : (int)strlen(of->beside);
+	const char *colon = strchr(load->beside, ':');
+	int length = colon != NULL ? (int)(colon - load->beside) : (int)strlen(load->beside);
 	char *words[] = { program, t, p->name, r, rate, a, how, NULL };
 	struct np_cli *cli = &p->cli;
 
-	snprintf(p->name, sizeof(p->name), "%.*s", length, of->beside);
+	snprintf(p->name, sizeof(p->name), "%.*s", length, load->beside);
 	snprintf(rate, sizeof(rate), "%d", USUAL_RATE);
 	if (colon != NULL) {
 		snprintf(rate, sizeof(rate), "%s", colon + 1);
@@ -30,16 +30,16 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 		return np_usage(err, "--beside: %s is not a test of this netperf (try TCP_RR)",
 				p->name);
 	}
-	cli->target = of->target;
-	cli->target.local_port[0] = '\0'; /* which is the load's */
-	cli->data = of->data;
-	cli->plan.warm_up_ms = of->plan.warm_up_ms; /* which the far end has to know */
+	cli->target = load->target;
+	cli->target.local_port[0] = '\0'; /* in use by the load */
+	cli->data = load->data;
+	cli->plan.warm_up_ms = load->plan.warm_up_ms; /* the far end needs it */
 	if (np_cli_settle(cli, err) != NP_OK) {
 		return np_fail_in(err, "--beside");
 	}
 	if (cli->knee_times > 0) {
-		return np_usage(err, "--beside %s: needs one rate (try %s:%d)", of->beside, p->name,
-				USUAL_RATE);
+		return np_usage(err, "--beside %s: needs one rate (try %s:%d)", load->beside,
+				p->name, USUAL_RATE);
 	}
 	if (cli->plan.rate == 0) {
 		return np_usage(err, "--beside: %s has no requests and responses (try TCP_RR)",
@@ -51,12 +51,12 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *of, struct np_err *er
 }
 
 int
-np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct np_err *err)
+np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, struct np_err *err)
 {
 	struct np_cli_beside *p;
 
 	*probe = NULL;
-	if (of->beside == NULL) {
+	if (load->beside == NULL) {
 		return NP_OK;
 	}
 	p = *probe = calloc(1, sizeof(*p));
@@ -64,7 +64,7 @@ np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct 
 		return np_fail(err, NP_ESYS, 0, "--beside: not enough memory");
 	}
 	p->client.chan.fd = -1;
-	if (settle_probe(p, of, err) != NP_OK) {
+	if (settle_probe(p, load, err) != NP_OK) {
 		return err->code;
 	}
 	p->run.probe = (struct np_trial){ .client = &p->client,
@@ -90,7 +90,7 @@ np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct 
 		   : np_fail_in(err, "--beside");
 }
 
-/* Times as --latency has them. */
+/* In the format of --latency. */
 static void
 show_times(FILE *out, const char *when, const struct np_hist *h)
 {

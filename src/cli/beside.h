@@ -10,7 +10,7 @@
 #include "net/addr.h"
 #include "run/beside.h"
 
-/* A probe, with all that it needs of its own. */
+/* The probe: a test with options, client and addresses of its own. */
 struct np_cli_beside {
 	char name[32]; /* of its test */
 	struct np_cli cli;
@@ -21,15 +21,15 @@ struct np_cli_beside {
 };
 
 /*
- * Make the probe that the settled options `of` ask for; NULL where they ask for none. NP_EUSAGE
- * says what prevents it. np_cli_beside_free() is always to be called.
+ * Make the probe for a load with settled options; NULL if there is no --beside. NP_EUSAGE. Always
+ * call np_cli_beside_free().
  */
-int np_cli_beside_new(const struct np_cli *of, struct np_cli_beside **probe, struct np_err *err);
+int np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, struct np_err *err);
 
-/* Aim it where the load of that connected client goes. p NULL: no effect. */
+/* Use the addresses of the load's client, which is connected. p NULL: no effect. */
 int np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct np_err *err);
 
-/* Print its result, where the result itself (classic: a table) does not have it. */
+/* Print its result if the load's output (classic: a table) has no place for it. */
 void np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out);
 
 void np_cli_beside_free(struct np_cli_beside *p);

@@ -12,20 +12,20 @@
 #include "bench/bench.h"
 #include "stats/ceiling.h"
 
-static const double MOST_RATE = 1e18, MOST_DELAY = 1e9; /* no figure is endless */
+static const double MOST_RATE = 1e18, MOST_DELAY = 1e9; /* so that all figures are finite */
 
-/* What a line asks. */
+/* One line of input. */
 struct question {
 	const struct np_bench *bench;
 	struct np_way way;
 	uint32_t family, timestamps;
 	uint32_t size, request, response, in_flight;
-	double rate_bps, delay_s; /* 0: not said */
-	bool sized;               /* of datagrams that do not just fill a packet */
+	double rate_bps, delay_s; /* 0: not given */
+	bool sized;               /* size was given; else a message fills a packet */
 	char error[256];
 };
 
-/* Words that are whole numbers. */
+/* Words whose values are whole numbers. */
 static const struct field {
 	const char *name;
 	size_t at;
@@ -136,7 +136,7 @@ is_sctp(const struct np_bench *b)
 	return b->transport->ip_protocol == IPPROTO_SCTP;
 }
 
-/* Are such a link and such a message possible? */
+/* Does a link of that MTU exist, and do messages of these sizes fit? */
 static bool
 check_sizes(struct question *q, uint32_t size, uint32_t other)
 {
@@ -174,7 +174,7 @@ answer_stream(struct question *q, FILE *out)
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
 	}
-	/* Of a message; a fraction where messages share packets. */
+	/* Bytes on the wire for each message: a fraction if messages share packets. */
 	wire = sctp  ? q->size / np_ceiling_sctp(&q->way, q->size)
 	       : tcp ? (double)np_ceiling_segment_cost(&q->way)
 		     : (double)np_ceiling_datagram_cost(&q->way, q->size);
@@ -263,7 +263,7 @@ np_ceilings_answer(FILE *in, FILE *out)
 		struct question q;
 
 		if (!read_line(&q, line) || !answer(&q, out)) {
-			/* The words of the question may be in it. */
+			/* It may contain words of the question. */
 			np_text_printable(q.error);
 			for (char *c = q.error; *c != '\0'; c++) {
 				*c = *c == '"' || *c == '\\' ? '\'' : *c;

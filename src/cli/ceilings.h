@@ -1,5 +1,5 @@
 /*
- * netperf --ceiling: what links can carry at most, line by line, for scripts. No test is run.
+ * netperf --ceiling: compute what links can carry at most, for scripts. No test is run.
  */
 #ifndef NP_CLI_CEILINGS_H
 #define NP_CLI_CEILINGS_H
@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Answer each line of `in` by one of JSON on `out`, at once: doc/ceilings.md lists the words of the
- * one and the members of the other. A line that can't be answered is answered by an "error".
+ * Answer each line of `in` at once, by a line of JSON on `out`. doc/ceilings.md lists the words of
+ * a question, and the members of an answer. The answer to a wrong line has the member "error".
  */
 void np_ceilings_answer(FILE *in, FILE *out);
 

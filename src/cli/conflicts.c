@@ -4,11 +4,11 @@
 #include "bench/engine/engine.h"
 #include "bench/transport/dccp.h"
 
-/* One row: the option that is refused, and why. */
+/* An option that is refused if the row applies. */
 struct conflict {
 	bool applies;
 	const char *option;
-	const char *test; /* its name stands in front of the reason; NULL: the reason says all */
+	const char *test; /* a name to be put before the reason; NULL: none */
 	const char *why;
 };
 
@@ -63,7 +63,7 @@ is_power_of_two(uint32_t n)
 	return (n & (n - 1)) == 0;
 }
 
-/* Is it a congestion control, but none of DCCP? */
+/* Is it a congestion control of TCP, not a CCID of DCCP? */
 static bool
 is_no_ccid(const char *cong)
 {
@@ -77,9 +77,9 @@ carries_several(const struct np_end *e)
 	return e->place.engine != NULL && e->place.engine->calls == &np_batch_turns;
 }
 
-/* What a transport, an engine or a processor does not have. */
+/* Options that need a certain transport or engine, or a power of two. */
 static int
-check_means(const struct np_cli *cli, struct np_err *err)
+check_support(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const struct np_call_plan *near = &p->near.call, *far = &p->far.call;
@@ -113,7 +113,7 @@ check_means(const struct np_cli *cli, struct np_err *err)
 	return REFUSE(rows, err);
 }
 
-/* Loads that are due by the clock, that run beside a test, or that are repeated. */
+/* --rate, --beside, --clean and --warm-up. */
 static int
 check_load(const struct np_cli *cli, struct np_err *err)
 {
@@ -149,7 +149,7 @@ check_load(const struct np_cli *cli, struct np_err *err)
 	return REFUSE(rows, err);
 }
 
-/* Several data connections, and how they come about. */
+/* --both, --spread, --ramp, --source-range and --flows. */
 static int
 check_connections(const struct np_cli *cli, struct np_err *err)
 {
@@ -202,6 +202,6 @@ int
 np_conflicts_of_test(const struct np_cli *cli, struct np_err *err)
 {
 	return check_load(cli, err) == NP_OK && check_connections(cli, err) == NP_OK
-		   ? check_means(cli, err)
+		   ? check_support(cli, err)
 		   : (int)err->code;
 }

@@ -19,40 +19,40 @@
 struct np_document {
 	json_t *root;
 	const struct np_cli *cli; /* of a test that has begun */
-	const char *path;         /* the user's word; NULL: standard output */
+	const char *path;         /* as the user wrote it; NULL: standard output */
 	char peer[300];
-	unsigned iteration;     /* that runs, from 1 */
-	unsigned long left_out; /* values of evidence that found no room */
-	bool endless;           /* the test has no end but that of a signal */
+	unsigned iteration;     /* the present one, from 1 */
+	unsigned long left_out; /* values of evidence for which a bag had no room */
+	bool endless;           /* only a signal ends the test */
 	bool concluded;         /* there is a result */
-	bool failed;            /* for want of memory */
+	bool failed;            /* memory ran out */
 };
 
-/* Takes the value over, which may be NULL for want of memory. */
+/* Takes ownership of the value, which is NULL if memory ran out. */
 static void
 put(struct np_document *d, json_t *o, const char *name, json_t *v)
 {
 	d->failed |= np_json_put(o, name, v) != 0;
 }
 
-/* Adds the members of a struct by their table. */
-#define PUT(d, o, table, of)                                                                       \
-	((d)->failed |= np_json_members(o, table, sizeof(table) / sizeof((table)[0]), of) != 0)
+/* Adds the members of *source, as listed in the table. */
+#define PUT(d, o, table, source)                                                                   \
+	((d)->failed |= np_json_members(o, table, sizeof(table) / sizeof((table)[0]), source) != 0)
 #define MEMBER(json, kind, type, member)                                                           \
 	{                                                                                          \
 		json, NP_JSON_##kind, offsetof(struct type, member)                                \
 	}
 
-/* Takes the value over. */
+/* Takes ownership of the value. */
 static void
 append(struct np_document *d, json_t *list, json_t *v)
 {
 	d->failed |= json_array_append_new(list, v) != 0;
 }
 
-/* The object of that path, made if it is not there yet. */
+/* The object at that path, made if it does not exist. */
 static json_t *
-part(struct np_document *d, json_t *o, const char *path)
+object_at(struct np_document *d, json_t *o, const char *path)
 {
 	json_t *inner = np_json_part(o, path);
 
@@ -62,7 +62,7 @@ part(struct np_document *d, json_t *o, const char *path)
 
 /* "2026-11-21T20:33:25.123Z" */
 static json_t *
-date(uint64_t ms)
+utc_date(uint64_t ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm;
@@ -73,8 +73,6 @@ date(uint64_t ms)
 	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % 1000));
 	return json_string(text);
 }
-
-/* ---- Beginning ---- */
 
 int
 np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err)
@@ -100,11 +98,11 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	}
 	d->path = cli->output.json_file;
 	d->iteration = 1;
-	/* All that is there in any document, in the order in which people read. */
+	/* The members of every document, in the order in which people read them. */
 	put(d, d->root, "schema", json_sprintf("%s%d", NP_JSON_SCHEMA, NP_JSON_NUMBER));
 	put(d, d->root, "program", json_string(PACKAGE_STRING));
 	put(d, d->root, "command_line", np_json_text(cli->command_line));
-	put(d, d->root, "started", date(np_wall_ms(np_now())));
+	put(d, d->root, "started", utc_date(np_wall_ms(np_now())));
 	put(d, d->root, "test/name", np_json_text(cli->test));
 	put(d, d->root, "iterations", json_array());
 	put(d, d->root, "interim", json_array());
@@ -121,9 +119,9 @@ np_document_free(struct np_document *d)
 	}
 }
 
-/* ---- What was asked for ---- */
+/* ---- The plan ---- */
 
-/* What wire/plan.def says of an end, and of the whole test. */
+/* The rows of wire/plan.def, for an end and for the whole test. */
 #define END_FIELD(json, kind, member) MEMBER(json, kind, np_end, member),
 #define PLAN_FIELD(json, kind, member) MEMBER(json, kind, np_plan, member),
 static const struct np_json_member end_members[] = {
@@ -155,7 +153,7 @@ static void
 put_test(struct np_document *d, const struct np_cli *cli)
 {
 	const struct np_plan *p = &cli->plan;
-	json_t *test = part(d, d->root, "test"), *plan, *length;
+	json_t *test = object_at(d, d->root, "test"), *plan, *length;
 	const struct np_repeat_plan *c = &cli->confidence;
 	bool counts = p->pattern->transactions, cleans = c->clean_s > 0;
 
@@ -169,7 +167,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, test, "uuid",
 	    np_json_text(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made));
 	put(d, test, "brand", np_json_text(cli->output.brand));
-	length = part(d, test, "length");
+	length = object_at(d, test, "length");
 	if (p->length > 0) {
 		put(d, length, "seconds",
 		    p->length_less_ms == 0 ? json_integer(p->length)
@@ -177,7 +175,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	} else if (p->length < 0) {
 		put(d, length, counts ? "transactions" : "bytes", json_integer(-p->length));
 	}
-	plan = part(d, test, "iterations");
+	plan = object_at(d, test, "iterations");
 	put(d, plan, "max", json_integer(cleans ? c->at_most_s : np_cli_repeats(cli) ? c->max : 1));
 	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? c->min : 1));
 	put(d, plan, "result_only", json_boolean(c->result_only));
@@ -193,7 +191,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 
 /* ---- The two ends ---- */
 
-/* Who they are the evidence tells. Without any this program still knows where it runs. */
+/* Evidence describes the ends. Without it, this program only knows its own. */
 static void
 identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
 	 const char *far_lacks)
@@ -225,8 +223,7 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	d->cli = cli;
 	d->endless = p->length == 0;
 	put_test(d, cli);
-	/* How many connections, and what drives them; the far end may tell its engine later. */
-	plan = part(d, d->root, "plan");
+	plan = object_at(d, d->root, "plan");
 	put(d, plan, "engine/near", json_string(np_group_engine(p, &c->granted)->name));
 	put(d, plan, "threads/near", json_integer(np_plan_workers(p)));
 	put(d, plan, "flows", json_integer(p->flows));
@@ -234,21 +231,21 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	put(d, plan, "ramp_per_s", p->ramp > 0 ? json_integer(p->ramp) : json_null());
 	put(d, plan, "sessions", json_integer(np_group_sessions(p, &c->granted)));
 	put(d, plan, "both", json_boolean(p->both));
-	asked = part(d, d->root, "parameters/asked");
+	asked = object_at(d, d->root, "parameters/asked");
 	PUT(d, asked, plan_members, p);
-	put_asked_end(d, part(d, asked, "near"), &p->near);
-	put_asked_end(d, part(d, asked, "far"), &p->far);
+	put_asked_end(d, object_at(d, asked, "near"), &p->near);
+	put_asked_end(d, object_at(d, asked, "far"), &p->far);
 	if (!p->no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
 	}
 	identify(d, NULL, NULL, "nothing was measured");
 }
 
-/* ---- What came out ---- */
+/* ---- Results ---- */
 
 enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
 
-/* How alike the rates of flows are, and these or, of many, their quartiles. Sorts them. */
+/* Rates of flows (of many, only quartiles), and how fair they are. Sorts i->flow. */
 static void
 interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
 {
@@ -308,9 +305,9 @@ address(const struct np_addr *a)
 	return np_json_text(np_addr_text(a, text));
 }
 
-/* Each connection's share of what the metrics are the sum of. */
+/* A row for each data connection. */
 static json_t *
-flows(struct np_document *d, const struct np_tally *t)
+flow_rows(struct np_document *d, const struct np_tally *t)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("bytes_sent", COUNT64, np_flow_result, sent),
@@ -335,7 +332,7 @@ flows(struct np_document *d, const struct np_tally *t)
 		double bits = 8 * (double)(f.sent + f.received), count = (double)f.transactions;
 		json_t *o = json_object();
 
-		if (f.sent == 0) { /* it can't know what the far end sends again */
+		if (f.sent == 0) { /* only the sender knows */
 			f.tcp.retransmitted_segments = -1;
 		}
 		PUT(d, o, members, &f);
@@ -350,16 +347,16 @@ flows(struct np_document *d, const struct np_tally *t)
 	return rows;
 }
 
-/* How the connections came about. */
+/* --ramp: how the connections were made. */
 static json_t *
-ramp(struct np_document *d, const struct np_ramp_result *r)
+ramp_json(struct np_document *d, const struct np_ramp_result *r)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("flows", COUNT, np_ramp_result, asked),
 		MEMBER("up", COUNT, np_ramp_result, came),
 		MEMBER("connect", HIST, np_ramp_result, hist),
 	};
-	json_t *o = json_object(), *failed = part(d, o, "failed");
+	json_t *o = json_object(), *failed = object_at(d, o, "failed");
 	char text[16];
 
 	PUT(d, o, members, r);
@@ -370,7 +367,7 @@ ramp(struct np_document *d, const struct np_ramp_result *r)
 	return o;
 }
 
-/* When requests were due. */
+/* --rate: when requests were due, sent and answered. */
 static json_t *
 open_loop(struct np_document *d, const struct np_tally *t)
 {
@@ -390,9 +387,9 @@ open_loop(struct np_document *d, const struct np_tally *t)
 	return o;
 }
 
-/* Where the time of transactions went. */
+/* --stations: where the time of transactions went. */
 static json_t *
-stations(struct np_document *d, const struct np_stations *s)
+stations_json(struct np_document *d, const struct np_stations *s)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("every", COUNT, np_stations, every),
@@ -420,7 +417,7 @@ stations(struct np_document *d, const struct np_stations *s)
 		MEMBER("one_way/there", HIST, np_stations, way[NP_THERE]),
 		MEMBER("one_way/back", HIST, np_stations, way[NP_BACK]),
 	};
-	json_t *o = json_object(), *parts = part(d, o, "stations");
+	json_t *o = json_object(), *parts = object_at(d, o, "stations");
 
 	PUT(d, o, members, s);
 	for (int i = 0; i < NP_STATIONS; i++) {
@@ -433,9 +430,9 @@ stations(struct np_document *d, const struct np_stations *s)
 	return o;
 }
 
-/* Each worker's share. */
+/* A row for each worker. */
 static json_t *
-workers(struct np_document *d, const struct np_tally *t)
+worker_rows(struct np_document *d, const struct np_tally *t)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("flows", COUNT, np_worker_result, flows),
@@ -463,9 +460,9 @@ workers(struct np_document *d, const struct np_tally *t)
 	return rows;
 }
 
-/* How the connections lie on receive queues. */
+/* --spread: how the connections are distributed over receive queues. */
 static json_t *
-spread(struct np_document *d, const struct np_spread *s)
+spread_json(struct np_document *d, const struct np_spread *s)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("queues", CHOICE, np_spread, queues),
@@ -479,7 +476,7 @@ spread(struct np_document *d, const struct np_spread *s)
 	return o;
 }
 
-/* Seconds of each reason that there was. */
+/* Seconds that each kind of disturbance lasted, if it occurred. */
 static json_t *
 reasons(struct np_document *d, const double reason_s[NP_REASONS])
 {
@@ -493,7 +490,7 @@ reasons(struct np_document *d, const double reason_s[NP_REASONS])
 	return o;
 }
 
-/* [2.0, 3.2, ["steal"]] */
+/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
 static json_t *
 disturbed_runs(struct np_document *d, const struct np_clean *c)
 {
@@ -515,7 +512,7 @@ disturbed_runs(struct np_document *d, const struct np_clean *c)
 	return rows;
 }
 
-/* What an end could not look at, by the reasons' names behind the end's. */
+/* Why an end could not look for some disturbances: members such as "near.steal". */
 static void
 put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_bag *b)
 {
@@ -531,7 +528,7 @@ put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_ba
 	}
 }
 
-/* What disturbed the test, and when: beside the figures of it. */
+/* What disturbed the test, and when. */
 static json_t *
 disturbed(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
 {
@@ -546,7 +543,7 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 		MEMBER("foreign", PATH, np_clean, foreign_why),
 	};
 	const struct np_clean *c = out->clean;
-	json_t *o = json_object(), *unread = part(d, o, "unread");
+	json_t *o = json_object(), *unread = object_at(d, o, "unread");
 
 	PUT(d, o, members, c);
 	put(d, o, "reasons", reasons(d, c->reason_s));
@@ -561,13 +558,13 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	return o;
 }
 
-/* What there is of both ends alike, and only once the test has been. */
+/* What is known of the ends when the test is over. */
 static void
 put_ends(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
 {
 	const struct np_far *told = &out->far;
-	json_t *near = part(d, d->root, "parameters/granted/near");
-	json_t *far = part(d, d->root, "parameters/granted/far");
+	json_t *near = object_at(d, d->root, "parameters/granted/near");
+	json_t *far = object_at(d, d->root, "parameters/granted/far");
 
 	put(d, near, "address", address(&out->tally.local));
 	put(d, far, "address", address(&out->tally.peer));
@@ -607,16 +604,17 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
 	put(d, o, "ended_by", json_string(causes[out->cause]));
-	put(d, o, "started", date(np_wall_ms(t->started_ns)));
+	put(d, o, "started", utc_date(np_wall_ms(t->started_ns)));
 	put(d, o, "metrics", np_json_metrics(&r));
-	PUT(d, part(d, o, "skew/near"), skew, &t->skew);
-	PUT(d, part(d, o, "skew/far"), skew, &out->far.skew);
-	put(d, o, "flows", t->flow != NULL ? flows(d, t) : json_null());
-	put(d, o, "workers", t->worker != NULL && t->workers > 1 ? workers(d, t) : json_null());
-	put(d, o, "spread", t->plan->spread ? spread(d, &t->spread) : json_null());
-	put(d, o, "ramp", t->ramp.rate != 0 ? ramp(d, &t->ramp) : json_null());
+	PUT(d, object_at(d, o, "skew/near"), skew, &t->skew);
+	PUT(d, object_at(d, o, "skew/far"), skew, &out->far.skew);
+	put(d, o, "flows", t->flow != NULL ? flow_rows(d, t) : json_null());
+	put(d, o, "workers", t->worker != NULL && t->workers > 1 ? worker_rows(d, t) : json_null());
+	put(d, o, "spread", t->plan->spread ? spread_json(d, &t->spread) : json_null());
+	put(d, o, "ramp", t->ramp.rate != 0 ? ramp_json(d, &t->ramp) : json_null());
 	put(d, o, "open", t->open.rate != 0 ? open_loop(d, t) : json_null());
-	put(d, o, "stations", out->stations != NULL ? stations(d, out->stations) : json_null());
+	put(d, o, "stations",
+	    out->stations != NULL ? stations_json(d, out->stations) : json_null());
 	put(d, o, "disturbed", out->clean != NULL ? disturbed(d, out, far_lacks) : json_null());
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(out->near_bag));
@@ -629,14 +627,14 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put_ends(d, out, far_lacks);
 }
 
-/* Two times in ns, in us. */
+/* [low, high] in microseconds. */
 static json_t *
-between(uint64_t low, uint64_t high)
+interval_us(uint64_t low, uint64_t high)
 {
 	return json_pack("[o, o]", np_json_us((double)low), np_json_us((double)high));
 }
 
-/* What was timed, and how sure the percentiles of all iterations are. */
+/* What was timed, and the confidence intervals of its percentiles. */
 static json_t *
 latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
 {
@@ -644,14 +642,14 @@ latency(struct np_document *d, const struct np_look *look, const struct np_hist 
 		const char *name;
 		double share;
 	} rows[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
-	json_t *o = json_object(), *intervals = part(d, o, "intervals");
+	json_t *o = json_object(), *intervals = object_at(d, o, "intervals");
 
 	put(d, o, "of", np_json_text(look->histogram_of));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t low, high;
 
 		if (np_hist_interval(h, rows[i].share, &low, &high)) {
-			put(d, intervals, rows[i].name, between(low, high));
+			put(d, intervals, rows[i].name, interval_us(low, high));
 		}
 	}
 	return o;
@@ -671,7 +669,7 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	d->concluded = true;
 	put(d, d->root, "final", np_json_metrics(figures->record));
 	final = json_object_get(d->root, "final");
-	/* The percentiles that the user has named beside netperf's. */
+	/* Percentiles that are no metrics, but that the user selected. */
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < look->list.count[g]; i++) {
 			int id = look->list.id[g][i];
@@ -689,30 +687,33 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	}
 }
 
-/* An iteration has the figures that are not the final ones; null: this one has none. */
+/*
+ * An iteration only lists figures that differ from the final ones: remove the others, and add null
+ * for a figure that it lacks.
+ */
 static void
 leave_out_final(struct np_document *d)
 {
-	json_t *final = json_object_get(d->root, "final"), *one, *v;
+	json_t *final = json_object_get(d->root, "final"), *iteration, *value;
 	const char *name;
 	size_t i;
 
-	json_array_foreach(json_object_get(d->root, "iterations"), i, one)
+	json_array_foreach(json_object_get(d->root, "iterations"), i, iteration)
 	{
-		json_t *metrics = json_object_get(one, "metrics");
+		json_t *metrics = json_object_get(iteration, "metrics");
 
-		json_object_foreach(final, name, v)
+		json_object_foreach(final, name, value)
 		{
 			if (json_object_get(metrics, name) == NULL) {
 				d->failed |= json_object_set_new(metrics, name, json_null()) != 0;
-			} else if (json_equal(json_object_get(metrics, name), v)) {
+			} else if (json_equal(json_object_get(metrics, name), value)) {
 				json_object_del(metrics, name);
 			}
 		}
 	}
 }
 
-/* What a step came to. */
+/* A step of --rate auto. */
 static json_t *
 curve_row(struct np_document *d, const struct np_knee_step *s)
 {
@@ -727,13 +728,13 @@ curve_row(struct np_document *d, const struct np_knee_step *s)
 		MEMBER("too_much", PATH, np_knee_step, much),
 	};
 	static const char *const names[NP_KNEE_SHARES] = { "p50", "p99", "p99.9" };
-	json_t *o = json_object(), *intervals = part(d, o, "intervals");
+	json_t *o = json_object(), *intervals = object_at(d, o, "intervals");
 
 	PUT(d, o, members, s);
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {
 		if (s->timed && s->high[i] > 0) {
 			put(d, o, names[i], np_json_us((double)s->ns[i]));
-			put(d, intervals, names[i], between(s->low[i], s->high[i]));
+			put(d, intervals, names[i], interval_us(s->low[i], s->high[i]));
 		}
 	}
 	return o;
@@ -747,7 +748,7 @@ np_document_curve(struct np_document *d, const struct np_plan *p, const struct n
 	if (d == NULL) {
 		return;
 	}
-	o = part(d, d->root, "curve");
+	o = object_at(d, d->root, "curve");
 	put(d, o, "unit", json_string(p->pattern->offers ? "bit/s" : "1/s"));
 	put(d, o, "knee", k->good > 0 ? np_json_real(k->good) : json_null());
 	put(d, o, "steps", json_array());
@@ -766,7 +767,7 @@ np_document_beside(struct np_document *d, const struct np_plan *plan, const stru
 	if (d == NULL) {
 		return;
 	}
-	o = part(d, d->root, "beside");
+	o = object_at(d, d->root, "beside");
 	put(d, o, "test", json_string(plan->bench->name));
 	put(d, o, "rate_per_s", json_integer(plan->rate));
 	put(d, o, "idle", np_json_hist(idle));
@@ -776,7 +777,7 @@ np_document_beside(struct np_document *d, const struct np_plan *plan, const stru
 void
 np_document_explain(struct np_document *d, const char *text, const struct np_bag *values)
 {
-	json_t *values_of;
+	json_t *written;
 
 	if (d == NULL) {
 		return;
@@ -784,8 +785,8 @@ np_document_explain(struct np_document *d, const char *text, const struct np_bag
 	put(d, d->root, "explanation", json_object());
 	put(d, d->root, "explanation/text", np_json_text(text));
 	put(d, d->root, "explanation/values", np_json_bag(values));
-	values_of = json_object_get(json_object_get(d->root, "explanation"), "values");
-	json_object_del(json_object_get(values_of, "explain"), "sentence");
+	written = json_object_get(json_object_get(d->root, "explanation"), "values");
+	json_object_del(json_object_get(written, "explain"), "sentence");
 }
 
 /* ---- Writing ---- */
@@ -809,7 +810,7 @@ put_verdict(struct np_document *d, const struct np_verdict *v)
 	} else if (v->signal != 0 && !d->endless) {
 		snprintf(reason, sizeof(reason), "ended by %s", signal);
 	}
-	put(d, o, "ended", date(np_wall_ms(np_now())));
+	put(d, o, "ended", utc_date(np_wall_ms(np_now())));
 	put(d, o, "result",
 	    json_string(!d->concluded       ? "failed"
 			: reason[0] != '\0' ? "partial"
@@ -827,7 +828,7 @@ write_out(FILE *out, const void *root)
 	return failed;
 }
 
-/* path NULL: to that stream. Else a reader never sees half a document, unless it is a pipe. */
+/* To the file of that path; NULL: to `out`. A file is replaced whole, unless it is a pipe. */
 static int
 write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
@@ -835,7 +836,7 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 	int failed;
 
 	if (path == NULL) {
-		/* The owner of the stream checks whether it arrives. */
+		/* The caller checks the stream for errors. */
 		(void)write_out(out, root);
 		return NP_OK;
 	}
@@ -862,7 +863,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 
 /* ---- The list of engines, a document of its own ---- */
 
-/* null for NULL. */
+/* A list, or null if there is none. */
 static json_t *
 engines_of(const struct np_bag *list)
 {

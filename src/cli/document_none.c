@@ -14,7 +14,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	return cli->output.json ? refuse("--json", err) : NP_OK;
 }
 
-/* There is none, and what would be done to it is nothing. */
+/* There is no document, so these functions do nothing. */
 #define NOTHING(name, ...)                                                                         \
 	void name(__VA_ARGS__)                                                                     \
 	{                                                                                          \

@@ -9,9 +9,9 @@
 #include "cli/packets.h"
 #include "cli/tests.h"
 
-/* The test as one of its sessions runs it. */
+/* The plan of one of the test's sessions. */
 static struct np_plan
-plan_of(const struct np_cli *cli)
+session_plan(const struct np_cli *cli)
 {
 	struct np_plan p = cli->plan;
 
@@ -19,10 +19,9 @@ plan_of(const struct np_cli *cli)
 	return p;
 }
 
-/* Ask the daemon about the same test that it would be asked to run. */
+/* Ask the daemon which engines it has for this test. */
 static int
-ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
-	  struct np_err *err)
+ask_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
 	struct np_eth eth = { .fd = 0 };
 	struct np_ends ends;
@@ -35,7 +34,7 @@ ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists
 		rc = np_aim_data(cli, c, &ends, NULL, err);
 	}
 	if (rc == NP_OK) {
-		p = plan_of(cli);
+		p = session_plan(cli);
 		rc = np_client_engines(c, &p, &cli->terms, &lists->far, err);
 	}
 	if (cli->terms.eth != NULL) {
@@ -45,10 +44,9 @@ ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists
 	return rc;
 }
 
-/* Lists that lack the far end's say why. */
+/* Get the far end's list, or note in lists->far_lacks why there is none. */
 static int
-look_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
-	   struct np_err *err)
+list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
 	struct np_target aim;
 	int rc;
@@ -64,7 +62,7 @@ look_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *list
 	rc = np_client_connect(c, &aim, err);
 	if (rc == NP_OK) {
 		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;
-		rc = ask_there(cli, c, lists, err);
+		rc = ask_far(cli, c, lists, err);
 		np_client_close(c);
 	}
 	if (rc != NP_OK) {
@@ -90,9 +88,9 @@ print(const struct np_cli *cli, const char *where, const struct np_bag *list, FI
 static int
 list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
-	int rc = look_there(cli, c, lists, err);
+	int rc = list_far(cli, c, lists, err);
 	struct np_err unwritten;
-	struct np_plan p = plan_of(cli);
+	struct np_plan p = session_plan(cli);
 	const struct np_engine *e;
 
 	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {

@@ -6,7 +6,7 @@
 #include "cli/args.h"
 #include "run/client.h"
 
-/* What each end can do, see np_engine_tell(). */
+/* Each end's engines, by np_engine_tell(). */
 struct np_engine_lists {
 	struct np_bag *near, *far;
 	char far_lacks[512]; /* why the far end's engines are unknown; empty: they are known */
@@ -14,8 +14,8 @@ struct np_engine_lists {
 
 /*
  * Print the list, or write it as a document. With -H the daemon is asked for its engines; if it
- * can't tell, the list says so. NP_ECONTROL and the like, after printing this end's, if it can't be
- * reached or refuses the test itself.
+ * can't tell, the list says so. If it can't be reached or refuses the test, this end's engines are
+ * printed before the error is returned.
  */
 int np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err);
 

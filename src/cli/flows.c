@@ -50,7 +50,7 @@ check_several(const struct np_cli *cli, struct np_err *err)
 
 /*
  * Can the engines drive the test? The far end checks its own, since only it knows what its kernel
- * lacks. Here that engine is refused only if it can drive one connection, but not several.
+ * lacks. Here it is refused only if it can drive one connection, but not several.
  */
 static int
 check_engines(const struct np_cli *cli, struct np_err *err)
@@ -104,7 +104,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	return np_usage(err, "%s: %s has no data connection", option, cli->test);
 }
 
-/* The kernel picks the local ports of connections from few, and each serves one connection. */
+/* The kernel chooses local ports from a range: are there enough for a connection each? */
 static int
 check_ports(const struct np_cli *cli, struct np_err *err)
 {
@@ -216,7 +216,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 				near > p->flows ? "" : ",", near > p->flows ? near : far, p->flows,
 				p->flows > 1 ? "s" : "");
 	}
-	/* Which of them can, --engine list says. */
+	/* The list says itself which engines can. */
 	return cli->list_engines ? NP_OK : check_engines(cli, err);
 }
 

@@ -1,23 +1,19 @@
-/*
- * Several data connections (--flows), and what drives them (--threads, --engine).
- */
+/* Checks of several data connections (--flows), and of what drives them (--threads, --engine). */
 #ifndef NP_CLI_FLOWS_H
 #define NP_CLI_FLOWS_H
 
 #include "cli/args.h"
 
-/*
- * Can the test have that many flows, and this end's engine drive them? NP_EUSAGE names the option.
- */
+/* Can the test have these flows, and can the engines drive them? NP_EUSAGE names the option. */
 int np_flows_check(const struct np_cli *cli, struct np_err *err);
 
-/* The same for a test without data connections: refuses options about those. */
+/* For a test without data connections: refuse options about them. */
 int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 
-/* Can it run in `sessions` sessions at a time? The daemon is known now. */
+/* Can the test run in that many sessions? To be called once connected to the daemon. */
 int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
 
-/* Print a note where more of this end's threads spin than there are processors. */
+/* Print a note if more of this end's threads spin than there are processors. */
 void np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out);
 
 #endif

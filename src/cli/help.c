@@ -16,7 +16,7 @@ static const char notes[] =
     "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g\n"
     "(powers of 1000) and K M G (of 1024).\n";
 
-/* The protocols that this kernel lacks; nothing if it has all. */
+/* Print the protocols that this kernel lacks, if any. */
 static void
 print_missing(FILE *out)
 {
@@ -26,7 +26,7 @@ print_missing(FILE *out)
 	struct np_err err;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		bool first = np_transport_any(t->name, 0) == t; /* of that name */
+		bool first = np_transport_any(t->name, 0) == t; /* of the rows with that name */
 
 		if (first && np_transport_probe(t, &err) == NP_EUNSUP) {
 			len = np_text_add(text, sizeof(text), len, "%s ", t->name);
@@ -38,7 +38,7 @@ print_missing(FILE *out)
 	}
 }
 
-/* all: those that this kernel can't run, too. */
+/* all: also tests that this kernel can't run. */
 static void
 print_tests(FILE *out, const char *title, bool all)
 {
@@ -105,12 +105,12 @@ np_help_all(FILE *out)
  */
 
 struct shown {
-	const struct np_bench *bench; /* NULL: of OMNI or UUID */
-	unsigned has;
-	char words[160]; /* of the line that is printed next */
+	const struct np_bench *bench; /* NULL: OMNI or UUID */
+	unsigned has;                 /* np_cli_traits() */
+	char words[160];              /* a help line made for this test */
 };
 
-/* The help line if this test has another default; NULL: the row's. */
+/* The help line, if this test's default differs from that of the row; else NULL. */
 static const char *
 other_default(struct shown *s, const struct np_option *o)
 {
@@ -145,7 +145,7 @@ other_default(struct shown *s, const struct np_option *o)
 	}
 }
 
-/* A row's help line without the names of tests in front; it is shown for one of them. */
+/* The help line of a row for this test; NULL: it does not have the option. */
 static const char *
 words_for(const struct np_option *o, void *ctx)
 {
@@ -159,7 +159,7 @@ words_for(const struct np_option *o, void *ctx)
 	if (other != NULL) {
 		return other;
 	}
-	/* cut "UDP: " and the like, but no colon in the sentence */
+	/* omit "UDP: " and the like, but keep a colon within the sentence */
 	if (s->bench != NULL && o->needs != 0 && colon != NULL &&
 	    strcspn(o->help, ";(") > (size_t)(colon - o->help)) {
 		return colon + 2;
@@ -170,7 +170,7 @@ words_for(const struct np_option *o, void *ctx)
 static void
 print_heading(FILE *out, unsigned scope)
 {
-	/* netperf's, as far as it has such tests. */
+	/* As in netperf, which has none for other tests. */
 	static const struct {
 		unsigned scope;
 		const char *heading;
@@ -212,7 +212,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	if (shown.bench != NULL) {
 		shown.has = np_cli_traits(shown.bench);
 	} else if (strcasecmp(cli->test, "OMNI") == 0) {
-		/* OMNI has any but those that it can't ask for. */
+		/* OMNI may have all but TLS, for which it has no number. */
 		shown.has = ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS);
 	}
 	fprintf(out, "Test options of %.40s:\n", cli->test);
@@ -257,7 +257,7 @@ np_help_tests(FILE *out)
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		print_test(out, b->name, b->transport);
 	}
-	/* Those that only options choose. */
+	/* Transports that only an OMNI test can have. */
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		if (!has_test(t)) {
 			snprintf(name, sizeof(name), "OMNI -- -T %s", t->name);

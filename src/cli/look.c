@@ -5,7 +5,7 @@
 
 #include "bench/engine/engine.h"
 
-/* netperf shows a numeric address only where it has at most seven characters. */
+/* As in netperf, an address of more than seven characters is left out. */
 static const char *
 short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 {
@@ -16,7 +16,7 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 	return text;
 }
 
-/* Print what is not a default, for which netperf's banner has no words. */
+/* Print settings that netperf does not have, if they differ from their defaults. */
 static void
 print_flows(FILE *out, const struct np_cli *cli)
 {
@@ -103,7 +103,7 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 		return;
 	}
 	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
-		/* netperf's older tests have no way to avoid copies, and say so. */
+		/* netperf's older tests can't avoid copies, and print this. */
 		fputs("Local send copy avoidance not available.\n"
 		      "Local recv copy avoidance not available.\n",
 		      out);
@@ -127,7 +127,8 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 			from = np_facts_any(cli->plan.family);
 		}
 		if (cli->plan.no_control) {
-			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
+			port = np_addr_port(
+			    &ends->remote.at[0]); /* a service's port may come with its name */
 		}
 		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
 			from, short_address(&ends->local.at[0], here), cli->plan.near.sock.port,
@@ -171,7 +172,7 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 	}
 }
 
-/* ---- Figures that are the user's own words, or the same for every test ---- */
+/* ---- Figures that repeat the user's options, or are the same in every test ---- */
 
 const struct np_name *
 np_facts_local(const struct np_cli *cli)
@@ -193,7 +194,7 @@ addresses(const struct np_cli *cli, struct np_record *r)
 {
 	const struct np_name *local = np_facts_local(cli);
 	int family = cli->data.family;
-	int asked = np_family_or(cli->data.host.family, cli->target.host.family);
+	int asked_family = np_family_or(cli->data.host.family, cli->target.host.family);
 
 	if (cli->data.local.given) {
 		family = np_family_or(family, cli->data.local.family);
@@ -205,12 +206,12 @@ addresses(const struct np_cli *cli, struct np_record *r)
 	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
 	np_record_text(r, NP_M_DEST_ADDR,
 		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
-	/* Sic: a family that netperf was not told of it takes from the control connection. */
-	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked : cli->plan.family);
+	/* As in netperf, the family is that of the control connection, if there is one. */
+	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked_family : cli->plan.family);
 	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
 }
 
-/* Sic: of the row that -t names, whatever -T and -t make of it. */
+/* As in netperf, of the test that -t names, whatever its test options -T and -t say. */
 static const char *
 socket_type(const struct np_cli *cli)
 {

@@ -10,13 +10,13 @@ struct np_ends {
 	struct np_addrs remote, local;
 };
 
-/* The lines before a test: what is missing, then the banner or, for AF_UNIX, the table's heads. */
+/* Print the lines before a test: the banner or, for AF_UNIX, the table's heads. */
 void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends);
 
 /* Fill in how the result is to be shown, but not whether confidence was reached. */
 void np_cli_look(const struct np_cli *cli, struct np_look *look);
 
-/* Fill the rows of what was asked for (names, ports, brand ...), as netperf shows it. */
+/* Fill in the figures that repeat the user's options (names, ports, brand ...), as netperf does. */
 void np_facts(const struct np_cli *cli, struct np_record *r);
 
 /* The local name of the data connection: its own, else that of the control connection, or NULL. */

@@ -37,10 +37,10 @@
 #include "sys/cpu.h"
 #include "sys/host.h"
 
-/* Signals taken so far, and the last of them: the handler's, and read by the controller. */
+/* Written by the handler, read by the controller: number of signals, and the last one. */
 static _Atomic int signals_taken, signal_last;
 
-/* The descriptor by which the line of --progress was drawn, while it is there; else 0. */
+/* While a line of --progress is on the screen, its descriptor; else 0. */
 static atomic_int line_drawn;
 
 static void
@@ -50,11 +50,12 @@ on_signal(int sig)
 	signals_taken++;
 }
 
-static void handle_end(int sig);
+static void handle_fatal(int sig);
 
-/* Erase the line, then act as without a handler. Returns when a stopped program goes on. */
+/* Erase the line, then do what the signal does by default. Returns if a stopped program continues.
+ */
 static void
-on_end(int sig)
+on_fatal(int sig)
 {
 	int error = errno;
 	sigset_t one;
@@ -65,18 +66,18 @@ on_end(int sig)
 	sigemptyset(&one);
 	sigaddset(&one, sig);
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-	handle_end(sig);
+	handle_fatal(sig);
 	errno = error;
 }
 
-/* A signal that is ignored does nothing. */
+/* Install on_fatal(), unless the signal is ignored. */
 static void
-handle_end(int sig)
+handle_fatal(int sig)
 {
 	struct sigaction sa = { .sa_flags = 0 };
 
 	if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_DFL) {
-		sa.sa_handler = on_end;
+		sa.sa_handler = on_fatal;
 		sa.sa_flags = SA_RESTART;
 		sigaction(sig, &sa, NULL);
 	}
@@ -88,9 +89,9 @@ struct session {
 	struct np_client client;
 	struct np_target target;
 	struct np_ends ends;
-	struct np_trial trial;        /* what is run, once or again and again */
+	struct np_trial trial;
 	struct np_cli_beside *beside; /* what runs beside it; NULL: nothing */
-	struct np_eth eth;            /* of a test of the link layer; fd 0: it is none */
+	struct np_eth eth;            /* for tests of the link layer; fd 0: unused */
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: the document replaces it */
@@ -98,9 +99,9 @@ struct session {
 	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
 	sigset_t let_in;
 	struct np_knee knee; /* of --rate auto */
-	bool limited;        /* in some iteration the load generator was the limit */
+	bool limited;        /* the load generator could not keep up in some iteration */
 	uint64_t surplus;    /* ambiguous responses of all iterations */
-	char partial[160];   /* what the figures of a failed test cover; empty: it has none */
+	char partial[160];   /* of a failed test: what its figures cover; empty: no figures */
 };
 
 /*
@@ -131,8 +132,7 @@ take_signals(struct session *s)
 	s->client.signals.received = &signals_taken;
 }
 
-/* after so long the user is told what netperf is waiting for */
-enum { PATIENCE_S = 5 };
+enum { PATIENCE_S = 5 }; /* then netperf says what it waits for */
 
 static void
 say_on_stderr(void *session, const char *text)
@@ -157,22 +157,22 @@ show_agreed(void *session, const struct np_run *run)
 }
 
 /*
- * Wait for -s, or run the probe alone, before the request. A daemon does not wait that long for a
- * request on a connection, so the test gets a new connection.
+ * Wait for -s, and run the probe of --beside alone. The daemon does not wait that long for the
+ * request, so the test then needs a new connection.
  */
 static int
 wait_before(struct session *s, struct np_err *err)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
-	bool again = (s->cli.wait_s > 0 && !s->cli.plan.no_control) || s->beside != NULL;
+	bool reconnects = (s->cli.wait_s > 0 && !s->cli.plan.no_control) || s->beside != NULL;
 	struct timespec left;
 
-	if (again && s->cli.target.local_port[0] != '\0') {
+	if (reconnects && s->cli.target.local_port[0] != '\0') {
 		/* The user's local port has to be free again at once. */
 		setsockopt(s->client.chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
-	if (again) {
+	if (reconnects) {
 		np_client_close(&s->client);
 	}
 	if (s->cli.wait_s > 0) {
@@ -185,7 +185,7 @@ wait_before(struct session *s, struct np_err *err)
 	if (s->beside != NULL && np_beside_alone(&s->beside->run, &s->trial, err) != NP_OK) {
 		return np_fail_in(err, s->cli.bench.name);
 	}
-	if (!again || np_trial_connect(&s->trial, err) == NP_OK) {
+	if (!reconnects || np_trial_connect(&s->trial, err) == NP_OK) {
 		return NP_OK;
 	}
 	return s->beside != NULL ? np_fail_in(err, "with --beside") : (int)err->code;
@@ -255,16 +255,16 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 
 /* Take an iteration, or the part of one that failed: print it and add its figures to *repeat. */
 static int
-take_trial(struct session *s, const struct np_trial_result *one, bool whole,
+take_trial(struct session *s, const struct np_trial_result *result, bool whole,
 	   struct np_repeat *repeat, struct np_err *err)
 {
-	const struct np_outcome *out = &one->out;
+	const struct np_outcome *out = &result->out;
 
 	s->limited |= np_show_iteration(&s->interim, s->client.watch.every_ns != 0, out);
 	s->surplus += out->tally.count.surplus;
-	np_document_iteration(s->document, out, &one->record, whole);
-	np_repeat_add_clean(repeat, &one->record, out->clean);
-	return np_repeat_add(repeat, &one->record, out->tally.hist, err);
+	np_document_iteration(s->document, out, &result->record, whole);
+	np_repeat_add_clean(repeat, &result->record, out->clean);
+	return np_repeat_add(repeat, &result->record, out->tally.hist, err);
 }
 
 /* A np_knee's tell(). */
@@ -328,7 +328,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 	return rc;
 }
 
-/* The test and its result. */
+/* Run the test and print its result. */
 static int
 measure(struct session *s, struct np_err *err)
 {
@@ -426,7 +426,7 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	np_progress_pause(s->progress, stderr);
-	/* What is looked at beside the test. */
+	/* What to collect beside the result. */
 	s->client.want_far = np_cli_wants_far(cli);
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
@@ -456,9 +456,10 @@ run_bench(struct session *s, struct np_err *err)
 	return measure(s, err);
 }
 
-/* The "calibration rate" of a CPU, which on Linux is the clock tick; -v 2 counts processors. */
+/* netperf's "calibration rate", which on Linux is the clock tick; -v 2: the number of processors.
+ */
 static void
-print_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
+print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 {
 	printf("%g", rate);
 	if (cli->output.verbosity > 1) {
@@ -494,7 +495,7 @@ run_test(struct session *s, struct np_err *err)
 		fputs(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made, stdout);
 		return NP_OK;
 	case NP_TEST_LOC_CPU:
-		print_rate(cli, "local", np_cpu_rate(), np_cpu_count());
+		print_cpu_rate(cli, "local", np_cpu_rate(), np_cpu_count());
 		return NP_OK;
 	case NP_TEST_REM_CPU:
 		if (cli->plan.no_control) {
@@ -505,7 +506,7 @@ run_test(struct session *s, struct np_err *err)
 		if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
 			return err->code;
 		}
-		print_rate(cli, "remote", (double)m.rate, m.num_cpus);
+		print_cpu_rate(cli, "remote", (double)m.rate, m.num_cpus);
 		return NP_OK;
 	case NP_TEST_UNKNOWN:
 		break;
@@ -513,7 +514,7 @@ run_test(struct session *s, struct np_err *err)
 	return refuse_test(s, err);
 }
 
-/* Those that were not printed yet. */
+/* Print those that were not printed yet. */
 static void
 print_notes(struct np_option_notes *notes)
 {
@@ -540,7 +541,7 @@ settle(struct session *s, struct np_err *err)
 	return np_cli_beside_new(cli, &s->beside, err);
 }
 
-/* Fail also for what netperf would ignore. No document is written without a test. */
+/* Fails for options that netperf ignores, too. The document is only checked, not written. */
 static int
 dry_run(struct session *s, struct np_err *err)
 {
@@ -568,7 +569,7 @@ connect_and_run(struct session *s, struct np_err *err)
 	take_signals(s);
 	rc = run_test(s, err);
 	np_progress_end(s->progress);
-	/* netperf's words, unless there is a partial result, which netperf never prints */
+	/* netperf's message; it has none for a partial result */
 	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->partial[0] == '\0') {
 		np_text_to_script(s->out, "netperf: remote error %d\n", s->client.remote_error);
 	}
@@ -581,19 +582,19 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* Run with the progress line, if there is to be one. */
+/* Run, with a progress line if there is to be one. */
 static int
 run_with_line(struct session *s, struct np_err *err)
 {
-	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
 	int rc;
 
 	if (np_cli_test(&s->cli) == NP_TEST_BENCH) {
 		s->progress = np_progress_begin(&s->cli, &line_drawn);
 		s->client.live = np_progress_live(s->progress);
 	}
-	for (size_t i = 0; s->progress != NULL && i < sizeof(ends) / sizeof(ends[0]); i++) {
-		handle_end(ends[i]);
+	for (size_t i = 0; s->progress != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
+		handle_fatal(signals[i]);
 	}
 	rc = connect_and_run(s, err);
 	s->client.live = NULL;
@@ -641,7 +642,7 @@ run(struct session *s, struct np_err *err)
 	return run_with_line(s, err);
 }
 
-/* Write the document, of a failed run too. Returns 0, or the exit status of a failure. */
+/* Write the document, also of a failed run. Returns 0, or the exit status if writing failed. */
 static int
 write_document(struct session *s, int rc, const struct np_err *failed)
 {
@@ -687,7 +688,7 @@ conclude(int rc, struct session *s, const struct np_err *err)
 	return signal_last == SIGTERM || signal_last == SIGHUP ? 128 + signal_last : status;
 }
 
-/* Print texts that are asked for instead of a test. Returns the exit status, or -1: run a test. */
+/* Print the text that an option asks for. Returns the exit status, or -1: run a test. */
 static int
 print_texts(struct np_cli *cli)
 {
@@ -700,7 +701,7 @@ print_texts(struct np_cli *cli)
 		return 0;
 	}
 	if (cli->version || cli->program) {
-		puts("Netperf version 2.7.0"); /* what scripts ask a netperf for by -V */
+		puts("Netperf version 2.7.0"); /* as netperf -V, for scripts */
 		if (cli->program) {
 			puts(np_host_program());
 		}
@@ -719,7 +720,7 @@ print_texts(struct np_cli *cli)
 		return 1;
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
-		/* Scripts get netperf's list, people at a terminal a readable one. */
+		/* At a terminal a readable list, else netperf's. */
 		isatty(STDOUT_FILENO) ? np_help_figures(stdout)
 				      : np_selection_names(stdout, cli->output.style);
 		return 1;

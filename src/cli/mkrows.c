@@ -9,7 +9,7 @@
 #include "opt/doc.h"
 #include "out/preflight_rules.h"
 
-/* All but the two that mark begin and end. */
+/* All figures except the two that mark begin and end. */
 static const char *
 figure_at(size_t i)
 {
@@ -18,8 +18,8 @@ figure_at(size_t i)
 }
 
 /*
- * Each build runs this program, so it also checks the table of transports: no test might notice a
- * listener that accepts strangers.
+ * Each build runs this program, so it checks the table of transports, too: tests may not notice a
+ * listener that accepts connections from any address.
  */
 static int
 check_transports(struct np_err *err)

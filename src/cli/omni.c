@@ -1,6 +1,4 @@
-/*
- * What the test-specific options make of a test: protocol, direction, connections.
- */
+/* Tests whose protocol, direction and connections are chosen by test-specific options. */
 #include <string.h>
 #include <strings.h>
 
@@ -24,7 +22,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	const char *protocol = cli->omni.protocol, *type = cli->omni.type;
 	const struct np_transport *t;
 
-	/* netperf knows it; there is no transport for it here. */
+	/* netperf has SDP; this version does not. */
 	if (protocol != NULL && strcasecmp(protocol, "sdp") == 0) {
 		return np_usage(err, "-T: %s is not in this version (try tcp, udp or sctp)",
 				protocol);

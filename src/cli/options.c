@@ -61,7 +61,7 @@ read_timeout(const char *word, void *to)
 	return true;
 }
 
-/* Counts beyond 32 bits mean "as many as you like", as scripts write 10G. */
+/* A count beyond 32 bits means no limit: scripts write 10G. */
 static bool
 read_burst(const char *word, void *to)
 {
@@ -75,7 +75,8 @@ read_burst(const char *word, void *to)
 	return true;
 }
 
-/* netperf's times: the first of m, u and s in the word is the unit; without one, milliseconds. */
+/* As in netperf, m anywhere in the suffix means milliseconds, else u, else s; none: milliseconds.
+ */
 static bool
 read_interval(const char *word, void *to)
 {
@@ -123,7 +124,7 @@ read_when(const char *word, void *to)
 	return i >= 0;
 }
 
-/* Scripts write 1400b, which netperf reads as 1400, and 0 for none. */
+/* Scripts write 1400b, which netperf reads as 1400, and 0 for the system's size. */
 static bool
 read_mss(const char *word, void *to)
 {
@@ -134,7 +135,7 @@ read_mss(const char *word, void *to)
 	if (end == word || (*end != '\0' && strcmp(end, "b") != 0) || n < -1 || n > 65535) {
 		return false;
 	}
-	*mss = n > 0 ? (int32_t)n : 0; /* 0 and -1: the system's */
+	*mss = n > 0 ? (int32_t)n : 0;
 	return true;
 }
 
@@ -204,7 +205,7 @@ read_rate_of_link(const char *word, void *to)
 	return np_parse_rate(word, to) == 0;
 }
 
-/* netperf counts from 1 in its message, and takes no less than 2. */
+/* As in netperf, which accepts no less than 2, whatever its message says. */
 static bool
 read_associations(const char *word, void *to)
 {
@@ -238,7 +239,7 @@ read_uuid(const char *word, void *to)
 static int
 parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 {
-	bool none = word[strspn(word, "AF_afINETinetPVpvUSCusc046")] != '\0';
+	bool invalid = word[strspn(word, "AF_afINETinetPVpvUSCusc046")] != '\0';
 	int family = AF_UNSPEC;
 
 	if (strchr(word, '6') != NULL) {
@@ -251,9 +252,9 @@ parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 		    "WARNING! %s not recognized as an address family, using AF_UNPSEC\n"
 		    "Are you sure netperf was configured for that address family?\n",
 		    word);
-		none = true;
+		invalid = true;
 	}
-	if (none) {
+	if (invalid) {
 		NP_NOTE(&cli->notes,
 			"-%c: %.60s is not an address family (4 or 6): %s, as in netperf\n",
 			o->letter, word, np_family(family)->name);
@@ -284,7 +285,7 @@ take_device(const struct np_setting *set, struct np_name *name)
 		return NP_OK;
 	}
 	*sign = '\0';
-	n = strcspn(sign + 1, "/"); /* up to the mask of a range */
+	n = strcspn(sign + 1, "/"); /* "/BITS" may follow */
 	if (is_scoped(name->text)) {
 		*sign = '%';
 	} else if (n == 0 || n >= sizeof(name->device)) {
@@ -324,7 +325,7 @@ set_local_name(const struct np_setting *set)
 	return set_name(set) == NP_OK ? take_device(set, set->to) : (int)set->err->code;
 }
 
-/* -H and -L of the data connection: bits of the address that a mask leaves free are random. */
+/* -H and -L of the data connection. After ADDRESS/BITS the other bits are random. */
 static int
 set_data_name(const struct np_setting *set)
 {
@@ -354,7 +355,7 @@ set_data_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Keep the ports as the user wrote them, for SOURCE_PORT and DEST_PORT. */
+/* Keep the ports as the user wrote them: SOURCE_PORT and DEST_PORT print them. */
 static int
 keep_data_ports(const struct np_setting *set)
 {
@@ -437,7 +438,7 @@ take_tos(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* A congestion control of DCCP, which both ends announce. */
+/* A congestion control of DCCP, the same for both ends. */
 static int
 set_ccid(const struct np_setting *set)
 {
@@ -485,7 +486,7 @@ take_cpus(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Once -T is parsed: it has to name a processor of at least one end. */
+/* After -T was parsed: at least one end must have a processor. */
 static int
 check_cpus(const struct np_setting *set)
 {
@@ -522,7 +523,7 @@ set_debug(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Seconds, negative ones too: netperf then reads the clock more often, which ours need not. */
+/* Seconds. With negative ones netperf reads the clock more often; this program need not. */
 static int
 set_interim(const struct np_setting *set)
 {
@@ -559,17 +560,18 @@ static int
 settle_iterations(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
-	struct np_repeat_plan *sure = &cli->confidence;
-	int32_t asked = sure->max;
+	struct np_repeat_plan *confidence = &cli->confidence;
+	int32_t asked_max = confidence->max;
 
-	sure->max = clamp_iterations(sure->max < sure->min ? sure->min : sure->max);
-	sure->min = clamp_iterations(sure->min);
-	if (sure->max < asked) {
-		NP_NOTE(&cli->notes, "-i %d: %d iterations at most, as in netperf\n", asked,
-			sure->max);
+	confidence->max =
+	    clamp_iterations(confidence->max < confidence->min ? confidence->min : confidence->max);
+	confidence->min = clamp_iterations(confidence->min);
+	if (confidence->max < asked_max) {
+		NP_NOTE(&cli->notes, "-i %d: %d iterations at most, as in netperf\n", asked_max,
+			confidence->max);
 	}
-	sure->level = sure->level != 0 ? sure->level : 99;
-	sure->width = sure->width >= 0 ? sure->width : 5;
+	confidence->level = confidence->level != 0 ? confidence->level : 99;
+	confidence->width = confidence->width >= 0 ? confidence->width : 5;
 	return NP_OK;
 }
 
@@ -621,7 +623,7 @@ set_confidence(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The last style wins, and forgets earlier selectors. */
+/* -o, -O or -k: the last one counts. */
 static int
 set_style(const struct np_setting *set)
 {
@@ -690,7 +692,7 @@ imply_by_message_sizes(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* An option that netperf has withdrawn: it prints a warning. */
+/* An option that netperf no longer has: it prints a warning. */
 static int
 set_gone(const struct np_setting *set)
 {
@@ -813,7 +815,7 @@ set_rate(const struct np_setting *set)
 	return read_rate(set->arg, first, &cli->rate, &cli->rate_bits, set->err);
 }
 
-/* The first one is as if -L had named it. */
+/* The first address of the range counts as that of -L. */
 static int
 set_source_range(const struct np_setting *set)
 {
@@ -877,8 +879,8 @@ set_wire(const struct np_setting *set)
 }
 
 /*
- * -o, -O and -k mean offsets and dirty bytes here, and output selectors behind "--": does the
- * argument begin with the name of one?
+ * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": does the argument
+ * begin with the name of a figure?
  */
 static bool
 names_figures(const char *arg)
@@ -891,7 +893,7 @@ names_figures(const char *arg)
 	}
 	memcpy(name, arg, len);
 	name[len] = '\0';
-	/* A number has no _: it is a misspelled figure. */
+	/* With a _ it is no number, but the misspelled name of a figure. */
 	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0 ||
 	       strchr(name, '_') != NULL;
 }
@@ -923,14 +925,14 @@ set_help(const struct np_setting *set)
 #define ROW NP_OPT_ROW
 #define TO(m) .to = CLI(m)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
-/* A word for each end: how it is read, or names of limited length. */
+/* How a value for one or both ends is read: by take_WHAT(), by read_KIND(), or as a name. */
 #define TAKES(what, m1, m2) TO2(m1, m2), .set = take_##what
 #define READS(kind, m, words) TO(m), .read = read_##kind, .what = (words)
 #define READS2(kind, m1, m2, words) TO2(m1, m2), .read = read_##kind, .what = (words)
 #define A_PORT "a port (0 to 65535, or a service)"
 #define NAMES(m1, m2)                                                                              \
 	TO2(m1, m2), .set = np_option_set_name, .max = sizeof(((struct np_cli *)0)->m1) - 1
-/* The row's place in help texts, its short help, and which tests have a use for it. */
+/* The row's group in help texts, its short help, and what a test must have to use it. */
 #define IN(g) .group = GROUP_##g
 #define BRIEF(words) .brief = (words)
 #define FOR(trait) .needs = NP_FOR_##trait

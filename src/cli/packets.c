@@ -11,7 +11,7 @@
 
 /* ---- The capture of --wire ---- */
 
-/* Do not ask the daemon, which has few captures, for one that would see nothing. */
+/* The daemon allows few captures: do not ask it for one that would see nothing. */
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {

@@ -9,24 +9,23 @@
 #include "run/evidence.h"
 
 /*
- * The test is settled: if it sends no packets, print that on standard error, and capture nothing at
- * either end. NP_ESYS for a file that can't be written.
+ * To be called for a settled test: if it sends no packets, say so on standard error, and turn off
+ * captures at both ends. NP_ESYS for a file that can't be written.
  */
 int np_cli_capture_settle(struct np_cli *cli, struct np_err *err);
 
 /*
- * Open the capture, if one was asked for, into plan. If that fails, print why on standard error:
- * the test runs all the same. remote: where data will go. To be freed by np_capture_free(). An
- * error only when the user's file can't be written.
+ * Open the capture, if one is wanted, into plan, to be freed by np_capture_free(). If that fails,
+ * print why on standard error; the test runs without. Returns an error only for a file that can't
+ * be written.
  */
 int np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
 			const struct np_addr *remote, struct np_evidence_wants *plan,
 			struct np_err *err);
 
 /*
- * Open the interface of --device, or that of the control connection's address. cli->plan refers to
- * *link from then on, and message sizes that were not chosen are its MTU. An error is a line that
- * says what to do.
+ * Open the interface of --device, or that of the control connection's address. cli->terms points to
+ * *link from then on. The message size is its MTU by default.
  */
 int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
 		    struct np_err *err);

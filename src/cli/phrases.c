@@ -11,9 +11,9 @@
 void
 np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c)
 {
-	/* of the user's options, or what the host of -H resolved to */
-	int asked = t->host.family;
-	int family = t->host.given ? np_family_or(asked, c->unreachable) : asked;
+	/* the family of -H, or what the host resolved to */
+	int given_family = t->host.family;
+	int family = t->host.given ? np_family_or(given_family, c->unreachable) : given_family;
 	const char *from = t->local.given ? t->local.text : np_facts_any(family);
 
 	if (c->unresolved != 0) {
@@ -21,8 +21,8 @@ np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_cli
 				  "resolve_host: could not resolve host '%s' port '%s' af %s\n"
 				  "\tgetaddrinfo returned %d %s\n"
 				  "Netperf could not resolve %s as a host name\n",
-				  t->host.text, t->port, np_family(asked)->name, c->unresolved,
-				  gai_strerror(c->unresolved), t->host.text);
+				  t->host.text, t->port, np_family(given_family)->name,
+				  c->unresolved, gai_strerror(c->unresolved), t->host.text);
 	} else if (c->unreachable != AF_UNSPEC) {
 		np_text_to_script(
 		    out,

@@ -1,6 +1,6 @@
 /*
- * netperf's own words for failures, which scripts look for, on standard output. Our line on
- * standard error says more; a terminal gets that only.
+ * netperf's own messages for failures, which scripts look for, on standard output. A line on
+ * standard error says more; a terminal gets only that.
  */
 #ifndef NP_CLI_PHRASES_H
 #define NP_CLI_PHRASES_H
@@ -10,7 +10,7 @@
 #include "cli/args.h"
 #include "run/client.h"
 
-/* For a control connection that could not be made, if netperf has words for the reason. */
+/* For a control connection that could not be made, if netperf has a message for the reason. */
 void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
 
 void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);

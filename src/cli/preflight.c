@@ -8,20 +8,20 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
-/* Without a host, look at the route to documentation addresses (RFC 5737, RFC 3849). */
+/* The local address of the default route: by documentation addresses (RFC 5737, RFC 3849). */
 static void
-address_outwards(int family, struct np_addr *here)
+default_address(int family, struct np_addr *here)
 {
 	static const struct {
 		int family;
 		const char *host;
-	} nowhere[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
+	} outside[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
 	struct np_addrs a;
 
 	here->len = 0;
 	for (size_t i = 0; i < 2 && here->len == 0; i++) {
-		if (np_family_or(family, nowhere[i].family) == nowhere[i].family &&
-		    (np_resolve(nowhere[i].host, "9", nowhere[i].family, SOCK_DGRAM, &a, NULL) !=
+		if (np_family_or(family, outside[i].family) == outside[i].family &&
+		    (np_resolve(outside[i].host, "9", outside[i].family, SOCK_DGRAM, &a, NULL) !=
 			 NP_OK ||
 		     !np_addr_towards(&a.at[0], here))) {
 			here->len = 0;
@@ -29,7 +29,7 @@ address_outwards(int family, struct np_addr *here)
 	}
 }
 
-/* The shortest round trip of the control connection so far, in seconds; 0: not known. */
+/* The shortest round trip of the control connection so far, in seconds; 0: unknown. */
 static double
 round_trip(int fd)
 {
@@ -43,9 +43,9 @@ round_trip(int fd)
 	return us > 0 ? us / 1e6 : 0;
 }
 
-/* The rate of the slower interface in bits a second; 0: not known. */
+/* The rate of the slower interface in bits a second; 0: unknown. */
 static double
-slower(const struct np_bag *near, const struct np_bag *far)
+link_rate(const struct np_bag *near, const struct np_bag *far)
 {
 	double a = np_bag_number(near, "host.nic.speed_mbps");
 	double b = np_bag_number(far, "host.nic.speed_mbps");
@@ -55,7 +55,7 @@ slower(const struct np_bag *near, const struct np_bag *far)
 }
 
 static int
-both_ends(struct np_client *c, struct np_err *err)
+print_both_ends(struct np_client *c, struct np_err *err)
 {
 	struct np_bag *near = np_bag_new(), *far = NULL;
 	struct np_preflight_path path;
@@ -69,7 +69,7 @@ both_ends(struct np_client *c, struct np_err *err)
 	}
 	np_evidence_host(&plan, c->chan.fd, near);
 	path.rtt_s = round_trip(c->chan.fd);
-	path.rate_bps = slower(near, far);
+	path.rate_bps = link_rate(near, far);
 	np_preflight_summary(stdout, "local", near, far, &path);
 	if (rc == NP_OK) {
 		np_preflight_summary(stdout, "remote", far, near, &path);
@@ -87,7 +87,7 @@ both_ends(struct np_client *c, struct np_err *err)
 }
 
 static void
-this_end(const struct np_addr *here)
+print_this_end(const struct np_addr *here)
 {
 	const struct np_evidence_wants plan = { .near = *here };
 	struct np_bag *near = np_bag_new();
@@ -108,15 +108,15 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 	int rc;
 
 	if (!cli->target.host.given) {
-		address_outwards(cli->target.host.family, &here);
-		this_end(&here);
+		default_address(cli->target.host.family, &here);
+		print_this_end(&here);
 		printf("only this end is shown: no host was named (-H)\n");
 		return NP_OK;
 	}
 	aim.wants.caps = NP_CAP_HOST;
 	rc = cli->plan.no_control ? NP_OK : np_client_connect(c, &aim, err);
 	if (rc == NP_OK && !cli->plan.no_control) {
-		rc = both_ends(c, err);
+		rc = print_both_ends(c, err);
 		np_client_close(c);
 		return rc;
 	}
@@ -126,7 +126,7 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 	}
 	if (rc == NP_OK) {
 		here.len = np_addr_towards(&a.at[0], &here) ? here.len : 0;
-		this_end(&here);
+		print_this_end(&here);
 		printf("only this end is shown: without a control connection (-N)\n");
 	}
 	return rc;

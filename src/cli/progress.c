@@ -16,11 +16,11 @@
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {
 	LONG_S = 2, /* a shorter test needs no line */
-	LOOKS = 5,  /* four intervals: the rate is that of a second */
+	LOOKS = 5,  /* so the rate is that of the last four intervals, a second */
 	COLUMNS = 80
 };
 
-/* What has been moved by then. */
+/* The work done at some time. */
 struct look {
 	uint64_t at_ns;
 	double work;
@@ -32,21 +32,21 @@ struct np_shown {
 	struct np_live live;
 	bool always, utf8;
 	int fd;           /* where it is drawn */
-	bool shares;      /* standard output is the same terminal, or file */
-	bool piped;       /* it is a pipe; its reader may print to this terminal */
-	uint64_t counted; /* bytes or transactions of a test by count; 0: it is by time */
-	uint64_t from_ns; /* it is drawn from then on, unless it always is */
+	bool shares;      /* standard output is the same terminal or file */
+	bool piped;       /* standard output is a pipe; its reader may print to the terminal */
+	uint64_t counted; /* bytes or transactions of a test by count; 0: a test by time */
+	uint64_t from_ns; /* not drawn before, unless `always` */
 
-	pthread_mutex_t lock; /* of what follows, and of what is on the terminal */
+	pthread_mutex_t lock; /* for the members below, and for the terminal */
 	bool ended;
 	unsigned paused;
 	atomic_int *drawn; /* the handler of signals reads it, too */
 	bool was_drawn;
 	unsigned iteration;
-	struct np_live_view view; /* what was seen last */
-	uint64_t at_ns;           /* and when */
-	uint64_t since_ns;        /* of the step that the looks are of */
-	struct look look[LOOKS];  /* the last ones, the newest first */
+	struct np_live_view view; /* the last one, */
+	uint64_t at_ns;           /* and when it came */
+	uint64_t since_ns;        /* when the present step began */
+	struct look look[LOOKS];  /* in this step, the newest first */
 	unsigned looks;
 };
 
@@ -59,7 +59,7 @@ put(int fd, const char *text, size_t n)
 		ssize_t put = write(fd, text, n);
 
 		if (put <= 0) {
-			return; /* the reader is gone or does not read: the test goes on */
+			return; /* no room now, or the reader is gone */
 		}
 		text += put;
 		n -= (size_t)put;
@@ -74,26 +74,25 @@ static bool
 may_draw(const struct np_shown *s)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	pid_t front = tcgetpgrp(STDERR_FILENO);
+	pid_t foreground = tcgetpgrp(STDERR_FILENO);
 
-	return (s->always || front < 0 || front == getpgrp()) && poll(&p, 1, 0) == 1 &&
+	return (s->always || foreground < 0 || foreground == getpgrp()) && poll(&p, 1, 0) == 1 &&
 	       (p.revents & POLLOUT) != 0;
 }
 
 void
 np_progress_erase(atomic_int *drawn)
 {
-	static const char gone[] = "\r\033[K";
+	static const char erase[] = "\r\033[K";
 	int fd = atomic_exchange(drawn, 0);
 
 	if (fd != 0) {
-		put(fd, gone, sizeof(gone) - 1);
+		put(fd, erase, sizeof(erase) - 1);
 	}
 }
 
 /* ---- What the line says ---- */
 
-/* The newest look, in front of those before. */
 static void
 add_look(struct np_shown *s, uint64_t at_ns, double work)
 {
@@ -102,9 +101,7 @@ add_look(struct np_shown *s, uint64_t at_ns, double work)
 	s->looks += s->looks < LOOKS;
 }
 
-/*
- * Note the work done so far. Returns the rate since the oldest note of this step; < 0: not known.
- */
+/* Note the work done so far. Returns the rate since the oldest look; < 0: unknown. */
 static double
 rate_of(struct np_shown *s)
 {
@@ -124,8 +121,8 @@ rate_of(struct np_shown *s)
 	if (s->looks > 0 && work < s->look[0].work) {
 		s->looks = 0;
 	}
-	if (s->looks == 0 ||
-	    now - s->look[0].at_ns >= redraw_ns / 2) { /* a pause ended just now, else */
+	/* Sooner after the last look only when output paused the line. */
+	if (s->looks == 0 || now - s->look[0].at_ns >= redraw_ns / 2) {
 		add_look(s, now, work);
 	}
 	oldest = &s->look[s->looks - 1];
@@ -206,7 +203,7 @@ draw(struct np_shown *s)
 	memcpy(line + n, ends, sizeof(ends));
 	atomic_store(s->drawn, s->fd);
 	put(s->fd, line, n + sizeof(ends) - 1);
-	atomic_store(s->drawn, s->fd); /* a signal may have come before it was there */
+	atomic_store(s->drawn, s->fd); /* again: a signal may have erased it too early */
 }
 
 /* A np_live's draw(). */
@@ -225,8 +222,8 @@ draw_view(void *shown, const struct np_live_view *view)
 /* ---- For main() ---- */
 
 /*
- * The thread that draws controls a test and must not block. Standard error is opened again, as
- * others share the flags of the open file.
+ * Open standard error again, non-blocking: the thread that draws also controls the test. O_NONBLOCK
+ * on the descriptor itself would be shared with other processes.
  */
 static int
 open_line(void)
@@ -245,7 +242,7 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
 	enum np_when when = cli->output.progress;
 	const char *term = getenv("TERM");
-	pthread_mutexattr_t nests;
+	pthread_mutexattr_t recursive;
 	struct np_shown *s;
 	const struct np_plan *p = &cli->plan;
 	struct stat out, err;
@@ -254,7 +251,7 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	if (when == NP_WHEN_NEVER ||
 	    (when == NP_WHEN_AUTO && (!isatty(STDERR_FILENO) || term == NULL || term[0] == '\0' ||
 				      strcmp(term, "dumb") == 0))) {
-		return NULL; /* "dumb": it can't erase a line */
+		return NULL; /* a dumb terminal can't erase a line */
 	}
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
@@ -271,14 +268,14 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 		s->piped = S_ISFIFO(out.st_mode);
 	}
 	s->counted = p->length < 0 ? (uint64_t)-p->length * (p->both ? 2 : 1) : 0;
-	/* When the line is first drawn: at once if the test is known to be long. */
+	/* Draw it at once if the test is known to be long. */
 	is_long =
 	    p->length == 0 || (p->warm_up_ms / 1e3 + np_plan_time_s(p)) * s->repeat.min > LONG_S;
 	s->from_ns = np_now() + (is_long || s->cli->wait_s > LONG_S ? 0 : LONG_S * NP_SEC);
-	pthread_mutexattr_init(&nests);
-	pthread_mutexattr_settype(&nests, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&s->lock, &nests);
-	pthread_mutexattr_destroy(&nests);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&s->lock, &recursive);
+	pthread_mutexattr_destroy(&recursive);
 	s->live = (struct np_live){ .every_ns = redraw_ns,
 				    .draw = draw_view,
 				    .ctx = s,
@@ -330,7 +327,7 @@ np_progress_resume(struct np_shown *s, FILE *to)
 		return;
 	}
 	fflush(s->shares ? stdout : to);
-	/* Output through a pipe appears later: the line is drawn at its next time. */
+	/* Output through a pipe appears later: then wait for the next redraw. */
 	if (--s->paused == 0 && s->was_drawn && (to == stderr || s->shares)) {
 		draw(s);
 	}

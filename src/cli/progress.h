@@ -1,7 +1,6 @@
 /*
- * The progress line on standard error, drawn four times a second and erased at the end, by the
- * thread that waits (run/live.h). Where there is no line np_progress_begin() returns NULL, which
- * all functions accept.
+ * The progress line on standard error. The thread that waits (run/live.h) draws it four times a
+ * second. np_progress_begin() returns NULL if there is none, which all functions accept.
  */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
@@ -15,15 +14,15 @@
 struct np_shown; /* a line that may be drawn */
 
 /*
- * Start drawing for a test with settled options. NULL: --progress or the terminal do not allow it,
- * or without memory. *drawn is 0, or the descriptor on which the line is visible.
+ * Begin, for a test with settled options. NULL: --progress or the terminal do not allow a line, or
+ * memory ran out. *drawn is 0, or the descriptor on which the line is visible.
  */
 struct np_shown *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
 
 /* Erase the line, if it is visible. May be called by a signal handler. */
 void np_progress_erase(atomic_int *drawn);
 
-/* Where the test's client reports its steps. NULL: nowhere. */
+/* What the test's client reports its steps to; NULL: to nothing. */
 struct np_live *np_progress_live(struct np_shown *s);
 
 /* This iteration begins, from 1 on. Has no effect where a test runs once. */

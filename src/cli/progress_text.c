@@ -8,12 +8,11 @@
 
 enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
 
-/* A shorter wait is shown without its seconds. */
-static const double worth_telling_s = 1;
+enum { LONG_WAIT_S = 1 }; /* from here on its seconds are shown */
 
-/* ---- What is being done ---- */
+/* ---- The step ---- */
 
-/* "3.2 of 10 s". Workers may go on a little after the end, to empty a queue. */
+/* "3.2 of 10 s". Workers may continue a little after the end, to empty a queue. */
 static void
 put_times(const struct np_progress *p, const char *what, char text[PART])
 {
@@ -32,7 +31,7 @@ put_wait(const struct np_progress *p, const char *what, const char *host, char t
 {
 	size_t n = np_text_add(text, PART, 0, "%s%.300s", what, host);
 
-	if (p->elapsed_s >= worth_telling_s) {
+	if (p->elapsed_s >= LONG_WAIT_S) {
 		np_text_add(text, PART, n, ", %.0f s", p->elapsed_s);
 	}
 }
@@ -151,9 +150,9 @@ put_rate(const struct np_progress *p, char text[PART])
 
 /* ---- The bar ---- */
 
-/* How much of this step is done, 0 to 1; < 0: that is not known. */
+/* How much of this step is done, 0 to 1; < 0: unknown. */
 static double
-share_of(const struct np_progress *p)
+share_done(const struct np_progress *p)
 {
 	double share = -1;
 
@@ -194,28 +193,28 @@ np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 {
 	unsigned frame = utf8 ? 2 : 4; /* columns of a bar beside its cells */
 	char step[PART], iteration[PART], rate[PART];
-	double share = share_of(p);
-	size_t n, needs;
+	double share = share_done(p);
+	size_t n, used;
 
 	columns = columns < PART ? columns : PART - 1;
 	put_step(p, step);
 	put_iteration(p, iteration);
 	put_rate(p, rate);
-	needs = strlen(step) + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
+	used = strlen(step) + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
 	out[0] = '\0';
 	n = 0;
-	if (needs + strlen(p->test) + 2 + strlen(iteration) <= columns) {
+	if (used + strlen(p->test) + 2 + strlen(iteration) <= columns) {
 		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s: %s", p->test, iteration);
-	} else if (needs + strlen(iteration) <= columns) {
+	} else if (used + strlen(iteration) <= columns) {
 		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", iteration);
-	} else if (needs > columns) {
+	} else if (used > columns) {
 		rate[0] = '\0';
 		step[columns] = '\0';
 	}
 	n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", step);
-	needs = n + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
-	if (share >= 0 && needs + frame + BAR_LEAST <= columns) {
-		size_t room = columns - needs - frame;
+	used = n + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
+	if (share >= 0 && used + frame + BAR_LEAST <= columns) {
+		size_t room = columns - used - frame;
 
 		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "  " : "  [");
 		n = add_bar(out, n, share, room < BAR_MOST ? (unsigned)room : BAR_MOST, utf8);
@@ -227,12 +226,12 @@ np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 bool
 np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang)
 {
-	const char *const said[] = { lc_all, lc_ctype, lang };
+	const char *const locales[] = { lc_all, lc_ctype, lang };
 
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
-		if (said[i] != NULL && said[i][0] != '\0') {
-			return strcasestr(said[i], "utf-8") != NULL ||
-			       strcasestr(said[i], "utf8") != NULL;
+	for (size_t i = 0; i < sizeof(locales) / sizeof(locales[0]); i++) {
+		if (locales[i] != NULL && locales[i][0] != '\0') {
+			return strcasestr(locales[i], "utf-8") != NULL ||
+			       strcasestr(locales[i], "utf8") != NULL;
 		}
 	}
 	return false;

@@ -10,20 +10,19 @@
 
 #include "run/live.h"
 
-/* What a rate is of. */
+/* What a rate counts. */
 enum np_progress_rate { NP_PROGRESS_BITS, NP_PROGRESS_TRANSACTIONS, NP_PROGRESS_UNITS };
 
 struct np_progress {
-	const char *test, *host; /* "TCP_STREAM"; the daemon's, as the user named it */
+	const char *test, *host; /* "TCP_STREAM"; the daemon's, as the user wrote it */
 	enum np_live_step step;
-	double elapsed_s, total_s;    /* of this step; total 0: not known */
-	double done;                  /* of a test by count, 0 to 1; < 0: it is by time */
-	unsigned iteration, min, max; /* from 1 on; iteration 0: there is one alone; max 0: as
-					 many as it takes */
+	double elapsed_s, total_s;    /* of this step; total 0: unknown */
+	double done;                  /* of a test by count, 0 to 1; < 0: a test by time */
+	unsigned iteration, min, max; /* iteration 0: there is only one; max 0: no limit */
 	uint32_t connections;         /* data connections of the test */
-	bool ramps;                   /* they come about while others are driven */
-	uint64_t up;                  /* how many of them are up, then */
-	double rate;                  /* a second; < 0: not known */
+	bool ramps;                   /* --ramp: connections begin one after the other */
+	uint64_t up;                  /* then: how many are connected */
+	double rate;                  /* a second; < 0: unknown */
 	enum np_progress_rate of;
 	const char *unit; /* of NP_PROGRESS_UNITS: "MBytes" */
 	bool sent;        /* the rate counts what was sent: less may arrive */

@@ -13,9 +13,9 @@
 #include "cli/document.h"
 #include "cli/progress.h"
 
-/* Of what a rate asks for. */
+/* Part of --rate that counts as all of it. */
 static const double REACHED = 0.999;
-/* Of that of -b and -w, which a busy machine takes a part of. */
+/* The same for -b and -w, on a busy machine, if that many operations were due. */
 static const double PACE_KEPT = 0.75, PACE_MANY = 1000;
 
 void
@@ -30,7 +30,7 @@ np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t s
 }
 
 static void
-say_rate(const struct np_plan *p, double rate)
+print_rate(const struct np_plan *p, double rate)
 {
 	if (p->pattern->offers) {
 		fprintf(stderr, "%.2f Mbit/s", rate / 1e6);
@@ -46,7 +46,7 @@ np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s)
 	char us[24];
 
 	fprintf(stderr, "netperf: %s: ", p->bench->name);
-	say_rate(p, s->rate);
+	print_rate(p, s->rate);
 	for (int i = 0; s->timed && i < NP_KNEE_SHARES; i++) {
 		np_hist_us((double)s->ns[i], us, sizeof(us));
 		fprintf(stderr, "%s %s %s", i > 0 ? "," : ", in us:", names[i],
@@ -58,24 +58,24 @@ np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s)
 void
 np_show_knee(const struct np_plan *p, const struct np_knee *k)
 {
-	const char *much = "nothing above it was tried";
+	const char *too_much = "nothing above it was tried";
 
 	for (uint32_t i = 0; k->much > 0 && i < k->steps; i++) {
 		if (k->step[i].much != NULL && k->step[i].rate <= k->much) {
-			much = k->step[i].much;
+			too_much = k->step[i].much;
 		}
 	}
 	fprintf(stderr, "netperf: %s: ", p->bench->name);
 	if (k->good > 0) {
 		fputs("the knee is at ", stderr);
-		say_rate(p, k->good);
-		fprintf(stderr, "; above it: %s\n", much);
+		print_rate(p, k->good);
+		fprintf(stderr, "; above it: %s\n", too_much);
 	} else {
-		fprintf(stderr, "no knee: the lowest rate is too much: %s\n", much);
+		fprintf(stderr, "no knee: the lowest rate is too much: %s\n", too_much);
 	}
 }
 
-/* A stream may have less than it was asked for by the link, the far end, or a processor. */
+/* --rate of a stream: tell if less was sent or received. Returns whether it was. */
 static bool
 show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
 {
@@ -84,9 +84,9 @@ show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
 	double seconds = np_tally_sending_s(t), asked = (double)e->call.offered,
 	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
 	       size = far ? (double)t->recv_size : (double)t->send_size;
-	/* Of arrivals at random the number is, too; one message may be under way. */
-	double luck = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
-	bool less = asked > 0 && moved < REACHED * asked - luck * size * 8 / seconds;
+	/* Messages that may be missing: one in flight, or the spread of a Poisson process. */
+	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
+	bool less = asked > 0 && moved < REACHED * asked - slack * size * 8 / seconds;
 
 	if (less) {
 		fprintf(stderr,
@@ -129,7 +129,7 @@ show_open(const struct np_cli *cli, const struct np_tally *t)
 	return r->limits[0] != '\0';
 }
 
-/* got: as read back there; -2 where it was refused, -1 where it is not told. */
+/* got: as read back at that end; -2: it was refused, -1: unknown. */
 static void
 show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hint)
 {
@@ -140,12 +140,14 @@ show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hi
 	}
 }
 
-/* Linux keeps twice what was asked for, and says so; what it caps is less. An end elsewhere that
- * keeps just that much may be another system. */
+/*
+ * Linux reports twice the size that it was asked for, or less if it capped it. Another system,
+ * which a far end may be, reports the size itself.
+ */
 static void
-show_buffer(FILE *out, const char *what, int32_t asked, int got, bool elsewhere)
+show_buffer(FILE *out, const char *what, int32_t asked, int got, bool is_far)
 {
-	if (asked > 0 && got > 0 && got / 2 < asked && !(elsewhere && got == asked)) {
+	if (asked > 0 && got > 0 && got / 2 < asked && !(is_far && got == asked)) {
 		fprintf(out, "netperf: %s: %d bytes, not %d (net.core.wmem_max, rmem_max)\n", what,
 			got < asked ? got : got / 2, asked);
 	}
@@ -177,7 +179,7 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 	    (far->place.measure_cpu && o->far.reported && !o->far.cpu.known)) {
 		fputs("netperf: -c, -C: processors could not be measured (/proc/stat)\n", out);
 	}
-	if (o->cause == NP_BY_CLOCK) { /* else it may not have begun, and has no plan */
+	if (o->cause == NP_BY_CLOCK) { /* else the tally may have no plan */
 		const struct np_tally *t = &o->tally;
 		uint64_t did =
 		    t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
@@ -216,10 +218,11 @@ np_show_interim_free(struct np_show_interim *s)
 	s->flows = 0;
 }
 
-/* What each flow has done: of a run under way, or of one that is over. */
+/* Each flow's work so far, into flow_rate: of a run, or of a tally if run is NULL. False: unknown.
+ */
 static bool
-see_flows(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
-	  const struct np_tally *t)
+note_flow_work(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
+	       const struct np_tally *t)
 {
 	uint32_t flows = run != NULL ? run->conns : t->flows;
 
@@ -241,10 +244,10 @@ see_flows(struct np_show_interim *s, const struct np_plan *p, const struct np_ru
 	return flows > 0;
 }
 
-/* What was counted between the last time and `now`; by_flow: each flow's work has been seen. */
+/* Show what was counted since the last interim result. by_flow: flow_rate has each flow's work. */
 static void
-interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c, bool by_flow,
-	uint64_t started_ns, uint64_t now_ns)
+show_interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c,
+	     bool by_flow, uint64_t started_ns, uint64_t now_ns)
 {
 	const struct np_unit *unit = np_cli_unit(s->cli);
 	double work = np_cli_work(s->cli, p, c);
@@ -252,12 +255,11 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	struct np_interim i = {
 		.number = s->number++,
 		.seconds = (double)(now_ns - then) / 1e9,
-		.ending_ms =
-		    np_wall_ms(now_ns), /* of a run's end: told of after the far end's results */
+		.ending_ms = np_wall_ms(now_ns),
 	};
 
 	if (p->pattern->transactions && !p->pattern->sized) {
-		unit = np_unit('x'); /* connections are no bytes */
+		unit = np_unit('x'); /* connections have no size in bytes */
 	}
 	i.ramps = p->ramp > 0;
 	i.flows_up = c->up;
@@ -266,7 +268,7 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	s->work = work;
 	s->then_ns = now_ns;
 	for (uint32_t n = 0; by_flow && n < s->flows; n++) {
-		work = s->flow_rate[n]; /* that each has done */
+		work = s->flow_rate[n];
 		s->flow_rate[n] = np_rate(unit, work - s->flow_work[n], i.seconds);
 		s->flow_work[n] = work;
 	}
@@ -287,15 +289,15 @@ np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 {
 	struct np_counts c = np_counts_arrived(run);
 
-	interim(ctx, run->plan, &c, see_flows(ctx, run->plan, run, NULL), run->window.started_ns,
-		now_ns);
+	show_interim(ctx, run->plan, &c, note_flow_work(ctx, run->plan, run, NULL),
+		     run->window.started_ns, now_ns);
 }
 
 void
 np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		    uint64_t started_ns, uint64_t now_ns)
 {
-	interim(ctx, whole, sum, false, started_ns, now_ns);
+	show_interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 
 void
@@ -329,7 +331,7 @@ np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
 	}
 }
 
-/* Both figures: the table has that of all seconds, as netperf's. */
+/* Throughput of clean seconds and of all: the table only has the latter, as in netperf. */
 void
 np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 {
@@ -453,9 +455,9 @@ show_times(const char *name, const struct np_hist *h, double whole_ns)
 	fputc('\n', stderr);
 }
 
-/* What the two clocks say of each direction. */
+/* Delays of each direction, by both clocks. */
 static void
-show_ways(const struct np_stations *s)
+show_directions(const struct np_stations *s)
 {
 	const struct np_oneway *c = &s->clocks;
 
@@ -513,7 +515,7 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 	}
 	show_times("round trip", s->whole, whole.mean);
 	if (s->told) {
-		show_ways(s);
+		show_directions(s);
 	}
 }
 
@@ -531,10 +533,10 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	if (interim_lines) {
 		uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
 
-		/* What is left over at the end, where netperf prints that. */
+		/* The rest since the last one; netperf's older tests do not print it. */
 		if ((cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
-			interim(i, t->plan, &t->count, see_flows(i, t->plan, NULL, t),
-				t->started_ns, t->ended_ns);
+			show_interim(i, t->plan, &t->count, note_flow_work(i, t->plan, NULL, t),
+				     t->started_ns, t->ended_ns);
 		}
 		for (uint32_t flow = 0; flow < i->flows; flow++) {
 			i->flow_work[flow] = 0;
@@ -547,7 +549,7 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	}
 	if ((debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && (cli->bench.flags & NP_B_OLD) == 0 &&
 	    !cli->plan.pattern->connection_test && info->tcpi_rto != 0) {
-		/* Sic, tpci: the words are netperf's, and parsed. */
+		/* netperf's text, which scripts parse: tpci is its misspelling. */
 		fprintf(stderr,
 			"tcpi_rto %u tcpi_ato %u tcpi_pmtu %u tcpi_rcv_ssthresh %u\n"
 			"tcpi_rtt %u tcpi_rttvar %u tcpi_snd_ssthresh %u tpci_snd_cwnd %u\n"

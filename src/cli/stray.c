@@ -14,10 +14,10 @@ enum { LONGEST = 63 }; /* of a name that is shown */
 /* --- words -------------------------------------------------------------------------------------
  */
 
-/* Options that take nothing before a --, while those of the test by the same letters do. */
+/* Options without an argument, whose letters after a -- are options with one. */
 static const struct {
 	const char *option, *remedy;
-} bare[] = {
+} no_argument[] = {
 	{ "-r",
 	  "-r has no argument here; the sizes of request and response are a test option (-- -r "
 	  "REQUEST,RESPONSE)" },
@@ -34,19 +34,19 @@ remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list 
 	size_t first = strspn(word, count);
 	const char *before = "";
 
-	/* Words are told apart by where they lie: two may read the same. */
+	/* Compare pointers: the same word may occur twice. */
 	for (int i = 1; i < given->count; i++) {
 		before = given->at[i] == word ? given->at[i - 1] : before;
 	}
-	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++) {
-		if (strcmp(before, bare[i].option) == 0) {
-			return bare[i].remedy;
+	for (size_t i = 0; i < sizeof(no_argument) / sizeof(no_argument[0]); i++) {
+		if (strcmp(before, no_argument[i].option) == 0) {
+			return no_argument[i].remedy;
 		}
 	}
-	/* Two numbers behind an -r that stands elsewhere. */
+	/* Two numbers, and an -r somewhere else. */
 	if (cli->confidence.result_only && first > 0 && word[first] == ',' &&
 	    word[first + 1 + strspn(word + first + 1, count)] == '\0') {
-		return bare[0].remedy;
+		return no_argument[0].remedy;
 	}
 	return "unexpected argument (-H names a host)";
 }
@@ -54,7 +54,7 @@ remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list 
 void
 np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
 {
-	/* It may be the argument of an unknown or withdrawn option, which has a line already. */
+	/* Not after an unknown option, which has a line already: this may be its argument. */
 	for (int i = from + cli->notes.words;
 	     i < to && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
 		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", argv[i],
@@ -66,7 +66,7 @@ np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct n
 /* --- options -----------------------------------------------------------------------------------
  */
 
-enum { LONG_WAIT_S = 1024, HEADERS = 9 }; /* more can't be meant */
+enum { LONG_WAIT_S = 1024, HEADERS = 9 }; /* larger values must be mistakes */
 
 void
 np_stray_options(struct np_cli *cli)
@@ -98,7 +98,7 @@ np_stray_options(struct np_cli *cli)
 	}
 }
 
-/* A call size of the end that makes no such calls. */
+/* A size for sending or receiving was given only for the end that does the opposite. */
 static void
 stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
 {
@@ -110,7 +110,7 @@ stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool n
 	}
 }
 
-/* An option that has no effect without another one, and was given alone. */
+/* An option that was given without the one that it needs. */
 static void
 stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
 {
@@ -122,10 +122,10 @@ stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with
 void
 np_stray_settled(struct np_cli *cli)
 {
-	/* Options that need one of these do nothing in a test without it. */
-	static const unsigned sure = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
-				     NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
-	unsigned lacks = (sure | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &
+	/* Options that need one of these have no effect in a test without it. */
+	static const unsigned traits = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
+				       NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
+	unsigned lacks = (traits | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &
 			 ~np_cli_traits(&cli->bench);
 
 	bool near = cli->plan.role == NP_LEAD;
@@ -189,9 +189,9 @@ np_stray_reader(struct np_cli *cli, struct np_err *err)
 /* --- names -------------------------------------------------------------------------------------
  */
 
-/* Is it spelled like the name of a percentile? */
+/* Is it spelled like P99_LATENCY or CONNECT_P99? */
 static bool
-of_percentile(const char *name)
+looks_like_percentile(const char *name)
 {
 	static const char connect[] = "CONNECT_P", latency[] = "_LATENCY", digits[] = "0123456789.";
 	bool connects = strncasecmp(name, connect, strlen(connect)) == 0;
@@ -240,7 +240,7 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 	if (len == 0 || np_figure_find(name) >= 0) {
 		return;
 	}
-	if (of_percentile(name)) {
+	if (looks_like_percentile(name)) {
 		NP_NOTE(
 		    &cli->notes,
 		    "%s: not a percentile (above 0 and at most 100, with at most 6 digits behind "
@@ -255,12 +255,12 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 int
 np_stray_selectors(const char *list, enum np_errc code, struct np_err *err)
 {
-	static const char between[] = ", \t;";
+	static const char separators[] = ", \t;";
 	char name[LONGEST + 1], like[NP_NEAREST_TEXT];
 	bool file = code != NP_EUSAGE;
 
-	list += strspn(list, between);
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, between), list);
+	list += strspn(list, separators);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, separators), list);
 	return np_fail(err, code, 0,
 		       "%s: there is no such output selector%s%s (--list-figures shows them)",
 		       file ? list : name, file ? " or file" : "", nearest_figure(name, like));
@@ -278,7 +278,7 @@ np_stray_names(struct np_cli *cli)
 		    "as in netperf\n",
 		    cli->output.unit);
 	}
-	/* A word without a comma may be a file's name. */
+	/* Without a comma it may be the name of a file. */
 	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {
 		size_t len = strcspn(at, ", \t;");
 

@@ -1,6 +1,6 @@
 /*
- * What netperf ignores silently: words that are no options, selectors that are no figures, unknown
- * units. It is ignored here, too, with a note.
+ * Input that netperf silently ignores: words that are no options, unknown selectors and units. It
+ * is ignored here, too, with a note.
  */
 #ifndef NP_CLI_STRAY_H
 #define NP_CLI_STRAY_H
@@ -16,24 +16,22 @@ struct np_word_list {
 };
 
 /*
- * Note those of the words from..to of argv that were no options for the parser. from: 0, or the
- * first --. given: all words in their original order.
+ * Note words of argv, between from and to, that the parser did not take for options. from: 0, or
+ * the first --. given: all words in their original order.
  */
 void
 np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given);
 
-/*
- * Note values of options before a -- that only make sense for the test's option of the same letter.
- */
+/* Note values of options that only make sense after a --, where the letter is another option. */
 void np_stray_options(struct np_cli *cli);
 
-/* Note options that the settled test has no use for. */
+/* Note options that have no effect in this test, once it is settled. */
 void np_stray_settled(struct np_cli *cli);
 
 /* An unknown option before a --: if the test has one of that letter, err says so. */
 void np_stray_letter(struct np_err *err);
 
-/* An option that read a document before netreport did: err names netreport's. */
+/* An option that was netperf's before netreport had it: err says so. */
 void np_stray_reader(struct np_cli *cli, struct np_err *err);
 
 /* Note unknown selectors and an unknown unit. */
@@ -42,7 +40,7 @@ void np_stray_names(struct np_cli *cli);
 /* Fail for a list (NP_EUSAGE) of unknown selectors, or a word that is no selector and no file. */
 int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
-/* The name of a test that is most like it, as np_nearest_text() puts it. */
+/* A hint at the test with the most similar name, by np_nearest_text(). */
 const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What is shown of the evidence of a test: --explain, --wire, the document's explanation.
+ * Prints evidence of a test: --explain, --wire, and the document's explanation.
  */
 #include <math.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ per_second(double amount, double seconds)
 	return seconds > 0 ? amount / seconds : 0;
 }
 
-/* What the first of several sessions has of all that was moved: the evidence is of it. */
+/* Of several sessions only the first has evidence: its share of all that was moved. */
 static double
 share_of_first(const struct np_outcome *out, const struct np_explain_input *in)
 {
@@ -37,7 +37,7 @@ share_of_first(const struct np_outcome *out, const struct np_explain_input *in)
 	return share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
 }
 
-/* The receiver's figures where it told any; a stream's bytes arrive. */
+/* What was sent and received, by the far end's report if there is one. */
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
@@ -63,7 +63,8 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 		in->median_us = (double)times.p50 / 1e3;
 		in->mean_us = times.mean / 1e3;
 	}
-	/* The rates are the first session's, what the others had stands beside. */
+	/* Evidence is about the first session, so the rates are, too; `beside` has the others'
+	 * rate. */
 	in->sessions = out->sessions;
 	in->beside = (in->transactions ? in->per_second : in->throughput_bps) * (1 - share);
 	in->sent_bps *= share;
@@ -85,16 +86,16 @@ known(int64_t v)
 }
 
 static void
-tell_flow(const void *of, uint32_t i, struct np_explain_flow *row)
+tell_flow(const void *ctx, uint32_t i, struct np_explain_flow *row)
 {
-	const struct rows *r = of;
+	const struct rows *r = ctx;
 	const struct np_flow_result *f = &r->tally->flow[i];
-	/* An end that receives knows the way of its acknowledgements only. */
+	/* TCP_INFO of an end that only receives describes its acknowledgements. */
 	bool sends = r->in->near_transmits || r->in->transactions;
 	uint64_t there = r->in->near_transmits ? f->sent : f->received;
 	uint64_t back = r->in->near_transmits ? f->received : f->sent;
 	double work = r->in->transactions ? (double)f->transactions : (double)there * 8;
-	/* Of a test each way the flows that come this way have no rate in the other one. */
+	/* --both: flows towards this end are not part of what it sends. */
 	bool comes = !r->in->transactions && r->tally->plan->both && there == 0 && back > 0;
 
 	*row = (struct np_explain_flow){
@@ -110,11 +111,11 @@ tell_flow(const void *of, uint32_t i, struct np_explain_flow *row)
 	};
 }
 
-/* One that never sleeps is busy whatever it does. */
+/* A thread that never sleeps (spins) is always busy: that says nothing. */
 static void
-tell_thread(const void *of, uint32_t i, struct np_explain_thread *row)
+tell_thread(const void *ctx, uint32_t i, struct np_explain_thread *row)
 {
-	const struct rows *r = of;
+	const struct rows *r = ctx;
 	const struct np_worker_result *w = &r->tally->worker[i];
 	bool is_told = w->user_us >= 0 && w->system_us >= 0 && w->ended_ns > w->began_ns &&
 		       !r->tally->engine->spins;
@@ -127,7 +128,7 @@ tell_thread(const void *of, uint32_t i, struct np_explain_thread *row)
 	};
 }
 
-/* netperf's older tests that have none ask for 1. */
+/* Not smaller than the transport allows: netperf's older tests may have 1. 0: has no size. */
 static uint32_t
 message_size(const struct np_plan *p, int32_t size)
 {
@@ -136,7 +137,7 @@ message_size(const struct np_plan *p, int32_t size)
 	return size <= 0 || !p->pattern->sized ? 0 : (uint32_t)(size < least ? least : size);
 }
 
-/* What limited that run, and what the link could have carried. */
+/* Find what limited an iteration, and what the link could have carried. */
 static void
 explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 	struct np_explanation *e)
@@ -172,7 +173,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	struct rows rows = { .tally = t, .in = &in };
 
 	fill_rates(out, &in);
-	if (t->flow != NULL && (!p->both || t->flows >= 4)) { /* not one alone, each way */
+	if (t->flow != NULL && (!p->both || t->flows >= 4)) { /* several flows each way */
 		in.flows = (struct np_explain_flows){ .count = t->flows,
 						      .threads = t->worker != NULL ? t->workers : 0,
 						      .ramped = p->ramp > 0,
@@ -183,7 +184,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	np_explain(&in, e);
 }
 
-/* Where no document keeps it. */
+/* Not needed if there is a document. */
 static void
 tell_cycles(const struct np_bag *b, FILE *to)
 {
@@ -214,7 +215,7 @@ np_cli_explain(const struct np_cli *cli, const struct np_outcome *out, unsigned 
 	struct np_bag *values;
 
 	if (out->near_bag == NULL || !out->measured) {
-		return NULL; /* it is not wanted, or there is nothing to be known */
+		return NULL; /* it was not collected, or the test failed early */
 	}
 	explain(cli, out, iterations, &e);
 	values = np_bag_new();
@@ -237,7 +238,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 
 	if (out->near_bag == NULL || !out->measured ||
 	    (cli->evidence.caps & (NP_CAP_TEST | NP_CAP_WIRE)) == 0) {
-		return; /* for a figure alone */
+		return; /* it was collected only for a figure */
 	}
 	values = np_cli_explain(cli, out, iterations);
 	sentence = np_bag_string(values, "explain.sentence");
@@ -259,7 +260,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (cli->evidence.cycles && !cli->output.json) {
 		tell_cycles(out->near_bag, to);
 	}
-	/* Who sees the table beside the evidence is told where it misleads. */
+	/* Tell where the table misleads. */
 	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
 		np_datagrams_print(to, &d);
 	}

@@ -7,7 +7,7 @@
 
 #include "bench/transport/dccp.h"
 
-/* Tests that move no data, or that options define: they have no rows in the table of benches. */
+/* Tests without a row in the table of benches: they move no data, or are defined by options. */
 static const struct {
 	const char *name;
 	enum np_test test;

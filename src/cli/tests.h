@@ -9,8 +9,8 @@
 #include "cli/args.h"
 
 /*
- * What kind of test -t names. NP_TEST_BENCH is one that np_cli_settle() knows; the other ones have
- * no data connection.
+ * What kind of test -t names. NP_TEST_BENCH has data connections, and a row of the table of benches
+ * or options (OMNI); the others have neither.
  */
 enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
 enum np_test np_cli_test(const struct np_cli *cli);
@@ -18,10 +18,10 @@ enum np_test np_cli_test(const struct np_cli *cli);
 /* Name i of all tests, those of the bench table first; NULL behind the last. */
 const char *np_cli_test_at(size_t i);
 
-/* The scanner of the test's own options, NP_SCOPE_*; 0: it has none. */
+/* The test's group of test-specific options, NP_SCOPE_*; 0: it has none. */
 unsigned np_cli_scope(const struct np_cli *cli);
 
-/* What the test has of enum np_for. */
+/* What the test has, bits of enum np_for. */
 unsigned np_cli_traits(const struct np_bench *b);
 
 #endif
