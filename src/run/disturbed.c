@@ -21,7 +21,7 @@ enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
 
 enum { CPUS = 256 }; /* processors that are watched, by their number */
 
-/* What may lie in queues between socket and interface. */
+/* Bytes that queues between socket and interface may hold. */
 static const uint64_t in_queues = 384 << 10;
 
 static uint32_t
@@ -38,10 +38,10 @@ threads_of(const struct np_disturbed *d)
 	return d->run->workers < NP_DISTURBED_THREADS ? d->run->workers : NP_DISTURBED_THREADS;
 }
 
-/* What threads did since they were looked at last. */
+/* What threads did since the last look. */
 struct progress {
 	struct np_thread_time did[NP_DISTURBED_THREADS];
-	bool shares[NP_DISTURBED_THREADS]; /* it moved, and may have shared any processor */
+	bool moved[NP_DISTURBED_THREADS]; /* to another processor: it may have shared any */
 	uint64_t all_ran;
 };
 
@@ -58,28 +58,28 @@ look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p
 			continue;
 		}
 		p->all_ran += p->did[i].ran_ns;
-		p->shares[i] = t->cpu != was;
+		p->moved[i] = t->cpu != was;
 		d->cpus |= t->cpu >= 0 ? UINT64_C(1) << t->cpu % CPU_BITS : 0;
 		d->cpus |= was >= 0 ? UINT64_C(1) << was % CPU_BITS : 0;
 	}
 }
 
 /*
- * How long a worker waited for a processor because of other programs. Time of this process's other
- * threads on the same processor, and of its controller, is subtracted.
+ * How long worker n waited for a processor because of other programs: without the time that this
+ * process's other threads ran on the same processor, and its controller.
  */
 static uint64_t
 kept_from(const struct np_disturbed *d, const struct np_witness *w, const struct progress *p,
-	  uint32_t of, uint64_t process)
+	  uint32_t n, uint64_t process)
 {
 	uint64_t own = np_beyond(process, p->all_ran);
 
 	for (uint32_t i = 0; i < threads_of(d); i++) {
-		bool meets = w->thread[i].cpu == w->thread[of].cpu || p->shares[i] || p->shares[of];
+		bool meets = w->thread[i].cpu == w->thread[n].cpu || p->moved[i] || p->moved[n];
 
-		own += i != of && meets ? p->did[i].ran_ns : 0;
+		own += i != n && meets ? p->did[i].ran_ns : 0;
 	}
-	return np_beyond(p->did[of].waited_ns, own);
+	return np_beyond(p->did[n].waited_ns, own);
 }
 
 static void
@@ -162,27 +162,27 @@ is_stolen(const struct np_disturbed *d, double seconds)
  * time is subtracted as if it had all been there.
  */
 static uint64_t
-others_of(struct np_disturbed *d, const struct np_witness *w)
+others_us(struct np_disturbed *d, const struct np_witness *w)
 {
 	struct rusage r = { .ru_utime.tv_sec = 0 };
-	uint64_t used, own, most = 0;
+	uint64_t used, own_ns, user = 0;
 
 	(void)getrusage(RUSAGE_SELF, &r);
 	used = (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
-	own = used - d->user_ns;
+	own_ns = used - d->user_ns;
 	d->user_ns = used;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		struct np_cpu_ticks did;
 
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, w->thread[i].cpu,
 				   &did);
-		most = did.user > most ? did.user : most;
+		user = did.user > user ? did.user : user;
 	}
-	most = (uint64_t)((double)most / np_cpu_rate() * 1e9);
-	return np_beyond(most, own) / 1000;
+	user = (uint64_t)((double)user / np_cpu_rate() * 1e9);
+	return np_beyond(user, own_ns) / 1000;
 }
 
-/* The frequency of an idle processor means nothing, nor that of one that the workers have left. */
+/* Ignores the frequency of idle processors, and of those that workers have left. */
 static uint32_t
 judge_frequency(struct np_disturbed *d, double seconds)
 {
@@ -207,12 +207,12 @@ judge_frequency(struct np_disturbed *d, double seconds)
 		if (d->throttled[i] != 0 && c->throttled + 1 > d->throttled[i]) {
 			marks |= bit(NP_R_THROTTLING);
 		}
-		d->throttled[i] = c->throttled + 1; /* 0: not looked at before */
+		d->throttled[i] = c->throttled + 1; /* 0 means not seen before */
 	}
 	return marks;
 }
 
-/* A fast test causes some time squeezes itself, about as many in each interval. */
+/* A fast test itself causes about as many time squeezes in each interval. */
 static uint32_t
 judge_squeezed(struct np_disturbed *d)
 {
@@ -247,7 +247,7 @@ judge_machine(struct np_disturbed *d, double seconds)
 
 /* Why foreign bytes can't be told from the test's own; NULL: they can. */
 static const char *
-lacks_own(const struct np_run *run)
+why_own_unknown(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 
@@ -278,7 +278,7 @@ add_tcp(const struct np_run *run, struct np_carried *own)
 	own->out = c.bytes_out;
 	own->out_packets = c.segments_out;
 	own->in_packets = c.segments_in;
-	/* Data received out of order are not yet in the bytes, and may come twice. */
+	/* bytes_in lacks data received out of order, which may also come twice. */
 	at_most = c.data_segments_in * c.mss;
 	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
 }
@@ -299,8 +299,8 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 	own->in_packets = p->pattern->transactions ? c.transactions : c.receives;
 	if (!p->pattern->transactions && p->role == NP_FOLLOW) {
 		in = c.receives > 0 ? c.received / c.receives : 0;
-		/* Drops can't be converted to bytes where the kernel joined datagrams, where
-		 * none was read, or where fragments are missing. */
+		/* Drops can't be converted to bytes if the kernel joined datagrams, if none was
+		 * read, or if there are fragments. */
 		own->knows_in = np_engine_of(p) != &np_engine_segment && in > 0 &&
 				(d->meters.link.mtu == 0 || in <= d->meters.link.mtu);
 	}
@@ -313,6 +313,7 @@ add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 	}
 }
 
+/* The test's own bytes with headers, of an interface that has counted this many packets. */
 static uint64_t
 own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64_t counted)
 {
@@ -351,12 +352,12 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 		return 0;
 	}
 	own_in += np_beyond(now->waiting, was->waiting);
-	if (is_loop) { /* it counts each packet in both directions */
+	if (is_loop) { /* the loopback counts each packet in both directions */
 		own_out += own_in;
 	}
 	own_out += d->ahead;
-	/* Bytes that the interface has counted may reach the socket an interval later. So the
-	 * interval before is not marked if what it lacked of the test's own bytes is here. */
+	/* Bytes that the interface has counted may reach the socket an interval later. So unmark
+	 * the interval before if this one has as many of the test's own bytes too many. */
 	if (!is_beyond(d->owed_out, np_beyond(own_out, out), tolerance) &&
 	    !is_beyond(d->owed_in, np_beyond(own_in, in), tolerance)) {
 		d->held_marks &= ~bit(NP_R_FOREIGN);
@@ -375,7 +376,7 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 
 /* --- intervals ------------------------------------------------------------------------------- */
 
-/* What counts for the result at this end. */
+/* What this end has done for the result: transactions or bytes. */
 static uint64_t
 work_of(const struct np_run *run)
 {
@@ -423,7 +424,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	bool first = d->looks++ == 0;
 
 	if (first) {
-		d->foreign_why = lacks_own(d->run); /* NULL: its sockets may be read here */
+		d->foreign_why = why_own_unknown(d->run);
 		d->self_fd = np_file_open(d->meters.link.root, "/proc/thread-self/schedstat");
 		np_witness_open(w, d->run);
 	}
@@ -435,7 +436,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	} else if (d->foreign_why == NULL) {
 		add_datagrams(d, &own);
 	}
-	i.others_us = others_of(d, w);
+	i.others_us = others_us(d, w);
 	to->took_ns = np_now() - to->at_ns; /* including reads of the test's sockets */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
@@ -446,20 +447,21 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 		marks |= judge_machine(d, seconds);
 		marks |= d->foreign_why == NULL ? judge_link(d, &own, seconds) : 0;
 		keep_held(d);
-		d->held = i; /* the next look may take its mark for foreign bytes away */
+		d->held = i; /* the next look may remove its mark for foreign bytes */
 		d->held_marks = marks;
 	}
 	d->own = own;
-	d->work = first ? 0 : work; /* they may not have reset their counts after the warm-up */
+	d->work = first ? 0 : work; /* at first, workers may not have reset their counts yet */
 	d->last_ns = now_ns;
 }
 
-/* The time after the last look. If a look was due and did not come, the process stood still. */
+/* Judge the time after the last look. If a look was due and did not come, the process stood still.
+ */
 static void
 add_tail(struct np_disturbed *d, struct np_witness *w)
 {
 	const struct np_window *win = &d->run->window;
-	uint64_t over = np_witness_last_due(d->run);
+	uint64_t last_due = np_witness_last_due(d->run);
 	uint64_t work = work_of(d->run);
 	struct np_interval i = { .cpus = d->cpus };
 	struct progress p;
@@ -474,13 +476,13 @@ add_tail(struct np_disturbed *d, struct np_witness *w)
 	i.work = np_beyond(work, d->work);
 	w->looking_ns = 0; /* the last look may have lasted longer */
 	if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
-		np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
-		marks = judge_stopped(d, w, &p, np_beyond(over, d->last_ns));
-	} /* else a daemon looks less often: nothing moves */
+		np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
+		marks = judge_stopped(d, w, &p, np_beyond(last_due, d->last_ns));
+	} /* else it is a daemon without traffic, which looks less often */
 	np_intervals_keep(&d->intervals, i, marks);
 }
 
-/* --- what goes into the bag ------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------ */
 
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)

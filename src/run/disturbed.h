@@ -1,7 +1,7 @@
 /*
- * What disturbed a test: ten times a second a controller looks at the machine, its own threads and
- * the interface, and marks the interval since the last look. run/clean.h compares the marks of both
- * ends.
+ * What disturbed a test: ten times a second the controller looks at the machine, its own threads
+ * and the interface, and marks the interval since the last look with reasons why it was disturbed.
+ * run/clean.h compares the marks of both ends.
  */
 #ifndef NP_RUN_DISTURBED_H
 #define NP_RUN_DISTURBED_H
@@ -22,7 +22,7 @@ struct np_carried {
 	bool knows_out, knows_in;
 	uint64_t out, in;                 /* bytes without headers */
 	uint64_t out_packets, in_packets; /* at most */
-	uint64_t waiting;                 /* bytes received and not counted yet, at most */
+	uint64_t waiting;                 /* bytes in receive queues, not counted yet, at most */
 };
 
 struct np_disturbed {
@@ -32,29 +32,30 @@ struct np_disturbed {
 	uint64_t last_ns; /* when the last look began */
 	int self_fd;      /* the controller's schedstat, or a negative errno */
 	struct np_thread_time self;
-	uint64_t process_ns, user_ns; /* of processors, by this process; of that in user mode */
-	uint64_t cpus, work;
+	uint64_t process_ns, user_ns; /* processor time of this process; in user mode */
+	uint64_t cpus, work; /* bits of processors that workers were on; np_interval.work so far */
 	struct np_carried own;
 	double squeezed; /* sum so far */
 	uint64_t top_khz[NP_METERS_CLOSE], throttled[NP_METERS_CLOSE];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
-	/* The last interval, which the next look may unmark, and the foreign bytes that mark it. */
+	/* The last interval, which the next look may unmark, and the foreign bytes that marked it.
+	 */
 	struct np_interval held;
 	uint32_t held_marks;
 	uint64_t owed_out, owed_in;
 	bool peer_here;          /* the far end's address is this machine's */
-	const char *foreign_why; /* it can't be told; NULL: it can */
+	const char *foreign_why; /* why foreign bytes can't be known; NULL: they can */
 	struct np_intervals intervals;
 };
 
-/* Open what is looked at. The run's endpoint is there. root, of proc and sys, has to last. */
+/* Open the files. The run's endpoint must exist. root, of proc and sys, must outlive *d. */
 void np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 			const struct np_run *run);
 
-/* Judge the interval since the last look; the first look is when the window opens. */
+/* Judge the interval since the last look; the first look is due when the window opens. */
 void np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns);
 
-/* The window is over: put disturbed.*, and close everything. */
+/* After the window: put disturbed.*, and close the files. */
 void np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into);
 
 #endif

@@ -33,32 +33,32 @@
 
 enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 800, DEVICE = 16 };
 
-/* The columns of a sample: behind its own those of TCP_INFO. */
+/* The columns of a sample: these, then those of TCP_INFO. */
 enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN, COLUMNS = OWN + NP_TCP_SAMPLED };
 static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" };
 
 struct np_evidence {
 	struct np_evidence_wants plan;
 	char device[DEVICE];
-	char device_why[128]; /* it is not known; empty: it is, or there is none */
+	char device_why[128]; /* why the device is unknown; empty: it is known, or there is none */
 	struct np_moved *moved;
-	struct np_cgroup *cgroup; /* plan.cgroup, or its own */
+	struct np_cgroup *cgroup; /* plan.cgroup, or opened here */
 	struct np_witness witness;
 	struct np_disturbed disturbed;
 	struct np_outages *outages; /* NULL: they are not looked for */
 	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
-	bool queues;       /* the samples tell what a socket has queued */
-	uint64_t every_ns; /* doubles whenever there is no more room */
+	bool queues;       /* samples have what sockets had queued */
+	uint64_t every_ns; /* between samples; doubles whenever the columns are full */
 	size_t count;
 	double at_s[SAMPLES];
 	int64_t column[COLUMNS][SAMPLES];
 };
 
-/* By its address. A device that can't be found is "", and the reason is in words. */
+/* Find the interface by its address. If that fails, device is "" and `why` says why. */
 static void
-device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
+find_device(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
 {
 	char text[NP_ADDR_TEXT];
 	int rc;
@@ -75,9 +75,9 @@ device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t siz
 	}
 }
 
-/* What an end sends in blocks: the size of a message is that of a datagram. */
+/* With the engine segment a packet may be several datagrams: give the ledger their size. */
 static void
-tell_datagrams(const struct np_run *run, struct np_ledger_flow *flow)
+set_datagram_sizes(const struct np_run *run, struct np_ledger_flow *flow)
 {
 	const struct np_plan *p = run->plan;
 	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
@@ -93,7 +93,7 @@ tell_datagrams(const struct np_run *run, struct np_ledger_flow *flow)
 	}
 }
 
-/* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
+/* The ledger knows the flow's packets by the daemon's port. */
 void
 np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 {
@@ -103,7 +103,7 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 	struct np_err err = { .code = NP_OK };
 
 	if (ev == NULL || flow.protocol == 0 || p->transport->packets.no_capture != NULL) {
-		return; /* no packets of IP, or none that the ledger reads */
+		return; /* no IP packets, or the ledger can't read them */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
 		if (ev->plan.capture_why_not != NULL) {
@@ -122,7 +122,7 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 			np_ledger_add_port(&flow.ports, run->conn[i].port);
 		}
 	}
-	tell_datagrams(run, &flow);
+	set_datagram_sizes(run, &flow);
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;
@@ -159,7 +159,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 		    (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
 			near.len = 0;
 		}
-		device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
+		find_device(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 	}
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
@@ -180,8 +180,8 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 /* --- samples --------------------------------------------------------------------------------- */
 
 /*
- * A sample of all connections. A worker that waits for events looks itself, when it has the time;
- * at those of one that blocks the controller looks by descriptors of its own.
+ * Sample all connections. A worker that waits for events does that itself, when it has the time.
+ * For workers that block the controller does it, by its own descriptors. False: no sample.
  */
 static bool
 look(const struct np_evidence *ev, struct np_sample *s)
@@ -196,22 +196,22 @@ look(const struct np_evidence *ev, struct np_sample *s)
 	s->bytes = np_counts_bytes(&c);
 	s->transactions = c.transactions;
 	if (run->plan->pattern->connection_test) {
-		return true; /* bytes are all there is to see */
+		return true; /* connections don't last: there is nothing more to see */
 	}
 	np_sample_add(s, run->plan, run->conn, run->conns);
 	return s->tcp.count > 0 || !ev->tcp;
 }
 
-/* What all come to, by those looked at. */
+/* Extrapolate a sum over some connections to all of them. */
 static int64_t
-of_all(int64_t seen, uint32_t looked, uint32_t all)
+extrapolate(int64_t seen, uint32_t looked, uint32_t all)
 {
 	return looked > 0 ? seen * all / looked : 0;
 }
 
-/* Connections that there are. */
+/* The number of connections that exist now. */
 static uint32_t
-conns_of(const struct np_run *run)
+conns_up(const struct np_run *run)
 {
 	return run->plan->ramp > 0 ? (uint32_t)np_counts_of(run).up : run->conns;
 }
@@ -226,18 +226,18 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 
 	np_witness_look(&ev->witness, run, now_ns);
 	if (ev->witness.looks % (ev->every_ns / ev->witness.every_ns) != 0) {
-		return; /* the watch still looks as often as it did at first */
+		return; /* every_ns has grown since, but the watch still calls as often */
 	}
 	if (!look(ev, &s)) {
 		return;
 	}
-	/* A worker has looked when it was asked, which may be an interval ago. */
+	/* The worker may have taken the sample an interval ago. */
 	at_ns = s.at_ns != 0 ? s.at_ns : now_ns;
 	if (at_ns < run->window.started_ns) {
 		return;
 	}
 	if (ev->count == SAMPLES) {
-		/* Every other sample goes, and from now on only every other one is taken. */
+		/* Drop every other sample, and take only every other one from now on. */
 		for (i = 0; i < SAMPLES / 2; i++) {
 			ev->at_s[i] = ev->at_s[2 * i + 1];
 			for (int n = 0; n < COLUMNS; n++) {
@@ -249,23 +249,23 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	}
 	i = ev->count++;
 	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
-	/* Of transactions the bytes are published at the end only, their number at once. */
+	/* During a test of transactions only their number is published, not their bytes. */
 	ev->column[BYTES][i] =
 	    run->plan->pattern->transactions && s.bytes == 0
 		? (int64_t)(s.transactions * (run->worker->send_size + run->worker->recv_size))
 		: (int64_t)s.bytes;
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
-		ev->column[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
-		ev->column[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, conns_of(run));
-		np_tcp_sum_sample(&s.tcp, conns_of(run), info);
+		ev->column[QUEUED_IN][i] = extrapolate(s.queued_in, s.looked, conns_up(run));
+		ev->column[QUEUED_OUT][i] = extrapolate(s.queued_out, s.looked, conns_up(run));
+		np_tcp_sum_sample(&s.tcp, conns_up(run), info);
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
 		ev->column[OWN + n][i] = info[n];
 	}
 }
 
-/* What the kernel knows at the end: of several connections as if they were one. */
+/* The kernel's values at the end: of several connections, their sums. */
 static void
 put_tcp(const struct np_run *run, struct np_bag *bag)
 {
@@ -281,14 +281,14 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 			np_tcp_sum_add(&sum, run->conn[i].fd);
 		}
 	}
-	np_tcp_sum_put(&sum, conns_of(run), bag);
+	np_tcp_sum_put(&sum, conns_up(run), bag);
 	np_tcp_put_alike(run->conn->fd, bag);
-	np_bag_int(bag, conns_of(run), "tcp.connections");
+	np_bag_int(bag, conns_up(run), "tcp.connections");
 }
 
-/* What the transport can tell of its first connection. */
+/* What the transport knows about the first connection. */
 static void
-put_known(struct np_run *run, struct np_bag *bag)
+put_transport(struct np_run *run, struct np_bag *bag)
 {
 	const struct np_transport *t = run->plan->transport;
 
@@ -306,7 +306,7 @@ put_known(struct np_run *run, struct np_bag *bag)
 	}
 }
 
-/* A np_watch's look(). */
+/* look() of a np_watch. */
 static void
 see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
@@ -317,7 +317,7 @@ see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* A np_watch's look(). */
+/* look() of a np_watch. */
 static void
 see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
@@ -328,7 +328,7 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* A np_watch's look(). */
+/* look() of a np_watch. */
 static void
 see_outages(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
@@ -413,7 +413,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 				     (uintptr_t)sysconf(_SC_PAGESIZE)),
 			   "flow.receive_offset");
 	}
-	/* What this end was asked for, of each thread. */
+	/* The pace of each thread. */
 	if (run->worker->load.kind == &np_load_paced) {
 		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
 			   "flow.interval_us");
@@ -437,7 +437,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	}
 }
 
-/* What was read when more could be read goes before what can be now. */
+/* Facts in plan->lasting, which were read before this process was confined, take precedence. */
 static void
 put_host(const struct np_evidence_wants *plan, const char *device, const char *device_why, int fd,
 	 struct np_bag *into)
@@ -465,11 +465,11 @@ np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *in
 {
 	char device[DEVICE], why[128];
 
-	device_of(&plan->near, device, why, sizeof(why));
+	find_device(&plan->near, device, why, sizeof(why));
 	put_host(plan, device, why, fd, into);
 }
 
-/* Of the data connection, as far as it is known. */
+/* The peer's address: the data connection's or, until it is known, the one that may connect. */
 static const struct np_addr *
 peer_of(const struct np_run *run)
 {
@@ -477,11 +477,11 @@ peer_of(const struct np_run *run)
 }
 
 /*
- * A socket that tells the MTU of the route to the peer, which one of datagrams without a connection
- * does not. -1: there is none.
+ * A connected datagram socket to the peer, for the MTU of the route, which an unconnected one does
+ * not know. -1: not needed, or failed.
  */
 static int
-connected_like(const struct np_run *run)
+connected_to_peer(const struct np_run *run)
 {
 	const struct np_addr *peer = peer_of(run);
 	int fd = -1;
@@ -497,7 +497,7 @@ connected_like(const struct np_run *run)
 	return fd;
 }
 
-/* A sum without one of the workers would be wrong. */
+/* The sum over all workers, or none if one of them could not count. */
 static void
 put_cycles(const struct np_run *run, struct np_bag *into)
 {
@@ -528,12 +528,12 @@ put_cycles(const struct np_run *run, struct np_bag *into)
 	}
 }
 
-/* What the test cost this end, summed over its workers that are back. */
+/* Processor time and context switches, summed over the workers. */
 static void
 put_work(const struct np_run *run, struct np_bag *into)
 {
 	int64_t user_us = 0, system_us = 0, voluntary = 0, involuntary = 0;
-	int threads = 0, error = 0; /* of one that could not tell, errno */
+	int threads = 0, error = 0; /* errno, if one of them could not read them */
 
 	NP_EACH_WORKER (w, run) {
 		const struct np_thread_use *u = &w->use;
@@ -562,7 +562,7 @@ put_work(const struct np_run *run, struct np_bag *into)
 	}
 }
 
-/* Of several workers the busiest one: it is the first that has no more to give. */
+/* Of several workers, describe the busiest one: it is the first to be a bottleneck. */
 static void
 put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *into)
 {
@@ -594,8 +594,8 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		const char *boot;
 
 		put_flow(ev, run);
-		/* When the window was opened, and by which clock: a session can't read the latter
-		 * any more. */
+		/* When the window opened, and the boot id that this clock belongs to, which a
+		 * confined session can't read. */
 		boot = np_bag_string(ev->plan.lasting, "clock.boot");
 		if (boot != NULL) {
 			np_bag_text(ev->bag, boot, "clock.boot");
@@ -609,16 +609,16 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		if (ev->tcp && run->conn->fd >= 0) {
 			put_tcp(run, bag);
 		}
-		put_known(run, bag);
+		put_transport(run, bag);
 	}
-	np_run_hang_up(run); /* what follows takes milliseconds, which would be the far end's */
+	np_run_hang_up(run); /* the far end must not wait for the rest, which takes milliseconds */
 	if (ev->capturing) {
 		np_capture_stop(ev->plan.capture, bag);
 	}
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
-		/* Datagrams of a warm-up are counted by the interface, and not by the test. */
+		/* Not with datagrams of a warm-up: the interface counts them, the test does not. */
 		if (link->mtu > 0 &&
 		    (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
 			np_foreign_put(bag, link);
@@ -631,9 +631,9 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	np_stamps_put(run, bag);
 	np_outages_put(ev->outages, bag);
 	free(ev->outages);
-	np_sequence_put(run, bag); /* nothing, unless both ends agreed on numbers */
+	np_sequence_put(run, bag); /* puts nothing unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
-		int fd = connected_like(run);
+		int fd = connected_to_peer(run);
 
 		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
 		np_route_facts((const struct sockaddr *)&run->end.local.sa,
