@@ -18,20 +18,18 @@
 #include "bench/engine/engine.h"
 #include "run/gate.h"
 
-/*
- * In what time after one's grant all others must have theirs: daemons wait for 10 s for the data.
- */
+/* From a session's grant to those of all others: daemons wait 10 s for data connections. */
 enum { AGREE_S = 8 };
 
-/* Descriptors of a session: its two connections and a pipe. Beside them a few of the program's. */
-enum { FDS_EACH = 4, FDS_BESIDE = 112 }; /* evidence holds up to 86 */
+/* Descriptors of a session (two connections, a pipe), and of the program (evidence: up to 86). */
+enum { FDS_EACH = 4, FDS_BESIDE = 112 };
 
 struct party;
 
 /* One of the sessions, and the thread that is its controller. */
 struct member {
 	struct party *party;
-	struct np_client own, *client; /* the first one's is the caller's */
+	struct np_client own, *client; /* &own, except that the first one has the caller's */
 	struct np_plan plan;
 	struct np_outcome out;
 	struct np_err err;
@@ -40,23 +38,23 @@ struct member {
 	pthread_t thread;
 	bool started;
 
-	struct np_live live; /* its thread's */
+	struct np_live live; /* used by its thread */
 
-	/* Under the party's lock: */
+	/* Protected by the party's lock: */
 	bool over, looked;
 	struct np_counts seen; /* when it last looked, or at its end */
 	struct np_live_view view;
 };
 
 struct party {
-	const struct np_group *of;
-	struct np_target others; /* where all but the first one connect to */
-	struct np_client was;    /* the first session's client, to be restored */
+	const struct np_group *group;
+	struct np_target others; /* that all sessions but the first connect to */
+	struct np_client was;    /* copy of the first session's client, to be restored */
 	struct member *member;
 	uint32_t count;
-	/* Before they ask for their tests, make the data connections, open the windows. */
+	/* They meet before they ask for tests, make data connections, and open windows. */
 	struct np_gate *connected, *agreed, *gate;
-	sigset_t let_in;          /* while a session waits: what is passed on */
+	sigset_t let_in;          /* mask while a session waits: lets NP_PASS_SIGNAL in */
 	_Atomic int passed;       /* signals passed on; one more when a session fails */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
 	_Atomic uint32_t in_time; /* granted in time, if not all were; 0: all were, so far */
@@ -66,16 +64,16 @@ struct party {
 	pthread_mutex_t lock;
 	uint32_t running;
 	uint64_t since_ns;     /* when they began to connect */
-	uint64_t began_ns;     /* the window, where one of them has looked; 0: none has */
-	struct member *failed; /* the first one; NULL: none has */
+	uint64_t began_ns;     /* when the windows opened; 0: no session has looked yet */
+	struct member *failed; /* the first one that failed; NULL: none */
 	bool waiting_told;
 };
 
-/* ---- What each one does ---- */
+/* ---- The plans ---- */
 
-/* Does each flow need a session of its own? np_group_check() refuses what such sessions lack. */
+/* Does each flow need a session? np_group_check() refuses options that such sessions lack. */
 static bool
-by_flows(const struct np_plan *p, const struct np_hello *granted)
+needs_session_each(const struct np_plan *p, const struct np_hello *granted)
 {
 	struct np_plan one = *p;
 
@@ -88,7 +86,7 @@ by_flows(const struct np_plan *p, const struct np_hello *granted)
 uint32_t
 np_group_sessions(const struct np_plan *p, const struct np_hello *granted)
 {
-	return (p->both ? 2 : 1) * (by_flows(p, granted) ? p->flows : 1);
+	return (p->both ? 2 : 1) * (needs_session_each(p, granted) ? p->flows : 1);
 }
 
 const struct np_engine *
@@ -96,13 +94,13 @@ np_group_engine(const struct np_plan *p, const struct np_hello *granted)
 {
 	struct np_plan one = *p;
 
-	one.flows = by_flows(p, granted) ? 1 : p->flows;
+	one.flows = needs_session_each(p, granted) ? 1 : p->flows;
 	return np_engine_of(&one);
 }
 
-/* The share of a count that session i of `of` has: of a stream a whole number of messages. */
+/* The length of session i of several: a count is divided, that of a stream by whole messages. */
 static int64_t
-share_of(const struct np_plan *p, uint32_t i, uint32_t of)
+session_length(const struct np_plan *p, uint32_t i, uint32_t sessions)
 {
 	int64_t size = (p->role == NP_LEAD ? &p->near : &p->far)->call.send_size;
 	int64_t unit = !p->pattern->transactions && size > 0 ? size : 1, units;
@@ -111,11 +109,11 @@ share_of(const struct np_plan *p, uint32_t i, uint32_t of)
 		return p->length;
 	}
 	units = (-p->length + unit - 1) / unit;
-	return -unit * (units / of + (i < units % of));
+	return -unit * (units / sessions + (i < units % sessions));
 }
 
 static void
-plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_plan *one)
+session_plan(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_plan *one)
 {
 	uint32_t each_way = whole->both ? sessions / 2 : sessions;
 
@@ -128,7 +126,7 @@ plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_pl
 	}
 	if (each_way > 1) {
 		one->flows = 1;
-		one->length = share_of(one, i % each_way, each_way);
+		one->length = session_length(one, i % each_way, each_way);
 	}
 	np_plan_place(one, i);
 }
@@ -188,7 +186,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 		    "sessions are the limit (a netserver of Plumbline serves more)",
 		    p->flows, t->host, t->port, NP_SESSIONS_MAX);
 	}
-	if (p->length < 0 && share_of(p, each_way - 1, each_way) == 0) {
+	if (p->length < 0 && session_length(p, each_way - 1, each_way) == 0) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-l %lld: some of %u flows would get nothing to send (a larger -l, "
 			       "or a smaller --flows)",
@@ -207,7 +205,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 
 /* ---- While they run ---- */
 
-/* Gates that are not open yet never will be: sessions that wait there fail. */
+/* Fail the gates that are not open: sessions that wait there fail, too. */
 static void
 fail_gates(struct party *p)
 {
@@ -224,7 +222,7 @@ wake(struct party *p)
 	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
-/* Arrive, and wait for the others for a time. Returns the gate's state. */
+/* Arrive, and wait up to AGREE_S for the others. Returns the gate's state. */
 static int
 meet_at(struct member *m, struct np_gate *g)
 {
@@ -240,7 +238,7 @@ meet_at(struct member *m, struct np_gate *g)
 	return np_gate_state(g);
 }
 
-/* Make no data connection before all sessions are granted: they would be idle. */
+/* Wait until all sessions are granted: data connections made before that would be idle. */
 static void
 await_others(void *ctx, const struct np_run *run)
 {
@@ -261,7 +259,7 @@ await_others(void *ctx, const struct np_run *run)
 	}
 }
 
-/* One of them tells it. */
+/* All sessions may wait for the daemon: only the first one tells the user. */
 static void
 tell_waiting(void *ctx, const char *text)
 {
@@ -276,7 +274,7 @@ tell_waiting(void *ctx, const char *text)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* A np_live's draw(), of one session. */
+/* draw() of a session's np_live. */
 static void
 note_view(void *ctx, const struct np_live_view *view)
 {
@@ -287,29 +285,29 @@ note_view(void *ctx, const struct np_live_view *view)
 	pthread_mutex_unlock(&m->party->lock);
 }
 
-/* When all running sessions have looked, report the sum. Called under the lock. */
+/* When all running sessions have looked, report the sum. To be called with the lock held. */
 static void
 tell_sum(struct party *p, uint64_t now_ns)
 {
 	struct np_counts sum = { .sent = 0 };
-	bool looked = false;
+	bool any_running = false;
 
 	for (uint32_t i = 0; i < p->count; i++) {
 		if (!p->member[i].over && !p->member[i].looked) {
 			return;
 		}
-		looked |= !p->member[i].over;
+		any_running |= !p->member[i].over;
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
 		np_counts_add(&sum, &p->member[i].seen);
 		p->member[i].looked = false;
 	}
-	if (looked) {
-		p->of->look(p->was.watch.ctx, p->of->plan, &sum, p->began_ns, now_ns);
+	if (any_running) {
+		p->group->look(p->was.watch.ctx, p->group->plan, &sum, p->began_ns, now_ns);
 	}
 }
 
-/* A np_watch's look(). */
+/* look() of a session's np_watch. */
 static void
 take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
@@ -318,7 +316,8 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 	pthread_mutex_lock(&m->party->lock);
 	m->seen = np_counts_arrived(run);
 	m->looked = true;
-	m->party->began_ns = run->window.started_ns; /* behind a warm-up it is not the gate's */
+	m->party->began_ns =
+	    run->window.started_ns; /* with a warm-up, later than the gate opened */
 	tell_sum(m->party, now_ns);
 	pthread_mutex_unlock(&m->party->lock);
 }
@@ -335,7 +334,7 @@ note_over(struct member *m)
 	if (m->rc != NP_OK && p->failed == NULL) {
 		p->failed = m;
 	}
-	fail_gates(p); /* waiting sessions fail by that; no effect once the windows are open */
+	fail_gates(p); /* waiting sessions fail; no effect once the windows are open */
 	p->running--;
 	if (p->began_ns != 0) {
 		tell_sum(p, np_now());
@@ -349,13 +348,13 @@ static void *
 take_part(void *arg)
 {
 	struct member *m = arg;
-	const struct np_group *g = m->party->of;
+	const struct np_group *g = m->party->group;
 
 	if (m->client->chan.fd < 0) {
 		m->rc = np_client_connect(m->client, &m->party->others, &m->err);
 	}
 	if (m->rc == NP_OK) {
-		/* A daemon waits for a sender's first datagram from its grant on. */
+		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
 		(void)meet_at(m, m->party->connected);
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
@@ -366,7 +365,7 @@ take_part(void *arg)
 
 /* ---- The group ---- */
 
-/* Set up the client of a session like the first one's, but for its connection. */
+/* Set up a session's client like the first one's was, except for its connection. */
 static void
 make_client(struct member *m)
 {
@@ -380,9 +379,10 @@ make_client(struct member *m)
 		.patience_ns = p->was.hooks.patience_ns,
 	};
 	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
-	c->watch = (struct np_watch){ .every_ns = p->of->look != NULL ? p->was.watch.every_ns : 0,
-				      .look = take_look,
-				      .ctx = m };
+	c->watch =
+	    (struct np_watch){ .every_ns = p->group->look != NULL ? p->was.watch.every_ns : 0,
+			       .look = take_look,
+			       .ctx = m };
 	c->want_far = p->was.want_far;
 	c->gate = p->gate;
 	if (p->was.live != NULL) {
@@ -400,15 +400,15 @@ static void
 make_member(struct party *p, uint32_t i)
 {
 	struct member *m = &p->member[i];
-	bool both = p->of->plan->both;
+	bool both = p->group->plan->both;
 	uint32_t each_way = both ? p->count / 2 : p->count;
 	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
 
 	m->party = p;
-	m->client = i == 0 ? p->of->client : &m->own;
+	m->client = i == 0 ? p->group->client : &m->own;
 	m->own.chan.fd = -1;
-	m->own.used = p->of->client->used; /* of several addresses the one that answered */
-	plan_of(p->of->plan, i, p->count, &m->plan);
+	m->own.used = p->group->client->used; /* try the daemon's address that answered first */
+	session_plan(p->group->plan, i, p->count, &m->plan);
 	if (each_way > 1) {
 		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
 			 each_way);
@@ -421,7 +421,7 @@ make_member(struct party *p, uint32_t i)
 static void
 end_party(struct party *p)
 {
-	struct np_client *first = p->of->client;
+	struct np_client *first = p->group->client;
 
 	first->hooks = p->was.hooks;
 	first->signals = p->was.signals;
@@ -447,7 +447,7 @@ static int
 begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 {
 	memset(p, 0, sizeof(*p));
-	p->of = g;
+	p->group = g;
 	p->was = *g->client;
 	p->since_ns = np_now();
 	p->count = np_group_sessions(g->plan, &g->client->granted);
@@ -467,15 +467,15 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	p->running = p->count;
 	/* The first session knows what the far end can do: the others ask for no more than they
 	 * need. */
-	p->others = *p->of->target;
-	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
+	p->others = *p->group->target;
+	p->others.wants.caps &= p->group->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 	for (uint32_t i = 0; i < p->count; i++) {
 		make_member(p, i);
 	}
 	return NP_OK;
 }
 
-/* Signals have come, or a session has failed: end all sessions as signals would. */
+/* End all sessions as signals would: signals have come, or a session has failed. */
 static void
 pass_on(struct party *p, int signals)
 {
@@ -487,7 +487,7 @@ pass_on(struct party *p, int signals)
 	}
 }
 
-/* Until all are over. */
+/* Wait until all sessions are over, and pass signals and failures on to them. */
 static void
 watch_over(struct party *p)
 {
@@ -531,7 +531,7 @@ watch_over(struct party *p)
 	}
 }
 
-/* For a single session, foreign traffic is mostly that of the other sessions. */
+/* What one session sees as foreign traffic is mostly that of the other sessions. */
 static void
 hide_others(struct np_bag *b)
 {
@@ -545,11 +545,11 @@ hide_others(struct np_bag *b)
 	}
 }
 
-/* Add up the outcomes of all sessions, in the first one's. */
+/* Add up the outcomes of all sessions. */
 static int
 sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 {
-	struct np_client *first = p->of->client;
+	struct np_client *first = p->group->client;
 	int rc = NP_OK;
 
 	*out = p->member[0].out;
@@ -563,7 +563,7 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 		out->measured |= one->measured;
 		np_outcome_free(one);
 	}
-	out->tally.plan = p->of->plan;
+	out->tally.plan = p->group->plan;
 	out->tally.paced_ns /= p->count;
 	out->sessions = p->count;
 	if (out->near_bag != NULL) {
@@ -600,8 +600,7 @@ np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *er
 	if (begin_party(&p, g, err) != NP_OK) {
 		return err->code;
 	}
-	/* The signal that is passed on interrupts a session's waits and nothing else: it is blocked
-	 * from here on, and in the threads that are made. */
+	/* Block the signal here and in all threads: it must interrupt only a session's waits. */
 	sigemptyset(&block);
 	sigaddset(&block, NP_PASS_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &block, &before);

@@ -19,7 +19,7 @@ struct np_member {
 	struct np_team *team;
 	struct np_worker *w;
 	pthread_t thread;
-	sem_t told; /* to go on */
+	sem_t told; /* posted when it may go on */
 	_Atomic int phase;
 };
 
@@ -51,7 +51,7 @@ tell_others(struct np_team *team, const struct np_member *but)
 	}
 }
 
-/* Describe why a worker's loop ended with that errno, unless it was told to end. */
+/* Describe in w->err why a worker's loop ended with that errno, unless it was told to end. */
 static void
 explain(struct np_worker *w, int error)
 {
@@ -90,8 +90,8 @@ explain(struct np_worker *w, int error)
 }
 
 /*
- * Give the worker its own table of descriptors: its connections and what else it needs. Returns
- * false where it keeps the shared one, which is slower.
+ * Give the worker its own table of descriptors, with those that it needs. False if it keeps the
+ * shared one, which is slower.
  */
 static bool
 own_table(const struct np_member *m)
@@ -128,7 +128,7 @@ drive_window(struct np_member *m)
 	np_worker_begin(w, np_now());
 	enter(m, NP_LOOPING);
 	do {
-		rc = w->budget > 0 ? w->loop(w) : 0; /* of a small count others may have all */
+		rc = w->budget > 0 ? w->loop(w) : 0; /* 0: other workers do all of a small count */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
 	if (!w->goes_on && w->run->plan->warm_up_ms > 0) {
 		np_worker_mark(w); /* it ended within the warm-up: nothing counts */
@@ -140,7 +140,7 @@ drive_window(struct np_member *m)
 	}
 	if (np_open_drains(w)) {
 		np_engine_epoll.run(w);
-		w->error = 0; /* the end of a connection now only ends the wait */
+		w->error = 0; /* it may be the far end's close, which is no error now */
 		w->err.code = NP_OK;
 	}
 	np_open_settle(w);
@@ -193,7 +193,7 @@ measure(struct np_member *m)
 		w->run->engine->finish(w);
 	}
 	if (own) {
-		/* These are copies; the caller closes the originals last. */
+		/* These are duplicates; the caller closes the originals. */
 		for (uint32_t i = 0; i < w->conns; i++) {
 			close(w->conn[i].fd);
 		}
@@ -218,7 +218,6 @@ work(void *arg)
 	struct np_member *m = arg;
 	struct np_team *team = m->team;
 	struct np_run *run = team->run;
-	/* Where the plan names processors, workers have them in turn. */
 	int cpu = np_cpu_turn(&run->plan->near.place.turns, (uint32_t)(m->w - run->worker));
 	struct np_err err;
 
@@ -227,11 +226,11 @@ work(void *arg)
 		return NULL;
 	}
 	if (cpu >= 0) {
-		(void)np_bind_cpu(cpu, &err); /* it could be a moment ago; else `bound` tells */
+		(void)np_bind_cpu(cpu, &err); /* if it fails, `bound` shows it */
 	}
 	m->w->bound = np_cpu_bound();
 	if (m->w == run->worker) {
-		/* The first one brings the ends together, for all. */
+		/* The first worker makes all connections. */
 		team->met = run->plan->ramp > 0 ||
 			    (run->side->steps != NULL && run->side->steps->open != NULL) ||
 			    (np_run_meet(run, &run->err) == NP_OK && has_all(run));

@@ -14,28 +14,28 @@
 #include "sys/cpu.h"
 
 enum np_phase {
-	NP_MEETING,   /* connections come about, of which the first worker takes care */
+	NP_MEETING,   /* the first worker makes the connections */
 	NP_READY,     /* the window may open */
 	NP_LOOPING,   /* it is open */
 	NP_FINISHING, /* the loop is over: drain, shut down */
 	NP_DONE
 };
 
-/* What the controller may look at; workers are its members. */
 struct np_team {
 	struct np_run *run;
 	struct np_member *member;
 	uint32_t count;
-	bool gated, wanted, met; /* the last two are said before a member is told to go on */
+	bool gated;       /* np_team_hire() */
+	bool wanted, met; /* members may run; connections are made: set before they are told */
 	_Atomic uint32_t ready;
 	struct np_cpu_times *cpu; /* when the window was about to open; NULL: not measured */
 	int wake_fd;              /* a byte is written here whenever a phase changes */
-	int heard_fd;             /* where the controller reads them */
+	int heard_fd;             /* where the controller reads it */
 };
 
 /*
- * Start a thread for each worker; they wait to be told to go on. `gated`: in phase NP_READY once
- * more, and that opens the window. NP_ESYS when one can't be started: then all are ended.
+ * Start a thread for each worker; they wait for np_team_go_on(). `gated`: they wait for it again in
+ * phase NP_READY, before the window opens. NP_ESYS if one can't be started: then all are ended.
  */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 
@@ -48,12 +48,12 @@ enum np_phase np_team_phase_of(const struct np_team *team, const struct np_worke
 /* Interrupt a system call that this worker may block in. */
 void np_team_kick(const struct np_team *team, const struct np_worker *w);
 
-/* Wait until all threads have ended, which those that never began do at once. */
+/* Wait until all threads have ended. Those that were never told to go on end at once. */
 void np_team_dismiss(struct np_team *team);
 
 /*
- * The signal of np_team_kick(). Its default action is to be ignored, because a daemon's session
- * that was taken over may send it, and no other, to processes that are not its own.
+ * The signal of np_team_kick(). A compromised session could send it, and no other, to other
+ * processes, so it is one that is ignored by default.
  */
 #define NP_KICK_SIGNAL SIGURG
 
