@@ -8,13 +8,13 @@
 #include "bench/ids.h"
 #include "stats/confidence.h"
 
-/* Everything the figures are made of, in doubles where they will be divided. */
+/* What the figures are computed from. */
 struct sums {
 	const struct np_outcome *out;
 	const struct np_plan *p;
 	const struct np_unit *unit, *bytes_unit;
 	double seconds, paced;
-	double led, followed; /* seconds of each half of a test both ways; else all */
+	double led, followed; /* --both: seconds of sending and of receiving; else all seconds */
 	double sent, received, far_sent, far_received; /* bytes */
 	double transactions;
 };
@@ -40,7 +40,7 @@ sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
 	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
 }
 
-/* netperf's older tests count transactions whatever the unit; the others may be asked for bytes. */
+/* Is the throughput in transactions? As in netperf, older tests ignore -f. */
 static bool
 by_transactions(const struct sums *s)
 {
@@ -48,7 +48,7 @@ by_transactions(const struct sums *s)
 	       (s->unit->letter == 'x' || (s->p->bench->flags & NP_B_OLD) != 0);
 }
 
-/* 0 of nothing. */
+/* amount / each; 0 if there is none. */
 static double
 per(double amount, double each)
 {
@@ -63,7 +63,7 @@ throughput(const struct sums *s)
 	if (by_transactions(s)) {
 		return per(s->transactions, s->seconds);
 	}
-	if (s->p->both) { /* what has arrived, at either end */
+	if (s->p->both) { /* what arrived at both ends */
 		return np_rate(s->unit, s->far_received, s->led) +
 		       np_rate(s->unit, s->received, s->followed);
 	}
@@ -73,7 +73,7 @@ throughput(const struct sums *s)
 	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
 }
 
-/* A figure of both ends, by its id at the near one. */
+/* A figure of both ends; id: of the near end's. */
 static void
 report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far)
 {
@@ -81,7 +81,7 @@ report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far
 	np_record_int(r, np_metric_of(id, true), far);
 }
 
-/* Without transactions netperf shows a rate of one, and no latency. */
+/* As in netperf, a test without transactions has a rate of 1, and no latency. */
 static void
 report_transactions(const struct sums *s, struct np_record *r)
 {
@@ -133,8 +133,8 @@ report_rates(const struct sums *s, struct np_record *r)
 }
 
 /*
- * What each end was asked for: a member of 32 bits of its part of the plan, and -b and -w, which
- * may be above INT32_MAX.
+ * What each end was asked for, from its part of the plan. (-b and -w are separate, as they may be
+ * above INT32_MAX.)
  */
 static void
 report_asked(const struct sums *s, struct np_record *r)
@@ -142,7 +142,7 @@ report_asked(const struct sums *s, struct np_record *r)
 	static const struct {
 		size_t at;
 		enum np_metric_id id;
-		bool told; /* of a far end that is not asked, too */
+		bool always; /* also for the far end of -N, which is not asked */
 	} rows[] = {
 		{ offsetof(struct np_end, sock.sndbuf), NP_M_LSS_SIZE_REQ, false },
 		{ offsetof(struct np_end, sock.rcvbuf), NP_M_LSR_SIZE_REQ, false },
@@ -162,7 +162,7 @@ report_asked(const struct sums *s, struct np_record *r)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memcpy(&here, (const char *)&s->p->near + rows[i].at, sizeof(here));
 		memcpy(&there, (const char *)&s->p->far + rows[i].at, sizeof(there));
-		report_ends(r, rows[i].id, here, s->p->no_control && !rows[i].told ? -1 : there);
+		report_ends(r, rows[i].id, here, s->p->no_control && !rows[i].always ? -1 : there);
 	}
 }
 
@@ -172,17 +172,17 @@ report_buffers(const struct sums *s, struct np_record *r)
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 	const struct np_call_plan *here = &s->p->near.call;
-	bool alone = s->p->no_control;
+	bool no_daemon = s->p->no_control;
 
-	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, alone ? 0 : far->sndbuf);
-	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, alone ? 0 : far->rcvbuf);
+	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, no_daemon ? 0 : far->sndbuf);
+	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, no_daemon ? 0 : far->rcvbuf);
 	report_ends(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end, far->sndbuf_end);
 	report_ends(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end, far->rcvbuf_end);
 	report_ends(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)here->send_width),
-		    alone ? 0 : far->send_width);
+		    no_daemon ? 0 : far->send_width);
 	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
-		    alone ? 0 : far->recv_width);
-	NP_MARK_IF(alone, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
+		    no_daemon ? 0 : far->recv_width);
+	NP_MARK_IF(no_daemon, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
 		   NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
 }
 
@@ -212,13 +212,14 @@ report_counts(const struct sums *s, struct np_record *r)
 	const struct np_counts *n = &s->out->tally.count;
 	const struct np_far *far = &s->out->far;
 	bool told = far->reported;
-	int64_t lacks = s->p->no_control ? 0 : -1;
+	int64_t unknown = s->p->no_control ? 0 : -1;
 
-	report_ends(r, NP_M_LOCAL_SEND_CALLS, (int64_t)n->sends, told ? far->sends : lacks);
-	report_ends(r, NP_M_LOCAL_RECV_CALLS, (int64_t)n->receives, told ? far->receives : lacks);
-	report_ends(r, NP_M_LOCAL_BYTES_SENT, (int64_t)n->sent, told ? (int64_t)far->sent : lacks);
+	report_ends(r, NP_M_LOCAL_SEND_CALLS, (int64_t)n->sends, told ? far->sends : unknown);
+	report_ends(r, NP_M_LOCAL_RECV_CALLS, (int64_t)n->receives, told ? far->receives : unknown);
+	report_ends(r, NP_M_LOCAL_BYTES_SENT, (int64_t)n->sent,
+		    told ? (int64_t)far->sent : unknown);
 	report_ends(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)n->received,
-		    told ? (int64_t)far->received : lacks);
+		    told ? (int64_t)far->received : unknown);
 	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)n->failed);
 	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)n->lost);
 	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)n->duplicated);
@@ -239,9 +240,9 @@ report_counts(const struct sums *s, struct np_record *r)
 		   NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
-/* The number of that name, of a list the largest one; NAN: it is not told. */
+/* The number of that name, or the largest one of a list; NAN: unknown. */
 static double
-told(const struct np_bag *bag, const char *name)
+largest(const struct np_bag *bag, const char *name)
 {
 	struct np_bag_item list;
 	size_t count = np_bag_list(bag, name, 0, &list);
@@ -253,7 +254,7 @@ told(const struct np_bag *bag, const char *name)
 	return most;
 }
 
-/* The figures that are values of the evidence. */
+/* The figures that are taken from evidence. */
 static void
 report_evidence(const struct sums *s, struct np_record *r)
 {
@@ -261,9 +262,10 @@ report_evidence(const struct sums *s, struct np_record *r)
 		enum np_metric_id id = (enum np_metric_id)i;
 		const struct np_metric *m = &np_metrics[id];
 		double v = m->collect != NP_COLLECT_EVIDENCE || m->from == NULL ? -1
-			   : m->end == NP_METRIC_NEAR ? told(s->out->near_bag, m->from)
-			   : m->end == NP_METRIC_FAR  ? told(s->out->far_bag, m->from)
-						      : told(np_outcome_receiver(s->out), m->from);
+			   : m->end == NP_METRIC_NEAR ? largest(s->out->near_bag, m->from)
+			   : m->end == NP_METRIC_FAR
+			       ? largest(s->out->far_bag, m->from)
+			       : largest(np_outcome_receiver(s->out), m->from);
 
 		if (v >= 0 && m->type == NP_TYPE_REAL) {
 			np_record_real(r, id,
@@ -295,14 +297,13 @@ report_transport(const struct sums *s, struct np_record *r)
 	report_ends(r, NP_M_LOCAL_CORK, s->p->cork, s->p->cork);
 }
 
-/* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). A
- * far end that was not asked by a plan does not tell what drives it: the text is empty. */
+/* The slowest and the fastest flow, and Jain's fairness index (1: all have the same rate). */
 static void
 report_flows(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
-	double least = throughput(s), most = least, sum = 0, squares = 0;
+	double slowest = throughput(s), fastest = slowest, sum = 0, squares = 0;
 
 	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
 		const struct np_flow_result *f = &t->flow[i];
@@ -310,13 +311,13 @@ report_flows(const struct sums *s, struct np_record *r)
 			       np_rate(s->unit, (double)f->received, s->followed);
 		double rate = by_transactions(s) ? per((double)f->transactions, s->seconds) : bytes;
 
-		least = i == 0 || rate < least ? rate : least;
-		most = i == 0 || rate > most ? rate : most;
+		slowest = i == 0 || rate < slowest ? rate : slowest;
+		fastest = i == 0 || rate > fastest ? rate : fastest;
 		sum += rate;
 		squares += rate * rate;
 	}
-	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, least);
-	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, most);
+	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, slowest);
+	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, fastest);
 	np_record_real(r, NP_M_JAIN_INDEX, squares > 0 ? np_jain_index(sum, squares, t->flows) : 1);
 	np_record_int(r, NP_M_FLOWS, t->flows);
 	report_ends(r, NP_M_THREADS, t->workers, far->threads);
@@ -325,7 +326,7 @@ report_flows(const struct sums *s, struct np_record *r)
 	NP_MARK_IF(far->engine[0] == '\0', r, NP_M_REMOTE_THREADS);
 }
 
-/* The clean part's rate is the whole's, as far as what was counted in it goes. */
+/* The throughput of the undisturbed part is that of the whole times the ratio of the two rates. */
 static void
 report_clean(const struct sums *s, struct np_record *r)
 {
@@ -353,7 +354,7 @@ report_outage(double ms, double begin_s, struct np_record *r)
 	}
 }
 
-/* Whether an open loop was what was asked for. */
+/* --rate: was it reached, and how late were requests? */
 static void
 report_open(const struct sums *s, struct np_record *r)
 {
@@ -361,7 +362,7 @@ report_open(const struct sums *s, struct np_record *r)
 	const struct np_open_counts *n = &o->count;
 	double messages = np_plan_messages(s->p, s->out->tally.send_size);
 	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
-	const struct np_bag *by = sends == numbered ? s->out->far_bag : s->out->near_bag;
+	const struct np_bag *observer = sends == numbered ? s->out->far_bag : s->out->near_bag;
 
 	np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 	if (messages > 0) {
@@ -370,12 +371,13 @@ report_open(const struct sums *s, struct np_record *r)
 			       (double)s->out->tally.count.sent / (double)s->out->tally.send_size /
 				   np_tally_sending_s(&s->out->tally));
 	}
-	/* Of a stream: what a receiver of datagrams saw by their numbers, else what the sender saw.
-	 */
+	/* Outages of a stream: seen by the receiver of numbered datagrams, else by the sender. */
 	if (s->p->rate > 0 || s->p->near.call.offered > 0 || s->p->far.call.offered > 0) {
 		report_outage(
-		    np_bag_number(by, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
-		    np_bag_number(by, numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"), r);
+		    np_bag_number(observer, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
+		    np_bag_number(observer,
+				  numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"),
+		    r);
 	}
 	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
 		return;
@@ -398,8 +400,8 @@ report_open(const struct sums *s, struct np_record *r)
 }
 
 /*
- * Busy and whole time are of the same two readings. netperf multiplies by their distance over the
- * test's time, which gives more than 100 %.
+ * Busy time is divided by the time between the two readings. netperf divides it by the test's time,
+ * which may give more than 100 %.
  */
 static void
 report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct np_record *r)
@@ -407,7 +409,7 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 #define OF(name) np_metric_of(NP_M_LOCAL_##name, far)
 	const struct np_plan *p = s->p;
 	bool arrived = (p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport));
-	/* Work that the service demand refers to, in its units. */
+	/* The work that the service demand divides by: transactions or KB. */
 	double done = by_transactions(s)
 			  ? s->transactions
 			  : (arrived ? s->far_received : s->sent + s->received) / 1024;
@@ -441,7 +443,7 @@ report_cpus(const struct sums *s, struct np_record *r)
 	report_cpu(s, false, near, r);
 	report_cpu(s, true, &far->cpu, r);
 	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
-	/* Sic: without a control connection netperf has no letter at all. */
+	/* As in netperf, empty without a control connection. */
 	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
 		       s->p->no_control ? '\0'
 		       : far->cpu.known ? far->cpu_method

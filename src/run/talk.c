@@ -19,7 +19,7 @@ np_far_init(struct np_far *far)
 	far->cpu_method = 'U';
 }
 
-/* -1: one of them is not told. */
+/* -1 if one of them is unknown. */
 static int64_t
 sum_of(int64_t a, int64_t b)
 {
@@ -31,13 +31,13 @@ np_far_add(struct np_far *sum, const struct np_far *far)
 {
 	int64_t retrans;
 
-	/* Of a test each way the second session sends. */
+	/* With --both, only the other session has a size. */
 	sum->send_size = sum->send_size > 0 ? sum->send_size : far->send_size;
 	sum->recv_size = sum->recv_size > 0 ? sum->recv_size : far->recv_size;
 	sum->flows += far->flows;
 	sum->met += far->met;
 	sum->threads += far->threads;
-	sum->skew.begin_ns = sum->skew.end_ns = -1; /* of processes that tell of none beside */
+	sum->skew.begin_ns = sum->skew.end_ns = -1; /* unknown between processes */
 	sum->reported = sum->reported && far->reported;
 	sum->sent += far->sent;
 	sum->received += far->received;

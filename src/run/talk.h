@@ -16,20 +16,20 @@
 
 enum { NP_FAR_ENGINE_MAX = 16 };
 
-/* What the far end granted and counted, if the dialect carries it. -1: not told. */
+/* What the far end granted and counted, as far as the dialect carries it. -1: not told. */
 struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
-	uint32_t port;      /* of its data socket, of the first one where flows have their own */
+	uint32_t port;      /* of its (first) data socket */
 	uint64_t token;     /* to be echoed before it sends datagrams; 0: none */
 	uint32_t key_bytes; /* of a key for handshakes; 0: there is none */
 	uint8_t key[NP_GRANT_KEY];
-	bool tokens; /* it knows this end's data connections by that token */
+	bool tokens; /* it recognises this end's data connections by token_shown */
 	struct np_token token_shown;
-	bool spreads;                /* it keeps data connections that say so, and no other */
+	bool spreads;                /* it keeps only data connections that ask for it (--spread) */
 	bool ids;                    /* its responses have the ids of requests */
-	bool resets;                 /* it takes a reset for the end of a stream */
+	bool resets;                 /* it accepts a reset as the end of a stream */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
 	uint8_t mac[NP_ETH_MAC];     /* of its interface, in tests of the link layer */
 	int send_width, recv_width;
@@ -37,14 +37,15 @@ struct np_far {
 	bool measures_cpu;
 	uint32_t flows;               /* data connections that it waits for */
 	uint32_t threads;             /* its workers */
-	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: no list is told */
-	uint32_t ramp;        /* connections a second that it takes while it drives others */
-	uint32_t also;        /* further addresses of both ends that it goes by */
-	uint32_t client_bits; /* bits of the client's addresses that it accepts; 0: of one alone */
-	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
+	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: not told */
+	uint32_t ramp;        /* connections a second that it accepts while it drives others */
+	uint32_t also;        /* further addresses of both ends that it uses */
+	uint32_t client_bits; /* prefix of the client's addresses that it accepts; 0: only one */
+	char engine[NP_FAR_ENGINE_MAX]; /* that drives its end; empty: not told */
 
-	bool reported;  /* the rest is there */
-	bool truncated; /* bytes: the lower 32 bits of those received, or none but transactions */
+	bool reported;  /* the members below are valid */
+	bool truncated; /* received: only its lower 32 bits; or unknown, only transactions are told
+			 */
 	int sndbuf_end, rcvbuf_end;
 	uint64_t sent, received; /* bytes */
 	int64_t sends, receives; /* calls */
@@ -62,8 +63,7 @@ struct np_far {
 struct np_dialect {
 	uint32_t code; /* of the request; the response is code + 1, results code + 2 */
 
-	/* The client's half, NULL for requests that only old clients send. NP_EPEER is for what
-	 * makes no sense. */
+	/* The client's half, NULL for requests that only old clients send. NP_EPEER: nonsense. */
 	void (*encode_request)(const struct np_dialect *d, const struct np_plan *p,
 			       const struct np_run *run, uint8_t *frame);
 	int (*decode_response)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
@@ -81,24 +81,18 @@ struct np_dialect {
 			       const struct np_tally *t, uint8_t *frame);
 };
 
-/*
- * The dialect of a request code, or NULL. The daemon speaks all of them; those that only old
- * clients use have no client's half.
- */
+/* The dialect of a request code, or NULL. The daemon speaks all of them. */
 const struct np_dialect *np_dialect(uint32_t code);
 
-/* The dialect that a client asks for its plan in. */
+/* The dialect in which a client asks for this plan. */
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
 
-/*
- * Store in the run's data connections the ports that a GRANT names. NP_EPEER where there are too
- * few.
- */
+/* Store a GRANT's ports in the run's data connections. NP_EPEER if there are too few. */
 int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err);
 
 /*
- * ENGINES asks what each engine of the daemon could do in a test. It is written and read like the
- * PLAN of that test.
+ * ENGINES asks which engines of the daemon could drive a test. It has the fields of the test's
+ * PLAN.
  */
 void np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
 int np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err);
@@ -109,7 +103,7 @@ int np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *er
  */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 
-/* Forget what the far end said: every field "not told". */
+/* Set every member to "not told". */
 void np_far_init(struct np_far *far);
 
 #endif

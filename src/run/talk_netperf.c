@@ -3,11 +3,11 @@
  * fields mean, for both ends. The table of tests has the rest, and names functions for what no row
  * can say.
  *
- * OMNI asks for most tests. TCP_STREAM (which TCP_SENDFILE asks for), TCP_CC and the UNIX domain
- * have requests of their own, since OMNI has no room for counts of bytes and for paths. A request's
- * path is neither filled nor looked at: a daemon answers the address that a datagram came from, as
- * the kernel tells it. All others come from clients before OMNI (netperf 2.2 to 2.4, and later ones
- * built without it), and have the daemon's half only.
+ * OMNI asks for most tests. TCP_STREAM (also used for TCP_SENDFILE), TCP_CC and the UNIX domain
+ * have requests of their own, since OMNI has no room for counts of bytes and for paths. The path in
+ * a request is ignored and left empty: a daemon answers the address that a datagram came from. All
+ * other requests come from clients without OMNI (netperf 2.2 to 2.4, or built without it), and have
+ * only the daemon's half.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
 int
 np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
 {
-	/* A path that has to be cleaned names no socket. */
+	/* A path with unprintable characters is refused. */
 	bool clean = np_text_clean(path);
 
 	if (!clean || path[0] != '/') {
@@ -50,7 +50,7 @@ np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
 
 /* --- the rows, in both directions ------------------------------------------------------------- */
 
-/* Beyond 2^63 or not a number: a double that can't be a byte count. */
+/* Can that double be a byte count? Not if it is negative, not a number, or beyond 2^63. */
 static bool
 is_count(double v)
 {
@@ -66,7 +66,7 @@ pass_count(struct talk *t, double v)
 	return t->reads ? v : (double)(uint64_t)n;
 }
 
-/* Nothing else travels as such a text. */
+/* The only field of that type. */
 static void
 pass_unix_path(struct talk *t, char path[NP_UNIX_PATH_MAX])
 {
@@ -181,7 +181,7 @@ omni_decode_request(struct talk *t)
 	t->rc = t->rc == NP_OK ? omni_kind(m, p, t->err) : t->rc;
 }
 
-/* All words 0: no address. */
+/* Set *out to the address of these words; all 0: there is none, *out stays as it is. */
 static void
 omni_address(const struct np_omni_request *m, const uint32_t words[4], uint32_t port,
 	     const struct np_plan *p, struct np_addr *out)
@@ -213,7 +213,7 @@ omni_decode_response(struct talk *t)
 	t->far->ids = t->ids;
 }
 
-/* The bit that allows routing also asks for the algorithm's name. */
+/* In netperf the bit that allows routing also asks for the name of the congestion control. */
 static void
 omni_encode_results(struct talk *t)
 {
@@ -233,7 +233,7 @@ omni_decode_results(struct talk *t)
 	np_text_printable(t->far->cong); /* it may be shown on a terminal */
 }
 
-/* The length may be seconds or bytes: only the far end's close ends the test. */
+/* The length may be seconds or bytes, so only the far end's close ends the test. */
 static void
 decode_endless_request(struct talk *t)
 {
@@ -241,8 +241,8 @@ decode_endless_request(struct talk *t)
 }
 
 /*
- * SCTP_STREAM swaps the port's bytes twice: from a machine of the other byte order it is out of
- * range as it stands.
+ * netperf swaps the port's bytes twice in SCTP_STREAM: from a machine of the other byte order it is
+ * out of range.
  */
 static void
 decode_sctp_stream_request(struct talk *t)
@@ -284,7 +284,7 @@ decode_maerts_request(struct talk *t)
 	call->recv_size = -1;
 }
 
-/* The processors of a far end that only reports their utilisation. */
+/* The CPU figures of a far end that only reports a utilisation. */
 static void
 decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 {
@@ -317,7 +317,7 @@ decode_rr_results(struct talk *t)
 	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
-/* netperf's daemon does not tell its number of processors; it runs on this machine. */
+/* The daemon does not tell its number of processors; it runs on this machine. */
 static void
 decode_unix_results(struct talk *t)
 {
@@ -336,20 +336,20 @@ decode_unix_rr_results(struct talk *t)
 
 /* --- a test ----------------------------------------------------------------------------------- */
 
-/* What no row says of a message, after its rows. NULL: nothing. */
-typedef void rest(struct talk *t);
+/* Handles what no row of talk.def can say, after the rows. */
+typedef void extra(struct talk *t);
 
 struct test {
-	struct np_dialect dialect; /* the first member, so that a dialect's test is there */
+	struct np_dialect dialect; /* the first member, for test_of() */
 	np_layout *layout[KINDS];
 	void (*pass[KINDS])(struct talk *t);
 
-	/* What a request asks for; NULL: it says so itself. */
+	/* What a request asks for; NULL: the request says so (OMNI). */
 	const struct np_pattern *pattern;
 	const struct np_transport *transport;
 	enum np_role role; /* the daemon's */
 
-	rest *write[KINDS], *read[KINDS];
+	extra *write[KINDS], *read[KINDS]; /* NULL: nothing to do */
 };
 
 static const struct test *
@@ -404,9 +404,9 @@ static void
 encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 	       uint8_t *frame)
 {
-	struct np_plan *all = (struct np_plan *)p;
-	struct talk t = { d->code,          REQUEST,    .p = all,
-			  .end = &all->far, .run = run, .tokens = np_plan_shows_token(p),
+	struct np_plan *plan = (struct np_plan *)p;
+	struct talk t = { d->code,           REQUEST,    .p = plan,
+			  .end = &plan->far, .run = run, .tokens = np_plan_shows_token(p),
 			  .ids = p->resets };
 
 	encode(d, &t, d->code, p->far.place.cpu, frame);
@@ -416,11 +416,11 @@ static void
 encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 		uint8_t *frame)
 {
-	struct np_plan *all = (struct np_plan *)p;
+	struct np_plan *plan = (struct np_plan *)p;
 	struct talk t = { d->code,
 			  RESPONSE,
-			  .p = all,
-			  .end = &all->near,
+			  .p = plan,
+			  .end = &plan->near,
 			  .run = run,
 			  .tokens = run->terms->tokens,
 			  .token = run->terms->token,
@@ -450,7 +450,7 @@ decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan 
 	p->transport = test->transport;
 	p->role = test->role;
 	if (decode(&t, test, frame, err) != NP_OK) {
-		err->sys = err->sys != 0 ? err->sys : EINVAL; /* of the answer */
+		err->sys = err->sys != 0 ? err->sys : EINVAL; /* for the answer */
 		return err->code;
 	}
 	p->tokens = t.tokens;
@@ -509,9 +509,8 @@ decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *
 }
 
 /*
- * Before 2.4.3 there was no recv_connected, and all that follows stood one word earlier. Where the
- * test's length stood then there is now the processors' rate, a float: of numbers below 2^24 only
- * an integer has the bits.
+ * Before 2.4.3 there was no recv_connected, and the fields behind it were one word earlier. The
+ * test's length was where cpu_rate, a float, is now: bits below 2^24 are those of an integer.
  */
 static int
 decode_udp_stream(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,

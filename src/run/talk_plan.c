@@ -14,26 +14,26 @@
 
 /* --- what both halves share ------------------------------------------------------------------- */
 
-/* As much of a value as its field can hold. */
+/* Clamp a value to the range of its field. */
 static int64_t
-within(int64_t v, int64_t least, int64_t most)
+clamp(int64_t v, int64_t least, int64_t most)
 {
 	return v < least ? least : v > most ? most : v;
 }
 
 static double
-within_reals(double v, double least, double most)
+clamp_real(double v, double least, double most)
 {
 	return v < least ? least : v > most ? most : v;
 }
 
 /* The numbers of a GRANT and of a RESULT, in both directions: rows of talk.def. */
 #define PASS_I64(type, name, least, most)                                                          \
-	m->name = (type)within(pass_##name(t, (int64_t)m->name), least, most);
+	m->name = (type)clamp(pass_##name(t, (int64_t)m->name), least, most);
 #define PASS_U32(...) PASS_I64(__VA_ARGS__)
 #define PASS_I32(...) PASS_I64(__VA_ARGS__)
 #define PASS_F64(type, name, least, most)                                                          \
-	m->name = within_reals(pass_##name(t, m->name), least, most);
+	m->name = clamp_real(pass_##name(t, m->name), least, most);
 #define OF_plan(...)
 #define OF_grant(row, ...) row(__VA_ARGS__)
 #define OF_result(row, ...) row(__VA_ARGS__)
@@ -53,9 +53,9 @@ within_reals(double v, double least, double most)
 #define NP_T_END(message) }
 #include "wire/plan.def"
 
-/* All that is negative means the same. */
+/* Any negative value means "by default", which is -1 on the wire. */
 static int32_t
-wish(int32_t v)
+default_if_negative(int32_t v)
 {
 	return v < 0 ? -1 : v;
 }
@@ -65,7 +65,8 @@ wish(int32_t v)
 static int32_t
 buffer_to_wire(const struct np_plan *p, int32_t size)
 {
-	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : wish(size);
+	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size)
+							: default_if_negative(size);
 }
 
 /* Encode the rows of plan.def, and replace defaults that the daemon does not share. */
@@ -74,9 +75,10 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 {
 	const struct np_end *far = &p->far;
 	const struct np_transport *t = p->transport;
-	bool uncut = !p->pattern->transactions && t->bounded && (t->header > 0 || t->reliable);
+	bool one_message =
+	    !p->pattern->transactions && t->bounded && (t->header > 0 || t->reliable);
 
-#define WISH_I32(v) wish(v)
+#define WISH_I32(v) default_if_negative(v)
 #define WISH_U32(v) (v)
 #define WISH_I64(v) (v)
 #define NP_P_NUMBER(type, member, json, kind, tag, name, ...) m->name = WISH_##type(p->member);
@@ -90,12 +92,12 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	snprintf(m->name, sizeof(m->name), "%s",                                                   \
 		 far->group.member != NULL ? far->group.member : "");
 #include "wire/plan.def"
-	if (uncut) {
+	if (one_message) {
 		m->receive_size = (int32_t)run->worker->send_size;
 	}
 	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
 	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
-	/* as wide as here, unless the user chose */
+	/* by default as wide as this end's */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
@@ -110,14 +112,14 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 		uint32_t size = (uint32_t)np_addr_size(&also->at[i]);
 
 		if (*count + size > NP_PLAN_ALSO) {
-			return; /* the daemon tells how many it goes by */
+			return; /* check_grant() of the client notices the missing ones */
 		}
 		np_addr_to_wire(&also->at[i], bytes + *count);
 		*count += size;
 	}
 }
 
-/* The addresses of both ends, where they are named. */
+/* The addresses of both ends, as far as the plan names them. */
 static void
 encode_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
@@ -173,7 +175,7 @@ static void
 encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 	       uint8_t *frame)
 {
-	(void)d; /* here and below: there is one */
+	(void)d; /* this dialect has only one request */
 	encode_as(&np_tagged_plan, p, run, frame);
 }
 
@@ -183,7 +185,7 @@ np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *fr
 	encode_as(&np_tagged_engines, p, run, frame);
 }
 
-/* Where the data goes to. */
+/* The port, path or station that the data go to. */
 static int
 decode_destination(struct np_grant_message *m, struct np_far *far, struct np_err *err)
 {
@@ -339,7 +341,7 @@ decode_flows(const struct np_plan *p, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "flows of %u datagrams without an echo of each", p->flows);
 	}
-	/* Only its own clock ends a ramp at this end, if the far end never comes. */
+	/* A ramp needs a length: if the far end never comes, only the clock ends it. */
 	why = p->ramp > 0 ? np_plan_no_ramp(p) : NULL;
 	if (why != NULL) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "ramp of %u a second: %s", p->ramp, why);
@@ -416,7 +418,7 @@ decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struc
 	return NP_OK;
 }
 
-/* Those of the Internet have 16 bits. */
+/* Ports of IP have 16 bits, others 32. */
 static int
 decode_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -433,8 +435,8 @@ decode_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 }
 
 /*
- * Several addresses of one client, which differ in at most the last byte. A handshake proves each
- * of them.
+ * The client connects from several addresses, which differ in the last byte at most. Handshakes
+ * prove each of them.
  */
 static int
 decode_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
@@ -459,7 +461,7 @@ decode_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
 }
 
 static int
-decode_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->link) {
 		if (m->station.count != sizeof(p->far.sock.mac)) {
@@ -495,10 +497,10 @@ decode_as(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, s
 	struct np_plan_message m;
 	const char *why;
 
-	/* The rows come first: later checks look at the plan. */
+	/* The order matters: later functions check what earlier ones put into the plan. */
 	if (np_tagged_get(by, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
 	    decode_rows(&m, p, err) != NP_OK || decode_sizes(&m, p, err) != NP_OK ||
-	    decode_places(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
+	    decode_addresses(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
 		return err->code;
 	}
 	why = m.cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m.cpus) : NULL;
@@ -535,8 +537,8 @@ static void
 encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 		uint8_t *frame)
 {
-	struct np_plan *all = (struct np_plan *)p; /* encoding does not change it */
-	struct talk t = { NP_PLAN, RESPONSE, .p = all, .end = &all->near, .run = run };
+	struct np_plan *plan = (struct np_plan *)p; /* encoding does not change it */
+	struct talk t = { NP_PLAN, RESPONSE, .p = plan, .end = &plan->near, .run = run };
 	struct np_grant_message m;
 
 	np_tagged_init(&np_tagged_grant, &m);

@@ -1,7 +1,7 @@
 /*
- * The rows of talk.def as functions: pass_NAME() moves a field between a message and what it means,
- * in the direction and the kind of the message that is on its way. The dialects of netperf's
- * messages (talk_netperf.c) and that of ours (talk_plan.c) call them.
+ * The rows of talk.def as functions: pass_NAME() moves a field between a message and what it means
+ * (a plan, a run, a tally). The direction and the kind of message are in struct talk. The dialects
+ * of netperf's messages (talk_netperf.c) and of ours (talk_plan.c) call them.
  */
 #ifndef NP_RUN_TALK_ROWS_H
 #define NP_RUN_TALK_ROWS_H
@@ -13,7 +13,7 @@
 #include "run/talk.h"
 #include "sys/cpu.h"
 
-/* ---- What the files of the dialects share ---- */
+/* ---- Shared by the files of dialects ---- */
 
 /* The dialect of one of netperf's requests; NULL: there is none. */
 const struct np_dialect *np_netperf_dialect(uint32_t code);
@@ -23,12 +23,12 @@ int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
 /*
- * In the UNIX domain netperf asks for buffers of 0 bytes unless the user chooses, and the daemon
- * makes them as small as possible. We do the same, so that results can be compared.
+ * In the UNIX domain netperf asks for buffers of 0 bytes by default, which the daemon makes as
+ * small as possible. This client does the same, so that results can be compared.
  */
 int32_t np_unix_buffer_to_wire(int32_t size);
 
-/* What netperf's messages can't say. */
+/* For what netperf's messages can't say. */
 extern const struct np_dialect np_plan_dialect;
 
 /* netperf's family number. */
@@ -87,7 +87,7 @@ cpu_method(const struct np_tally *t)
 		   : 0;
 }
 
-/* The far end's processor figures, for its own time. */
+/* The far end's processor figures. */
 static inline void
 decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 {
@@ -99,7 +99,7 @@ decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 	far->cpu.count = cpus > 0 ? cpus : 0;
 }
 
-/* The calibration of the processors' clock that a client asked for: ticks a second. */
+/* netperf's "calibration", ticks a second; 0 if the client does not measure processors. */
 static inline float
 cpu_rate(const struct np_plan *p)
 {
@@ -120,21 +120,21 @@ union message {
 struct talk {
 	uint32_t code; /* of the test's request */
 	enum kind kind;
-	bool reads;
+	bool reads; /* decoding: the message to what it means; else the other way */
 	union message m;
 	struct np_echo echo; /* beside the message, in OMNI */
-	bool ids;            /* or that it resets streams: only ours know the word */
-	bool tokens;         /* asked for, or given */
+	bool ids;            /* request ids, or streams that end by a reset */
+	bool tokens;         /* wanted, or given */
 	struct np_token token;
 
-	/* What rows name (talk.def); who writes stores nothing. */
+	/* For the expressions of rows, see talk.def. Encoding changes none of them. */
 	struct np_plan *p;
 	struct np_end *end;
 	const struct np_run *run;
 	const struct np_tally *tally;
 	struct np_far *far;
 
-	struct np_err *err; /* who reads */
+	struct np_err *err; /* of decoding */
 	int rc;
 };
 
@@ -146,7 +146,7 @@ buffer(const struct np_plan *p, int32_t size)
 	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : size;
 }
 
-/* Before OMNI it is 0 that leaves a size to the daemon. */
+/* 0 leaves the size to the daemon; in OMNI a negative one does. */
 static inline int32_t
 recv_size_wish(const struct talk *t)
 {
@@ -155,7 +155,7 @@ recv_size_wish(const struct talk *t)
 	return t->code != NP_OMNI && size < 0 ? 0 : size;
 }
 
-/* TCP_MAERTS has the words of TCP_STREAM, for the daemon's sends. */
+/* TCP_MAERTS reuses the messages of TCP_STREAM: the field holds the size of the daemon's sends. */
 static inline int32_t
 recv_size(const struct talk *t)
 {
@@ -165,7 +165,7 @@ recv_size(const struct talk *t)
 					: np_run_used(w->recv_size, t->end->call.recv_size);
 }
 
-/* The daemon's rings are to be as wide as the client's, unless the user wants it otherwise. */
+/* By default the daemon's rings are to be as wide as the client's. */
 static inline int32_t
 send_width(const struct talk *t)
 {
@@ -178,7 +178,7 @@ recv_width(const struct talk *t)
 	return np_run_used(t->run->worker->recv_ring.width, (int32_t)t->p->near.call.recv_width);
 }
 
-/* Before OMNI no sign tells a stream's bytes from seconds. */
+/* Only OMNI and transactions have the sign that tells a count from seconds. */
 static inline int64_t
 length(const struct talk *t)
 {
@@ -202,7 +202,7 @@ direction(const struct np_plan *p)
 	return p->role == NP_LEAD ? NP_WD_RECEIVE : NP_WD_TRANSMIT;
 }
 
-/* Before OMNI as if what both ends sent had been received; 32 bits are told. */
+/* netperf's older tests of transactions count the bytes of requests and responses together. */
 static inline uint64_t
 bytes_received(const struct talk *t)
 {
@@ -227,7 +227,7 @@ measured_ns(const struct talk *t)
 	return t->tally->started_ns != 0 ? t->tally->ended_ns - t->tally->started_ns : 0;
 }
 
-/* Not measured: -1 in ours and in messages of datagrams before OMNI, 0 in all others. */
+/* If not measured: -1 in our messages and in those of older datagram tests, 0 in all others. */
 static inline double
 utilisation(const struct talk *t)
 {
@@ -244,7 +244,7 @@ utilisation(const struct talk *t)
 #define BOTH(member) (member, member)
 #define NONE (0, nothing)
 
-/* What a field means in messages of any kind. It returns the value that it has then. */
+/* Reads v into the meaning's target, or returns the value of its expression. */
 #define MEANS(type, meaning) (t->reads ? (TO meaning = v, v) : (type)(FROM meaning))
 #define ROW(type, name, asked, granted, reported)                                                  \
 	static inline type pass_##name(struct talk *t, type v)                                     \
