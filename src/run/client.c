@@ -34,7 +34,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		np_client_ask_why(c, dialect, &d, err);
 		return err->code;
 	}
-	if (run->cut) { /* by a reset the daemon hears of the end */
+	if (run->cut) { /* a reset tells the daemon of the end */
 		if (np_tally_take(run, &t->out->tally, err) != NP_OK) {
 			return err->code;
 		}
@@ -55,8 +55,8 @@ int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
-	/* Does the daemon's time begin with its answer? One that collects evidence waits, as we
-	 * do. */
+	/* Does the daemon's window begin with its answer? If it collects evidence it waits, and
+	 * this end has time to begin collecting after the answer. */
 	bool at_once = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
 	struct np_client_test test = { .out = out };
 	struct np_evidence *ev = NULL;

@@ -19,27 +19,28 @@
 #include "wire/chan.h"
 #include "wire/ext.h"
 
-/* Where the daemon is, as the user said it. */
+/* Where the daemon is, as the user wrote it. */
 struct np_target {
 	const char *host, *port;             /* name or address; number or service */
 	int family;                          /* AF_UNSPEC: any */
 	const char *local_host, *local_port; /* NULL: any */
-	const char *local_device;            /* that it is bound to; NULL or empty: none */
+	const char *local_device;            /* to bind the connection to; NULL or empty: none */
 	int local_family;
 	const char *passphrase;        /* NULL: none is sent */
-	const struct np_auth_key *key; /* NULL: none is proved */
-	bool nat; /* the path translates addresses: the proof of the key does not cover them */
-	uint32_t silence_s;    /* for how long its kernel may not be heard of */
-	struct np_hello wants; /* of a daemon that has our extension; caps 0: nothing */
+	const struct np_auth_key *key; /* to authenticate with; NULL: none */
+	bool nat; /* a NAT is on the path: the proof of the key does not cover addresses */
+	uint32_t silence_s;    /* --silence: how long its kernel may be silent */
+	struct np_hello wants; /* what to ask of a daemon that knows greetings; caps 0: nothing */
 };
 
 /* What a client tells its caller while it works. */
 struct np_client_hooks {
 	void *ctx;
-	/* The test is agreed on: the flow knows where the data goes to. NULL. */
+	/* Called when both ends agree on the test, and the peer of the data is known. May be NULL.
+	 */
 	void (*agreed)(void *ctx, const struct np_run *run);
-	/* A line for the user: once that the daemon has not answered for patience_ns, and the wait
-	 * goes on; that it grants less than was asked for. NULL. */
+	/* A line for the user, such as: the daemon has not answered for patience_ns (told once), or
+	 * it granted less than was asked for. May be NULL. */
 	void (*tell)(void *ctx, const char *text);
 	uint64_t patience_ns;
 };
@@ -51,36 +52,35 @@ struct np_client {
 	struct np_addr used; /* the daemon's address that answered */
 	struct np_signals signals;
 	struct np_watch watch;
-	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
-	struct np_gate *gate;             /* that the window waits behind; NULL: none */
-	struct np_live *live;             /* where it tells its progress; NULL: nowhere */
-	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
-	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
-	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
-	bool heard;      /* the daemon has answered once */
-	bool want_far;   /* the daemon's own figures matter, however late they come */
+	struct np_evidence_wants collect; /* evidence of this end; caps 0: none */
+	struct np_gate *gate;             /* opens the window; NULL: none */
+	struct np_live *live;             /* shows the progress; NULL: nothing does */
+	struct np_hello granted; /* the part of `wants` that the daemon agreed to; caps 0: none */
+	char lacks[512];         /* why the daemon reports nothing beyond results; empty: it does */
+	uint32_t owed; /* code of results that may still come, but are not needed; 0: none */
+	bool heard;    /* the daemon has answered once */
+	bool want_far; /* the daemon's own figures are needed, however late they come */
 	struct np_client_hooks hooks;
-	bool told; /* of the wait, by hooks.tell() */
+	bool told; /* hooks.tell() was called about a long wait */
 
-	/* Why there is no connection or no result, where netperf has its own words for it. 0:
-	 * another reason. */
-	int unresolved;   /* the host's name: getaddrinfo(3)'s error */
+	/* Reasons for a failure for which netperf has messages of its own; 0: another reason. */
+	int unresolved;   /* getaddrinfo(3)'s error for the host */
 	int unreachable;  /* no answer: the family of the first address that was tried */
-	int remote_error; /* what the daemon's answer held */
+	int remote_error; /* the error in the daemon's answer */
 };
 
 /*
- * Establish the control connection within 10 s. If t->wants has any caps, the daemon is greeted;
- * one that does not know the greeting gets a new connection, and c->lacks says what it lacks.
- * NP_ECONTROL with the words "establish the control connection" when that fails, or a name can't be
- * resolved. With a key both ends prove that they have it, within 10 s for each message; NP_ECONTROL
- * when one can't.
+ * Establish the control connection within 10 s. If t->wants has any caps, send the daemon a
+ * greeting; if it does not know that, connect again, and c->lacks says what it lacks. NP_ECONTROL
+ * if that fails, with the words "establish the control connection", or if a name can't be resolved.
+ * With a key both ends prove that they have it, within 10 s for each message; NP_ECONTROL if one
+ * can't.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 
 void np_client_close(struct np_client *c);
 
-/* Have the caller's hook tell the user something, if there is one. */
+/* Call hooks.tell(), if there is one. */
 void np_client_tell(const struct np_client *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -89,42 +89,38 @@ struct np_outcome {
 	struct np_tally tally;
 	struct np_far far;
 	enum np_cause cause;
-	uint32_t sessions; /* that it took at the same time; 0 or 1: one */
-	bool measured;     /* something was: figures can be shown even when the run failed */
+	uint32_t sessions;                 /* that it ran in; 0 or 1: one */
+	bool measured;                     /* there are figures, even if the run failed */
 	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
-	char far_lacks[512];               /* why there is none of the far end; empty: there is */
+	char far_lacks[512];               /* why the far end's is missing; empty: it is there */
 	struct np_stations *stations;      /* of --stations; NULL: none */
-	struct np_clean *clean;      /* what went undisturbed, by this evidence; NULL: not known */
-	char reasons[NP_CLEAN_TEXT]; /* of what did not */
+	struct np_clean *clean;            /* which parts were undisturbed; NULL: unknown */
+	char reasons[NP_CLEAN_TEXT];       /* what disturbed the other parts */
 };
 
-/* Ask the daemon for its host's facts. NP_ECONTROL with c->lacks where it reports none. */
+/* Ask the daemon for facts of its host. NP_ECONTROL with c->lacks if it reports none. */
 int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
 /*
- * Ask the daemon what each of its engines could do in such a test, see np_engine_tell(). NP_EUNSUP
- * where it does not say.
+ * Ask the daemon which of its engines could drive the test, see np_engine_tell(). NP_EUNSUP if it
+ * can't tell.
  */
 int np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		      struct np_bag **far, struct np_err *err);
 
-/*
- * Ask the daemon for its calibration rate (on Linux the clock ticks a second) and processors.
- */
+/* Ask the daemon for its calibration rate (on Linux: clock ticks a second) and processors. */
 int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err);
 
 /*
  * Run one test: near endpoint, request, loop, results. peer is the data address; its port comes
- * with the daemon's response, and with no_control it is complete and c is only needed for its
- * signals and watch. Every wait has a deadline: the whole ends within 15 s of the peer's death or
- * the link's silence. out is always to be released by np_outcome_free().
+ * with the daemon's response. With no_control peer is complete, and c is only needed for its
+ * signals and watch. Every wait has a deadline: the test ends within 15 s if the peer dies or the
+ * link is silent. Always call np_outcome_free().
  */
 int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);
 
-/*
- * The evidence of the end that received a stream; NULL where there is none, or of several sessions.
- */
+/* The evidence of the end that received a stream; NULL: none, or several sessions. */
 const struct np_bag *np_outcome_receiver(const struct np_outcome *out);
 
 void np_outcome_free(struct np_outcome *out);

@@ -11,7 +11,7 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
-/* Can the test be run with what the daemon granted? An older one ignores what it does not know. */
+/* Is what the daemon granted enough? An older one ignores fields that it does not know. */
 static int
 check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	    struct np_err *err)
@@ -47,7 +47,7 @@ check_grant(const struct np_client *c, const struct np_plan *p, const struct np_
 	return NP_OK;
 }
 
-/* Take over what the daemon granted. If it is less than was asked for, the user is told. */
+/* Adapt the run to what the daemon granted. If it is less than was asked for, tell the user. */
 static void
 take_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	   struct np_run *run)
@@ -80,7 +80,7 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 	}
 }
 
-/* Ask for the test, and take what is granted. */
+/* Send the test's request, and adapt to the response. */
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct np_client_test *t, struct np_err *err)
@@ -118,10 +118,10 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	return NP_OK;
 }
 
-/* Aim the data connection at the path or the port that the daemon named. */
+/* Set the peer of the data connection: the path, port or station that the daemon named. */
 static int
-aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *peer,
-    struct np_err *err)
+set_peer(const struct np_client *c, struct np_client_test *t, const struct np_addr *peer,
+	 struct np_err *err)
 {
 	const struct np_transport *transport = t->run.plan->transport;
 	const struct np_eth *link = t->run.terms->eth;
@@ -144,7 +144,8 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
 	if (t->run.end.shows) {
-		/* A NAT or balancer on the path knows the port of the control connection only. */
+		/* A NAT or load balancer on the path knows only the port of the control connection.
+		 */
 		t->out->far.port = np_addr_port(&c->used);
 		for (uint32_t i = 0; i < t->run.conns; i++) {
 			t->run.conn[i].port = t->run.plan->flows > 1 ? t->out->far.port : 0;
@@ -162,8 +163,8 @@ aim(const struct np_client *c, struct np_client_test *t, const struct np_addr *p
 }
 
 /*
- * Agree with the daemon, if there is one. The peer's address is known before the request, its port
- * only after the response.
+ * Receive only from the daemon: its address is known before the request, its port only after the
+ * response.
  */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
@@ -172,30 +173,29 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	static const struct np_addr none = { .len = 0 };
 	const struct np_far *granted = &t->out->far;
 	struct np_run *run = &t->run;
-	struct np_sources far;
+	struct np_sources sources;
 	bool ours;
 
 	run->end.peer = *peer;
 	np_peer_sources_find(run, peer, p->no_control ? &none : &c->used,
-			     p->no_control ? -1 : c->chan.fd, &far);
-	if (np_peer_sources_accept(run, &far, np_addr_port(peer), err) != NP_OK) {
+			     p->no_control ? -1 : c->chan.fd, &sources);
+	if (np_peer_sources_accept(run, &sources, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
 	np_run_drop_early(run);
 	if (!p->no_control) {
 		if (negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
-		    aim(c, t, peer, err) != NP_OK) {
+		    set_peer(c, t, peer, err) != NP_OK) {
 			return err->code;
 		}
-		/* Now its port is known. Our daemon sends nothing before the next request, so
-		 * what has arrived is not from it. It is ours if it said something that
-		 * netperf's can't. */
+		/* Is it our daemon, which netperf's can't pretend to be? It sends nothing before
+		 * the next request, so datagrams that have arrived are from others. */
 		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
 		       np_plan_beyond(p) != NULL;
 		if (ours) {
-			np_peer_sources_ours(run, peer, &c->used, &far);
+			np_peer_sources_ours(run, peer, &c->used, &sources);
 		}
-		if (np_peer_sources_accept(run, &far, granted->port, err) != NP_OK) {
+		if (np_peer_sources_accept(run, &sources, granted->port, err) != NP_OK) {
 			return err->code;
 		}
 		if (ours) {

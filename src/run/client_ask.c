@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* Read the ERROR that has come. If it can't be read it is an error all the same. */
+/* Read the received ERROR message; if it can't be read, the error is EPROTO. */
 static void
 read_error(const struct np_client *c, struct np_error_message *m)
 {
@@ -62,7 +62,7 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 	if (c->chan.is_ours) {
 		read_error(c, &m);
 	} else {
-		/* A text without its end comes cut off. */
+		/* A text without a NUL is truncated. */
 		np_frame_get(c->chan.in, np_why_layout, &why, NULL);
 		np_text_printable(why.text);
 		text = why.magic == NP_WHY_MAGIC ? why.text : "";
@@ -81,7 +81,7 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 				c->peer, error, strerror(error));
 }
 
-/* As doc/protocol.md writes it. */
+/* A code in the format of doc/protocol.md. */
 static const char *
 code_text(uint32_t code, char text[16])
 {
@@ -90,8 +90,8 @@ code_text(uint32_t code, char text[16])
 }
 
 /*
- * Is the message that has come the answer with that code? Any error is one: netperf's daemons
- * answer unknown requests with the code of an earlier message, or with 0.
+ * Is the received message an answer with that code? Any error is: netperf's daemons answer unknown
+ * requests with the code of an earlier message, or with 0.
  */
 static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
@@ -99,10 +99,10 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 	struct np_head head = np_client_answer_head(c);
 	char came[16], due[16];
 
-	/* No system has error numbers as large as that. */
-	bool noise = head.code != wanted && (head.word > 4095 || head.word < -4095);
+	/* No system has error numbers above 4095. */
+	bool is_garbage = head.code != wanted && (head.word > 4095 || head.word < -4095);
 
-	if (noise || (!c->chan.is_ours && np_frame_is_text(c->chan.in, NP_FRAME_SIZE))) {
+	if (is_garbage || (!c->chan.is_ours && np_frame_is_text(c->chan.in, NP_FRAME_SIZE))) {
 		return np_fail(err, NP_EPEER, 0,
 			       "the program that listens at %s is not a netserver (see -p)",
 			       c->peer);
@@ -116,8 +116,8 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 }
 
 /*
- * Most results of netperf's daemons still have the response's code: with its bytes reversed, or as
- * it is if the daemon's machine is big-endian.
+ * netperf's daemons mostly send results with the response's code: with its bytes reversed, or in
+ * order if the daemon's machine is big-endian.
  */
 int
 np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
@@ -140,7 +140,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 
 	do {
 		until = np_live_until(c->live, deadline);
-		c->chan.since = since; /* it is one wait */
+		c->chan.since = since; /* errors tell the duration of the whole wait */
 		rc = np_chan_recv(&c->chan, what, until, c->signals.let_in, err);
 		np_live_look(c->live, NULL);
 	} while ((rc == NP_ETIME && until < deadline && np_now() >= until) ||
@@ -152,7 +152,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	return rc;
 }
 
-/* Receive an answer that may take long, and tell the user so. */
+/* Receive an answer. If it takes long, tell the user. */
 static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
@@ -178,7 +178,7 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 		    (double)(deadline - now) / 1e9);
 		c->told = true;
 	}
-	c->chan.since = since; /* it is one wait, and an error says how long it was */
+	c->chan.since = since; /* errors tell the duration of the whole wait */
 	return np_client_receive(c, what, deadline, err);
 }
 
@@ -206,8 +206,8 @@ no_answer_yet(const struct np_client *c, struct np_err *err)
 }
 
 /*
- * A daemon that owes results is still running a test that was interrupted here: a half-close ends
- * it. Its results then come before the answer.
+ * If earlier results are still owed, the daemon may be running that test: a half-close ends it. Its
+ * results then come before the answer.
  */
 static int
 receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
@@ -232,7 +232,7 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 	struct np_err ignored;
 
 	if (np_chan_send(&c->chan, message, np_client_within(NP_ANSWER_MS), err) != NP_OK) {
-		/* a daemon that turns clients away need not read their request */
+		/* a daemon that refuses clients may not read their request */
 		if (err->code != NP_EPEER ||
 		    np_client_receive(c, what, np_client_within(NP_SPARED_MS), &ignored) != NP_OK) {
 			return no_answer_yet(c, err);

@@ -24,7 +24,7 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 
 static const char the_evidence[] = "the evidence";
 
-/* Ask the daemon a question that it answers by a bag. */
+/* Send a question that the daemon answers with a bag. */
 static int
 fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, struct np_err *err)
 {

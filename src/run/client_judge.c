@@ -13,8 +13,8 @@
 
 enum {
 	HINT = 256,
-	FIREWALL_SAYS_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
-	LATE_S = 4                 /* even a busy machine is not that late */
+	FIREWALL_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
+	LATE_S = 4            /* no busy machine closes a window this late */
 };
 
 static void
@@ -56,7 +56,7 @@ something_counted(const struct np_run *run)
 	if (run->plan->pattern->probe) {
 		return run->closing.mss > 0;
 	}
-	return np_counts_bytes(&count) > 0 || run->cut; /* it sent, though nothing has arrived */
+	return np_counts_bytes(&count) > 0 || run->cut; /* cut: it sent, but nothing arrived */
 }
 
 /*
@@ -75,15 +75,15 @@ firewall_hint(const struct np_plan *p)
 
 /* Was the time up before two round trips? */
 static bool
-is_too_short(const struct np_client_test *t)
+is_test_too_short(const struct np_client_test *t)
 {
 	return t->out->cause == NP_BY_CLOCK &&
 	       np_plan_time_s(t->run.plan) * NP_SEC < (double)t->run.round_trips_ns;
 }
 
-/* Were large segments lost while small ones, the control connection's, pass? */
+/* Were large segments lost, while the small ones of the control connection pass? */
 static bool
-is_too_large(const struct np_client_test *t)
+are_segments_too_large(const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 	const struct np_closing *c = &t->run.closing;
@@ -94,19 +94,19 @@ is_too_large(const struct np_client_test *t)
 	       (here || (far->sent > 0 && far->retrans > 0));
 }
 
-/* The same hint where no data arrived, perhaps because of their size. */
+/* A hint if no data arrived: perhaps because of their size, else firewall_hint(). */
 static const char *
 loss_hint(const struct np_client_test *t, char text[HINT])
 {
 	const struct np_plan *p = t->run.plan;
 	const char *detail = t->run.closing.detail;
 
-	if (is_too_short(t)) {
+	if (is_test_too_short(t)) {
 		snprintf(text, HINT, "a round trip takes %.2g s",
 			 (double)t->run.round_trips_ns / 2 / NP_SEC);
 		return text;
 	}
-	if (is_too_large(t)) {
+	if (are_segments_too_large(t)) {
 		snprintf(text, HINT,
 			 "nothing was acknowledged: small segments pass, those of %d bytes do not; "
 			 "a smaller MTU on the path? try -G %d",
@@ -122,8 +122,8 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 }
 
 /*
- * Hint at a firewall where no data connection was made or no datagram arrived. A firewall's error
- * comes soon; after data have arrived it is something else.
+ * Hint at a firewall if no data connection was made or no datagram arrived. A firewall's error
+ * comes soon; once data have arrived it is something else.
  */
 static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)
@@ -135,7 +135,7 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 	uint64_t started = run->window.started_ns;
 
 	if ((err->sys == ENETUNREACH && run->plan->no_route) ||
-	    (started != 0 && np_now() - started > FIREWALL_SAYS_NS)) {
+	    (started != 0 && np_now() - started > FIREWALL_NS)) {
 		return;
 	}
 	if (hint != NULL && (err->sys == EPERM || err->sys == EACCES)) {
@@ -169,7 +169,7 @@ silent_flow(const struct np_drive *d, struct np_err *err)
 	return err->code;
 }
 
-/* A ramp that brought nothing: there is no test. */
+/* Fail a ramp without a single connection. */
 static int
 no_flow_came(const struct np_run *run, struct np_err *err)
 {
@@ -215,7 +215,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	t->out->cause = d->cause;
 	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
 	if ((d->lost != 0 || run->err.code != NP_OK) && stood_still(d, err) != NP_OK) {
-		return err->code; /* the daemon did not wait for it */
+		return err->code; /* which is why the daemon gave up */
 	}
 	if (d->lost != 0) {
 		uint64_t ran_ns = run->window.ended_ns - run->window.started_ns;
@@ -254,7 +254,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	return NP_OK;
 }
 
-/* No data arrived: that is a result, and looks like a loss of everything. */
+/* Tell the user if no data arrived: a result of 0 needs an explanation. */
 static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
@@ -269,16 +269,17 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
 	    received != 0 ||
-	    !(is_too_short(t) ||
-	      ((sent > 0 || t->run.cut) && (p->transport->connected ? is_too_large(t) : leads)))) {
+	    !(is_test_too_short(t) ||
+	      ((sent > 0 || t->run.cut) &&
+	       (p->transport->connected ? are_segments_too_large(t) : leads)))) {
 		return;
 	}
-	t->out->measured = true; /* and explained by what the end that sends has seen */
+	t->out->measured = true; /* the sender's evidence can explain it */
 	np_client_tell(c, "%s: nothing of what was sent has arrived %s %s (%s)", p->bench->name,
 		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 }
 
-/* Where a close drops data in flight and the kernel loses data silently, the counts show it. */
+/* LLC2: a close drops data in flight, and the kernel loses some: the counts show how much. */
 static void
 tell_some_lost(const struct np_client *c, const struct np_client_test *t)
 {

@@ -15,7 +15,7 @@
 /* Deadlines, in milliseconds. */
 enum {
 	CONNECT_MS = 10000,
-	REST_MS = 10000 /* for the rest of a message that has begun */
+	REST_MS = 10000 /* for the rest of a message */
 };
 
 static int
@@ -37,7 +37,7 @@ resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *re
 	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
 }
 
-/* Scripts look for netperf's words, "establish the control connection". */
+/* Scripts look for netperf's text "establish the control connection". */
 static int
 not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
@@ -120,7 +120,7 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 	return NP_OK;
 }
 
-/* Send a nonce and get the daemon's. A daemon without support says so, or hangs up. */
+/* Send a nonce and get the daemon's. A daemon without keys answers with an error, or hangs up. */
 static int
 get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, uint8_t *far_nonce,
 	      struct np_err *err)
@@ -151,7 +151,7 @@ get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, 
 	return NP_OK;
 }
 
-/* Both ends prove that they have the key. An eavesdropper learns nothing that can be used again. */
+/* Both ends prove that they have the key; nonces make a recorded proof useless. */
 static int
 authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
@@ -196,7 +196,7 @@ look_live(void *live)
 	np_live_look(live, NULL);
 }
 
-/* Try first the address that answered before. */
+/* Connect, and try the address first that answered before. */
 static int
 connect_again(const struct np_client *c, const char *device, const struct np_addrs *remote,
 	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
@@ -253,8 +253,8 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 }
 
 /*
- * Ask for what netperf's protocol does not have. NP_EUNSUP if the daemon does not know the
- * greeting, or hangs up because it is very old.
+ * Greet the daemon: ask for what netperf's protocol does not have. NP_EUNSUP if it does not know
+ * the greeting, or hangs up as very old ones do.
  */
 static int
 greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
@@ -306,7 +306,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	memset(&c->granted, 0, sizeof(c->granted));
 	c->lacks[0] = '\0';
 	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
-	np_live_look(c->live, NULL); /* the line is not drawn while a name is resolved */
+	np_live_look(c->live, NULL); /* draw it now: resolving a name may take long */
 	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
 	    open_control(c, t, &remote, &local, err) != NP_OK) {
 		return err->code;

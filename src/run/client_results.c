@@ -10,14 +10,15 @@
 
 /* Deadlines, in milliseconds. */
 enum {
-	RESULTS_MS = 14000,    /* netperf's own daemon may sit out four seconds of padding */
-	CROWDED_MS = 120000,   /* for results of a busy machine on which the daemon has to wait */
-	HALF_CLOSED_MS = 2000, /* for those of a sender that was interrupted */
-	LOOK_MS = 1000,        /* between two looks whether the path is silent */
+	RESULTS_MS = 14000,    /* netperf's daemon may wait for four seconds at the end */
+	CROWDED_MS = 120000,   /* if this machine is busy */
+	HALF_CLOSED_MS = 2000, /* if the daemon sent, and was interrupted */
+	LOOK_MS = 1000,        /* between two checks whether the path is silent */
 	NUDGE_MS = 50,
-	QUIET_MS = 500 /* without a transaction at the end of a connection test: is it alive? */
+	QUIET_MS = 500 /* of silence at the end of a connection test: is the daemon alive? */
 };
 
+/* The time of the last transaction. */
 static uint64_t
 last_ns(const struct np_run *run)
 {
@@ -29,9 +30,7 @@ last_ns(const struct np_run *run)
 	return last;
 }
 
-/*
- * Did a connection test end during a long wait? Then its daemon may have hung for most of it, while
- * the kernel still accepted connections.
+/* Did a connection test end in silence? Its daemon may hang, while the kernel accepts connections.
  */
 static bool
 ended_in_silence(const struct np_client_test *t)
@@ -43,16 +42,16 @@ ended_in_silence(const struct np_client_test *t)
 }
 
 /*
- * Can the report do without the daemon's results? A connection test counts at this end, and
- * netperf's daemon holds its results back for four seconds; an interrupted sender may not have seen
- * the half-close. A probe needs none.
+ * Are the daemon's results not needed? A connection test is counted at this end, and netperf's
+ * daemon sends its results only after four seconds; a daemon that sends may not have noticed that
+ * it was interrupted. A probe has none.
  */
 static bool
 can_spare(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 
-	/* The evidence comes after the results, over the connection that would be closed. */
+	/* Not if evidence is wanted: it comes after the results, on the same connection. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
 	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
@@ -73,13 +72,13 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 {
 	struct np_run *run = &t->run;
 	/* A connection test that gets a second end mark fails instead of reporting. */
-	bool may =
+	bool may_nudge =
 	    run->side->nudge != NULL && (can_spare(c, t) || !run->plan->pattern->connection_test);
 	int rc;
 
 	for (;;) {
 		uint64_t next = np_client_within(NUDGE_MS);
-		bool nudge = may && next < deadline;
+		bool nudge = may_nudge && next < deadline;
 
 		rc = np_client_receive(c, "the test's results", nudge ? next : deadline, err);
 		if (rc != NP_ETIME || err->sys == EINTR || !nudge) {
@@ -89,7 +88,7 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 	}
 }
 
-/* Wait shortly for results that are not needed. An error of the daemon means nothing now. */
+/* Wait a moment for results that are not needed. Ignores errors of the daemon. */
 static int
 collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	      struct np_err *err)
@@ -101,7 +100,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 
 	c->owed = dialect->code + 2;
 	if (floods && (c->granted.caps & NP_CAPS_EVIDENCE) != 0) {
-		return NP_OK; /* it hears of the end behind the next question */
+		return NP_OK; /* the request for evidence ends the test there */
 	}
 	if (floods || p->pattern->connection_test) {
 		/* Our daemon ends the test by this; netperf's does not look. */
@@ -128,17 +127,17 @@ static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	       struct np_err *err)
 {
-	const uint64_t rest = RESULTS_MS * NP_MSEC;
-	uint64_t since = np_now(), until = since + rest;
-	uint64_t most = np_client_within(CROWDED_MS);
+	const uint64_t rest_ns = RESULTS_MS * NP_MSEC;
+	uint64_t since = np_now(), until = since + rest_ns;
+	uint64_t latest = np_client_within(CROWDED_MS);
 	int rc;
 
 	do {
 		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
-		/* The daemon may have waited for the path first. */
-		until = np_run_patience(&t->run, -1, until - rest) + rest;
-		if (np_now() >= until && until < most && np_cpu_crowded("")) {
-			until += rest;
+		/* If the path was silent the daemon's time begins later. */
+		until = np_run_patience(&t->run, -1, until - rest_ns) + rest_ns;
+		if (np_now() >= until && until < latest && np_cpu_crowded("")) {
+			until += rest_ns;
 		}
 	} while (rc == NP_ETIME && err->sys != EINTR && np_now() < until);
 	if (rc == NP_ETIME && err->sys != EINTR) {
@@ -173,8 +172,8 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		uint64_t sent = np_counts_of(&t->run).sent;
 		uint32_t missing = (uint32_t)(sent - far->received);
 
-		/* The count is of transactions, or only the lower 32 bits of one that can't be
-		 * more than this end sent. */
+		/* Compute bytes from transactions, or the upper bits of a count that has only 32:
+		 * it can't be more than this end sent. */
 		if (p->pattern->sized) {
 			far->received = (uint64_t)far->transactions * (uint64_t)p->request;
 			far->sent = (uint64_t)far->transactions * (uint64_t)p->response;

@@ -14,54 +14,54 @@
 #include "run/team.h"
 
 enum {
-	SLACK_S = 120, /* the longest that a daemon's side goes on after its time */
-	IDLE_S =
-	    10, /* after so long without data a daemon's watches rest; FIRST_S if none ever came */
-	FIRST_S = 1,
-	RESTS = 50, /* a resting watch looks this many times less often, at least each REST_S */
-	REST_S = 1,
+	SLACK_S = 120,  /* how long a daemon's side may continue after its time at most */
+	IDLE_S = 10,    /* without data for this long, a daemon's watches look less often; */
+	FIRST_S = 1,    /* if there never were any, after this time */
+	RESTS = 50,     /* by this factor, */
+	REST_S = 1,     /* but at least at this interval */
 	LAST_WORD_S = 1 /* for a client's loop to end by itself after the daemon's last message */
 };
 
-/* How long a worker has waited for a response, and when its wait was interrupted. */
+/* How long a worker has waited for a response, and when it was last interrupted. */
 struct patience {
-	uint64_t seen, seen_ns;
-	uint64_t kicked_ns, kicked_lost; /* the last interruption, and losses then */
+	uint64_t activity, since_ns;     /* activity_of(), and since when it has not changed */
+	uint64_t kicked_ns, kicked_lost; /* the last interruption, and the losses until then */
 };
 
-/* A watch: when it looks next. */
+/* The state of a watch. */
 struct looking {
-	uint64_t due_ns; /* 0: its times have not begun */
-	uint32_t seed;
+	uint64_t due_ns; /* its next look; 0: not known yet */
+	uint32_t seed;   /* of its jitter */
 };
 
 /* Since when a daemon's test has been idle. */
 struct idle {
-	uint64_t activity, progress, since_ns; /* when last looked at, and since when they stand */
+	uint64_t activity, progress,
+	    since_ns; /* the last values, and since when they are the same */
 };
 
-/* The controller's own state beside what the caller gave. */
+/* The controller's state. */
 struct control {
 	struct np_drive *d;
 	struct np_team *team;
 	struct patience *patience; /* of each worker */
 	struct pollfd *polls;      /* FIXED and one for each worker */
-	bool spoken;               /* the control connection has said something already */
+	bool spoken;               /* the control connection has been readable already */
 	bool warm;                 /* the warm-up is over */
-	bool begun;                /* it has begun */
-	uint64_t ready_ns;         /* when this end was ready for it */
-	uint64_t warms_ns;         /* since when it warms up */
-	uint64_t first_ns;         /* when a daemon's connection test had a transaction, or 0 */
+	bool begun;                /* the warm-up has begun */
+	uint64_t ready_ns;         /* when this end was ready for the warm-up */
+	uint64_t warms_ns;         /* when the warm-up began */
+	uint64_t first_ns; /* first transaction of a daemon's connection test; 0: none yet */
 	bool saw_time_up;
-	bool arrived, let_go; /* at the gate; the workers know whether it opened */
+	bool arrived, let_go; /* at the gate; the workers were told to go on */
 	int signals;          /* taken so far */
 	uint64_t meet_until;
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
-	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
-	uint64_t until_ns;      /* for how long it may, where that ends the test */
+	uint64_t seen, seen_ns; /* of silence(): the last value, and since when it is the same */
+	uint64_t until_ns;      /* of is_stalled(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
 	struct idle idle;
-	struct np_cpu_times *cpu; /* when the window opened; NULL: not measured */
+	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: not measured */
 };
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
@@ -107,8 +107,8 @@ activity(const struct np_run *run)
 }
 
 /*
- * The same for a test that no clock ends, where one message may take long: what TCP has moved
- * counts, of at most LOOKS connections.
+ * The same, plus what TCP has moved on LOOKS connections at most: in a test without a time limit
+ * one message may take long.
  */
 static uint64_t
 progress(const struct np_run *run)
@@ -126,9 +126,9 @@ progress(const struct np_run *run)
 	return sum;
 }
 
-/* Is a worker asleep because its load lets it rest? */
+/* Does a worker sleep because its load makes it pause? */
 static bool
-rests(const struct np_run *run)
+any_rests(const struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
 		if (np_load_resting(&w->load)) {
@@ -138,7 +138,7 @@ rests(const struct np_run *run)
 	return false;
 }
 
-/* For how long nothing has moved. A loop that rests within its time is not waiting. */
+/* How long the value `did` has not changed. Pauses of a load do not count. */
 static uint64_t
 silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 {
@@ -149,7 +149,7 @@ silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 	return now - c->seen_ns;
 }
 
-/* Has nothing moved for `limit`, or for longer if the path is silent? */
+/* Has it not changed for `limit`, or longer while the path is silent? */
 static bool
 is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
 {
@@ -172,8 +172,8 @@ end(struct control *c, enum np_cause cause, int level)
 }
 
 /*
- * The time of a test that the far end ends is up at the daemon; what still arrives counts. Returns
- * when to look again, or 0 when the far end has been silent for long enough.
+ * The time is up, but the far end ends the test, and what still arrives counts. Returns when to
+ * look again, or 0 when the far end has been silent for long enough.
  */
 static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
@@ -185,7 +185,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 		pad = NP_SEC / 2; /* there is no close to wait for */
 	}
 	if (did == 0 && pad < 4 * NP_SEC) {
-		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */
+		pad = 4 * NP_SEC; /* the far end may have begun late */
 	}
 	pad = np_max(pad, run->round_trips_ns);
 	if (is_stalled(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
@@ -195,8 +195,8 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 }
 
 /*
- * The daemon has sent results or an error: it has ended the test. A receiving loop goes on while
- * data that were sent before still arrive.
+ * The daemon has ended the test by results or an error. Let a receiving loop continue while data
+ * that were sent before still arrive.
  */
 static uint64_t
 await_own_end(struct control *c, uint64_t now)
@@ -205,7 +205,7 @@ await_own_end(struct control *c, uint64_t now)
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
 	uint64_t limit = LAST_WORD_S * NP_SEC;
 
-	if (silence(c, activity(c->d->run), now, rests(c->d->run)) >= limit ||
+	if (silence(c, activity(c->d->run), now, any_rests(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= limit)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
@@ -214,9 +214,9 @@ await_own_end(struct control *c, uint64_t now)
 }
 
 /*
- * A connection test that ends by count: the daemon's workers share the connections, and are done
+ * The daemon's end of a connection test by count: its workers share the connections, and are done
  * when all have come. A warm-up does not end at the same moment at both ends: after one they are
- * done when about as many have come and no more do.
+ * done when about that many have come and no more do.
  */
 static uint64_t
 await_count(struct control *c, uint64_t now)
@@ -232,7 +232,7 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_seen(&w->count->transactions);
 	}
-	silent = silence(c, done, now, rests(run));
+	silent = silence(c, done, now, any_rests(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
 		end(c, NP_BY_LOOP, 1);
 		return NP_NEVER;
@@ -240,7 +240,7 @@ await_count(struct control *c, uint64_t now)
 	return now + 10 * NP_MSEC;
 }
 
-/* In a test that no clock ends, do not wait for ever for a far end that died silently. */
+/* Without a time limit, do not wait forever for a far end that died silently. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
@@ -250,7 +250,7 @@ await_progress(struct control *c, uint64_t now)
 	if (!p->active) {
 		return await_count(c, now);
 	}
-	if (is_stalled(c, progress(c->d->run), now, rests(c->d->run),
+	if (is_stalled(c, progress(c->d->run), now, any_rests(c->d->run),
 		       NP_STALL_S * NP_SEC + pause)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
@@ -259,22 +259,22 @@ await_progress(struct control *c, uint64_t now)
 }
 
 /*
- * Interrupt a wait that has lasted too long; the loop then counts a loss. Repeat it if the signal
- * came just before the wait began.
+ * Interrupt a worker that has waited too long; its loop then counts a loss. If it did not, the
+ * signal came just before the wait began: repeat it.
  */
 static void
 keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
 {
 	struct patience *p = &c->patience[w - c->d->run->worker];
-	uint64_t lost = np_seen(&w->count->lost), did = activity_of(w);
+	uint64_t lost = np_seen(&w->count->lost), moved = activity_of(w);
 	bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
 
-	/* Behind a warm-up both count from 0 again. */
-	if (did > p->seen || p->seen_ns == 0 || np_load_resting(&w->load)) {
-		p->seen_ns = now;
+	/* Less than before: the counts were reset after the warm-up. */
+	if (moved > p->activity || p->since_ns == 0 || np_load_resting(&w->load)) {
+		p->since_ns = now;
 	}
-	p->seen = did;
-	if (now - p->seen_ns >= w->patience_ns &&
+	p->activity = moved;
+	if (now - p->since_ns >= w->patience_ns &&
 	    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
 		p->kicked_ns = now;
 		p->kicked_lost = lost;
@@ -282,7 +282,7 @@ keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
 	}
 }
 
-/* Workers that wait for events look themselves. */
+/* For workers that block; those that wait for events check the time themselves. */
 static uint64_t
 keep_patience(struct control *c, uint64_t now)
 {
@@ -300,12 +300,12 @@ keep_patience(struct control *c, uint64_t now)
 }
 
 /*
- * May data arrive when the time is up? The end of a connection's data may be late, unless a warm-up
- * ended the far end's window earlier. Of datagrams all that were sent in the window count, at a
- * client too.
+ * Do data count that arrive after the time is up? At a daemon, the last data of a connection,
+ * unless a warm-up made the far end's window end earlier. At either end, datagrams sent in the
+ * window.
  */
 static bool
-hears_more(const struct np_run *run)
+counts_late_data(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 	bool datagrams = !np_delivers(p->transport) && !p->no_control;
@@ -315,8 +315,8 @@ hears_more(const struct np_run *run)
 }
 
 /*
- * Has the warm-up begun? An end that waits for the first message begins with it. Datagrams of a
- * stream carry which part they belong to.
+ * Has the warm-up begun? At an end that waits for the first message, it begins with that, except
+ * for a stream of datagrams: these carry the part that they belong to.
  */
 static bool
 warms_up(struct control *c, uint64_t now)
@@ -336,7 +336,7 @@ warms_up(struct control *c, uint64_t now)
 	return c->begun;
 }
 
-/* The window begins for all workers when the warm-up ends. */
+/* At the end of the warm-up the window opens for all workers. */
 static uint64_t
 keep_warm_up(struct control *c, uint64_t now)
 {
@@ -355,7 +355,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	if (run->plan->near.place.measure_cpu) {
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
-	/* An open loop knows its schedule beforehand; others count from this moment. */
+	/* An open loop has a fixed schedule; for others the window opens now. */
 	run->window.started_ns = run->worker->open != NULL ? until : np_now();
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
@@ -366,10 +366,10 @@ keep_warm_up(struct control *c, uint64_t now)
 }
 
 /*
- * When the time is up. A client's window opens behind its daemon's, as late as it likes: that of a
- * daemon's connection test goes on for so long from the first transaction on, so that no connection
- * of the client's window finds it gone. Up to two round trips are part of the silence that follows.
- * *again: when to look for the first one.
+ * When the time is up. A daemon's connection test lasts its length from the first transaction on:
+ * the client's window may open much later than the daemon's, and none of its connections must find
+ * the daemon gone. (Two round trips less, as a silence follows.) *again: when to look for the first
+ * one.
  */
 static uint64_t
 time_is_up(struct control *c, uint64_t now, uint64_t *again)
@@ -377,7 +377,8 @@ time_is_up(struct control *c, uint64_t now, uint64_t *again)
 	const struct np_run *run = c->d->run;
 	uint64_t since = run->window.started_ns;
 
-	if (run->plan->pattern->connection_test && hears_more(run) && run->plan->warm_up_ms == 0) {
+	if (run->plan->pattern->connection_test && counts_late_data(run) &&
+	    run->plan->warm_up_ms == 0) {
 		if (c->first_ns == 0 && activity(run) > 0) {
 			c->first_ns = now;
 		} else if (c->first_ns == 0) {
@@ -398,7 +399,6 @@ keep_test_time(struct control *c, uint64_t now)
 
 	again = np_min(again, keep_patience(c, now));
 	if (c->d->length_ns == 0) {
-		/* A test that no clock ends must not last for ever, where there is a limit. */
 		if (c->d->limit_ns != 0 && now >= limit) {
 			end(c, NP_BY_LIMIT, 1);
 		} else if (c->d->limit_ns != 0) {
@@ -412,7 +412,7 @@ keep_test_time(struct control *c, uint64_t now)
 	}
 	c->d->late_ns = c->saw_time_up ? c->d->late_ns : now - time_up;
 	c->saw_time_up = true;
-	again = hears_more(run) ? await_silence(c, time_up, now) : 0;
+	again = counts_late_data(run) ? await_silence(c, time_up, now) : 0;
 	if (again == 0) {
 		end(c, NP_BY_CLOCK, 1);
 		return NP_NEVER;
@@ -453,7 +453,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase == NP_LOOPING) {
 		NP_EACH_WORKER (w, c->d->run) {
 			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
-				end(c, NP_BY_LOOP, 1); /* for all */
+				end(c, NP_BY_LOOP, 1); /* it failed: end the others */
 				break;
 			}
 		}
@@ -464,7 +464,7 @@ keep_time(struct control *c, enum np_phase phase)
 		keep_gate(c);
 	}
 	if (phase == NP_FINISHING && c->d->lost != 0) {
-		np_run_stop(c->d->run, 2); /* what still comes is of no test any more */
+		np_run_stop(c->d->run, 2); /* do not drain: results can't be exchanged any more */
 	}
 	if (phase != NP_MEETING) {
 		return NP_NEVER;
@@ -476,7 +476,7 @@ keep_time(struct control *c, enum np_phase phase)
 	return NP_NEVER;
 }
 
-/* The time to the next look. Pseudo-random numbers (linear congruence) are good enough. */
+/* The time to the next look. A linear congruential generator is good enough for the jitter. */
 static uint64_t
 until_next(const struct np_watch *w, struct looking *l)
 {
@@ -488,8 +488,8 @@ until_next(const struct np_watch *w, struct looking *l)
 }
 
 /*
- * Is this a daemon's test without data for a while? It is watched less often, to cost other tests
- * little. No call completes during one long message, so TCP is asked before the answer is yes.
+ * Has a daemon's test been without data for a while? Then it is watched less often, to cost other
+ * tests little. One long call counts only when it returns, so ask TCP before saying yes.
  */
 static bool
 is_idle(struct control *c, uint64_t now)
@@ -513,7 +513,7 @@ is_idle(struct control *c, uint64_t now)
 	return true;
 }
 
-/* Let a watch look when that is due. Missed looks are not repeated. */
+/* Let a watch look if it is due. Missed looks are not made up for. Returns the next time. */
 static uint64_t
 keep_watch(struct control *c, const struct np_watch *w, struct looking *l)
 {
@@ -555,7 +555,7 @@ keep_watches(struct control *c, enum np_phase phase)
 	return next;
 }
 
-/* Get workers out of system calls that they may sleep in. Returns false when all know. */
+/* Interrupt the system calls of workers that were told to stop. False: none has to be. */
 static bool
 kick(const struct control *c)
 {
@@ -564,7 +564,7 @@ kick(const struct control *c)
 	NP_EACH_WORKER (w, c->d->run) {
 		enum np_phase phase = np_team_phase_of(c->team, w);
 
-		/* A loop that waits for events is woken by one, unless its load lets it sleep. */
+		/* An event wakes a loop that waits for events, unless its load makes it pause. */
 		if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_resting(&w->load)) {
 			any |= np_stopped(&w->stop);
 		} else if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
@@ -578,7 +578,7 @@ kick(const struct control *c)
 
 /* The control connection is readable or broken: a message early on, or the far end is gone. */
 static void
-hear_control(struct control *c)
+read_control(struct control *c)
 {
 	int fd = c->d->control_fd;
 	char byte;
@@ -588,25 +588,25 @@ hear_control(struct control *c)
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		c->d->lost = errno;
 	} else if (n == 0 || !c->d->run->plan->active) {
-		/* A daemon that closes may have sent a reason first: the message counts. The
-		 * daemon polls for nothing but the end; a reset may show as POLLERR alone, with
-		 * data of the client still readable. */
+		/* For a client, a message is handled first, since a daemon that closes may have
+		 * sent a reason. A daemon polls only for the end; a reset may show as POLLERR
+		 * alone, with data of the client still readable. */
 		c->d->lost = ECONNRESET;
 	}
 	if (c->d->lost == 0) {
 		c->heard_ns = np_now();
 		return;
 	}
-	/* No peer left to drain to for a client that has lost its daemon. */
+	/* A client that has lost its daemon does not drain. */
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
 /*
- * Does the end of its data connection end a daemon's test? A ramp's connections are the workers'
- * business, and an error on a datagram socket is no end.
+ * Does the end of a data connection end this daemon's test? Not in a ramp, whose workers watch
+ * them, and not for IP datagrams, where an error is no end.
  */
 static bool
-hears_data(const struct np_run *run, enum np_phase phase)
+ends_by_data(const struct np_run *run, enum np_phase phase)
 {
 	const struct np_transport *t = run->plan->transport;
 
@@ -615,15 +615,15 @@ hears_data(const struct np_run *run, enum np_phase phase)
 }
 
 /*
- * Where poll() would return at once because of an event that can't be masked, look at the data
- * connections now and then.
+ * With engines that borrow buffers, poll(2) would return at once: POLLERR can't be masked. Then
+ * look at the data connections at intervals.
  */
 static uint64_t
 look_at_data(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
 
-	if (!run->engine->borrows || !hears_data(run, phase)) {
+	if (!run->engine->borrows || !ends_by_data(run, phase)) {
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, run) {
@@ -654,8 +654,8 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		.fd = c->arrived && !c->let_go ? np_gate_fd(c->d->gate) : -1,
 		.events = POLLIN,
 	};
-	/* A daemon's sender learns of the end by the first connection of each worker. */
-	wanted = hears_data(run, phase) && !run->engine->borrows;
+	/* A daemon that sends notices the end by the first connection of each worker. */
+	wanted = ends_by_data(run, phase) && !run->engine->borrows;
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
 			.fd = wanted ? w->conn->fd : -1,
@@ -672,7 +672,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		if (c->spoken) {
 			c->d->control_fd = -1;
 		} else {
-			hear_control(c);
+			read_control(c);
 		}
 	}
 	for (uint32_t i = 0; i < run->workers; i++) {
@@ -714,9 +714,8 @@ control_team(struct control *c)
 		if (n != c->signals) {
 			c->signals = n;
 			end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
-			/* A far end that rests between bursts sees no other end of the test. It
-			 * closes at once, which must not look like a failure here: this end has
-			 * stopped first. */
+			/* A far end that pauses between bursts notices only this. It then closes,
+			 * after end(), so that does not look like a failure. */
 			if (c->d->run->plan->active &&
 			    c->d->run->plan->far.call.interval_burst > 0 && c->d->control_fd >= 0) {
 				shutdown(c->d->control_fd, SHUT_WR);
@@ -742,15 +741,15 @@ np_drive_release(struct np_drive *d)
 
 /*
  * A receiver's window of datagrams has the length of the sender's: it opens with the first datagram
- * that counts, or earlier if the end mark tells that the first ones were lost or not due. Waiting
- * for the far end's last word is not part of it.
+ * that counts, or earlier if the end mark shows that the first ones were lost or not due. It does
+ * not include the wait for the end mark.
  */
 static void
 settle_window(const struct control *c)
 {
 	struct np_run *run = c->d->run;
 	struct np_window *win = &run->window;
-	uint64_t least_ns = c->meet_until - c->d->meet_ns + run->plan->warm_up_ms * NP_MSEC;
+	uint64_t earliest_ns = c->meet_until - c->d->meet_ns + run->plan->warm_up_ms * NP_MSEC;
 	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;
 
 	win->opened_ns = win->started_ns;
@@ -758,18 +757,18 @@ settle_window(const struct control *c)
 		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
 	}
 	if (first_ns != UINT64_MAX) {
-		/* Else the sender was cut short. */
+		/* False: the sender ended early. */
 		bool is_whole =
-		    win->length_ns > 0 && c->d->cause == NP_BY_LOOP && open_ns >= least_ns;
+		    win->length_ns > 0 && c->d->cause == NP_BY_LOOP && open_ns >= earliest_ns;
 
 		win->opened_ns = is_whole ? np_min(first_ns, open_ns) : first_ns;
-	} else if (run->plan->active ? !hears_more(run) : c->d->cause != NP_BY_CLOCK) {
+	} else if (run->plan->active ? !counts_late_data(run) : c->d->cause != NP_BY_CLOCK) {
 		return;
 	}
 	win->ended_ns = np_min(win->ended_ns, np_window_closes(win, win->opened_ns));
 }
 
-/* Collect from the workers the end of the window, which is the latest, and the first error. */
+/* Collect the workers' results: the latest end is that of the window, the first error the run's. */
 static void
 conclude(const struct control *c)
 {
@@ -784,7 +783,7 @@ conclude(const struct control *c)
 	np_cpu_free(c->cpu);
 	np_cpu_free(to);
 	if (!c->warm) {
-		run->window.started_ns = 0; /* what was moved so far is no result */
+		run->window.started_ns = 0; /* it ended within the warm-up: no result */
 	}
 	NP_EACH_WORKER (w, run) {
 		uint64_t time_up = run->window.started_ns + c->d->length_ns;
@@ -792,7 +791,7 @@ conclude(const struct control *c)
 		if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
 			run->window.ended_ns = w->ended_ns;
 		}
-		if (c->warm && c->d->length_ns != 0 && !c->saw_time_up) { /* a loop saw it first */
+		if (c->warm && c->d->length_ns != 0 && !c->saw_time_up) { /* loops ended it first */
 			c->d->late_ns = np_max(c->d->late_ns, np_beyond(w->left_ns, time_up));
 		}
 		if (run->err.code == NP_OK && w->err.code != NP_OK) {
@@ -810,7 +809,7 @@ conclude(const struct control *c)
 int
 np_drive(struct np_drive *d, struct np_err *err)
 {
-	/* Signals that came earlier count, too: the user wants the end. */
+	/* c.signals is 0: signals that came before count, too. */
 	struct control c = { .d = d, .meet_until = np_deadline(d->meet_ns) };
 	int rc = NP_OK;
 
