@@ -87,10 +87,11 @@ report_transactions(const struct sums *s, struct np_record *r)
 {
 	bool any = s->p->pattern->transactions;
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
-	double in_flight = (1 + burst) * (s->out->tally.flows > 0 ? s->out->tally.flows : 1);
+	double flows = s->out->tally.flows > 0 ? s->out->tally.flows : 1;
 	double each = per(s->seconds - s->paced, s->transactions);
+	/* Of a small count some flows get none. */
+	double in_flight = (1 + burst) * (s->p->length < 0 ? fmin(flows, s->transactions) : flows);
 
-	in_flight = fmin(in_flight, s->transactions); /* of a small count some flows get none */
 	if ((s->p->rate > 0 || s->p->ramp > 0) && s->out->tally.hist != NULL) {
 		struct np_hist_summary times;
 
