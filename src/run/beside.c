@@ -73,6 +73,9 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 	p->length = p->length > IDLE_MOST_S ? IDLE_MOST_S : p->length;
 	p->length_less_ms = p->warm_up_ms = 0;
 	run_probe(b);
+	if (b->rc == NP_OK && b->out.cause == NP_BY_SIGNAL) {
+		b->rc = np_fail(&b->err, NP_ETIME, 0, "interrupted before the test began");
+	}
 	if (b->rc != NP_OK) {
 		*err = b->err;
 		np_fail_in(err, "--beside");

@@ -240,7 +240,10 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 		return silent_flow(d, err);
 	}
 	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
-		return np_fail(err, NP_ETIME, 0, "another session failed before the test began");
+		return np_fail(err, NP_ETIME, 0,
+			       d->cause == NP_BY_SIGNAL
+				   ? "interrupted before the test began"
+				   : "another session failed before the test began");
 	}
 	if (d->cause == NP_BY_SIGNAL && run->plan->warm_up_ms > 0 && run->window.started_ns == 0) {
 		return np_fail(err, NP_ETIME, 0, "interrupted within the %g s of --warm-up",

@@ -69,4 +69,6 @@ KNOWN: "List[Known]" = [
     Known({"test": "MPTCP_RR", "delay": 600, "late": 1500, "mute": True}, "10 it goes on",
           "does not support this: the daemon hung up after 5 s"),
     Known({"seconds": 0.3, "warm": 0.1, "delay": 300}, "9 what is not whole says so", "a rate of 0 without a word"),
+    Known({"seconds": 0.3, "beside": "TCP_RR:50", "frozen": "signal", "frozen_s": 0.5}, "10 it goes on",
+          "went on for 6 s behind ^C while the probe ran alone: another session failed"),
 ]

@@ -442,6 +442,8 @@ def law_10_it_goes_on(v: View) -> Found:
     c, s = v.case, v.seen
     if c.frozen == "near" and s.status == 1 and "still" in s.said:    # and says so
         return
+    if c.frozen == "signal" and s.status == 1 and "interrupted before" in s.said:
+        return
     if set(GONE) & {what for _, what in s.events}:
         return
     if c.rate and c.loss and "not one transaction" in s.said:     # what was due before is answered first, with lost SYNs
