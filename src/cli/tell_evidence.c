@@ -231,6 +231,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	const struct np_datagrams d = { .bench = cli->bench.name,
 					.near = out->near_bag,
 					.far = out->far_bag,
+					.seconds = np_tally_seconds(&out->tally),
 					.unit = np_cli_unit(cli),
 					.iterations = iterations };
 	struct np_bag *values;

@@ -31,11 +31,10 @@ print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver
 {
 	double own = np_bag_number(receiver, "udp.receive_span_bps");
 	double span = np_bag_number(receiver, "udp.receive_span_s");
-	double seconds = np_bag_number(d->near, "flow.seconds");
-	double table = np_bag_number(receiver, "flow.bytes_received") * 8 / seconds;
+	double table = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
 	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
 
-	if (!(own >= 0) || !(span > 0) || !(seconds > 0) || !(table > 0) ||
+	if (!(own >= 0) || !(span > 0) || !(d->seconds > 0) || !(table > 0) ||
 	    fabs(own - table) <= differs * table) {
 		return;
 	}
@@ -43,7 +42,7 @@ print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver
 		     "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
 		     "to the last; %.2f is over the test's %.3g s%s",
 		     d->bench, np_rate(unit, own / 8, 1), unit->name, span,
-		     np_rate(unit, table / 8, 1), seconds, which(d).text);
+		     np_rate(unit, table / 8, 1), d->seconds, which(d).text);
 }
 
 void

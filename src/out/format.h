@@ -93,6 +93,7 @@ void np_human_print(FILE *out, const struct np_look *l, const struct np_figures 
 struct np_datagrams {
 	const char *bench;               /* the test's name */
 	const struct np_bag *near, *far; /* evidence of both ends; NULL: none */
+	double seconds;                  /* that the table divides by */
 	const struct np_unit *unit;
 	unsigned iterations; /* the evidence is of the last of these */
 };

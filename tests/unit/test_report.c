@@ -178,7 +178,7 @@ TEST(latency_knows_of_flows)
 	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "epoll");
 }
 
-/* In flight are no more than there were, and of a ramp as many as had come about. */
+/* In flight are no more than a count asks for, and of a ramp as many as had come about. */
 TEST(latency_knows_of_flows_that_are_not_there)
 {
 	struct reported t;
@@ -186,6 +186,9 @@ TEST(latency_knows_of_flows_that_are_not_there)
 	two_seconds(&t, "TCP_RR");
 	t.p.flows = t.out.tally.flows = 8;
 	t.out.tally.count.transactions = 2;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 8e6); /* of all that wait for an answer */
+	t.p.length = -2;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 2e6);
 	t.p.ramp = 4;
@@ -329,14 +332,12 @@ assert_lines(const struct np_datagrams *d, const char *want)
 	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent, 50 are lost (sent less "      \
 	"received is 20)"
 
-/* Of a transmitter that took one second. */
 static struct np_bag *
 transmitter(void)
 {
 	struct np_bag *b = np_bag_new();
 
 	np_bag_text(b, "transmit", "flow.role");
-	np_bag_real(b, 1, "flow.seconds");
 	return b;
 }
 
@@ -346,6 +347,7 @@ TEST(where_the_table_misleads_is_told)
 	struct np_datagrams d = { .bench = "UDP_STREAM",
 				  .near = near,
 				  .far = far,
+				  .seconds = 1,
 				  .unit = np_unit('m'),
 				  .iterations = 1 };
 
@@ -364,7 +366,9 @@ TEST(where_the_table_misleads_is_told)
 	assert_lines(&d, SPAN "\n");
 	d.far = NULL;
 	assert_lines(&d, "");
-	d.near = far; /* it receives by its own time: 7.87 Mbit/s */
+	d.near = far;
+	assert_lines(&d, SPAN "\n");
+	d.seconds = 1.25; /* it receives by its own time: 7.87 Mbit/s */
 	assert_lines(&d, "");
 	d.near = NULL;
 	assert_lines(&d, "");
