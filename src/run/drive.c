@@ -91,8 +91,8 @@ np_drive_prepare(void)
 static uint64_t
 activity_of(const struct np_worker *w)
 {
-	return np_seen(&w->count->receives) + np_seen(&w->count->transactions) +
-	       np_seen(&w->count->sends);
+	return np_seen(&w->count->receives) + np_seen(&w->count->ignored) +
+	       np_seen(&w->count->transactions) + np_seen(&w->count->sends);
 }
 
 static uint64_t

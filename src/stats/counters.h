@@ -15,6 +15,7 @@
 	X(sends)    /* calls that sent something */                                                \
 	X(received) /* bytes the kernel gave */                                                    \
 	X(receives) /* calls that received something */                                            \
+	X(ignored)  /* datagrams of the warm-up that came after it */                              \
 	X(transactions)                                                                            \
 	X(failed) /* sends refused for want of buffer space */                                     \
 	X(lost)   /* requests given up without a response */                                       \

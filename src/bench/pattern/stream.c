@@ -445,6 +445,7 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	} else if (warm_up_ns == 0) {
 		w->codec &= ~(unsigned)NP_C_ASK; /* all others count, too: stop asking */
 	}
+	np_add(&w->count->ignored, what == NP_IS_OF_WARM_UP);
 	if (what == NP_IS_OF_WARM_UP ||
 	    (what == NP_IS_FOREIGN && warm_up_ns > 0 &&
 	     (now_ns < opens_ns || now_ns >= np_window_closes(&run->window, opens_ns)))) {
