@@ -19,6 +19,7 @@ enum {
 	FIRST_S = 1,    /* if there never were any, after this time */
 	RESTS = 50,     /* by this factor, */
 	REST_S = 1,     /* but at least at this interval */
+	LATE_S = 10,    /* how much later than the daemon's a client's window may open */
 	LAST_WORD_S = 1 /* for a client's loop to end by itself after the daemon's last message */
 };
 
@@ -368,8 +369,9 @@ keep_warm_up(struct control *c, uint64_t now)
 /*
  * When the time is up. A daemon's connection test lasts its length from the first transaction on:
  * the client's window may open much later than the daemon's, and none of its connections must find
- * the daemon gone. (Two round trips less, as a silence follows.) *again: when to look for the first
- * one.
+ * the daemon gone. (Two round trips less, as a silence follows.) A transaction that is later than
+ * LATE_S was held up by the path, and the client waits for results. *again: when to look for the
+ * first one.
  */
 static uint64_t
 time_is_up(struct control *c, uint64_t now, uint64_t *again)
@@ -385,7 +387,8 @@ time_is_up(struct control *c, uint64_t now, uint64_t *again)
 			*again = np_min(*again, now + NP_MSEC / 10 +
 						    np_min((now - since) / 16, 20 * NP_MSEC));
 		}
-		since = np_max(since, np_beyond(c->first_ns, run->round_trips_ns));
+		since = np_max(since, np_min(np_beyond(c->first_ns, run->round_trips_ns),
+					     since + LATE_S * NP_SEC));
 	}
 	return since + c->d->length_ns;
 }
