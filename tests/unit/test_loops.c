@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 
 #include "base/clock.h"
@@ -145,6 +146,41 @@ TEST(a_lost_datagram_is_counted_and_the_test_goes_on)
 	run_with_loss(connect_datagrams, 10);
 	run_with_loss(make_burst, 10);
 	run_with_loss(pace_a_burst, 60);
+}
+
+/* Requests that a stall made late at once tell once that the time-out was too short. */
+TEST(many_late_answers_double_the_time_out_once)
+{
+	enum { FLIGHT = 16, TIMEOUT_MS = 300 };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	struct np_addr at, from = { .len = sizeof(from.sa) };
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	const struct np_counters *count;
+	char request[FLIGHT][256];
+
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.plan.timeout_ms = TIMEOUT_MS;
+	e.plan.burst = FLIGHT - 1;
+	e.plan.ids = true;
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.length_ns = 4 * TIMEOUT_MS * NP_MSEC;
+	count = e.run.worker->count;
+	end_start(&e);
+	for (int i = 0; i < FLIGHT; i++) {
+		assert_true(recvfrom(fd, request[i], sizeof(request[i]), 0,
+				     (struct sockaddr *)&from.sa, &from.len) > 0);
+	}
+	while (np_seen(&count->lost) < FLIGHT && !e.over) {
+		poll(NULL, 0, 1);
+	}
+	for (int i = 0; i < FLIGHT; i++) {
+		sendto(fd, request[i], e.run.worker->recv_size, 0,
+		       (const struct sockaddr *)&from.sa, from.len);
+	}
+	end_join(&e);
+	assert_true(np_seen(&count->late) > FLIGHT / 2);
+	assert_true(e.run.worker->patience_ns <= 8 * TIMEOUT_MS * NP_MSEC);
 }
 
 /* The port is closed: an ICMP message tells a connected socket so, which neither ends the test nor

@@ -138,11 +138,18 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return next;
 }
 
-/* After a late answer, double the time-out. */
+/*
+ * After a late answer, double the time-out: once for all that a stalled far end answers late, or
+ * what is lost after the stall would be waited for until the end of the test.
+ */
 static void
 wait_longer(struct np_worker *w, struct np_ids *ids)
 {
-	if (ids->came_late && w->patience_ns < w->run->plan->silence_s * NP_SEC) {
+	uint64_t now = ids->came_late ? np_now() : 0;
+
+	if (ids->came_late && w->patience_ns < w->run->plan->silence_s * NP_SEC &&
+	    now - w->grew_ns >= w->patience_ns) {
+		w->grew_ns = now;
 		w->patience_ns *= 2;
 	}
 	ids->came_late = false;
