@@ -83,19 +83,29 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 	}
 }
 
-/* How many of the near end's transactions the far end should have, as it may keep fewer. */
+enum { FEW = 8 }; /* numbers that may be even by chance */
+
+/*
+ * How many of the near end's transactions the far end should have. It may keep only every second
+ * one of them, or fourth: all its numbers tell so, and lost ones do not.
+ */
 static size_t
 common(const struct np_stamps *near, const struct np_stamps *far)
 {
 	size_t count = 0;
-	uint64_t every = near->kept_every, first, last;
+	uint64_t every = near->kept_every, times = 0, first, last;
 
-	if (far->count < 2) {
+	if (far->count < FEW) {
 		return near->count;
 	}
 	first = far->kept[0].number;
 	last = far->kept[far->count - 1].number;
-	while (every < NP_STAMPS_KEPT * (uint64_t)INT32_MAX && last - first > every * far->count) {
+	for (size_t i = 0; i < far->count; i++) {
+		uint64_t number = far->kept[i].number;
+
+		times |= number / every | (number % every != 0);
+	}
+	for (; times > 0 && times % 2 == 0; times /= 2) {
 		every *= 2;
 	}
 	for (size_t i = 0; i < near->count; i++) {

@@ -136,6 +136,30 @@ gets(const int64_t *rows, size_t numbers)
 }
 
 /* A far end whose kernel stamped nothing sends an empty list. */
+/* What is lost on the way leaves gaps, and the far end keeps all the same what comes. */
+TEST(what_is_lost_halves_nothing)
+{
+	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
+	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
+	struct np_stations *s;
+	size_t left = 0;
+
+	fill(near, far);
+	for (size_t i = 0; i < COUNT; i++) {
+		if (i % 5 != 2) {
+			near->stamps.kept[left] = near->stamps.kept[i];
+			far->stamps.kept[left++] = far->stamps.kept[i];
+		}
+	}
+	near->stamps.count = far->stamps.count = left;
+	np_stamps_put(&far->run, bag);
+	s = np_stations_join(&near->run, bag);
+	assert_non_null(s);
+	assert_int_equal(s->joined, left);
+	assert_int_equal(s->kept, left);
+	np_stations_free(s);
+}
+
 TEST(a_far_end_without_stamps_joins_nothing)
 {
 	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);
