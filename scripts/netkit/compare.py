@@ -31,7 +31,8 @@ class Side:
     """The files of one side, and their good runs by point once these are named."""
 
     def __init__(self, path: str, where: "Sequence[str]", figure: str = "THROUGHPUT") -> None:
-        wanted = {figure.partition(":")[0], *DEFAULTS.values(), "THROUGHPUT_UNITS", "SD_UNITS"}  # the others are most of the memory
+        asked = figure.partition(":")[0]
+        wanted = {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS", "SD_UNITS"}  # the others are most of the memory
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []

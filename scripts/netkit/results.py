@@ -17,7 +17,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Container, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import files, records
 from netkit.units import flatten, show_point, show_value
@@ -333,7 +333,7 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 # --- reading ------------------------------------------------------------------------------
 
-def read(path: str, figures: "Container[str] | None" = None) -> Results:
+def read(path: str, figures: "Collection[str] | None" = None) -> Results:
     """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
     try:
         if path == "-":
@@ -344,7 +344,7 @@ def read(path: str, figures: "Container[str] | None" = None) -> Results:
         raise ResultsError(f"{path}: {fault.strerror}") from None
 
 
-def parse(file: BinaryIO, path: str, figures: "Container[str] | None" = None) -> Results:
+def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -> Results:
     """The results in a file, of netperf's documents, too. A last line that a crash cut short is left out, with a
     warning; anything else that is no result is an error with its line."""
     first = file.readline()
@@ -388,7 +388,7 @@ class RunReader:
     members = operator.itemgetter(*TYPES)
     types = tuple(TYPES.values())
 
-    def __init__(self, path: str, header: Header, figures: "Container[str] | None") -> None:
+    def __init__(self, path: str, header: Header, figures: "Collection[str] | None") -> None:
         self._path, self._header, self._figures = path, header, figures
         self._points: "Dict[str, Tuple[Dict[str, Any], str]]" = {}
         self._commands: "Dict[Tuple[str, ...], List[str]]" = {}
@@ -402,7 +402,7 @@ class RunReader:
             run.command = self._commands.setdefault(tuple(run.command), run.command)
             run.header, run.stdout = self._header, ""
         if self._figures is not None:
-            run.result = {name: value for name, value in run.result.items() if name in self._figures}
+            run.result = {name: run.result[name] for name in self._figures if name in run.result}
         return run
 
     def _plain(self, line: "Dict[str, Any]") -> Optional[Run]:

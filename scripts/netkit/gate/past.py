@@ -15,7 +15,7 @@ import math
 import os
 import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -63,16 +63,17 @@ class Slots:
 
     @classmethod
     def of_runs(cls, runs: "Sequence[results.Run]", constants: "Dict[str, Any]") -> "Slots":
-        figures, units = {}, {}
-        for name in dict.fromkeys(itertools.chain.from_iterable(run.result for run in runs)):
-            values = [run.result.get(name) for run in runs]
-            first = next((number for number, value in enumerate(values) if results.is_figure(value)), None)
-            if first is not None:
-                figures[name] = [value if results.is_figure(value) else math.nan for value in values]
-                units[name] = unit_of(name, runs[first].result)
+        figures, units, told = {}, {}, [run.result for run in runs]
+        for name in dict.fromkeys(itertools.chain.from_iterable(told)):
+            values = [one.get(name) for one in told]
+            kinds = set(map(type, values))
+            if kinds & {int, float}:
+                figures[name] = values if kinds == {float} and max(map(abs, values)) <= results.MOST_FIGURE else [
+                    value if results.is_figure(value) else math.nan for value in values]
+                units[name] = next(unit_of(name, one) for one, value in zip(told, values) if type(value) in (int, float))
         length = constants.get("length")
         lengths = [run.point.get("length", length) for run in runs]
-        return cls(figures, [taken_of(run.more.get("disturbed") or {}, str(run.more.get("link", ""))) for run in runs],
+        return cls(figures, [taken_of(run.more.get("disturbed") or {}, str(run.more.get("link", ""))) if run.more else None for run in runs],
                    [length if results.is_number(length) else 0.0 for length in lengths], units)
 
     @classmethod
@@ -220,15 +221,14 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
 def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
     """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
     made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
-    good: "Dict[str, List[results.Run]]" = {}
+    good: "Dict[str, List[results.Run]]" = defaultdict(list)
     for run in sweep.runs:
         if run.place not in called:
             called[run.place] = sweep_point(sweep.header, run, names)
-        name = called[run.place]
-        if run.ok:
-            good.setdefault(name, []).append(run)
+        if run.status == "ok":
+            good[called[run.place]].append(run)
         else:
-            made.failed[name] = made.failed.get(name, 0) + 1
+            made.failed[called[run.place]] = made.failed.get(called[run.place], 0) + 1
     made.slots = {name: Slots.of_runs(runs, sweep.header.constants) for name, runs in good.items()}
     return made
 
