@@ -64,6 +64,7 @@ class Bench:
     def __init__(self, stack: ExitStack, real: bool) -> None:
         grace = None if real else 10.0
         self.real = real
+        self.brief = "1" if real else "0.5"     # s of a test whose length means nothing
         self.port = stack.enter_context(lib.Daemon(grace=grace)).port
         self._stack, self._locked_port = stack, 0
 
@@ -179,7 +180,7 @@ def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
 
 def stream_table(bench: Bench, test: str) -> None:
     """awk 'NR==7 {print $5}', the last line, and a blank before the line's end."""
-    out = bench.good(f"-H {HOST} -p PORT -t {test} -l 1")
+    out = bench.good(f"-H {HOST} -p PORT -t {test} -l {bench.brief}")
     lines = out.splitlines()
     must_be(len(lines), 7)
     must_be(lines[5], "")
@@ -191,7 +192,7 @@ def stream_table(bench: Bench, test: str) -> None:
 
 def exchange_table(bench: Bench, test: str) -> None:
     """awk 'NR==7 {print $6}', or the second line from the end."""
-    lines = bench.lines(f"-H {HOST} -p PORT -t {test} -l 1")
+    lines = bench.lines(f"-H {HOST} -p PORT -t {test} -l {bench.brief}")
     must_be(len(lines), 8)
     must_be(lines[5], "")
     must_be(lines[6], lines[-2])
@@ -202,7 +203,7 @@ def exchange_table(bench: Bench, test: str) -> None:
 
 def datagram_table(bench: Bench) -> None:
     """Line 6 word 6 and line 7 word 4, counted from the end too; nothing behind the numbers."""
-    lines = bench.good(f"-H {HOST} -p PORT -t UDP_STREAM -l 1").split("\n")
+    lines = bench.good(f"-H {HOST} -p PORT -t UDP_STREAM -l {bench.brief}").split("\n")
     must_be(lines[7:], ["", ""])
     must_be(lines[4], "")
     must_be((lines[5], lines[6]), (lines[-4], lines[-3]))
@@ -231,7 +232,7 @@ def elapsed_to_the_point(bench: Bench) -> str:
 
 
 def bare_number(bench: Bench, test: str) -> None:
-    out = bench.good(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l 1")
+    out = bench.good(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l {bench.brief}")
     assert out.endswith("\n") and out.count("\n") == 1, repr(out)
     positive(out.strip())
 
@@ -286,7 +287,7 @@ def names_from_file(bench: Bench) -> None:
 
 
 def no_names(bench: Bench, direction: str, first: str) -> None:
-    found = key_values(bench.good(f"-H {HOST} -p PORT -t omni -l 1 -P 0 -- -d {direction} -k"))
+    found = key_values(bench.good(f"-H {HOST} -p PORT -t omni -l {bench.brief} -P 0 -- -d {direction} -k"))
     must_be(list(found)[0], first)
     must_be(list(found)[-3:], ["ELAPSED_TIME", "THROUGHPUT", "THROUGHPUT_UNITS"])
     positive(found["THROUGHPUT"])
@@ -297,7 +298,7 @@ LATENCIES = ("MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LA
 
 def latencies(bench: Bench, test: str) -> str:
     """Naming one turns them on; whole numbers, in order."""
-    found = key_values(bench.good(f"-P 0 -H {HOST} -p PORT -t {test} -l 1 -- -k",
+    found = key_values(bench.good(f"-P 0 -H {HOST} -p PORT -t {test} -l {bench.brief} -- -k",
                                   ",".join((*LATENCIES, "MEAN_LATENCY", "STDDEV_LATENCY",
                                             "RT_LATENCY"))))
     assert all(found[name].isdigit() for name in LATENCIES), found
@@ -315,7 +316,7 @@ def retransmissions(bench: Bench) -> None:
     """Below 0 means a UDP test."""
     for test, below in (("UDP_STREAM", True), ("TCP_STREAM", False)):
         found = key_values(bench.good(
-            f"-P 0 -H {HOST} -p PORT -t {test} -l 1 -- -k LOCAL_TRANSPORT_RETRANS"))
+            f"-P 0 -H {HOST} -p PORT -t {test} -l {bench.brief} -- -k LOCAL_TRANSPORT_RETRANS"))
         must_be(int(found["LOCAL_TRANSPORT_RETRANS"]) < 0, below)
 
 
@@ -457,7 +458,7 @@ def bloat(bench: Bench) -> str:
 
 def pkb(bench: Bench, options: str, specific: str, unit: str, banner: str = "OMNI") -> str:
     """By the names in the CSV head."""
-    lines = bench.good(f"-p PORT -j {options} -H {HOST} -l 1 -- {specific} -P ,DPORT -o",
+    lines = bench.good(f"-p PORT -j {options} -H {HOST} -l {bench.brief} -- {specific} -P ,DPORT -o",
                        ",".join(PKB_KEYS), timeout=20).splitlines()
     assert lines[0].startswith(banner), lines[0]
     row = csv_row(lines[1:])
@@ -472,7 +473,7 @@ def pkb(bench: Bench, options: str, specific: str, unit: str, banner: str = "OMN
 
 def pkb_histogram(bench: Bench) -> str:
     """Rows split at colons, of which PKB reads the counts; they make up the total."""
-    lines = bench.lines(f"-p PORT -j -v2 -t OMNI -H {HOST} -L {HOST} -l 1 -- "
+    lines = bench.lines(f"-p PORT -j -v2 -t OMNI -H {HOST} -L {HOST} -l {bench.brief} -- "
                         "-T TCP -d RR -P ,DPORT -o THROUGHPUT,P50_LATENCY")
     rows = {line.split(":")[0].strip(): line.split(":")[1:] for line in lines if ":" in line}
     must_be([name for name in rows if name in DECADES], list(DECADES))
@@ -484,7 +485,7 @@ def pkb_histogram(bench: Bench) -> str:
 
 
 def pkb_mesh(bench: Bench) -> None:
-    out = bench.good(f"-p PORT -t TCP_STREAM -H {HOST} -i 1 -l 1")
+    out = bench.good(f"-p PORT -t TCP_STREAM -H {HOST} -i 1 -l {bench.brief}")
     must_be(len(re.findall(r"(\d+\.\d+)\s+\n", out)), 1)
 
 
@@ -507,7 +508,7 @@ def pkb_pairs(bench: Bench) -> None:
 
 def k8s_netperf(bench: Bench, test: str, specific: str) -> str:
     """Its script greps for KEY= and adds up with bc."""
-    out = bench.good(f"-s 1 -H {HOST} -L 127.0.0.2 -p PORT -l 1 -t {test} -- -k "
+    out = bench.good(f"-s 1 -H {HOST} -L 127.0.0.2 -p PORT -l {bench.brief} -t {test} -- -k "
                      "rt_latency,p99_latency,throughput,throughput_units,remote_recv_calls,"
                      f"local_send_calls,local_transport_retrans {specific} -P DPORT")
     assert len(out.splitlines()) >= 5, out
@@ -523,7 +524,7 @@ def k8s_netperf(bench: Bench, test: str, specific: str) -> str:
 
 
 def k8s_probe(bench: Bench) -> None:
-    bench.good(f"-H {HOST} -p PORT -l 1 -- 42424")
+    bench.good(f"-H {HOST} -p PORT -l {bench.brief} -- 42424")
 
 
 CILIUM_KEYS = ("MIN_LATENCY,MEAN_LATENCY,MAX_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,"
@@ -545,7 +546,7 @@ def cilium(bench: Bench, test: str, specific: str) -> None:
 
 def lnst(bench: Bench, test: str) -> None:
     """A regular expression for each key, which wants a decimal point."""
-    out = bench.good(f"-H {HOST} -f k -P 0 -L {HOST} -p PORT -l 1 -t {test} -I 99,5 -i 3,3 -c -C "
+    out = bench.good(f"-H {HOST} -f k -P 0 -L {HOST} -p PORT -l {bench.brief} -t {test} -I 99,5 -i 3,3 -c -C "
                      "-- -k", "THROUGHPUT, LOCAL_CPU_UTIL, REMOTE_CPU_UTIL, CONFIDENCE_LEVEL, "
                      "THROUGHPUT_CONFID", timeout=25)
     for name in ("THROUGHPUT", "LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL", "THROUGHPUT_CONFID"):
@@ -559,7 +560,7 @@ def super_netperf(bench: Bench, args: str, clients: int) -> str:
     """Line 6's last word, or line 7's when that has any; of many at once, added up."""
     with ExitStack() as stack:
         started = [stack.enter_context(lib.Started(bench.command(
-            f"-s 1 -H {HOST} -p PORT -l 1 {args}"))) for _ in range(clients)]
+            f"-s 1 -H {HOST} -p PORT -l {bench.brief} {args}"))) for _ in range(clients)]
         total = 0.0
         for client in started:
             got = client.finish(20 * PATIENCE)
@@ -587,7 +588,7 @@ def lkp(bench: Bench, test: str) -> None:
     """Many outputs joined; the columns are found by the words in the head lines."""
     with ExitStack() as stack:
         started = [stack.enter_context(lib.Started(bench.command(
-            f"-4 -H {HOST} -p PORT -t {test} -c -C -l 1"))) for _ in range(3)]
+            f"-4 -H {HOST} -p PORT -t {test} -c -C -l {bench.brief}"))) for _ in range(3)]
         joined = ""
         for client in started:
             got = client.finish(20 * PATIENCE)
@@ -630,7 +631,7 @@ def openwrt(bench: Bench) -> None:
             for secret in ("", f"-Z {PASSPHRASE}"):
                 port = bench.locked_port() if secret else bench.port
                 results.write(must_succeed([lib.netperf(), *f"-4 -H {HOST} -p {port} -t {test} "
-                                            f"-l 1 -v 0 -P 0 {secret}".split()], 15))
+                                            f"-l {bench.brief} -v 0 -P 0 {secret}".split()], 15))
                 results.flush()
         total = must_succeed(["awk", "{s += $1} END {print NR, s}", results.name], 5).split()
     must_be(total[0], "4")
@@ -654,7 +655,7 @@ def openwrt_refused(bench: Bench) -> str:
 
 def phoronix(bench: Bench, test: str, extra: str) -> None:
     """Lines with "is" in them are dropped; the number left is the result."""
-    lines = [line for line in bench.lines(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l 1 {extra}")
+    lines = [line for line in bench.lines(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l {bench.brief} {extra}")
              if "is" not in line]
     must_be(len(lines), 1)
     positive(lines[0].strip())
@@ -662,8 +663,8 @@ def phoronix(bench: Bench, test: str, extra: str) -> None:
 
 def kernel_selftests(bench: Bench) -> None:
     """They look at the exit status, leave stray words behind, and bind the control connection."""
-    bench.good(f"-4 -t TCP_STREAM -H {HOST} -p PORT -l 1")
-    bench.good("-p PORT -l 1 localhost")
+    bench.good(f"-4 -t TCP_STREAM -H {HOST} -p PORT -l {bench.brief}")
+    bench.good(f"-p PORT -l {bench.brief} localhost")
     with lib.Started(bench.command(
             f"-4 -H {HOST} -p PORT,DPORT -L 127.0.0.2 -l 1000")) as client:
         time.sleep(MOMENT)
