@@ -253,18 +253,18 @@ class Guests(unittest.TestCase):
         return lib.run([NETVM, *args], self.LIMIT)
 
     def test_output_and_status(self):
-        """Bytes as they were written, apart."""
+        """Bytes as they were written, apart; and of a command that is not there. Both in one guest."""
         script = ("import hashlib, os, sys; data = bytes(range(256)) * 8000; os.write(2, hashlib.sha1(data).hexdigest()"
                   ".encode()); sys.stdout.buffer.write(data); sys.stdout.flush(); os.kill(os.getpid(), 9)")
-        done = subprocess.run([NETVM, "run", "--limit", "300", "--no-daemon", "--", "python3", "-c", script],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=self.LIMIT)
-        self.assertEqual(done.returncode, 137, done.stderr)
-        self.assertEqual(hashlib.sha1(done.stdout).hexdigest(), done.stderr.decode())
-        self.assertEqual(len(done.stdout), 256 * 8000)
-
-    def test_no_such_command(self):
-        got = self.run_it("run", "--limit", "300", "--no-daemon", "nonesuch")
+        words, out, err = ["run", "--limit", "300", "--no-daemon", "--"], bytearray(), bytearray()
+        args = netvm.parser().parse_args([*words, "true"])
+        with netvm.guest_of(args, netvm.make_image(args), 300) as one, mock.patch.multiple(
+                guest, STDOUT=out.extend, STDERR=err.extend), mock.patch.object(
+                netvm, "guest_of", lambda *_: contextlib.nullcontext(one)):
+            self.assertEqual(lib.called(netvm.main, *words, "python3", "-c", script).rc, 137, err)
+            self.assertEqual(hashlib.sha1(out).hexdigest(), err.decode())
+            self.assertEqual(len(out), 256 * 8000)
+            got = lib.called(netvm.main, *words, "nonesuch")
         self.assertEqual((got.rc, got.err), (127, "netvm: in the guest: nonesuch: No such file or directory\n"))
 
     def test_time_is_over(self):

@@ -21,7 +21,7 @@ def suite(report: lib.Report) -> None:
     labcheck.TRAIN = 2500   # not 10,000: a guest takes a millisecond for each, and test_line counts the shares of many more
     for words, options in LINKS:
         for emulator in ("netem", "link"):
-            got = lib.run([lib.NETLAB, "up", "--name", NAME, "--rate", "none", "--emulator", emulator, *options], 60)
+            got = lib.called(netlab.main, "up", "--name", NAME, "--rate", "none", "--emulator", emulator, *options)
             if not report.check(f"{words}: {emulator} is built", got.rc == 0, got.err):
                 continue
             lab = netlab.Lab(NAME)
@@ -41,7 +41,7 @@ def several_paths(report: lib.Report, netlab: Any, emulator: str) -> None:
     lab = netlab.Lab(NAME)
     for words in (["up", "--rate", "none", "--emulator", emulator, "--paths", "2", "--delay", "5ms"],
                   ["set", "--delay", "20ms"]):
-        got = lib.run([lib.NETLAB, words[0], "--name", NAME, *words[1:]], 60)
+        got = lib.called(netlab.main, words[0], "--name", NAME, *words[1:])
         report.check(f"two paths: {words[0]} of {emulator}", got.rc == 0, got.err)
     link = lab.read_link()
     report.check(f"two paths: as asked for, of {emulator}", (link.paths, link.delay) == (2, 0.02), str(link))
