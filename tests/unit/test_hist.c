@@ -203,39 +203,48 @@ TEST(percentiles_stay_within_the_extremes)
 	assert_int_equal(np_hist_percentile(h, 1), 50000);
 }
 
-/* In how many of 1,000 trials the interval of a percentile holds its true value. */
-static int
-held(unsigned times, double share, bool log_normal)
+/* In how many of 1,000 trials the intervals of some percentiles hold their true values. */
+static void
+count_held(int *held, unsigned times, const double *shares, size_t count, bool log_normal)
 {
-	struct np_hist *h = np_hist_new();
-	double truth = log_normal ? 1e5 : -1e5 * log(1 - share);
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
 	uint64_t seed = times, low, high;
-	int held = 0;
 
+	memset(held, 0, count * sizeof(*held));
 	for (int trial = 0; trial < 1000; trial++) {
 		np_hist_clear(h);
 		for (unsigned i = 0; i < times; i++) {
 			double a = ((double)(next_random(&seed) >> 11) + 1) / 9007199254740993.0;
 			double b = (double)(next_random(&seed) >> 11) / 9007199254740992.0;
-			double normal = sqrt(-2 * log(a)) * cos(2 * M_PI * b);
 
-			np_hist_record(h, (uint64_t)(1e5 * (log_normal ? exp(normal) : -log(a))));
+			np_hist_record(h, (uint64_t)(1e5 * (log_normal ? exp(sqrt(-2 * log(a)) *
+									     cos(2 * M_PI * b))
+								       : -log(a))));
 		}
-		assert_true(np_hist_interval(h, share, &low, &high));
-		held += (double)low <= truth && truth <= (double)high;
+		for (size_t i = 0; i < count; i++) {
+			double truth = log_normal ? 1e5 : -1e5 * log(1 - shares[i]);
+
+			assert_true(np_hist_interval(h, shares[i], &low, &high));
+			held[i] += (double)low <= truth && truth <= (double)high;
+		}
 	}
-	free(h);
-	return held;
 }
 
 TEST(intervals_hold_the_percentile)
 {
-	assert_in_range(held(200, 0.5, true), 930, 1000); /* whose median is known */
-	assert_in_range(held(200, 0.9, false), 930, 1000);
-	assert_in_range(held(500, 0.99, false), 930, 1000);
-	assert_in_range(held(4000, 0.99, false), 930, 985);
-	assert_in_range(held(4000, 0.5, false), 930, 975);
-	assert_in_range(held(4000, 0.999, false), 930, 1000);
+	static const double shares[] = { 0.5, 0.9, 0.99, 0.999 };
+	int held[LEN(shares)];
+
+	count_held(held, 200, shares, 1, true); /* whose median is known */
+	assert_in_range(held[0], 930, 1000);
+	count_held(held, 200, &shares[1], 1, false);
+	assert_in_range(held[0], 930, 1000);
+	count_held(held, 500, &shares[2], 1, false);
+	assert_in_range(held[0], 930, 1000);
+	count_held(held, 4000, shares, LEN(shares), false);
+	assert_in_range(held[0], 930, 975);
+	assert_in_range(held[2], 930, 985);
+	assert_in_range(held[3], 930, 1000);
 }
 
 TEST(few_times_have_no_interval)
