@@ -163,7 +163,7 @@ finish_one(struct np_stamps *s, int fd)
 static bool
 is_due(const struct np_stamps *s, uint64_t number)
 {
-	return number >= s->due && number % s->every == 0; /* a division for few of them */
+	return number >= s->due && number % s->every == 0; /* rarely divides */
 }
 
 static void

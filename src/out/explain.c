@@ -16,8 +16,7 @@ static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_UNCLEAR] = "unclear",
 };
 
-/* --- the table --------------------------------------------------------------------------------
- */
+/* --- the table ---------------------------------------------------------------------------- */
 
 enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8, ENDS = TCP | UDP | TURNS | UNIX };
 static const struct {
@@ -57,7 +56,7 @@ static const struct {
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
-/* What all of them say, the one that fits best first. */
+/* The verdicts of all rules, best score first. */
 struct verdicts {
 	struct np_verdict v[RULES];
 	size_t count;
@@ -89,18 +88,17 @@ judge_all(FACTS, struct verdicts *all)
 	}
 }
 
-/* --- the choice -------------------------------------------------------------------------------
- */
+/* --- the choice --------------------------------------------------------------------------- */
 
-/* The congestion window alone says no more than what keeps it small. */
+/* A small congestion window is only a symptom if the best verdict says what keeps it small. */
 static bool
-is_of(enum np_limit limit, enum np_limit best)
+is_symptom(enum np_limit limit, enum np_limit best)
 {
 	return limit == NP_LIMIT_CWND && (best == NP_LIMIT_LOSS || best == NP_LIMIT_PATH ||
 					  best == NP_LIMIT_REORDERING || best == NP_LIMIT_LINK);
 }
 
-/* Another cause that holds: 0, the best one itself, if there is none. */
+/* The index of another cause to name beside the best one; 0: none. */
 static size_t
 rival_of(const struct verdicts *all)
 {
@@ -113,7 +111,7 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
-		    v->limit != NP_LIMIT_TURNS && !is_of(v->limit, best->limit) &&
+		    v->limit != NP_LIMIT_TURNS && !is_symptom(v->limit, best->limit) &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;
 		}
@@ -126,18 +124,18 @@ static void
 doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 {
 	double p99 = (double)np_hist_percentile(h, 0.99) / 1e3,
-	       stood = (double)np_hist_by_time(h, 0.01) / 1e3;
+	       stall_us = (double)np_hist_by_time(h, 0.01) / 1e3;
 
-	if (stood > NP_STOOD_US && stood > NP_STOOD_TIMES * p99) {
+	if (stall_us > NP_STOOD_US && stall_us > NP_STOOD_TIMES * p99) {
 		np_explain_add(doubts,
 			       "for 1 %% of the time a transaction took %s or more, and P99 is %s: "
 			       "nothing was asked meanwhile, so how long users would wait is not "
 			       "known (--rate)",
-			       np_time_words(stood).text, np_time_words(p99).text);
+			       np_time_words(stall_us).text, np_time_words(p99).text);
 	}
 }
 
-/* Some CPUs copy slowly to a buffer just behind a page boundary, as glibc's large ones are. */
+/* Some CPUs copy slowly to a buffer that begins just behind a page boundary. */
 static void
 doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
@@ -211,7 +209,7 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
-/* Why it can't be told: what would decide, and is not known. */
+/* Why the cause is unclear. */
 static const char *
 missing(FACTS)
 {
@@ -274,7 +272,7 @@ name_cause(const struct verdicts *all, struct np_explanation *out)
 	}
 }
 
-/* Of what would allow more than was measured the least: it comes next. */
+/* The next limit: the cause with the lowest rate above the measured one. */
 static void
 find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
 {
@@ -312,7 +310,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 		unclear(&f, &all.v[0], out);
 	} else if (rival_of(&all) == 1 && all.v[0].score < NP_WEAK &&
 		   all.v[0].score - all.v[1].score < NP_TIE) {
-		/* Two that fit as well as each other, and neither well. */
+		/* Two fit equally well, and neither fits well. */
 		const struct np_verdict *a = &all.v[0], *b = &all.v[1];
 
 		snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
@@ -329,8 +327,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	doubt(&f, out->doubts);
 }
 
-/* --- for documents and people -----------------------------------------------------------------
- */
+/* --- for documents and people ------------------------------------------------------------- */
 
 static void
 put(struct np_bag *into, double v, const char *name)

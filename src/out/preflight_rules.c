@@ -29,8 +29,7 @@ struct state {
 	char text[STATE];
 };
 
-/* --- helpers -----------------------------------------------------------------------------------
- */
+/* --- helpers ------------------------------------------------------------------------------ */
 
 static double
 fact(const struct view *v, const char *name)
@@ -82,8 +81,7 @@ rate_text(double bps, char out[32])
 	return out;
 }
 
-/* --- processors --------------------------------------------------------------------------------
- */
+/* --- processors --------------------------------------------------------------------------- */
 
 static bool
 judge_governor(const struct view *v, struct state *s)
@@ -155,8 +153,7 @@ judge_load(const struct view *v, struct state *s)
 		     "%.0f threads want to run on %.0f processors", load, cpus);
 }
 
-/* --- the interface -----------------------------------------------------------------------------
- */
+/* --- the interface ------------------------------------------------------------------------ */
 
 static bool
 judge_link(const struct view *v, struct state *s)
@@ -377,8 +374,7 @@ judge_others(const struct view *v, struct state *s)
 				     "%.0f packets/s", rate);
 }
 
-/* --- the stack ---------------------------------------------------------------------------------
- */
+/* --- the stack ---------------------------------------------------------------------------- */
 
 static bool
 judge_congestion(const struct view *v, struct state *s)
@@ -446,8 +442,7 @@ judge_core_memory(const struct view *v, struct state *s)
 	return judge_memory(v, bytes, bytes, false, s);
 }
 
-/* --- the rules ---------------------------------------------------------------------------------
- */
+/* --- the rules ---------------------------------------------------------------------------- */
 
 /* In a remedy, DEV stands for the interface. */
 static const struct rule {

@@ -1,6 +1,4 @@
-/*
- * The most that a test could have carried, and where the rest went.
- */
+/* The ceiling: the most that the link could have carried for a test, and where the rest went. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +24,7 @@ np_payload_share(FACTS, const struct np_way *way)
 	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
 }
 
-/* Which kind of transaction it measures: each has its own sequence of packets. */
+/* The kind of transaction, as each has its own sequence of packets. */
 static enum np_turns
 turns_of(const struct np_explain_input *in)
 {
@@ -42,9 +40,9 @@ turns_of(const struct np_explain_input *in)
 	return in->request > 0 || in->response > 0 ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
 }
 
-/* By the sender's kernel, else by the ledger of either end (doc/evidence.md, wire.). */
+/* A count of the sender's kernel, else of the capture at either end (wire. in doc/evidence.md). */
 static double
-sent(FACTS, const char *kernels, const char *out, const char *in)
+sent_count(FACTS, const char *kernels, const char *out, const char *in)
 {
 	double v = np_bag_number(f->tx, kernels);
 
@@ -52,18 +50,18 @@ sent(FACTS, const char *kernels, const char *out, const char *in)
 	return isnan(v) ? np_bag_number(f->rx, in) : v;
 }
 
-/* What of a TCP stream's ceiling went into other things than payload that arrived. */
+/* How much of a stream's ceiling was used for anything but payload that arrived. */
 static void
 where_it_went(FACTS, struct np_explain_ceiling *c)
 {
 	double per_packet = f->way.framing.header + f->way.framing.rest +
 			    np_ceiling_ip_header(&f->way) + 20 + (f->way.timestamps ? 12 : 0);
 	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
-	double again = sent(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
-			    "wire.in.retransmitted_bytes");
-	double out = sent(f, "tcp.segments_out", "wire.out.segments", "wire.in.segments");
-	double segments =
-	    sent(f, "tcp.data_segments_out", "wire.out.data_segments", "wire.in.data_segments");
+	double again = sent_count(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
+				  "wire.in.retransmitted_bytes");
+	double out = sent_count(f, "tcp.segments_out", "wire.out.segments", "wire.in.segments");
+	double segments = sent_count(f, "tcp.data_segments_out", "wire.out.data_segments",
+				     "wire.in.data_segments");
 	double payload = f->in->throughput_bps * f->seconds / 8;
 	double fewest = payload / np_ceiling_segment(&f->way);
 
@@ -77,7 +75,7 @@ where_it_went(FACTS, struct np_explain_ceiling *c)
 	c->retransmits = again / most_bytes;
 	c->acks = (out - segments) * per_packet / link_bytes;
 	c->small_segments = (segments - fewest) * per_packet / link_bytes;
-	/* Retransmissions are segments, too, and have been counted. */
+	/* Retransmitted segments are counted already. */
 	c->small_segments -= again / np_ceiling_segment(&f->way) * per_packet / link_bytes;
 	c->small_segments = c->small_segments < 0 ? 0 : c->small_segments;
 	c->idle = 1 - c->reached - np_known(c->retransmits) - np_known(c->acks) -
@@ -159,7 +157,7 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 		return;
 	}
 	if (in->messages && in->connections) {
-		return; /* for which no arithmetic is written */
+		return; /* there is no formula for these */
 	}
 	if (in->transactions) {
 		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
@@ -171,7 +169,7 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	}
 	c->most = f->rate_bps * np_payload_share(f, &f->way);
 	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
-	/* What a queue still passes on behind the test's time took that time, too. */
+	/* Datagrams that a queue delivers after the test make the time longer. */
 	arrived = in->lossy ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))
 			    : in->throughput_bps;
 	c->reached = (arrived + in->beside) / c->most;

@@ -1,6 +1,4 @@
-/*
- * What the rules compare with. doc/explain.md has the same table: tests/e2e/doc.py compares them.
- */
+/* Thresholds of the rules. doc/explain.md has the same table: tests/e2e/doc.py compares them. */
 #ifndef NP_OUT_EXPLAIN_CONSTANTS_H
 #define NP_OUT_EXPLAIN_CONSTANTS_H
 

@@ -4,20 +4,20 @@
 #include <string.h>
 
 /*
- * By Little's law: of a direction in which L bytes are under way on average, at a rate of R, each
- * byte takes L / R. Under way to the receiver is what was sent for the first time and not received
- * in order; under way back is what was received and not acknowledged. The receiver's figure is
- * interpolated to the instants of the transmitter's samples.
+ * By Little's law: with L bytes in flight on average, at a rate of R, each byte takes L / R. In
+ * flight to the receiver are bytes that were sent for the first time, but not received in order; in
+ * flight back are those received, but not acknowledged. The receiver's count is interpolated to the
+ * times of the transmitter's samples.
  */
 
 enum {
-	LEAST = 5,       /* samples, to say anything */
-	MOST_CONNS = 64, /* of which samples have all (bench/sampler.h) */
+	LEAST = 5,       /* samples that are needed */
+	MOST_CONNS = 64, /* with more, a sample has only some (bench/sampler.h) */
 };
 
-static const double stamp_s = 20e-6; /* between a sample and its time stamp, usually at most */
+static const double stamp_s = 20e-6; /* usual error of the time of a sample */
 
-/* A list of samples; all of a bag's are of equal length. */
+/* Find a list of samples, of that length if it is not 0. */
 static bool
 find(const struct np_bag *b, const char *name, size_t count, struct np_bag_item *out)
 {
@@ -26,13 +26,13 @@ find(const struct np_bag *b, const char *name, size_t count, struct np_bag_item 
 	return n >= LEAST && (count == 0 || n == count);
 }
 
-/* What an end saw, and the time between its clock's zero and the beginning of its window. */
+/* The samples of both ends, with times from the beginning of their windows. */
 struct transmitter {
 	struct np_bag_item t, sent, again, acked;
 };
 struct receiver {
 	struct np_bag_item t, received;
-	size_t next; /* the first sample that is later than what was asked for last */
+	size_t next; /* first sample behind the time of the last received_by() */
 };
 
 static bool
@@ -49,11 +49,11 @@ has_all(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
 	       find(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
-/* Bytes received by then; false outside of the samples. Times rise. */
+/* Bytes received at time t, which rises from call to call. False: outside of the samples. */
 static bool
 received_by(struct receiver *b, double t, double *bytes)
 {
-	double from, to, took;
+	double from, to, step_s;
 
 	while (b->next < b->t.count && np_bag_value(&b->t, b->next) < t) {
 		b->next++;
@@ -63,16 +63,16 @@ received_by(struct receiver *b, double t, double *bytes)
 	}
 	from = np_bag_value(&b->received, b->next - 1);
 	to = np_bag_value(&b->received, b->next);
-	took = np_bag_value(&b->t, b->next) - np_bag_value(&b->t, b->next - 1);
-	*bytes = from + (to - from) / took * (t - np_bag_value(&b->t, b->next - 1));
-	return took > 0;
+	step_s = np_bag_value(&b->t, b->next) - np_bag_value(&b->t, b->next - 1);
+	*bytes = from + (to - from) / step_s * (t - np_bag_value(&b->t, b->next - 1));
+	return step_s > 0;
 }
 
 /* One direction. */
 struct way {
-	double byte_seconds; /* the integral of bytes under way over time */
-	double before;       /* those of the sample before */
-	double sum, squares; /* of those bytes */
+	double byte_seconds; /* bytes in flight, integrated over time */
+	double before;       /* bytes in flight at the last sample */
+	double sum, squares; /* of bytes in flight over all samples */
 };
 
 static void
@@ -84,7 +84,7 @@ add(struct way *w, double bytes, double since_s, bool first)
 	w->squares += bytes * bytes;
 }
 
-/* How far the mean bytes under way of `n` samples may be off: two standard errors. */
+/* Two standard errors of the mean of bytes in flight. */
 static double
 error_of(const struct way *w, size_t n)
 {
@@ -93,7 +93,7 @@ error_of(const struct way *w, size_t n)
 	return variance > 0 ? 2 * sqrt(variance / (double)n) : 0;
 }
 
-/* The sums over all samples. */
+/* Sums over all samples. */
 struct sums {
 	struct way there, back;
 	double first_s, last_s, first_bytes, last_bytes;
@@ -101,8 +101,8 @@ struct sums {
 };
 
 /*
- * The delay of a direction is its bytes under way, integrated over time, divided by the bytes
- * received. The error of their mean, divided by the rate, is one of time.
+ * The delay of a direction is its bytes in flight, integrated over time, divided by the bytes
+ * received. Its error is that of the mean bytes in flight, divided by the rate.
  */
 static void
 conclude(const struct sums *s, struct np_delay *d)
@@ -117,9 +117,9 @@ conclude(const struct sums *s, struct np_delay *d)
 	there = s->there.byte_seconds / bytes;
 	back = s->back.byte_seconds / bytes;
 	if (there < -2 * error || back < -2 * error) {
-		return; /* clearly negative: not of one connection, or not by one clock */
+		return; /* clearly negative: different connections, or different clocks */
 	}
-	/* An error moves time from one to the other: keep their sum, which has no such error. */
+	/* An error only moves time from one direction to the other: keep the sum. */
 	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
 	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
 	d->error_us = error * 1e6;
@@ -131,10 +131,9 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 {
 	const char *near = np_bag_string(tx, "clock.boot"), *far = np_bag_string(rx, "clock.boot");
 	const char *role = np_bag_string(tx, "flow.role");
-	/* By how much the receiver's window began later. */
+	/* How much later the receiver's window began. */
 	double later = np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
-	/* The kernel counts the SYN of the end that connects among the bytes acknowledged. One
-	 * byte is nothing in a stream, and may be a whole request. */
+	/* The kernel of the client counts its SYN as an acknowledged byte. */
 	double syn = role != NULL && strcmp(role, "request") == 0 ? 1 : 0, bytes;
 	struct sums s = { .n = 0 };
 	struct transmitter a;
@@ -145,7 +144,7 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 				.error_us = (double)NAN };
 	if (near == NULL || far == NULL || strcmp(near, far) != 0 || isnan(later) ||
 	    !has_all(tx, rx, &a, &b)) {
-		return; /* without both, or by clocks that can't be compared */
+		return; /* samples are missing, or the clocks can't be compared */
 	}
 	for (size_t i = 0; i < a.t.count; i++) {
 		double t = np_bag_value(&a.t, i);

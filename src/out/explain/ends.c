@@ -1,6 +1,4 @@
-/*
- * The processes at both ends: a processor, a quota, a pace of their own, or no wish for more.
- */
+/* Causes in the processes at both ends: CPU, quota, stops, pacing, and the application. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +8,6 @@
 
 #define FACTS const struct np_facts_of_test *f
 
-/* Running, or ready to run. */
 double
 np_thread_busy(const struct np_thread_facts *t)
 {
@@ -19,7 +16,6 @@ np_thread_busy(const struct np_thread_facts *t)
 	return all > 1 ? 1 : all;
 }
 
-/* The processor on which it ended has next to no time left, as others have it. */
 bool
 np_thread_crowded(const struct np_thread_facts *t)
 {
@@ -27,9 +23,8 @@ np_thread_crowded(const struct np_thread_facts *t)
 }
 
 /*
- * It gets a processor for a part of the time only; so do the acknowledgements that are taken in
- * there, for which the thread then waits in vain. A thread that hardly runs is woken late, but
- * wants no more of a processor than it has.
+ * On a crowded processor less waiting is enough: acknowledgements that are received there are late,
+ * too. A thread that hardly runs only wakes up late, and needs no more of a processor.
  */
 bool
 np_thread_starved(const struct np_thread_facts *t)
@@ -85,7 +80,6 @@ np_thread_waits(const struct np_thread_facts *t)
 	return t->blocked >= NP_BLOCKED;
 }
 
-/* What an engine has thrown away in the kernel its receiver did not copy. */
 struct np_words
 np_reader_words(FACTS)
 {
@@ -110,27 +104,26 @@ reader(FACTS)
 	return f->in->transactions ? "responding" : "reading";
 }
 
-/* The measured rate, with nothing of the thread's time left to others than the cause. */
+/* The rate that was possible if the cause had all the time, not only that share. */
 static double
 at_full_time(FACTS, double share)
 {
 	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
 }
 
-/* A sender of datagrams does not wait: a receiver that loses next to none does not limit it. */
+/* A receiver of datagrams that loses next to none does not limit their sender. */
 static bool
 keeps_up_with_datagrams(FACTS)
 {
 	return f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
 }
 
-/* --- a quota ----------------------------------------------------------------------------------
- */
+/* --- a quota ------------------------------------------------------------------------------ */
 
 /*
- * While the CPU quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). If
- * that is so for long, or in half of the periods, the score is above that of most other causes. If
- * the thread is blocked most of the time, the quota costs it little: a lower score.
+ * While the CPU quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). For
+ * much of the time, or in half of the periods, that scores above most other causes. If the thread
+ * is blocked most of the time anyway, the score is lower.
  */
 static void
 judge_quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
@@ -171,12 +164,11 @@ np_rule_reader_quota(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- a process that stood still ---------------------------------------------------------------
- */
+/* --- a process that stood still ----------------------------------------------------------- */
 
 static void
-stalled(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
-	struct np_verdict *v)
+judge_stall(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
+	    struct np_verdict *v)
 {
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
 
@@ -190,22 +182,21 @@ stalled(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit
 void
 np_rule_sender_stalled(FACTS, struct np_verdict *v)
 {
-	stalled(f, &f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
+	judge_stall(f, &f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
 }
 
 void
 np_rule_reader_stalled(FACTS, struct np_verdict *v)
 {
-	stalled(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
+	judge_stall(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
 }
 
-/* --- a pace of its own ------------------------------------------------------------------------
- */
+/* --- pacing and the application ------------------------------------------------------------ */
 
-/* Of what was asked for nearly all, but not more than jitter makes of it. */
+/* Was nearly all that was asked for reached, and not more than jitter explains? */
 static bool
 as_asked(double rate, double asked)
 {
@@ -224,11 +215,11 @@ np_rule_pacing(FACTS, struct np_verdict *v)
 	v->allows = f->pacing_bps;
 }
 
-/* As -b and -w have it, or as the thread was found: asleep, and not in a call that sends. */
+/* The application sends less than it could: by -b and -w, or because it sleeps. */
 void
 np_rule_application(FACTS, struct np_verdict *v)
 {
-	/* By the kernel's clock, or by samples: of these two it may be that one is not known. */
+	/* By samples or by the kernel's clock, whichever is known. */
 	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
 	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
 	double score = f->sender.idle < share ? f->sender.idle : share;
@@ -247,9 +238,9 @@ np_rule_application(FACTS, struct np_verdict *v)
 		return;
 	}
 	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
-		score *= 0.8; /* what it writes does not arrive */
+		score *= 0.8; /* more would not arrive */
 	}
-	/* Whether it slept is not known, or it never does; or it slept as it could not send. */
+	/* Not if it is unknown whether it slept, or if it was blocked in a send. */
 	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
 		score = 0;
 	} else if (f->sender.pausing >= NP_BLOCKED && score > 0) {
@@ -277,19 +268,18 @@ np_rule_slow_reads(FACTS, struct np_verdict *v)
 	v->allows = f->reads_bps;
 }
 
-/* --- a processor ------------------------------------------------------------------------------
- */
+/* --- a processor -------------------------------------------------------------------------- */
 
-/* A quota makes a thread wait, too. */
+/* Does a quota explain why the thread waits? */
 static bool
-has_other_reason(const struct np_thread_facts *t)
+waits_for_quota(const struct np_thread_facts *t)
 {
 	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
 }
 
 /*
- * In turns the times of both ends and of the path add up: who waits for a processor the longest
- * makes them long.
+ * The score of an end whose thread waits for a processor, in transactions: there the times of both
+ * ends and of the path add up, and it must be the longest of them.
  */
 static double
 waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_facts *other)
@@ -302,14 +292,14 @@ waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_fac
 		   : 0;
 }
 
-/* Whenever one looks there is something that was not read yet. */
+/* Samples usually find unread data at the receiver. */
 static bool
 is_left_unread(FACTS)
 {
 	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->way);
 }
 
-/* It sleeps for long, as its buffer is full or what went out of order is to be acknowledged. */
+/* The sender sleeps because its buffer is full, or reordering keeps its window small. */
 static bool
 is_held_up(FACTS)
 {
@@ -322,10 +312,10 @@ double
 np_sender_cpu_score(FACTS)
 {
 	double s = np_thread_busy(&f->sender);
-	/* Nothing was outstanding, and it did not wait for a processor either: it rested. */
+	/* For much of the time it had no data in flight, and did not wait for a processor. */
 	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
 
-	if (has_other_reason(&f->sender) && f->sender.cpu < NP_BUSY) {
+	if (waits_for_quota(&f->sender) && f->sender.cpu < NP_BUSY) {
 		return 0;
 	}
 	if (f->in->transactions) {
@@ -333,7 +323,7 @@ np_sender_cpu_score(FACTS)
 	}
 	s = fmax(np_above(s, NP_BUSY, 0.97),
 		 np_thread_starved(&f->sender) && !rests && !is_held_up(f) ? 0.8 : 0);
-	/* What it sends lies unread, as the reader waits for a processor longer than it does. */
+	/* Less if data lie unread, and the reader lacks a processor even more. */
 	return is_left_unread(f) && np_thread_starved(&f->reader) &&
 		       f->reader.wait > np_known(f->sender.wait)
 		   ? 0.9 * s
@@ -345,19 +335,19 @@ np_reader_cpu_score(FACTS)
 {
 	double s = np_thread_busy(&f->reader);
 
-	if (has_other_reason(&f->reader) && f->reader.cpu < NP_BUSY) {
+	if (waits_for_quota(&f->reader) && f->reader.cpu < NP_BUSY) {
 		return 0;
 	}
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(f, &f->reader, &f->sender));
 	}
 	if (!np_ceiling_has_packets(f->in->family)) {
-		return np_above(s, NP_BUSY, 0.96); /* nothing else could hold up who waits for it */
+		return np_above(s, NP_BUSY, 0.96); /* nothing else can be the limit */
 	}
 	if (is_left_unread(f) && np_thread_starved(&f->reader)) {
 		return 0.7 + 0.25 * f->reader.wait;
 	}
-	/* One that keeps its queue empty does not hold anybody up. */
+	/* A reader that keeps its queue empty holds up no sender. */
 	return f->inq_waits >= NP_UNREAD     ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits
 	       : np_thread_waits(&f->sender) ? np_above(s, NP_BUSY, 0.9)
 					     : 0;
@@ -369,7 +359,7 @@ np_rule_sender_cpu(FACTS, struct np_verdict *v)
 	double score = np_sender_cpu_score(f);
 
 	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
-		score *= 0.8; /* more of them would be lost, too */
+		score *= 0.8; /* more would be lost, too */
 	}
 	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
 		  "limited by the %s CPU: %s", f->in->transactions ? "client's" : "sender's",
@@ -381,7 +371,7 @@ np_rule_sender_cpu(FACTS, struct np_verdict *v)
 	}
 }
 
-/* It sleeps, and whenever one looks there is something that it has not read. */
+/* The reader sleeps by choice, though data wait to be read. */
 static bool
 reader_sleeps(FACTS)
 {
@@ -389,7 +379,7 @@ reader_sleeps(FACTS)
 	       (f->inq_waits >= NP_UNREAD || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
 }
 
-/* The window is small, as the reader is slow: for want of a processor, or by its own will. */
+/* Is the window small because the reader is slow: for lack of a processor, or by choice? */
 static bool
 window_by_reader(FACTS, struct np_verdict *v)
 {
@@ -417,7 +407,7 @@ window_by_reader(FACTS, struct np_verdict *v)
 	return false;
 }
 
-/* Where the kernel's clock of the window is not to be had, or a large buffer has not filled yet. */
+/* The reader's verdict where the window is unknown, or a large buffer has not filled yet. */
 static void
 reader_without_window(FACTS, struct np_verdict *v)
 {
@@ -445,10 +435,10 @@ reader_without_window(FACTS, struct np_verdict *v)
 void
 np_rule_reader(FACTS, struct np_verdict *v)
 {
-	bool excused = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
-		       isnan(f->reader.cpu);
+	bool is_other_cause = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
+			      isnan(f->reader.cpu);
 
-	if (f->rwnd >= NP_WINDOW && !excused && window_by_reader(f, v)) {
+	if (f->rwnd >= NP_WINDOW && !is_other_cause && window_by_reader(f, v)) {
 		return;
 	}
 	if (!(f->rwnd >= NP_WINDOW)) {
@@ -456,8 +446,7 @@ np_rule_reader(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- the calls that send ----------------------------------------------------------------------
- */
+/* --- the cost of calls --------------------------------------------------------------------- */
 
 static bool
 is_processor(enum np_limit limit)
@@ -494,7 +483,7 @@ np_calls_tell(FACTS, struct np_explanation *out)
 		       f->in->near_transmits ? "" : ",", 2 * NP_CALL / 1024, 2 * NP_CALL / bytes);
 }
 
-/* Only what one end knows: it did its part. */
+/* Without the sender's evidence: the reader at this end did its part. */
 void
 np_rule_kept_up(FACTS, struct np_verdict *v)
 {

@@ -12,7 +12,7 @@
 
 enum {
 	SAMPLES = 1000,     /* most of a list, doc/evidence.md */
-	LOOKS = 5,          /* fewer at a thread tell nothing */
+	LOOKS = 5,          /* samples: fewer are too few to conclude anything */
 	TIMESTAMPS = 12,    /* bytes of the option */
 	MOST_MTU = 1 << 20, /* bytes */
 	MOST_CPUS = 1 << 20,
@@ -20,14 +20,13 @@ enum {
 };
 
 /*
- * A thread that waits for a processor gets its part of one. One that waits for more than this
- * multiple of what it runs, and also sleeps, was late to wake up: that is no lack of a processor.
- * One that never slept was kept from it.
+ * A thread that lacks a processor still gets a share of one. If it waited more than LATE_AT_MOST
+ * times as long as it ran, and slept for SOME_IDLE of the time, it only woke up late.
  */
 enum { LATE_AT_MOST = 40 };
-#define SOME_IDLE 0.25 /* and it has some time left in which it wants none */
+#define SOME_IDLE 0.25
 
-/* Of the calls of a thread that never sleeps: from this share on, in vain, it has time to spare. */
+/* A thread that never sleeps has time to spare if this share of its calls finds nothing. */
 #define SPARE 0.1
 
 static double
@@ -36,7 +35,7 @@ number(const struct np_bag *b, const char *name)
 	return np_bag_number(b, name);
 }
 
-/* By how much a counter moved. If counters were read, one that is not in the bag did not move. */
+/* By how much a counter grew. If counters were read, one that is not in the bag did not grow. */
 static double
 moved(const struct np_bag *b, const char *name)
 {
@@ -57,8 +56,7 @@ clamp(double share)
 	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-/* --- samples ----------------------------------------------------------------------------------
- */
+/* --- samples ------------------------------------------------------------------------------ */
 
 static double
 median_of(double *values, size_t count)
@@ -70,9 +68,9 @@ median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-/* Lists of one sampler, by name: how many values each of them has; 0: one is missing. */
+/* Find lists of one sampler by name. Returns how many values they have; 0: one is missing. */
 static size_t
-lists_of(const struct np_bag *b, const char *const *names, size_t lists, struct np_bag_item *list)
+find_lists(const struct np_bag *b, const char *const *names, size_t lists, struct np_bag_item *list)
 {
 	size_t count = SIZE_MAX;
 
@@ -103,11 +101,11 @@ median(const struct np_bag *b, const char *name)
 }
 
 /*
- * What held a sender up. A send buffer counts what the kernel needs to keep the payload, up to
- * twice the payload: with half of its bytes in payload it is full, or nearly.
+ * What held a sender up, as shares of the samples. The size of a send buffer includes the kernel's
+ * overhead, as much as the payload again: with payload of nearly half its size it is full.
  */
 static void
-look_at_flight(struct np_facts_of_test *f)
+judge_samples(struct np_facts_of_test *f)
 {
 	enum { CWND, UNACKED, NOTSENT, QUEUED, WINDOW, LISTS };
 	static const char *const names[LISTS] = { "tcp.samples.cwnd", "tcp.samples.unacked",
@@ -117,7 +115,7 @@ look_at_flight(struct np_facts_of_test *f)
 	double mss = number(f->tx, "tcp.mss");
 	double cwnd_full = 0, app_short = 0, outq_full = 0, window_full = 0;
 	struct np_bag_item s[LISTS];
-	size_t count = lists_of(f->tx, names, LISTS, s);
+	size_t count = find_lists(f->tx, names, LISTS, s);
 
 	f->cwnd_full = f->app_short = f->outq_full = f->window_full = (double)NAN;
 	if (count == 0 || !(mss > 0)) {
@@ -127,13 +125,13 @@ look_at_flight(struct np_facts_of_test *f)
 		double unacked = np_bag_value(&s[UNACKED], i);
 		bool window_open = (unacked + 2) * mss <= np_bag_value(&s[WINDOW], i);
 		bool cwnd_open = unacked + 2 <= 0.9 * np_bag_value(&s[CWND], i);
-		bool all_gone = np_bag_value(&s[NOTSENT], i) < 2 * mss;
+		bool all_sent = np_bag_value(&s[NOTSENT], i) < 2 * mss;
 		bool full = np_bag_value(&s[QUEUED], i) >= 0.45 * f->send_buffer;
 
 		cwnd_full += !cwnd_open && window_open;
 		window_full += !window_open && cwnd_open;
-		app_short += all_gone && !full && cwnd_open && window_open;
-		outq_full += all_gone && full && cwnd_open && window_open;
+		app_short += all_sent && !full && cwnd_open && window_open;
+		outq_full += all_sent && full && cwnd_open && window_open;
 	}
 	f->cwnd_full = cwnd_full / (double)count;
 	f->app_short = app_short / (double)count;
@@ -141,9 +139,9 @@ look_at_flight(struct np_facts_of_test *f)
 	f->window_full = window_full / (double)count;
 }
 
-/* How often a list grew. */
+/* How often a list of samples grew; NAN: there are too few. */
 static double
-steps_of(const struct np_bag *b, const char *name)
+count_growth(const struct np_bag *b, const char *name)
 {
 	struct np_bag_item list;
 	double steps = 0;
@@ -157,56 +155,56 @@ steps_of(const struct np_bag *b, const char *name)
 	return steps;
 }
 
-/* Times in which data were in flight, a window was open, and nothing got through. */
+/* Outages: times in which data were in flight, a window was open, and nothing got through. */
 static void
-look_at_progress(struct np_facts_of_test *f)
+find_outages(struct np_facts_of_test *f)
 {
 	enum { T, BYTES, UNACKED, WINDOW, LISTS };
 	static const char *const tcp[LISTS] = { "tcp.samples.t_s", "tcp.samples.bytes_acked",
 						"tcp.samples.unacked", "tcp.samples.send_window" };
 	static const char *const datagrams[] = { "flow.samples.t_s", "flow.samples.bytes" };
-	double still = 0, now = 0, all, mss = number(f->tx, "tcp.mss");
+	double still = 0, current = 0, all, mss = number(f->tx, "tcp.mss");
 	struct np_bag_item p[LISTS], sent;
-	size_t count =
-	    f->in->lossy ? lists_of(f->rx, datagrams, UNACKED, p) : lists_of(f->tx, tcp, LISTS, p);
-	/* What a window lets go is acknowledged a round trip later, and all of it at once. */
+	size_t count = f->in->lossy ? find_lists(f->rx, datagrams, UNACKED, p)
+				    : find_lists(f->tx, tcp, LISTS, p);
+	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
 	double least = f->in->lossy ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
 
 	f->still = f->still_s = (double)NAN;
 	if (count < LOOKS) {
 		return;
 	}
-	/* A sender of datagrams may pause itself. */
+	/* A sender of datagrams may pause: then it is no outage. */
 	if (f->in->lossy && (np_bag_list(f->tx, datagrams[BYTES], 0, &sent) == 0 ||
-			     !(steps_of(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
+			     !(count_growth(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
 		return;
 	}
 	f->still_s = 0;
 	for (size_t i = 1; i < count; i++) {
-		bool stands = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
-			      (f->in->lossy || (np_bag_value(&p[UNACKED], i) > 0 &&
-						np_bag_value(&p[WINDOW], i) >= mss));
+		bool stopped = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
+			       (f->in->lossy || (np_bag_value(&p[UNACKED], i) > 0 &&
+						 np_bag_value(&p[WINDOW], i) >= mss));
 		double step = np_bag_value(&p[T], i) - np_bag_value(&p[T], i - 1);
 
-		now = stands ? now + step : 0;
-		if (now > least) {
-			still += now - step > least ? step : now;
-			f->still_s = fmax(f->still_s, now);
+		current = stopped ? current + step : 0;
+		if (current > least) {
+			still += current - step > least ? step : current;
+			f->still_s = fmax(f->still_s, current);
 		}
 	}
 	all = np_bag_value(&p[T], count - 1) - np_bag_value(&p[T], 0);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
-/* How far the rates between the samples lie from their median, on average and as a share of it. */
+/* Mean deviation of the rates between samples from their median, as a share of it. */
 static double
-spread(const struct np_bag *b, bool datagrams)
+relative_spread(const struct np_bag *b, bool datagrams)
 {
 	static const char *const names[2][2] = { { "tcp.samples.t_s", "tcp.samples.bytes" },
 						 { "flow.samples.t_s", "flow.samples.bytes" } };
 	struct np_bag_item s[2];
 	double rates[SAMPLES], middle, off = 0;
-	size_t count = 0, values = lists_of(b, names[datagrams], 2, s);
+	size_t count = 0, values = find_lists(b, names[datagrams], 2, s);
 
 	for (size_t i = 1; i < values && count < SAMPLES; i++) {
 		double seconds = np_bag_value(&s[0], i) - np_bag_value(&s[0], i - 1);
@@ -226,6 +224,7 @@ spread(const struct np_bag *b, bool datagrams)
 	return middle > 0 ? off / middle : (double)NAN;
 }
 
+/* How much waited in the receiver's buffer to be read. */
 static void
 look_at_queue(struct np_facts_of_test *f)
 {
@@ -240,7 +239,7 @@ look_at_queue(struct np_facts_of_test *f)
 	if (np_bag_list(f->rx, name, 0, &list) == 0 || !(f->receive_buffer > 0)) {
 		return;
 	}
-	/* The buffer holds payload and what the kernel needs to keep it; a quarter is a lot. */
+	/* The buffer holds payload and overhead: a quarter of it as payload is a lot. */
 	for (size_t i = 0; i < list.count; i++) {
 		waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
 		left += np_bag_value(&list, i) > 0;
@@ -249,43 +248,42 @@ look_at_queue(struct np_facts_of_test *f)
 	f->inq_waits = waits / (double)list.count;
 }
 
-/* --- each part --------------------------------------------------------------------------------
- */
+/* --- each part ---------------------------------------------------------------------------- */
 
 /*
- * A thread of the engine `spin` has all of a processor by construction. If it hardly ever found
- * nothing to do it needs that, too.
+ * A thread of the engine `spin` always uses a whole processor. It needs it only if its calls rarely
+ * find nothing to do.
  */
 static void
 look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 {
 	const char *name = np_bag_string(b, "engine.name");
 	double empty = or_else(number(b, "engine.empty_calls"), 0);
-	double moved_some =
+	double useful =
 	    or_else(number(b, "flow.sends"), 0) + or_else(number(b, "flow.receives"), 0);
 
 	t->spins = false;
 	t->empty = (double)NAN;
-	if (name == NULL || strcmp(name, "spin") != 0 || !(empty + moved_some > 0)) {
+	if (name == NULL || strcmp(name, "spin") != 0 || !(empty + useful > 0)) {
 		return;
 	}
-	t->empty = empty / (empty + moved_some);
+	t->empty = empty / (empty + useful);
 	t->spins = t->empty >= SPARE;
 	if (t->spins) {
 		t->cpu = t->idle = (double)NAN;
 	}
 }
 
-/* What its process got: of a quota, and of the looks that it was to take. */
+/* Was the process throttled by a quota, or stopped? */
 static void
 look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *t)
 {
-	double room = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
+	double asleep = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
 
 	t->quota = number(b, "cgroup.cpu.quota");
 	t->throttled =
 	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
-	/* A group's time is summed over processors; a thread that ran was not held up. */
+	/* The time is a sum over processors; while the thread ran it was not throttled. */
 	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
 	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
 	t->stalled = seconds > 0 ? number(b, "sampler.stopped_s") / seconds : (double)NAN;
@@ -293,12 +291,12 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 		t->stalled =
 		    fmax(t->stalled, number(b, "thread.seen_stopped") / number(b, "thread.looks"));
 	}
-	/* Nor did it stand still while it ran, or waited to. */
-	t->stalled = clamp(t->stalled > room ? room : t->stalled);
+	/* Nor was it stopped while it ran, or was ready to. */
+	t->stalled = clamp(t->stalled > asleep ? asleep : t->stalled);
 	t->longest_s = number(b, "sampler.gap_max_s");
 }
 
-/* What it was found doing divides the time in which it slept. */
+/* Split the time asleep by the states in which samples found the thread. */
 static void
 look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
 {
@@ -313,7 +311,7 @@ look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
 		return;
 	}
 	if (blocked + pausing > 0) {
-		/* Time that a quota takes is no sleep, and not all of it is counted as a wait. */
+		/* At most the share of samples: part of the idle time may be due to a quota. */
 		t->blocked = fmin(idle * blocked / (blocked + pausing), blocked / looks);
 		t->pausing = fmin(idle * pausing / (blocked + pausing), pausing / looks);
 	} else {
@@ -329,7 +327,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
 	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
-	/* Over a moment the clocks of both do not agree. */
+	/* In a short test the two clocks may differ a little. */
 	t->wait = t->wait > 1 - t->cpu ? 1 - t->cpu : t->wait;
 	t->late = t->wait;
 	look_at_process(b, seconds, t);
@@ -345,6 +343,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
+/* A counter of microseconds of the transmitter, as a share of the test. */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {
@@ -365,15 +364,14 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
 	f->sndbuf = share_of_time(f, "tcp.sndbuf_limited_us");
 	f->segments = number(f->tx, "tcp.data_segments_out");
-	/* More DSACKs than retransmissions: the network doubles, and they don't say which it did.
-	 */
+	/* With more DSACKs than retransmissions the network duplicates, and any may be needed. */
 	f->doubled = in_vain > again ? in_vain - again : 0;
 	f->retransmits = in_vain <= again ? again - in_vain : again;
 	f->again = again;
 	f->marked = f->segments > 0 ? number(f->tx, "tcp.delivered_ce") / f->segments : (double)NAN;
 	f->in_vain = again > 0 ? in_vain / again : (double)NAN;
 	f->reordered = number(f->tx, "tcp.reordered");
-	f->loss_times = steps_of(f->tx, "tcp.samples.retransmitted_segments");
+	f->loss_times = count_growth(f->tx, "tcp.samples.retransmitted_segments");
 	f->by_loss = cong == NULL || strncmp(cong, "bbr", 3) != 0;
 	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
 	f->rtt_us = or_else(median(f->tx, "tcp.samples.rtt_us"), number(f->tx, "tcp.rtt_us"));
@@ -401,11 +399,11 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||
 			 number(f->rx, "host.tcp.window_scaling") == 0;
 	f->send_buffer = number(f->tx, "flow.sndbuf") * f->connections;
-	look_at_flight(f);
-	look_at_progress(f);
+	judge_samples(f);
+	find_outages(f);
 }
 
-/* A socket's datagrams are counted with what the kernel needs to keep them. */
+/* How often a sender of datagrams had a full buffer, in which the kernel's overhead counts, too. */
 static void
 look_at_sends(struct np_facts_of_test *f)
 {
@@ -422,7 +420,7 @@ look_at_sends(struct np_facts_of_test *f)
 	f->app_short = 1 - f->outq_full;
 }
 
-/* The kernel counts UDP-Lite apart. */
+/* Datagrams that full receive buffers dropped. UDP-Lite has counters of its own. */
 static double
 buffer_drops(const struct np_facts_of_test *f)
 {
@@ -441,9 +439,9 @@ buffer_drops(const struct np_facts_of_test *f)
 	}
 }
 
-/* The kernel counts a block of joined datagrams as one: how many a receive brought on average. */
+/* Datagrams per receive on average: the kernel counts a block of joined ones as one drop. */
 static double
-joined(const struct np_facts_of_test *f)
+joined_per_drop(const struct np_facts_of_test *f)
 {
 	return number(f->rx, "engine.joined_receives") > 0
 		   ? number(f->rx, "engine.messages_received") /
@@ -471,13 +469,14 @@ look_at_datagrams(struct np_facts_of_test *f)
 					 : moved(f->rx, "moved.snmp.Ip.ReasmFails");
 	f->burst = number(f->rx, "udp.lost") / number(f->rx, "udp.loss_bursts");
 	f->buffer_drops = buffer_drops(f);
-	if (f->buffer_drops * joined(f) > f->buffer_drops) {
-		f->buffer_drops = fmax(f->buffer_drops, fmin(f->buffer_drops * joined(f), f->lost));
+	if (f->buffer_drops * joined_per_drop(f) > f->buffer_drops) {
+		f->buffer_drops =
+		    fmax(f->buffer_drops, fmin(f->buffer_drops * joined_per_drop(f), f->lost));
 	}
 	look_at_sends(f);
 }
 
-/* The processor's number in a name like "cpu.12.softirq"; -1: it is another name. */
+/* The processor's number in a name such as "cpu.12.softirq"; -1: it has another form. */
 static int
 cpu_in(const char *name, const char *before, const char *behind)
 {
@@ -492,10 +491,7 @@ cpu_in(const char *name, const char *before, const char *behind)
 	return strcmp(end, behind) == 0 && cpu <= INT_MAX ? (int)cpu : -1;
 }
 
-/*
- * The processor of the receiver's that handles the most packets. Their numbers may have gaps: those
- * that there are have values.
- */
+/* The processor of the receiver with the most softirq time. Numbers of processors may have gaps. */
 static void
 look_at_softirq(struct np_facts_of_test *f)
 {
@@ -544,7 +540,7 @@ same_machine(const struct np_explain_input *in)
 		return true;
 	}
 	if (near_boot != NULL && far_boot != NULL) {
-		/* Behind the "-" is a time namespace, of which a machine may have several. */
+		/* Leave out the time namespace behind "-": a machine may have several. */
 		size_t len = strcspn(near_boot, "-");
 
 		return len == strcspn(far_boot, "-") && strncmp(near_boot, far_boot, len) == 0;
@@ -552,9 +548,9 @@ same_machine(const struct np_explain_input *in)
 	return near != NULL && far != NULL && strcmp(near, far) == 0;
 }
 
-/* Devices that name a rate which nothing keeps to. */
+/* Does the device report a speed that means nothing? */
 static bool
-made_up(const struct np_bag *b)
+is_virtual(const struct np_bag *b)
 {
 	static const char *const drivers[] = { "veth", "tun", "bridge", "dummy", "openvswitch" };
 	const char *driver = np_bag_string(b, "host.nic.driver");
@@ -567,6 +563,7 @@ made_up(const struct np_bag *b)
 	return over_loopback(b);
 }
 
+/* Keep the lowest rate, and where it is known from. */
 static void
 take_rate(struct np_facts_of_test *f, double bps, const char *known)
 {
@@ -576,13 +573,14 @@ take_rate(struct np_facts_of_test *f, double bps, const char *known)
 	}
 }
 
+/* A value of the transmitter, else of the receiver. */
 static double
-first_of(const struct np_facts_of_test *f, const char *name)
+of_either(const struct np_facts_of_test *f, const char *name)
 {
 	return or_else(number(f->tx, name), number(f->rx, name));
 }
 
-/* The least of the rates that are known: the user's word counts more than a machine's. */
+/* The lowest of the known rates; one that the user gives counts alone. */
 static void
 look_at_rate(struct np_facts_of_test *f)
 {
@@ -595,11 +593,11 @@ look_at_rate(struct np_facts_of_test *f)
 		take_rate(f, f->in->link_rate_bps, "--link-rate");
 		return;
 	}
-	if (!made_up(f->tx)) {
+	if (!is_virtual(f->tx)) {
 		take_rate(f, number(f->tx, "host.nic.speed_mbps") * 1e6,
 			  "the transmitter's interface");
 	}
-	if (!made_up(f->rx)) {
+	if (!is_virtual(f->rx)) {
 		take_rate(f, number(f->rx, "host.nic.speed_mbps") * 1e6,
 			  "the receiver's interface");
 	}
@@ -608,21 +606,21 @@ look_at_rate(struct np_facts_of_test *f)
 			  np_bag_string(f->rx, "host.nic.qdisc"));
 	}
 	take_rate(f, shaper, np_bag_string(f->tx, "host.nic.qdisc"));
-	/* Where a shaper or policer of its own stands. */
+	/* Shapers and policers that are no root qdisc. */
 	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
 	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
 	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
 	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
-	take_rate(f, first_of(f, "host.nic.link_rate_bps"), "netlab");
+	take_rate(f, of_either(f, "host.nic.link_rate_bps"), "netlab");
 	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
 	f->bucket = strcmp(f->rate_known, "tbf") == 0 || strcmp(f->rate_known, "htb") == 0;
 }
 
-/* At the interface of an end, unless that is faster than the link: then there is room for them. */
+/* Bytes of other traffic at an end's interface; 0 if that is faster than the link, and has room. */
 static double
 foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 {
-	double own_bps = made_up(b) ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
+	double own_bps = is_virtual(b) ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
 
 	own_bps = fmin(own_bps, number(b, out ? "tc.out.rate_bps" : "tc.in.rate_bps"));
 	own_bps = out ? fmin(own_bps, number(b, "host.nic.qdisc.rate_bps")) : own_bps;
@@ -635,26 +633,27 @@ foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 static void
 look_at_link(struct np_facts_of_test *f)
 {
-	double v = first_of(f, "tcp.path_mtu"), stamps = first_of(f, "tcp.timestamps");
+	double v = of_either(f, "tcp.path_mtu"), stamps = of_either(f, "tcp.timestamps");
 	double mss = number(f->tx, "tcp.mss"), tls_send = number(f->tx, "flow.send_size");
 	double bytes;
 	bool drops;
 
-	v = v > 0 ? v : first_of(f, "host.path_mtu");
-	v = v > 0 ? v : first_of(f, "host.nic.mtu");
-	f->way = (struct np_way){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
-				  .family = f->in->family,
-				  .timestamps = !(stamps <= 0),
-				  .options = first_of(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
-				  .framing = NP_FRAMING_ETHERNET,
-				  .message_header = f->in->packet_header };
-	/* It may be the far end's word. */
+	v = v > 0 ? v : of_either(f, "host.path_mtu");
+	v = v > 0 ? v : of_either(f, "host.nic.mtu");
+	f->way =
+	    (struct np_way){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
+			     .family = f->in->family,
+			     .timestamps = !(stamps <= 0),
+			     .options = of_either(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
+			     .framing = NP_FRAMING_ETHERNET,
+			     .message_header = f->in->packet_header };
+	/* The far end's value may be anything. */
 	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
-	f->subflows = or_else(first_of(f, "mptcp.subflows"), 1);
+	f->subflows = or_else(of_either(f, "mptcp.subflows"), 1);
 	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {
-		f->rate_bps = 0; /* each may go by a link of its own */
+		f->rate_bps = 0; /* each may use a link of its own */
 	}
 	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->way)) {
 		f->way.mss = (uint32_t)mss + (f->way.timestamps ? TIMESTAMPS : 0);
@@ -662,8 +661,7 @@ look_at_link(struct np_facts_of_test *f)
 	if (np_bag_string(f->tx, "tls.cipher") != NULL && tls_send >= 1 && tls_send <= UINT32_MAX) {
 		f->way.tls_send = (uint32_t)tls_send;
 	}
-	/* Other traffic in the direction of the data; of transactions in either. What the
-	 * receiver's own rules dropped of ours would look like others'. */
+	/* Other traffic in the direction of the data; of transactions in both directions. */
 	drops = number(f->rx, "tc.in.drops") > 0;
 	bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
 	if (f->in->transactions) {
@@ -673,10 +671,7 @@ look_at_link(struct np_facts_of_test *f)
 						       : (double)NAN;
 }
 
-/*
- * How many operations a second --rate asks an end for, or -b and -w let it make; of these each
- * thread has its own.
- */
+/* Operations a second that --rate asks of an end, or that -b and -w allow to all its threads. */
 static double
 asked_each_s(const struct np_bag *b)
 {
@@ -690,11 +685,11 @@ asked_each_s(const struct np_bag *b)
 		      : (double)NAN;
 }
 
-/* Each direction has a rate of its own; what all of them are bound to bounds both. */
+/* Transactions: the rate of each direction, and what lost packets and timers cost. */
 static void
 look_at_turns(struct np_facts_of_test *f)
 {
-	double all = f->in->link_rate_bps, lab = first_of(f, "host.nic.link_rate_bps");
+	double all = f->in->link_rate_bps, lab = of_either(f, "host.nic.link_rate_bps");
 	double near = or_else(number(f->tx, "host.nic.qdisc.rate_bps"), lab);
 	double far = or_else(number(f->rx, "host.nic.qdisc.rate_bps"), lab);
 
@@ -718,7 +713,7 @@ look_at_turns(struct np_facts_of_test *f)
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
 
-/* What each direction takes, where both ends tell and the error leaves anything of it. */
+/* The delay of each direction, if both ends have samples and the error is small enough. */
 static void
 look_at_delay(struct np_facts_of_test *f)
 {
@@ -754,7 +749,7 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->rx = near_leads ? in->far : in->near;
 	f->seconds = number(f->tx, "flow.seconds");
 	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
-	/* Of which TCP's figures are the sums. */
+	/* TCP's figures are sums over connections. */
 	n = or_else(number(f->tx, "tcp.connections"), number(f->rx, "tcp.connections"));
 	f->connections = n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 	f->same_machine = same_machine(in);
@@ -774,8 +769,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 	look_at_turns(f);
 	look_at_delay(f);
-	f->steady = spread(f->rx, in->lossy);
+	f->steady = relative_spread(f->rx, in->lossy);
 	if (!in->lossy) {
-		f->steady = or_else(f->steady, spread(f->tx, false));
+		f->steady = or_else(f->steady, relative_spread(f->tx, false));
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Several flows: whether what limits them is shared, or is each one's own. Flows that are slow are
- * told from the others by their rates; what the slow ones have and the others have not is theirs.
+ * Several flows: do they share a cause, or do some have their own? Slow flows are found by their
+ * rates. A property that the slow ones have, and the others lack, is their own cause.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define FACTS const struct np_facts_of_test *f
 #define FOUND const struct np_flows_found *w
 
-/* Figures of a flow that slow ones may have, and others not: their places in a row. */
+/* Figures by which slow flows may differ from others: offsets in a row. */
 enum {
 	LOSS = offsetof(struct np_explain_flow, loss),
 	RTT = offsetof(struct np_explain_flow, rtt_us),
@@ -22,8 +22,7 @@ enum {
 	HELD = offsetof(struct np_explain_flow, held)
 };
 
-/* More threads, or processors, than that are not told apart. */
-enum { KEYS = 1024 };
+enum { KEYS = 1024 }; /* most threads, or processors, that are told apart */
 
 static double
 mean_of(const struct np_flow_mean *m)
@@ -40,7 +39,7 @@ take(struct np_flow_mean *m, double v)
 	}
 }
 
-/* A flow with a known rate. */
+/* Read the figures of a flow. False: its rate is not known. */
 static bool
 flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
 {
@@ -49,7 +48,7 @@ flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
 	return isfinite(row->rate) && row->rate >= 0;
 }
 
-/* Its thread; all unknown where there is no such. */
+/* The figures of a thread; unknown if there is no such thread. */
 static struct np_explain_thread
 thread_at(FACTS, int64_t i)
 {
@@ -61,10 +60,9 @@ thread_at(FACTS, int64_t i)
 	return t;
 }
 
-/* --- slow ones and others ---------------------------------------------------------------------
- */
+/* --- slow ones and others ----------------------------------------------------------------- */
 
-/* The figure of the flow that stands at that place of a row. */
+/* A figure of a flow, by its offset. */
 static double
 figure_at(const struct np_explain_flow *row, size_t figure)
 {
@@ -77,6 +75,7 @@ is_slow(FOUND, const struct np_explain_flow *row)
 	return row->rate < w->slower && (w->mark == 0 || figure_at(row, w->mark) > w->above);
 }
 
+/* Add up the figures of the slow flows and of the others. */
 static void
 group(FACTS, struct np_flows_found *w)
 {
@@ -104,8 +103,7 @@ group(FACTS, struct np_flows_found *w)
 	}
 }
 
-/* --- what is each one's own -------------------------------------------------------------------
- */
+/* --- causes of single flows --------------------------------------------------------------- */
 
 static double
 loss_of(const struct np_flow_group *g)
@@ -113,7 +111,7 @@ loss_of(const struct np_flow_group *g)
 	return g->segments > 0 ? g->again / g->segments : (double)NAN;
 }
 
-/* Are most slow flows above that, and most others not? A mean may be due to a few. */
+/* Are most slow flows above that, and most others not? (Means may be due to a few.) */
 static bool
 separates(FACTS, FOUND, size_t figure, double above)
 {
@@ -131,7 +129,7 @@ separates(FACTS, FOUND, size_t figure, double above)
 	return slow >= NP_MEMBERS * w->slow.count && rest <= (1 - NP_MEMBERS) * w->rest.count;
 }
 
-/* What went out in a round trip was a window: it was no lack of data. */
+/* Did the slow flows send about a window in each round trip, so that they did not lack data? */
 static bool
 fills_window(FACTS, FOUND)
 {
@@ -142,8 +140,8 @@ fills_window(FACTS, FOUND)
 }
 
 /*
- * What was lost is why it is slow: it keeps a window small that was full, or there is so much that
- * it waits for timers. A thread that is late loses a little, too, within one machine.
+ * Is loss the reason why flows are slow? Then their small windows are full, or there is so much
+ * loss that they wait for timers. (Within one machine a thread that is late loses a little, too.)
  */
 static bool
 loss_slows(FACTS, FOUND)
@@ -157,8 +155,8 @@ loss_slows(FACTS, FOUND)
 }
 
 /*
- * A queue that all share drops packets of any sender, and more of what is few: the others have to
- * be without loss, nearly, and what the slow ones lost has to be more than a drop here and there.
+ * Is the loss that of the slow flows? A shared queue drops packets of all flows, so the others must
+ * have almost no loss, and the slow ones more than chance explains.
  */
 static bool
 own_loss(FACTS, FOUND, double *above)
@@ -173,7 +171,7 @@ own_loss(FACTS, FOUND, double *above)
 	       separates(f, w, LOSS, *above);
 }
 
-/* The longer way explains that much: windows that grow once a round trip make it the square. */
+/* Do longer round trips explain the difference? Rates may differ by their ratio's square. */
 static bool
 times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *rest)
 {
@@ -184,13 +182,14 @@ times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *res
 	       slower <= 1.5 * times * times;
 }
 
-/* The mean of two, as times go. */
+/* The geometric mean of two means. */
 static double
 between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 {
 	return sqrt(mean_of(a) * mean_of(b));
 }
 
+/* From now on only flows with that figure above `above` are slow: others are slow by chance. */
 static void
 mark(struct np_flows_found *w, size_t figure, double above)
 {
@@ -198,7 +197,7 @@ mark(struct np_flows_found *w, size_t figure, double above)
 	w->above = above;
 }
 
-/* What marks them is what all of the slow ones have from then on: one may be slow without. */
+/* Find causes of the slow flows themselves, and regroup the flows by the first one. */
 static void
 look_at_own(FACTS, struct np_flows_found *w)
 {
@@ -228,22 +227,21 @@ look_at_own(FACTS, struct np_flows_found *w)
 	}
 }
 
-/* --- what is a thread's -----------------------------------------------------------------------
- */
+/* --- causes of threads ------------------------------------------------------------------- */
 
-/* Flows by who drove them, or where they came in. */
+/* Flows by a key: the thread that drove them, or the processor that received their packets. */
 struct table {
 	struct {
 		uint32_t slow, all;
 	} key[KEYS];
 	int64_t first_slow; /* -1: none */
-	uint32_t keys;      /* that have flows */
-	uint32_t slow_keys; /* with slow flows */
-	uint32_t of_slow;   /* flows of these */
-	bool clear;         /* no key has both kinds */
+	uint32_t keys;      /* keys with flows */
+	uint32_t slow_keys; /* keys with slow flows */
+	uint32_t of_slow;   /* flows of these keys */
+	bool clear;         /* no key has slow and other flows */
 };
 
-/* False where a flow has no such key, or one that is too great. */
+/* Returns t->clear. False also if a flow has no key, or one that is too great. */
 static bool
 fill(FACTS, FOUND, bool by_cpu, struct table *t)
 {
@@ -281,25 +279,23 @@ fill(FACTS, FOUND, bool by_cpu, struct table *t)
 	return t->clear;
 }
 
-/* Natural logarithm of n over k. */
+/* Natural logarithm of n choose k. */
 static double
-ways(double n, double k)
+log_choose(double n, double k)
 {
 	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
 }
 
-/* Slow ones that had been chosen blindly would seldom be all of so few keys. */
+/* Would slow flows chosen at random rarely have so few keys? */
 static bool
 no_chance(FOUND, const struct table *t)
 {
 	return t->clear &&
-	       ways(t->keys, t->slow_keys) - ways(w->known, w->slow.count) <= log(NP_CHANCE);
+	       log_choose(t->keys, t->slow_keys) - log_choose(w->known, w->slow.count) <=
+		   log(NP_CHANCE);
 }
 
-/*
- * Threads of the slow keys are ready to do more while others have their processors; of the other
- * threads only a few are.
- */
+/* Do the threads of slow flows, and few others, share their processor with other busy threads? */
 static bool
 starved_alone(FACTS, const struct table *t)
 {
@@ -314,17 +310,17 @@ starved_alone(FACTS, const struct table *t)
 		taken = 1 - np_bag_number(f->in->near, name);
 		if (t->key[i].all > 0 && one.on >= 0 && taken >= NP_CROWDED &&
 		    one.busy <= taken - 0.15) {
-			bool is_slow_one = t->key[i].slow >= NP_MEMBERS * t->key[i].all;
+			bool drives_slow = t->key[i].slow >= NP_MEMBERS * t->key[i].all;
 
-			slow += is_slow_one;
-			rest += !is_slow_one;
+			slow += drives_slow;
+			rest += !drives_slow;
 		}
 	}
 	return slow >= NP_MEMBERS * t->slow_keys &&
 	       rest <= (1 - NP_MEMBERS) * (t->keys - t->slow_keys);
 }
 
-/* Threads that carry as much as the others do, but divide it among more flows. */
+/* Do the threads of slow flows carry as much as others, but divide it among more flows? */
 static bool
 divided(FOUND, const struct table *t)
 {
@@ -356,9 +352,9 @@ look_at_threads(FACTS, struct np_flows_found *w)
 }
 
 /*
- * The kind, or NP_FLOWS_NONE if that depends on what limits the test. The load of the slow flows'
- * threads is proof. That these lack a CPU, or are slow for no known reason, is weaker evidence than
- * what the flows have of their own.
+ * Whose cause it is; NP_FLOWS_NONE if that depends on what limits the test. The load of the threads
+ * of slow flows is proof. That these lack a CPU, or are slow for no known reason, is weaker
+ * evidence than a cause of the flows themselves.
  */
 static enum np_flows_kind
 kind_of(FACTS, FOUND)
@@ -474,7 +470,7 @@ each_of(FACTS, const struct np_flow_group *g)
 	return rate_of(f, g->rate / g->count);
 }
 
-/* "and", before what is not the first. */
+/* Add "and", unless the text ends at `first`, where the first property would begin. */
 static void
 also(char text[NP_EXPLAIN_TEXT], size_t first)
 {
@@ -564,7 +560,7 @@ say_range(FACTS, FOUND, char *text)
 	    rate_of(f, w->most).text, w->jain);
 }
 
-/* What limits is one thing for all of them, however they divide it. */
+/* Is the cause shared by all flows, however they divide what it allows? */
 static bool
 is_common(FACTS, FOUND, enum np_limit limit)
 {
@@ -592,7 +588,7 @@ is_common(FACTS, FOUND, enum np_limit limit)
 	}
 }
 
-/* Datagrams are counted where they are sent: what arrived of each flow is unknown. */
+/* Were only sent datagrams counted, so that it is unknown what arrived of each flow? */
 static bool
 sent_only(FACTS)
 {
@@ -627,7 +623,7 @@ say_unclear(FACTS, FOUND, char *text)
 	}
 }
 
-/* Say where the cause is not that of all flows, or is that of the busiest thread only. */
+/* Doubts: the cause is not that of all flows, or only that of the busiest thread. */
 static void
 doubt(FACTS, FOUND, struct np_explanation *out)
 {

@@ -1,6 +1,4 @@
-/*
- * Links, and the processors that take packets in.
- */
+/* Causes on the link, and in the processors that receive packets. */
 #include <math.h>
 #include <stdio.h>
 
@@ -15,8 +13,8 @@ np_holds_back(FACTS)
 }
 
 /*
- * Nearly all that a link can carry; or most of what a shaper of our own lets through, which held
- * packets back all the while: where the machine is late, a bucket runs over.
+ * Is the link full? For a shaper on the sender's interface that held packets back throughout less
+ * is enough: on a busy machine its token bucket overflows.
  */
 double
 np_link_score(FACTS)
@@ -31,9 +29,9 @@ np_link_score(FACTS)
 }
 
 /*
- * A processor that does nothing but take packets in, or whatever time others leave it. It makes
- * packets wait, which looks like a queue on the way. A sender on the same machine may do that work
- * itself, within its calls.
+ * Does receiving packets take all the time of a processor, or all that other threads leave? Packets
+ * then wait, which looks like a queue on the path. Not if a busy sender on the same machine may do
+ * that work, in its calls.
  */
 double
 np_softirq_score(FACTS)
@@ -84,7 +82,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",
 			       (unsigned)np_ceiling_segment(&f->way), f->mtu);
 	}
-	/* What the time's edges cut off can't be more than the ends have room for. */
+	/* No more can have been in queues than the ends' buffers hold. */
 	queued = (1 - 1 / f->reached) * f->in->throughput_bps * f->seconds / 8;
 	if (f->reached > 1.005 && !f->in->transactions && queued <= buffers) {
 		np_explain_add(
@@ -98,7 +96,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 	}
 }
 
-/* The signature of a shaper of unknown rate: its queue made packets wait, at one rate. */
+/* A shaper of unknown rate: its queue held packets back, and the rate was steady. */
 void
 np_rule_shaper(FACTS, struct np_verdict *v)
 {
@@ -114,7 +112,7 @@ np_rule_shaper(FACTS, struct np_verdict *v)
 	np_explain_add(v->doubts, "the shaper's rate could not be read (give it with --link-rate)");
 }
 
-/* The link is full, and what it carries is not all of this test. */
+/* The link is full, with traffic of others. */
 void
 np_rule_foreign(FACTS, struct np_verdict *v)
 {
@@ -129,7 +127,7 @@ np_rule_foreign(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 }
 
-/* A device of either end drops by its rules what goes beyond a rate. */
+/* A policer on the receiver's interface dropped packets. */
 void
 np_rule_policer(FACTS, struct np_verdict *v)
 {
@@ -171,7 +169,7 @@ np_rule_softirq(FACTS, struct np_verdict *v)
 	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
 }
 
-/* Whatever is exhausted by packets is exhausted sooner by small ones. */
+/* A small MTU makes more packets, which use up the link or a processor sooner. */
 void
 np_rule_mtu(FACTS, struct np_verdict *v)
 {
@@ -181,7 +179,7 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 	struct np_words by;
 
 	usual.mtu = 1500;
-	/* The connection was established, and both ends' evidence came: small segments pass. */
+	/* Small segments pass, as the connection was made, but no data were acknowledged. */
 	if (f->again > 0 && np_bag_number(f->tx, "tcp.bytes_acked") <= f->connections &&
 	    f->in->throughput_bps <= 0) {
 		np_decide(v, NP_LIMIT_MTU, 0.995, 1,

@@ -82,7 +82,7 @@ np_measured(const struct np_facts_of_test *f)
 
 static const struct np_word no_figure = { "?" };
 
-/* With one of three units, a thousand apart; `first` is how much the smallest one stands for. */
+/* A value in the best of three units, which differ by 1000; `first` is the size of the smallest. */
 static struct np_word
 scaled(double value, double first, int digits, const char *const unit[3])
 {

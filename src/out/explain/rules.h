@@ -1,7 +1,7 @@
 /*
- * The rules that say what limits a test. A rule looks at its figures and says how well it fits: a
- * score below NP_ENOUGH does not hold. A figure that is not known is NAN, with which no comparison
- * holds. Where it can be told, a rule says what its cause alone would have allowed.
+ * The rules that say what limits a test. A rule scores how well a cause fits the figures: below
+ * NP_ENOUGH it does not hold. An unknown figure is NAN, with which comparisons are false. If
+ * possible a rule also says what rate its cause alone would have allowed.
  */
 #ifndef NP_OUT_EXPLAIN_RULES_H
 #define NP_OUT_EXPLAIN_RULES_H
@@ -10,10 +10,9 @@
 
 #include "out/explain/facts.h"
 
-/* Every figure that rules are bound to: doc/explain.md has them as a table. */
 #include "out/explain/constants.h"
 
-/* ---- Figures as sentences have them; what is not known, or no figure, is "?" ---- */
+/* ---- Figures in words; "?" if not known ---- */
 
 struct np_word {
 	char text[32];
@@ -29,19 +28,19 @@ struct np_word np_size_words(double bytes);
 struct np_word np_count_words(double n);
 struct np_word np_window_words(double segments);
 
-/* A share in percent: as many digits as tell it from none and from all. */
+/* A share in percent, with enough digits not to look like none or all. */
 struct np_word np_share_words(double share);
 
-/* Another part of a text, behind "; ". */
+/* Add a part to a text, behind "; ". */
 void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- What a rule says ---- */
+/* ---- Verdicts of rules ---- */
 
 struct np_verdict {
 	enum np_limit limit;
 	double score;  /* 0 to 1 */
-	double share;  /* of the time, or of the ceiling, as the sentence has it */
+	double share;  /* of the time, or of the ceiling, as in the sentence */
 	double allows; /* bits of payload, or transactions, a second; NAN: not known */
 	char sentence[NP_EXPLAIN_TEXT];
 	char doubts[NP_EXPLAIN_TEXT];
@@ -49,14 +48,14 @@ struct np_verdict {
 
 typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
 
-/* Take down what a rule says. A score that is NAN, as a figure was not known, is 0. */
+/* Set a verdict. A score of NAN, from an unknown figure, becomes 0. */
 void np_decide(struct np_verdict *v, enum np_limit limit, double score, double share,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* From NP_ENOUGH at the threshold to `most` where everything is taken. */
+/* A score that rises from NP_ENOUGH at the threshold to `most` at a value of 1; 0 below. */
 double np_above(double value, double threshold, double most);
 
-/* 0 in the place of what is not known. */
+/* The value; 0 if it is not known. */
 double np_known(double v);
 
 /* The rate that was measured: bits of payload, or transactions, a second. */
@@ -67,17 +66,17 @@ double np_measured(const struct np_facts_of_test *f);
 /* Running, or ready to run. */
 double np_thread_busy(const struct np_thread_facts *t);
 
-/* The processor on which it ended has next to no time left, as others have it. */
+/* Other threads use nearly all the time of the processor on which it ended. */
 bool np_thread_crowded(const struct np_thread_facts *t);
 
-/* It gets a processor for a part of the time only, and would use more. */
+/* It lacks a processor: it gets one only for part of the time that it needs. */
 bool np_thread_starved(const struct np_thread_facts *t);
 
-/* Its process was kept from running: by a quota, or as it was stopped or frozen. */
+/* Its process could not run: throttled by a quota; stopped or frozen. */
 bool np_thread_throttled(const struct np_thread_facts *t);
 bool np_thread_stalled(const struct np_thread_facts *t);
 
-/* It was found in the calls that send or receive: it waits for others. */
+/* It was blocked in calls for most of the time: it waits for others. */
 bool np_thread_waits(const struct np_thread_facts *t);
 
 struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
@@ -89,10 +88,10 @@ double np_reader_cpu_score(const struct np_facts_of_test *f);
 double np_softirq_score(const struct np_facts_of_test *f);
 double np_link_score(const struct np_facts_of_test *f);
 
-/* The transmitter's own queueing discipline makes packets wait, all the while. */
+/* The transmitter's own queueing discipline held packets back throughout. */
 bool np_holds_back(const struct np_facts_of_test *f);
 
-/* What the calls of a stream cost where processors limit it, and the size that makes fewer. */
+/* If processors limit a stream, say what its calls cost, and which size needs fewer. */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 
 np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,
@@ -126,9 +125,9 @@ void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *o
 /* The share of the link's rate that can be payload. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_way *way);
 
-/* ---- Several data connections: one cause for all, a thread's, or some flows' own ---- */
+/* ---- Several flows: a shared cause, that of a thread, or one of some flows ---- */
 
-/* The mean of what is known. */
+/* The mean of known values. */
 struct np_flow_mean {
 	double sum;
 	uint32_t count;
@@ -137,43 +136,43 @@ struct np_flow_mean {
 /* The slow ones, or the others. */
 struct np_flow_group {
 	uint32_t count;
-	double rate, least, most; /* of all together; of one */
+	double rate, least, most; /* of all together; least and most of one */
 	double segments, again;
 	struct np_flow_mean rtt_us, min_rtt_us, cwnd, held;
 	struct np_flow_mean busy; /* of their threads */
 };
 
-/* What the slow ones have and the others have not. */
+/* Properties of the slow flows that the others lack. */
 struct np_flow_marks {
-	bool loss, rtt, queue, held;      /* each one's own */
-	bool busy, divided, starved, one; /* their thread's: "one" has no reason that is known */
-	bool cpu;                         /* packets come in at the same processor */
+	bool loss, rtt, queue, held;      /* of the flows themselves */
+	bool busy, divided, starved, one; /* of their threads; "one": the reason is not known */
+	bool cpu;                         /* the same processor receives their packets */
 };
 
 struct np_flows_found {
 	uint32_t count, known; /* flows; those with a known rate */
 	double least, most, all, jain;
-	double slower; /* a rate below it is slow */
-	size_t mark;   /* place in a row that slow ones have beyond `above`, too; 0: all do */
+	double slower; /* rates below it are slow */
+	size_t mark; /* figure (offset in a row) that slow flows also have above `above`; 0: none */
 	double above;
-	bool apart; /* there are slow ones and others */
+	bool apart; /* there are slow flows and others */
 	struct np_flow_group slow, rest;
 	struct np_flow_marks has;
-	int64_t thread, cpu;      /* of the slow ones, if all are of one; -1 */
+	int64_t thread, cpu;      /* of all slow flows; -1: of several */
 	struct np_flow_mean busy; /* of all threads */
-	double least_busy;        /* of them; NAN: not known */
-	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it takes the cause to tell */
+	double least_busy;        /* the least of them; NAN: not known */
+	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it depends on the cause */
 };
 
 void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
 
 /*
- * Sums mislead where a few flows have what is named of all: the figures become those of the others
- * if these carry most.
+ * If a few slow flows have a cause of their own, and the others carry most of the data, replace
+ * sums over all flows by the figures of the others.
  */
 void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);
 
-/* Set flows, flows_sentence and doubts of an explanation that is there. */
+/* Add flows, flows_sentence and doubts to an explanation. */
 void np_flows_tell(const struct np_flows_found *found, const struct np_facts_of_test *f,
 		   struct np_explanation *out);
 

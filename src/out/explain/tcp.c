@@ -1,7 +1,4 @@
-/*
- * What holds up a TCP stream between two processes that would do more: buffers, windows, loss, and
- * queues on the way.
- */
+/* Causes in TCP: buffers, windows, loss, reordering, and queues on the path. */
 #include <math.h>
 #include <stdio.h>
 
@@ -29,29 +26,28 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- loss and queues --------------------------------------------------------------------------
- */
+/* --- loss and queues ---------------------------------------------------------------------- */
 
 /*
- * A queue on the way: not what a busy machine makes of microseconds, nor what has come out of the
- * way and waits for the reader.
+ * Is there a queue on the path? Longer round trips may also be due to a busy machine
+ * (microseconds), or to data that have arrived and wait for the reader.
  */
 static bool
-queues(FACTS)
+path_has_queue(FACTS)
 {
-	double way_out = f->cwnd * np_ceiling_segment(&f->way);
+	double window = f->cwnd * np_ceiling_segment(&f->way);
 	double queued = f->in->throughput_bps / 8e6 * f->queue_us;
 
 	return f->queue_us >= NP_QUEUE_US && f->rtt_us >= NP_QUEUE_TIMES * f->min_rtt_us &&
 	       f->cwnd >= NP_QUEUE_SEGMENTS &&
 	       !(queued < NP_QUEUE_SEGMENTS * np_ceiling_segment(&f->way)) &&
-	       !(way_out > 0 && f->inq >= 0.5 * way_out);
+	       !(window > 0 && f->inq >= 0.5 * window);
 }
 
 /*
- * What loss alone allows: RFC 8312 section 5, of CUBIC, which is never slower than Reno
- * (section 4.2). Within microseconds it is timers and processors that say how soon what was lost is
- * sent again.
+ * The rate that loss alone allows: RFC 8312 section 5, of CUBIC, which is never slower than Reno
+ * (section 4.2). Not for round trips of microseconds, where timers and processors decide how soon a
+ * segment is retransmitted.
  */
 static double
 loss_allows(FACTS)
@@ -65,7 +61,7 @@ loss_allows(FACTS)
 		   : (double)NAN;
 }
 
-/* Half a percent keeps a window so small that it is to be named whatever else is at its limit. */
+/* Half a percent of loss keeps windows so small that it outweighs most other causes. */
 static double
 loss_score(FACTS)
 {
@@ -75,7 +71,7 @@ loss_score(FACTS)
 			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
 
 	if (!(f->loss >= NP_LOSSY)) {
-		/* On a long path little of it is enough, if it goes on. */
+		/* On a long path a little is enough, if it continues. */
 		return f->cwnd_full >= 0.5 && f->by_loss && !(f->loss_times <= 2) &&
 			       allows <= 2 * f->in->throughput_bps &&
 			       allows >= f->in->throughput_bps / 4
@@ -87,18 +83,18 @@ loss_score(FACTS)
 	}
 	if (!f->by_loss && f->loss < NP_LOSS_BBR) {
 		score *= 0.7;
-	} else if (queues(f) || reader_holds) {
-		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
+	} else if (path_has_queue(f) || reader_holds) {
+		score *= 0.75; /* a full queue drops, too: then the path's rate is the cause */
 	}
-	/* What was lost while nothing got through is the lesser part of it. */
+	/* An outage costs more than the loss in it. */
 	if (f->still >= NP_STILL && f->still_s >= NP_STILL_S && f->loss < NP_HEAVY) {
 		score *= 0.8;
 	}
-	/* It was lost at once or twice, as when a window grows too far: then it grows on. */
+	/* Lost all at once, as when a window has grown too far: it recovers from that. */
 	if (f->loss_times <= 2 && !(f->still_s >= NP_STILL_S)) {
 		score *= 0.7;
 	}
-	/* By the formula the path would have carried a multiple, or could not have carried that. */
+	/* The formula predicts a rate that is far from the one measured. */
 	return allows > 4 * f->in->throughput_bps || allows < f->in->throughput_bps / 4
 		   ? score * 0.75
 		   : score;
@@ -132,11 +128,11 @@ np_rule_loss(FACTS, struct np_verdict *v)
 	}
 }
 
-/* DSACK (RFC 2883) says of what was sent again that it had come already. */
+/* Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived. */
 static bool
-reorders(FACTS)
+is_reordered(FACTS)
 {
-	/* Processors that are late have segments overtake each other, too. */
+	/* Busy processors reorder segments, too. */
 	bool late = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
 		    np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
 
@@ -147,7 +143,7 @@ reorders(FACTS)
 void
 np_rule_reordering(FACTS, struct np_verdict *v)
 {
-	np_decide(v, NP_LIMIT_REORDERING, reorders(f) ? 0.9 : 0, f->in_vain,
+	np_decide(v, NP_LIMIT_REORDERING, is_reordered(f) ? 0.9 : 0, f->in_vain,
 		  "limited by the congestion window (%s), which reordering keeps small: %s of the "
 		  "%s segments that were sent again had not been lost, only reordered",
 		  np_window_words(f->cwnd).text, np_share_words(f->in_vain).text,
@@ -159,7 +155,7 @@ np_rule_reordering(FACTS, struct np_verdict *v)
 	}
 }
 
-/* The data wait on their way there, or the acknowledgements on theirs back. */
+/* A queue on the path: of data or of acknowledgements. */
 static void
 path_with_a_queue(FACTS, double score, struct np_verdict *v)
 {
@@ -199,10 +195,10 @@ np_rule_path(FACTS, struct np_verdict *v)
 {
 	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
 
-	if (queues(f) && !reorders(f) && f->sender.idle >= 0.3 && !(f->rwnd >= NP_WINDOW) &&
-	    !(f->outq_full >= 0.4)) {
+	if (path_has_queue(f) && !is_reordered(f) && f->sender.idle >= 0.3 &&
+	    !(f->rwnd >= NP_WINDOW) && !(f->outq_full >= 0.4)) {
 		score = f->steady <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
-		/* What waits for a processor looks like a queue on the way. */
+		/* Waiting for a processor looks like a queue on the path. */
 		score *= np_thread_starved(&f->sender) || np_thread_starved(&f->reader) ? 0.75 : 1;
 	}
 	if (score > 0) {
@@ -210,7 +206,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	/* BBR keeps no queue: it paces by the rate that it has measured of the path. */
+	/* BBR keeps queues short: it paces at the rate that it has measured. */
 	if (!f->by_loss && pace >= 0.7 && pace <= 1.6 && f->sender.idle >= 0.3 &&
 	    !(f->rwnd >= NP_WINDOW || f->outq_full >= 0.4 || f->sender.pausing >= NP_BLOCKED)) {
 		np_decide(v, NP_LIMIT_PATH, 0.8, pace,
@@ -246,7 +242,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 	}
 }
 
-/* Data were under way, both processes ran, and nothing got through. */
+/* Data were in flight, both processes ran, and nothing got through. */
 void
 np_rule_outage(FACTS, struct np_verdict *v)
 {
@@ -275,12 +271,11 @@ np_rule_outage(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- the receiver's window --------------------------------------------------------------------
- */
+/* --- the receiver's window ---------------------------------------------------------------- */
 
-/* Below 64 KiB without window scaling (RFC 7323), or as a route has it. */
+/* What else than the buffer limits the window; NULL: nothing known. */
 static const char *
-clamped(FACTS)
+clamped_by(FACTS)
 {
 	double each = f->widest / f->connections;
 
@@ -299,12 +294,12 @@ clamped(FACTS)
 		   : NULL;
 }
 
-/* The reader keeps up: the buffer, or whatever else bounds the window. */
+/* The reader keeps up, so the buffer, or something else, limits the window. */
 static void
 window_of_quick_reader(FACTS, double score, struct np_verdict *v)
 {
 	struct np_word share = np_share_words(f->rwnd);
-	const char *why = clamped(f);
+	const char *why = clamped_by(f);
 
 	if (why != NULL) {
 		np_decide(
@@ -324,7 +319,7 @@ window_of_quick_reader(FACTS, double score, struct np_verdict *v)
 	v->allows = f->rwnd > 0 ? np_measured(f) / f->rwnd : (double)NAN;
 }
 
-/* Why the window is small, which only the receiver knows. */
+/* Why the receiver's window is small. */
 void
 np_rule_receive_window(FACTS, struct np_verdict *v)
 {
@@ -342,7 +337,7 @@ np_rule_receive_window(FACTS, struct np_verdict *v)
 		return;
 	}
 	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {
-		return; /* that makes a window small, too */
+		return; /* other rules name these causes */
 	}
 	np_rule_reader(f, &reader);
 	if (reader.score < NP_ENOUGH) {

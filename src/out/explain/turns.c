@@ -1,20 +1,18 @@
-/*
- * Transactions: what each takes, and how long each end has its turn.
- */
+/* Causes in transactions: where the time of each one goes. */
 #include <math.h>
 
 #include "out/explain/rules.h"
 
-/* What one lost packet costs, where no other follows it: tcp(7), and the requester of UDP_RR. */
+/* Time-outs for a lost packet that no other packet follows: of TCP, and of our UDP requester. */
 #define TCP_RTO_S 0.2
 #define SYN_TIMEOUT_S 1.0
 #define REQUEST_TIMEOUT_S 1.0
 
-#define KEPT 768 /* bytes that the kernel needs to keep a datagram, at least */
+#define OVERHEAD 768 /* bytes of the kernel's memory for a queued datagram, at least */
 
 #define FACTS const struct np_facts_of_test *f
 
-/* Of one transaction, where it follows another one. */
+/* The time of one transaction; NAN in an open loop, where several overlap. */
 static double
 each_us(FACTS)
 {
@@ -43,7 +41,7 @@ np_rule_turns(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 }
 
-/* As often as it is let, or asked. */
+/* The requester makes as many as -b and -w, or --rate, allow. */
 void
 np_rule_turns_paced(FACTS, struct np_verdict *v)
 {
@@ -58,9 +56,9 @@ np_rule_turns_paced(FACTS, struct np_verdict *v)
 	v->allows = f->asks;
 }
 
-/* How full a direction is of what the sizes ask of it; the requests go out. */
+/* The share of one direction's capacity that its messages use. */
 static double
-fills(FACTS, double rate_bps, uint32_t bytes)
+direction_use(FACTS, double rate_bps, uint32_t bytes)
 {
 	double share = np_ceiling_tcp(&f->way);
 
@@ -70,19 +68,19 @@ fills(FACTS, double rate_bps, uint32_t bytes)
 	return rate_bps > 0 ? f->in->per_second * bytes * 8 / (rate_bps * share) : (double)NAN;
 }
 
-/* One direction is full: its shaper may be the responder's. */
+/* One direction of the link is full. */
 void
 np_rule_turns_direction(FACTS, struct np_verdict *v)
 {
-	double out = fills(f, f->rate_out_bps, f->in->request);
-	double back = fills(f, f->rate_back_bps, f->in->response);
-	/* One at a time has the directions to take turns, too. */
+	double out = direction_use(f, f->rate_out_bps, f->in->request);
+	double back = direction_use(f, f->rate_back_bps, f->in->response);
+	/* With one in flight the directions take turns: their shares add up. */
 	double most = f->in->in_flight <= 1 ? np_known(out) + np_known(back) : fmax(out, back);
 	bool holds = most >= NP_FULL_TURNS && most <= NP_WITHIN;
-	/* It is the greater part of a transaction, or fills the link but for what TCP hesitates. */
+	/* It takes most of a transaction, or the link is full but for pauses of TCP. */
 	bool mostly = most >= (f->in->in_flight <= 1 ? NP_STATION : NP_FULL_MOSTLY) &&
 		      most <= NP_WITHIN && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
-	/* With one rate both ways the ceiling of all says as much. */
+	/* With equal rates both ways np_rule_link says the same. */
 	double score = f->rate_out_bps > 0 && f->rate_out_bps <= f->rate_back_bps &&
 			       f->rate_back_bps <= f->rate_out_bps
 			   ? 0.97
@@ -101,7 +99,7 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 	v->allows = most > 0 ? np_measured(f) / most : (double)NAN;
 }
 
-/* Large messages queue on the way, as a stream does. */
+/* Large messages form a queue on the path, as a stream does. */
 static void
 turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_verdict *v)
 {
@@ -128,7 +126,7 @@ np_rule_turns_queue(FACTS, struct np_verdict *v)
 	}
 }
 
-/* Each of them waits for a timer: TCP's, or that of the datagrams' requester. */
+/* Each lost packet waits for a timer: of TCP, or of the requester of datagrams. */
 void
 np_rule_turns_lost(FACTS, struct np_verdict *v)
 {
@@ -140,7 +138,7 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	double share = waited / flows / f->seconds, score;
 
 	if (!f->in->lossy && f->sent_again > 0 && f->tail > share) {
-		/* Probes repair before a timer ends (RFC 8985), but not without a wait. */
+		/* Tail loss probes (RFC 8985) repair before the timer, but wait, too. */
 		lost = fmax(lost, f->sent_again);
 		share = fmin(f->tail, lost * TCP_RTO_S / flows / f->seconds);
 	}
@@ -157,7 +155,7 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 }
 
-/* The same by the stamps of both ends (--stations), which tell each station by itself. */
+/* The part that takes most of a transaction, by the time stamps of both ends (--stations). */
 static bool
 by_stamps(FACTS, double each, struct np_verdict *v)
 {
@@ -226,22 +224,23 @@ rounds(FACTS, uint32_t bytes)
 	return fmax(ceil(log2(bytes / 10.0 / np_ceiling_segment(&f->way) + 1)), 1);
 }
 
-/* What a transaction takes on an empty path: one with a connection of its own several trips. */
+/* The time of a transaction on an empty path; with a connection of its own, several round trips. */
 static double
 least_us(FACTS)
 {
-	bool told = f->in->connections && np_bag_number(f->tx, "tcp.min_rtt_us") > 0;
+	bool has_rtt = f->in->connections && np_bag_number(f->tx, "tcp.min_rtt_us") > 0;
 
-	return f->min_rtt_us * (told ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
+	return f->min_rtt_us *
+	       (has_rtt ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
 }
 
-/* Both ends wait to receive, and have nothing to read: what they wait for is on its way. */
+/* Both ends wait to receive, and have nothing to read: the messages are in a queue on the path. */
 static bool
 waits_on_path(FACTS, double each, double least, struct np_verdict *v)
 {
-	/* The first of many datagrams in flight waits for those behind it at this end. */
+	/* With many datagrams in flight, some wait at this end for those before them. */
 	double times = f->in->lossy && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
-	double bytes = fmin(f->in->request, f->in->response) + KEPT;
+	double bytes = fmin(f->in->request, f->in->response) + OVERHEAD;
 	double unread = f->in->lossy ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
 	bool holds = least > 0 && each >= times * least && each - least >= 1000 &&
 		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
@@ -263,7 +262,7 @@ void
 np_rule_turns_wait(FACTS, struct np_verdict *v)
 {
 	double each = each_us(f), least = least_us(f);
-	/* Of an end that spins, or tells nothing, it is not known, and may be so. */
+	/* An end that spins, or has no evidence, may be idle. */
 	bool idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
 	bool both = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 	bool holds = idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= 1000;

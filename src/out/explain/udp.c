@@ -1,6 +1,4 @@
-/*
- * Datagrams that got lost, and where.
- */
+/* Causes of lost datagrams. */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,13 +9,12 @@
 void
 np_rule_udp_buffer(FACTS, struct np_verdict *v)
 {
-	/* On a quiet machine a reader is hardly ever too late for even the smallest buffer. */
-	double beyond = f->lost - f->own_drops; /* what got out of the sender's own queue */
+	double beyond = f->lost - f->own_drops; /* lost behind the sender's own queue */
 	bool holds = f->lost_share >= 0.002 && beyond > 0 && f->buffer_drops >= 0.5 * beyond;
 	/* A reader that does not run fills any buffer. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
-	/* A buffer of a usual size is full, as it is not emptied. */
+	/* A buffer of a usual size is full because the reader is slow. */
 	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
@@ -49,7 +46,7 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 {
 	double beyond = f->lost - f->own_drops;
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
-	double random = 1 / (1 - f->lost_share); /* datagrams that get through between two losses */
+	double random = 1 / (1 - f->lost_share); /* mean burst of loss if losses are random */
 
 	if (isnan(f->buffer_drops)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
@@ -68,11 +65,10 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	/* A full link drops what it has no room for; where it is not full, the loss is elsewhere.
-	 */
+	/* Not if the link is full: then it drops the rest. */
 	holds = holds && f->buffer_drops < 0.5 * beyond &&
 		!(f->reached >= NP_FULL && f->reached <= NP_TOO_FULL);
-	/* What gets through keeps its rate, and what is lost is not lost one by one. */
+	/* A steady rate arrives, and losses are not random: a rate limits. */
 	if (holds && f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
 	    f->lost_share >= NP_LOST_TO_RATE &&
 	    !(f->burst >= 0.75 * random && f->burst <= 1.33 * random)) {
