@@ -5,23 +5,23 @@
 
 enum {
 	TCP_BASE = 20,
-	TIMESTAMPS = 12, /* 10 and two bytes of padding */
-	SYN_WITH = 20,   /* options of a SYN with time-stamps */
-	SYN_WITHOUT = 12,
+	TIMESTAMPS = 12,  /* bytes of the option, with two of padding */
+	SYN_STAMPED = 20, /* options of a SYN with timestamps */
+	SYN_PLAIN = 12,   /* and without */
 	UDP_BASE = 8,
-	FRAGMENT_6 = 8, /* beside the IPv6 header of every fragment */
+	FRAGMENT_6 = 8, /* fragment header of IPv6 */
 	UDP_MOST_4 = 65507,
 	UDP_MOST_6 = 65527,
 	SCTP_BASE = 12,
-	SCTP_CHUNK = 16 /* the head of a chunk of data, which is filled up to words of four */
+	SCTP_CHUNK = 16 /* header of a data chunk, which is padded to a multiple of 4 bytes */
 };
 
-/* What the layers below the payload are like, by np_way.family. */
+/* Sizes of the layers below the payload, by np_way.family. */
 static const struct layers {
 	uint32_t least_mtu;
 	uint32_t ip, udp;  /* bytes of a header */
-	uint32_t fragment; /* what one costs beside IP's header */
-	uint32_t most;     /* bytes of a datagram; 0: as many as the MTU has */
+	uint32_t fragment; /* bytes of a fragment header */
+	uint32_t most;     /* bytes of the largest datagram; 0: the MTU */
 	bool tcp;
 } layers[] = {
 	[NP_FRAMES] = { .least_mtu = 1 },
@@ -34,7 +34,7 @@ static const struct layers {
 		.tcp = true },
 };
 
-/* A row of zeros where there is no such way. */
+/* The row of a family; zeros if there is no such family. */
 static const struct layers *
 row_of(int family)
 {
@@ -81,22 +81,23 @@ udp_header(const struct np_way *w)
 	return w->message_header > 0 ? w->message_header : layers_of(w)->udp;
 }
 
-/* TCP's of a segment with data. */
+/* Bytes of TCP options in a data segment. */
 static uint32_t
 tcp_options(const struct np_way *w)
 {
 	return (w->timestamps ? TIMESTAMPS : 0) + w->options;
 }
 
-/* IP's and TCP's, of a segment with data. */
+/* Bytes of the headers of IP and TCP in a data segment. */
 static uint32_t
 tcp_headers(const struct np_way *w)
 {
 	return np_ceiling_ip_header(w) + TCP_BASE + tcp_options(w);
 }
 
+/* Bytes on the wire of a packet. */
 static uint64_t
-cost(const struct np_way *w, uint32_t packet)
+wire_bytes(const struct np_way *w, uint32_t packet)
 {
 	uint64_t bytes = (uint64_t)packet + w->framing.header + w->framing.rest;
 
@@ -113,7 +114,7 @@ np_ceiling_segment(const struct np_way *w)
 	}
 	most = w->mtu - tcp_headers(w);
 	if (w->mss != 0 && w->mss < most + options) {
-		/* They are taken from it, as Linux does. */
+		/* The MSS includes options, as in Linux. */
 		most = w->mss > options ? w->mss - options : 0;
 	}
 	return most;
@@ -124,7 +125,7 @@ np_ceiling_segment_cost(const struct np_way *w)
 {
 	uint32_t segment = np_ceiling_segment(w);
 
-	return segment == 0 ? 0 : cost(w, segment + tcp_headers(w));
+	return segment == 0 ? 0 : wire_bytes(w, segment + tcp_headers(w));
 }
 
 double
@@ -146,20 +147,20 @@ np_ceiling_tls(uint32_t size)
 	return size + records * NP_TLS_RECORD_COST;
 }
 
-/* What one datagram that is_datagram() costs, whole or in fragments that but for the last carry a
- * multiple of eight bytes. */
+/* Bytes on the wire of a datagram; all fragments but the last carry a multiple of eight bytes. */
 static uint64_t
 udp_cost(const struct np_way *w, uint32_t size)
 {
 	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each, rest;
 
 	if (header + body <= w->mtu) {
-		return cost(w, header + body);
+		return wire_bytes(w, header + body);
 	}
 	header += layers_of(w)->fragment;
 	each = (w->mtu - header) / 8 * 8;
 	rest = body % each;
-	return body / each * cost(w, header + each) + (rest > 0 ? cost(w, header + rest) : 0);
+	return body / each * wire_bytes(w, header + each) +
+	       (rest > 0 ? wire_bytes(w, header + rest) : 0);
 }
 
 uint32_t
@@ -230,17 +231,16 @@ chunk(uint32_t payload)
 	return SCTP_CHUNK + (payload + 3) / 4 * 4;
 }
 
-/* What a chunk costs in a packet of as many such as fit. */
+/* Bytes on the wire of a chunk, in a packet of as many such chunks as fit. */
 static double
 chunk_cost(const struct np_way *w, uint32_t payload, bool alone)
 {
 	uint32_t ip = np_ceiling_ip_header(w), room = w->mtu - ip - SCTP_BASE;
 	uint32_t fit = alone || room < 2 * chunk(payload) ? 1 : room / chunk(payload);
 
-	return (double)cost(w, ip + SCTP_BASE + fit * chunk(payload)) / fit;
+	return (double)wire_bytes(w, ip + SCTP_BASE + fit * chunk(payload)) / fit;
 }
 
-/* Behind a fragment that fills a packet the rest of a message has one of its own. */
 double
 np_ceiling_sctp(const struct np_way *w, uint32_t size)
 {
@@ -255,14 +255,15 @@ np_ceiling_sctp(const struct np_way *w, uint32_t size)
 	wire = full * chunk_cost(w, fragment, false);
 	if (rest > 0) {
 		uint32_t room = w->mtu - np_ceiling_ip_header(w) - SCTP_BASE;
-		bool fills = size > fragment && chunk(fragment) + chunk(rest) > room;
+		/* The rest needs a packet of its own if the full fragment before fills one. */
+		bool alone = size > fragment && chunk(fragment) + chunk(rest) > room;
 
-		wire += chunk_cost(w, rest, fills);
+		wire += chunk_cost(w, rest, alone);
 	}
 	return size / wire;
 }
 
-/* Adds packets of one kind, unless there are none. */
+/* Add packets of one kind, unless there are none. */
 static void
 add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint64_t wire,
 	 bool there)
@@ -276,7 +277,7 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 	}
 }
 
-/* The packets of `size` bytes of a TCP stream. */
+/* Add the packets of `size` bytes over TCP. */
 static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)
@@ -291,7 +292,7 @@ add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name
 	rest = (uint32_t)(bytes % segment);
 	add_part(x, name, full + (rest > 0 ? 1 : 0),
 		 full * np_ceiling_segment_cost(w) +
-		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
+		     (rest > 0 ? wire_bytes(w, rest + tcp_headers(w)) : 0),
 		 there);
 }
 
@@ -302,7 +303,7 @@ add_datagram(struct np_ceiling_exchange *x, const struct np_way *w, const char *
 	add_part(x, name, np_ceiling_fragments(w, size), udp_cost(w, size), there);
 }
 
-/* The packets of one message; acknowledgements ride with what goes the other way. */
+/* Add the packets of an SCTP message; acknowledgements go with the data of the other direction. */
 static void
 add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	    bool there)
@@ -320,14 +321,14 @@ add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *n
 		 there);
 }
 
-/* A connection a transaction; the daemon closes first. */
+/* Add the packets of a connection with one transaction, or none; the daemon closes first. */
 static void
 add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data, uint32_t request,
 	       uint32_t response)
 {
-	uint64_t bare = cost(w, tcp_headers(w));
-	uint64_t syn =
-	    cost(w, np_ceiling_ip_header(w) + TCP_BASE + (w->timestamps ? SYN_WITH : SYN_WITHOUT));
+	uint64_t bare = wire_bytes(w, tcp_headers(w));
+	uint64_t syn = wire_bytes(w, np_ceiling_ip_header(w) + TCP_BASE +
+					 (w->timestamps ? SYN_STAMPED : SYN_PLAIN));
 
 	add_part(x, "SYN", 1, syn, true);
 	add_part(x, "SYN+ACK", 1, syn, false);
@@ -339,7 +340,7 @@ add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data,
 	add_part(x, "FIN", 1, bare, false);
 	add_part(x, "FIN", 1, bare, true);
 	add_part(x, "ACK", 1, bare, false);
-	x->part[x->parts - 1].waits = false; /* the next SYN is on its way */
+	x->part[x->parts - 1].waits = false; /* the next SYN does not wait for it */
 }
 
 bool
@@ -368,8 +369,10 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 	} else {
 		add_connection(x, w, test == NP_TURNS_TCP_CRR, request, response);
 	}
-	/* Packets in a row the same way share a turn. The next transaction begins behind the
-	 * client's last packet, without waiting for that to arrive. */
+	/*
+	 * Count turns: packets in a row in one direction share one. The next transaction begins
+	 * right behind the client's last packet.
+	 */
 	for (uint32_t i = 0; i < x->parts; i++) {
 		const struct np_ceiling_part *p = &x->part[i];
 

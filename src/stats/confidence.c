@@ -76,7 +76,7 @@ np_fit_p(double *x, size_t n)
 	static const double above[] = {
 		1.0776, -2.30695, 0.43424, -0.082433, 0.008056, -0.0003146
 	};
-	const double least = 1e-15; /* a place of a sample is never beyond it */
+	const double least = 1e-15; /* instead of 0, which has no logarithm */
 	double sum = 0, power = 0, z;
 
 	if (n < NP_FIT_LEAST) {
@@ -84,10 +84,10 @@ np_fit_p(double *x, size_t n)
 	}
 	qsort(x, n, sizeof(*x), np_by_size);
 	for (size_t i = 0; i < n; i++) {
-		/* Logarithms of what lies below this one, and above its counterpart. */
+		/* Logarithms of the distribution below this value, and above its counterpart. */
 		sum += (double)(2 * i + 1) * (log(fmax(-expm1(-x[i]), least)) - x[n - 1 - i]);
 	}
-	/* How likely a statistic of many values is at most z. */
+	/* The distribution of the statistic, by the cited approximation for many values. */
 	z = fmax(-(double)n - sum / (double)n, 1e-3);
 	for (int i = 5; i >= 0; i--) {
 		power = power * z + (z < 2 ? below[i] : above[i]);

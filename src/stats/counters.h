@@ -1,6 +1,6 @@
 /*
- * What a worker counts and a sampler may read while it counts: one writer, any number of readers.
- * A relaxed store by the only writer is one plain move, so publishing costs a loop next to nothing.
+ * The counters of a worker, with one writer and any number of readers. A relaxed store by the only
+ * writer is a plain move, so it costs a loop next to nothing.
  */
 #ifndef NP_STATS_COUNTERS_H
 #define NP_STATS_COUNTERS_H
@@ -11,29 +11,29 @@
 #include "base/lines.h"
 
 #define NP_COUNTERS(X)                                                                             \
-	X(sent)     /* bytes the kernel took */                                                    \
+	X(sent)     /* bytes that the kernel took */                                               \
 	X(sends)    /* calls that sent something */                                                \
-	X(received) /* bytes the kernel gave */                                                    \
+	X(received) /* bytes that the kernel gave */                                               \
 	X(receives) /* calls that received something */                                            \
 	X(ignored)  /* datagrams of the warm-up that came after it */                              \
 	X(transactions)                                                                            \
-	X(failed) /* sends refused for want of buffer space */                                     \
+	X(failed) /* sends refused for lack of buffer space */                                     \
 	X(lost)   /* requests given up without a response */                                       \
-	/* Responses as datagrams, told apart by ids (bench/ids.h), that were not waited for: */   \
-	X(duplicated) /* of requests that had been answered */                                     \
-	X(late)       /* of requests that had been given up */                                     \
+	/* Response datagrams that answer no request in flight, by ids (bench/ids.h): */           \
+	X(duplicated) /* of requests that were answered before */                                  \
+	X(late)       /* of requests that were given up */                                         \
 	X(stray)      /* of no request */                                                          \
-	X(surplus)    /* without ids: those that were more than asked for */                       \
-	X(up)         /* data connections that a ramp has brought (bench/ramp.h) */
+	X(surplus)    /* without ids: responses beyond the number of requests */                   \
+	X(up)         /* connections that a ramp has established (bench/ramp.h) */
 
-/* In a cache line that is theirs alone. */
+/* In cache lines of their own. */
 struct np_counters {
 #define NP_COUNTER(name) _Atomic uint64_t name;
 	_Alignas(NP_LINE) NP_COUNTERS(NP_COUNTER)
 #undef NP_COUNTER
 };
 
-/* The same at one moment, of one or several workers. */
+/* A snapshot of the counters, of one or several workers. */
 struct np_counts {
 #define NP_COUNTER(name) uint64_t name;
 	NP_COUNTERS(NP_COUNTER)
@@ -52,7 +52,7 @@ np_seen(const _Atomic uint64_t *shown)
 	return atomic_load_explicit(shown, memory_order_relaxed);
 }
 
-/* Count from 0 on again. The writer's. */
+/* Reset all to 0. Only for the writer. */
 static inline void
 np_counters_clear(struct np_counters *c)
 {
@@ -61,7 +61,7 @@ np_counters_clear(struct np_counters *c)
 #undef NP_COUNTER
 }
 
-/* Add what they have come to. */
+/* Add their current values. */
 static inline void
 np_counts_see(struct np_counts *sum, const struct np_counters *c)
 {
@@ -70,7 +70,7 @@ np_counts_see(struct np_counts *sum, const struct np_counters *c)
 #undef NP_COUNTER
 }
 
-/* Add all of them. */
+/* Add another snapshot. */
 static inline void
 np_counts_add(struct np_counts *sum, const struct np_counts *c)
 {

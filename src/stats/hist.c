@@ -94,6 +94,7 @@ np_hist_count(const struct np_hist *h)
 	return n;
 }
 
+/* A value within the exact extremes. */
 static uint64_t
 clamp(const struct np_hist *h, uint64_t v)
 {
@@ -103,7 +104,7 @@ clamp(const struct np_hist *h, uint64_t v)
 uint64_t
 np_hist_percentile(const struct np_hist *h, double share)
 {
-	/* 0.9 is not a binary number: 0.9 of 1000 is the 900th, and not the one behind it. */
+	/* Rounding: 0.9 of 1000 is the 900th record, though 0.9 is no binary number. */
 	const double less = 1 - 1e-12;
 
 	return np_hist_ranked(h, (uint64_t)ceil(share * (double)np_hist_count(h) * less));
@@ -157,9 +158,8 @@ np_hist_by_time(const struct np_hist *h, double share)
 }
 
 /*
- * The number of records above a percentile is binomial: at most *few of them are with a probability
- * of 1 in 40, and *many or more with the same. Where these are large the normal distribution has
- * them.
+ * The number of records above a percentile is binomial. At most *few are above it with a
+ * probability of 1 in 40, and *many or more with the same. For large n by the normal distribution.
  */
 static void
 bounds_above(double n, double p, double *few, double *many)

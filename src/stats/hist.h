@@ -52,17 +52,17 @@ np_hist_record(struct np_hist *h, uint64_t ns)
 	}
 }
 
-/* Record `n` times that have no end: they stand at the top, as NP_HIST_NEVER, and in no sum. */
+/* Record `n` infinite times: in the top cell, as NP_HIST_NEVER, and in no sum. */
 #define NP_HIST_NEVER ((UINT64_C(1) << NP_HIST_TOP_BITS) - 1)
 void np_hist_record_never(struct np_hist *h, uint64_t n);
 
 /* The middle of the times that a cell counts, in ns. */
 double np_hist_middle(unsigned cell);
 
-/* The smallest time that a cell counts, in ns: its name outside of this program. */
+/* The smallest time that a cell counts, in ns. */
 uint64_t np_hist_bottom(unsigned cell);
 
-/* The first cell from `cell` on that has counted something; NP_HIST_CELLS when there is none. */
+/* The first cell from `cell` on that is not empty; NP_HIST_CELLS: there is none. */
 unsigned np_hist_next(const struct np_hist *h, unsigned cell);
 
 /* How many times were recorded. */
@@ -71,10 +71,7 @@ uint64_t np_hist_count(const struct np_hist *h);
 /* Add all of `from` to `into`. */
 void np_hist_merge(struct np_hist *into, const struct np_hist *from);
 
-/*
- * What was recorded, in ns; all 0 for an empty histogram. NAN: there is no mean, as there are times
- * without an end.
- */
+/* A summary in ns; all 0 for an empty histogram. mean and stddev are NAN if a time is infinite. */
 struct np_hist_summary {
 	uint64_t count, min, max, p50, p90, p99;
 	double mean, stddev;
@@ -83,37 +80,35 @@ struct np_hist_summary {
 void np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out);
 
 /*
- * The smallest value that at least `share` (0..1) of the records do not exceed, to the resolution
- * of its cell and never beyond the exact extremes. 0 for an empty histogram.
+ * The percentile: the smallest value that at least `share` (0..1) of the records do not exceed, to
+ * the resolution of its cell and within the exact extremes. 0 for an empty histogram.
  */
 uint64_t np_hist_percentile(const struct np_hist *h, double share);
 
-/* The same of the record that has that rank, from 1 on, when they are sorted. */
+/* The value of the record with that rank, from 1, in sorted order. */
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
 /*
- * The mean of the smallest records, `share` (0..1) of all; INFINITY if one of them has no end, NAN
+ * The mean of the smallest records, `share` (0..1) of all; INFINITY if one of them is infinite, NAN
  * for an empty histogram.
  */
 double np_hist_mean_of(const struct np_hist *h, double share);
 
 /*
- * The time that a share of all recorded time lies in, or in longer ones: with 0.01, a random moment
- * falls with a chance of 1 % into one that is as long. 0 for an empty histogram.
+ * The percentile by time: records of at least this value make up `share` of all recorded time. With
+ * 0.01, a random moment is in such a record with a chance of 1 %. 0 for an empty histogram.
  */
 uint64_t np_hist_by_time(const struct np_hist *h, double share);
 
 /*
- * Between which two of the records a percentile of what they are samples of lies, 19 times in 20,
- * whatever its distribution, where they do not depend on each other (David, Nagaraja: Order
- * Statistics, 3rd edition, 7.1). False: the records are too few to tell.
+ * The 95 % confidence interval of a percentile, for independent records of any distribution (David,
+ * Nagaraja: Order Statistics, 3rd edition, 7.1). False: there are too few records.
  */
 bool np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high);
 
 /*
- * Write a time as microseconds, with as many digits as a histogram knows of such a time: three or
- * four that count; "never" of one without an end, "-" of NAN. Returns the length, as snprintf(3)
- * does.
+ * Write a time as microseconds, with the digits that a histogram keeps: three or four significant
+ * ones; "never" if infinite, "-" for NAN. Returns the length as snprintf(3) does.
  */
 size_t np_hist_us(double ns, char *out, size_t size);
 

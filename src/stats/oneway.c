@@ -7,29 +7,30 @@
 #include "stats/confidence.h"
 
 enum {
-	WINDOWS = 128, /* most of them */
-	EACH = 12,     /* transactions of one, at least */
-	FLAT = 3,      /* windows in a row that are alike are a path */
-	FIT = 48       /* transactions that tell how a clock ran before and after a change */
+	WINDOWS = 128, /* most windows into which the transactions are divided */
+	EACH = 12,     /* least transactions of a window */
+	FLAT = 3,      /* equal windows in a row that make a path */
+	FIT = 48       /* knots that show how a clock ran before and after a change of path */
 };
 
 static const double least_ns = 4000, step_ns = 50000, path_ns = 20000;
 
-/* Where nothing waited. */
+/* A transaction in which nothing waited. */
 struct knot {
-	double at, clock; /* when, and half of the difference */
+	double at, clock; /* when, and half of the difference of its delays */
 	int path;
-	bool set; /* a clock was, between the one before and this one */
+	bool set; /* a clock was set between the knot before and this one */
 };
 
 /* A path is a run of windows with the same smallest sum. */
 struct work {
 	size_t count, windows, knots;
 	double sum_min[WINDOWS];
-	int path[WINDOWS];                     /* -1: none, something waited */
-	double level[WINDOWS], shift[WINDOWS]; /* of each path */
+	int path[WINDOWS];     /* of each window; -1: none, something always waited */
+	double level[WINDOWS]; /* smallest sum of each path */
+	double shift[WINDOWS]; /* by which each path changes half the difference */
 	int paths;
-	double alike; /* sums that differ by less are the same */
+	double alike; /* sums that differ by less are equal */
 	struct knot *knot;
 };
 
@@ -39,7 +40,7 @@ window_of(const struct work *w, size_t i)
 	return i * w->windows / w->count;
 }
 
-/* Are the windows from that one on alike for long enough to be a path? */
+/* Do equal windows begin here, enough to be a path? */
 static bool
 is_flat(const struct work *w, size_t i)
 {
@@ -55,6 +56,7 @@ is_flat(const struct work *w, size_t i)
 	return high - low <= w->alike;
 }
 
+/* Find the paths, and the path of each window. */
 static void
 find_paths(struct work *w)
 {
@@ -75,7 +77,7 @@ find_paths(struct work *w)
 	if (w->paths > 0) {
 		return;
 	}
-	/* It never rests: the smallest of each window has to do. */
+	/* The sums never settle: take all as one path, with the smallest of each window. */
 	w->paths = 1;
 	w->level[0] = w->sum_min[0];
 	for (size_t i = 0; i < w->windows; i++) {
@@ -96,11 +98,12 @@ last_of(const struct work *w, int path)
 	return last;
 }
 
+/* Find transactions whose sum is that of their path, in which nothing waited. */
 static void
 find_knots(struct work *w, const int64_t *when_ns, const double *there, const double *back)
 {
 	size_t last = last_of(w, 0);
-	int path = 0; /* they are numbered as they came */
+	int path = 0; /* paths are numbered in order of time */
 
 	for (size_t i = 0; i < w->count; i++) {
 		size_t in = window_of(w, i);
@@ -119,7 +122,7 @@ find_knots(struct work *w, const int64_t *when_ns, const double *there, const do
 	}
 }
 
-/* Sums of a line through knots [from, to): the squares from their middle, and the middle. */
+/* A line fitted to knots [from, to): their mean, and sums of squares around it. */
 struct line {
 	double x, y, xx, xy;
 };
@@ -141,7 +144,7 @@ line_of(const struct knot *k, size_t from, size_t to)
 	return l;
 }
 
-/* A clock that is not set between these knots, at that time. */
+/* The clock at that time, by a line through knots without a step. */
 static double
 line_at(const struct knot *k, size_t from, size_t to, double at)
 {
@@ -150,8 +153,7 @@ line_at(const struct knot *k, size_t from, size_t to, double at)
 	return l.y + (l.xx > 0 ? l.xy / l.xx : 0) * (at - l.x);
 }
 
-/* Of knots [from, to) the end of those that no step parts from the first one, and the begin of
- * those that none parts from the last one. */
+/* In knots [from, to): the end of the first run without a step, and the begin of the last. */
 static size_t
 until_step(const struct knot *k, size_t from, size_t to)
 {
@@ -174,7 +176,7 @@ since_step(const struct knot *k, size_t from, size_t to)
 	return i;
 }
 
-/* A clock goes on as it did when the path changes: what it seems to jump by is the path's. */
+/* When the path changes the clock runs on: its apparent jump is the shift of the path. */
 static void
 join_paths(struct work *w)
 {
@@ -201,11 +203,11 @@ join_paths(struct work *w)
 }
 
 /*
- * What the clocks differ by at that time, between two knots. Where one was set there, `seen`, half
- * of the difference of that transaction, tells on which side of that it was.
+ * The clock at a time between two knots. If it was set between them, `seen`, half the difference of
+ * the transaction at that time, shows whether that was before or after.
  */
 static double
-between(const struct knot *a, const struct knot *b, double at, double seen)
+clock_between(const struct knot *a, const struct knot *b, double at, double seen)
 {
 	if (b->set) {
 		return fabs(seen - a->clock) < fabs(seen - b->clock) ? a->clock : b->clock;
@@ -215,9 +217,9 @@ between(const struct knot *a, const struct knot *b, double at, double seen)
 		   : a->clock;
 }
 
-/* The same before the first knot and behind the last: as the clock ran next to it. */
+/* The clock before the first knot or behind the last, by a line through the knots next to it. */
 static double
-beyond(const struct work *w, double at)
+clock_outside(const struct work *w, double at)
 {
 	enum { NEXT = 16 };
 	bool before = at <= w->knot[0].at;
@@ -228,9 +230,9 @@ beyond(const struct work *w, double at)
 		      : line_at(w->knot, since_step(w->knot, from, to), to, at);
 }
 
-/* Without the clocks, and above the smallest. */
+/* Subtract the clock from all delays, and then the smallest delay of each direction. */
 static void
-take_off(const struct work *w, const int64_t *when_ns, double *there, double *back)
+remove_clock(const struct work *w, const int64_t *when_ns, double *there, double *back)
 {
 	double least[2] = { (double)INFINITY, (double)INFINITY };
 	size_t k = 0;
@@ -241,9 +243,10 @@ take_off(const struct work *w, const int64_t *when_ns, double *there, double *ba
 		while (k + 1 < w->knots && w->knot[k + 1].at <= at) {
 			k++;
 		}
-		clock = k + 1 < w->knots && at >= w->knot[0].at
-			    ? between(&w->knot[k], &w->knot[k + 1], at, (there[i] - back[i]) / 2)
-			    : beyond(w, at);
+		clock =
+		    k + 1 < w->knots && at >= w->knot[0].at
+			? clock_between(&w->knot[k], &w->knot[k + 1], at, (there[i] - back[i]) / 2)
+			: clock_outside(w, at);
 		there[i] -= clock;
 		back[i] += clock;
 		least[0] = fmin(least[0], there[i]);
@@ -262,14 +265,12 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 	double xx = 0, xy = 0;
 
 	find_knots(w, when_ns, there, back);
-	/* Before the paths are joined: what a clock seems to jump by when the path changes is the
-	 * path's.
-	 */
+	/* Find steps of a clock, within paths: a jump between two paths may be that of the path. */
 	for (size_t i = 1; i < w->knots; i++) {
 		double after = w->knot[i].at - w->knot[i - 1].at;
 		double by = w->knot[i].clock - w->knot[i - 1].clock;
 
-		/* Clocks are slewed by 500 ppm at most (adjtimex(2)), and run as much too fast. */
+		/* A clock may be 500 ppm fast, and be slewed by another 500 (adjtimex(2)). */
 		if (w->knot[i].path == w->knot[i - 1].path &&
 		    fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
 			w->knot[i].set = true;
@@ -277,8 +278,7 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
 		}
 	}
-	/* Take the shortest path for what the clocks tell, and the others by how they differ from
-	 * it. */
+	/* Take the clock from the shortest path, and correct the others by their shift. */
 	best = 0;
 	join_paths(w);
 	for (int p = 1; p < w->paths; p++) {
@@ -288,7 +288,7 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 		w->knot[i].clock -= w->shift[w->knot[i].path] - w->shift[best];
 	}
 	last = w->knot[w->knots - 1].path;
-	/* How a clock runs, whenever it was set. */
+	/* The skew: the common slope of all parts between steps. */
 	for (size_t from = 0, to; from < w->knots; from = to) {
 		struct line l;
 
@@ -298,19 +298,19 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 		xy += l.xy;
 	}
 	out->skew = xx > 0 ? xy / xx : 0;
-	out->first_ns = beyond(w, 0);
-	out->last_ns = beyond(w, (double)(when_ns[w->count - 1] - when_ns[0]));
+	out->first_ns = clock_outside(w, 0);
+	out->last_ns = clock_outside(w, (double)(when_ns[w->count - 1] - when_ns[0]));
 	out->slack_ns = (w->level[best] + w->alike) / 2 + (w->paths > 1 ? w->alike : 0);
 	for (int p = 1; p < w->paths; p++) {
 		out->paths += fabs(w->level[p] - w->level[p - 1]) >= path_ns;
 	}
 	for (int way = 0; way < 2; way++) {
-		double turn = way == 0 ? 1 : -1;
+		double sign = way == 0 ? 1 : -1;
 
 		out->path_ns[way] =
-		    (w->level[last] - w->level[0]) / 2 + turn * (w->shift[last] - w->shift[0]);
+		    (w->level[last] - w->level[0]) / 2 + sign * (w->shift[last] - w->shift[0]);
 	}
-	take_off(w, when_ns, there, back);
+	remove_clock(w, when_ns, there, back);
 }
 
 bool
@@ -339,7 +339,7 @@ np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_n
 
 		*least = fmin(*least, there_ns[i] + back_ns[i]);
 	}
-	/* How much the smallest sums differ from one window to the next, mostly. */
+	/* The noise: how much the smallest sums of neighbouring windows usually differ. */
 	for (size_t i = 1; i < w->windows; i++) {
 		differ[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
 	}

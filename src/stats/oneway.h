@@ -1,11 +1,11 @@
 /*
  * Delays of each direction by two clocks that are not synchronised. Of each transaction four times
- * are known: when the request left and came, when the response left and came. The sum of what the
- * two took is free of the clocks; half of their difference follows them wherever that sum is at its
- * smallest, as nothing waited then. So offset, skew and steps of the clocks are told from queues,
- * and from a path that has changed: with that the sum changes for good. What remains unknown is how
- * the smallest sum is divided between the directions (RFC 2681, 2.6; Moon, Skelly, Towsley,
- * "Estimation and removal of clock skew", INFOCOM 1999).
+ * are known: when the request was sent and received, and the response. The sum of both delays does
+ * not depend on the clocks. Where that sum is smallest nothing waited in a queue, and half of the
+ * difference of the delays shows the difference of the clocks: so offset, skew and steps of the
+ * clocks can be told from queues, and from a change of the path, which changes the smallest sum for
+ * good. How that sum is divided between the directions remains unknown (RFC 2681, 2.6; Moon,
+ * Skelly, Towsley, "Estimation and removal of clock skew", INFOCOM 1999).
  */
 #ifndef NP_STATS_ONEWAY_H
 #define NP_STATS_ONEWAY_H
@@ -17,21 +17,20 @@
 enum { NP_ONEWAY_LEAST = 32 }; /* transactions */
 
 struct np_oneway {
-	/* Of the far clock beside the near one, when the first and the last of them left, in ns:
-	 * they are no more than `slack_ns` wrong. */
+	/* Far clock less near clock at the first and the last request, in ns, +- slack_ns. */
 	double first_ns, last_ns, slack_ns;
 	double skew;       /* ns a ns, on average */
-	uint32_t steps;    /* how often one of the clocks was set, and the largest of these steps */
-	double step_ns;    /* far beside near */
-	uint32_t paths;    /* how often the path became another one */
-	double path_ns[2]; /* what the last one added to each direction */
+	uint32_t steps;    /* how often one of the clocks was set */
+	double step_ns;    /* the largest of these steps, far less near */
+	uint32_t paths;    /* how often the path changed */
+	double path_ns[2]; /* last path less first path, of each direction */
 };
 
 /*
- * Of `count` transactions in the order of when_ns, at which the request left: what each direction
- * took, as the far clock less the near one says of the request, and the near one less the far one
- * of the response. They become the delays above the smallest of each direction. False: there are
- * fewer than NP_ONEWAY_LEAST, or no memory.
+ * Takes `count` transactions, ordered by when_ns, at which the request was sent. there_ns: time of
+ * its receipt by the far clock less that of its sending by the near clock; back_ns: the same of the
+ * response. Replaces them by the delays above the smallest of each direction. False: fewer than
+ * NP_ONEWAY_LEAST, or no memory.
  */
 bool np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_ns,
 	       struct np_oneway *out);

@@ -40,14 +40,14 @@ np_subject_title(enum np_subject subject)
 	return titles[subject];
 }
 
-/* Is there such a row, of that block? */
+/* Is there such a row, and in that block? */
 static bool
 in_block(int id, int block)
 {
 	return id >= 0 && id < NP_METRICS && np_metrics[id].block == block;
 }
 
-/* Of a pair the far end's figure is the next row, and the next pair is two rows on. */
+/* A block has pairs of rows, near and far. List all near figures of a block, then all far ones. */
 int
 np_metric_next(int id)
 {
@@ -160,7 +160,7 @@ np_metric_withdrawn(enum np_metric_id id)
 	return np_metrics[id].collect == NP_COLLECT_GONE;
 }
 
-/* Sic: the numbers that are printed in hexadecimal are -2, the other ones 0. */
+/* As in netperf, numbers that are printed in hexadecimal are -2, others 0. */
 void
 np_record_withdraw(struct np_record *r)
 {
@@ -230,18 +230,18 @@ np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
 	np_hist_summarise(h, &s);
 	for (int i = 0; i < NP_METRICS; i++) {
 		enum np_metric_id id = (enum np_metric_id)i;
-		const char *of = np_metrics[id].from;
+		const char *from = np_metrics[id].from, *what;
 
-		if (of == NULL || strncmp(of, which, len) != 0 || of[len] != '.') {
+		if (from == NULL || strncmp(from, which, len) != 0 || from[len] != '.') {
 			continue;
 		}
-		of += len + 1;
-		if (of[0] == 'p') {
-			np_record_us(r, id, np_hist_percentile(h, strtod(of + 1, NULL) / 100));
-		} else if (strcmp(of, "min") == 0 || strcmp(of, "max") == 0) {
-			np_record_us(r, id, of[1] == 'i' ? s.min : s.max);
+		what = from + len + 1;
+		if (what[0] == 'p') {
+			np_record_us(r, id, np_hist_percentile(h, strtod(what + 1, NULL) / 100));
+		} else if (strcmp(what, "min") == 0 || strcmp(what, "max") == 0) {
+			np_record_us(r, id, what[1] == 'i' ? s.min : s.max);
 		} else {
-			double ns = of[0] == 'm' ? s.mean : s.stddev;
+			double ns = what[0] == 'm' ? s.mean : s.stddev;
 
 			np_record_real(r, id, isnan(ns) ? -1 : ns / 1000);
 		}
@@ -290,7 +290,7 @@ np_record_format(const struct np_record *r, enum np_metric_id id, char *out, siz
 
 /* ---- Rows of the table, and percentiles ---- */
 
-/* A percentile's number: this bit, perhaps that of connect times, and millionths of a percent. */
+/* The number of a percentile: a bit, one more for connect times, and millionths of a percent. */
 enum {
 	PERCENTILE = 1 << 28,
 	CONNECT = 1 << 27,
@@ -299,9 +299,9 @@ enum {
 	DIGITS = 6
 };
 
-static const char before[] = "P", behind[] = "_LATENCY", connect_before[] = "CONNECT_P";
+static const char prefix[] = "P", suffix[] = "_LATENCY", connect_prefix[] = "CONNECT_P";
 
-/* Read "99.9" in front of `rest` as millionths. -1: it is no percentile. */
+/* Read a number such as "99.9", followed by `rest`, in millionths. -1: not a percentile. */
 static int
 read_percent(const char *text, const char *rest)
 {
@@ -340,14 +340,14 @@ np_figure_find(const char *name)
 	if (id >= 0) {
 		return id;
 	}
-	if (strncasecmp(name, connect_before, strlen(connect_before)) == 0) {
-		percent = read_percent(name + strlen(connect_before), "");
+	if (strncasecmp(name, connect_prefix, strlen(connect_prefix)) == 0) {
+		percent = read_percent(name + strlen(connect_prefix), "");
 		return percent > 0 ? PERCENTILE | CONNECT | percent : -1;
 	}
-	if (strncasecmp(name, before, strlen(before)) != 0) {
+	if (strncasecmp(name, prefix, strlen(prefix)) != 0) {
 		return -1;
 	}
-	percent = read_percent(name + strlen(before), behind);
+	percent = read_percent(name + strlen(prefix), suffix);
 	return percent > 0 ? PERCENTILE | percent : -1;
 }
 
@@ -369,7 +369,7 @@ millionths_of(int id)
 	return id & (CONNECT - 1);
 }
 
-/* "99.9": no zeros at the end, but at least `least` digits behind the point. */
+/* Write "99.9": without zeros at the end, but at least `least` decimals. */
 static void
 put_percent(int id, int least, char out[NP_FIGURE_NAME])
 {
@@ -394,9 +394,9 @@ put_name(int id, int digits, char text[NP_FIGURE_NAME])
 
 	put_percent(id, digits, percent);
 	if (of_connect(id)) {
-		snprintf(text, NP_FIGURE_NAME, "%s%.20s", connect_before, percent);
+		snprintf(text, NP_FIGURE_NAME, "%s%.20s", connect_prefix, percent);
 	} else {
-		snprintf(text, NP_FIGURE_NAME, "%s%.20s%s", before, percent, behind);
+		snprintf(text, NP_FIGURE_NAME, "%s%.20s%s", prefix, percent, suffix);
 	}
 }
 
@@ -407,7 +407,7 @@ np_figure_name(int id, char text[NP_FIGURE_NAME])
 		return np_metrics[id].name;
 	}
 	put_name(id, 0, text);
-	if (np_metric_find(text) >= 0) { /* netperf's whole microseconds have this name */
+	if (np_metric_find(text) >= 0) { /* netperf's row has this name: write P50.0 */
 		put_name(id, 1, text);
 	}
 	return text;
@@ -421,7 +421,7 @@ np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 	static const char *const endings[] = { "th", "st", "nd", "rd" };
 	int whole, last;
 	char percent[NP_FIGURE_NAME];
-	bool plain;
+	bool takes_th;
 
 	if (!np_figure_is_percentile(id)) {
 		return np_metrics[id].head[line];
@@ -429,12 +429,12 @@ np_figure_head(int id, int line, char text[NP_FIGURE_NAME])
 	if (line > 0) {
 		return rest[line];
 	}
-	/* "99.9th", "91st" */
+	/* "99.9th", "91st", "11th" */
 	whole = millionths_of(id) / MILLIONTHS;
 	last = whole % 10;
-	plain = millionths_of(id) % MILLIONTHS != 0 || last > 3 || whole / 10 == 1;
+	takes_th = millionths_of(id) % MILLIONTHS != 0 || last > 3 || whole / 10 == 1;
 	put_percent(id, 0, percent);
-	snprintf(text, NP_FIGURE_NAME, "%.20s%s", percent, endings[plain ? 0 : last]);
+	snprintf(text, NP_FIGURE_NAME, "%.20s%s", percent, endings[takes_th ? 0 : last]);
 	return text;
 }
 
@@ -470,7 +470,7 @@ np_figure_percentile(const struct np_figures *f, int id)
 	if (count == 0) {
 		return -1;
 	}
-	/* In whole numbers: 99.99 % of 10,000 are 9,999, and not a little more. */
+	/* By integers, without rounding errors: 99.99 % of 10,000 are exactly 9,999. */
 	return (double)np_hist_ranked(h, count / whole * millionths +
 					     (count % whole * millionths + whole - 1) / whole);
 }

@@ -1,6 +1,4 @@
-/*
- * Named results: a value for each row of the metric table (metrics.def), or none.
- */
+/* Named results: for each row of the metric table (metrics.def) a value, or none. */
 #ifndef NP_STATS_RECORD_H
 #define NP_STATS_RECORD_H
 
@@ -10,7 +8,7 @@
 
 #include "stats/hist.h"
 
-/* Of a figure of both ends the far end's stands behind the near end's: np_metric_of(). */
+/* If both ends have a figure, that of the far end is the next row: np_metric_of(). */
 enum np_metric_id {
 #define NP_FIGURE(end, block, name, ...) NP_M_##name,
 #include "stats/metrics.def"
@@ -22,13 +20,13 @@ enum np_metric_type { NP_TYPE_INT, NP_TYPE_REAL, NP_TYPE_CHAR, NP_TYPE_TEXT };
 /* What has to be collected during the test when an output selector names the metric. */
 enum np_metric_collect {
 	NP_COLLECT_NONE,
-	NP_COLLECT_GONE, /* nothing: netperf 2.7 still prints it, and has no value for it */
+	NP_COLLECT_GONE, /* nothing: netperf 2.7 still prints it, but without a value */
 	NP_COLLECT_LATENCY,
 	NP_COLLECT_CONGESTION,
 	NP_COLLECT_EVIDENCE
 };
 
-/* Headings of lists for people, in the order in which they are listed. */
+/* Headings in lists for people, in this order. */
 enum np_subject {
 	NP_SUBJECT_NONE,
 	NP_SUBJECT_RESULT,
@@ -47,7 +45,7 @@ enum np_subject {
 	NP_SUBJECTS
 };
 
-/* Which end's figure it is, where one row has both. */
+/* Whose figure it is: of the test, or of one end. */
 enum np_metric_end { NP_METRIC_ALONE, NP_METRIC_NEAR, NP_METRIC_FAR };
 
 struct np_metric {
@@ -59,18 +57,18 @@ struct np_metric {
 	enum np_metric_collect collect;
 	const char *head[4];
 	enum np_metric_end end;
-	int block;         /* of figures of both ends, see np_metric_next(); 0: none */
-	const char *unit;  /* "": none; "-f": the one of that option */
-	const char *words; /* what it is */
-	const char *from;  /* what it is taken from; NULL: it is computed */
+	int block;         /* rows listed together, see np_metric_next(); 0: none */
+	const char *unit;  /* "": none; "-f": as that option says */
+	const char *words; /* description */
+	const char *from;  /* evidence or histogram that has it; NULL: it is computed */
 };
 
 struct np_value {
 	bool known;
-	bool mark;  /* not measured: what netperf prints in such a case */
-	bool never; /* a time that has no end */
+	bool mark;  /* not measured, but netperf prints this value */
+	bool never; /* an infinite time */
 	int64_t i;
-	double r;      /* also of an INT: a time with its fractions */
+	double r;      /* also of an INT, with the fractions of a time */
 	const char *t; /* not owned */
 };
 
@@ -81,7 +79,7 @@ struct np_record {
 /* The table, by enum np_metric_id. */
 extern const struct np_metric np_metrics[NP_METRICS];
 
-/* The figure of one end, of the near end's one. */
+/* A figure of an end, by the row of the near end. */
 static inline enum np_metric_id
 np_metric_of(enum np_metric_id near, bool far)
 {
@@ -89,9 +87,9 @@ np_metric_of(enum np_metric_id near, bool far)
 }
 
 /*
- * The figure behind this one in netperf's order, which all lists have; NP_METRICS: it is the last
- * one. The first one is number 0. And the name of the one at a place in that order, from 0; NULL:
- * there are no more.
+ * The next figure in netperf's order, which all lists have; the first one is 0. NP_METRICS: there
+ * are no more. And the name of the figure at a place in that order, from 0; NULL: there are no
+ * more.
  */
 int np_metric_next(int id);
 const char *np_metric_name_at(size_t place);
@@ -104,31 +102,28 @@ int np_metric_find(const char *name);
 
 /*
  * Set a value; the metric's type must be the function's. A text is not copied; NULL leaves the
- * metric without a value, "" is a value. A letter may be a NUL byte, as netperf's of a far end that
- * tells nothing.
+ * metric without a value, "" is a value. A letter may be a NUL byte, as netperf prints for a far
+ * end without a CPU method.
  */
 void np_record_int(struct np_record *r, enum np_metric_id id, int64_t v);
 void np_record_real(struct np_record *r, enum np_metric_id id, double v);
 void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
 
-/*
- * A time in ns as the metric's microseconds. An infinite one (NP_HIST_NEVER) is written as
- * NP_NEVER_WORD, which strtod(3) and the like read.
- */
+/* Set a time in ns as microseconds. An infinite one (NP_HIST_NEVER) is printed as NP_NEVER_WORD. */
 #define NP_NEVER_WORD "inf"
 void np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns);
 bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
 
 /*
- * Set the figures that are taken from that histogram, "latency": rows from "latency.p99",
- * "latency.min" or .max, "latency.mean" or .stddev. Those of an empty one are 0, and marked.
+ * Set the figures of a histogram by its name in the table, such as "latency": rows from
+ * latency.p99, .min, .max, .mean, .stddev. Without times they are 0, and marked.
  */
 void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
 
 /*
- * Mark values that were set as not measured: netperf prints such a number or text
- * all the same, 0 perhaps. Setting one again takes that back. The list ends with OUTPUT_END.
+ * Mark values as not measured: netperf prints some number or text, such as 0, all the same. Setting
+ * a value again removes the mark. The list ends with OUTPUT_END.
  */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
 #define NP_MARK_IF(unmeasured, r, ...)                                                             \
@@ -140,15 +135,15 @@ void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
 	} while (0)
 
 /*
- * Is there a value that was measured, counted or asked for? Not what np_record_mark() has marked,
- * numbers below 0 or that are none, the letter 'U', an empty text: these are netperf's marks.
+ * Was the value measured, counted or asked for? Not if it is marked, a number below 0 or NAN, the
+ * letter 'U', or an empty text: netperf prints these for unknown values.
  */
 bool np_record_measured(const struct np_record *r, enum np_metric_id id);
 
-/* Does netperf 2.7 print the row still, and has no value for it any more? */
+/* Does netperf 2.7 still print the row, but without a value? */
 bool np_metric_withdrawn(enum np_metric_id id);
 
-/* Set these rows to what netperf prints. */
+/* Set such rows to what netperf prints. */
 void np_record_withdraw(struct np_record *r);
 
 /* Was a value set? OUTPUT_NONE always has one. */
@@ -161,8 +156,7 @@ double np_record_get_real(const struct np_record *r, enum np_metric_id id);
 /* The letter of a CHAR metric; 'U' when it is not known. */
 char np_record_get_char(const struct np_record *r, enum np_metric_id id);
 
-/* The value of a TEXT metric, "" when it is not known; the one blank that OUTPUT_NONE stands for.
- */
+/* The value of a TEXT metric, "" if it is not known; of OUTPUT_NONE a blank. */
 const char *np_record_get_text(const struct np_record *r, enum np_metric_id id);
 
 /*
@@ -174,17 +168,17 @@ const char *np_record_get_text(const struct np_record *r, enum np_metric_id id);
 size_t np_record_format(const struct np_record *r, enum np_metric_id id, char *out, size_t size);
 
 /*
- * A figure, as an output selector can name it: a row of the metric table, or a percentile of the
- * times of a test. Both have one number, so that lists of selectors are lists of numbers.
+ * A figure is what an output selector can name: a row of the metric table, or a percentile. Both
+ * are numbers, so that lists of selectors are lists of numbers.
  *
  *   P99.9_LATENCY     a percentile of the latencies
  *   CONNECT_P99.9     a percentile of the connect times of --ramp
  *
- * The percentile lies above 0, is at most 100, and has at most 6 digits behind its point. netperf's
- * names (P50_LATENCY ...) are rows of the table, whole microseconds; P50.0_LATENCY has fractions.
+ * A percentile is above 0, at most 100, and has at most 6 decimals. netperf's own names
+ * (P50_LATENCY ...) are rows of the table, in whole microseconds; P50.0_LATENCY has fractions.
  */
 
-/* The figures of a result: the record, and the times that percentiles are taken from. */
+/* The figures of a result: the record, and the histograms for percentiles. */
 struct np_figures {
 	const struct np_record *record;
 	const struct np_hist *latency; /* NULL: no times are known */
@@ -206,7 +200,7 @@ const char *np_figure_name(int id, char text[NP_FIGURE_NAME]);
 /* Line 0 to 3 of its column heads. */
 const char *np_figure_head(int id, int line, char text[NP_FIGURE_NAME]);
 
-/* These up to the first empty one, joined by blanks: the name of a column of -o. */
+/* All column heads up to the first empty one, joined by blanks, as for -o. */
 void np_figure_title(int id, char *out, size_t size);
 
 /* What has to be collected during the test. */
