@@ -2,10 +2,10 @@
  * netperf's classic tables. Blanks at line ends are part of the layout: scripts compare whole lines
  * and count words.
  *
- * A layout is a row of texts, in which "%(NAME)-6.2f" stands for a figure: its name in metrics.def,
- * or one below for what netperf works out while it prints, and how printf() shall show it. d takes
- * whole numbers, f and g any number, c a letter and s a text; a percent sign without a bracket
- * behind it is one.
+ * A layout has texts in which "%(NAME)-6.2f" prints a figure by printf(): NAME is that of
+ * metrics.def, or of a figure that netperf computes when it prints (find_number()). Conversions are
+ * d for integers, f and g for any number, c for a letter, s for a text. Other percent signs are
+ * printed as they are.
  */
 #include <assert.h>
 #include <math.h>
@@ -42,21 +42,20 @@ number(const struct view *v, const char *name)
 	return np_record_get_real(v->r, find_metric(name));
 }
 
-/* Of messages, also where the test counts transactions. */
+/* The unit of throughput, or that of messages if the test counts transactions. */
 static const struct np_unit *
 message_unit(const struct view *v)
 {
 	return v->c->unit->letter == 'x' ? np_unit('m') : v->c->unit;
 }
 
-/* What netperf works out while it prints; of other names the figure. */
+/* A figure by name: one that netperf computes when it prints, or a row of metrics.def. */
 static double
 find_number(const struct view *v, const char *name)
 {
-	/* TCP_SENDFILE divides what arrived by its own calls, too. */
 	static const struct {
-		const char *name, *of, *by;
-		bool divides; /* else a rate of messages */
+		const char *name, *value, *by;
+		bool divides; /* else it is a product, in the unit of messages */
 	} rows[] = {
 		{ "received per send", "REMOTE_BYTES_RECVD", "LOCAL_SEND_CALLS", true },
 		{ "received per receive", "REMOTE_BYTES_RECVD", "REMOTE_RECV_CALLS", true },
@@ -66,14 +65,14 @@ find_number(const struct view *v, const char *name)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (strcmp(rows[i].name, name) == 0) {
-			double of = number(v, rows[i].of), by = number(v, rows[i].by);
+			double value = number(v, rows[i].value), by = number(v, rows[i].by);
 
-			return !rows[i].divides ? np_rate(message_unit(v), of * by, 1.0)
-			       : by > 0         ? of / by
+			return !rows[i].divides ? np_rate(message_unit(v), value * by, 1.0)
+			       : by > 0         ? value / by
 						: 0;
 		}
 	}
-	/* The service demand that stands alone: the near end's if that was asked for. */
+	/* "demand" is the single service demand: of the near end if -c was given. */
 	return number(v, strcmp(name, "demand") != 0 ? name
 			 : v->c->local_cpu           ? "LOCAL_SD"
 						     : "REMOTE_SD");
@@ -89,36 +88,36 @@ find_text(const struct view *v, const char *name)
 	return name[0] == 'u' ? v->c->unit->name : message_unit(v)->name;
 }
 
-/* Print the figure that stands at `at`, "%(NAME)-6.2f"; returns what follows. */
+/* Print the figure of a "%(NAME)-6.2f" at `at`. Returns the rest of the text. */
 static const char *
 put_figure(const struct view *v, const char *at)
 {
 	const char *close = strchr(at, ')'), *kind = close + 1 + strcspn(close + 1, "dfgcs");
-	char name[32], print[16];
+	char name[32], format[16];
 
 	snprintf(name, sizeof(name), "%.*s", (int)(close - at - 2), at + 2);
-	snprintf(print, sizeof(print), "%%%.*s%s%c", (int)(kind - close - 1), close + 1,
+	snprintf(format, sizeof(format), "%%%.*s%s%c", (int)(kind - close - 1), close + 1,
 		 *kind == 'd' ? "ll" : "", *kind);
-/* Put together from literals of this file. */
+/* Formats are made from literals of this file. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	switch (*kind) {
 	case 'd':
-		fprintf(v->out, print, (long long)np_record_get_int(v->r, find_metric(name)));
+		fprintf(v->out, format, (long long)np_record_get_int(v->r, find_metric(name)));
 		break;
 	case 's':
-		fprintf(v->out, print, find_text(v, name));
+		fprintf(v->out, format, find_text(v, name));
 		break;
 	case 'c':
 		/* The letter of a CPU method; "method" belongs to "demand". */
 		fprintf(
-		    v->out, print,
+		    v->out, format,
 		    np_record_get_char(v->r, find_metric(strcmp(name, "method") != 0 ? name
 							 : v->c->local_cpu ? "LOCAL_CPU_METHOD"
 									   : "REMOTE_CPU_METHOD")));
 		break;
 	default:
-		fprintf(v->out, print, find_number(v, name));
+		fprintf(v->out, format, find_number(v, name));
 		break;
 	}
 #pragma GCC diagnostic pop
@@ -144,7 +143,7 @@ static const char stream_heads[] = "Recv   Send    Send                         
 				   "Size   Size    Size     Time     Throughput  \n"
 				   "bytes  bytes   bytes    secs.    %(unit)s/sec  \n\n";
 
-/* near and far are what each end does. */
+/* near and far: what each end does. */
 #define STREAM_CPU_HEADS(near, far)                                                                \
 	"Recv   Send    Send                          Utilization       Service Demand\n"          \
 	"Socket Socket  Message  Elapsed              " near "     " far "     " near "    " far   \
@@ -225,7 +224,7 @@ static const char rr_byte_heads[] = "Local /Remote\n"
 				    "Send   Recv   Size     Size    Time     Throughput \n"
 				    "bytes  Bytes  bytes    bytes   secs.    %(unit)s/sec   \n\n";
 
-/* What heads the rate, its unit, and the unit of work; the letters of the CPU methods. */
+/* Heads of the rate and its unit; letters of the CPU methods; unit of work. */
 #define TRANSACTION_CPU_HEADS(rate, unit, local, remote, per)                                      \
 	"Local /Remote\n"                                                                          \
 	"Socket Size   Request Resp.  Elapsed " rate "   CPU    CPU    S.dem   S.dem\n"            \
@@ -240,7 +239,7 @@ static const char rr_cpu_heads[] = TRANSACTION_CPU_HEADS(
 static const char rr_byte_cpu_heads[] = TRANSACTION_CPU_HEADS(
     "Tput  ", "%(unit)-8.8s", "%(LOCAL_CPU_METHOD)c", "%(REMOTE_CPU_METHOD)c", "KB");
 
-/* What ends the first row: a brand, or nothing. */
+/* brand ends the first row, and may be empty. */
 #define TRANSACTION_ROWS(brand)                                                                    \
 	"%(LSS_SIZE)-6d %(LSR_SIZE)-6d %(REQUEST_SIZE)-6d   %(RESPONSE_SIZE)-6d  "                 \
 	"%(ELAPSED_TIME)-6.2f   %(THROUGHPUT)7.2f   " brand "\n"                                   \
@@ -273,7 +272,7 @@ static const char rr_details[] =
 
 static const char round_times[] = "\nHistogram of request/response times\n";
 
-/* netperf's table has no place for what went astray, and it knows of none. */
+/* Responses and requests for which netperf's table has no column. */
 static void
 remark_lost(const struct view *v)
 {
@@ -310,15 +309,15 @@ static const char datagram_heads[] = "Socket  Message  Elapsed      Messages    
 
 /* ---- The layouts ---- */
 
-/* Texts named cpu_ are those of a run with -c or -C. */
+/* Texts named cpu_ are for -c or -C. */
 struct layout {
 	const char *name;
-	/* Of tests that print title and heads before they run; NULL: heads stand over the rows. */
+	/* For tests that print title and heads before they run; NULL: heads above the rows. */
 	const char *title;
 	const char *heads, *cpu_heads;
-	const char *byte_heads, *byte_cpu_heads; /* of transactions counted in bytes; may be NULL */
+	const char *byte_heads, *byte_cpu_heads; /* for transactions in bytes (-f); may be NULL */
 	const char *rows, *cpu_rows;
-	const char *figure, *cpu_figure;      /* alone, at verbosity 0 */
+	const char *figure, *cpu_figure;      /* the only output at verbosity 0 */
 	bool bare_at_2;                       /* no rows above verbosity 1; else above 2 */
 	const char *details;                  /* from verbosity 2 on; may be NULL */
 	void (*remark)(const struct view *v); /* below the details; may be NULL */
@@ -331,7 +330,7 @@ static const char bare_figure[] = "%(THROUGHPUT)7.2f\n";
 static const char bare_demand[] = "%(demand)6.3f\n";
 static const char lettered_demand[] = "%(demand)6.3f %(method)c\n";
 
-/* What several of them have. */
+/* Members that several layouts share. */
 #define CONNECTION_TABLE                                                                           \
 	.heads = transaction_heads, .cpu_heads = connection_cpu_heads, .rows = connection_rows,    \
 	.cpu_rows = connection_cpu_rows, .figure = bare_figure, .cpu_figure = bare_demand

@@ -5,15 +5,15 @@
 #include "base/text.h"
 #include "out/format.h"
 
-static const double differs = 0.01; /* by more than that share of the table's rate */
+static const double differs = 0.01; /* share of the table's rate: more is a difference */
 
-static const double most = 1e15; /* of datagrams, that a far end can have counted */
+static const double most = 1e15; /* datagrams: a far end that reports more is wrong */
 
-/* What follows a line. */
 struct suffix {
 	char text[40];
 };
 
+/* What ends a line: which iteration it is about. */
 static struct suffix
 which(const struct np_datagrams *d)
 {
@@ -25,7 +25,7 @@ which(const struct np_datagrams *d)
 	return s;
 }
 
-/* The table divides what was received by the time of this end. */
+/* Print the rate over the receiver's time, if the table's, over this end's time, differs. */
 static void
 print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
 {

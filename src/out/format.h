@@ -1,6 +1,4 @@
-/*
- * The views over a test's named results. A formatter knows results, not sockets.
- */
+/* The output formats of a test's results. */
 #ifndef NP_OUT_FORMAT_H
 #define NP_OUT_FORMAT_H
 
@@ -15,7 +13,7 @@
 #include "stats/confidence.h"
 #include "stats/record.h"
 
-/* What a classic table needs beside the figures. */
+/* What a classic table needs besides the figures. */
 struct np_classic {
 	const char *layout; /* of the bench table's row: "stream", "rr" ... */
 	const struct np_unit *unit;
@@ -27,8 +25,8 @@ struct np_classic {
 };
 
 /*
- * netperf's table of that layout: one figure at verbosity 0, the table at 1, and below it the
- * verbose block at 2; only that block at 3 and more, nothing below 0. The layout must be known.
+ * Print netperf's table: one figure at verbosity 0, the table at 1, the table and a verbose block
+ * at 2, only that block from 3 on, nothing below 0. The layout must be known.
  */
 void np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r);
 
@@ -38,56 +36,50 @@ void np_classic_print(FILE *out, const struct np_classic *c, const struct np_rec
  */
 void np_classic_preface(FILE *out, const struct np_classic *c);
 
-/* Is there a classic layout of that name? The tests ask for each row of the bench table. */
+/* Is there a classic layout of that name? For unit tests. */
 bool np_classic_known(const char *layout);
 
-/* The warning that the confidence asked for was not reached; full widths in percent. */
+/* Warn that the confidence asked for was not reached; full widths in percent. */
 void np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote_cpu);
 
 /* netperf's ten lines of a histogram: eight decades from 1 us, ten cells each. */
 void np_histogram_print(FILE *out, const struct np_hist *h);
 
-/*
- * A line of column heads, if headers, and one of values: how many times there are, and what they
- * come to, in microseconds. "-" for each where there are none.
- */
+/* --latency: a line of column heads, if headers, and one of values in microseconds; "-": none. */
 void np_times_print(FILE *out, const struct np_hist *h, bool headers);
 
-/* The figures selected, in the style of -o, -O or -k. headers: -P. */
+/* Print the selected figures, in the style of -o, -O or -k. headers: -P. */
 void np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bool headers,
 		   const struct np_figures *f);
 
-/* What the table of --human says beside the figures. Texts that are NULL or empty are not known. */
+/* What --human prints besides the figures. Texts that are NULL or empty are not known. */
 struct np_human {
 	const char *test, *host;
-	const char *local, *remote;  /* addresses of the data connection's ends */
+	const char *local, *remote;  /* addresses of the data connection */
 	struct np_series rates;      /* the throughput of each iteration */
 	const struct np_bag *limits; /* explain.*; NULL: not asked for */
 };
 
-/* How a result is shown: everything but its figures. */
+/* How to print a result. */
 struct np_look {
 	enum np_style style;
-	struct np_classic classic;    /* unit, headers and more of it serve all styles; not hist */
-	struct np_selection list;     /* of the styles that are not classic */
-	bool histogram;               /* show the times */
-	bool times;                   /* show what they come to, below the result */
+	struct np_classic classic;    /* unit, headers ... are for all styles; hist is not used */
+	struct np_selection list;     /* for -o, -O and -k */
+	bool histogram;               /* print the histogram of times */
+	bool times;                   /* print a summary of the times below the result */
 	const char *histogram_of;     /* what was timed: "send", "request/response" ... */
-	bool average;                 /* the classic table has an average of the times instead */
+	bool average;                 /* the classic table has their average instead */
 	bool missed;                  /* the confidence that was asked for was not reached */
 	bool transactions;            /* the throughput counts them, whatever the unit */
-	bool limits;                  /* --human: show what limited the test */
-	const struct np_human *human; /* what NP_STYLE_HUMAN needs beside */
-	bool latency, congestion;     /* asked for; if not, such figures are known and not shown */
+	bool limits;                  /* --human: print what limited the test */
+	const struct np_human *human; /* for NP_STYLE_HUMAN */
+	bool latency, congestion;     /* asked for; if not, do not print such figures */
 };
 
-/* The result. The latencies are those of all iterations, connect times the last one's. */
+/* Print a result. Latencies are of all iterations, connect times of the last one. */
 void np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f);
 
-/*
- * A result as one table in SI units: about 15 lines of less than 80 columns. Rows of what is not
- * known are left out.
- */
+/* Print the known values as a table in SI units: about 15 lines of less than 80 columns. */
 void np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f);
 
 struct np_datagrams {
@@ -95,30 +87,28 @@ struct np_datagrams {
 	const struct np_bag *near, *far; /* evidence of both ends; NULL: none */
 	double seconds;                  /* that the table divides by */
 	const struct np_unit *unit;
-	unsigned iterations; /* the evidence is of the last of these */
+	unsigned iterations; /* the evidence is that of the last one */
 };
 
 /*
- * Where the receiver's own account of a stream of datagrams says otherwise than netperf's table: a
- * line when the rate over the receiver's own time differs from the table's by more than 1 %: a
- * queue on the way goes on when the sender has ended. Another when datagrams came twice, since the
- * table's difference of sent and received is then no longer what was lost. Nothing of a receiver
- * that has no account, or of one session among several.
+ * Print where a receiver's evidence of datagrams differs from netperf's table: if the rate over the
+ * receiver's own time differs by more than 1 %, as when a queue on the path delivers after the end;
+ * and if datagrams were duplicated, so that sent less received is not what was lost. Nothing
+ * without numbered datagrams, or with several sessions.
  */
 void np_datagrams_print(FILE *to, const struct np_datagrams *d);
 
 /*
- * The wire ledger: both ends' figures side by side, and where each of them was taken; rows of zeros
- * are left out. An end without a ledger is named with the reason and, where they are known, the
- * counters of its interface. Bags may be NULL: nothing is known of that end, for the far one
- * because of far_lacks (NULL or empty: not known why).
+ * Print the wire ledger (--wire): the figures of both captures side by side, without rows of zeros.
+ * For an end without a capture the reason, and the counters of its interface if known. Bags may be
+ * NULL; far_lacks says why nothing is known of the far end (NULL or empty: unknown).
  */
 void np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		     const char *far_lacks);
 
 /*
- * What both taps together say of each direction: wire.way.* as in doc/evidence.md. Nothing where
- * one of them is missing, or the capture itself lost packets.
+ * Compare both captures in each direction: wire.way.* of doc/evidence.md. Nothing if a capture is
+ * missing, or lost packets itself.
  */
 void np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np_bag *into);
 
@@ -127,16 +117,15 @@ struct np_interim {
 	unsigned number; /* from 0 */
 	double rate;
 	const char *unit;   /* name, without "/s" */
-	double seconds;     /* that it is over */
-	uint64_t ending_ms; /* of the wall clock, since 1970 */
-	bool ramps;         /* --ramp: how many data connections are up is told, too */
+	double seconds;     /* length of the interval */
+	uint64_t ending_ms; /* its end by the wall clock, since 1970 */
+	bool ramps;         /* --ramp: print flows_up, too */
 	uint64_t flows_up;
-	double *flow; /* the rate of each of several connections, which may be sorted; NULL: not
-			 known */
+	double *flow; /* rates of several connections, which may be reordered; NULL: not known */
 	uint32_t flows;
 };
 
-/* One line (four for NP_STYLE_KEYVAL, five in a ramp), flushed. */
+/* Print one line (NP_STYLE_KEYVAL: four, five in a ramp), and flush. */
 void np_interim_print(FILE *out, enum np_style style, const struct np_interim *i);
 
 #endif

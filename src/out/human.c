@@ -1,6 +1,4 @@
-/*
- * The table of --human.
- */
+/* The table of --human. */
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +10,7 @@
 
 enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048 };
 
-/* A row being put together: its text, without the label. */
+/* The text of a row, without its label. */
 struct row {
 	char text[ROW_TEXT];
 	size_t len;
@@ -27,16 +25,13 @@ struct word {
 	char text[32];
 };
 
-/*
- * A number with a prefix of SI and its unit, and a fixed number of significant digits: "9.41
- * Gbit/s".
- */
+/* A number with an SI prefix, its unit, and that many significant digits: "9.41 Gbit/s". */
 static struct word
 si(double v, int digits, const char *unit)
 {
 	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
 	enum { NONE = 3, LAST = 7 };
-	const double half = 0.5 * pow(10, -digits); /* of the last digit, in parts of 1 */
+	const double half = 0.5 * pow(10, -digits); /* half of the last digit, to round up by */
 	int p = NONE, before = 1;
 	struct word w;
 
@@ -52,7 +47,7 @@ si(double v, int digits, const char *unit)
 	return w;
 }
 
-/* Whole numbers where three digits are less than these have. */
+/* A rate, with decimals only below 100. */
 static struct word
 per_second(double v)
 {
@@ -71,7 +66,7 @@ rate(const struct np_look *l, double v)
 static struct word
 seconds(double ns)
 {
-	/* Figures in us are not exact. */
+	/* "never" with a margin: figures in us are not exact. */
 	return ns >= 0.999 * (double)NP_HIST_NEVER ? (struct word){ "never" }
 						   : si(ns / 1e9, 3, "s");
 }
@@ -94,7 +89,7 @@ is_text(const char *text)
 	return text != NULL && text[0] != '\0';
 }
 
-/* Streams each way. */
+/* Is the test a stream each way? */
 static bool
 both_ways(const struct np_look *l, const struct np_figures *f)
 {
@@ -110,7 +105,7 @@ is_datagrams(const struct np_figures *f)
 
 /* ---- Rows ---- */
 
-/* The words of a row behind its label, in as many lines as they take; nothing without words. */
+/* Print a label and a row, wrapped between words; nothing if the row is empty. */
 static void
 put_row(FILE *out, const char *label, struct row *row)
 {
@@ -178,7 +173,7 @@ end_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, "Remote end", &remote);
 }
 
-/* Of what level netperf's own figures are; 95 percent where none was asked for. */
+/* The throughput with its confidence interval, by default at 95 %. */
 static void
 throughput_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
@@ -261,7 +256,7 @@ loss_row(const struct np_figures *f, struct row *row)
 	}
 }
 
-/* Of an open loop: what it was to send, and whether it did. */
+/* An open loop: what should be sent, and what was. */
 static void
 open_row(const struct np_figures *f, struct row *row)
 {
@@ -290,7 +285,7 @@ open_row(const struct np_figures *f, struct row *row)
 	}
 }
 
-/* The latency of others, without the test and during it. */
+/* The latency beside the test, idle and loaded. */
 static void
 beside_row(const struct np_figures *f, struct row *row)
 {
@@ -335,10 +330,10 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
 		uint64_t low, high;
-		bool told = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
+		bool known = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
 
 		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
-		    told ? seconds(ns).text : "not known (too few)");
+		    known ? seconds(ns).text : "not known (too few)");
 	}
 	put_row(out, "Latency", &extremes);
 	put_row(out, "", &rest);
@@ -383,7 +378,7 @@ clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	    both_ways(l, f) ? ", other programs aside: they are not told from the other "
 			      "session"
 			    : "");
-	/* Less than an interval says nothing of a rate. */
+	/* In less than an interval there is no rate. */
 	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {
 		ADD(row, ", with %s", rate(l, real(f, NP_M_CLEAN_THROUGHPUT)).text);
 	}

@@ -43,7 +43,7 @@ np_interim_print(FILE *out, enum np_style style, const struct np_interim *i)
 	fflush(out);
 }
 
-/* A decade of netperf's histogram: ten cells, one unit wide each. */
+/* netperf's histogram: a decade has ten cells of one unit. */
 enum { DECADES = 8, TENTHS = 10 };
 
 void
@@ -56,7 +56,7 @@ np_histogram_print(FILE *out, const struct np_hist *h)
 	uint64_t count[DECADES][TENTHS] = { { 0 } }, over = 0, total = 0;
 
 	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
-		uint64_t us = (uint64_t)np_hist_middle(i) / 1000; /* netperf's are whole */
+		uint64_t us = (uint64_t)np_hist_middle(i) / 1000; /* whole ones, as in netperf */
 		uint64_t unit = 1;
 		int d = 0;
 

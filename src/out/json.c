@@ -6,9 +6,9 @@
 
 /* ---- Parts ---- */
 
-/* U+FFFD for each byte that is in no character. */
+/* A text with U+FFFD for each byte that is not UTF-8. */
 static json_t *
-mended(const char *text)
+replace_invalid(const char *text)
 {
 	static const char unknown[] = "\xef\xbf\xbd";
 	size_t len = strlen(text), used = 0;
@@ -42,7 +42,7 @@ np_json_text(const char *text)
 		return json_null();
 	}
 	s = json_string(text);
-	return s != NULL ? s : mended(text);
+	return s != NULL ? s : replace_invalid(text);
 }
 
 json_t *
@@ -51,7 +51,7 @@ np_json_real(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Not a number, or null: there is no such value. */
+/* null for a value that is negative, infinite or NAN. */
 static json_t *
 scaled(double v, double divisor)
 {
@@ -64,16 +64,16 @@ np_json_us(double ns)
 	return scaled(ns, 1e3);
 }
 
-/* JSON's integers have a sign here. */
+/* jansson's integers are signed. */
 static json_t *
 unsigned_integer(uint64_t v)
 {
 	return json_integer(v < INT64_MAX ? (json_int_t)v : (json_int_t)INT64_MAX);
 }
 
-/* The object in which the last name of a path stands. NULL: no object is to be had on the way. */
+/* The object for the last name of a path, which *path becomes. NULL: none can be made. */
 static json_t *
-inside(json_t *o, const char **path, char between)
+find_parent(json_t *o, const char **path, char between)
 {
 	char name[NP_BAG_NAME + 1];
 	const char *end;
@@ -95,7 +95,7 @@ np_json_part(json_t *o, const char *path)
 {
 	json_t *inner;
 
-	o = inside(o, &path, '/');
+	o = find_parent(o, &path, '/');
 	inner = json_object_get(o, path);
 	if (inner == NULL && json_object_set_new(o, path, inner = json_object()) != 0) {
 		return NULL;
@@ -109,11 +109,11 @@ np_json_put(json_t *o, const char *path, json_t *v)
 	if (json_is_null(v)) {
 		return 0;
 	}
-	o = inside(o, &path, '/');
+	o = find_parent(o, &path, '/');
 	return json_object_set_new(o, path, v);
 }
 
-/* The object, unless a part of it found no memory. */
+/* The object; NULL if a part of it could not be made. */
 static json_t *
 whole(json_t *o, int failures)
 {
@@ -186,7 +186,7 @@ np_json_members(json_t *o, const struct np_json_member *m, size_t count, const v
 
 /* ---- Figures ---- */
 
-/* A time has its fractions, which netperf cuts off. Above 2^53 a double has none. */
+/* A time keeps the fractions that netperf cuts off. Above 2^53 a double has none. */
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
 {
@@ -299,10 +299,9 @@ np_json_bag(const struct np_bag *b)
 	unread = json_object();
 	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		/* "tcp.rtt_us" is the member rtt_us of tcp. A name that begins with all of another
-		 * one, which a stranger's might, stays in one piece. */
+		/* "tcp.rtt_us" is the member rtt_us of tcp; behind a value "tcp" it stays whole. */
 		const char *name = it.name;
-		json_t *at = it.kind != NP_BAG_UNREAD ? inside(o, &name, '.') : unread;
+		json_t *at = it.kind != NP_BAG_UNREAD ? find_parent(o, &name, '.') : unread;
 		bool whole_name = at == NULL || json_is_object(json_object_get(at, name));
 
 		bad |= json_object_set_new(whole_name ? o : at, whole_name ? it.name : name,

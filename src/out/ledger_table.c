@@ -1,6 +1,4 @@
-/*
- * The wire ledger for people: what doc/evidence.md lists under wire.*, as a table.
- */
+/* The table of --wire: the wire.* values of doc/evidence.md. */
 #include <math.h>
 #include <string.h>
 
@@ -9,11 +7,12 @@
 
 enum { COLUMNS = 4, SIZES = 8 };
 
-#define MOST 1e15 /* of segments, that a far end can have counted */
+#define MOST 1e15 /* segments: a far end that reports more is wrong */
 
-/* Near end out and in, far end out and in. */
+/* The columns: near end out and in, far end out and in. */
 static const char *const ways[COLUMNS] = { "out", "in", "out", "in" };
 
+/* A value of a column. */
 static double
 value(const struct np_bag *const ends[2], int column, const char *name)
 {
@@ -112,7 +111,7 @@ print_sizes(FILE *out, const struct np_bag *const ends[2])
 	}
 }
 
-/* What the interface says in place of a ledger; other traffic is in it, too. */
+/* Without a capture: the counters of the interface, which include other traffic. */
 static void
 print_counters(FILE *out, const struct np_bag *end)
 {
@@ -136,7 +135,7 @@ print_counters(FILE *out, const struct np_bag *end)
 	}
 }
 
-/* Where the figures come from, or why there are none. */
+/* Where an end's figures come from, or why there are none. */
 static void
 print_tap(FILE *out, const char *which, const struct np_bag *end, const char *lacks)
 {
@@ -184,14 +183,16 @@ print_tap(FILE *out, const char *which, const struct np_bag *end, const char *la
 	}
 }
 
-/* --- Both taps -------------------------------------------------------------------------------- */
+/* --- Both captures
+ * -------------------------------------------------------------------------------- */
 
-/* One direction, of which both ends have seen the packets. Numbers of segments with data. */
+/* Data segments of one direction, as captured at both ends. */
 struct way {
 	const char *name, *from, *to;
 	double sent, arrived, doubled;
-	double sent_again, taken_for_it; /* by the tap of the sender, and by that of the receiver */
-	bool open;                       /* the sender's capture ended before the connection */
+	double sent_again;   /* retransmissions, as captured at the sender */
+	double taken_for_it; /* what looks like them at the receiver */
+	bool open;           /* the sender's capture ended before the connection */
 };
 
 static bool
@@ -200,7 +201,7 @@ is_whole(const struct np_bag *end)
 	return np_bag_string(end, "wire.tap") != NULL && np_bag_number(end, "wire.dropped") == 0;
 }
 
-/* Column 0 is seen again in column 3, column 2 in column 1. */
+/* Compare the captures of one direction: out is column 0 and 3, in is column 2 and 1. */
 static bool
 compare(const struct np_bag *const ends[2], bool out, struct way *w)
 {
@@ -260,7 +261,7 @@ print_way(FILE *out, const struct way *w)
 			-missing);
 	}
 	fputc('\n', out);
-	/* What the sender's tap has not seen it can't judge. */
+	/* Not if the receiver saw more than the sender's capture has. */
 	if (w->taken_for_it > w->sent_again && missing >= 0) {
 		fprintf(out,
 			"  %.0f were sent again; what the %s tap has beyond, %.0f, was reordered "

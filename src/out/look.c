@@ -1,6 +1,4 @@
-/*
- * The result in the style that was asked for.
- */
+/* A result in the style that the user asked for. */
 #include "out/format.h"
 
 void
@@ -14,7 +12,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 		np_human_print(out, l, f);
 		return;
 	}
-	/* netperf shows figures that it was not asked to collect as it shows unknown ones. */
+	/* As in netperf, figures that were not asked for are printed as unknown. */
 	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
 		if (np_metrics[id].collect == NP_COLLECT_LATENCY) {
 			shown.value[id].known = false;

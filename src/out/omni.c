@@ -1,12 +1,9 @@
-/*
- * The figures that the user selected, in the styles of -o, -O and -k.
- */
+/* The selected figures in the styles of -o, -O and -k. */
 #include <string.h>
 
 #include "out/format.h"
 
-/* More than the longest number: "%f" of the largest double has 316 characters. */
-enum { NUMBER_SIZE = 400 };
+enum { NUMBER_SIZE = 400 }; /* "%f" of the largest double has 316 characters */
 
 static bool
 is_text(int id)
@@ -14,14 +11,14 @@ is_text(int id)
 	return !np_figure_is_percentile(id) && np_metrics[id].type == NP_TYPE_TEXT;
 }
 
-/* The value as it stands in the output. A letter that is a NUL byte shows as nothing. */
+/* Print a value. A letter that is a NUL byte prints nothing. */
 static void
 put_value(FILE *out, const struct np_figures *f, int id)
 {
 	char text[NUMBER_SIZE];
 
 	if (is_text(id)) {
-/* A literal of metrics.def, which takes a text. */
+/* The format is a literal of metrics.def, for a text. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		fprintf(out, np_metrics[id].print,
@@ -34,8 +31,8 @@ put_value(FILE *out, const struct np_figures *f, int id)
 }
 
 /*
- * A text that was never set has no cell of its own: netperf leaves it out of -k, and prints it in
- * another way than "". Numbers always have a value, -1 at least.
+ * A text that was never set is not printed like "": netperf leaves it out of -k. Numbers always
+ * have a value, which may be -1.
  */
 static bool
 has_value(const struct np_figures *f, int id)
@@ -58,19 +55,17 @@ length(const struct np_figures *f, int id)
 	return (int)(n == 1 ? strlen(text) : n);
 }
 
-/*
- * A writer of a style: how it puts a figure in a line of heads or of values, and what else its
- * lines have. `between` is what stands before the next figure of a line.
- */
-enum { VALUES = 4 }; /* the number of that line; smaller ones are those of heads */
+enum { VALUES = 4 }; /* number of the line of values; 0 to 3 are lines of heads */
+
+/* How a style prints a figure in a line; *between is printed before the next figure. */
 struct writer {
 	void (*put)(FILE *out, const struct np_figures *f, int id, int line, const char **between);
-	int heads;  /* lines of them */
-	bool apart; /* each group has lines of its own, with an empty one between */
-	const char *end;
+	int heads;       /* lines of heads */
+	bool apart;      /* each group has lines of its own, behind an empty line */
+	const char *end; /* of a line */
 };
 
-/* -O: the column of an unknown name is one blank. */
+/* -O. The column of an unknown name is a blank. */
 static void
 put_column(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
@@ -106,21 +101,21 @@ put_line(FILE *out, const struct np_figures *f, int id, int line, const char **b
 	}
 }
 
-/* -o: an unknown name has an empty cell. A missing value is followed by a comma and a blank. */
+/* -o. An unknown name has an empty cell; a missing value is followed by a comma and a blank. */
 static void
 put_cell(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
 	char title[4 * NP_FIGURE_NAME] = "";
-	bool head = line < VALUES, there = head || has_value(f, id);
+	bool is_head = line < VALUES, has_cell = is_head || has_value(f, id);
 
 	fputs(*between, out);
-	if (head && id != NP_SELECT_UNKNOWN) {
+	if (is_head && id != NP_SELECT_UNKNOWN) {
 		np_figure_title(id, title, sizeof(title));
 		fputs(title, out);
-	} else if (there && !head) {
+	} else if (has_cell && !is_head) {
 		put_value(out, f, id);
 	}
-	*between = there ? "," : ", ";
+	*between = has_cell ? "," : ", ";
 }
 
 static void
@@ -151,7 +146,7 @@ np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bo
 	for (size_t g = 0, to; g < NP_SELECT_GROUPS; g = to) {
 		to = w->apart ? g + 1 : NP_SELECT_GROUPS;
 		if (sel->count[g] == 0 && w != &lines) {
-			continue; /* of CSV, too: netperf's rows hang on the first group */
+			continue; /* as in netperf, CSV prints nothing without a first group */
 		}
 		fputs(g > 0 ? "\n" : "", out);
 		for (int line = headers ? VALUES - w->heads : VALUES; line <= VALUES; line++) {

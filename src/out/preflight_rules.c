@@ -7,21 +7,21 @@
 #include "base/text.h"
 
 enum {
-	STATE = 256,
-	WAKE_US = 20,         /* an idle processor may take to be back */
-	COALESCE_US = 20,     /* a packet may wait to be announced */
-	FEW_PACKETS = 100,    /* a second, of others */
-	MANY_PACKETS = 1000,  /* likewise */
-	SMALL_GSO = 65536,    /* bytes: what every kernel can do */
+	STATE = 256,          /* bytes of a text */
+	WAKE_US = 20,         /* acceptable time of an idle processor to wake up */
+	COALESCE_US = 20,     /* acceptable delay of an interrupt */
+	FEW_PACKETS = 100,    /* other packets a second that are negligible */
+	MANY_PACKETS = 1000,  /* and that disturb */
+	SMALL_GSO = 65536,    /* bytes that every kernel supports */
 	LARGEST_IPV4 = 65535, /* bytes of a packet */
-	GUESSED_US = 1000     /* a round trip, where it is not known */
+	GUESSED_US = 1000     /* round trip, if it is not known */
 };
-static const double good_rate_bps = 10e9; /* what limits should do where no rate is known */
+static const double good_rate_bps = 10e9; /* that settings should allow, if no rate is known */
 
 struct view {
 	const struct np_bag *host, *peer;
 	double rate_bps, rtt_s; /* 0: not known */
-	const char *needs;      /* of the rule that judges */
+	const char *needs;      /* facts of the current rule */
 };
 
 struct state {
@@ -37,6 +37,7 @@ fact(const struct view *v, const char *name)
 	return np_bag_number(v->host, name);
 }
 
+/* Set the state that a rule found. Returns true. */
 static bool __attribute__((format(printf, 3, 4)))
 found(struct state *s, enum np_preflight_level level, const char *fmt, ...)
 {
@@ -127,7 +128,7 @@ judge_steal(const struct view *v, struct state *s)
 static bool
 judge_clock(const struct view *v, struct state *s)
 {
-	/* Read without a system call; below a hypervisor the second kind is its best. */
+	/* Clocks that are read without a system call; the second kind under a hypervisor. */
 	static const char *const fast[] = { "tsc", "arch_sys_counter", "timebase", "tod",
 					    "riscv_clocksource" };
 	static const char *const fair[] = { "kvm-clock", "hyperv_clocksource_tsc_page" };
@@ -212,9 +213,9 @@ judge_path_mtu(const struct view *v, struct state *s)
 		     path, own);
 }
 
-/* Does a list of words with commas between them hold this one? */
+/* Does a comma-separated list contain a word? */
 static bool
-lists(const char *list, const char *word)
+list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -227,13 +228,13 @@ lists(const char *list, const char *word)
 	return false;
 }
 
-/* Which of the facts behind that prefix are 0; those that can't be changed are in `fixed`. */
+/* Judge switches, facts with that prefix: 0 is off. Those in the list `fixed` can't be changed. */
 static bool
 judge_switches(const struct view *v, const char *prefix, const char *const *names, size_t count,
 	       const char *fixed, struct state *s)
 {
 	char off[STATE] = "", full[NP_BAG_NAME];
-	bool any = false, can_mend = false;
+	bool any = false, can_change = false;
 	size_t len = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -243,18 +244,18 @@ judge_switches(const struct view *v, const char *prefix, const char *const *name
 		on = fact(v, full);
 		any = any || !isnan(on);
 		if (on == 0) {
-			bool is_fixed = lists(fixed, names[i]);
+			bool is_fixed = list_has(fixed, names[i]);
 
-			can_mend = can_mend || !is_fixed;
+			can_change = can_change || !is_fixed;
 			len = np_text_add(off, sizeof(off), len, "%s%s%s",
 					  len > 0 ? ", " : "off: ", names[i],
 					  is_fixed ? " (not supported)" : "");
 		}
 	}
 	return any && found(s,
-			    can_mend  ? NP_PREFLIGHT_WARN
-			    : len > 0 ? NP_PREFLIGHT_LOOK
-				      : NP_PREFLIGHT_OK,
+			    can_change ? NP_PREFLIGHT_WARN
+			    : len > 0  ? NP_PREFLIGHT_LOOK
+				       : NP_PREFLIGHT_OK,
 			    "%s", len > 0 ? off : "on");
 }
 
@@ -330,7 +331,7 @@ judge_queues(const struct view *v, struct state *s)
 		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
 }
 
-/* Where interrupts and the process can only meet on the same processors, they take turns. */
+/* Can the process only run on processors that also serve the interrupts? */
 static bool
 judge_irq_cpus(const struct view *v, struct state *s)
 {
@@ -338,7 +339,7 @@ judge_irq_cpus(const struct view *v, struct state *s)
 	const char *task = np_bag_string(v->host, "host.task.cpus");
 	struct np_cpulist of_irqs = { .words = { 0 } }, of_task = { .words = { 0 } };
 	bool apart = false;
-	unsigned tasks = 0, irq_count = 0;
+	unsigned task_cpus = 0, irq_cpus = 0;
 
 	if (irqs == NULL || task == NULL || !np_cpulist_add(&of_irqs, irqs) ||
 	    !np_cpulist_add(&of_task, task)) {
@@ -346,10 +347,10 @@ judge_irq_cpus(const struct view *v, struct state *s)
 	}
 	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
 		apart = apart || (np_cpulist_has(&of_task, cpu) && !np_cpulist_has(&of_irqs, cpu));
-		tasks += np_cpulist_has(&of_task, cpu);
-		irq_count += np_cpulist_has(&of_irqs, cpu);
+		task_cpus += np_cpulist_has(&of_task, cpu);
+		irq_cpus += np_cpulist_has(&of_irqs, cpu);
 	}
-	return found(s, ok_unless(!apart && (tasks < 2 || irq_count < 2), NP_PREFLIGHT_LOOK),
+	return found(s, ok_unless(!apart && (task_cpus < 2 || irq_cpus < 2), NP_PREFLIGHT_LOOK),
 		     "interrupts on %s, this process on %s", irqs, task);
 }
 
@@ -400,40 +401,41 @@ judge_tcp_options(const struct view *v, struct state *s)
 	return judge_switches(v, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL, s);
 }
 
-/* Does so much data under way fill bandwidth times delay? bytes is the setting that allows it. */
+/* Is that much data in flight enough for the bandwidth-delay product? `bytes` is the setting. */
 static bool
 judge_memory(const struct view *v, double bytes, double data, bool is_default, struct state *s)
 {
 	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
-	double can = data * 8 / rtt_s;
-	double want = v->rate_bps > 0 ? v->rate_bps : good_rate_bps;
+	double allows_bps = data * 8 / rtt_s;
+	double wanted_bps = v->rate_bps > 0 ? v->rate_bps : good_rate_bps;
 	char rate[32], of[32];
 
 	if (isnan(bytes)) {
 		return false;
 	}
 	return found(s,
-		     can >= want                     ? NP_PREFLIGHT_OK
+		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
 		     : v->rate_bps > 0 && is_default ? NP_PREFLIGHT_WARN
 						     : NP_PREFLIGHT_LOOK,
-		     "%.0f bytes: %s for %.3g ms%s%s%s", bytes, rate_text(can, rate), rtt_s * 1e3,
+		     "%.0f bytes: %s for %.3g ms%s%s%s", bytes, rate_text(allows_bps, rate),
+		     rtt_s * 1e3,
 		     v->rtt_s > 0 ? " of round trip" : " (the round trip is not known)",
 		     v->rate_bps > 0 ? ", of a link of " : "",
 		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
 }
 
-/* The kernel counts what data lies in, about twice the data itself (tcp(7), tcp_adv_win_scale). */
+/* The setting includes overhead, about as much as the data (tcp(7), tcp_adv_win_scale). */
 static bool
 judge_tcp_memory(const struct view *v, struct state *s)
 {
 	struct np_bag_item it;
-	bool told = np_bag_list(v->host, v->needs, NP_BAG_INTS, &it) > 2;
-	double bytes = told ? np_bag_value(&it, 2) : (double)NAN; /* the largest of three */
+	bool known = np_bag_list(v->host, v->needs, NP_BAG_INTS, &it) > 2;
+	double bytes = known ? np_bag_value(&it, 2) : (double)NAN; /* the largest of three */
 
 	return judge_memory(v, bytes, bytes / 2, true, s);
 }
 
-/* What is asked for is doubled, up to twice these (socket(7)): so they are data. */
+/* The kernel doubles what a program asks for (socket(7)), so this limits the data alone. */
 static bool
 judge_core_memory(const struct view *v, struct state *s)
 {
@@ -444,10 +446,10 @@ judge_core_memory(const struct view *v, struct state *s)
 
 /* --- the rules ---------------------------------------------------------------------------- */
 
-/* In a remedy, DEV stands for the interface. */
+/* In a remedy, DEV is replaced by the interface. */
 static const struct rule {
 	const char *name;
-	const char *needs; /* the facts that it is judged by, with commas between them */
+	const char *needs; /* the facts that it needs, separated by commas */
 	bool (*judge)(const struct view *v, struct state *s); /* false: it does not apply */
 	const char *why, *remedy;
 } rules[] = {
@@ -530,7 +532,7 @@ np_preflight_rule(size_t i)
 	return i < RULES ? rules[i].name : NULL;
 }
 
-/* The remedy with the interface's name for DEV. */
+/* A remedy with the name of the interface for DEV. */
 static const char *
 put_device(const char *remedy, const char *device, char *out, size_t size)
 {
@@ -605,12 +607,12 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		found_one(ctx, &f);
 	}
 	for (size_t i = 0; np_bag_at(host, i, &it); i++) {
-		bool told = it.kind != NP_BAG_UNREAD;
+		bool is_reported = it.kind != NP_BAG_UNREAD;
 
-		for (size_t r = 0; r < RULES && !told; r++) {
-			told = lists(rules[r].needs, it.name);
+		for (size_t r = 0; r < RULES && !is_reported; r++) {
+			is_reported = list_has(rules[r].needs, it.name);
 		}
-		if (!told) {
+		if (!is_reported) {
 			found_one(ctx, &(struct np_preflight_finding){ .level = NP_PREFLIGHT_UNREAD,
 								       .name = it.name,
 								       .state = it.text });
@@ -635,7 +637,7 @@ print_one(void *ctx, const struct np_preflight_finding *f)
 		     more ? f->remedy : "");
 }
 
-/* How many there are of each level, and the names of the warnings. */
+/* The number of findings of each level, and the names of warnings. */
 struct summary {
 	unsigned count[NP_PREFLIGHT_UNREAD + 1];
 	char warned[STATE];

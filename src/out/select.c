@@ -5,8 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The longest name in a file of selectors, as netperf has it, and room for its NUL. */
-enum { NAME_SIZE = 80 };
+enum { NAME_SIZE = 80 }; /* netperf's limit for a name in a file of selectors, with its NUL */
 
 static int
 add(struct np_selection *sel, size_t group, int id, struct np_err *err)
@@ -27,7 +26,7 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 {
 	char name[NAME_SIZE];
 
-	_Static_assert(NP_SELECT_UNKNOWN == -1, "what np_figure_find() says of no figure");
+	_Static_assert(NP_SELECT_UNKNOWN == -1, "np_figure_find() returns it, too");
 	while (list < end) {
 		size_t len = strcspn(list, ", \t;");
 		int id;
@@ -57,9 +56,9 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 struct reader {
 	const char *path;
 	unsigned line;        /* from 1 */
-	bool begun;           /* something stands in this line */
-	bool ended;           /* by OUTPUT_END, to the end of the line */
-	char name[NAME_SIZE]; /* so far */
+	bool begun;           /* this line is not empty */
+	bool ended;           /* OUTPUT_END was read: skip the rest of the line */
+	char name[NAME_SIZE]; /* the current name, so far */
 	size_t len;
 };
 
@@ -94,7 +93,7 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 	if (in->ended) {
 		return NP_OK;
 	}
-	/* Sic: what a file names of netperf's turns nothing on. */
+	/* As in netperf, names in a file turn on no collection, except for our own. */
 	sel->evidence |= np_figure_collect(id) == NP_COLLECT_EVIDENCE;
 	sel->latency |= np_figure_is_percentile(id);
 	return add(sel, group, id, err);
@@ -116,7 +115,7 @@ read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err
 		return NP_OK;
 	}
 	if (in->len == sizeof(in->name) - 1) {
-		/* Sic: netperf has line and column the wrong way round. */
+		/* netperf swaps line and column, too. */
 		return np_fail(err, NP_EPLAIN, 0,
 			       "Output selection starting column %u on line %zu is too long",
 			       in->line, sizeof(in->name) + 1);
@@ -182,8 +181,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 
 /* ---- netperf's lists ---- */
 
-/* The end of a list of figures. */
-#define END NP_M_OUTPUT_END
+#define END NP_M_OUTPUT_END /* of a list of figures */
 
 static void
 append(struct np_selection *sel, const enum np_metric_id *ids)
@@ -193,7 +191,7 @@ append(struct np_selection *sel, const enum np_metric_id *ids)
 	}
 }
 
-/* Of one end. */
+/* The CPU figures of one end. */
 #define CPU_OF(end)                                                                                \
 	NP_M_##end##_CPU_UTIL, NP_M_##end##_CPU_PERCENT_USER, NP_M_##end##_CPU_PERCENT_SYSTEM,     \
 	    NP_M_##end##_CPU_PERCENT_IOWAIT, NP_M_##end##_CPU_PERCENT_IRQ,                         \

@@ -1,7 +1,4 @@
-/*
- * Which figures the user wants to see, in which groups: the word behind the test-specific options
- * -o, -O and -k.
- */
+/* The output selectors: which figures the user wants, in which groups (-- -o, -O and -k). */
 #ifndef NP_OUT_SELECT_H
 #define NP_OUT_SELECT_H
 
@@ -31,10 +28,10 @@ struct np_selection {
 	int id[NP_SELECT_GROUPS]
 	      [NP_SELECT_MAX]; /* figures of stats/record.h, or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
-	bool latency, congestion, evidence; /* figures that are named want these collected */
+	bool latency, congestion, evidence; /* the selected figures need these collected */
 };
 
-/* What a default list depends on. */
+/* The kind of test, which determines the default list. */
 enum np_select_kind {
 	NP_SELECT_SEND,
 	NP_SELECT_RECEIVE,
@@ -44,17 +41,16 @@ enum np_select_kind {
 };
 
 /*
- * Fill *sel from the word: "all"; a list (with a comma, semicolon, or the name of a figure); else
- * the name of a file of selectors, of any length. NP_ECONTROL when the file can't be read,
- * NP_EPLAIN, in netperf's words, when it holds a name of more than 79 characters.
+ * Fill *sel from the word: "all"; a list (with a comma, a semicolon, or the name of a figure); else
+ * the name of a file of selectors. NP_ECONTROL: the file can't be read. NP_EPLAIN, in netperf's
+ * words: it has a name of more than 79 characters.
  */
 int np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err);
 
 /* netperf's default list. */
 void np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *sel);
 
-/* All names that can be selected, netperf's from OUTPUT_NONE to OUTPUT_END first, as `-o ?` and
- * `-k ?` or `-O ?` print them. */
+/* Print all names that can be selected, netperf's first: -o ?, -k ?, -O ?. */
 void np_selection_names(FILE *out, enum np_style style);
 
 #endif

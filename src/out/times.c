@@ -1,6 +1,4 @@
-/*
- * The table of latencies below a result (--latency).
- */
+/* The table of latencies below a result (--latency). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +9,7 @@ enum { TIME_TEXT = 64 };
 static const struct {
 	const char *head;
 	int width;
-	double share; /* of a percentile; 0: it is none */
+	double share; /* of a percentile; 0: not a percentile */
 } columns[] = {
 	{ "Count", 9, 0 },        { "Min/us", 8, 0 },   { "Mean/us", 8, 0 },
 	{ "P50/us", 8, 0.5 },     { "P90/us", 8, 0.9 }, { "P99/us", 8, 0.99 },
@@ -19,7 +17,7 @@ static const struct {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), PERCENTILES_END = 7 };
 
-enum row { VALUES, FROM, TO }; /* the latter two: between which times a percentile lies */
+enum row { VALUES, FROM, TO }; /* FROM, TO: the confidence interval of percentiles */
 
 static void
 fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row, int column,
