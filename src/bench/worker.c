@@ -108,8 +108,7 @@ forget_counts(struct np_worker *w)
 		c->received = c->transactions = 0;
 		c->lost = 0;
 		if ((w->codec & NP_C_WARM) != 0) {
-			c->number = c->before = c->icmp_at =
-			    0; /* the numbers of the window begin at 0 */
+			c->number = c->before = c->icmp_at = 0; /* the window counts from 0 */
 		}
 	}
 	np_counters_clear(w->count);
