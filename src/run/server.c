@@ -16,25 +16,24 @@
 
 /* Deadlines of a session, in seconds. */
 enum {
-	/* For the next request where there is no limit; keep-alive notices a dead client. */
+	/* For the next request, without --max-idle; keep-alive notices a dead client. */
 	REQUEST_S = 86400,
-	SILENCE_S = 120, /* where no limit is set */
-	SILENCE_LEAST_S = 10
+	SILENCE_S = 120,     /* of the client's kernel, without --max-idle, */
+	SILENCE_LEAST_S = 10 /* and with it */
 };
 
 /*
- * Requests that are not tests cost only processor time, some of them 10 ms of it. QUESTIONS of
- * them are answered at once, which is more than a client has between two tests. Then one is
- * answered in each QUESTION_MS.
+ * Requests that are not tests may cost 10 ms of processor time each. QUESTIONS of them are answered
+ * at once, more than a client sends between two tests; then one in QUESTION_MS.
  */
 enum { QUESTIONS = 64, QUESTION_MS = 10 };
 
-enum { SAMPLE_MS = 10 }; /* the least between two samples: each takes some 10 us of a processor */
+enum { SAMPLE_MS = 10 }; /* at least, between two samples: each takes some 10 us */
 
 static int
 serve_calibrate(struct np_chan *c, struct np_err *err)
 {
-	/* On Linux the "rate" is the clock ticks of /proc/stat: nothing has to be measured. */
+	/* On Linux the "rate" is the number of clock ticks a second: nothing has to be measured. */
 	struct np_calibrate_response m = {
 		.rate = (float)sysconf(_SC_CLK_TCK),
 		.num_cpus = (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
@@ -43,7 +42,7 @@ serve_calibrate(struct np_chan *c, struct np_err *err)
 	return np_server_answer_code(c, NP_CPU_CALIBRATE, 0, np_calibrate_response_layout, &m, err);
 }
 
-/* What the client wants of later tests. It may greet again. */
+/* Agree on what later tests may have. A client may send a greeting again. */
 static int
 serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -108,7 +107,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	return rc;
 }
 
-/* Apply this daemon's policy and limits: the plan becomes what it would grant. */
+/* Apply this daemon's policy and limits: reduce the plan to what it grants, or refuse it. */
 static int
 settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
        struct np_terms *terms, struct np_wish *wish, struct np_err *err)
@@ -118,7 +117,7 @@ settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
 		   : (int)err->code;
 }
 
-/* Why that engine would not drive the test that was asked for; NULL: it would. */
+/* Why that engine could not drive the requested test; NULL: it could. */
 static const char *
 engine_why_not(const struct np_server *s, const struct np_chan *c, const struct np_engine *e,
 	       const struct np_plan *asked, struct np_err *err)
@@ -133,7 +132,7 @@ engine_why_not(const struct np_server *s, const struct np_chan *c, const struct 
 		   : err->msg;
 }
 
-/* What each engine of this end could do in a test, which is not begun. */
+/* Tell which engines of this end could drive a test, without running it. */
 static int
 serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -158,19 +157,19 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	return rc;
 }
 
-/* -1: the client wishes no processor. */
+/* Bind to the processor that the client asked for; -1: none. */
 static void
-bind_as_asked(struct np_server *s, int cpu)
+bind_to_processor(struct np_server *s, int cpu)
 {
 	struct np_err err;
 
 	if (cpu != -1 && np_bind_cpu(cpu, &err) != NP_OK && !s->unbound) {
-		s->unbound = true; /* once is enough */
+		s->unbound = true; /* logged once */
 		np_log(s->log, NP_LOG_INFO, "%s: not bound to a processor: %s", s->peer, err.msg);
 	}
 }
 
-/* *p is new, and freed by who calls. */
+/* *p was initialised by the caller, who frees it. */
 static int
 serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_plan *p, struct np_err *err)
@@ -184,7 +183,7 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc, missing;
 
 	rc = dialect->decode_request(dialect, np_chan_message(c), p, &why);
-	/* Link-local addresses in messages lack their interface: it is the control connection's. */
+	/* Link-local addresses in messages lack an interface: use the control connection's. */
 	np_addr_set_link(&p->bind, &s->collect.near);
 	np_addr_set_link(&p->far_bind, &s->collect.near);
 	for (uint32_t i = 0; i < NP_ALSO_MAX; i++) {
@@ -209,9 +208,9 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	}
 	np_server_take(s, &wish, p, &terms);
 	if (c->is_ours) {
-		bind_as_asked(s, p->near.place.cpu);
+		bind_to_processor(s, p->near.place.cpu);
 	}
-	/* Processors that are not there are left out; with none left workers run anywhere. */
+	/* Leave out processors that are not available; with none left, workers run anywhere. */
 	missing = np_cpus_leave_out(&p->near.place.turns);
 	if (missing >= 0 && !s->unbound) {
 		s->unbound = true;
@@ -242,7 +241,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	return rc;
 }
 
-/* Messages of our extension, after a greeting. */
+/* Requests in our own format, after a greeting. */
 static int
 serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err *err)
 {
@@ -271,17 +270,17 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	struct np_head head = np_frame_head(np_chan_message(c));
 	const struct np_dialect *dialect = np_dialect(head.code);
 
-	/* The second word of netperf's requests is a processor; up to 2.3, which begins like this,
-	 * it is 0 and means none. */
+	/* The second word of netperf's requests is a processor. Clients up to 2.3, which begin with
+	 * NP_DEBUG_ON or _OFF, always send 0. */
 	if (!c->is_ours && (c->size != NP_OLD_FRAME_SIZE ||
 			    (c->first != NP_DEBUG_ON && c->first != NP_DEBUG_OFF))) {
-		bind_as_asked(s, head.word);
+		bind_to_processor(s, head.word);
 	}
 	if (dialect != NULL && c->is_ours == np_is_ours(head.code)) {
 		s->questions = 0;
 	} else if (++s->questions > QUESTIONS) {
 		s->questions = QUESTIONS;
-		ppoll(NULL, 0, &pause, s->signals.let_in); /* which a signal ends */
+		ppoll(NULL, 0, &pause, s->signals.let_in);
 	}
 	if (c->is_ours) {
 		return serve_ours(s, c, head.code, err);
@@ -299,9 +298,9 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	case NP_CPU_CALIBRATE:
 		return serve_calibrate(c, err);
 	case NP_PASSPHRASE:
-		return NP_OK; /* none is wanted here: no answer, as netperf's daemon does */
+		return NP_OK; /* not needed here; like netperf's daemon, do not answer */
 	case NP_SYSINFO:
-		/* What daemons of 2.7 answer, too. */
+		/* The same answer as that of netperf 2.7. */
 		return np_server_answer_code(c, NP_SYSINFO_RESPONSE, 0, np_text_layout, &sysinfo,
 					     err);
 	case NP_EXT_HELLO:

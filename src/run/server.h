@@ -16,28 +16,28 @@
 
 struct np_engine;
 
-/* What a session needs beside a test's buffers: its process, the counters, a histogram. */
+/* Memory of a session in addition to a test's buffers: its process, counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
 
 /*
- * How much longer than np_limits.seconds a test may run if its request does not give a time: the
- * client, which times it, needs a moment to end it.
+ * How much longer than np_limits.seconds a test may run if its request has no time: the client
+ * needs a moment to end it.
  */
 enum { NP_LIMIT_GRACE_S = 5 };
 
-/* What one session may ask for. 0: no limit beside what the code itself has. */
+/* What a session's tests may have. 0: no limit beyond those of the code. */
 struct np_limits {
-	uint64_t seconds;            /* of one test; one by count ends then, too */
-	uint64_t bytes;              /* of a test's buffers, the fixed cost of a session included */
+	uint64_t seconds;            /* of a test, also of one by count */
+	uint64_t bytes;              /* of a test's buffers and NP_SESSION_BYTES */
 	uint64_t message;            /* bytes of one send or receive call */
 	uint32_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
 	uint32_t flows;              /* data connections of a test */
 	uint32_t spin;               /* threads of a test that never sleep; 0: none */
-	uint32_t engines;            /* a bit for each that there may be, as np_engine_at() */
+	uint32_t engines;            /* allowed ones: bit i for np_engine_at(i); 0: all */
 	uint64_t lacks;              /* transports that are not served, bits as np_lacks_bit() */
 	uint32_t idle_s;             /* between two requests */
-	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
-	bool one_port, one_port_udp; /* data come to the port of the control connection */
+	uint32_t meet_s;             /* time-out for the data connection; 0: two minutes */
+	bool one_port, one_port_udp; /* data use the port of the control connection */
 	bool devices;                /* clients may have data sockets bound to an interface */
 	bool want_echo;              /* send datagrams only to clients that have echoed a token */
 };
@@ -45,57 +45,56 @@ struct np_limits {
 /* May an engine drive tests? */
 bool np_limits_serve(const struct np_limits *most, const struct np_engine *e);
 
-/* What all sessions share, and who grants tests counts (netserver/guard.h). */
+/* Resources that all sessions share. Who grants tests counts them (netserver/guard.h). */
 enum np_resource {
 	NP_RES_SESSIONS,
 	NP_RES_MEMORY,  /* bytes */
-	NP_RES_PORTS,   /* of IP, that data sockets are bound to */
+	NP_RES_PORTS,   /* IP ports of data sockets */
 	NP_RES_THREADS, /* workers */
-	NP_RES_SPIN,    /* of them, those that never sleep */
+	NP_RES_SPIN,    /* workers that never sleep */
 	NP_RES_FLOWS,   /* data sockets */
-	NP_RES_FILTERS, /* of system calls, of sessions that have one of their own */
-	NP_RES_PASSED,  /* descriptors that sessions were passed and have not received yet */
+	NP_RES_FILTERS, /* of system calls, one for a single session */
+	NP_RES_PASSED,  /* descriptors passed to sessions, which have not received them yet */
 	NP_RESOURCES
 };
 
-/* How a test gets its data sockets, if they come from the port of the control connection. */
+/* How a test gets its data sockets, if they use the port of the control connection. */
 struct np_way {
-	bool wanted;    /* else the session makes them itself */
-	bool tokens;    /* the client shows a token; else it is known by its address */
+	bool wanted;    /* the daemon passes them on; else the session makes them itself */
+	bool tokens;    /* the client sends a token; else it is recognised by its address */
 	bool datagrams; /* of UDP; else connections of TCP */
 	bool many;      /* one connection after another, as many as there will be */
-	bool blocks;    /* its sockets are not to be non-blocking */
-	bool silent;    /* the client's connection waits for data of the daemon's */
-	uint16_t port;  /* of the client's data socket, if the client told it; else 0 */
+	bool blocks;    /* the engine wants blocking sockets */
+	bool silent;    /* the client sends nothing before it receives data */
+	uint16_t port;  /* of the client's data socket, if it named one; else 0 */
 	uint32_t count; /* of sockets */
 };
 
-/* A test that a client asks for, as seen by what grants it. */
+/* What a test needs, to be granted. */
 struct np_wish {
-	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
+	char test[32];    /* like "TCP_RR": transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
-	/* What it needs beside its session, and how much of that it can do without. */
+	/* What it needs in addition to its session, and how much of that it can do without. */
 	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
 	struct np_way way;
-	/* Granted: where the data sockets come from (np_terms.data_fd), and the token if one is
-	 * shown. */
+	/* If granted: the socket that the data sockets come from (np_terms.data_fd), and the
+	 * client's token. */
 	int data_fd;
 	struct np_token token;
 };
 
-/* What became of it. */
+/* What a test did. */
 struct np_served {
 	bool failed;
 	uint64_t received, sent, transactions; /* bytes, bytes, transactions */
 };
 
 /*
- * A session asks this before each test takes memory or sockets. ask() returns NP_OK, with what is
- * granted in wish->takes, or fills err with the errno to answer and a text that names the limit; it
- * may wait for a turn, until control_fd closes or a signal comes. done() follows each ask() that
- * returned NP_OK; between the two moved() tells every NP_MOVED_S that something was sent or
- * received. refused() tells of a test that the session itself turned down. NULL functions:
- * everything is granted.
+ * Permission for tests. Before a test takes memory or sockets, ask() returns NP_OK, with what is
+ * granted in wish->takes; or it fills in err, with the errno to answer and a text that names the
+ * limit. It may wait for a turn, until control_fd closes or a signal comes. Afterwards moved() is
+ * called every NP_MOVED_S in which something was sent or received, and done() at the end. refused()
+ * reports a test that the session itself refused. If functions are NULL, everything is granted.
  */
 enum { NP_MOVED_S = 3 };
 struct np_leave {
@@ -109,24 +108,24 @@ struct np_leave {
 struct np_server {
 	struct np_log *log;
 	const char *peer; /* of the control connection, for the log */
-	bool is_here; /* the client is on this machine: it may ask for tests of the UNIX domain */
-	bool quiet;   /* the client may not raise the log level (-N) */
-	int fill_dir; /* descriptor of the directory of files to fill buffers from; 0: none */
+	bool is_here;     /* the client is on this machine, so it may have UNIX domain tests */
+	bool quiet;       /* the client may not raise the log level (-N) */
+	int fill_dir;     /* descriptor of the directory of files to fill buffers from; 0: none */
 	struct np_limits limits;
 	struct np_leave leave;
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
-	void *permit_ctx; /* see np_plan */
+	void *permit_ctx; /* see np_terms */
 	struct np_signals signals;
-	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
-	unsigned granted;            /* those that the client was granted; set here */
-	const char *capture_why_not; /* what a client is told that wants one in vain */
+	unsigned caps;               /* NP_CAP_* that clients may have; 0: greetings are unknown */
+	unsigned granted;            /* set here: those that the client has */
+	const char *capture_why_not; /* for a client that wants a capture: why it has none */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* why there are no tests of the link layer */
-	struct np_evidence_wants collect; /* as the client wants; the caller sets capture */
+	struct np_evidence_wants collect; /* set here, except for capture and the like */
 	struct np_bag *evidence;          /* of the last test; NULL: none */
 	unsigned questions;               /* requests since the last test, up to a limit */
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */
-	bool unbound; /* the log has a line about a processor that is not available */
+	bool unbound;                     /* a processor that is not available was logged */
 };
 
 /*

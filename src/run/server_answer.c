@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "run/server_parts.h"
 
-enum { ANSWER_S = 10 }; /* for an answer to be taken */
+enum { ANSWER_S = 10 }; /* for sending an answer */
 
 int
 np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err)
@@ -24,7 +24,7 @@ np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout 
 	return np_server_answer(c, frame, err);
 }
 
-/* Answer with an error, in netperf's format or ours, like the request. */
+/* Answer with an error, in the request's format: netperf's or ours. */
 static int
 answer_error(struct np_chan *c, uint32_t code, const struct np_err *why, struct np_err *err)
 {

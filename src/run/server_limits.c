@@ -1,7 +1,4 @@
-/*
- * How much a test may use: what it would need, what the limits leave of that, and which engines may
- * drive it.
- */
+/* How much a test may use: what it needs, what the limits allow, and which engines may drive it. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +15,7 @@ np_server_warm_up_s(const struct np_plan *p)
 	return (p->warm_up_ms + 999) / 1000;
 }
 
-/* A listener's, or one of each flow. */
+/* Ports of the data sockets: that of the listener, or one for each flow. */
 static uint32_t
 ports_of(const struct np_plan *p)
 {
@@ -26,12 +23,12 @@ ports_of(const struct np_plan *p)
 }
 
 static int
-check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
+check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)
 {
 	uint64_t bytes = wish->takes[NP_RES_MEMORY] + NP_SESSION_BYTES;
 	uint32_t first = p->near.sock.port, last = first + ports_of(p) - 1;
-	/* The largest call that the request itself names; 0: it leaves the sizes to us. */
+	/* The largest call that the request asks for; 0: it leaves the sizes to us. */
 	int32_t call = p->role == NP_LEAD ? p->near.call.send_size : p->near.call.recv_size;
 
 	if (p->pattern->sized) {
@@ -39,37 +36,38 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	} else if (p->pattern->transactions) {
 		call = 0;
 	}
-	if (most->seconds != 0 && wish->seconds > most->seconds) {
+	if (limits->seconds != 0 && wish->seconds > limits->seconds) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, ERANGE,
 		    "test of %u s: the daemon allows %llu (netserver --max-length)", wish->seconds,
-		    (unsigned long long)most->seconds);
+		    (unsigned long long)limits->seconds);
 	}
-	if (most->seconds != 0 && wish->seconds == 0 && np_server_warm_up_s(p) >= most->seconds) {
+	if (limits->seconds != 0 && wish->seconds == 0 &&
+	    np_server_warm_up_s(p) >= limits->seconds) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, ERANGE,
 		    "warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
-		    np_server_warm_up_s(p), (unsigned long long)most->seconds);
+		    np_server_warm_up_s(p), (unsigned long long)limits->seconds);
 	}
-	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
+	if (limits->message != 0 && call > 0 && (uint64_t)call > limits->message) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EMSGSIZE,
 		    "message of %d bytes: the daemon allows %llu (netserver --max-message)", call,
-		    (unsigned long long)most->message);
+		    (unsigned long long)limits->message);
 	}
-	if (most->bytes != 0 && bytes > most->bytes) {
+	if (limits->bytes != 0 && bytes > limits->bytes) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, ENOMEM,
 		    "test of %llu bytes of buffers: the daemon allows %llu (netserver "
 		    "--max-memory)",
-		    (unsigned long long)bytes, (unsigned long long)most->bytes);
+		    (unsigned long long)bytes, (unsigned long long)limits->bytes);
 	}
-	if (most->port_max != 0 && first != 0 &&
-	    (first < most->port_min || last > most->port_max)) {
+	if (limits->port_max != 0 && first != 0 &&
+	    (first < limits->port_min || last > limits->port_max)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
-		    first < most->port_min ? first : last, most->port_min, most->port_max);
+		    first < limits->port_min ? first : last, limits->port_min, limits->port_max);
 	}
 	return NP_OK;
 }
@@ -98,16 +96,16 @@ np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
 	return np_engine_why_not(e, p);
 }
 
-/* More threads than that would only wait for each other. */
+/* More threads would only wait for each other. */
 enum { THREADS_A_CPU = 4 };
 
 /*
- * Reduce flows and workers to what is allowed; the client learns the numbers. If one of each does
- * not fit, the test is refused later.
+ * Reduce flows and threads to what the limits allow; the response tells the client. If one flow and
+ * thread is too much, check_limits() refuses the test. *bytes: of memory, with the session's.
  */
 static int
-fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *terms, uint64_t *bytes,
-    struct np_err *err)
+fit(const struct np_limits *limits, struct np_plan *p, const struct np_terms *terms,
+    uint64_t *bytes, struct np_err *err)
 {
 	uint32_t *threads = &p->near.place.threads, cpus = (uint32_t)np_cpu_count();
 	const struct np_engine *e = np_engine_of(p);
@@ -117,16 +115,17 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 		*threads = engine_most; /* with none at all the engine is refused */
 	}
 	*threads = *threads > THREADS_A_CPU * cpus ? THREADS_A_CPU * cpus : *threads;
-	if (e->spins && most->spin > 0 && *threads > most->spin) {
-		*threads = most->spin;
+	if (e->spins && limits->spin > 0 && *threads > limits->spin) {
+		*threads = limits->spin;
 	}
-	if (most->flows != 0 && p->flows > most->flows) {
-		p->flows = most->flows;
+	if (limits->flows != 0 && p->flows > limits->flows) {
+		p->flows = limits->flows;
 	}
 	while (np_run_bytes(p, terms, bytes, err) == NP_OK) {
 		*bytes =
 		    *bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX : *bytes + NP_SESSION_BYTES;
-		if (most->bytes == 0 || *bytes <= most->bytes || (*threads <= 1 && p->flows <= 1)) {
+		if (limits->bytes == 0 || *bytes <= limits->bytes ||
+		    (*threads <= 1 && p->flows <= 1)) {
 			return NP_OK;
 		}
 		*threads = *threads > 1 ? *threads / 2 : 1;
@@ -136,10 +135,10 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 }
 
 /*
- * Choose whether data use the port of the control connection, too, which they do unless the client
- * names other places. A client has to show a token where the daemon sends the first datagrams, as
- * nothing else tells where to, and where connections carry no data, which would measure the
- * daemon's time-out.
+ * With --one-port, let data use the port of the control connection, unless the client names other
+ * addresses or ports. The client must use tokens if the daemon sends the first datagram, or it
+ * would not know where to, and if connections carry no data: without a token, the daemon would wait
+ * for some before it takes them for data connections.
  */
 static void
 choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)
@@ -215,7 +214,7 @@ np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_
 		terms->data_at = s->collect.near;
 		terms->tokens = wish->way.tokens;
 		terms->token = wish->token;
-		/* Sockets of datagrams are connected when they come. */
+		/* Datagram sockets are connected when the daemon passes them on. */
 		p->near.sock.connected = wish->way.datagrams || p->near.sock.connected;
 	}
 }

@@ -16,13 +16,13 @@ int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *e
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 
-/* A test that can't be run, or failed: say so on the wire and in the log. Returns *why's code. */
+/* Answer that a test can't be run, or failed, and log it. Returns why->code. */
 int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
 		     const struct np_err *why, struct np_err *err);
 
 /* ---- What a client may ask for (server_policy.c) ---- */
 
-/* Refuse a plan that is not for this client, and choose the peers that its test may accept. */
+/* Refuse a plan that this client may not have, and choose the peers that its test may accept. */
 int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
 		    struct np_terms *out, struct np_err *err);
 
@@ -31,15 +31,15 @@ int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd
 /* A warm-up as the limit of a test's length counts it: in whole seconds. */
 uint32_t np_server_warm_up_s(const struct np_plan *p);
 
-/* What the test would take. Reduces the plan to what the limits allow, or refuses it. */
+/* What the test needs. Reduces the plan to what the limits allow, or refuses it. */
 int np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
 		   struct np_wish *wish, struct np_err *err);
 
-/* Why an engine does not drive this end of that plan; NULL: it does. */
+/* Why an engine can't drive this end of the plan; NULL: it can. */
 const char *np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
 				    const struct np_plan *p);
 
-/* Put into the plan and the terms what was granted of the wish: it may be less. */
+/* Adapt the plan and the terms to what was granted. */
 void np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
 		    struct np_terms *terms);
 

@@ -7,7 +7,7 @@
 #include "net/llc.h"
 #include "run/server_parts.h"
 
-/* Frames are exchanged with one station only, the client's, and not with a group address. */
+/* Frames are only exchanged with the client's station, not with a group address. */
 static int
 check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
@@ -19,7 +19,7 @@ check_link(const struct np_server *s, const struct np_plan *p, struct np_err *er
 	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
 		return err->code;
 	}
-	/* A connection cuts what is larger than a frame. */
+	/* A connection divides what is larger than a frame. */
 	if (p->transport->bounded &&
 	    (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
 	     np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
@@ -46,8 +46,8 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       p->transport->name);
 	}
 	if (p->transport->passes_fds && s->collect.capture != NULL) {
-		/* The filter that keeps the capture's socket from sending knows it by its number:
-		 * a copy, sent through such a socket, has another one. */
+		/* The filter that forbids the capture's socket to send knows its descriptor only:
+		 * by such a test the session could duplicate it. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
@@ -60,7 +60,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 	return NP_OK;
 }
 
-/* The addresses of the control connection. One of the UNIX domain comes from this machine. */
+/* The addresses of the control connection: the loopback for one in the UNIX domain. */
 static int
 ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
 {
@@ -78,10 +78,9 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 	return NP_OK;
 }
 
-/* Is the address of that family? One of this host itself is made so: 127.0.0.1 and ::1 are the
- * same. */
+/* Is the address of that family? A loopback address is replaced by that of the family. */
 static bool
-has_family(struct np_addr *a, int family)
+match_family(struct np_addr *a, int family)
 {
 	if (np_family_of(a)->version != np_family(family)->version && np_addr_is_loopback(a)) {
 		np_addr_make_loopback(a, family);
@@ -90,8 +89,8 @@ has_family(struct np_addr *a, int family)
 }
 
 /*
- * The source address of a datagram, or an address in a request, can be forged: datagrams are
- * exchanged with the address that the control connection has proved, and no other.
+ * The source address of a datagram, or an address in a request, can be forged. So datagrams are
+ * only exchanged with the address of the control connection, whose handshake has proved it.
  */
 static int
 only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
@@ -100,7 +99,7 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	*only = *client;
-	if (!has_family(only, p->family)) {
+	if (!match_family(only, p->family)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
@@ -118,9 +117,9 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 }
 
 /*
- * Our clients exchange datagrams with the address of the control connection unless they name
- * another. Bind to it, so that answers come from it whatever the routes are. Other clients, which
- * ask for neither ids nor echoes, may use another address of this host.
+ * Our clients send datagrams to the address of the control connection unless they name another one.
+ * Bind to it, so that responses come from it, whatever the routes are. Other clients, which ask for
+ * neither ids nor echoes, may use another address of this host.
  */
 static int
 use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
@@ -134,7 +133,7 @@ use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (has_family(&here, p->family)) {
+	if (match_family(&here, p->family)) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
@@ -142,8 +141,8 @@ use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 }
 
 /*
- * The control connection is of another family, and proves no address of this one: the client has to
- * name its own, and connections from elsewhere are not accepted.
+ * If the control connection is of another family, it proves no address of this one: the client has
+ * to name its address, and only connections from there are accepted.
  */
 static int
 only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
@@ -158,7 +157,7 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 	return NP_OK;
 }
 
-/* The control connection has proved the client's address: accept it only. */
+/* The control connection has proved the client's address: accept only that. */
 static int
 only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	    struct np_err *err)
@@ -179,9 +178,8 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
 
 /*
  * Choose the peers that the data socket accepts. A TCP handshake proves an address, so the client
- * may name another one of its own. It need not name it if the data take another way than the
- * control connection: another family, or another address of ours. The further addresses that it may
- * name are proved in the same way, each by its handshakes.
+ * may name another one of its own, and further ones. If the data use another family than the
+ * control connection, or another address of this host, it need not name one: any peer is accepted.
  */
 static int
 choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struct np_err *err)
@@ -194,7 +192,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 		return NP_OK;
 	}
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
-		return NP_OK; /* check_request() or np_run_open() checks it */
+		return NP_OK; /* the peer is checked by check_request() or np_run_open() */
 	}
 	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
@@ -243,7 +241,7 @@ int
 np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, struct np_terms *out,
 		struct np_err *err)
 {
-	/* What no request can change. */
+	/* No request can change these. */
 	*out = (struct np_terms){
 		.call_max = s->limits.message,
 		.passive_min = s->limits.port_min,
@@ -257,7 +255,7 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 	    use_control_address(p, control_fd, err) != NP_OK || check_sending(s, p, err) != NP_OK) {
 		return err->code;
 	}
-	/* In another VRF the client's address may be another host's. */
+	/* In another VRF the client's address may belong to another host. */
 	if (p->near.sock.device[0] != '\0' && (!s->limits.devices || s->limits.one_port)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,

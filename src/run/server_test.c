@@ -11,23 +11,23 @@
 #include "net/tcpinfo.h"
 #include "run/server_parts.h"
 
-/* For the client to make the data connection, in seconds. */
+/* Time-outs for the data connection, in seconds. */
 enum {
 	MEET_S = 120,
-	PLAIN_S = 10, /* without a token: another daemon may have got the connection */
-	ECHO_S = 10,  /* for the echo without which no datagram is sent */
-	BEHIND_S = 4  /* after the time of a test: netperf's client stops, and waits for results */
+	PLAIN_S = 10, /* --one-port without a token; and at least */
+	ECHO_S = 10,  /* for the echo of a token */
+	BEHIND_S = 4  /* after the length of a test: netperf's client then waits for results */
 };
 
-/* Find out where a daemon that sends datagrams first sends them, or what has to come first. */
+/* If the daemon sends the first datagram: choose its peer, or a token that must be echoed first. */
 static int
-aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
+set_peer(const struct np_plan *p, struct np_run *run, struct np_err *err)
 {
 	if (p->transport->connected || p->role != NP_LEAD) {
 		return NP_OK;
 	}
 	if (np_is_handed(run)) {
-		return NP_OK; /* from a datagram of the client, which proves more than an echo */
+		return NP_OK; /* the socket is connected to the sender of a datagram with a token */
 	}
 	while (p->echo && run->end.token == 0) {
 		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
@@ -45,30 +45,30 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 static struct np_drive
 plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
 {
-	const struct np_limits *most = &s->limits;
-	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
-	uint64_t trips_ns = most->meet_s != 0 ? 0 : NP_MEET_TRIPS * np_tcp_round_trip_ns(c->fd);
-	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
+	const struct np_limits *limits = &s->limits;
+	uint64_t meet_s = limits->meet_s != 0 ? limits->meet_s : MEET_S;
+	uint64_t trips_ns = limits->meet_s != 0 ? 0 : NP_MEET_TRIPS * np_tcp_round_trip_ns(c->fd);
+	uint64_t limit_s = limits->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
-	if (most->meet_s == 0 && run->plan->length > 0) {
+	if (limits->meet_s == 0 && run->plan->length > 0) {
 		meet_s = np_min(meet_s, np_max(PLAIN_S, (uint64_t)run->plan->length + BEHIND_S));
 	}
 	if (np_is_handed(run) && !run->terms->tokens && meet_s > PLAIN_S) {
 		meet_s = PLAIN_S;
 	}
-	limit_s -= most->seconds != 0 ? np_server_warm_up_s(run->plan)
-				      : 0; /* check_limits() has seen to it */
+	limit_s -= limits->seconds != 0 ? np_server_warm_up_s(run->plan)
+					: 0; /* check_limits(): not more */
 	return (struct np_drive){
 		.run = run,
 		.control_fd = c->fd,
 		.length_ns = np_plan_time_ns(run->plan),
-		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
+		.limit_ns = limits->seconds != 0 ? limit_s * NP_SEC : 0,
 		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC + trips_ns,
 		.signals = s->signals,
 	};
 }
 
-/* What a session tells of while its test runs. */
+/* For np_leave.moved(). */
 struct progress {
 	const struct np_leave *leave;
 	uint64_t seen;
@@ -87,7 +87,7 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	p->seen = now;
 }
 
-/* Run the test from response to results. NP_OK when there are results to report. */
+/* Run the measured part. NP_OK if there are results to report. */
 static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
@@ -119,7 +119,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 		return err->code;
 	}
 	if (d->cause == NP_BY_SIGNAL) {
-		/* Results of a test that was cut short here must not look complete. */
+		/* Send no results, which would look complete. */
 		return np_fail(
 		    err, NP_ESYS, ECANCELED,
 		    "test aborted: netserver is shutting down, or gave up this idle test "
@@ -176,10 +176,10 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	if (np_run_open(&run, p, terms, &stop, &why) != NP_OK) {
 		return np_server_refuse(s, c, dialect->code + 1, &why, err);
 	}
-	rc = aim(p, &run, &why);
+	rc = set_peer(p, &run, &why);
 	if (rc == NP_OK) {
 		d = plan_drive(s, c, &run);
-		rc = np_drive_hold(&d, &why); /* a worker may be refused, too */
+		rc = np_drive_hold(&d, &why); /* threads may be lacking */
 	}
 	if (rc != NP_OK) {
 		np_run_free(&run);
@@ -190,7 +190,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
 	dialect->encode_response(dialect, p, &run, message);
-	/* The session's filter knows by its number the descriptor that it may not send to. */
+	/* The filter of system calls knows this descriptor by its number, so it must stay open. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
 	np_evidence_capture(ev, &run);
