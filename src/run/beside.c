@@ -14,7 +14,7 @@
 
 enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5, SAMPLES_LEAST = 3 };
 
-/* The share of the longest times that responsiveness leaves out. */
+/* Responsiveness ignores this share of times, the longest ones. */
 static const double LONGEST = 0.05;
 
 /* ---- The probe ---- */
@@ -36,7 +36,7 @@ run_probe(void *arg)
 	if (b->gate != NULL) {
 		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
 		np_gate_fail(
-		    b->gate); /* a load that waits at the gate is told; an open gate stays open */
+		    b->gate); /* so that the load does not wait; no effect once it is open */
 	}
 	return NULL;
 }
@@ -86,9 +86,9 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 	return b->rc;
 }
 
-/* ---- Whether the load is one ---- */
+/* ---- Is there a load? ---- */
 
-/* A np_live's draw(). */
+/* draw() of a np_live. */
 static void
 note_load(void *ctx, const struct np_live_view *v)
 {
@@ -96,7 +96,7 @@ note_load(void *ctx, const struct np_live_view *v)
 	const struct np_counts *n = &v->count;
 	uint64_t moved = n->sent + n->received + n->transactions, now = np_now();
 
-	/* After the window nothing has to move. */
+	/* Only within the window. */
 	if (v->step == NP_LIVE_MEASURING && now - v->since_ns <= v->length_ns) {
 		if (moved != b->moved || b->moved_ns == 0) {
 			b->moved = moved;
@@ -111,7 +111,7 @@ note_load(void *ctx, const struct np_live_view *v)
 	}
 }
 
-/* A load that stood still is none; but a long call only counts when it returns. */
+/* A load that stood still does not count as one. (A long call is counted when it returns.) */
 static void
 judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
 {
@@ -246,7 +246,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		*err = b->err;
 		rc = np_fail_in(err, "--beside");
 	} else if (rc != NP_OK && np_gate_opened_ns(b->gate) == 0) {
-		np_fail_in(err, "with --beside"); /* which takes a session of its own */
+		np_fail_in(err, "with --beside"); /* perhaps no room for the probe's session */
 	} else if (b->rc == NP_OK && keep(b, &b->loaded, &b->err) != NP_OK && rc == NP_OK) {
 		*err = b->err;
 		rc = err->code;

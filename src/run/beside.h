@@ -18,20 +18,19 @@
 
 struct np_gate;
 
-/* Its figures are of all loads that it ran beside. */
+/* The probe's figures are those of all its runs beside a load. */
 struct np_beside {
-	/* The caller's. The client has no connection; its signals and hooks are the load's. */
+	/* Set by the caller: a client without a connection, with the load's signals and hooks. */
 	struct np_trial probe;
 
 	struct np_hist *idle, *loaded; /* latencies; NULL before the first one */
-	uint64_t unanswered;           /* beside the load: they stand at the top */
-	double own_us; /* the latency over the loads' own connections, their mean; NAN: not known */
-	uint32_t loads;
-	char limits[200]; /* why the probe beside the load was not what was asked for; empty: it was
-			   */
-	char died[160];   /* why the load was none; empty: it was one */
+	uint64_t unanswered;           /* under load; in `loaded` they are the longest */
+	double own_us;    /* mean latency over the loads' own connections; NAN: unknown */
+	uint32_t loads;   /* that it ran beside */
+	char limits[200]; /* why the probe could not keep its rate under load; empty: it could */
+	char died[160];   /* why the load does not count as one; empty: it does */
 
-	/* Of the load that is under way: */
+	/* While a load runs: */
 	struct np_gate *gate;
 	pthread_t thread;
 	sigset_t let_in;
@@ -39,39 +38,40 @@ struct np_beside {
 	struct np_outcome out;
 	struct np_err err;
 	int rc;
-	bool first;                    /* to fail, of both, before either began */
-	struct np_live live, *watched; /* how the load is watched; the caller's own, or NULL */
-	struct np_live was;
-	uint64_t moved, moved_ns, quiet_ns; /* what it counted, when that changed, and the longest
-					       time in which it did not */
+	bool first; /* it failed before the windows opened, and first */
+	struct np_live live,
+	    *watched;       /* to watch the load: this one, or the caller's if not NULL */
+	struct np_live was; /* copy of the caller's */
+	uint64_t moved, moved_ns, quiet_ns; /* the load's work, when it last changed, and the
+					       longest time without a change */
 };
 
 /*
- * Run the probe alone, once, for as long as the load will run, but 1 s to 5 s. A daemon does not
- * wait for so long for what a connection is about: the load's is closed.
+ * Run the probe alone, for as long as the load will run, but between 1 s and 5 s. The load's client
+ * must not be connected: a daemon does not wait that long for a request.
  */
 int np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err *err);
 
 /*
- * Run the load with the probe beside it, as np_trial() does without. The load's outcome is in r,
- * the probe's is added to b. The error is the probe's where that could not run.
+ * Like np_trial(), with the probe beside the load. The load's outcome is in r, the probe's is added
+ * to b. If the probe could not run, the error is its.
  */
 int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_trial_result *r,
 		    struct np_err *err);
 
 /*
- * Round trips a minute (draft-ietf-ippm-responsiveness), by the mean of the fastest 95 % of them;
- * 0 where one of these was never answered, NAN of an empty histogram.
+ * Round trips a minute (draft-ietf-ippm-responsiveness), by the mean of the fastest 95 % of them. 0
+ * if one of these was never answered, NAN for an empty histogram.
  */
 double np_beside_rpm(const struct np_hist *h);
 
 /*
- * The mean time in us from sending a byte of a stream until it was acknowledged, by the sender's
- * evidence (Little's law). NAN: not known.
+ * The mean time in us from sending a byte of a stream until it is acknowledged, by the sender's
+ * evidence (Little's law). NAN: unknown.
  */
 double np_beside_own_us(const struct np_bag *sender);
 
-/* Its figures, in the record of a load. b NULL: there is no probe. */
+/* Add the probe's figures to the record of a load. b NULL: there is no probe. */
 void np_beside_report(const struct np_beside *b, struct np_record *r);
 
 /* Safe on a zeroed struct. */

@@ -8,19 +8,19 @@
 #include "run/thresholds.h"
 
 /* Two intervals that overlap by less than this share do not affect each other. */
-static const double touch = 0.2;
+static const double min_overlap = 0.2;
 
-/* By how much a far end's window may outlast this end's, in s. */
+/* How much longer than this end's a far end's window may be, in s. */
 static const double outlasts = 1;
 
-/* What an end reported: lists of equal length, in s and in the units of struct np_interval. */
+/* What an end reported, see struct np_interval. */
 struct end {
 	size_t count;
 	double end_s[NP_DISTURBED_MOST];
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
-	double others_s[NP_DISTURBED_MOST];         /* zeros where an older end does not tell */
+	double others_s[NP_DISTURBED_MOST];         /* zeros if an older end does not tell */
 	double marked[NP_MARKS][NP_DISTURBED_MOST]; /* share of the interval */
 	double clean_work[NP_DISTURBED_MOST];
 	uint64_t cpus[NP_DISTURBED_MOST];
@@ -40,9 +40,9 @@ length_of(const struct end *e, size_t i)
 
 /* --- out of the bag -------------------------------------------------------------------------- */
 
-/* A list of as many values as the lists read before it; NULL: there is no such list. */
+/* A list with the length of those found before; NULL: there is none. */
 static const int64_t *
-list_of(const struct np_bag *b, const char *name, struct end *e)
+find_list(const struct np_bag *b, const char *name, struct end *e)
 {
 	struct np_bag_item it;
 	size_t n = np_bag_list(b, name, NP_BAG_INTS, &it);
@@ -56,10 +56,10 @@ list_of(const struct np_bag *b, const char *name, struct end *e)
 
 /* Read a list. Impossible values, which a far end may send, become 0. */
 static bool
-take(const struct np_bag *b, const char *name, double unit, struct end *e, double *into)
+read_list(const struct np_bag *b, const char *name, double unit, struct end *e, double *into)
 {
 	static const int64_t most = INT64_C(1) << 53;
-	const int64_t *list = list_of(b, name, e);
+	const int64_t *list = find_list(b, name, e);
 
 	for (size_t i = 0; list != NULL && i < e->count; i++) {
 		into[i] = list[i] >= 0 && list[i] <= most ? (double)list[i] * unit : 0;
@@ -69,48 +69,48 @@ take(const struct np_bag *b, const char *name, double unit, struct end *e, doubl
 
 /* Read the marks. A reason without a list marked nothing. */
 static void
-take_marks(const struct np_bag *b, struct end *e)
+read_marks(const struct np_bag *b, struct end *e)
 {
 	for (int r = 0; r < NP_MARKS; r++) {
 		char name[NP_BAG_NAME];
 
 		snprintf(name, sizeof(name), "disturbed.%s_us", np_reason_name((enum np_reason)r));
-		(void)take(b, name, 1e-6, e, e->marked[r]);
+		(void)read_list(b, name, 1e-6, e, e->marked[r]);
 		for (size_t i = 0; i < e->count; i++) {
 			double s = e->marked[r][i], length = length_of(e, i);
 
 			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length;
 		}
 	}
-	(void)take(b, "disturbed.marked_work", 1, e, e->clean_work);
+	(void)read_list(b, "disturbed.marked_work", 1, e, e->clean_work);
 	for (size_t i = 0; i < e->count; i++) {
 		e->clean_work[i] = fmax(e->work[i] - e->clean_work[i], 0);
 	}
 }
 
 static bool
-take_end(const struct np_bag *b, struct end *e)
+read_end(const struct np_bag *b, struct end *e)
 {
 	const int64_t *cpus;
 
 	e->count = 0;
-	if (!take(b, "disturbed.end_us", 1e-6, e, e->end_s) ||
-	    !take(b, "disturbed.work", 1, e, e->work) ||
-	    !take(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
-	    !take(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
-	    !take(b, "disturbed.short_us", 1e-6, e, e->short_s) ||
-	    !take(b, "disturbed.used_us", 1e-6, e, e->used_s) ||
-	    !take(b, "disturbed.stalled_us", 1e-6, e, e->stalled_s) ||
-	    (cpus = list_of(b, "disturbed.cpus", e)) == NULL) {
+	if (!read_list(b, "disturbed.end_us", 1e-6, e, e->end_s) ||
+	    !read_list(b, "disturbed.work", 1, e, e->work) ||
+	    !read_list(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
+	    !read_list(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
+	    !read_list(b, "disturbed.short_us", 1e-6, e, e->short_s) ||
+	    !read_list(b, "disturbed.used_us", 1e-6, e, e->used_s) ||
+	    !read_list(b, "disturbed.stalled_us", 1e-6, e, e->stalled_s) ||
+	    (cpus = find_list(b, "disturbed.cpus", e)) == NULL) {
 		e->count = 0;
 		return false;
 	}
-	(void)take(b, "disturbed.others_us", 1e-6, e, e->others_s);
-	take_marks(b, e);
+	(void)read_list(b, "disturbed.others_us", 1e-6, e, e->others_s);
+	read_marks(b, e);
 	for (size_t i = 0; i < e->count; i++) {
 		e->cpus[i] = (uint64_t)cpus[i];
 		if (length_of(e, i) <= 0) {
-			e->count = i; /* time goes on, or what follows is nonsense */
+			e->count = i; /* time must increase: ignore the rest */
 		}
 	}
 	return e->count > 0;
@@ -165,7 +165,7 @@ seek(const struct end *e, size_t from, double s)
 static void
 mark_waits(struct end *e, const struct end *other)
 {
-	/* A wait is reported when it ends: move its part into the intervals before. */
+	/* A wait is reported when it ends: move the excess into earlier intervals. */
 	for (size_t i = e->count; i-- > 1;) {
 		double beyond = e->kept_s[i] - length_of(e, i);
 
@@ -178,7 +178,7 @@ mark_waits(struct end *e, const struct end *other)
 		double length = length_of(e, i), used = 0, waited = 0, kept, crowd;
 
 		if (other != NULL) {
-			/* How much its threads ran, and waited to run, meanwhile. */
+			/* How much the other end's threads ran and waited in this interval. */
 			for (size_t j = seek(other, 0, begin_of(e, i));
 			     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 				double part = overlap(e, i, other, j) / length_of(other, j);
@@ -191,7 +191,6 @@ mark_waits(struct end *e, const struct end *other)
 		/* Short waits, and those for the other end, do not count. */
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
-		/* It waited for a large share of the time, or longer than it ran. */
 		if (kept >= NP_D_WAITED * length ||
 		    (kept >= NP_D_TOUCHED * length && kept >= e->used_s[i])) {
 			mark(e, i, NP_R_SWITCHES);
@@ -205,9 +204,9 @@ mark_waits(struct end *e, const struct end *other)
 	}
 }
 
-/* The other end's share of that reason in that interval. */
+/* The share of an interval that the other end marked for that reason. */
 static double
-beside_it(const struct end *e, size_t i, const struct end *other, int reason)
+other_share(const struct end *e, size_t i, const struct end *other, int reason)
 {
 	double most = 0;
 
@@ -215,7 +214,7 @@ beside_it(const struct end *e, size_t i, const struct end *other, int reason)
 	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
-		if (overlap(e, i, other, j) > touch * least) {
+		if (overlap(e, i, other, j) > min_overlap * least) {
 			most = fmax(most, other->marked[reason][j]);
 		}
 	}
@@ -224,14 +223,14 @@ beside_it(const struct end *e, size_t i, const struct end *other, int reason)
 
 /* --- the sum --------------------------------------------------------------------------------- */
 
-/* The share of time in which either happened, if they are independent. */
+/* The probability of a or b, if they are independent. */
 static double
 either(double a, double b)
 {
 	return a + b - a * b;
 }
 
-/* The reasons of an interval, as bits. */
+/* Add the seconds of an interval's reasons. Returns them as bits. */
 static uint32_t
 add_reasons(struct np_clean *c, const struct end *e, const struct end *other, size_t i)
 {
@@ -239,7 +238,7 @@ add_reasons(struct np_clean *c, const struct end *e, const struct end *other, si
 	uint32_t marks = 0;
 
 	for (int r = 0; r < NP_REASONS; r++) {
-		double own = e->marked[r][i], others = beside_it(e, i, other, r);
+		double own = e->marked[r][i], others = other_share(e, i, other, r);
 
 		c->reason_s[r] += either(own, others) * length;
 		(c->by_far ? c->far_s : c->near_s)[r] += own * length;
@@ -265,14 +264,14 @@ add_run(struct np_clean *c, double from_s, double to_s, uint32_t marks)
 	}
 }
 
-/* Over the intervals of the end with the counters that count. */
+/* Sum over the intervals of the end that counts the work. */
 static void
 sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 {
 	double work = 0, clean_work = 0;
 
 	for (size_t i = 0; i < e->count; i++) {
-		double length = length_of(e, i), others = beside_it(e, i, other, NP_R_ANY);
+		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
 
 		add_run(c, begin_of(e, i), e->end_s[i], add_reasons(c, e, other, i));
 		c->seconds += length;
@@ -282,7 +281,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 	if (c->clean <= 0) {
 		c->times = (double)NAN;
-	} else { /* nothing was carried in the clean part either */
+	} else { /* without any work the rates are equal */
 		c->times = work > 0 ? clean_work / c->clean / (work / c->seconds) : 1;
 	}
 }
@@ -295,9 +294,9 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
 	double ends_s = end[0].end_s[end[0].count - 1] + outlasts;
 
-	c->far_told = take_end(far, &end[1]);
+	c->far_told = read_end(far, &end[1]);
 	for (size_t i = 0; i < end[1].count; i++) {
-		if (end[1].end_s[i] >= ends_s) { /* a stranger may report any length */
+		if (end[1].end_s[i] >= ends_s) { /* a far end may report anything */
 			end[1].end_s[i] = ends_s;
 			end[1].count = i + 1;
 		}
@@ -305,7 +304,7 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	c->every_s = np_bag_number(near, "disturbed.every_s");
 	c->by_far = far_counts && c->far_told;
 	if (np_bag_number(near, "flow.sessions") > 1) {
-		/* Each session knows its own threads and connections only. */
+		/* Each session only knows its own threads and connections. */
 		c->switches_why =
 		    "the other sessions' threads cannot be distinguished from other programs";
 		c->foreign_why =
@@ -329,7 +328,7 @@ np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_cou
 	struct np_clean *c = calloc(1, sizeof(*c));
 	struct end *end = calloc(2, sizeof(*end));
 
-	if (c != NULL && end != NULL && take_end(near, &end[0])) {
+	if (c != NULL && end != NULL && read_end(near, &end[0])) {
 		judge(c, near, far, end, far_counts);
 	} else {
 		free(c);
@@ -342,25 +341,25 @@ np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_cou
 char *
 np_clean_reasons(const double reason_s[NP_REASONS], char out[NP_CLEAN_TEXT])
 {
-	bool told[NP_REASONS] = { false };
+	bool written[NP_REASONS] = { false };
 	size_t len = 0;
 
 	snprintf(out, NP_CLEAN_TEXT, "none");
 	for (;;) {
-		int most = -1;
+		int longest = -1;
 
 		for (int r = 0; r < NP_REASONS; r++) {
-			if (!told[r] && reason_s[r] > 0 &&
-			    (most < 0 || reason_s[r] > reason_s[most])) {
-				most = r;
+			if (!written[r] && reason_s[r] > 0 &&
+			    (longest < 0 || reason_s[r] > reason_s[longest])) {
+				longest = r;
 			}
 		}
-		if (most < 0 || len >= NP_CLEAN_TEXT) {
+		if (longest < 0 || len >= NP_CLEAN_TEXT) {
 			return out;
 		}
-		told[most] = true;
+		written[longest] = true;
 		len += (size_t)snprintf(out + len, NP_CLEAN_TEXT - len, "%s%s:%.1f",
-					len > 0 ? " " : "", np_reason_name((enum np_reason)most),
-					reason_s[most]);
+					len > 0 ? " " : "", np_reason_name((enum np_reason)longest),
+					reason_s[longest]);
 	}
 }

@@ -5,7 +5,7 @@
 
 #include "net/addr.h"
 
-/* A family, 4 or 6, 16 bytes of an address, those behind an IPv4 one zeros, and a port. */
+/* Encode an address: IP version, 16 bytes of address (zeros behind IPv4), port. */
 static void
 put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 {

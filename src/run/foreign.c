@@ -5,24 +5,26 @@
 #include <string.h>
 
 static const double tolerance_share = 0.02, tolerance_bytes = 20e3;
-static const double super_packet = 65536; /* bytes, at most, mostly */
-static const double sack_bytes = 36;      /* of options, in an acknowledgement */
+static const double super_packet = 65536; /* bytes; usually the most */
+static const double sack_bytes = 36;      /* of TCP options, in an acknowledgement */
 
 /* A datagram larger than the link's MTU is sent in fragments, with one UDP header. */
 struct np_own
 np_own_of(double count, double bytes, unsigned segment_header, int version,
 	  const struct np_link *link)
 {
-	double ip_header = version == 6 ? 40 : 20, extra = version == 6 ? 8 : 0, fragments = 1;
-	double own_header = segment_header == 0 ? 8 : 0, room = link->mtu - ip_header;
+	double ip_header = version == 6 ? 40 : 20, fragment_header = version == 6 ? 8 : 0,
+	       fragments = 1;
+	double udp_header = segment_header == 0 ? 8 : 0, max_payload = link->mtu - ip_header;
 
-	if (segment_header == 0 && link->mtu > 0 && count > 0 && bytes / count + 8 > room) {
-		fragments = ceil((bytes / count + 8) / (floor((room - extra) / 8) * 8));
+	if (segment_header == 0 && link->mtu > 0 && count > 0 && bytes / count + 8 > max_payload) {
+		fragments =
+		    ceil((bytes / count + 8) / (floor((max_payload - fragment_header) / 8) * 8));
 	}
 	return (struct np_own){ .packets = count * fragments,
-				.bytes = bytes + count * own_header,
+				.bytes = bytes + count * udp_header,
 				.header = link->header + ip_header + segment_header +
-					  (fragments > 1 ? extra : 0) };
+					  (fragments > 1 ? fragment_header : 0) };
 }
 
 double
@@ -39,26 +41,26 @@ or_0(const struct np_bag *bag, const char *name)
 	return isnan(v) ? 0 : v;
 }
 
-/* The interface counts what the receiver's TCP then drops. */
+/* Bytes that the interface counted, but this end's TCP dropped. */
 static double
 thrown_away(const struct np_bag *bag, double mss)
 {
-	const double some = or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
-			    or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent");
-	const double large = or_0(bag, "moved.netstat.TcpExt.TCPBacklogDrop") +
-			     or_0(bag, "moved.netstat.TcpExt.TCPRcvQDrop");
+	const double segments = or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
+				or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent");
+	const double super_packets = or_0(bag, "moved.netstat.TcpExt.TCPBacklogDrop") +
+				     or_0(bag, "moved.netstat.TcpExt.TCPRcvQDrop");
 
-	return some * mss + large * super_packet;
+	return segments * mss + super_packets * super_packet;
 }
 
-/* Packets that never became bytes of the interface. */
+/* Packets that were dropped before the interface counted them. */
 static double
 drops(const struct np_bag *bag)
 {
 	return or_0(bag, "moved.nic.tx_dropped") + or_0(bag, "tc.out.drops");
 }
 
-/* Packets that were counted by the interface and then dropped: the test's or others'. */
+/* Packets that were dropped after the interface counted them: the test's or foreign ones. */
 static void
 drop_behind(struct np_own *in, double packets, double each)
 {
@@ -79,7 +81,7 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	*in =
 	    np_own_of(segments_in, np_bag_number(bag, "tcp.bytes_received"), header, version, link);
 	out->unsure = (segments_out - np_bag_number(bag, "tcp.data_segments_out")) * sack_bytes;
-	/* What was dropped here was sent again. */
+	/* If they were the test's, they were sent again. */
 	out->dropped = fmin(drops(bag), or_0(bag, "tcp.retransmitted_segments")) *
 		       (or_0(bag, "tcp.mss") + out->header);
 	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes +
@@ -96,7 +98,7 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	       receives = np_bag_number(bag, "flow.receives");
 	double sent = np_bag_number(bag, "flow.bytes_sent"),
 	       received = np_bag_number(bag, "flow.bytes_received");
-	/* Of datagrams dropped at a full buffer only the number is known. */
+	/* Datagrams dropped at a full buffer: only their number is known. */
 	double dropped = or_0(bag, "moved.snmp.Udp.RcvbufErrors") +
 			 or_0(bag, "moved.snmp.UdpLite.RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.Udp6RcvbufErrors") +
@@ -117,12 +119,12 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 		receives += dropped;
 	}
 	*in = np_own_of(receives, received, 0, version, link);
-	/* Other fragments of incomplete datagrams have arrived. */
+	/* Fragments of datagrams that stayed incomplete. */
 	fragments -= in->packets > receives ? in->packets : 0;
 	drop_behind(in, fmax(fragments, 0), link->header + link->mtu);
 	drop_behind(in, or_0(bag, "tc.in.drops"), each + in->header + 8);
 	if (!sized) {
-		drop_behind(in, dropped, each); /* one may have been many datagrams */
+		drop_behind(in, dropped, each); /* each may have been many datagrams */
 	}
 	return !isnan(sends + receives + sent + received);
 }
@@ -135,7 +137,7 @@ put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const 
 	double least, most, tolerance;
 
 	if (isnan(bytes) || isnan(packets)) {
-		return; /* nothing, or unreadable, which is reported there */
+		return; /* not counted */
 	}
 	least = bytes - np_own_counted(own, packets);
 	most = least + own->dropped;
@@ -173,7 +175,7 @@ np_foreign_put(struct np_bag *bag, const struct np_link *link)
 		return;
 	}
 	if (strcmp(device, "lo") == 0) {
-		/* It counts its own packets as received, too. */
+		/* The loopback counts each packet in both directions. */
 		out = in = (struct np_own){ .packets = out.packets + in.packets,
 					    .bytes = out.bytes + in.bytes,
 					    .header = fmax(out.header, in.header),

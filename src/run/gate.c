@@ -42,7 +42,7 @@ np_gate_free(struct np_gate *g)
 	}
 }
 
-/* From shut to that, if it is still shut. */
+/* Change the state, if it is still shut. */
 static void
 settle(struct np_gate *g, int state)
 {
@@ -58,7 +58,7 @@ void
 np_gate_arrive(struct np_gate *g)
 {
 	if (atomic_fetch_sub(&g->missing, 1) == 1) {
-		/* Before the state, which tells the others that it can be read. */
+		/* Set before the state, at which others read it. */
 		atomic_store(&g->opened_ns, np_now());
 		settle(g, OPEN);
 	}

@@ -1,6 +1,6 @@
 /*
- * A gate that several tests wait at before their windows: the last one to arrive opens it, so that
- * all begin at the same moment. If one will never arrive, it fails for all.
+ * A gate at which several tests wait before their windows: the last one to arrive opens it, so that
+ * all begin at the same moment. If one fails before, the gate fails for all.
  */
 #ifndef NP_RUN_GATE_H
 #define NP_RUN_GATE_H
@@ -9,13 +9,13 @@
 
 struct np_gate;
 
-/* A gate that opens when `count` have arrived. NULL without memory or descriptors; see errno. */
+/* A gate that opens when `count` have arrived. NULL with errno: no memory or descriptors. */
 struct np_gate *np_gate_new(uint32_t count);
 
-/* No thread may wait there any more. NULL is ignored. */
+/* Must not be called while a thread waits. NULL is ignored. */
 void np_gate_free(struct np_gate *g);
 
-/* One more is ready. Each arrives once. */
+/* One has arrived. Each arrives once. */
 void np_gate_arrive(struct np_gate *g);
 
 /* One will never arrive: the gate stays shut. No effect on an open gate. */

@@ -54,7 +54,7 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 		return;
 	}
 	if (all->count == NP_DISTURBED_MOST) {
-		/* Two become one, and from now on twice as many looks make one. */
+		/* Join pairs, and from now on twice as many looks in an interval. */
 		for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
 			all->interval[i] = all->interval[2 * i];
 			join(&all->interval[i], &all->interval[2 * i + 1]);
@@ -65,7 +65,7 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 	all->interval[all->count++] = seen;
 }
 
-/* at: of a member in an interval. */
+/* at: the offset of a member in struct np_interval. */
 static void
 put_list(const struct np_intervals *all, size_t at, const char *name, struct np_bag *into)
 {

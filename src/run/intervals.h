@@ -35,34 +35,33 @@ enum {
 	NP_DISTURBED_MOST = 512 /* intervals; when there would be more, two become one */
 };
 
-/* An interval, by what this end alone can say. */
+/* What this end knows about an interval. */
 struct np_interval {
 	uint64_t end_us;              /* since the window began */
 	uint64_t work;                /* bytes or transactions */
-	uint64_t marked_work;         /* of that, beside any mark */
-	uint64_t cpus;                /* processors of the workers: a bit each, modulo 63 */
-	uint64_t marked_us[NP_MARKS]; /* by reason, without those that take both ends: pressure,
-				       * switches, processor */
-	uint64_t waited_us;           /* all workers were ready and waited for a processor */
-	uint64_t kept_us;             /* longest wait of a worker for other programs */
-	uint64_t short_us; /* of that, what the kernel may have used to handle the packets that woke
-			      it */
-	uint64_t used_us;  /* of processors, by this process */
-	uint64_t stalled_us; /* some thread of this machine waited for a processor */
-	uint64_t others_us;  /* a worker's processor ran programs, less this process's part */
+	uint64_t marked_work;         /* the part of it in marked time */
+	uint64_t cpus;                /* bits of the workers' processors, modulo 63 */
+	uint64_t marked_us[NP_MARKS]; /* by reason, except for pressure, switches and processor,
+				       * which need both ends */
+	uint64_t waited_us;           /* for a processor: sum of all workers */
+	uint64_t kept_us;             /* longest wait of a worker because of other programs */
+	uint64_t short_us;            /* of that, time for the packets that woke it */
+	uint64_t used_us;             /* processor time of this process */
+	uint64_t stalled_us; /* in which any thread of this machine waited for a processor */
+	uint64_t others_us;  /* for which other programs ran on a worker's processor */
 };
 
 struct np_intervals {
-	uint64_t looks; /* that were kept */
-	uint64_t every; /* looks that make an interval; 0: none was kept */
+	uint64_t looks; /* so far */
+	uint64_t every; /* looks in an interval; 0: there was none */
 	size_t count;
 	struct np_interval interval[NP_DISTURBED_MOST];
 };
 
-/* Keep what a look saw. marks: a bit of each reason, for all of the time since the last look. */
+/* Keep what a look saw. marks: bits of the reasons, for the whole time since the last look. */
 void np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t marks);
 
-/* As disturbed.*: a list of each member; of marks those that there are. */
+/* Put disturbed.*: a list for each member, and for each reason that occurred. */
 void np_intervals_put(const struct np_intervals *all, struct np_bag *into);
 
 #endif

@@ -7,39 +7,39 @@
 #include "run/report.h"
 #include "stats/hist.h"
 
-/* Where the search begins, and how near its end is; without loss as MLRsearch has it. */
+/* Lowest and highest rate, factor between steps, and ratio at which the search ends. */
 static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05,
 		    NEAR_NO_LOSS = 1.005;
-static const double SENT = 0.999, LOST = 0.001;
+static const double SENT = 0.999, LOST = 0.001; /* shares: sent at least, lost at most */
 static const double LATE_S = 0.03; /* a late wake-up at the end of a stream is no shortfall */
 
-enum { RUNS = 3 /* of a step with a P99 near the limit */ };
+enum { RUNS = 3 /* at most, if P99 is near the limit */ };
 
 const double np_knee_shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 
 static double
-near_of(const struct np_knee *k)
+end_ratio(const struct np_knee *k)
 {
 	return k->no_loss ? NEAR_NO_LOSS : NEAR;
 }
 
-/* The rate to try next; 0: the search is fine enough. */
+/* The rate to try next; 0: none. */
 static double
-rate_of(const struct np_knee *k, const struct np_plan *p)
+next_rate(const struct np_knee *k, const struct np_plan *p)
 {
-	double next, most = p->pattern->offers ? MOST_BITS : NP_RATE_MAX;
+	double next, max = p->pattern->offers ? MOST_BITS : NP_RATE_MAX;
 
 	if (k->steps == 0) {
 		return p->pattern->offers ? LOWEST_BITS : LOWEST;
 	}
-	if (k->steps == NP_KNEE_STEPS || k->good <= 0 || k->good >= most) {
+	if (k->steps == NP_KNEE_STEPS || k->good <= 0 || k->good >= max) {
 		return 0;
 	}
 	if (k->much <= 0) {
-		return fmin(k->good * EACH, most);
+		return fmin(k->good * EACH, max);
 	}
 	next = round(sqrt(k->good * k->much));
-	return k->much / k->good > near_of(k) && next > k->good && next < k->much ? next : 0;
+	return k->much / k->good > end_ratio(k) && next > k->good && next < k->much ? next : 0;
 }
 
 static struct np_knee_step *
@@ -56,7 +56,7 @@ step_of(struct np_knee *k, double rate)
 struct np_knee_step *
 np_knee_next(struct np_knee *k, const struct np_plan *p)
 {
-	double rate = rate_of(k, p);
+	double rate = next_rate(k, p);
 	struct np_knee_step *bound = step_of(k, k->much);
 
 	if (rate > 0) {
@@ -86,7 +86,7 @@ np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 		s->much = "less was sent than was due";
 	} else if (s->lost > (k->no_loss ? 0 : LOST)) {
 		s->much = "some of it was lost, or never answered";
-	} else if (s->arrived * near_of(k) < 1) {
+	} else if (s->arrived * end_ratio(k) < 1) {
 		s->much = "it arrived more slowly than it was sent";
 	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
 		s->much = "P99 is too long";
@@ -126,9 +126,9 @@ arrived_bps(const struct np_trial_result *r)
 	return (double)t->count.sent * 8 / (turn < seconds ? seconds - turn : seconds);
 }
 
-/* One run, of a step that has had some. */
+/* Add a run to a step. all: the latencies of all its runs. */
 static void
-take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hist *all)
+add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hist *all)
 {
 	const struct np_tally *t = &r->out.tally;
 	const struct np_open_counts *n = &t->open.count;
@@ -162,7 +162,7 @@ take(struct np_knee_step *s, const struct np_trial_result *r, const struct np_hi
 }
 
 static void
-ask(struct np_plan *p, double rate)
+set_rate(struct np_plan *p, double rate)
 {
 	p->near.call.offered = p->pattern->offers ? (int64_t)rate : 0;
 	p->rate = p->pattern->offers ? 0 : (uint32_t)rate;
@@ -172,11 +172,11 @@ static int
 run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, struct np_hist *all,
 	 struct np_trial_result *r, struct np_err *err)
 {
-	uint32_t most = s->runs + RUNS;
+	uint32_t max_runs = s->runs + RUNS;
 	bool unsure;
 	int rc;
 
-	ask(t->plan, s->rate);
+	set_rate(t->plan, s->rate);
 	np_hist_clear(all);
 	do {
 		np_trial_result_free(r);
@@ -187,11 +187,11 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 		if (r->out.tally.hist != NULL) {
 			np_hist_merge(all, r->out.tally.hist);
 		}
-		take(s, r, all);
+		add_run(s, r, all);
 		/* P99's interval includes the limit: try again. */
 		unsure = s->timed && s->high[1] > 0 && (double)s->low[1] <= limit_of(k) &&
 			 (double)s->high[1] > limit_of(k);
-	} while (unsure && s->runs < most && np_signalled(&t->client->signals) == 0);
+	} while (unsure && s->runs < max_runs && np_signalled(&t->client->signals) == 0);
 	np_knee_judge(k, s);
 	return NP_OK;
 }
@@ -223,7 +223,7 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		}
 	}
 	s = step_of(k, k->good);
-	ask(t->plan, s != NULL ? s->rate : k->step[0].rate);
+	set_rate(t->plan, s != NULL ? s->rate : k->step[0].rate);
 	k->good = s != NULL && s->arrived < 1 ? floor(s->rate * s->arrived) : k->good;
 	np_trial_result_free(&one);
 	free(all);

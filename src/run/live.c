@@ -27,7 +27,7 @@ np_live_look(struct np_live *l, const struct np_run *run)
 		return;
 	}
 	if (run != NULL) {
-		/* While a run meets, its descriptors are not the controller's to look at. */
+		/* np_counts_arrived() reads the sockets, which exist while the window is open. */
 		l->view.count =
 		    l->view.step == NP_LIVE_MEASURING ? np_counts_arrived(run) : np_counts_of(run);
 	}

@@ -7,20 +7,20 @@
 
 enum {
 	MOST = 64,      /* flows that are looked at, evenly chosen */
-	STOOD_MS = 100, /* since the last look: this end stood still */
-	HELD_MS = 20    /* pacing never holds data for so long: there is no route */
+	STOOD_MS = 100, /* if the last look was that long ago, this end stood still */
+	HELD_MS = 20    /* longer than pacing ever holds data: there is no route */
 };
 
 struct flow {
 	struct np_acked last;
 	uint64_t moved_ns; /* when it last made progress, or had nothing to wait for */
-	bool no_way;       /* since then: this machine could not send */
+	bool no_way;       /* this machine could not send since then */
 };
 
 struct np_outages {
 	struct np_outage longest;
 	uint64_t looked_ns;
-	bool told; /* by the kernel */
+	bool told; /* the kernel can tell what was acknowledged */
 	struct flow flow[MOST];
 };
 
@@ -40,8 +40,8 @@ np_outages_new(const struct np_run *run)
 }
 
 /*
- * Look at one flow. `until_ns` is earlier than `now_ns` where this end has not looked for a while:
- * the flow may have made progress since.
+ * Look at one flow. until_ns: when an outage may have ended; earlier than now_ns if this end has
+ * not looked for a while.
  */
 static void
 look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t number,

@@ -1,11 +1,11 @@
 /*
- * Outages of connections that keep what they carry: the longest time in which nothing that a paced
- * end (--rate) had sent was acknowledged, and some of it was sent again, or it had no way to send
- * any of it. Looked for by the
- * controller of the sending end, so that it costs the loop nothing. What is under way at the end of
- * it, or while this process stood still, is none; nor is what a far end does that does not read.
+ * Outages of reliable connections under --rate: the longest time in which nothing was acknowledged
+ * of what this end had sent, if some of it was sent again then, or there was no route to send it.
+ * The controller of the sending end looks for them, at no cost to the loop. An outage that lasts
+ * until the end does not count, nor does time in which this process stood still, or in which the
+ * far end did not read.
  *
- * Datagrams' are seen by what is missing (bench/sequence.h, bench/open.h).
+ * Outages of datagrams are found by what is missing (bench/sequence.h, bench/open.h).
  */
 #ifndef NP_RUN_OUTAGE_H
 #define NP_RUN_OUTAGE_H
@@ -16,19 +16,19 @@
 #include "base/bag.h"
 #include "bench/run.h"
 
-enum { NP_OUTAGE_MS = 2 }; /* between two looks, of which an outage is shorter by one */
+enum { NP_OUTAGE_MS = 2 }; /* between two looks; subtracted from the length of an outage */
 
 struct np_outages;
 
-/* Is it such a test, and this end the one that sends? */
+/* Does this end send, at a rate, in a test that outages can be found in? */
 bool np_outages_wanted(const struct np_plan *p);
 
-/* NULL without memory. Free with free(). */
+/* NULL if not wanted, or memory ran out. Free with free(). */
 struct np_outages *np_outages_new(const struct np_run *run);
 
 void np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns);
 
-/* As flow.outage_* (doc/evidence.md). Nothing where o is NULL, or the kernel told nothing. */
+/* Put flow.outage_* (doc/evidence.md), unless o is NULL or the kernel can't tell. */
 void np_outages_put(const struct np_outages *o, struct np_bag *into);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "bench/engine/engine.h"
 
-/* Does this test receive datagrams that strangers could send? */
+/* Does this end receive IP datagrams, which any host could send? */
 static bool
 receives(const struct np_run *run)
 {
@@ -34,7 +34,7 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 		return;
 	}
 	if (np_addr_is_any(&real)) {
-		np_addr_make_loopback(&real, real.sa.ss_family); /* where packets to it go */
+		np_addr_make_loopback(&real, real.sa.ss_family); /* packets to it go there */
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		if (np_addr_same_host(&s->at[i], &real)) {
@@ -77,7 +77,6 @@ np_peer_sources_find(const struct np_run *run, const struct np_addr *data,
 	}
 }
 
-/* Our daemon answers from the address that is sent to, and no other. */
 void
 np_peer_sources_ours(const struct np_run *run, const struct np_addr *data,
 		     const struct np_addr *daemon, struct np_sources *out)
@@ -90,7 +89,7 @@ np_peer_sources_ours(const struct np_run *run, const struct np_addr *data,
 	}
 }
 
-/* An engine that can't look at source addresses uses the first one, which this end sends to. */
+/* For an engine that can't compare addresses, only the first one, which this end sends to. */
 int
 np_peer_sources_accept(struct np_run *run, const struct np_sources *s, uint32_t port,
 		       struct np_err *err)

@@ -60,7 +60,7 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 	}
 	sum->seconds += clean->seconds;
 	sum->clean += clean->clean;
-	if (clean->clean > 0) { /* the mean of one is that one to the last digit */
+	if (clean->clean > 0) { /* in this form, the mean of one value is exactly that value */
 		sum->throughput += (throughput - sum->throughput) * (clean->clean / sum->clean);
 	}
 	for (int i = 0; i < NP_REASONS; i++) {
@@ -85,19 +85,19 @@ reached(const struct np_repeat *r)
 				       width(r, &r->remote_cpu) <= r->plan.width);
 }
 
-/* A far end's window is a little shorter than this end's, and one interval is no matter. */
-static const double enough_s = 0.1;
+/* Tolerated, as a far end's window is a little shorter than this end's: one interval. */
+static const double tolerance_s = 0.1;
 
 static double
 missing_s(const struct np_repeat *r)
 {
-	return r->plan.clean_s - enough_s - r->clean.clean;
+	return r->plan.clean_s - tolerance_s - r->clean.clean;
 }
 
 int
 np_repeat_next_s(const struct np_repeat *r)
 {
-	double left = r->plan.at_most_s - r->elapsed_s + enough_s, missing = missing_s(r);
+	double left = r->plan.at_most_s - r->elapsed_s + tolerance_s, missing = missing_s(r);
 
 	return (int)fmax(1, fmin(ceil(missing), left));
 }
@@ -115,7 +115,7 @@ np_repeat_more(const struct np_repeat *r)
 
 	if (r->plan.clean_s > 0) { /* without evidence of clean time there is nothing to wait for */
 		return np_repeat_unclean(r) && r->clean.seconds > 0 &&
-		       r->elapsed_s + 1 <= r->plan.at_most_s + enough_s;
+		       r->elapsed_s + 1 <= r->plan.at_most_s + tolerance_s;
 	}
 	return done < r->plan.min || (done < r->plan.max && !reached(r));
 }

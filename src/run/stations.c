@@ -8,23 +8,23 @@ const char *const np_station_name[NP_STATIONS] = {
 	"far_work",  "far_send",   "far_queue", "near_receive",
 };
 
-/* The stations of one transaction. A step of a clock makes one negative: then there are none. */
+/* The stations of one transaction. False if one is negative, after a step of a clock. */
 static bool
-stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t of[NP_STATIONS])
+stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t times[NP_STATIONS])
 {
 	const int64_t *near = n->at, *far = f->at;
 
-	of[NP_ST_NEAR_SEND] = near[NP_STAMP_QUEUE] - near[NP_STAMP_SEND];
-	of[NP_ST_NEAR_QUEUE] = near[NP_STAMP_GONE] - near[NP_STAMP_QUEUE];
-	of[NP_ST_WIRE] =
+	times[NP_ST_NEAR_SEND] = near[NP_STAMP_QUEUE] - near[NP_STAMP_SEND];
+	times[NP_ST_NEAR_QUEUE] = near[NP_STAMP_GONE] - near[NP_STAMP_QUEUE];
+	times[NP_ST_WIRE] =
 	    near[NP_STAMP_CAME] - near[NP_STAMP_GONE] - (far[NP_STAMP_GONE] - far[NP_STAMP_CAME]);
-	of[NP_ST_FAR_RECV] = far[NP_STAMP_RECV] - far[NP_STAMP_CAME];
-	of[NP_ST_FAR_PROCESS] = far[NP_STAMP_SEND] - far[NP_STAMP_RECV];
-	of[NP_ST_FAR_SEND] = far[NP_STAMP_QUEUE] - far[NP_STAMP_SEND];
-	of[NP_ST_FAR_QUEUE] = far[NP_STAMP_GONE] - far[NP_STAMP_QUEUE];
-	of[NP_ST_NEAR_RECV] = near[NP_STAMP_RECV] - near[NP_STAMP_CAME];
+	times[NP_ST_FAR_RECV] = far[NP_STAMP_RECV] - far[NP_STAMP_CAME];
+	times[NP_ST_FAR_PROCESS] = far[NP_STAMP_SEND] - far[NP_STAMP_RECV];
+	times[NP_ST_FAR_SEND] = far[NP_STAMP_QUEUE] - far[NP_STAMP_SEND];
+	times[NP_ST_FAR_QUEUE] = far[NP_STAMP_GONE] - far[NP_STAMP_QUEUE];
+	times[NP_ST_NEAR_RECV] = near[NP_STAMP_RECV] - near[NP_STAMP_CAME];
 	for (int i = 0; i < NP_STATIONS; i++) {
-		if (of[i] < 0) {
+		if (times[i] < 0) {
 			return false;
 		}
 	}
@@ -32,8 +32,8 @@ stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t of[N
 }
 
 /*
- * Transactions that both ends stamped: when they left, and the time of each direction by both
- * clocks.
+ * Transactions that both ends stamped: when they left, and the difference of both clocks' stamps
+ * for each direction.
  */
 struct series {
 	int64_t when[NP_STAMPS_KEPT];
@@ -44,13 +44,13 @@ static void
 join_one(struct np_stations *s, const struct np_stamped *near, const struct np_stamped *far,
 	 struct series *all)
 {
-	int64_t of[NP_STATIONS];
+	int64_t times[NP_STATIONS];
 
-	if (!stations_of(near, far, of)) {
+	if (!stations_of(near, far, times)) {
 		return;
 	}
 	for (int i = 0; i < NP_STATIONS; i++) {
-		np_hist_record(s->hist[i], (uint64_t)of[i]);
+		np_hist_record(s->hist[i], (uint64_t)times[i]);
 	}
 	np_hist_record(s->whole, (uint64_t)(near->at[NP_STAMP_RECV] - near->at[NP_STAMP_SEND]));
 	all->when[s->joined] = near->at[NP_STAMP_GONE];
@@ -59,7 +59,7 @@ join_one(struct np_stations *s, const struct np_stamped *near, const struct np_s
 	s->joined++;
 }
 
-/* Both are in the order of their numbers. */
+/* Both arrays are sorted by number. */
 static void
 join_all(struct np_stations *s, const struct np_stamps *near, const struct np_stamps *far,
 	 struct series *all)
@@ -146,7 +146,7 @@ np_stations_join(const struct np_run *run, struct np_bag *bag)
 	far = malloc(sizeof(*far));
 	all = calloc(1, sizeof(*all));
 	if (s != NULL && far != NULL && all != NULL && take_memory(s)) {
-		(void)np_stamps_get(bag, far); /* none: nothing is joined */
+		(void)np_stamps_get(bag, far); /* without any, nothing is joined */
 		s->every = near->every;
 		s->asked[0] = near->asked;
 		s->asked[1] = far->asked;

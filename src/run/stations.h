@@ -1,7 +1,7 @@
 /*
- * Stations of transactions: where their time goes, by the stamps of both ends (bench/stamps.h).
- * Each end's part is by its own clock, and the network's is the rest, so they add up to the round
- * trip. Each direction alone: stats/oneway.h.
+ * Stations of transactions: where their time goes, by the time stamps of both ends
+ * (bench/stamps.h). Each end's part is measured by its own clock, and the rest is the network's, so
+ * they add up to the round trip. For the delay of each direction see stats/oneway.h.
  */
 #ifndef NP_RUN_STATIONS_H
 #define NP_RUN_STATIONS_H
@@ -18,8 +18,8 @@
 
 enum np_station {
 	NP_ST_NEAR_SEND,   /* from the call to the queueing discipline */
-	NP_ST_NEAR_QUEUE,  /* from there until the driver has given it away */
-	NP_ST_WIRE,        /* both directions: between the drivers and the stacks of the two ends */
+	NP_ST_NEAR_QUEUE,  /* from there until the driver has sent it */
+	NP_ST_WIRE,        /* in both directions, between driver and the other end's stack */
 	NP_ST_FAR_RECV,    /* from the far end's stack to its process */
 	NP_ST_FAR_PROCESS, /* from there to its call */
 	NP_ST_FAR_SEND,
@@ -33,18 +33,18 @@ extern const char *const np_station_name[NP_STATIONS];
 enum { NP_THERE, NP_BACK, NP_WAYS };
 
 struct np_stations {
-	struct np_hist *hist[NP_STATIONS], *whole; /* of each, and of the round trips */
-	bool told;                                 /* of each direction: */
+	struct np_hist *hist[NP_STATIONS], *whole; /* of each station, and of round trips */
+	bool told;                                 /* clocks and way are valid */
 	struct np_oneway clocks;
-	struct np_hist *way[NP_WAYS]; /* delay above the smallest */
+	struct np_hist *way[NP_WAYS]; /* delay of each direction, above the smallest */
 	uint32_t every;
 	uint64_t asked[2], came[2][NP_STAMPS]; /* near, far */
-	size_t kept, joined;                   /* of the near end; known at both */
+	size_t kept, joined; /* transactions of the near end; those that both ends have */
 };
 
 /*
- * What the stamps of a run's end and those in the far end's bag come to, from which they are taken
- * out. NULL: there are none. Released by np_stations_free().
+ * Combine the stamps of a run with those in the far end's bag, and remove them from it. NULL: there
+ * are none. To be freed by np_stations_free().
  */
 struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
 void np_stations_free(struct np_stations *s);

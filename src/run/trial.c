@@ -15,7 +15,7 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 		struct np_plan *p = t->plan;
 		char length[NP_LENGTH_TEXT];
 
-		/* The far end ends the test, and knows of whole seconds only. */
+		/* The far end ends the test, and knows only whole seconds. */
 		np_client_tell(t->client,
 			       "-l %s: the netserver at %s ends this test, and takes whole seconds "
 			       "only (it is netperf's, or older): the test lasts %lld s",
@@ -80,7 +80,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 		np_report(&r->out, t->unit, &r->record);
 	}
 	if (p->pattern->connection_test && !p->no_control) {
-		/* The end of this one's sending half was the end of the test. */
+		/* Its sending half was shut down to end the test. */
 		np_client_close(t->client);
 	}
 	return rc;

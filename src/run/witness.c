@@ -13,7 +13,7 @@ enum { THREADS_MS = 7 };
 void
 np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
 {
-	/* It could not begin before the last one had ended. */
+	/* It could not begin before the previous look had ended. */
 	uint64_t from = due_ns > w->looked_ns ? due_ns : w->looked_ns;
 
 	w->late_ns += now_ns > from + LATE_NS ? now_ns - from : 0;
@@ -37,7 +37,7 @@ note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 	w->last_ns = now_ns;
 }
 
-/* What a worker is doing while the kernel only says that it is blocked. */
+/* What a worker does if the kernel only says that it is blocked. */
 static enum np_doing_what
 blocked_in(const struct np_worker *w)
 {
