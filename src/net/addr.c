@@ -72,7 +72,7 @@ by_route(const struct np_addr *far, struct np_addr *near)
 		return false;
 	}
 	if (np_addr_port(&to) == 0) {
-		np_addr_set_port(&to, DISCARD); /* some port it must be */
+		np_addr_set_port(&to, DISCARD); /* any port will do, but not 0 */
 	}
 	near->len = sizeof(near->sa);
 	known = connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0 &&
@@ -105,7 +105,7 @@ read_cid(struct np_addr *a, const char *text, struct np_err *err)
 	return NP_OK;
 }
 
-/* By the machine's CID; but what goes to the machine itself comes from the loopback's. */
+/* The machine's CID; for packets to the machine itself, that of the loopback. */
 static bool
 by_cid(const struct np_addr *far, struct np_addr *near)
 {
@@ -190,7 +190,7 @@ static const struct np_family families[] = {
 	  .port_at = offsetof(struct sockaddr_in6, sin6_port),
 	  .port_size = 2,
 	  .loop_bits = 128,
-	  .owner = 8,   /* who has one address has all of a /64 (RFC 4291, 2.5.4) */
+	  .owner = 8,   /* a host may have all addresses of a /64 (RFC 4291, 2.5.4) */
 	  .network = 6, /* a site may have all of a /48 (RFC 6177) */
 	  .host = ip_host,
 	  .towards = by_route },
@@ -458,9 +458,9 @@ np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes)
 	memcpy((uint8_t *)&a->sa + np_family_of(a)->at, bytes, np_family_of(a)->size);
 }
 
-/* Between the order of the machine and that of messages. */
+/* Convert an address between the byte orders of this machine and of messages. */
 static void
-turn(const struct np_family *f, uint8_t *to, const uint8_t *from)
+convert_order(const struct np_family *f, uint8_t *to, const uint8_t *from)
 {
 	uint32_t number;
 
@@ -475,13 +475,13 @@ turn(const struct np_family *f, uint8_t *to, const uint8_t *from)
 void
 np_addr_to_wire(const struct np_addr *a, uint8_t *bytes)
 {
-	turn(np_family_of(a), bytes, np_addr_bytes(a));
+	convert_order(np_family_of(a), bytes, np_addr_bytes(a));
 }
 
 void
 np_addr_from_wire(struct np_addr *a, const uint8_t *bytes)
 {
-	turn(np_family_of(a), (uint8_t *)&a->sa + np_family_of(a)->at, bytes);
+	convert_order(np_family_of(a), (uint8_t *)&a->sa + np_family_of(a)->at, bytes);
 }
 
 void
@@ -613,7 +613,7 @@ device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 	struct ifaddrs *list;
 
 	device[0] = '\0';
-	if (np_addr_is_loopback(a)) { /* all of 127.0.0.0/8 is lo's, though it has one of it */
+	if (np_addr_is_loopback(a)) { /* lo has all of 127.0.0.0/8, though it lists only one */
 		snprintf(device, NP_ADDR_DEVICE, "lo");
 		return 0;
 	}
@@ -627,7 +627,7 @@ device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 		np_addr_from(&own, i->ifa_addr);
 		if (own.len > 0 && np_addr_same_host(a, &own) &&
 		    (!is_link_local(a) || scope_of(a) == scope_of(&own))) {
-			/* IPv4's may have a label behind the name: "eth0:1". */
+			/* The name of an IPv4 address may have a label: "eth0:1". */
 			snprintf(device, NP_ADDR_DEVICE, "%.*s", (int)strcspn(i->ifa_name, ":"),
 				 i->ifa_name);
 		}

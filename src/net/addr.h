@@ -37,11 +37,11 @@ struct np_family {
 	size_t port_at;     /* the port */
 	size_t port_size;   /* 1; 2: network order; 4: host order; 0: no port */
 	uint8_t loop_bits;  /* prefix length of loopback addresses */
-	uint8_t owner;      /* bytes of the prefix of one owner; 0: none */
+	uint8_t owner;      /* bytes of the prefix that one host may own; 0: none */
 	uint8_t network;    /* bytes of the prefix of one network */
-	bool has_edges;     /* first and last address of a network are no hosts */
-	bool is_here;       /* never leaves the machine */
-	bool self_named;    /* the kernel names sockets; no bind(2) */
+	bool has_edges;     /* the first and last address of a network are no hosts */
+	bool is_here;       /* data never leave the machine */
+	bool self_named;    /* the kernel gives sockets addresses; no bind(2) */
 	bool is_number;     /* the address is a number in host order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* Parse an address; NULL: by the resolver. */

@@ -22,14 +22,14 @@ struct np_capture_place {
 	struct np_addr near; /* len 0, or a wildcard: by the route to `far` */
 	struct np_addr far;  /* len 0: not known */
 	const char *file;    /* file for the headers, see pcap-savefile(5); NULL: none */
-	bool lock; /* lock the filter to these hosts (SO_LOCK_FILTER of socket(7)), for a process
-		      that may be taken over by strangers */
+	bool lock; /* the filter to these hosts (SO_LOCK_FILTER of socket(7)), for a process that
+		      may be compromised */
 };
 
 /*
- * Open the capture before the flow is known, while CAP_NET_RAW is there, on the interface between
- * the two hosts. NP_EUNSUP: this build has no libpcap, or the interface is not supported; NP_ESYS
- * with advice if not permitted; NP_EUSAGE: the file cannot be written.
+ * Open the capture on the interface between the two hosts, before the flow is known and while the
+ * process has CAP_NET_RAW. NP_EUNSUP: this build has no libpcap, or the interface is not supported;
+ * NP_ESYS with advice if not permitted; NP_EUSAGE: the file cannot be written.
  */
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);

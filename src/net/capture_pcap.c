@@ -45,9 +45,9 @@ struct np_capture {
 	struct np_ledger *ledger;
 	uint64_t begin_ns, end_ns; /* by the clock of packets; end 0: not stopped */
 	bool is_behind;            /* a packet was after the end */
-	uint32_t heard;            /* packets read since the start */
-	uint32_t through;          /* packets passed by the kernel before */
-	uint64_t before;           /* packets dropped before */
+	uint32_t read;             /* packets read since the start */
+	uint32_t passed_before;    /* packets that the kernel passed before the start */
+	uint64_t dropped_before;   /* and dropped */
 };
 
 /* --- Which interface --- */
@@ -106,9 +106,9 @@ understand_link(int type, enum np_ledger_link *link)
 	return false;
 }
 
-/* --- What the kernel lets through --- */
+/* --- The kernel's filter --- */
 
-/* Numeric, without the zone of a link-local address, which filters do not know. */
+/* Add a numeric address, without the zone of a link-local one, which filters don't know. */
 static int
 add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 {
@@ -149,7 +149,7 @@ write_filter(char *text, size_t size, const struct np_addr *near, const struct n
 }
 
 static void
-forget(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
+discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
 }
 
@@ -172,7 +172,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 			       pcap_geterr(c->pcap));
 	}
 	/* Discard packets from before the filter, which may fill the ring. */
-	return pcap_dispatch(c->pcap, -1, forget, NULL) >= 0
+	return pcap_dispatch(c->pcap, -1, discard, NULL) >= 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, 0, "read a capture on %s: %s", c->device,
 			     pcap_geterr(c->pcap));
@@ -303,10 +303,10 @@ np_capture_free(struct np_capture *c)
 	free(c);
 }
 
-/* --- Hearing --- */
+/* --- Reading --- */
 
 static void
-hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
+take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
 	struct np_capture *c = (struct np_capture *)ctx;
 	bool in_ns = pcap_get_tstamp_precision(c->pcap) == PCAP_TSTAMP_PRECISION_NANO;
@@ -316,7 +316,7 @@ hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *by
 	if (at_ns < c->begin_ns) {
 		return;
 	}
-	c->heard++;
+	c->read++;
 	if (c->end_ns != 0 && at_ns > c->end_ns) {
 		c->is_behind = true;
 		return;
@@ -326,19 +326,19 @@ hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *by
 	}
 }
 
-/* Read packets; wait for more at most until a block times out. */
+/* Read packets; if there are none, wait until a block times out. */
 static int
 read_some(struct np_capture *c)
 {
 	struct pollfd p = { .fd = pcap_fileno(c->pcap), .events = POLLIN };
 
 	(void)poll(&p, 1, 2 * RETIRE_MS);
-	return pcap_dispatch(c->pcap, -1, hear, (unsigned char *)c);
+	return pcap_dispatch(c->pcap, -1, take_packet, (unsigned char *)c);
 }
 
 /* Packets that were not dropped. */
 static uint32_t
-let_through(struct np_capture *c)
+count_passed(struct np_capture *c)
 {
 	struct pcap_stat s;
 
@@ -346,13 +346,13 @@ let_through(struct np_capture *c)
 }
 
 static void *
-listen_to(void *ctx)
+capture_thread(void *ctx)
 {
 	struct np_capture *c = ctx;
-	bool twice = c->is_loopback || c->is_any;
-	int n = 0, vain = 0;
+	bool counts_twice = c->is_loopback || c->is_any;
+	int n = 0, empty_reads = 0;
 	uint64_t deadline;
-	uint32_t all;
+	uint32_t passed;
 
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	while (n >= 0 && !atomic_load(&c->stop)) {
@@ -360,17 +360,18 @@ listen_to(void *ctx)
 	}
 	c->end_ns = np_clock(CLOCK_REALTIME);
 	deadline = np_now() + DRAIN_MS * NP_MSEC;
-	all = let_through(c) - c->through;
-	n = 0; /* a read that failed is tried once more */
+	passed = count_passed(c) - c->passed_before;
+	n = 0; /* even if a read has failed, try once more */
 	/*
-	 * Drain what has been let through. A busy kernel may be late to hand over a block that is
-	 * not full, so a wait in vain does not mean the end; but packets that were counted before
-	 * the beginning, or twice by the loopback interface, never come.
+	 * Read the rest of what the kernel has passed. A busy kernel may be late to hand over a
+	 * block that is not full, so an empty read does not mean the end; but packets that were
+	 * counted before the beginning, or twice by the loopback interface, never come.
 	 */
-	while (n >= 0 && (int32_t)(all - c->heard) > 0 && vain < (twice && c->heard > 0 ? 2 : 10) &&
-	       !c->is_behind && np_now() < deadline) {
+	while (n >= 0 && (int32_t)(passed - c->read) > 0 &&
+	       empty_reads < (counts_twice && c->read > 0 ? 2 : 10) && !c->is_behind &&
+	       np_now() < deadline) {
 		n = read_some(c);
-		vain = n == 0 ? vain + 1 : 0;
+		empty_reads = n == 0 ? empty_reads + 1 : 0;
 	}
 	return NULL;
 }
@@ -397,7 +398,7 @@ make_thread(struct np_capture *c)
 	(void)pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&c->thread, &attr, listen_to, c);
+	rc = pthread_create(&c->thread, &attr, capture_thread, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return rc;
@@ -423,10 +424,10 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 			       "the data go to a host that the capture was not opened for");
 	}
 	if (is_wildcard(&f.far) && c->far.len != 0) {
-		f.far = c->far; /* fragments have no ports: their direction is known by the host */
+		f.far = c->far; /* fragments have no ports: the host shows their direction */
 		np_addr_set_port(&f.far, port);
 	}
-	/* Let the kernel filter by the flow's port; of several ports the ledger knows. */
+	/* Let the kernel filter by the flow's port; if there are several, the ledger does. */
 	near = f.near;
 	far = f.far;
 	if (f.ports.count > 1) {
@@ -440,9 +441,9 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	if (c->ledger == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a ledger");
 	}
-	c->before = dropped(c);
-	c->through = let_through(c);
-	c->heard = 0;
+	c->dropped_before = dropped(c);
+	c->passed_before = count_passed(c);
+	c->read = 0;
 	c->begin_ns = np_clock(CLOCK_REALTIME);
 	c->end_ns = 0;
 	c->is_behind = false;
@@ -475,7 +476,7 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 	snprintf(text, sizeof(text), "%s: %s; captured until the end of the test",
 		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where);
 	np_bag_text(into, text, "wire.tap");
-	np_bag_int(into, (int64_t)(dropped(c) - c->before), "wire.dropped");
+	np_bag_int(into, (int64_t)(dropped(c) - c->dropped_before), "wire.dropped");
 	np_ledger_put(c->ledger, into);
 	if (c->dump != NULL && pcap_dump_flush(c->dump) == 0 && !ferror(pcap_dump_file(c->dump))) {
 		np_bag_text(into, c->file, "wire.file");

@@ -12,7 +12,7 @@ width_of(int family)
 	return np_family(family)->version == 6 ? 128 : 32;
 }
 
-/* "0" to "128": digits only, and neither a sign nor a blank as strtol(3) takes them. */
+/* "0" to "128": digits only, unlike strtol(3), which accepts signs and blanks. */
 static int
 parse_bits(const char *text, unsigned *bits)
 {

@@ -17,16 +17,14 @@ struct np_cidr {
 };
 
 /*
- * Read one literal address, with or without /bits; bits of the host part are dropped. Of VSOCK:
- * "vsock:3", or "vsock:any" for all. A range
- * inside ::ffff:0:0/96 becomes the IPv4 range that it stands for. NP_EUSAGE quotes the text.
+ * Parse a literal address, with or without /bits; bits of the host part are cleared. Of VSOCK:
+ * "vsock:3", or "vsock:any" for all. An IPv4-mapped range becomes the IPv4 range. NP_EUSAGE.
  */
 int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
 
 /*
- * Addresses one after the other, "192.0.2.10-192.0.2.19": the first one, and how many they are.
- * They differ in their last byte alone, so that they are of one network of NP_RANGE_MOST.
- * NP_EUSAGE.
+ * Parse successive addresses, "192.0.2.10-192.0.2.19": the first one, and their number. They may
+ * differ in the last byte only. NP_EUSAGE.
  */
 enum { NP_RANGE_MOST = 256 };
 int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
@@ -34,10 +32,10 @@ int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, str
 /* The address `number` places after the first one. Its port is the first one's. */
 void np_range_at(const struct np_addr *first, uint32_t number, struct np_addr *out);
 
-/* The number of leading bits that all of them share. */
+/* The number of leading bits that all addresses of a range share. */
 unsigned np_range_bits(const struct np_addr *first, uint32_t count);
 
-/* The range of all addresses that share the first `bits` bits of that one. */
+/* All addresses that share the first `bits` bits of *a. */
 void np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits);
 
 /* Is the address in it? An IPv4-mapped address counts as the IPv4 one. */

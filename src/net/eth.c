@@ -42,9 +42,9 @@ np_eth_mtu(const char *device)
 	return mtu;
 }
 
-/* By the interface's own account. */
+/* Check the interface, and note its address and MTU. */
 static int
-look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
+check_interface(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 {
 	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
 
@@ -78,8 +78,8 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 }
 
 /*
- * Among those that there are: a stranger has named it, and a question about the name of none, by
- * one of the calls of netdevice(7), has the kernel load the module of that name for who may.
+ * Search the list of interfaces. A client may have chosen the name: asking for it by netdevice(7)
+ * could make the kernel load a module of that name.
  */
 static int
 find(struct np_eth *l, struct np_err *err)
@@ -92,14 +92,14 @@ find(struct np_eth *l, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "query interface %s", l->device);
 	}
 	for (i = all; i != NULL; i = i->ifa_next) {
-		/* One without an address of the link layer comes without any. */
+		/* An interface without a link-layer address has ifa_addr NULL. */
 		if ((i->ifa_addr == NULL || i->ifa_addr->sa_family == AF_PACKET) &&
 		    strcmp(i->ifa_name, l->device) == 0) {
 			break;
 		}
 	}
 	rc = i != NULL
-		 ? look(l, i, err)
+		 ? check_interface(l, i, err)
 		 : np_fail_verbatim(err, NP_EUSAGE, ENODEV,
 				    "there is no interface %s here (ip link lists the interfaces)",
 				    l->device);
@@ -185,7 +185,7 @@ np_eth_drops(const struct np_eth *l, uint64_t *frames)
 
 /* --- opening --- */
 
-/* Without a protocol it hears nothing: so nothing waits in it when the filter is there. */
+/* Made without a protocol, so that it receives nothing before it has a filter. */
 static int
 open_socket(struct np_eth *l, struct np_err *err)
 {

@@ -6,7 +6,7 @@ enum {
 	REORDER_NS = 3000000, /* if no handshake shows the round trip */
 	IDS_STEP = 1024,      /* largest step of a packet counter */
 	TICKS_ENOUGH = 20,    /* ticks until their length is trusted */
-	IDS_ENOUGH = 8        /* steps until it counts as a counter, and per contrary step */
+	IDS_ENOUGH = 8        /* steps that show a counter, and for each step that does not */
 };
 
 uint64_t
@@ -179,7 +179,7 @@ count_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t byte
 	f->count.retransmitted_bytes += bytes;
 }
 
-/* Handle data that were there. True: they count as retransmitted. */
+/* Handle data that were seen before. True: they count as retransmitted. */
 static bool
 see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
 	      uint64_t rtt_ns)
@@ -205,13 +205,13 @@ see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin,
 	  uint64_t rtt_ns)
 {
 	struct np_follow_hole first = { .begin = 0 };
-	uint64_t filled = fill(f, begin, end, &first), there = end - begin - filled;
+	uint64_t filled = fill(f, begin, end, &first), duplicate = end - begin - filled;
 
 	if (filled == 0) {
 		return see_duplicate(f, p, begin, end, rtt_ns);
 	}
-	/* Part of it may have been there, if joined by the kernel. */
-	f->count.duplicated += there > 0 ? np_follow_parts(there, p->each) : 0;
+	/* Of a super-packet, a part may have been seen before. */
+	f->count.duplicated += duplicate > 0 ? np_follow_parts(duplicate, p->each) : 0;
 	if (sent_after(f, &p->mark, &first.behind, rtt_ns)) {
 		count_again(f, p, end - begin);
 		return true;
@@ -266,14 +266,14 @@ void
 np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
 	if (p->syn && f->follows && p->seq != (uint32_t)f->next) {
-		f->follows = false; /* another connection, or it has sent before */
+		f->follows = false; /* a new connection */
 	}
 	if (!f->follows) {
 		if (p->payload == 0 && !p->syn) {
-			return; /* keep-alives are one below */
+			return; /* not a keep-alive, whose number is one too low */
 		}
 		f->follows = true;
-		f->next = (UINT64_C(1) << 32) + p->seq; /* what lies below has room */
+		f->next = (UINT64_C(1) << 32) + p->seq; /* leaves room for lower numbers */
 		f->holes = 0;
 		f->seen = 0;
 		f->last_in_order = false;

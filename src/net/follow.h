@@ -1,18 +1,19 @@
 /*
- * The sequence numbers of one direction of a TCP connection, as a tap sees them go by.
+ * Follows the sequence numbers of one direction of a TCP connection, as a tap sees them.
  *
- * Data below the highest number that was seen came before, or fill a hole. Why is told by the order
- * in which packets were sent. TCP's time stamps (RFC 7323) tell it to the millisecond; within one,
- * the identification of IPv4 does where the sender counts its packets by it, as Linux does. Where
- * neither helps, time does: nothing can be asked for and sent again in less than a round trip.
- * Where that takes more than a tick of the stamps, those of equal ones were sent once. What the
- * kernel has put together is marked as its first segment.
+ * Data below the highest number seen so far are copies of earlier data, or fill a hole. Which of
+ * several causes this has follows from the order in which packets were sent. TCP time stamps (RFC
+ * 7323) give it to the millisecond; within one, the IPv4 identification does if the sender counts
+ * packets by it, as Linux does. Otherwise time decides: a retransmission that was asked for takes
+ * at least a round trip, and if that is longer than a tick, packets with equal stamps were sent
+ * once. A super-packet has the mark of its first segment.
  *
- * - What fills a hole and was sent before the packet that made the hole was overtaken: reordered.
- *   What was sent behind it is a retransmission of something lost before the tap.
- * - What is there already is a retransmission when it was sent after its first copy. One of the
- *   same time and identification was doubled by the network; one that was sent before the copy is
- *   the original, overtaken by its own retransmission.
+ * - Data that fill a hole were overtaken (reordered) if they were sent before the packet that made
+ *   the hole. If they were sent after it, they are a retransmission of something lost before the
+ * tap.
+ * - Copies are a retransmission if they were sent after the first copy. With the same time and
+ *   identification, the network duplicated the packet (doubled). If they were sent before the first
+ *   copy, they are the original, overtaken by its own retransmission.
  */
 #ifndef NP_NET_FOLLOW_H
 #define NP_NET_FOLLOW_H
@@ -35,17 +36,17 @@ struct np_follow_packet {
 	uint32_t seq; /* of the first byte of data */
 	bool syn;
 	uint64_t payload; /* bytes */
-	uint64_t each;    /* most payload of one segment; 0: it is one */
+	uint64_t each;    /* payload of a segment of a super-packet; 0: it is a single segment */
 };
 
 struct np_follow_counts {
 	uint64_t retransmitted_segments, retransmitted_bytes;
 	uint64_t reordered;  /* segments that were overtaken, and not sent again */
 	uint64_t duplicated; /* segments whose data had been seen */
-	uint64_t doubled;    /* of these, not by the sender: it sent them once */
+	uint64_t doubled;    /* of these, duplicated by the network */
 };
 
-/* Bytes of the sequence that went by without being seen: begin <= n < end. */
+/* A hole: bytes begin <= n < end were not seen when later ones were. */
 struct np_follow_hole {
 	uint64_t begin, end;
 	struct np_follow_mark behind; /* of the packet behind it */
@@ -55,27 +56,27 @@ struct np_follow_copy {
 	uint64_t begin, end;
 	struct np_follow_mark mark;
 	uint64_t each;
-	bool again; /* counted as retransmitted */
+	bool again; /* it was counted as retransmitted */
 };
 
-/* All zero: nothing was seen. */
+/* Zeroed: nothing was seen yet. */
 struct np_follow {
 	struct np_follow_counts count;
-	bool at_sender; /* nothing has been doubled before the tap, unless its mark says so */
+	bool at_sender; /* the tap is at the sender: only equal marks mean doubled */
 	bool follows;
-	uint64_t next; /* behind the highest number that was seen; continued beyond 32 bits */
-	struct np_follow_mark newest; /* of what was sent last, as far as that is known */
+	uint64_t next;                /* number after the highest one seen, extended to 64 bits */
+	struct np_follow_mark newest; /* of the packet that was sent last, as far as known */
 	struct np_follow_mark oldest; /* of the first data */
-	struct np_follow_mark last;   /* of the packet before, if that was in order */
+	struct np_follow_mark last;   /* of the previous packet */
 	bool last_in_order;
-	uint32_t ids_count, ids_jump; /* how often the identification went on as a counter does */
+	uint32_t ids_count, ids_jump; /* how often the identification counted up, or did not */
 	struct np_follow_hole hole[NP_FOLLOW_HOLES];
 	uint32_t holes;
 	struct np_follow_copy recent[NP_FOLLOW_RECENT]; /* a ring */
 	uint64_t seen;
 };
 
-/* A packet went by; rtt_ns: a round trip, 0 where none was seen. */
+/* Handle a packet; rtt_ns: a round trip, 0 if unknown. */
 void np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns);
 
 /* The number of segments of `each` bytes that carry `bytes` bytes. */

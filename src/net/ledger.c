@@ -203,16 +203,13 @@ beyond_link(enum np_ledger_link link, struct packet *p)
 	return 0;
 }
 
-/*
- * Limit the packet to the length in its IP header: short frames are padded, and super-packets
- * beyond 64 KiB say 0.
- */
+/* Limit the packet to the length in its IP header: frames may be padded. 0: above 64 KiB. */
 static void
-cut_to(struct packet *p, uint64_t said)
+cut_to(struct packet *p, uint64_t length)
 {
-	if (said != 0 && said < p->left) {
-		p->left = said;
-		p->have = p->have < said ? p->have : (size_t)said;
+	if (length != 0 && length < p->left) {
+		p->left = length;
+		p->have = p->have < length ? p->have : (size_t)length;
 	}
 	p->ip_total = p->left;
 }
@@ -285,13 +282,13 @@ static bool
 ipv6(struct packet *p)
 {
 	const uint8_t *at = p->at;
-	uint32_t said;
+	uint32_t payload_length;
 
 	if (p->have < IPV6_HEADER || at[0] >> 4 != 6) {
 		return false;
 	}
-	said = get16(at + 4);
-	cut_to(p, said != 0 ? said + IPV6_HEADER : 0);
+	payload_length = get16(at + 4);
+	cut_to(p, payload_length != 0 ? payload_length + IPV6_HEADER : 0);
 	if (take(p, IPV6_HEADER) == NULL) {
 		return false;
 	}
@@ -387,9 +384,9 @@ by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int ds
 	return (unsigned)out << OUT | (unsigned)in << IN;
 }
 
-/* The owner and direction of a packet. */
+/* Does a packet belong to the flow, and in which direction? */
 static enum owner
-direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
+owner_of(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
 	size_t known = l->fragments < FRAGMENTS ? l->fragments : FRAGMENTS;
 	unsigned allowed;
@@ -449,12 +446,12 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 	uint64_t most = mtu > headers ? mtu - headers : 0;
 
 	for (int i = 0; i < 2; i++) {
-		uint32_t said = l->side[i].mss, options = transport - TCP_HEADER;
+		uint32_t mss = l->side[i].mss, options = transport - TCP_HEADER;
 
 		/* The MSS option does not count the options of each segment (RFC 6691). */
-		if (l->flow.protocol == IPPROTO_TCP && said > options &&
-		    (most == 0 || said - options < most)) {
-			most = said - options;
+		if (l->flow.protocol == IPPROTO_TCP && mss > options &&
+		    (most == 0 || mss - options < most)) {
+			most = mss - options;
 		}
 	}
 	return most != 0 ? most : s->ordinary;
@@ -470,12 +467,12 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 {
 	uint32_t headers = p->ip_bytes + transport;
 	uint64_t most = most_payload(l, s, p->ip_bytes, transport);
-	uint32_t said = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
+	uint32_t datagram = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
 	uint64_t each, n;
 
-	/* The sender may have datagrams cut from blocks. */
-	if (l->flow.protocol == IPPROTO_UDP && said > 0 && (most == 0 || said < most)) {
-		most = said;
+	/* With the engine segment, the kernel divides blocks into datagrams. */
+	if (l->flow.protocol == IPPROTO_UDP && datagram > 0 && (most == 0 || datagram < most)) {
+		most = datagram;
 	}
 	each = p->is_piece ? 0 : most;
 	n = np_follow_parts(payload, each);
@@ -647,7 +644,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p))) {
 		return false;
 	}
-	owner = direct(l, &p, &d);
+	owner = owner_of(l, &p, &d);
 	if (p.is_piece && p.is_first) {
 		remember_first(l, &p, d, owner == OURS);
 	}
@@ -664,11 +661,11 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 			l->malformed++;
 		}
 	} else if (owner == NOT_KNOWN_YET) {
-		/* It may be the flow's: the first piece, which tells, was overtaken or is lost. */
+		/* Its first fragment, which would show whether it is ours, is late or lost. */
 		struct orphan *o = &l->orphan[l->orphans % ORPHANS];
 
 		*o = (struct orphan){ .packet = p, .direction = d };
-		o->packet.at = o->packet.src = o->packet.dst = NULL; /* the bytes go */
+		o->packet.at = o->packet.src = o->packet.dst = NULL; /* do not outlive this call */
 		l->orphans++;
 		l->side[d].orphans++;
 		l->side[d].orphan_bytes += p.total;

@@ -1,13 +1,13 @@
 /*
- * The ledger of one flow's packets: from the bytes of their headers to figures. It captures nothing
- * itself and believes no length; net/capture.h hands the packets in.
+ * The ledger of one flow's packets: figures computed from the bytes of their headers. net/capture.h
+ * captures the packets; no length in them is trusted.
  *
- * A tap at an end sees what this end sends before the network could lose it: data that go out for
- * the second time are retransmissions. Of what comes in it sees what the network left over, changed
- * the order of, or made two of; net/follow.h tells these apart.
+ * A tap at an end sees outgoing packets before the network could lose them: data that are sent
+ * twice are retransmissions. It sees incoming packets after the network has lost, reordered or
+ * duplicated some; net/follow.h tells these apart.
  *
- * Pieces of datagrams have no ports but in the first one. Where that is lost the others are
- * orphans, counted apart.
+ * Only the first fragment of a datagram has ports. If that is lost the others are orphans, and are
+ * counted separately.
  */
 #ifndef NP_NET_LEDGER_H
 #define NP_NET_LEDGER_H
@@ -24,13 +24,13 @@ enum np_ledger_link {
 	NP_LINK_ETHERNET, /* with VLAN tags, or without */
 	NP_LINK_SLL,      /* Linux cooked capture, version 1 */
 	NP_LINK_SLL2,     /* and version 2 */
-	NP_LINK_RAW,      /* IP at once */
+	NP_LINK_RAW,      /* no header before IP */
 	NP_LINK_NULL      /* four bytes of address family, in either order */
 };
 
 enum { NP_LEDGER_SIZES = 8 }; /* of segments: up to 64, 128, 256, 512, 1024, 1518, 9018, more */
 
-/* Ports of one end of several flows, a bit each; none: that of the address. */
+/* Ports of one end of several flows, a bit each. Without any, the port of the address counts. */
 struct np_ledger_ports {
 	uint32_t count;
 	uint8_t bits[(UINT16_MAX + 1) / 8];
@@ -39,14 +39,14 @@ struct np_ledger_ports {
 void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 
 /*
- * Which packets are counted; an address of length 0 or 0 bytes, or a port of 0, matches any.
- * Several flows go to any of several ports at the end with the known port.
+ * Which packets are counted; a wildcard address (or len 0) and port 0 match any. Several flows may
+ * have several ports at the end whose port is given.
  */
 struct np_ledger_flow {
 	struct np_addr near, far;
 	struct np_ledger_ports ports;
 	int protocol;     /* IPPROTO_TCP, IPPROTO_UDP */
-	bool connections; /* there are many of them: no sequence numbers are followed */
+	bool connections; /* there are many, so sequence numbers are not followed */
 	enum np_ledger_link link;
 	uint32_t mtu; /* of the interface, bytes; 0: not known */
 	/* Payload of each datagram that a super-packet of UDP stands for; 0: not known. */
@@ -60,13 +60,13 @@ struct np_ledger *np_ledger_new(const struct np_ledger_flow *flow);
 void np_ledger_free(struct np_ledger *l);
 
 /*
- * One packet: its first `captured` bytes of `length`, seen at `at_ns` of any clock. Returns false
- * when it is none of the flow's, and then counts nothing. True: it is, or a piece that may be.
+ * Count a packet: its first `captured` bytes of `length`, seen at `at_ns` of any clock. False: it
+ * does not belong to the flow. True: it does, or is a fragment that may.
  */
 bool np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
 		      size_t length);
 
-/* Put wire.* as in doc/evidence.md, but what only the capture knows. */
+/* Put wire.* of doc/evidence.md, except for what only the capture knows. */
 void np_ledger_put(const struct np_ledger *l, struct np_bag *into);
 
 #endif

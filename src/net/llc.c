@@ -10,7 +10,7 @@
 
 #include "base/fds.h"
 
-enum { WAITING = 8 }; /* connections, also of strangers, that wait to be accepted */
+enum { WAITING = 8 }; /* connections, from any station, that wait to be accepted */
 
 void
 np_llc_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap, struct np_addr *out)

@@ -1,6 +1,6 @@
 /*
  * Connections of the link layer: logical link control, type 2 (IEEE 802.2), by AF_LLC sockets. An
- * address is a station's and a service access point (SAP), of which each socket has one.
+ * address is a station's address and a service access point (SAP), one for each socket.
  */
 #ifndef NP_NET_LLC_H
 #define NP_NET_LLC_H
@@ -13,24 +13,24 @@
 
 enum {
 	NP_LLC_HEADER = 4,     /* bytes of a frame before the data */
-	NP_SOL_LLC = 268,      /* of <linux/socket.h>, which programs don't have */
+	NP_SOL_LLC = 268,      /* only in the kernel's <linux/socket.h> */
 	NP_LLC_MOST_SENT = 127 /* frames before an acknowledgement */
 };
 
 /*
- * A socket bound to that interface and to some SAP; CAP_NET_RAW is needed here. Returns the
- * descriptor, or -1 with err filled.
+ * A socket bound to that interface and to a free SAP; needs CAP_NET_RAW. Returns the descriptor, or
+ * -1 with err filled.
  */
 int np_llc_open(const struct np_eth *l, struct np_err *err);
 
 /* The same, listening: l->llc_fd, which np_eth_close() closes. */
 int np_llc_listen(struct np_eth *l, struct np_err *err);
 
-/* The address of a station's SAP. */
+/* Make the address of a station's SAP. */
 void np_llc_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap,
 		struct np_addr *out);
 
-/* Forget the connections that wait to be accepted. */
+/* Close the connections that wait to be accepted. */
 void np_llc_forget(int fd);
 
 #endif

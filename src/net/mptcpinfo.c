@@ -20,7 +20,7 @@ struct info {
 	uint32_t flags, token;
 	uint64_t write_seq, snd_una, rcv_nxt;
 	uint8_t local_used, local_max, checksums;
-	uint32_t retransmits; /* Linux 6.5 has it, and what follows up to bytes_acked */
+	uint32_t retransmits; /* from here to bytes_acked since Linux 6.5 */
 	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
 	uint8_t subflows_total; /* Linux 6.10 */
 	uint8_t reserved[3];
@@ -92,8 +92,8 @@ count_subflows(const struct infos *infos)
 }
 
 /*
- * An accepted connection of a caller without MPTCP is a socket of TCP, which has no such options;
- * one that has fallen back later, or at the end that connects, says so.
+ * A connection accepted from a client without MPTCP is a TCP socket, which lacks these options. One
+ * that fell back later, or at the end that connects, has a flag.
  */
 static bool
 fell_back(size_t len, const struct info *info)
@@ -168,7 +168,7 @@ put_connection(const struct info *info, size_t len, struct np_bag *into)
 	np_bag_int(into, info->checksums != 0, "mptcp.checksums");
 }
 
-/* Where a subflow goes from and to. */
+/* An address of a subflow. */
 static void
 put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	    struct np_bag *into)
@@ -211,7 +211,7 @@ put_subflows(int fd, uint32_t seen, struct np_bag *into)
 	if (!read_array(fd, SUBFLOWS_ADDRESSES, &addresses, sizeof(addresses),
 			sizeof(addresses.at[0])) ||
 	    addresses.head.subflows != infos.head.subflows) {
-		return; /* one has come or gone between the two calls */
+		return; /* the number changed between the two calls */
 	}
 	for (uint32_t i = 0; i < addresses.head.subflows; i++) {
 		put_address(&addresses.at[i].near, i, "near", into);

@@ -23,7 +23,7 @@ struct race {
 	const struct np_addrs *local;
 	struct attempt at[NP_ADDRS_MAX];
 	size_t count, begun;
-	bool alone; /* no two at once */
+	bool alone; /* one attempt at a time */
 	const struct np_race *out;
 	uint64_t deadline, next_ns;
 };
@@ -82,7 +82,7 @@ give_up(struct attempt *a, int sys)
 }
 
 static bool
-waits(const struct race *r)
+any_pending(const struct race *r)
 {
 	for (size_t i = 0; i < r->begun; i++) {
 		if (r->at[i].fd >= 0) {
@@ -96,7 +96,7 @@ static void
 begin_next(struct race *r, uint64_t now)
 {
 	struct attempt *a = &r->at[r->begun];
-	uint64_t left = r->deadline > now ? r->deadline - now : 0;
+	uint64_t left_ns = r->deadline > now ? r->deadline - now : 0;
 	size_t count = r->local != NULL ? r->local->count : 0;
 
 	for (size_t i = 0; i < r->begun && r->alone; i++) {
@@ -104,7 +104,7 @@ begin_next(struct race *r, uint64_t now)
 			give_up(&r->at[i], ETIMEDOUT);
 		}
 	}
-	r->next_ns = now + (r->alone ? left / (r->count - r->begun) : NP_RACE_GAP_MS * NP_MSEC);
+	r->next_ns = now + (r->alone ? left_ns / (r->count - r->begun) : NP_RACE_GAP_MS * NP_MSEC);
 	r->begun++;
 	a->fd = count == 0 ? begin_from(a->to, NULL, r->out->device) : -EADDRNOTAVAIL;
 	for (size_t i = 0; i < count && a->fd < 0; i++) {
@@ -119,7 +119,7 @@ begin_next(struct race *r, uint64_t now)
 
 /* Wait for the current attempts. Returns the connected one, or NULL. */
 static struct attempt *
-hear(struct race *r)
+await_any(struct race *r)
 {
 	uint64_t until = r->begun < r->count && r->next_ns < r->deadline ? r->next_ns : r->deadline;
 	struct pollfd p[NP_ADDRS_MAX];
@@ -161,12 +161,12 @@ run(struct race *r)
 		uint64_t now = np_now();
 		bool more = r->begun < r->count && (r->begun == 0 || now < r->deadline);
 
-		if (more && (!waits(r) || now >= r->next_ns)) {
+		if (more && (!any_pending(r) || now >= r->next_ns)) {
 			begin_next(r, now);
-		} else if (!waits(r)) {
+		} else if (!any_pending(r)) {
 			break;
 		} else {
-			won = hear(r);
+			won = await_any(r);
 			if (won == NULL && now >= r->deadline) {
 				break;
 			}
@@ -175,7 +175,7 @@ run(struct race *r)
 	return won;
 }
 
-/* Can a local address chosen by the user reach it? */
+/* Does a local address have its family? Without local addresses, any will do. */
 static bool
 may_reach(const struct np_addrs *local, const struct np_addr *to)
 {

@@ -65,7 +65,6 @@ np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const 
 	}
 }
 
-/* The number of the option has other meanings in other protocols. */
 static bool
 is_congestion(const struct np_sockopts *o, size_t i)
 {
@@ -78,14 +77,14 @@ int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
 	for (size_t i = 0; i < o->count; i++) {
-		/* A congestion control that the peer named is checked before the kernel sees it. */
 		int rc = o->permit != NULL && is_congestion(o, i)
 			     ? o->permit(o->permit_ctx, fd, o->at[i].value, o->at[i].len)
 			     : setsockopt(fd, o->at[i].level, o->at[i].name, o->at[i].value,
 					  o->at[i].len);
 
 		if (rc != 0 && !o->at[i].optional) {
-			if (is_congestion(o, i) && errno == EPERM) { /* there is one of that name */
+			if (is_congestion(o, i) &&
+			    errno == EPERM) { /* it exists, but is restricted */
 				return np_fail(err, NP_ESYS, errno,
 					       "set %s to %s (as root: sysctl -w " ALLOWED
 					       "=\"$(sysctl -n " ALLOWED ") %.*s\")",
@@ -186,8 +185,8 @@ np_sock_queued(int fd, unsigned long which)
 }
 
 /*
- * Not SIOCINQ: on a UDP socket it moves arrived datagrams to a queue where a reader about to sleep
- * does not look, so that it would sleep until the next datagram.
+ * Not by SIOCINQ: on a UDP socket that moves datagrams to a queue that a reader about to sleep does
+ * not check, so it would sleep until the next datagram.
  */
 uint32_t
 np_sock_memory(int fd, int part)
@@ -210,15 +209,15 @@ void
 np_sock_forget(int fd)
 {
 	enum { MOST = 1 << 16 };
-	bool told = false; /* an ICMP error, which hides queued data once */
+	bool had_error = false; /* an ICMP error, which hides queued data once */
 	char byte;
 
 	for (int i = 0; i < MOST; i++) {
 		if (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0) {
-			if (errno == EAGAIN || told) {
+			if (errno == EAGAIN || had_error) {
 				return;
 			}
-			told = true;
+			had_error = true;
 		}
 	}
 }

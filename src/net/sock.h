@@ -29,8 +29,8 @@ struct np_sockopts {
 	size_t count;
 
 	/*
-	 * Sets TCP_CONGESTION in the place of setsockopt(2), and returns as that does: for names
-	 * that strangers chose, by which the kernel would load modules. NULL: none.
+	 * Sets TCP_CONGESTION instead of setsockopt(2), with the same return value: for names that
+	 * a client chose, as the kernel may load a module for one. NULL: none.
 	 */
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
@@ -49,7 +49,7 @@ np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *lab
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
 
-/* Append one of type int if it is wanted; one that is optional may be refused in silence. */
+/* Append one of type int if it is wanted. A refusal of an optional one is ignored. */
 void np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
 		      int value, bool optional);
 #define NP_SOCKOPT(o, wanted, level, name, value)                                                  \
@@ -68,60 +68,57 @@ int np_sock_open(int family, int socktype, int protocol, const struct np_sockopt
 		 const struct np_addr *local, struct np_err *err);
 
 /*
- * One to see what the kernel has. AF_UNSPEC: of the Internet; a machine, or a session, may have
- * none of one family. The same.
+ * Open a socket to find out whether the kernel has it. AF_UNSPEC: IPv4, or IPv6 where there is
+ * none. Returns as np_sock_open().
  */
 int np_sock_trial(int family, int socktype, int protocol, struct np_err *err);
 
-/* Bind, for a socket that had to be prepared first. NP_ESYS. */
+/* Bind a socket that np_sock_open() did not. NP_ESYS. */
 int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 
 /* Read an int option back; -1 when the kernel has none. */
 int np_sock_int(int fd, int level, int name);
 
 /*
- * The MTU of the route to there, as the socket knows it if it is connected, or another one of its
- * kind; -1: not known.
+ * The MTU of the route to an address: of fd if it is connected, else of another socket. -1:
+ * unknown.
  */
 int np_sock_path_mtu(int fd, const struct np_addr *to);
 
-/* Bytes in a queue of it: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 where none is told. */
+/* Bytes in a queue of the socket: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 if unknown. */
 int np_sock_queued(int fd, unsigned long which);
 
 /*
- * One of the kernel's figures of its memory, SK_MEMINFO_* of linux/sock_diag.h; 0 where none is
- * told. It may be asked for while another thread waits in recv(2). RMEM_ALLOC: bytes of the receive
- * buffer that are taken, payload and what the kernel needs to keep it. WMEM_ALLOC: of a connection,
- * what was not sent or is not acknowledged. DROPS: datagrams dropped since it was made.
+ * A figure of the socket's memory, SK_MEMINFO_* of linux/sock_diag.h; 0 if unknown. May be called
+ * while another thread waits in recv(2). RMEM_ALLOC: used bytes of the receive buffer, with the
+ * kernel's overhead. WMEM_ALLOC: of a connection, what is not acknowledged. DROPS: datagrams
+ * dropped since the socket was made.
  */
 uint32_t np_sock_memory(int fd, int part);
 
-/* Have its calls block, or return at once. */
+/* Make its calls block, or return at once. */
 void np_sock_block(int fd, bool block);
 
-/*
- * Drop the datagrams that it has received, up to a fixed number: the peer may still be sending.
- */
+/* Discard received datagrams, up to a fixed number: the peer may still be sending. */
 void np_sock_forget(int fd);
 
 /* The local address of a socket; its port is what matters to most callers. */
 int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 
 /*
- * Make a control connection send at once (TCP_NODELAY), and break when the peer's kernel has not
- * been heard of for silence_s: keep-alive probes and TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the
- * kernel lacks is left out. np_tcp_silent_ns() sees the silence within 4 s.
+ * Make a control connection send at once (TCP_NODELAY), and fail when the peer's kernel has been
+ * silent for silence_s: keep-alive probes and TCP_USER_TIMEOUT (tcp(7), RFC 5482). Options that the
+ * kernel lacks are left out. np_tcp_silent_ns() detects silence within 4 s.
  */
 void np_sock_watch_peer(int fd, uint32_t silence_s);
 
 /*
- * Close a TCP connection by a reset, so that the peer sees that it came to nothing. By connect(2)
- * to nowhere rather than SO_LINGER, which a session of the daemon's may not set.
+ * Close a TCP connection by a reset, which the peer sees as a failure. Done by connect(2) with
+ * AF_UNSPEC, since a daemon's session may not set SO_LINGER.
  */
 void np_sock_reset(int fd);
 
-/* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1 with err
- * filled. */
+/* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1. */
 int np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err);
 
 #endif

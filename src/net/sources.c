@@ -7,7 +7,7 @@
 
 enum { OF_IPV4 = 4, BEFORE_IPV4 = 12, NETWORK_BITS = 64 };
 
-/* What tells a host from others. */
+/* The bytes that identify a host. */
 struct host {
 	const uint8_t *at;
 	unsigned bits;
@@ -25,7 +25,7 @@ host_of(const struct np_addr *a)
 	return h;
 }
 
-/* Is its /64 meant with such an address? */
+/* Does an address stand for its /64? */
 static bool
 is_network(const struct np_addr *a, const struct host *h)
 {
@@ -33,9 +33,9 @@ is_network(const struct np_addr *a, const struct host *h)
 	       !IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)h->at);
 }
 
-/* Does that source stand for the host? */
+/* Does a datagram's host match that source? */
 static bool
-stands_for(const struct np_sources *s, const struct np_addr *source, const struct host *from)
+matches(const struct np_sources *s, const struct np_addr *source, const struct host *from)
 {
 	struct host h = host_of(source);
 	unsigned bits = h.bits;
@@ -49,7 +49,7 @@ stands_for(const struct np_sources *s, const struct np_addr *source, const struc
 	return np_addr_bits_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
 }
 
-/* The usual case, of which there is one for each datagram that is compared. */
+/* The usual case: it comes from the first address. Called for each datagram, so it is quick. */
 static bool
 is_first(const struct np_sources *s, const struct np_addr *from)
 {
@@ -77,7 +77,7 @@ np_sources_have(const struct np_sources *s, const struct np_addr *from)
 		return false;
 	}
 	for (size_t i = 0; i < s->count; i++) {
-		if (stands_for(s, &s->at[i], &h)) {
+		if (matches(s, &s->at[i], &h)) {
 			return true;
 		}
 	}

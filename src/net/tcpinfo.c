@@ -32,11 +32,11 @@ uint64_t
 np_tcp_silent_ns(int fd)
 {
 	struct tcp_info info;
-	uint64_t under_way; /* probes in flight, one per second */
+	uint64_t in_flight; /* probes in flight, one per second */
 
 	read_info(fd, &info);
-	under_way = np_min(info.tcpi_probes, (info.tcpi_rtt + 4 * info.tcpi_rttvar) / 1000000);
-	return info.tcpi_retransmits + info.tcpi_probes - under_way < 2
+	in_flight = np_min(info.tcpi_probes, (info.tcpi_rtt + 4 * info.tcpi_rttvar) / 1000000);
+	return info.tcpi_retransmits + info.tcpi_probes - in_flight < 2
 		   ? 0
 		   : info.tcpi_last_ack_recv * UINT64_C(1000000);
 }
@@ -67,7 +67,7 @@ np_tcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
-enum kind { U32, U64, SEGMENTS /* U32 that begin again */ };
+enum kind { U32, U64, SEGMENTS /* U32 that wrap around */ };
 
 /* A field of the struct, and its name in a bag. */
 struct field {
@@ -125,13 +125,13 @@ static const struct field fields[] = {
 
 _Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
 
-/* The value of a 32 bit counter that is at least `least`. */
+/* The value of a counter of which a wrapped 32-bit value was seen, and that is at least `least`. */
 static int64_t
-counted(uint32_t seen, uint64_t least)
+unwrap(uint32_t seen, uint64_t least)
 {
-	uint64_t again = least > seen ? (least - seen + UINT32_MAX) >> 32 : 0;
+	uint64_t wraps = least > seen ? (least - seen + UINT32_MAX) >> 32 : 0;
 
-	return (int64_t)(again << 32) + seen;
+	return (int64_t)(wraps << 32) + seen;
 }
 
 int64_t
@@ -143,16 +143,17 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	uint64_t least = largest > mss ? bytes / largest / of * less : likely;
 
 	if (likely < UINT32_MAX / 2) {
-		return seen; /* they are not as many */
+		return seen; /* too few bytes for it to wrap around */
 	}
-	return counted(seen, likely) == counted(seen, least) ? counted(seen, likely) : -1;
+	return unwrap(seen, likely) == unwrap(seen, least) ? unwrap(seen, likely) : -1;
 }
 
-/* All segments of a direction, which include acknowledgements of the other one. */
+/* All segments sent in a direction: those with data, and acknowledgements of the other direction.
+ */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {
-	return data >= 0 && other >= 0 && other >> 33 == 0 ? counted(seen, (uint64_t)data) : -1;
+	return data >= 0 && other >= 0 && other >> 33 == 0 ? unwrap(seen, (uint64_t)data) : -1;
 }
 
 static int64_t
@@ -187,7 +188,7 @@ value_of(const struct tcp_info *info, const struct field *f)
 	}
 	if (f->kind == U64) {
 		memcpy(&wide, at, sizeof(wide));
-		/* "No limit" is all ones. */
+		/* All ones mean "no limit". */
 		return wide > (uint64_t)INT64_MAX / 8 ? -1 : (int64_t)wide * f->factor;
 	}
 	memcpy(&word, at, sizeof(word));
@@ -205,7 +206,7 @@ np_tcp_sampled(size_t i)
 	return NULL;
 }
 
-/* One more value, which may be of several connections already. */
+/* Add a value, which may already be that of several connections. */
 static void
 add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t limits)
 {
@@ -248,35 +249,35 @@ np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
 
 /* -1, "no limit", if no connection has one. */
 static int64_t
-summed(const struct np_tcp_sum *s, size_t n, uint32_t of)
+summed(const struct np_tcp_sum *s, size_t n, uint32_t conns)
 {
 	double mean = s->limits[n] > 0 ? (double)s->total[n] / s->limits[n] : -1;
 
 	if (fields[n].several == LARGEST) {
 		return s->total[n];
 	}
-	return (int64_t)(fields[n].several == MEAN || mean < 0 ? mean : mean * of);
+	return (int64_t)(fields[n].several == MEAN || mean < 0 ? mean : mean * conns);
 }
 
 void
-np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED])
+np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED])
 {
 	for (size_t n = 0; n < FIELDS; n++) {
 		if (fields[n].sampled) {
-			*v++ = summed(s, n, of);
+			*v++ = summed(s, n, conns);
 		}
 	}
 }
 
 void
-np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
+np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 {
 	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
 		if (fields[n].kind == SEGMENTS && s->limits[n] == 0) {
 			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
 				      fields[n].name);
 		} else if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
-			np_bag_int(into, summed(s, n, of), "tcp.%s", fields[n].name);
+			np_bag_int(into, summed(s, n, conns), "tcp.%s", fields[n].name);
 		} else {
 			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
 				      fields[n].name);
@@ -308,7 +309,7 @@ np_tcp_look(int fd, struct np_tcp_brief *b)
 		.rwnd_limited_us = BRIEF(info, len, rwnd_limited),
 	};
 	if (b->min_rtt_us == UINT32_MAX) {
-		b->min_rtt_us = -1; /* none has been taken */
+		b->min_rtt_us = -1; /* not measured yet */
 	}
 	return len > 0;
 }
