@@ -25,7 +25,7 @@ np_auth_body_layout(struct np_wire *w, void *m)
 void
 np_auth_nonce(uint8_t nonce[NP_AUTH_BYTES])
 {
-	/* So few bytes come whole once the kernel has any. A nonce that can be guessed is none. */
+	/* So few bytes are never cut short. A nonce that can be guessed would be worthless. */
 	while (getrandom(nonce, NP_AUTH_BYTES, 0) != NP_AUTH_BYTES) {
 		if (errno != EINTR) {
 			abort();
@@ -37,15 +37,15 @@ bool
 np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
 	      const struct np_auth_scope *scope, const uint8_t mac[NP_AUTH_BYTES])
 {
-	uint8_t right[NP_AUTH_BYTES];
+	uint8_t expected[NP_AUTH_BYTES];
 	bool same;
 
 	if (!np_auth_built()) {
 		return false;
 	}
-	np_auth_prove(key, side, scope, right);
-	same = np_secret_equal(right, mac, sizeof(right));
-	np_secret_wipe(right, sizeof(right)); /* what would have been right is not to be found */
+	np_auth_prove(key, side, scope, expected);
+	same = np_secret_equal(expected, mac, sizeof(expected));
+	np_secret_wipe(expected, sizeof(expected)); /* leave no valid proof in memory */
 	return same;
 }
 
@@ -90,7 +90,7 @@ void
 np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
 	      const struct np_auth_scope *scope, uint8_t mac[NP_AUTH_BYTES])
 {
-	/* Of one length, so that nothing else begins like one of them and goes on like a nonce. */
+	/* All have one length, so that no two inputs of the HMAC are the same bytes. */
 	static const char *const domains[][2] = {
 		[NP_AUTH_CLIENT] = { "plumbline auth 1 client", "plumbline auth 2 client" },
 		[NP_AUTH_SERVER] = { "plumbline auth 1 server", "plumbline auth 2 server" },

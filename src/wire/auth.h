@@ -1,9 +1,9 @@
 /*
- * The authenticated beginning of a session between our client and our daemon: each proves to the
- * other that it has the key, by HMAC-SHA-256 (RFC 2104, 6234) over both ends' nonces, so that
- * nothing overheard is of use again, and over the addresses and ports of the connection as each end
- * sees them, so that a man in the middle cannot relay the proof to a connection of his own. It
- * guards who may begin a session; it encrypts nothing.
+ * How our client and our daemon authenticate each other when a session begins: each proves that it
+ * has the key by HMAC-SHA-256 (RFC 2104, 6234). The nonces of both ends are included, so that a
+ * recorded proof is useless; so are the addresses and ports of the connection as each end sees
+ * them, so that a man in the middle can't relay a proof to his own connection. This decides who may
+ * begin a session; nothing is encrypted.
  *
  *   client                                   daemon
  *   NP_AUTH_HELLO  version, nonce C  ---->
@@ -51,7 +51,7 @@ np_layout np_auth_body_layout;
 
 enum np_auth_side { NP_AUTH_CLIENT, NP_AUTH_SERVER };
 
-/* Was this built with libsodium, which it needs? */
+/* Was this program built with libsodium, which proofs need? */
 bool np_auth_built(void);
 
 /*

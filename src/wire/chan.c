@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "wire/tagged.h"
 
-/* How long the rest of a message may be on its way before it counts as an old client's. */
+/* After 256 bytes and a pause this long, the message is taken for an old client's. */
 enum { OLD_PAUSE_MS = 1000 };
 
 int
@@ -46,9 +46,9 @@ np_chan_message(const struct np_chan *c)
 	return c->is_ours ? c->ours : c->in;
 }
 
-/* Errors of a connection that the other end or the way there has to answer for. */
+/* Is an error of a socket the fault of the peer or the network (NP_EPEER), or of this machine? */
 static enum np_errc
-blame(int sys)
+whose_fault(int sys)
 {
 	switch (sys) {
 	case ECONNRESET:
@@ -68,8 +68,8 @@ blame(int sys)
 }
 
 /*
- * Tell the user, after ": ", how much of an incomplete message came; empty if nothing came. Often
- * the peer is another service, or a netperf too old to use messages of this size.
+ * Write ": " and what came of an incomplete message into out; empty if nothing came. Often the
+ * peer is another service, or a netperf too old to use messages of this size.
  */
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)
@@ -80,7 +80,7 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 	if (c->have > 0 && !c->is_ours && np_frame_is_text(c->in, c->have)) {
 		size_t n = 0;
 
-		/* Quote what a foreign service sent, its first line at most. */
+		/* Quote at most the first line of what another service sent. */
 		while (n < sizeof(words) - 1 && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
 			words[n] = (char)c->in[n];
 			n++;
@@ -97,12 +97,12 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 	}
 }
 
-/* The connection is gone: sys says why, 0 when the peer closed it in good order. */
+/* Report that the connection is lost: sys is the errno, 0 when the peer closed it. */
 static int
-gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
+report_loss(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 {
 	const char *how = sys == 0 ? "closed by the peer" : "broken";
-	enum np_errc code = sys == 0 ? NP_EPEER : blame(sys);
+	enum np_errc code = sys == 0 ? NP_EPEER : whose_fault(sys);
 	char fragment[200];
 
 	explain_fragment(c, fragment, sizeof(fragment));
@@ -110,9 +110,9 @@ gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 		       c->peer, how, what, fragment);
 }
 
-/* The head of a message has come, and nothing more: how long is it? */
+/* The head of a message was read: set how many bytes are due, and make room if it is ours. */
 static int
-size_up(struct np_chan *c, struct np_err *err)
+set_due(struct np_chan *c, struct np_err *err)
 {
 	struct np_head head = np_frame_head(c->in);
 	size_t length = (uint32_t)head.word, most;
@@ -143,9 +143,9 @@ size_up(struct np_chan *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* Take what is there of the bytes that are due. */
+/* Read the bytes that are due, as far as they have arrived. */
 static enum np_chan_state
-take_due(struct np_chan *c, const char *what, struct np_err *err)
+read_due(struct np_chan *c, const char *what, struct np_err *err)
 {
 	while (c->have < c->due) {
 		uint8_t *into = c->is_ours ? c->ours : c->in;
@@ -156,26 +156,26 @@ take_due(struct np_chan *c, const char *what, struct np_err *err)
 		} else if (n == 0 && c->have == 0) {
 			return NP_CHAN_CLOSED;
 		} else if (n == 0) {
-			gone(c, 0, what, err);
+			report_loss(c, 0, what, err);
 			return NP_CHAN_BROKEN;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			return NP_CHAN_MORE;
 		} else if (errno != EINTR) {
-			gone(c, errno, what, err);
+			report_loss(c, errno, what, err);
 			return NP_CHAN_BROKEN;
 		}
 	}
 	return NP_CHAN_WHOLE;
 }
 
+/* Read a message as far as it has arrived, beginning a new one after a complete one. */
 static enum np_chan_state
-take(struct np_chan *c, const char *what, struct np_err *err)
+read_message(struct np_chan *c, const char *what, struct np_err *err)
 {
 	enum np_chan_state state;
 
 	if (c->have == c->due || c->have == 0) {
-		/* After a whole message comes the next one. If it may be one of ours, its head
-		 * tells its length. */
+		/* Of a message that may be ours, the head alone is due: it holds the length. */
 		c->have = 0;
 		c->is_ours = false;
 		c->due = c->most != NULL ? NP_TAGGED_AT : c->size;
@@ -185,14 +185,14 @@ take(struct np_chan *c, const char *what, struct np_err *err)
 		c->have = sizeof(c->later);
 		c->has_later = false;
 	}
-	state = take_due(c, what, err);
+	state = read_due(c, what, err);
 	if (state != NP_CHAN_WHOLE || c->most == NULL || c->is_ours || c->due != NP_TAGGED_AT) {
 		return state;
 	}
-	return size_up(c, err) == NP_OK ? take_due(c, what, err) : NP_CHAN_BROKEN;
+	return set_due(c, err) == NP_OK ? read_due(c, what, err) : NP_CHAN_BROKEN;
 }
 
-/* Sleep until the descriptor is ready: 1, the deadline: 0, or an error or a signal: -1, errno. */
+/* Sleep. Returns 1 when the descriptor is ready, 0 at the deadline, -1 with errno otherwise. */
 static int
 wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_t *sigmask)
 {
@@ -202,7 +202,7 @@ wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_
 	return ppoll(&p, 1, np_left(deadline, &left), sigmask);
 }
 
-/* Whole milliseconds, in seconds, for a person to read. */
+/* The time between two readings of the clock in seconds, rounded to milliseconds, for messages. */
 static double
 seconds(uint64_t from, uint64_t to)
 {
@@ -213,8 +213,8 @@ seconds(uint64_t from, uint64_t to)
 }
 
 /*
- * Could a message of a client before 2.6 begin like this? Its codes are 1 to SYSINFO's. Only newer
- * clients begin with OMNI: an old one sends another message before it.
+ * Could a message of a client before 2.6 begin like this? It has a code of 1 to SYSINFO's. Its
+ * first message is never OMNI: only newer clients begin with that.
  */
 static bool
 begins_old(const uint8_t *bytes, bool first)
@@ -224,7 +224,7 @@ begins_old(const uint8_t *bytes, bool first)
 	return code == NP_OMNI ? !first : code != 0 && code <= NP_SYSINFO;
 }
 
-/* Is what has come one old (short) message, or two: a passphrase and the request behind it? */
+/* Could the bytes read be one old (short) message, or a passphrase and the request behind it? */
 static bool
 could_be_old(const struct np_chan *c)
 {
@@ -235,7 +235,7 @@ could_be_old(const struct np_chan *c)
 	return c->have == NP_OLD_FRAME_SIZE || begins_old(c->in + NP_OLD_FRAME_SIZE, false);
 }
 
-/* From now on messages are short. */
+/* The peer is an old client: from now on messages are short. */
 static void
 become_old(struct np_chan *c)
 {
@@ -246,8 +246,8 @@ become_old(struct np_chan *c)
 }
 
 /*
- * A whole message has come. No second message of an old client has the code 0: what begins with it
- * is the rest of a long message whose first 256 bytes came a second earlier and looked like one.
+ * A whole message was read. An old client's second message never has the code 0: if it seems to,
+ * the client is new after all, and paused for a second within its first, long message.
  */
 static int
 note_whole(struct np_chan *c, struct np_err *err)
@@ -279,7 +279,7 @@ enum np_chan_state
 np_chan_read(struct np_chan *c, struct np_err *err)
 {
 	size_t had = c->have == c->due ? 0 : c->have;
-	enum np_chan_state state = take(c, "a message", err);
+	enum np_chan_state state = read_message(c, "a message", err);
 
 	if (c->have != had || c->moved == 0) {
 		c->moved = np_now();
@@ -294,7 +294,7 @@ np_chan_read(struct np_chan *c, struct np_err *err)
 	return state;
 }
 
-/* The deadline of what is still to come. */
+/* The deadline for the rest of a message: rest_ns after its first byte, or the caller's. */
 static uint64_t
 rest_deadline(struct np_chan *c, uint64_t deadline)
 {
@@ -307,10 +307,7 @@ rest_deadline(struct np_chan *c, uint64_t deadline)
 	return c->begun + c->rest_ns < deadline ? c->begun + c->rest_ns : deadline;
 }
 
-/*
- * Wait for more bytes. NP_OK also if a pause shows that what has come is complete: the short
- * message of an old client.
- */
+/* Wait for more bytes. NP_OK also if none came, which made an old client's message complete. */
 static int
 wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 	  struct np_err *err)
@@ -353,17 +350,17 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 	for (;;) {
 		int rc;
 
-		switch (take(c, what, err)) {
+		switch (read_message(c, what, err)) {
 		case NP_CHAN_WHOLE:
 			return note_whole(c, err);
 		case NP_CHAN_CLOSED:
-			return gone(c, 0, what, err);
+			return report_loss(c, 0, what, err);
 		case NP_CHAN_BROKEN:
 			return (int)err->code;
 		case NP_CHAN_MORE:
 			break;
 		}
-		/* Another service that has said its name will send no message. */
+		/* This is another service's greeting: no message will follow. */
 		if (c->rest_ns != 0 && c->have >= 8 && !c->is_ours &&
 		    np_frame_is_text(c->in, c->have)) {
 			explain_fragment(c, fragment, sizeof(fragment));
@@ -399,8 +396,8 @@ np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struc
 			continue;
 		}
 		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-			return np_fail(err, blame(errno), errno, "control connection to %s: send",
-				       c->peer);
+			return np_fail(err, whose_fault(errno), errno,
+				       "control connection to %s: send", c->peer);
 		}
 		ready = errno != EINTR ? wait_for(c, POLLOUT, deadline, NULL) : 1;
 		if (ready == 0) {

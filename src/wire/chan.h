@@ -22,44 +22,43 @@ struct np_chan {
 	int fd;
 	const char *peer;          /* for messages: "127.0.0.1 port 12865"; the caller's */
 	size_t size;               /* bytes of netperf's messages, in both directions */
-	uint8_t in[NP_FRAME_SIZE]; /* netperf's message being read, whole when have is due; then
-				      zeros */
-	size_t have, due;
-	uint64_t since; /* when np_chan_recv() began to wait for it; 0: it isn't waiting */
-	uint64_t moved; /* when np_chan_read() last found something of it */
+	uint8_t in[NP_FRAME_SIZE]; /* the netperf message being read, zeros behind a short one */
+	size_t have, due;          /* bytes read of it; bytes at which it is complete */
+	uint64_t since;            /* when np_chan_recv() began to wait for it; 0: no wait */
+	uint64_t moved;            /* when np_chan_read() last read a part of it */
 
 	/*
-	 * How long the rest of a message may take np_chan_recv() once its first byte has come, so
-	 * that a long wait for an answer does not allow a slow message. 0: until the deadline. For
-	 * the caller to set.
+	 * Set by the caller: how long np_chan_recv() waits for the rest of a message whose first
+	 * byte has come. A peer may take long to begin an answer, but not to finish it. 0: until
+	 * the deadline.
 	 */
 	uint64_t rest_ns;
-	uint64_t begun; /* when the first byte was seen; 0: none was */
+	uint64_t begun; /* when the first byte of a message came; 0: none has */
 
 	/*
-	 * May the first message turn out to be of NP_OLD_FRAME_SIZE, and size with it? For daemons:
-	 * set after np_chan_open(), cleared by the first message. When 256 bytes have come that
-	 * begin like an old client's request, and nothing more for a second, they are one.
+	 * May the peer be an old client, whose messages have NP_OLD_FRAME_SIZE bytes? A daemon sets
+	 * it after np_chan_open(); the first message clears it. 256 bytes that begin like an old
+	 * client's request, with nothing behind them for a second, show such a client.
 	 */
 	bool may_be_old;
-	uint32_t first; /* code of the first message; 0: none came */
+	uint32_t first; /* code of the first message; 0: none has come */
 
 	/*
-	 * How many bytes of fields a message of ours of that type may have; 0: such a message is
-	 * not expected. The caller sets it when both ends have greeted each other. NULL: all
-	 * messages are netperf's.
+	 * Set by the caller once both ends have greeted each other: returns how many bytes of
+	 * fields a message of ours with this type may have, 0 if no such message is expected.
+	 * NULL: only netperf's messages are expected.
 	 */
 	size_t (*most)(uint32_t type);
-	bool is_ours;  /* the message being read is one of ours, in `ours` */
-	uint8_t *ours; /* room for the largest that has come; NULL: none has */
-	size_t room;
-	uint8_t later[NP_OLD_FRAME_SIZE]; /* an old client's next message, read too early */
+	bool is_ours;  /* the message being read is one of ours, and is in `ours` */
+	uint8_t *ours; /* a buffer that grows with the largest message of ours; NULL: none yet */
+	size_t room;   /* its size */
+	uint8_t later[NP_OLD_FRAME_SIZE]; /* an old client's next message, read with the first */
 	bool has_later;
 };
 
 enum np_chan_state {
-	NP_CHAN_MORE,   /* not whole yet */
-	NP_CHAN_WHOLE,  /* c->in holds a message */
+	NP_CHAN_MORE,   /* the message is incomplete */
+	NP_CHAN_WHOLE,  /* np_chan_message() is complete */
 	NP_CHAN_CLOSED, /* the peer closed between two messages; err is left alone */
 	NP_CHAN_BROKEN  /* closed within a message, reset, unreachable: err says which */
 };
@@ -70,30 +69,30 @@ enum np_chan_state {
  */
 int np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err);
 
-/* Close the connection, and free what is held for it. */
+/* Close the connection and free its buffer. */
 void np_chan_close(struct np_chan *c);
 
-/* The message that has come: a frame of netperf's, or one of ours with its head. */
+/* The message just read: a netperf frame, or one of ours with its head. */
 const uint8_t *np_chan_message(const struct np_chan *c);
 
 /*
- * Take what is there without waiting. After NP_CHAN_WHOLE the next call starts a new message, and
- * another may be there already: call again before sleeping. A peer that is another service shows in
- * err: what it sent is quoted.
+ * Read what has arrived, without waiting. After NP_CHAN_WHOLE the next call starts a new message,
+ * which may have arrived already: call again before sleeping. If the peer turns out to be another
+ * service, err quotes what it sent.
  */
 enum np_chan_state np_chan_read(struct np_chan *c, struct np_err *err);
 
 /*
- * After NP_CHAN_MORE: when to call np_chan_read() again though nothing comes, since what is there
- * may be all of an old client's message; NP_NEVER.
+ * After NP_CHAN_MORE: when to call np_chan_read() again even if nothing arrives, because the bytes
+ * read may be an old client's whole message. NP_NEVER: there is no need to.
  */
 uint64_t np_chan_again(const struct np_chan *c);
 
 /*
- * Wait for one whole message, `what` names it in errors ("the test results"). While there is
- * nothing to read, signals of the program are let in as sigmask says (ppoll(2)); NULL: as they are.
- * NP_OK; NP_ETIME at the deadline; NP_EPEER closed, cut or reset; NP_ESYS with err->sys EINTR when
- * a signal came (call again to go on waiting: nothing is lost).
+ * Wait for one whole message; `what` names it in errors ("the test results"). The wait uses sigmask
+ * as the signal mask (ppoll(2)); NULL leaves the mask as it is. NP_OK; NP_ETIME at the deadline;
+ * NP_EPEER if the connection was closed, cut or reset; NP_ESYS with err->sys EINTR after a signal
+ * (call again to go on waiting: nothing is lost).
  */
 int np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 		 struct np_err *err);
@@ -101,8 +100,8 @@ int np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const s
 /*
  * Send one whole message, a frame of NP_FRAME_SIZE or one of ours, before the deadline, never
  * raising SIGPIPE; signals don't interrupt it. An old client gets the beginning of a frame. NP_OK,
- * NP_ETIME, NP_EPEER, or NP_ESYS for a fault of this machine. After anything but NP_OK part of the
- * message may be on its way: the connection is of no more use for sending.
+ * NP_ETIME, NP_EPEER, or NP_ESYS for a fault of this machine. After a failure part of the message
+ * may have been sent: don't send on this connection again.
  */
 int np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struct np_err *err);
 

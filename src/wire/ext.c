@@ -130,7 +130,7 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 	return NP_OK;
 }
 
-/* Read a text of `length` bytes. What text[size] has no room for is skipped. */
+/* Read a text of `length` bytes, and skip those for which text[size] has no room. */
 static void
 get_string(struct np_wire *w, size_t length, char *text, size_t size)
 {
@@ -141,7 +141,7 @@ get_string(struct np_wire *w, size_t length, char *text, size_t size)
 	text[taken] = '\0';
 }
 
-/* The list of 8-byte values into memory that is aligned for them. */
+/* Put a list of 8-byte values into the bag, by way of memory that is aligned for them. */
 static void
 get_list(struct np_wire *w, uint32_t kind, size_t count, const char *name, struct np_bag *into)
 {
@@ -205,7 +205,7 @@ np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 		size_t length;
 		char name[NP_BAG_NAME];
 		uint32_t name_size;
-		size_t rest;
+		size_t value_size;
 
 		if (np_tag_next(&w, "bag", &tag, &length, err) != NP_OK) {
 			return err->code;
@@ -225,13 +225,13 @@ np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 				       "a value of %zu bytes with a name of %u bytes", length,
 				       name_size);
 		}
-		rest = length - 4 - np_tag_padded(name_size);
+		value_size = length - 4 - np_tag_padded(name_size);
 		if (name_size == 0 || name_size >= sizeof(name)) {
 			np_wire_skip(&w, length - 4);
 		} else {
 			get_string(&w, name_size, name, sizeof(name));
 			np_wire_skip(&w, np_tag_padded(name_size) - name_size);
-			get_value(&w, tag, rest, name, into);
+			get_value(&w, tag, value_size, name, into);
 		}
 		np_tag_pad(&w, length);
 	}

@@ -1,9 +1,8 @@
 /*
- * Plumbline's extension of the control protocol, in codes that netperf does not use: a client that
- * needs more than netperf's protocol carries says HELLO. A stock daemon answers that with
- * NP_E_UNKNOWN_REQUEST, so it and WELCOME are frames of netperf's. Behind WELCOME both ends may
- * send messages of ours (tagged.h): PLAN for a test (plan.h), EVIDENCE after it. doc/protocol.md
- * describes all of them.
+ * Plumbline's extension of the control protocol, in codes that netperf does not use. A client that
+ * needs more than netperf's protocol carries sends HELLO. HELLO and WELCOME are netperf frames,
+ * since a stock daemon answers with NP_E_UNKNOWN_REQUEST. After WELCOME both ends may send messages
+ * of ours (tagged.h): PLAN for a test (plan.h), EVIDENCE after it. doc/protocol.md describes them.
  */
 #ifndef NP_WIRE_EXT_H
 #define NP_WIRE_EXT_H
@@ -15,18 +14,18 @@
 #include "wire/msg.h"
 
 enum np_ext_code {
-	NP_EXT_HELLO = 0x504c0010,   /* what the client would like to have of the tests to come */
-	NP_EXT_WELCOME = 0x504c0011, /* what of it the daemon does */
-	/* Types of messages of ours; PLAN, GRANT and RESULT stand before them. */
-	NP_EXT_ENGINES = 0x504c0033,  /* a PLAN: what could each of your engines do in that test? */
-	NP_EXT_EVIDENCE = 0x504c0034, /* give me what you know of the last test, or of the host */
+	NP_EXT_HELLO = 0x504c0010,   /* what the client wants of the daemon in the coming tests */
+	NP_EXT_WELCOME = 0x504c0011, /* which of these the daemon will do */
+	/* Types of messages of ours, behind those of PLAN, GRANT and RESULT. */
+	NP_EXT_ENGINES = 0x504c0033,  /* a PLAN: which engines could run this test, and how? */
+	NP_EXT_EVIDENCE = 0x504c0034, /* send what you know about the last test, or the host */
 	NP_EXT_BAG = 0x504c0035,      /* the answer to either */
 	NP_EXT_ERROR = 0x504c0036     /* the answer to anything that fails */
 };
 
 enum { NP_EXT_VERSION = 1 };
 
-/* What one end may want of the other: bits. */
+/* Bits: what one end may ask the other to do. */
 enum {
 	NP_CAP_TEST = 1 << 0,     /* figures of the test: TCP_INFO sampled, counters, threads */
 	NP_CAP_HOST = 1 << 1,     /* facts of the host, for --preflight and JSON */
@@ -34,40 +33,37 @@ enum {
 	NP_CAP_SEQUENCE = 1 << 3, /* datagrams of streams carry sequence numbers and times */
 	NP_CAP_LINK = 1 << 4,     /* tests of the link layer */
 	NP_CAP_PLAN = 1 << 5,     /* tests that PLAN asks for, see wire/plan.h */
-	NP_CAP_LLC = 1 << 8,      /* of tests of the link layer, those with connections */
-	/* Of these, what is collected around a test and told after it. */
+	NP_CAP_LLC = 1 << 8,      /* tests of the link layer with connections */
+	/* Those that make an end collect facts during a test and send them after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };
 
 enum { NP_EXT_IDENTITY = 64, NP_EXT_DEVICE = 16 };
 
-/*
- * HELLO and WELCOME have tagged fields: each a tag, a length and that many bytes, padded to 4.
- * Unknown tags are skipped, so that later versions may have more of them.
- */
+/* HELLO and WELCOME, whose fields have tags as in messages of ours (tagged.h). */
 struct np_hello {
 	uint32_t version;               /* the sender's */
 	uint32_t caps;                  /* wanted, or granted: NP_CAP_* */
-	uint32_t every_ms;              /* between two samples; 0: the receiver's choice */
+	uint32_t every_ms;              /* time between two samples; 0: the receiver chooses */
 	char identity[NP_EXT_IDENTITY]; /* program and version, for people */
-	char device[NP_EXT_DEVICE]; /* of link-layer tests, as the receiver calls it; or empty */
+	char device[NP_EXT_DEVICE];     /* the receiver's device in link-layer tests; or empty */
 };
 
-/* Write one; read one. NP_EPEER for what is no such message. */
+/* Write one; read one. NP_EPEER if it is not a valid greeting. */
 void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m);
 int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err);
 
 /*
- * A bag is a message of ours with a field for each value. The tag is the value's kind; the bytes
- * are the length of its name, the name, padded to 4, and the value. What a receiver does not know
- * (another kind, a bad name) is skipped; what is cut is NP_EPEER. Encode allocates the whole
- * message.
+ * A bag travels as a message of ours with a field for each value. The tag is the value's kind; the
+ * bytes are the length of its name, the name, padded to 4, and the value. A value that the receiver
+ * can't use (unknown kind, bad name) is skipped; a message that is cut off is NP_EPEER. Encoding
+ * allocates the whole message.
  */
-enum { NP_EXT_BYTES = 512 << 10 }; /* most of a bag's fields */
+enum { NP_EXT_BYTES = 512 << 10 }; /* most bytes of a bag's fields */
 int np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err);
 int np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err);
 
-/* EVIDENCE: its subject. */
+/* What an EVIDENCE message asks about. */
 enum np_ext_about { NP_ABOUT_TEST = 1, NP_ABOUT_HOST = 2 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Writes the tables of messages into doc/protocol.md, and the fields of a plan into the schema of
- * documents, from standard input to standard output: what stands between two marks is replaced by
- * what messages.def or plan.def says. The arguments name the places that there have to be, in their
- * order.
+ * documents, from standard input to standard output: the lines between two marks are replaced by
+ * text made from messages.def or plan.def. The arguments name the places that the input must have,
+ * in their order.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -70,7 +70,7 @@ write_tables(void)
 	putchar('\n');
 }
 
-/* Numbers that stand for "as many as there can be" have no use for their digits. */
+/* Print a bound, the largest numbers of a type as powers of two. */
 static void
 bound(int64_t v)
 {
@@ -130,7 +130,7 @@ write_plans(void)
 	putchar('\n');
 }
 
-/* How a schema tells the kinds of fields, and whether each is there. */
+/* What the schema says about each kind of field, and whether every document has it. */
 #define SIGNED "{\"type\": \"integer\", \"minimum\": 0}", false
 #define COUNT "{\"type\": \"integer\", \"minimum\": 0}", true
 #define CHOICE "{\"type\": \"integer\", \"minimum\": 1}", false
@@ -139,7 +139,7 @@ write_plans(void)
 #define FLAG "{\"type\": \"boolean\"}", true
 
 struct field {
-	const char *name, *type; /* no name: it is none of the document's */
+	const char *name, *type; /* NULL: the document doesn't have it */
 	bool is_there;
 };
 
@@ -202,7 +202,7 @@ write_flags(void)
 #include "wire/plan.def"
 }
 
-/* What is written between which lines, by the name that is asked for. */
+/* The places by name: the lines before and behind, and what writes the lines between. */
 static const struct {
 	const char *name, *begin, *end;
 	void (*write)(void);
@@ -220,30 +220,30 @@ enum { PLACES = sizeof(places) / sizeof(places[0]) };
 int
 main(int argc, char **argv)
 {
-	size_t within = PLACES; /* the place that this is in; PLACES: none */
-	int found = 1;          /* the next argument, which names the next place */
+	size_t place = PLACES; /* where the line is; PLACES: in none of them */
+	int found = 1;         /* index of the argument that names the place expected next */
 	char line[4096];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
-		if (within < PLACES && strcmp(line, places[within].end) == 0) {
-			within = PLACES;
+		if (place < PLACES && strcmp(line, places[place].end) == 0) {
+			place = PLACES;
 		}
-		if (within < PLACES) {
+		if (place < PLACES) {
 			continue;
 		}
 		fputs(line, stdout);
-		for (within = 0; within < PLACES && strcmp(line, places[within].begin) != 0;) {
-			within++;
+		for (place = 0; place < PLACES && strcmp(line, places[place].begin) != 0;) {
+			place++;
 		}
-		if (within < PLACES) {
-			places[within].write();
-			found += found < argc && strcmp(argv[found], places[within].name) == 0;
+		if (place < PLACES) {
+			places[place].write();
+			found += found < argc && strcmp(argv[found], places[place].name) == 0;
 		}
 	}
-	if (found < argc || within < PLACES) {
+	if (found < argc || place < PLACES) {
 		fprintf(stderr, "mkdoc: no %s of the place for %s\n",
-			within < PLACES ? "end" : "begin",
-			within < PLACES ? places[within].name : argv[found]);
+			place < PLACES ? "end" : "begin",
+			place < PLACES ? places[place].name : argv[found]);
 		return 1;
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

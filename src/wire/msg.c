@@ -39,8 +39,8 @@ words_layout(struct np_wire *w, const char *field, uint32_t *words, size_t count
 #include "wire/messages.def"
 
 /*
- * Behind all fields of OMNI, and of what real programs may have left there from other messages: a
- * long passphrase alone reaches so far, and two words of it would have to be these.
+ * Behind all fields of OMNI. Programs may leave parts of an earlier message there, but only a long
+ * passphrase reaches so far, and two of its words would have to equal the ones below.
  */
 enum { ECHO_AT = 600 };
 #define ECHO_MAGIC 0x504c4543U /* "PLEC" */
@@ -59,7 +59,7 @@ spare_put(uint8_t *bytes, size_t size, uint32_t kind, uint64_t token)
 	words_layout(&w, "echo", words, 4);
 }
 
-/* What stands there, one of the kinds; 0: nothing of ours. */
+/* The kind of word that a message has at ECHO_AT (ECHO_ASKS...), with its token; 0: none. */
 static uint32_t
 spare_get(const uint8_t frame[NP_FRAME_SIZE], uint64_t *token)
 {
@@ -121,7 +121,7 @@ np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_layout
 	np_wire_write_to(&w, frame, NP_FRAME_SIZE);
 	head_layout(&w, &h);
 	if (layout != NULL) {
-		/* A layout is for both directions; a wire that writes stores nothing to m. */
+		/* The cast is safe: when it writes, a layout stores nothing to m. */
 		layout(&w, (void *)m);
 	}
 	np_wire_skip(&w, np_wire_left(&w));
@@ -153,9 +153,9 @@ np_frame_get(const uint8_t frame[NP_FRAME_SIZE], np_layout *layout, void *m, str
 bool
 np_frame_is_text(const uint8_t *bytes, size_t n)
 {
-	size_t heads = n < 8 ? n : 8;
+	size_t looked_at = n < 8 ? n : 8;
 
-	for (size_t i = 0; i < heads; i++) {
+	for (size_t i = 0; i < looked_at; i++) {
 		bool printable = bytes[i] >= ' ' && bytes[i] <= '~';
 
 		if (!printable && bytes[i] != '\t' && bytes[i] != '\r' && bytes[i] != '\n') {
@@ -166,7 +166,7 @@ np_frame_is_text(const uint8_t *bytes, size_t n)
 	return n >= 4;
 }
 
-/* Bytes of an address; those of IPv4 are one word, in host order as all of them. */
+/* Bytes of an address of this family. */
 static size_t
 ip_bytes(uint32_t ipfamily)
 {

@@ -1,8 +1,8 @@
 /*
  * The messages of netperf 2.7's control protocol (messages.def), each as one struct and one layout
- * function that both reads and writes it. Values are in host form: integers as they mean, texts
- * ended by NUL. Facts and offsets: doc/protocol.md. Fields that real programs leave unfilled are
- * not in the structs: they are written as zero and skipped when read.
+ * function that both reads and writes it. Values are in this
+ * machine's byte order, texts end with NUL. Facts and offsets: doc/protocol.md. Fields that real
+ * programs leave unfilled are not in the structs: they are written as zero and skipped when read.
  */
 #ifndef NP_WIRE_MSG_H
 #define NP_WIRE_MSG_H
@@ -17,7 +17,7 @@ struct np_wire;
 
 enum {
 	NP_FRAME_SIZE = 656, /* bytes of every message, both directions, 2.6.0 and later */
-	NP_HEAD_SIZE = 8,    /* of these the first two words */
+	NP_HEAD_SIZE = 8,    /* bytes of the two words each begins with */
 	NP_PORT = 12865      /* the daemon's well-known port */
 };
 
@@ -68,7 +68,7 @@ enum { NP_WD_NONE = 0, NP_WD_TRANSMIT = 2, NP_WD_RECEIVE = 4, NP_WD_BOTH = 6 };
 #define NP_WB_MTU_DISCOVER 0x10000U
 #define NP_WB_KEEPALIVE 0x80000000U
 
-/* First two words of every message. Those of ours have their length in the second one. */
+/* First two words of every message. In a message of ours the second is the fields' length. */
 struct np_head {
 	uint32_t code;
 	int32_t word; /* request: CPU to bind the server to, -1 none; answer: 0 or error */
@@ -94,17 +94,15 @@ enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NU
 #include "wire/messages.def"
 
 /*
- * struct np_why: why a request was refused, in words, behind the head of an answer that is an
- * error. Clients of netperf look no further than the head; ours prints the text when the magic is
- * there.
+ * struct np_why, behind the head of an answer that is an error, says in words why a request was
+ * refused. netperf reads the head alone; our client prints the text if this magic is there.
  */
 #define NP_WHY_MAGIC 0x504c5721U /* "PLW!" */
 
 /*
- * In bytes of OMNI messages that netperf leaves as they are: a client that is to receive datagrams
- * says that it will echo a token (asks), and the daemon names one (token not 0), to which it sends
- * nothing before the echo, a datagram of NP_ECHO_SIZE bytes, has come from the client's data
- * socket.
+ * In bytes of OMNI messages that netperf doesn't use: a client that is to receive datagrams offers
+ * to echo a token (asks), and the daemon names one (token not 0). The daemon then sends no data
+ * before the echo, a datagram of NP_ECHO_SIZE bytes, has come from the client's data socket.
  */
 struct np_echo {
 	bool asks;      /* request */
@@ -113,25 +111,26 @@ struct np_echo {
 enum { NP_ECHO_SIZE = 16 };
 
 /*
- * In the same bytes, for tests that may lose datagrams: a client asks for ids in requests and
- * responses (bench/ids.h), the daemon answers that they will be there.
+ * In the same bytes, for tests that may lose datagrams: the client asks for ids in requests and
+ * responses (bench/ids.h), and the daemon confirms that it will send them.
  */
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
 
-/* Put it into a message that is written already; frames without it are left as they are. */
+/* Add it to a message that is written already; one that neither asks nor names a token adds none.
+ */
 void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
 void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
 
-/* Behind these a token is asked for and given (wire/token.h). */
+/* The offset in OMNI messages at which a token is asked for and given (wire/token.h). */
 enum { NP_TOKEN_AT = 616 };
 
 /* The datagram that echoes the token. */
 void np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE]);
 
 /*
- * A layout reads its message out of, or writes it into, what the wire stands on; m points to the
- * struct it is named after. The first misfit sticks in the wire.
+ * A layout reads its message from the buffer of w into *m, or writes *m into it; m points to the
+ * struct the layout is named after. w keeps the first misfit.
  */
 typedef void np_layout(struct np_wire *w, void *m);
 
@@ -140,8 +139,8 @@ typedef void np_layout(struct np_wire *w, void *m);
 #include "wire/messages.def"
 
 /*
- * Write one whole message; what the layout does not fill is zero. layout NULL: the head alone. A
- * text that is not ended is cut by its last character.
+ * Write one whole message, with zeros where the layout writes nothing. layout NULL: the head alone.
+ * A text without NUL loses its last character.
  */
 void np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_layout *layout,
 		  const void *m);
@@ -150,21 +149,21 @@ void np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_l
 struct np_head np_frame_head(const uint8_t message[NP_HEAD_SIZE]);
 
 /*
- * Read a message's body into *m. Texts always come out ended; NP_EPEER with the field's name in
- * err where the sender's was not (all of *m is read even so). Ranges are the caller's to check.
+ * Read a message's body into *m. Texts always get a NUL; for one that came without, NP_EPEER with
+ * the field's name in err, but all of *m is read even so. The caller checks ranges.
  */
 int
 np_frame_get(const uint8_t frame[NP_FRAME_SIZE], np_layout *layout, void *m, struct np_err *err);
 
 /*
- * Do these first bytes of a would-be message read as text, as another service's banner or a web
- * browser's request does? No netperf message looks like that. False for fewer than four bytes.
+ * Are the first bytes of a message text, such as another service's banner or a web browser's
+ * request? No netperf message looks like that. False for fewer than four bytes.
  */
 bool np_frame_is_text(const uint8_t *bytes, size_t n);
 
 /*
  * Addresses of OMNI requests: 4 (NP_WF_INET) or 16 bytes in network order to the four words and
- * back. IPv6 goes in groups of 4 in the sender's own byte order, as netperf sends it, so that two
+ * back. As in netperf, each word of an IPv6 address is in the sender's own byte order, so that two
  * machines of different byte order can't use it. Any other family: zero words, no bytes.
  */
 void np_ip_to_words(uint32_t ipfamily, const uint8_t *ip, uint32_t words[4]);

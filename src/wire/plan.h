@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT, RESULT and the like (plan.def): a test as two ends of Plumbline agree on it, behind
- * a greeting (ext.h).
+ * PLAN, GRANT, RESULT and the like (plan.def): the messages by which two ends of Plumbline agree on
+ * a test, after a greeting (ext.h).
  */
 #ifndef NP_WIRE_PLAN_H
 #define NP_WIRE_PLAN_H
@@ -59,7 +59,7 @@ enum {
 	;
 #include "wire/plan.def"
 
-/* As many bytes as each message has with all of its fields: struct np_plan_whole and so on. */
+/* struct np_plan_whole and so on: as large as a message with all of its fields. */
 #define NP_T_MESSAGE(message, code, title)                                                         \
 	struct np_##message##_whole {                                                              \
 		uint8_t head[NP_TAGGED_AT];
@@ -87,7 +87,8 @@ extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result,
 /* ENGINES has the fields of a PLAN. */
 extern const struct np_tagged np_tagged_engines;
 
-/* Most bytes of fields that a daemon, or a client, may be sent by that type; 0: none such. */
+/* Most bytes of fields in a message of this type to a daemon, or a client; 0: it gets no such one.
+ */
 size_t np_request_most(uint32_t type);
 size_t np_answer_most(uint32_t type);
 

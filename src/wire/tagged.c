@@ -29,7 +29,7 @@ np_tag_put(struct np_wire *w, uint32_t tag, size_t length)
 void
 np_tag_pad(struct np_wire *w, size_t length)
 {
-	/* The last field of a message may go without. */
+	/* The last field of a message may have no padding. */
 	if (padding(length) <= np_wire_left(w)) {
 		np_wire_skip(w, padding(length));
 	}
@@ -69,7 +69,7 @@ np_tagged_row(const struct np_tagged *t, uint32_t tag)
 
 /* --- the members of a struct ----------------------------------------------------------------- */
 
-/* A number of any kind but U64, which has no bounds, and F64. */
+/* The value of a number, except of kind F64. (A U64 has no bounds to compare with.) */
 static int64_t
 integer(const struct np_tag_row *r, const void *member)
 {
@@ -90,7 +90,7 @@ integer(const struct np_tag_row *r, const void *member)
 	}
 }
 
-/* Bytes of a number; 0: it is none. */
+/* Bytes of a number; 0 for a text or a list. */
 static size_t
 width(const struct np_tag_row *r)
 {
@@ -116,7 +116,7 @@ real_of(const void *member)
 	return v;
 }
 
-/* How many bytes or words of a list there are. */
+/* How many bytes or words a list holds. */
 static uint32_t
 count_of(const struct np_tag_row *r, const void *member)
 {
@@ -126,13 +126,13 @@ count_of(const struct np_tag_row *r, const void *member)
 	return n < r->room ? n : r->room;
 }
 
-/* Bytes of the field on the wire; 0: it is absent. */
+/* Bytes of a field in a message; 0: it is absent. */
 static size_t
 length_of(const struct np_tag_row *r, const void *member)
 {
 	switch (r->kind) {
 	case NP_TAG_F64:
-		/* What is no number is not sent, either. */
+		/* This form is false for NaN, which is not sent either. */
 		return real_of(member) < (double)r->absent || real_of(member) > (double)r->absent
 			   ? width(r)
 			   : 0;
@@ -166,9 +166,9 @@ np_tagged_init(const struct np_tagged *t, void *m)
 
 /* --- between the struct and the wire --------------------------------------------------------- */
 
-/* `length` bytes of a field, to or from its member. The wire stores nothing when it writes. */
+/* Read a field of `length` bytes into its member, or write it from there, as w reads or writes. */
 static void
-move(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t length)
+transfer(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t length)
 {
 	uint32_t *count = (uint32_t *)(void *)member;
 
@@ -222,7 +222,7 @@ np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields)
 
 		if (length > 0) {
 			np_tag_put(&w, r->tag, length);
-			move(&w, r, member, length);
+			transfer(&w, r, member, length);
 			np_tag_pad(&w, length);
 		}
 	}
@@ -238,7 +238,7 @@ np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
 	return NP_TAGGED_AT + length;
 }
 
-/* Can a field of that kind have `length` bytes? */
+/* May a field of this row have `length` bytes? */
 static bool
 fits(const struct np_tag_row *r, size_t length)
 {
@@ -268,7 +268,7 @@ check_number(const struct np_tagged *t, const struct np_tag_row *r, const void *
 				       (long long)r->most);
 		}
 	}
-	/* In this form it catches what is no number, too. */
+	/* This form catches NaN, too. */
 	if (r->kind == NP_TAG_F64 &&
 	    !(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)", t->name,
@@ -282,25 +282,25 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	  size_t length, struct np_err *err)
 {
 	uint32_t count = (uint32_t)(r->kind == NP_TAG_LIST ? length / sizeof(count) : length);
-	bool right = fits(r, length);
-	size_t taken = right ? length : r->room - 1;
+	bool is_valid = fits(r, length);
+	size_t stored = is_valid ? length : r->room - 1; /* the rest of a long text is skipped */
 
-	if (!right && !t->lenient) {
+	if (!is_valid && !t->lenient) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s: %s has %zu bytes", t->name, r->name,
 			       length);
 	}
-	if (!right && r->kind != NP_TAG_TEXT) {
+	if (!is_valid && r->kind != NP_TAG_TEXT) {
 		np_wire_skip(w, length);
 		return NP_OK;
 	}
 	if (r->kind == NP_TAG_TEXT) {
-		memset(member, 0, r->room); /* the field may come twice */
+		memset(member, 0, r->room); /* an earlier field may have filled it */
 	}
 	if (r->kind == NP_TAG_BYTES || r->kind == NP_TAG_LIST) {
 		memcpy(member, &count, sizeof(count));
 	}
-	move(w, r, member, taken);
-	np_wire_skip(w, length - taken);
+	transfer(w, r, member, stored);
+	np_wire_skip(w, length - stored);
 	return check_number(t, r, member, err);
 }
 

@@ -6,7 +6,7 @@
 #include "base/secret.h"
 #include "wire/wire.h"
 
-/* "\xd7NP1": no code of a request, and no byte that netperf fills its buffers with. */
+/* "\xd7NP1", which is neither a code of a request nor the beginning of netperf's data. */
 #define MAGIC 0xd74e5031U
 
 void

@@ -97,8 +97,8 @@ np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v)
 }
 
 /*
- * The other types are words by another name. They go through memcpy(), which keeps every bit (a
- * signalling NaN's too), and back only when reading, since a written message may be const.
+ * The other types are read and written as words. memcpy() keeps every bit, even of a signalling
+ * NaN. Only reading stores to *v, since a message that is written may be const.
  */
 void
 np_wire_i32(struct np_wire *w, const char *field, int32_t *v)
@@ -176,31 +176,31 @@ void
 np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size)
 {
 	size_t groups = size / 4, at = w->at;
-	uint8_t turned[NP_TEXT4_MAX] = { 0 };
+	uint8_t native[NP_TEXT4_MAX] = { 0 };
 	struct np_wire plain;
 
-	if (!has_room(w, field, size) || size > sizeof(turned)) {
+	if (!has_room(w, field, size) || size > sizeof(native)) {
 		if (reading(w)) {
 			memset(text, 0, size);
 		}
 		return;
 	}
-	/* The text as it would be with its bytes in plain order, then its words. */
+	/* `native` holds the text, `plain` is a cursor over it, and w has its words. */
 	if (reading(w)) {
 		for (size_t i = 0; i < groups; i++) {
 			uint32_t word = get_word(w);
 
-			memcpy(turned + 4 * i, &word, sizeof(word));
+			memcpy(native + 4 * i, &word, sizeof(word));
 		}
-		np_wire_read_from(&plain, turned, size);
+		np_wire_read_from(&plain, native, size);
 	} else {
-		np_wire_write_to(&plain, turned, size);
+		np_wire_write_to(&plain, native, size);
 	}
 	np_wire_text(&plain, field, text, size);
 	for (size_t i = 0; !reading(w) && i < groups; i++) {
 		uint32_t word;
 
-		memcpy(&word, turned + 4 * i, sizeof(word));
+		memcpy(&word, native + 4 * i, sizeof(word));
 		put_word(w, word);
 	}
 	if (plain.misfit != NP_FITS && w->misfit == NP_FITS) {

@@ -1,11 +1,11 @@
 /*
  * A cursor over the bytes of a message that either reads or writes, so that one layout function
- * serves both directions and they can't disagree. Words are big endian on the wire whatever this
- * machine is; nothing is cast onto the buffer and no pointer into it is handed out.
+ * serves both directions and they can't disagree. Words in a message are big endian on every
+ * machine; nothing is cast onto the buffer and no pointer into it is handed out.
  *
- * The first misfit sticks and np_wire_check() reports it, so a layout need not test each field.
- * From a field that finds no room on, a reader gives zeros and empty texts and a writer writes
- * nothing. A text without an end is a misfit too, but leaves the position known: reading goes on.
+ * The first misfit is kept for np_wire_check() to report, so a layout need not test each field.
+ * Once a field has found no room, reading gives zeros and empty texts, and writing does nothing. A
+ * text without an end is a misfit too, but reading goes on behind it.
  */
 #ifndef NP_WIRE_WIRE_H
 #define NP_WIRE_WIRE_H
@@ -33,13 +33,13 @@ struct np_wire {
 	size_t misfit_at;
 };
 
-/* Stand at the first byte of a buffer, to read it or to write it. */
+/* Begin to read, or to write, at the first byte of a buffer. */
 void np_wire_read_from(struct np_wire *w, const uint8_t *buf, size_t size);
 void np_wire_write_to(struct np_wire *w, uint8_t *buf, size_t size);
 
 /*
- * Fields, each at the position the one before it ended. Reading fills *v; writing takes *v and
- * never stores to it, so that a message may be const.
+ * A field, which begins where the one before it ended. Reading fills *v; writing takes *v and never
+ * stores to it, so that a message may be const.
  */
 void np_wire_u32(struct np_wire *w, const char *field, uint32_t *v);
 void np_wire_i32(struct np_wire *w, const char *field, int32_t *v);
@@ -50,23 +50,22 @@ void np_wire_f64(struct np_wire *w, const char *field, double *v);
 void np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v);
 
 /*
- * Text in a field of `size` bytes, its NUL and padding included; text has as many. A text that is
- * not ended is cut to size - 1 characters, in either direction; what follows a read text's NUL is
- * cleared.
+ * A text in a field of `size` bytes, NUL and padding included, as large as the array. In either
+ * direction a text without NUL is cut to size - 1 characters, and bytes behind the NUL are cleared.
  */
 void np_wire_text(struct np_wire *w, const char *field, char *text, size_t size);
 
 /*
- * A text of `size` bytes, a multiple of 4 up to NP_TEXT4_MAX, that travels as words (netperf's UNIX
- * domain tests): it stands in groups of 4 bytes turned round wherever the sender is little endian.
- * What is true of np_wire_text() is true here; two machines of different byte order can't use it.
+ * Like np_wire_text(), for a text that netperf sends as words in its UNIX domain tests: a little
+ * endian sender reverses each group of 4 bytes. `size` is a multiple of 4 up to NP_TEXT4_MAX. Two
+ * machines of different byte order can't use it.
  */
 void np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size);
 
-/* n bytes as they are. Zeros are read where there is no room. */
+/* n bytes unchanged. Reads zeros if there is no room. */
 void np_wire_bytes(struct np_wire *w, const char *field, uint8_t *bytes, size_t n);
 
-/* Pass over n bytes: zeros when writing. */
+/* Read past n bytes, or write n zeros. */
 void np_wire_skip(struct np_wire *w, size_t n);
 
 /* Bytes from the position to the end of the buffer. */
