@@ -69,7 +69,8 @@ class View:
         """Seconds that a packet may wait in the path's queue, one way."""
         c = self.case
         small = c.rr and c.depth * max(c.size, c.answer, 100) < 20_000
-        if c.unix or small or not c.mbit or (c.stream and c.bits and c.bits < c.mbit * 8e5):
+        headers = 1 + 66 / c.size if c.udp and c.size else 1
+        if c.unix or small or not c.mbit or (c.stream and c.bits and c.bits * headers < c.mbit * 8e5):
             return 0.05
         return max(0.024, QUEUE * 8 / (c.mbit * 1e6)) + 0.05
 
