@@ -265,12 +265,8 @@ def within(value: Any, *names: str) -> Any:
     return value
 
 
-def disturbed_percent(run: Run) -> Optional[float]:
-    share = within(run.more, "disturbed", "share")
-    return 100 * share if is_number(share) else None
-
-
-DERIVED = {"LOSS_PERCENT": loss_percent, "DROPS": drops, "DISTURBED_PERCENT": disturbed_percent,
+DERIVED = {"LOSS_PERCENT": loss_percent, "DROPS": drops,
+           "DISTURBED_PERCENT": lambda run: 100 * share if is_number(share := within(run.more, "disturbed", "share")) else None,
            "LOCAL_SOFTIRQ_PERCENT":
            lambda run: softirq_percent(run, "near", "LOCAL_CPU_PERCENT_SWINTR"),
            "REMOTE_SOFTIRQ_PERCENT":

@@ -403,6 +403,8 @@ class Judgements(unittest.TestCase):
             self.assertAlmostEqual(one.change, height - 100, delta=1.5)
             self.assertTrue(one.low < one.change < one.high)
             self.assertEqual(one.notes, ["A is 8 earlier sessions, B 8 slots of now"])
+        for silent, verdict in (3, CANT_TELL), (4, WORSE):      # what gives nothing comes in bursts
+            self.assertEqual(held_against(then, [0.0] * silent).verdict, verdict)
         less = held_against(then, self.session(90.0, between=0.002), Metric(more_is_better=False))
         self.assertEqual(less.verdict, BETTER)
 

@@ -467,7 +467,7 @@ class Baseline:
     def _nothing(self, point: Point, metric: Metric, now: Slots) -> "Tuple[str, float]":
         """The verdict on slots that all gave nothing, and its error by Fisher's exact test of how many did in the past."""
         silent, tried = self._silent(point, metric)
-        if now.silent(metric) < len(now):
+        if len(now) < LEAST_SLOTS or now.silent(metric) < len(now):
             return CANT_TELL, 1.0
         return WORSE, min(1.0, 2 * math.comb(silent + len(now), len(now)) / math.comb(tried + len(now), len(now)))
 
