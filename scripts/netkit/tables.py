@@ -308,7 +308,7 @@ class Entry:
     value: Optional[float] = None
     spread: Optional[float] = None      # standard deviation, of two runs or more
     count: int = 0
-    mark: str = ""                      # MARK: some of the point's runs failed; DOUBT
+    mark: str = ""                      # MARK: some of the point's runs failed or lack the figure; DOUBT
     left_out: bool = False              # by the plan
     between: "Optional[Tuple[float, float]]" = None     # where a percentile of a single run lies
 
@@ -400,6 +400,7 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
     entries: "List[List[Entry]]" = []
     gaps: "List[str]" = []
     missing: "List[str]" = []
+    lacking: "List[str]" = []
     for row in rows:
         entries.append([])
         for column in columns:
@@ -411,8 +412,13 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             entries[-1].append(entry)
             if why and not entry.left_out:
                 (gaps if found else missing).append(f"{sweep.said(point)}: {why}")
+            without = sum(len(cell.good()) - len(cell.values(wanted.figure)) for cell in found)
+            if without and entry.value is not None:
+                entry.mark = MARK
+                lacking.append(f"{sweep.said(point)}: {without} of {sum(len(cell.tried()) for cell in found)} have no {wanted.figure}")
             doubted = any(any(sweep.doubts(cell, wanted.of_ceiling, wanted.figure)) for cell in found)
             entry.mark += DOUBT if doubted and entry.value is not None else ""
+    gaps += lacking if len(lacking) <= MOST_LISTED else [f"{len(lacking)} points ({MARK}) have runs without {wanted.figure}"]
     if len(missing) > MOST_LISTED:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
     gaps += sweep.told(inside, wanted.of_ceiling, wanted.figure)
@@ -457,12 +463,10 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
     if not values:
         return Entry(), why or ("its ceiling is not known" if wanted.of_ceiling
                                 else f"no {wanted.figure}")
-    lacking = sum(len(cell.good()) - len(cell.values(wanted.figure)) for cell in cells)
-    why = "; ".join(filter(None, [why, f"{lacking} of {runs} have no {wanted.figure}" if lacking else ""]))
     spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
         values) > 1 else None
     between = cells[0].between(wanted.figure) if wanted.spread and wanted.statistic == "mean" and len(values) == 1 else None
-    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures or lacking else "", between=between), why
+    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else "", between=between), why
 
 
 # --- writing them -------------------------------------------------------------------------

@@ -569,6 +569,9 @@ class Doubts(Place):
             run.more["disturbed"] = {"share": 0.5, "seconds": 10.0, "reasons": {"steal": 5.0}}
         text = netreport(self.file([("size", sizes)], runs, {"test": "TCP_STREAM"}))[1]
         self.assertEqual(text.splitlines()[-2:], ["", "27 of 30 points (!): 27 of 27 runs were disturbed, 50 % of the time: steal 140 s"])
+        runs = [good({"size": size}, 48.0, n, **({"DROPPED": 1.0} if n == 1 else {})) for size in sizes for n in (1, 2)]
+        text = netreport(self.file([("size", sizes)], runs, {"test": "TCP_STREAM"}), "--figure", "DROPPED")[1]
+        self.assertEqual(text.splitlines()[-2:], ["", "30 points (*) have runs without DROPPED"])
 
     def test_percentiles(self):
         """Of one run where they lie; not where it had too few transactions."""
