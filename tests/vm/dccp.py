@@ -143,11 +143,11 @@ def a_stranger_is_not_served(daemon: lib.Daemon) -> None:
 def a_service_code_is_for_both_ends(daemon: lib.Daemon) -> None:
     for test in ("DCCP_STREAM", "DCCP_RR", "OMNI"):
         for code, shown in (("SC:test", "SC:test"), ("SC=x1A2", "SC=x000001A2")):
-            document = run(daemon, test, "--", "--service-code", code, *(["-T", "dccp"] if test == "OMNI" else []))
+            document = run(daemon, test, "--", "--service-code", code, *(["-T", "dccp"] if test == "OMNI" else []), length="-20")
             assert document["final"]["THROUGHPUT"] > 0
             for end in ("near", "far"):
                 assert document["iterations"][0][end]["dccp.service"] == shown, (test, end)
-    assert "dccp.service" not in run(daemon, "DCCP_STREAM")["iterations"][0]["near"]
+    assert "dccp.service" not in run(daemon, "DCCP_STREAM", length="-20")["iterations"][0]["near"]
     data = lib.free_port()
     with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "60", "--",
                       "--service-code", "SC:test", "-P", f",{data}"]) as test:

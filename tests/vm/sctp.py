@@ -67,10 +67,10 @@ OMNI = {
     "rr, counted": ["-t", "omni", "-l", "-200", "--", "-T", "sctp", "-d", "rr", "-r", "100,200"],
 }
 OURS = {
-    "SCTP_STREAM": ["-t", "SCTP_STREAM", "-l", "1", "--", "-m", "1400"],
-    "SCTP_STREAM -D -G 1200 -m 3000": ["-t", "SCTP_STREAM", "-l", "1", "--", "-D", "-G", "1200", "-m", "3000"],
+    "SCTP_STREAM": ["-t", "SCTP_STREAM", "-l", "0.5", "--", "-m", "1400"],
+    "SCTP_STREAM -D -G 1200 -m 3000": ["-t", "SCTP_STREAM", "-l", "0.5", "--", "-D", "-G", "1200", "-m", "3000"],
     "SCTP_STREAM -N 100": ["-t", "SCTP_STREAM", "--", "-m", "1000", "-N", "100"],
-    "SCTP_STREAM_MANY": ["-t", "SCTP_STREAM_MANY", "-l", "1", "--", "-m", "1400", "-T", "3"],
+    "SCTP_STREAM_MANY": ["-t", "SCTP_STREAM_MANY", "-l", "0.5", "--", "-m", "1400", "-T", "3"],
     "SCTP_RR": ["-t", "SCTP_RR", "-l", "-200", "--", "-r", "3000,2000"],
     "SCTP_RR_MANY": ["-t", "SCTP_RR_MANY", "-l", "-200", "--", "-T", "4"],
     "OMNI with a connection for each transaction": ["-t", "omni", "-l", "-50", "--", "-T", "sctp", "-d", "rr", "-c"],

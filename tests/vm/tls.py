@@ -48,7 +48,7 @@ def same_stream(ends: Ends, what: str, alerts: int = 0) -> None:
 def streams(command: List[str]) -> None:
     seen = set()
     for name in STREAMS:
-        for length in ("-2000000", "1"):
+        for length in ("-2000000", "0.5"):
             ends = test(command, "-t", name, "-l", length)
             same_stream(ends, f"{name} -l {length}")
             assert ends.near["tls.records_sent"] == ends.near["flow.sends"] + 1, "a send is a record, and the end an alert"
@@ -93,10 +93,10 @@ def ciphers(command: List[str]) -> None:
 def engines(command: List[str]) -> None:
     for engine in ("epoll", "spin"):
         for name in STREAMS:
-            same_stream(test(command, "-t", name, "-l", "1", "--engine", engine), f"{engine} {name}")
+            same_stream(test(command, "-t", name, "-l", "0.5", "--engine", engine), f"{engine} {name}")
         ends = test(command, "-t", "TLS_RR", "-l", "-30", "--engine", engine)
         assert ends.near["flow.transactions"] == ends.far["flow.transactions"] == 30, ends
-    same_stream(test(command, "-t", "TLS_STREAM", "-l", "1", "--flows", "5", "--threads", "2"), "5 flows")
+    same_stream(test(command, "-t", "TLS_STREAM", "-l", "0.5", "--flows", "5", "--threads", "2"), "5 flows")
     same_stream(test(command, "-t", "TLS_STREAM", "-l", "-300000", "--", "-V"), "splice")
     same_stream(test(command, "-t", "TLS_STREAM", "-l", "-300000", "--", "-I"), "write")
     for engine in ("zerocopy", "batch", "segment"):
