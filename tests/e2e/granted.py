@@ -102,7 +102,7 @@ def missing(program: str, text: str, asked: "List[str]") -> None:
 
 def command(ask: Ask, port: int, far_port: int) -> "List[str]":
     own, _, behind = f"{ask.words} ".partition("-- ")
-    words = [lib.netperf(), "-l", "0.3", "-P", "0", *own.split()]
+    words = [lib.netperf(), "-l", "0.15", "-P", "0", *own.split()]
     words += [] if "-H" in own else ["-H", "127.0.0.1"]
     words += [] if "-p" in own.split() else ["-p", str(far_port if ask.how == "far" else port)]
     words += [] if "-t" in own.split() else ["-t", ask.test]
