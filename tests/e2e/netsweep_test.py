@@ -1590,7 +1590,7 @@ class Labs(Sweeping):
 
     def test_killed(self):
         """Its lab goes, too, and if that cannot be the next sweep sees to it."""
-        proc = self.started("latency", "--set", "length=0.3", "--output", "o.jsonl")
+        proc = self.started("latency", "--set", "length=0.3", "--set", "size=1,64", "--output", "o.jsonl")
         for count in (1, 2):
             self.await_runs("o.jsonl", count)
             if count == 2:
