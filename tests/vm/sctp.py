@@ -177,12 +177,11 @@ def find(node: object, name: str) -> "list[dict]":
 
 def failed_path(port: int) -> str:
     """The wire of the first path is cut: the other one carries the rest, and a line says so."""
-    with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "1", "-l", "8", "--",
+    do(*B, "nft", "add table inet t; add chain inet t c { type filter hook prerouting priority 0; }")
+    with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "8", "--",
                            "--also-bind", "10.9.2.1,10.9.2.2", "-k", "THROUGHPUT"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as test:
         time.sleep(3)
-        do(*B, "nft", "add", "table", "inet", "t")
-        do(*B, "nft", "add", "chain", "inet", "t", "c", "{ type filter hook prerouting priority 0; }")
         do(*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "ip", "daddr", "10.9.1.2", "drop")
         _, err = test.communicate(timeout=60)
         do(*B, "nft", "delete", "table", "inet", "t")
