@@ -83,12 +83,14 @@ np_conn_queued(const struct np_conn *c)
 
 /*
  * Reset the counts at the end of the warm-up, while the loop stands still. Open-loop requests and
- * numbered datagrams of the warm-up were not counted, only what belonged to none of them.
+ * numbered datagrams of the warm-up were not counted, only what belonged to none of them, and sends
+ * that were refused.
  */
 static void
 forget_counts(struct np_worker *w)
 {
 	if (w->load.is_open || (w->codec & NP_C_ASK) != 0) {
+		np_show(&w->count->failed, 0);
 		np_show(&w->count->duplicated, 0);
 		np_show(&w->count->late, 0);
 		np_show(&w->count->stray, 0);
@@ -180,6 +182,9 @@ np_worker_route_is_lost(const struct np_worker *w, int error)
 	if (error != ENETUNREACH && error != EHOSTUNREACH && error != ENETDOWN &&
 	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
 		return false;
+	}
+	if (w->goes_on || (w->open != NULL && w->open->answered)) {
+		return true; /* in the warm-up, whose counts are gone */
 	}
 	if (p->pattern->transactions || p->pattern->connection_test) {
 		return np_seen(&w->count->transactions) > 0;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/engine/calls.h"
+#include "bench/open.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -36,9 +37,15 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	struct np_plan p;
 	struct np_run run = { .plan = &p };
 	struct np_worker w = { .run = &run, .count = &count };
+	struct np_open open = { .answered = false };
 
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
 	assert_false(np_worker_route_is_lost(&w, ENETUNREACH)); /* nothing has got through */
+	w.open = &open;
+	assert_false(np_worker_route_is_lost(&w, ENETUNREACH));
+	open.answered = true; /* in the warm-up */
+	assert_true(np_worker_route_is_lost(&w, ENETUNREACH));
+	w.open = NULL;
 	np_add(&count.transactions, 1);
 	for (size_t i = 0; i < LEN(no_way); i++) {
 		assert_true(np_worker_route_is_lost(&w, no_way[i]));
@@ -54,6 +61,9 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	np_add(&count.sends, 1);
 	w.began_ns = np_now(); /* may be what the first datagram met */
 	assert_false(np_worker_route_is_lost(&w, EHOSTUNREACH));
+	w.goes_on = true; /* behind a warm-up */
+	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
+	w.goes_on = false;
 	w.began_ns -= NP_SEC;
 	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
 }
