@@ -32,7 +32,7 @@ set_due(struct np_arrivals *a)
 	uint64_t first;
 
 	if (a->how == NP_ARRIVE_POISSON) {
-		a->at -= log(draw(a)) * 1e9 * a->of / a->rate;
+		a->at -= log(draw(a)) * 1e9 * a->workers / a->rate;
 		a->due_ns = a->start_ns + (uint64_t)a->at;
 		return;
 	}
@@ -43,7 +43,7 @@ set_due(struct np_arrivals *a)
 void
 np_arrivals_next(struct np_arrivals *a)
 {
-	a->place += a->of;
+	a->place += a->workers;
 	set_due(a);
 }
 
@@ -155,16 +155,16 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_
 
 void
 np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate, uint32_t how,
-		  uint32_t number, uint32_t of, uint64_t now_ns)
+		  uint32_t number, uint32_t workers, uint64_t now_ns)
 {
 	*l =
 	    (struct np_load){ .kind = kind, .is_open = kind->next != NULL, .until_ns = UINT64_MAX };
 	l->arrivals = (struct np_arrivals){ .start_ns = now_ns,
 					    .place = number,
 					    .rate = rate,
-					    .of = of,
+					    .workers = workers,
 					    .how = how,
-					    .seed = now_ns * of + number };
+					    .seed = now_ns * workers + number };
 	set_due(&l->arrivals);
 	if (kind == &np_load_offered) {
 		sleep_exactly();

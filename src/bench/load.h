@@ -28,12 +28,12 @@ enum {
 /* np_plan.arrivals. K > NP_ARRIVE_EVENLY: K at once, in even intervals (burst:K). */
 enum { NP_ARRIVE_POISSON, NP_ARRIVE_EVENLY, NP_ARRIVE_BURST_MAX = 65536 };
 
-/* The schedule of one worker: every `of`th of the run's operations, which begin at start_ns. */
+/* The schedule of one worker, which has an equal share of the run's operations. */
 struct np_arrivals {
 	uint64_t start_ns, due_ns; /* due_ns: when the next operation is due */
 	uint64_t place;            /* number of that operation in the run, from 0 */
 	double rate;               /* operations a second of all workers together */
-	uint32_t of, how;          /* workers; np_plan.arrivals */
+	uint32_t workers, how;     /* of the run; np_plan.arrivals */
 	uint64_t seed;
 	double at; /* Poisson: when it is due, in ns after start_ns */
 };
@@ -112,11 +112,11 @@ uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
 void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
 
 /*
- * Begin a load of kind ramp, open or offered. `rate` operations a second of all `of`
- * workers, from now_ns on; this one is `number`.
+ * Begin a load of kind ramp, open or offered. `rate` operations a second of all workers, from
+ * now_ns on; this worker is `number`.
  */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
-		       uint32_t how, uint32_t number, uint32_t of, uint64_t now_ns);
+		       uint32_t how, uint32_t number, uint32_t workers, uint64_t now_ns);
 
 /* Take one operation, if it may begin now. False: not before l->due_ns. */
 bool np_load_may(struct np_load *l, uint64_t now_ns);

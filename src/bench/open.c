@@ -90,7 +90,7 @@ open_wake(struct np_worker *w)
 static void
 keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 {
-	double gap = (double)(now - o->last_ns) * a->rate / a->of / 1e9;
+	double gap = (double)(now - o->last_ns) * a->rate / a->workers / 1e9;
 
 	o->last_ns = now;
 	if (++o->skipped < o->skip) {

@@ -112,7 +112,7 @@ np_ramp_up(struct np_worker *w, struct np_conn *c)
 {
 	c->is_up = true;
 	c->since_ns = np_now();
-	c->look_at_ns = c->since_ns + w->patience_ns;
+	c->timeout_check_ns = c->since_ns + w->patience_ns;
 	c->need = np_io_first_need(w, (uint32_t)(c - w->conn));
 	np_add(&w->count->up, 1);
 }
@@ -143,14 +143,14 @@ np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from)
 }
 
 uint32_t
-np_ramp_came(const struct np_run *run)
+np_ramp_established(const struct np_run *run)
 {
-	uint32_t came = 0;
+	uint32_t established = 0;
 
 	for (uint32_t i = 0; i < run->conns; i++) {
-		came += run->conn[i].is_up;
+		established += run->conn[i].is_up;
 	}
-	return came;
+	return established;
 }
 
 const char *

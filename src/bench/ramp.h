@@ -59,7 +59,7 @@ void np_ramp_failed(struct np_ramp_failures *f, int error, uint32_t count);
 void np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from);
 
 /* How many were established, of all workers; only when they are done. */
-uint32_t np_ramp_came(const struct np_run *run);
+uint32_t np_ramp_established(const struct np_run *run);
 
 /* "ECONNREFUSED 3, ETIMEDOUT 1": all reasons; cut to size. */
 void np_ramp_reasons(const struct np_ramp_failures *f, char *out, size_t size);

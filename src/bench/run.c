@@ -72,10 +72,10 @@ free_worker(struct np_worker *w)
 		free(w->conn[i].ids);
 		w->conn[i].ids = NULL;
 	}
-	if (w->engine.own != NULL && w->run->engine->close != NULL) {
+	if (w->engine.state != NULL && w->run->engine->close != NULL) {
 		w->run->engine->close(w);
 	}
-	free(w->engine.own);
+	free(w->engine.state);
 	if (w->open != NULL) {
 		free(w->open->sent);
 		free(w->open->lateness);
@@ -106,9 +106,9 @@ no_memory(const struct np_plan *p, struct np_err *err)
 
 /* Worker `number`'s share of a count; the first workers get the remainder. */
 static uint64_t
-share(uint64_t count, uint32_t number, uint32_t of)
+share(uint64_t count, uint32_t number, uint32_t workers)
 {
-	return count / of + (number < count % of);
+	return count / workers + (number < count % workers);
 }
 
 /* A worker's share of the bytes or transactions that end a test; UINT64_MAX: time ends it. */
@@ -211,7 +211,7 @@ set_up_workers(struct np_run *run, struct np_err *err)
 			return err->code;
 		}
 		if (bytes > 0 && (bytes > SIZE_MAX ||
-				  (w->engine.own = np_lines_new(1, (size_t)bytes)) == NULL)) {
+				  (w->engine.state = np_lines_new(1, (size_t)bytes)) == NULL)) {
 			return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s",
 				       engine->name);
 		}

@@ -40,7 +40,7 @@ struct np_endpoint {
 	int prio, tos;              /* as set by the kernel; -1 not asked for, -2 refused */
 	/* Peers that may connect or send, if the kernel does not filter; empty: not checked. */
 	struct np_sources sources;
-	void *own;       /* the transport's state, released by its close; NULL: none */
+	void *state;     /* the transport's state, released by its close; NULL: none */
 	bool port_moved; /* the port was in use: another one was taken */
 
 	/* Peers must echo it to get datagrams; raw frames carry it as their tag. 0: none. */

@@ -80,17 +80,17 @@ np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 {
 	struct np_sequence *s = np_lines_new(conns, (size_t)np_sequence_bytes(p));
 	uint32_t window = window_of(p), *skipped_at;
-	uint64_t *came;
+	uint64_t *arrived;
 
 	if (s == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
 		return NULL;
 	}
-	came = (uint64_t *)&s[conns];
-	skipped_at = (uint32_t *)&came[conns * (size_t)window / 64];
-	for (uint32_t i = 0; i < conns; i++, came += window / 64, skipped_at += window) {
+	arrived = (uint64_t *)&s[conns];
+	skipped_at = (uint32_t *)&arrived[conns * (size_t)window / 64];
+	for (uint32_t i = 0; i < conns; i++, arrived += window / 64, skipped_at += window) {
 		s[i].window = window;
-		s[i].came = came;
+		s[i].arrived = arrived;
 		s[i].skipped_at = skipped_at;
 	}
 	return s;
@@ -124,7 +124,7 @@ place_of(const struct np_sequence *s, uint64_t number)
 static uint64_t *
 word_of(const struct np_sequence *s, uint64_t number)
 {
-	return &s->came[place_of(s, number) / 64];
+	return &s->arrived[place_of(s, number) / 64];
 }
 
 /* Has the datagram with that number, of the window, arrived? */
@@ -238,11 +238,11 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 {
 	uint64_t number, sent_ns, distance;
 	int64_t later;
-	enum np_sequence_is what = read_mark(datagram, size, &number, &sent_ns);
+	enum np_sequence_is kind = read_mark(datagram, size, &number, &sent_ns);
 
-	s->foreign += what == NP_IS_FOREIGN;
-	if (what != NP_IS_COUNTED) {
-		return what;
+	s->foreign += kind == NP_IS_FOREIGN;
+	if (kind != NP_IS_COUNTED) {
+		return kind;
 	}
 	if (s->next == 0) {
 		s->first_ns = now_ns;
@@ -261,7 +261,7 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 	note_outage(s, number, sent_ns);
 	count_number(s, number);
 	s->late += late;
-	return what;
+	return kind;
 }
 
 /* ---- Results ---- */
@@ -279,8 +279,7 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
 }
 
-/* How long it took to send what is missing before the first one: as long as the same number behind
- * it. */
+/* The time of the datagrams that are missing before the first one, at the rate of later ones. */
 static uint64_t
 outage_before(const struct np_sequence *s)
 {

@@ -61,7 +61,7 @@ struct np_sequence {
 	struct np_bursts bursts; /* of numbers below base */
 	/* Of one flow: */
 	uint32_t window;      /* places for numbers from base on, a power of two */
-	uint64_t *came;       /* a bit for each: it arrived */
+	uint64_t *arrived;    /* a bit for each: it arrived */
 	uint32_t *skipped_at; /* for each: count of arrivals when a higher number came first */
 };
 

@@ -210,7 +210,7 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 	t->ramp.rate = run->plan->ramp;
 	t->ramp.asked = run->conns;
-	t->ramp.came = t->flows = np_ramp_came(run);
+	t->ramp.established = t->flows = np_ramp_established(run);
 	NP_EACH_WORKER (w, run) {
 		if (w->ramp == NULL || w->ramp->hist == NULL) {
 			continue;

@@ -36,8 +36,8 @@ struct np_worker_result {
 
 /* How the connections of a ramp were established. */
 struct np_ramp_result {
-	uint32_t rate;        /* connections a second, as asked for; 0: no ramp */
-	uint32_t asked, came; /* connections asked for, and established */
+	uint32_t rate;               /* connections a second, as asked for; 0: no ramp */
+	uint32_t asked, established; /* connections asked for, and established */
 	struct np_ramp_failures failed;
 	struct np_hist *hist; /* time of connect(2); NULL: at the far end */
 };

@@ -54,7 +54,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].since_ns = now_ns;
-		w->conn[i].look_at_ns = now_ns + w->patience_ns;
+		w->conn[i].timeout_check_ns = now_ns + w->patience_ns;
 	}
 	if ((w->codec & NP_C_SHARE) != 0) {
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
@@ -89,7 +89,7 @@ np_conn_queued(const struct np_conn *c)
 static void
 forget_counts(struct np_worker *w)
 {
-	if (w->load.is_open || (w->codec & NP_C_ASK) != 0) {
+	if (w->load.is_open || (w->codec & NP_C_WINDOW) != 0) {
 		np_show(&w->count->failed, 0);
 		np_show(&w->count->duplicated, 0);
 		np_show(&w->count->late, 0);

@@ -62,14 +62,14 @@ enum np_need {
  * share no cache line.
  */
 struct np_conn {
-	_Alignas(NP_LINE) int fd; /* -1: none */
-	enum np_need need;        /* next; for engines with many connections */
-	size_t part;              /* bytes of the current message that are done */
-	uint64_t since_ns;        /* start of the current operation */
-	uint64_t look_at_ns;      /* next check for requests that timed out */
-	uint64_t number;          /* of the next message, from 0: also its id */
-	uint64_t before;          /* messages of the warm-up, which do not count */
-	uint64_t sent, received;  /* bytes */
+	_Alignas(NP_LINE) int fd;  /* -1: none */
+	enum np_need need;         /* next; for engines with many connections */
+	size_t part;               /* bytes of the current message that are done */
+	uint64_t since_ns;         /* start of the current operation */
+	uint64_t timeout_check_ns; /* next check for requests that timed out */
+	uint64_t number;           /* of the next message, from 0: also its id */
+	uint64_t before;           /* messages of the warm-up, which do not count */
+	uint64_t sent, received;   /* bytes */
 	uint64_t transactions;
 	struct np_ids *ids; /* a requester's, with ids or several in flight; else NULL */
 	uint32_t lost;      /* requests that timed out */
@@ -109,7 +109,7 @@ enum {
 	NP_C_FILE = 1 << 13,     /* sendfile(2) sends */
 	NP_C_STAMPS = 1 << 14,   /* some transactions are time-stamped (bench/stamps.h) */
 	NP_C_WARM = 1 << 15,     /* mark sent datagrams as warm-up */
-	NP_C_ASK = 1 << 16,      /* check whether received datagrams belong to the window */
+	NP_C_WINDOW = 1 << 16,   /* check whether received datagrams belong to the window */
 	/* Flags that need other calls than plain send and receive. */
 	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS |
 		     NP_C_FILE | NP_C_STAMPS,
@@ -177,8 +177,8 @@ struct np_worker {
 
 	const struct np_calls *calls; /* for several messages a call; NULL: one */
 	struct {
-		void *own; /* memory for this worker */
-		int fd;    /* a descriptor; -1: none */
+		void *state; /* memory for this worker */
+		int fd;      /* a descriptor; -1: none */
 		uint64_t count[NP_E_COUNTS];
 	} engine;
 
@@ -210,8 +210,8 @@ struct np_worker {
 
 	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
 	struct np_sequence *sequence; /* a receiver's, if datagrams are numbered; else NULL */
-	uint64_t first_ns, opened_ns; /* with NP_C_ASK: time of the first datagram, and of the first
-					 in the window; 0 */
+	uint64_t first_ns, opened_ns; /* with NP_C_WINDOW: time of the first datagram, and of the
+					 first in the window; 0 */
 	struct np_stamps *stamps;     /* of its transactions; NULL: no stamps */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;

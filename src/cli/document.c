@@ -353,7 +353,7 @@ ramp_json(struct np_document *d, const struct np_ramp_result *r)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("flows", COUNT, np_ramp_result, asked),
-		MEMBER("up", COUNT, np_ramp_result, came),
+		MEMBER("up", COUNT, np_ramp_result, established),
 		MEMBER("connect", HIST, np_ramp_result, hist),
 	};
 	json_t *o = json_object(), *failed = object_at(d, o, "failed");

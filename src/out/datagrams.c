@@ -29,20 +29,20 @@ which(const struct np_datagrams *d)
 static void
 print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
 {
-	double own = np_bag_number(receiver, "udp.receive_span_bps");
+	double own_bps = np_bag_number(receiver, "udp.receive_span_bps");
 	double span = np_bag_number(receiver, "udp.receive_span_s");
-	double table = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
+	double table_bps = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
 	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
 
-	if (!(own >= 0) || !(span > 0) || !(d->seconds > 0) || !(table > 0) ||
-	    fabs(own - table) <= differs * table) {
+	if (!(own_bps >= 0) || !(span > 0) || !(d->seconds > 0) || !(table_bps > 0) ||
+	    fabs(own_bps - table_bps) <= differs * table_bps) {
 		return;
 	}
 	np_text_line(to,
 		     "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
 		     "to the last; %.2f is over the test's %.3g s%s",
-		     d->bench, np_rate(unit, own / 8, 1), unit->name, span,
-		     np_rate(unit, table / 8, 1), d->seconds, which(d).text);
+		     d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
+		     np_rate(unit, table_bps / 8, 1), d->seconds, which(d).text);
 }
 
 void

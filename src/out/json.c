@@ -171,14 +171,14 @@ member(const void *at, enum np_json_kind kind)
 }
 
 int
-np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *of)
+np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *base)
 {
 	int bad = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (m[i].path != NULL) {
 			bad |= np_json_put(o, m[i].path,
-					   member((const char *)of + m[i].at, m[i].kind));
+					   member((const char *)base + m[i].at, m[i].kind));
 		}
 	}
 	return bad;

@@ -59,7 +59,7 @@ struct np_json_member {
 };
 
 /* Set members from a struct. Returns 0; -1: no memory. */
-int np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *of);
+int np_json_members(json_t *o, const struct np_json_member *m, size_t count, const void *base);
 
 /* The measured figures by name, without those that netperf has withdrawn. Infinite: null. */
 json_t *np_json_metrics(const struct np_record *r);

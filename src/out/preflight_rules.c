@@ -205,12 +205,12 @@ judge_mtu(const struct view *v, struct state *s)
 static bool
 judge_path_mtu(const struct view *v, struct state *s)
 {
-	double path = fact(v, "host.path_mtu"), own = fact(v, "host.nic.mtu");
-	double most = own < LARGEST_IPV4 ? own : LARGEST_IPV4; /* lo's MTU is larger */
+	double path = fact(v, "host.path_mtu"), mtu = fact(v, "host.nic.mtu");
+	double most = mtu < LARGEST_IPV4 ? mtu : LARGEST_IPV4; /* lo's MTU is larger */
 
-	return !isnan(path) && !isnan(own) &&
+	return !isnan(path) && !isnan(mtu) &&
 	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f, the interface's %.0f",
-		     path, own);
+		     path, mtu);
 }
 
 /* Does a comma-separated list contain a word? */

@@ -230,18 +230,19 @@ np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
 	np_hist_summarise(h, &s);
 	for (int i = 0; i < NP_METRICS; i++) {
 		enum np_metric_id id = (enum np_metric_id)i;
-		const char *from = np_metrics[id].from, *what;
+		const char *from = np_metrics[id].from, *statistic;
 
 		if (from == NULL || strncmp(from, which, len) != 0 || from[len] != '.') {
 			continue;
 		}
-		what = from + len + 1;
-		if (what[0] == 'p') {
-			np_record_us(r, id, np_hist_percentile(h, strtod(what + 1, NULL) / 100));
-		} else if (strcmp(what, "min") == 0 || strcmp(what, "max") == 0) {
-			np_record_us(r, id, what[1] == 'i' ? s.min : s.max);
+		statistic = from + len + 1;
+		if (statistic[0] == 'p') {
+			np_record_us(r, id,
+				     np_hist_percentile(h, strtod(statistic + 1, NULL) / 100));
+		} else if (strcmp(statistic, "min") == 0 || strcmp(statistic, "max") == 0) {
+			np_record_us(r, id, statistic[1] == 'i' ? s.min : s.max);
 		} else {
-			double ns = what[0] == 'm' ? s.mean : s.stddev;
+			double ns = statistic[0] == 'm' ? s.mean : s.stddev;
 
 			np_record_real(r, id, isnan(ns) ? -1 : ns / 1000);
 		}

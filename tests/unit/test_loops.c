@@ -378,7 +378,7 @@ put_or_mark(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t cou
 static int
 fetch_three(struct np_worker *w, struct np_conn *c, int flags)
 {
-	struct np_batch *b = w->engine.own;
+	struct np_batch *b = w->engine.state;
 
 	for (int i = 0; i < 3; i++) {
 		b->in[i].bytes = b->in[i].size = w->recv_size;
@@ -400,7 +400,7 @@ TEST(a_mark_drops_no_answer)
 	e.plan.near.place.engine = &np_engine_batch;
 	end_open(&e);
 	w = e.run.worker;
-	((struct np_batch *)w->engine.own)->calls = &calls;
+	((struct np_batch *)w->engine.state)->calls = &calls;
 	assert_int_equal(np_calls_drive(w), 0);
 	assert_int_equal(marked.left, marked.fetched);
 	assert_int_equal(np_seen(&w->count->transactions), marked.fetched);

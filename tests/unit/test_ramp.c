@@ -124,17 +124,17 @@ check_tally(struct np_run *run, bool active)
 
 	assert_int_equal(np_tally_take(run, &t, &err), NP_OK);
 	/* On a busy machine not all have come in time. */
-	assert_in_range(t.ramp.came, 1, FLOWS);
-	assert_int_equal(t.flows, t.ramp.came);
+	assert_in_range(t.ramp.established, 1, FLOWS);
+	assert_int_equal(t.flows, t.ramp.established);
 	/* Only those may fail that find the far end gone, as its time was over. */
-	assert_in_range(t.ramp.failed.count, 0, FLOWS - t.ramp.came);
+	assert_in_range(t.ramp.failed.count, 0, FLOWS - t.ramp.established);
 	for (uint32_t i = 0; i < t.ramp.failed.reasons; i++) {
 		int error = t.ramp.failed.by[i].error;
 
 		fail_if(error != ECONNREFUSED && error != ECONNRESET, "%s", strerror(error));
 	}
 	assert_int_equal(t.ramp.hist != NULL ? np_hist_count(t.ramp.hist) : 0,
-			 active ? t.ramp.came : 0);
+			 active ? t.ramp.established : 0);
 	for (uint32_t i = 0; i < t.flows; i++) {
 		moved += t.flow[i].sent + t.flow[i].received;
 		transactions += t.flow[i].transactions;
@@ -186,8 +186,8 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 		ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
 		assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
 		ends_drive(&e, 400 * NP_MSEC);
-		late = was_reset(&e) || np_ramp_came(&e.client.run) == 0 ||
-		       np_ramp_came(&e.server.run) == 0;
+		late = was_reset(&e) || np_ramp_established(&e.client.run) == 0 ||
+		       np_ramp_established(&e.server.run) == 0;
 		if (!late) {
 			judge(&e, bench);
 		}
@@ -218,8 +218,8 @@ cut_short(const char *bench)
 	ends_drive(&e, 50 * NP_MSEC);
 	assert_true(was_reset(&e) || e.client.run.err.code + e.server.run.err.code == NP_OK);
 	/* All have come only where the machine stopped this process for a while. */
-	assert_in_range(np_ramp_came(&e.client.run), 0, FLOWS);
-	assert_in_range(np_ramp_came(&e.server.run), 0, FLOWS);
+	assert_in_range(np_ramp_established(&e.client.run), 0, FLOWS);
+	assert_in_range(np_ramp_established(&e.server.run), 0, FLOWS);
 	ends_free(&e);
 	return np_now() - since;
 }

@@ -155,7 +155,7 @@ add_worker(struct lines *l, const struct np_worker *w)
 	add_own(l, w->ramp);
 	add_own(l, w->stamps);
 	add_own(l, w->sequence);
-	add_own(l, w->engine.own);
+	add_own(l, w->engine.state);
 }
 
 /* No line of two workers, as every write of one would take it from the other's processor. */

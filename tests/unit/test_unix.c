@@ -154,8 +154,8 @@ TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 		struct np_err err;
 
 		assert_int_equal(open_client(&run, &p, &stop, names[i], where, &err), NP_OK);
-		assert_int_equal(run.end.own != NULL, i == 3);
-		if (run.end.own != NULL) {
+		assert_int_equal(run.end.state != NULL, i == 3);
+		if (run.end.state != NULL) {
 			paths_of(&run, path, dir);
 			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
 			assert_int_equal(mode_of(path), S_IFSOCK | 0666);

@@ -26,7 +26,7 @@ enum {
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
-	struct batch *b = w->engine.own;
+	struct batch *b = w->engine.state;
 
 	for (uint32_t i = first; i < first + count; i++) {
 		np_message_to(&b->out[i].msg_hdr, &b->turns.out[i], w);
@@ -37,10 +37,10 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
-	struct batch *b = w->engine.own;
+	struct batch *b = w->engine.state;
 	/* A paced end leaves in the socket what it may not process yet. */
 	uint32_t most = (uint32_t)np_paced_row(w, b->turns.most_in);
-	int came;
+	int count;
 
 	for (uint32_t i = 0; i < b->turns.most_in && w->steps->answers; i++) {
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
@@ -58,14 +58,14 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 			nanosleep(&moment, NULL);
 		}
 	}
-	came = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
-	b->last = came;
-	b->turns.may_be_more = came == (int)most;
-	for (int i = 0; i < came; i++) {
+	count = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
+	b->last = count;
+	b->turns.may_be_more = count == (int)most;
+	for (int i = 0; i < count; i++) {
 		b->turns.in[i].bytes = b->turns.in[i].size = b->in[i].msg_len;
 		b->turns.in[i].addr_len = b->in[i].msg_hdr.msg_namelen;
 	}
-	return came;
+	return count;
 }
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
@@ -113,9 +113,9 @@ point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
 static int
 batch_open(struct np_worker *w, struct np_err *err)
 {
-	struct np_room room = { .at = w->engine.own, .used = sizeof(struct batch) };
+	struct np_room room = { .at = w->engine.state, .used = sizeof(struct batch) };
 	struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
-	struct batch *b = w->engine.own;
+	struct batch *b = w->engine.state;
 
 	*b = lay_out(w->run->plan, &room);
 	for (uint32_t i = 0; i < b->turns.most_out && out != NULL; i++, out = out->next) {

@@ -69,7 +69,7 @@ take_sent(struct np_worker *w, struct np_conn *c, int count)
 static enum np_need
 batch_send(struct np_worker *w, struct np_conn *c)
 {
-	struct np_batch *b = w->engine.own;
+	struct np_batch *b = w->engine.state;
 	uint32_t count = sends_in_row(w, c, b->most_out);
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	int sent;
@@ -105,7 +105,7 @@ rest_between(struct np_worker *w, struct np_conn *c, struct todo *t)
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
-	const struct np_batch *b = w->engine.own;
+	const struct np_batch *b = w->engine.state;
 	enum np_need need = NP_RECV;
 	uint32_t done = 0;
 
@@ -198,10 +198,10 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
 {
-	uint64_t now = (w->codec & NP_C_ASK) != 0 ? np_now() : 0;
+	uint64_t now = (w->codec & NP_C_WINDOW) != 0 ? np_now() : 0;
 	bool over = false;
 
-	while (b->next < b->came && (!over || w->sequence == NULL || w->conns > 1)) {
+	while (b->next < b->trains && (!over || w->sequence == NULL || w->conns > 1)) {
 		const struct np_train *m = &b->in[b->next++];
 
 		enum np_need need =
@@ -221,13 +221,13 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	/* Trains go in one step only if no message is longer than the size of a receive. */
 	bool whole = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
 
-	for (uint32_t i = 0; i < b->came && whole; i++) {
+	for (uint32_t i = 0; i < b->trains && whole; i++) {
 		whole = b->in[i].size <= w->recv_size;
 	}
 	if (whole) {
 		take_trains(w, c, b, &t);
 	}
-	while (b->next < b->came && t.need != NP_OVER) {
+	while (b->next < b->trains && t.need != NP_OVER) {
 		take_each(w, c, b, &t);
 	}
 	if (t.answers > 0) {
@@ -246,25 +246,25 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 static bool
 fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 {
-	int came = b->calls->fetch(w, c, flags);
+	int trains = b->calls->fetch(w, c, flags);
 
-	b->came = came > 0 ? (uint32_t)came : 0;
+	b->trains = trains > 0 ? (uint32_t)trains : 0;
 	b->next = 0;
 	b->done = 0;
-	b->of = c;
-	for (uint32_t i = 0; i < b->came; i++) {
+	b->conn = c;
+	for (uint32_t i = 0; i < b->trains; i++) {
 		size_t bytes = b->in[i].bytes, size = b->in[i].size;
 
 		w->engine.count[NP_E_RECEIVED] += bytes <= size ? 1 : (bytes + size - 1) / size;
 	}
-	w->engine.count[NP_E_RECEIVE_CALLS] += came > 0;
-	return came > 0;
+	w->engine.count[NP_E_RECEIVE_CALLS] += trains > 0;
+	return trains > 0;
 }
 
 static enum np_need
 batch_recv(struct np_worker *w, struct np_conn *c)
 {
-	struct np_batch *b = w->engine.own;
+	struct np_batch *b = w->engine.state;
 	enum np_need need;
 
 	if (!fetch(w, c, b, 0)) {
@@ -277,9 +277,9 @@ batch_recv(struct np_worker *w, struct np_conn *c)
 static ssize_t
 batch_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
-	struct np_batch *b = w->engine.own;
+	struct np_batch *b = w->engine.state;
 
-	if ((b->of != c || b->next == b->came) && !fetch(w, c, b, MSG_DONTWAIT)) {
+	if ((b->conn != c || b->next == b->trains) && !fetch(w, c, b, MSG_DONTWAIT)) {
 		return -1;
 	}
 	return (ssize_t)next_message(w, b, buf);

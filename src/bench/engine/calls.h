@@ -63,17 +63,17 @@ struct np_batch_calls {
 	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 };
 
-/* The start of np_worker.engine.own, for engines of several datagrams a call. */
+/* The start of np_worker.engine.state, for engines of several datagrams a call. */
 struct np_batch {
 	const struct np_batch_calls *calls;
 	uint32_t most_out;       /* messages of a call */
 	uint32_t most_in;        /* trains of a call */
 	struct np_outgoing *out; /* most_out, each with a buffer */
 	struct np_train *in;     /* most_in */
-	uint32_t came, next;     /* trains of the last call; the next one */
+	uint32_t trains, next;   /* trains of the last call; the next one */
 	size_t done;             /* bytes of that one that are processed */
 	bool may_be_more;
-	const struct np_conn *of; /* connection of those trains */
+	const struct np_conn *conn; /* of those trains */
 };
 
 extern const struct np_calls np_batch_turns;

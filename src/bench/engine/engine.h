@@ -73,7 +73,7 @@ struct np_engine {
 	uint32_t (*width)(const struct np_plan *p);
 	/* How many more workers this process can have; NULL: no limit. */
 	uint32_t (*most)(void);
-	/* Bytes of w->engine.own, for each worker; NULL: none. */
+	/* Bytes of w->engine.state, for each worker; NULL: none. */
 	uint64_t (*bytes)(const struct np_plan *p);
 	/*
 	 * After the setup of the side: lay out that memory, which is zeroed, and open what else a

@@ -230,9 +230,12 @@ resume_send(struct np_conn *c)
 	}
 }
 
-/* The last call would block. True: there is another call to try for this connection. */
+/*
+ * The last call would block: switch from a send to receiving, or back to the send set aside. True:
+ * try the other call now.
+ */
 static __attribute__((noinline)) bool
-has_other_call(const struct loop *l, struct np_conn *c)
+switch_call(const struct loop *l, struct np_conn *c)
 {
 	c->need &= ~(unsigned)NP_BLOCKED;
 	if (!l->spins && !l->w->load.is_open) {
@@ -253,7 +256,7 @@ has_other_call(const struct loop *l, struct np_conn *c)
 }
 
 static __attribute__((noinline)) bool
-other_call(struct loop *l, struct np_conn *c)
+rare_call(struct loop *l, struct np_conn *c)
 {
 	enum np_need need = c->need;
 
@@ -291,7 +294,7 @@ one_call(struct loop *l, struct np_conn *c)
 		}
 		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
 	}
-	return need >= NP_OPEN && need <= NP_CLOSE ? connection_call(l, c) : other_call(l, c);
+	return need >= NP_OPEN && need <= NP_CLOSE ? connection_call(l, c) : rare_call(l, c);
 }
 
 static uint32_t
@@ -370,7 +373,7 @@ advance(struct loop *l, struct np_conn *c)
 		bool may_go_on = one_call(l, c);
 
 		if ((c->need & NP_BLOCKED) != 0) {
-			may_go_on = has_other_call(l, c);
+			may_go_on = switch_call(l, c);
 		}
 		if (!may_go_on) {
 			break;

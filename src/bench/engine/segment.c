@@ -68,7 +68,7 @@ refused(struct np_worker *w, uint32_t count)
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
-	struct segment *s = w->engine.own;
+	struct segment *s = w->engine.state;
 	const struct np_outgoing *m = &s->turns.out[first];
 	struct iovec block = { .iov_base = m->buf, .iov_len = count * w->send_size };
 	struct msghdr h = { .msg_iov = &block, .msg_iovlen = 1 };
@@ -95,7 +95,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
-	struct segment *s = w->engine.own;
+	struct segment *s = w->engine.state;
 	bool want_from = s->in.addr != NULL;
 	union control control;
 	struct iovec room = { .iov_base = s->room, .iov_len = sizeof(s->room) };
@@ -139,7 +139,7 @@ np_segment_most(const struct np_plan *p, size_t size)
 static int
 segment_open(struct np_worker *w, struct np_err *err)
 {
-	struct segment *s = w->engine.own;
+	struct segment *s = w->engine.state;
 	const struct np_slot *slot = w->send_ring.slots;
 	uint32_t count = slot != NULL ? np_segment_most(w->run->plan, w->send_size) : 0;
 

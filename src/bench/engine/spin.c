@@ -64,7 +64,7 @@ poll_one(struct spin *s, const struct np_worker *w, int fd)
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
-	const struct spin *s = run->worker->engine.own;
+	const struct spin *s = run->worker->engine.state;
 
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
 	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
@@ -85,7 +85,7 @@ spin_put(const struct np_run *run, struct np_bag *into)
 static int
 spin_run(struct np_worker *w)
 {
-	struct spin *s = w->engine.own;
+	struct spin *s = w->engine.state;
 	int rc;
 	int fd;
 

@@ -47,7 +47,7 @@ struct link {
 	bool at_end;     /* end of data */
 };
 
-/* np_worker.engine.own. */
+/* np_worker.engine.state. */
 struct uring {
 	struct np_worker *w;
 	struct np_uring *taken; /* for this worker, by np_uring_take() */
@@ -597,7 +597,7 @@ hand_over(struct uring *u)
 static int
 uring_run(struct np_worker *w)
 {
-	struct uring *u = w->engine.own;
+	struct uring *u = w->engine.state;
 	int rc = begin(u);
 
 	if (rc != 0) {
@@ -713,7 +713,7 @@ lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 static void
 uring_close(struct np_worker *w)
 {
-	struct uring *u = w->engine.own;
+	struct uring *u = w->engine.state;
 
 	if (u->pool != NULL) {
 		(void)io_uring_unregister_buf_ring(u->ring, GROUP);
@@ -727,8 +727,8 @@ uring_close(struct np_worker *w)
 static int
 uring_open(struct np_worker *w, struct np_err *err)
 {
-	struct np_room room = { .at = w->engine.own, .used = sizeof(struct uring) };
-	struct uring *u = w->engine.own;
+	struct np_room room = { .at = w->engine.state, .used = sizeof(struct uring) };
+	struct uring *u = w->engine.state;
 	int rc;
 
 	*u = lay_out(w->run->plan, w->recv_ring.size, &room);

@@ -91,7 +91,7 @@ np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 static struct np_borrowed *
 borrowed_of(const struct np_worker *w, const struct np_conn *c)
 {
-	struct zerocopy *z = w->engine.own;
+	struct zerocopy *z = w->engine.state;
 
 	return &z->borrowed[c - w->conn];
 }
@@ -108,7 +108,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 	struct msghdr m = { .msg_control = &control, .msg_controllen = sizeof(control) };
 	struct np_released r;
 
-	if (w->engine.own == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+	if (w->engine.state == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
 		return false;
 	}
 	if (np_released_of(&m, &r)) {
@@ -124,7 +124,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
-	const struct zerocopy *z = w->engine.own;
+	const struct zerocopy *z = w->engine.state;
 	struct pollfd p = { .fd = c->fd }; /* POLLERR is always reported */
 
 	w->engine.count[NP_E_RELEASE_WAITS]++;
@@ -360,7 +360,7 @@ static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
 	uint64_t slots = slots_of(w->run->plan);
-	struct zerocopy *z = w->engine.own;
+	struct zerocopy *z = w->engine.state;
 	uint32_t depth = 1;
 
 	if (z == NULL) {
@@ -381,7 +381,7 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 static void
 zerocopy_mark(struct np_worker *w)
 {
-	struct zerocopy *z = w->engine.own;
+	struct zerocopy *z = w->engine.state;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		z->borrowed[i].since = 0;
@@ -398,7 +398,7 @@ zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
 	uint64_t last_ns = w->run->cut ? 0 : np_deadline(LAST_WAIT_S * NP_SEC);
-	struct zerocopy *z = w->engine.own;
+	struct zerocopy *z = w->engine.state;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];

@@ -26,7 +26,7 @@ enum {
 	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker. A follower uses only `looks` and the two figures behind it. */
+/* State of a worker. A follower uses only `reads_info` and the two figures behind it. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
@@ -35,8 +35,8 @@ struct connector {
 	unsigned busy;               /* consecutive ports in use */
 	uint64_t busy_ns;            /* since when none is free */
 	bool spreads;                /* addresses vary as well as ports */
-	bool looks;                  /* read TCP_INFO of each connection */
-	int64_t retransmitted;       /* segments of all connections, if it looks */
+	bool reads_info;             /* read TCP_INFO of each connection */
+	int64_t retransmitted;       /* segments of all connections, if reads_info */
 	int64_t min_rtt_us;          /* shortest round trip of all; 0: not known */
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
@@ -212,7 +212,7 @@ look_first(struct np_worker *w, const struct np_conn *c)
 
 /* Read TCP_INFO of a connection. It costs a system call, so only if evidence was asked for. */
 static __attribute__((noinline)) void
-add_tcp_info(struct connector *own, const struct np_conn *c)
+add_tcp_info(struct connector *state, const struct np_conn *c)
 {
 	struct np_tcp_brief b;
 
@@ -220,10 +220,10 @@ add_tcp_info(struct connector *own, const struct np_conn *c)
 		return;
 	}
 	if (b.retransmitted_segments > 0) {
-		own->retransmitted += b.retransmitted_segments;
+		state->retransmitted += b.retransmitted_segments;
 	}
-	if (b.min_rtt_us > 0 && (own->min_rtt_us == 0 || b.min_rtt_us < own->min_rtt_us)) {
-		own->min_rtt_us = b.min_rtt_us;
+	if (b.min_rtt_us > 0 && (state->min_rtt_us == 0 || b.min_rtt_us < state->min_rtt_us)) {
+		state->min_rtt_us = b.min_rtt_us;
 	}
 }
 
@@ -231,13 +231,13 @@ add_tcp_info(struct connector *own, const struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	struct connector *own = w->state;
+	struct connector *state = w->state;
 
 	if (__builtin_expect(c->transactions == 0, 0)) {
 		look_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
-	if (__builtin_expect(own->looks, 0)) {
-		add_tcp_info(own, c);
+	if (__builtin_expect(state->reads_info, 0)) {
+		add_tcp_info(state, c);
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
@@ -285,14 +285,14 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 static bool
 may_retry_elsewhere(struct np_worker *w, struct np_conn *c)
 {
-	struct connector *own = w->state;
+	struct connector *state = w->state;
 	uint64_t now = np_now();
 
-	if (own->elsewhere_ns == 0 || own->elsewhere_at != c->transactions) {
-		own->elsewhere_ns = now;
-		own->elsewhere_at = c->transactions;
+	if (state->elsewhere_ns == 0 || state->elsewhere_at != c->transactions) {
+		state->elsewhere_ns = now;
+		state->elsewhere_at = c->transactions;
 	}
-	if (now - own->elsewhere_ns >= NP_ELSEWHERE_S * NP_SEC) {
+	if (now - state->elsewhere_ns >= NP_ELSEWHERE_S * NP_SEC) {
 		return false;
 	}
 	c->number -= c->need != NP_SEND;
@@ -364,12 +364,12 @@ static void
 connect_settle(struct np_worker *w)
 {
 	uint64_t sends = 0, receives = 0;
-	const struct connector *own = w->state;
+	const struct connector *state = w->state;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (c->number - c->before) * (w->send_size - own->token);
+		c->sent = (c->number - c->before) * (w->send_size - state->token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
 		if (w->recv_size > 0) { /* the last one may have its response, but not be closed */
@@ -379,7 +379,7 @@ connect_settle(struct np_worker *w)
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
 	np_worker_settle(w, sends, receives + w->more);
-	np_show(&w->count->sent, sends * (w->send_size - own->token));
+	np_show(&w->count->sent, sends * (w->send_size - state->token));
 }
 
 /* Add up the figures that add_tcp_info() read. */
@@ -389,14 +389,14 @@ sum_tcp_info(struct np_run *run)
 	int64_t retransmitted = 0, *least = &run->closing.min_rtt_us;
 
 	NP_EACH_WORKER (w, run) {
-		const struct connector *own = w->state;
+		const struct connector *state = w->state;
 
-		if (!own->looks) {
+		if (!state->reads_info) {
 			return;
 		}
-		retransmitted += own->retransmitted;
-		if (own->min_rtt_us > 0 && (*least == 0 || own->min_rtt_us < *least)) {
-			*least = own->min_rtt_us;
+		retransmitted += state->retransmitted;
+		if (state->min_rtt_us > 0 && (*least == 0 || state->min_rtt_us < *least)) {
+			*least = state->min_rtt_us;
 		}
 	}
 	run->closing.retrans = (int)np_min((uint64_t)retransmitted, INT32_MAX);
@@ -409,10 +409,10 @@ connect_leave(struct np_run *run)
 	const struct connector *c = run->worker->state;
 
 	NP_EACH_WORKER (w, run) {
-		struct connector *own = w->state;
+		struct connector *state = w->state;
 
-		w->send_size -= own->token;
-		own->token = 0;
+		w->send_size -= state->token;
+		state->token = 0;
 	}
 	sum_tcp_info(run);
 	if (c->peer.len != 0) {
@@ -447,7 +447,7 @@ make_state(struct np_worker *w, struct np_err *err)
 		np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 		return NULL;
 	}
-	c->looks = w->run->plan->sequence && w->run->plan->transport->tcp_info;
+	c->reads_info = w->run->plan->sequence && w->run->plan->transport->tcp_info;
 	return c;
 }
 
@@ -515,10 +515,10 @@ accept_next(struct np_worker *w, int flags)
 NP_LOOP_BODY enum np_need
 accept_done(struct np_worker *w, struct np_conn *c)
 {
-	struct connector *own = w->state;
+	struct connector *state = w->state;
 
-	if (__builtin_expect(own->looks, 0)) {
-		add_tcp_info(own, c);
+	if (__builtin_expect(state->reads_info, 0)) {
+		add_tcp_info(state, c);
 	}
 	return NP_CLOSE;
 }

@@ -199,9 +199,9 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	w->in_flight--;
 	c->transactions++;
 	is_last = answered(w, c);
-	if (w->patience_ns > 0 && w->id.width > 0 && c->since_ns >= c->look_at_ns) {
+	if (w->patience_ns > 0 && w->id.width > 0 && c->since_ns >= c->timeout_check_ns) {
 		give_up(w, c, c->since_ns - w->patience_ns);
-		c->look_at_ns = c->since_ns + w->patience_ns / 8;
+		c->timeout_check_ns = c->since_ns + w->patience_ns / 8;
 	}
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
@@ -403,7 +403,7 @@ request_granted(struct np_worker *w, bool ids)
 static uint64_t
 drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 {
-	uint64_t came = 0, sent_ns;
+	uint64_t messages = 0, sent_ns;
 	char *buf;
 	ssize_t n;
 
@@ -414,9 +414,9 @@ drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 		if (n > 0 && w->id.width > 0) {
 			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
 		}
-		came += n > 0;
+		messages += n > 0;
 	}
-	return came;
+	return messages;
 }
 
 /*
@@ -430,7 +430,7 @@ request_drain(struct np_worker *w)
 	const struct np_run *run = w->run;
 	uint64_t done = np_seen(&count->transactions), ms = 0;
 	uint64_t in_flight = np_seen(&count->sends) - done - np_seen(&count->lost);
-	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
+	uint64_t responses = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
 	if (np_delivers(w->run->plan->transport) || w->conn->fd < 0) {
@@ -444,10 +444,10 @@ request_drain(struct np_worker *w)
 	}
 	poll(&more, 1, (int)ms);
 	for (uint32_t i = 0; i < w->conns; i++) {
-		came += drain_one(w, &w->conn[i], until);
+		responses += drain_one(w, &w->conn[i], until);
 	}
 	if (w->id.width == 0) {
-		np_show(&count->surplus, came > in_flight ? came - in_flight : 0);
+		np_show(&count->surplus, responses > in_flight ? responses - in_flight : 0);
 	}
 }
 

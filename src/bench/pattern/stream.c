@@ -207,7 +207,7 @@ cut(struct np_worker *w)
 		return false;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].sent -= w->conn[i].part;
+		w->conn[i].sent -= w->conn[i].part; /* bytes in flight, see end_stream() */
 		left += w->conn[i].part;
 	}
 	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
@@ -365,7 +365,7 @@ end_stream(struct np_worker *w)
 		(void)end_all(w, most_ns);
 		return;
 	}
-	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* in flight: for cut() */
+	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* bytes in flight, for cut() */
 		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
 	}
 	if (!may_cut || run->plan->warm_up_ms == 0) {
@@ -436,18 +436,18 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 {
 	const struct np_run *run = w->run;
 	uint64_t warm_up_ns = run->plan->warm_up_ms * NP_MSEC, opens_ns;
-	enum np_sequence_is what = NP_IS_FOREIGN;
+	enum np_sequence_is kind = NP_IS_FOREIGN;
 
 	w->first_ns = w->first_ns == 0 ? now_ns : w->first_ns;
 	opens_ns = w->first_ns + warm_up_ns;
 	if (w->sequence != NULL) {
-		what = np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
+		kind = np_sequence_arrived(&w->sequence[c - w->conn], buf, n, now_ns, late);
 	} else if (warm_up_ns == 0) {
-		w->codec &= ~(unsigned)NP_C_ASK; /* all others count, too: stop asking */
+		w->codec &= ~(unsigned)NP_C_WINDOW; /* all others count, too: stop asking */
 	}
-	np_add(&w->count->ignored, what == NP_IS_OF_WARM_UP);
-	if (what == NP_IS_OF_WARM_UP ||
-	    (what == NP_IS_FOREIGN && warm_up_ns > 0 &&
+	np_add(&w->count->ignored, kind == NP_IS_OF_WARM_UP);
+	if (kind == NP_IS_OF_WARM_UP ||
+	    (kind == NP_IS_FOREIGN && warm_up_ns > 0 &&
 	     (now_ns < opens_ns || now_ns >= np_window_closes(&run->window, opens_ns)))) {
 		return false;
 	}
@@ -470,7 +470,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 {
 	uint64_t received;
 
-	if (__builtin_expect((w->codec & NP_C_ASK) != 0, 0) &&
+	if (__builtin_expect((w->codec & NP_C_WINDOW) != 0, 0) &&
 	    !is_counted_now(w, c, buf, n, np_now())) {
 		c->since_ns = np_now();
 		return np_paced(w, NP_RECV);
@@ -490,7 +490,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 {
 	uint64_t received, count = bytes <= size ? 1 : (bytes + size - 1) / size;
 
-	for (size_t left = bytes; (w->codec & NP_C_ASK) != 0 && left > 0; buf += size) {
+	for (size_t left = bytes; (w->codec & NP_C_WINDOW) != 0 && left > 0; buf += size) {
 		size_t n = left < size ? left : size;
 
 		left -= n;
@@ -543,7 +543,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 		}
 	}
 	if (!np_delivers(p->transport) && (w->sequence != NULL || p->warm_up_ms > 0 || p->active)) {
-		w->codec |= NP_C_ASK;
+		w->codec |= NP_C_WINDOW;
 	}
 	if (p->copy_avoidance && np_delivers(p->transport)) {
 		w->codec |= NP_C_SPLICE;
@@ -594,7 +594,7 @@ drain_datagrams(struct np_worker *w)
 		marks = w->run->plan->transport->connected ? MARKS_MAX : UINT32_MAX;
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
-			if ((w->codec & NP_C_ASK) != 0 && n > 0 &&
+			if ((w->codec & NP_C_WINDOW) != 0 && n > 0 &&
 			    !is_counted(w, c, buf, (size_t)n, np_now(), true)) {
 				continue;
 			}

@@ -202,7 +202,7 @@ np_many_meet(struct np_run *run, struct np_err *err)
 
 int
 np_many_wait(struct np_run *run,
-	     int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
+	     int (*wait)(struct np_run *run, struct pollfd *waits, struct np_err *err),
 	     struct np_err *err)
 {
 	struct pollfd *waits = calloc(run->conns + 1, sizeof(*waits));
@@ -216,7 +216,7 @@ np_many_wait(struct np_run *run,
 		waits[i] = (struct pollfd){ .fd = i < run->conns ? run->conn[i].fd : -1,
 					    .events = POLLIN };
 	}
-	rc = what(run, waits, err);
+	rc = wait(run, waits, err);
 	free(waits);
 	return rc;
 }

@@ -32,11 +32,11 @@ int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
 int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
 
 /*
- * Call `what` with an array for poll(2): an entry for each data socket, and one more that has no
+ * Call `wait` with an array for poll(2): an entry for each data socket, and one more that has no
  * descriptor yet.
  */
 int np_many_wait(struct np_run *run,
-		 int (*what)(struct np_run *run, struct pollfd *waits, struct np_err *err),
+		 int (*wait)(struct np_run *run, struct pollfd *waits, struct np_err *err),
 		 struct np_err *err);
 
 #endif

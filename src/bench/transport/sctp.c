@@ -65,8 +65,8 @@ bind_also(const struct np_run *run, int fd, struct np_err *err)
 static int
 sctp_open(struct np_run *run, struct np_err *err)
 {
-	run->end.own = calloc(1, sizeof(struct known));
-	if (run->end.own == NULL) {
+	run->end.state = calloc(1, sizeof(struct known));
+	if (run->end.state == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for what is known of an association");
 	}
 	if (np_endpoint_open(run, err) != NP_OK) {
@@ -90,8 +90,8 @@ sctp_another(struct np_run *run, uint32_t number, struct np_err *err)
 static void
 sctp_close(struct np_run *run)
 {
-	free(run->end.own);
-	run->end.own = NULL;
+	free(run->end.state);
+	run->end.state = NULL;
 }
 
 /*
@@ -184,7 +184,7 @@ static void
 sctp_look(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
-	struct known *k = run->end.own, now = { .is_seen = false };
+	struct known *k = run->end.state, now = { .is_seen = false };
 	socklen_t len = sizeof(now.status);
 	/*
 	 * A 64-bit kernel pads this struct more than a 32-bit program. With room to spare, the
@@ -216,7 +216,7 @@ sctp_look(struct np_run *run, int fd)
 static void
 sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
-	const struct known *k = run->end.own;
+	const struct known *k = run->end.state;
 
 	if (k == NULL || !k->is_seen) {
 		return;

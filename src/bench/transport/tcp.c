@@ -41,18 +41,18 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 static int
 tcp_connect(struct np_run *run, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT], here[NP_ADDR_TEXT];
+	char far[NP_ADDR_TEXT], near[NP_ADDR_TEXT];
 	struct np_addr local;
 
 	if (np_endpoint_connect(run, err) != NP_OK ||
 	    np_sock_local(run->conn->fd, &local, err) != NP_OK) {
 		return err->code;
 	}
-	if (strcmp(np_addr_text(&local, here), np_addr_text(&run->end.peer, text)) == 0) {
+	if (strcmp(np_addr_text(&local, near), np_addr_text(&run->end.peer, far)) == 0) {
 		/* With equal addresses and ports of both ends TCP connects a socket to itself. */
 		return np_usage(
 		    err, "the data connection from %s connected to itself (try two ports with -P)",
-		    here);
+		    near);
 	}
 	return NP_OK;
 }

@@ -406,8 +406,8 @@ tls_open(struct np_run *run, struct np_err *err)
 		NP_OK) {
 		return err->code;
 	}
-	run->end.own = np_tls_new(suite, &run->end.key, !p->active, err);
-	return run->end.own != NULL ? NP_OK : (int)err->code;
+	run->end.state = np_tls_new(suite, &run->end.key, !p->active, err);
+	return run->end.state != NULL ? NP_OK : (int)err->code;
 }
 
 static int
@@ -428,7 +428,7 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 	 * behind it: with TCP Fast Open there may have been no connection before.
 	 */
 	done = attach(run->plan->transport, conn->fd, true, err) == NP_OK &&
-	       np_tls_handshake(run->end.own, conn->fd, run->stop, HANDSHAKE_MS, &secrets, err) ==
+	       np_tls_handshake(run->end.state, conn->fd, run->stop, HANDSHAKE_MS, &secrets, err) ==
 		   NP_OK &&
 	       attach(run->plan->transport, conn->fd, false, err) == NP_OK &&
 	       give_to_kernel(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
@@ -479,8 +479,8 @@ tls_know(const struct np_run *run, int fd, struct np_bag *bag)
 static void
 tls_close(struct np_run *run)
 {
-	np_tls_free(run->end.own);
-	run->end.own = NULL;
+	np_tls_free(run->end.state);
+	run->end.state = NULL;
 	explicit_bzero(&run->end.key, sizeof(run->end.key));
 }
 

@@ -79,15 +79,15 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 static int
 await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
-	uint8_t wanted[NP_ECHO_SIZE], came[NP_ECHO_SIZE + 1];
+	uint8_t wanted[NP_ECHO_SIZE], datagram[NP_ECHO_SIZE + 1];
 
 	np_echo_datagram(run->end.token, wanted);
 	while (!np_stopped(run->stop)) {
 		struct np_addr peer = { .len = sizeof(peer.sa) };
-		ssize_t n =
-		    recvfrom(c->fd, came, sizeof(came), 0, (struct sockaddr *)&peer.sa, &peer.len);
+		ssize_t n = recvfrom(c->fd, datagram, sizeof(datagram), 0,
+				     (struct sockaddr *)&peer.sa, &peer.len);
 
-		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0 &&
+		if (n == NP_ECHO_SIZE && memcmp(datagram, wanted, NP_ECHO_SIZE) == 0 &&
 		    np_run_accepts_from(run, &peer)) {
 			return found_peer(run, c, &peer, err);
 		}

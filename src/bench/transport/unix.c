@@ -200,7 +200,7 @@ bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 }
 
 static int
-name_it(struct np_run *run, int fd, struct np_err *err)
+make_name(struct np_run *run, int fd, struct np_err *err)
 {
 	const char *where = run->plan->unix_dir[0] != '\0' ? run->plan->unix_dir : P_tmpdir;
 	struct name *name = calloc(1, sizeof(*name));
@@ -212,7 +212,7 @@ name_it(struct np_run *run, int fd, struct np_err *err)
 		free(name);
 		return err->code;
 	}
-	run->end.own = name;
+	run->end.state = name;
 	name->count = run->plan->transport->connected ? 1 : run->plan->flows;
 	if (run->plan->active) {
 		keep_name(name, path_in(&run->end.local));
@@ -244,7 +244,7 @@ unix_open(struct np_run *run, struct np_err *err)
 		run->end.listen_fd = fd;
 	}
 	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
-	if (needs_name(p) && name_it(run, fd, err) != NP_OK) {
+	if (needs_name(p) && make_name(run, fd, err) != NP_OK) {
 		return err->code;
 	}
 	if (run->end.listen_fd >= 0 && listen(fd, np_endpoint_backlog(p)) != 0) {
@@ -256,7 +256,7 @@ unix_open(struct np_run *run, struct np_err *err)
 
 /* Bind a further socket to a name beside the first one. */
 static int
-name_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
+bind_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
 {
 	struct np_addr at;
 
@@ -277,7 +277,7 @@ unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 	const struct np_plan *p = run->plan;
 	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &run->end.opts, NULL, err);
 
-	if (fd >= 0 && needs_name(p) && name_another(run, fd, number, err) != NP_OK) {
+	if (fd >= 0 && needs_name(p) && bind_another(run, fd, number, err) != NP_OK) {
 		close(fd);
 		return -1;
 	}
@@ -308,8 +308,8 @@ unix_meet(struct np_run *run, struct np_err *err)
 static void
 unix_close(struct np_run *run)
 {
-	if (run->end.own != NULL) {
-		struct name *name = run->end.own;
+	if (run->end.state != NULL) {
+		struct name *name = run->end.state;
 
 		if (name->keeper > 0) {
 			kill(name->keeper, SIGKILL);
@@ -320,7 +320,7 @@ unix_close(struct np_run *run)
 		}
 		remove_names(path_in(&run->end.local), name->count);
 		free(name);
-		run->end.own = NULL;
+		run->end.state = NULL;
 	}
 }
 

@@ -30,13 +30,13 @@ static int
 vsock_probe(const struct np_transport *t, struct np_err *err)
 {
 	static const struct np_sockopts none = { .count = 0 };
-	struct np_addr here, host, seen;
+	struct np_addr loopback, host, near;
 	uint32_t cid = VMADDR_CID_HOST;
 	int fd;
 
-	np_addr_make_loopback(&here, AF_VSOCK);
+	np_addr_make_loopback(&loopback, AF_VSOCK);
 	np_addr_make(&host, AF_VSOCK, (const uint8_t *)&cid, 0);
-	fd = np_sock_open(AF_VSOCK, t->socktype, 0, &none, &here, err);
+	fd = np_sock_open(AF_VSOCK, t->socktype, 0, &none, &loopback, err);
 	if (fd >= 0) {
 		close(fd);
 		return NP_OK;
@@ -45,7 +45,7 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
-	if (np_addr_towards(&host, &seen)) {
+	if (np_addr_towards(&host, &near)) {
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUNSUP, 0,

@@ -19,7 +19,7 @@ static const double stamp_s = 20e-6; /* usual error of the time of a sample */
 
 /* Find a list of samples, of that length if it is not 0. */
 static bool
-find(const struct np_bag *b, const char *name, size_t count, struct np_bag_item *out)
+find_list(const struct np_bag *b, const char *name, size_t count, struct np_bag_item *out)
 {
 	size_t n = np_bag_list(b, name, 0, out);
 
@@ -36,17 +36,18 @@ struct receiver {
 };
 
 static bool
-has_all(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a, struct receiver *b)
+find_samples(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
+	     struct receiver *b)
 {
 	double connections = np_bag_number(tx, "tcp.connections");
 
 	b->next = 0;
-	return !(connections > MOST_CONNS) && find(tx, "tcp.samples.t_s", 0, &a->t) &&
-	       find(tx, "tcp.samples.bytes_sent", a->t.count, &a->sent) &&
-	       find(tx, "tcp.samples.retransmitted_bytes", a->t.count, &a->again) &&
-	       find(tx, "tcp.samples.bytes_acked", a->t.count, &a->acked) &&
-	       find(rx, "tcp.samples.t_s", 0, &b->t) &&
-	       find(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
+	return !(connections > MOST_CONNS) && find_list(tx, "tcp.samples.t_s", 0, &a->t) &&
+	       find_list(tx, "tcp.samples.bytes_sent", a->t.count, &a->sent) &&
+	       find_list(tx, "tcp.samples.retransmitted_bytes", a->t.count, &a->again) &&
+	       find_list(tx, "tcp.samples.bytes_acked", a->t.count, &a->acked) &&
+	       find_list(rx, "tcp.samples.t_s", 0, &b->t) &&
+	       find_list(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
 /* Bytes received at time t, which rises from call to call. False: outside of the samples. */
@@ -143,7 +144,7 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 				.back_us = (double)NAN,
 				.error_us = (double)NAN };
 	if (near == NULL || far == NULL || strcmp(near, far) != 0 || isnan(later) ||
-	    !has_all(tx, rx, &a, &b)) {
+	    !find_samples(tx, rx, &a, &b)) {
 		return; /* samples are missing, or the clocks can't be compared */
 	}
 	for (size_t i = 0; i < a.t.count; i++) {

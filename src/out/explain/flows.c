@@ -31,7 +31,7 @@ mean_of(const struct np_flow_mean *m)
 }
 
 static void
-take(struct np_flow_mean *m, double v)
+add_to_mean(struct np_flow_mean *m, double v)
 {
 	if (isfinite(v)) {
 		m->sum += v;
@@ -94,11 +94,11 @@ group(FACTS, struct np_flows_found *w)
 			g->most = fmax(g->most, row.rate);
 			g->segments += counted ? row.segments : 0;
 			g->again += counted ? row.again : 0;
-			take(&g->rtt_us, row.rtt_us);
-			take(&g->min_rtt_us, row.min_rtt_us);
-			take(&g->cwnd, row.cwnd);
-			take(&g->held, row.held);
-			take(&g->busy, thread_at(f, row.thread).busy);
+			add_to_mean(&g->rtt_us, row.rtt_us);
+			add_to_mean(&g->min_rtt_us, row.min_rtt_us);
+			add_to_mean(&g->cwnd, row.cwnd);
+			add_to_mean(&g->held, row.held);
+			add_to_mean(&g->busy, thread_at(f, row.thread).busy);
 		}
 	}
 }
@@ -191,7 +191,7 @@ between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 
 /* From now on only flows with that figure above `above` are slow: others are slow by chance. */
 static void
-mark(struct np_flows_found *w, size_t figure, double above)
+narrow_slow(struct np_flows_found *w, size_t figure, double above)
 {
 	w->mark = figure;
 	w->above = above;
@@ -214,13 +214,13 @@ look_at_own(FACTS, struct np_flows_found *w)
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
 		      separates(f, w, HELD, 0.7 * held);
 	if (w->has.loss) {
-		mark(w, LOSS, lost);
+		narrow_slow(w, LOSS, lost);
 	} else if (w->has.rtt) {
-		mark(w, MIN_RTT, least_us);
+		narrow_slow(w, MIN_RTT, least_us);
 	} else if (w->has.queue) {
-		mark(w, RTT, us);
+		narrow_slow(w, RTT, us);
 	} else if (w->has.held) {
-		mark(w, HELD, 0.7 * held);
+		narrow_slow(w, HELD, 0.7 * held);
 	}
 	if (w->mark != 0) {
 		group(f, w);
@@ -243,7 +243,7 @@ struct table {
 
 /* Returns t->clear. False also if a flow has no key, or one that is too great. */
 static bool
-fill(FACTS, FOUND, bool by_cpu, struct table *t)
+fill_table(FACTS, FOUND, bool by_cpu, struct table *t)
 {
 	struct np_explain_flow row;
 
@@ -288,7 +288,7 @@ log_choose(double n, double k)
 
 /* Would slow flows chosen at random rarely have so few keys? */
 static bool
-no_chance(FOUND, const struct table *t)
+is_significant(FOUND, const struct table *t)
 {
 	return t->clear &&
 	       log_choose(t->keys, t->slow_keys) - log_choose(w->known, w->slow.count) <=
@@ -338,16 +338,16 @@ look_at_threads(FACTS, struct np_flows_found *w)
 	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
 	struct table t;
 
-	if (fill(f, w, false, &t)) {
+	if (fill_table(f, w, false, &t)) {
 		w->thread = t.slow_keys == 1 ? t.first_slow : -1;
 		w->has.busy = busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
 		w->has.divided = divided(w, &t);
 		w->has.starved = starved_alone(f, &t);
-		w->has.one = no_chance(w, &t);
+		w->has.one = is_significant(w, &t);
 	}
-	if (fill(f, w, true, &t)) {
+	if (fill_table(f, w, true, &t)) {
 		w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
-		w->has.cpu = no_chance(w, &t) && w->cpu >= 0;
+		w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
 	}
 }
 
@@ -403,7 +403,7 @@ np_flows_find(FACTS, struct np_flows_found *w)
 	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
 		double busy = thread_at(f, i).busy;
 
-		take(&w->busy, busy);
+		add_to_mean(&w->busy, busy);
 		w->least_busy = fmin(w->least_busy, busy);
 	}
 	if (w->known >= 2 && w->all > 0 && !f->in->flows.ramped) {
@@ -472,7 +472,7 @@ each_of(FACTS, const struct np_flow_group *g)
 
 /* Add "and", unless the text ends at `first`, where the first property would begin. */
 static void
-also(char text[NP_EXPLAIN_TEXT], size_t first)
+add_and(char text[NP_EXPLAIN_TEXT], size_t first)
 {
 	if (strlen(text) > first) {
 		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " and");
@@ -498,19 +498,19 @@ say_own(FOUND, char *text)
 		    np_share_words(loss_of(&w->rest)).text);
 	}
 	if (w->has.rtt) {
-		also(text, first);
+		add_and(text, first);
 		SAY(text, " had round trips of %s or more (%s %s)",
 		    np_time_words(mean_of(&w->slow.min_rtt_us)).text, others(w),
 		    np_time_words(mean_of(&w->rest.min_rtt_us)).text);
 	}
 	if (w->has.queue) {
-		also(text, first);
+		add_and(text, first);
 		SAY(text, " had round trips of %s at the end (%s %s)",
 		    np_time_words(mean_of(&w->slow.rtt_us)).text, others(w),
 		    np_time_words(mean_of(&w->rest.rtt_us)).text);
 	}
 	if (w->has.held) {
-		also(text, first);
+		add_and(text, first);
 		SAY(text, " were limited by the receiver's window for %s of the time (%s %s)",
 		    np_share_words(mean_of(&w->slow.held)).text, others(w),
 		    np_share_words(mean_of(&w->rest.held)).text);
