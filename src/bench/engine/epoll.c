@@ -348,10 +348,11 @@ static bool
 is_turn_over(const struct loop *l, const struct np_conn *c, int calls)
 {
 	const struct np_worker *w = l->w;
-	/* The next receive overwrites the source address, so answer the datagram first. */
-	bool owes_answer = c->need == NP_SEND && w->steps->answers && w->from != NULL;
 
 	if (calls >= CALLS_A_TURN) {
+		/* The next receive overwrites the source address, so answer the datagram first. */
+		bool owes_answer = c->need == NP_SEND && w->steps->answers && w->from != NULL;
+
 		return !may_reconnect(l, c) && (!owes_answer || np_stopped(&w->stop));
 	}
 	/* Accept only when epoll has reported a connection. */
