@@ -16,11 +16,11 @@
 
 struct item {
 	char *name;
-	size_t length; /* of it, by which most names differ */
+	size_t length; /* of the name; comparing it first is fast, since most differ */
 	enum np_bag_kind kind;
 	int64_t i;
 	double r;
-	void *data; /* of texts and lists */
+	void *data; /* a text or a list */
 	size_t count, bytes;
 };
 
@@ -128,7 +128,7 @@ append(struct np_bag *b, const char *name)
 	return &b->items[b->count++];
 }
 
-/* Take the value in. Its data (NULL: none) are copied. */
+/* Put the value v, with a copy of its v.bytes bytes of data. */
 __attribute__((format(printf, 2, 0))) static void
 put(struct np_bag *b, const char *name, va_list args, struct item v, const void *data)
 {
@@ -202,7 +202,7 @@ put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *nam
 	size_t len = strnlen(v, sizeof(text) - 1);
 
 	memcpy(text, v, len);
-	/* Not within a character: the bytes that go on with one begin with the bits 10. */
+	/* Don't cut within a character, whose further bytes begin with the bits 10. */
 	while (v[len] != '\0' && len > 0 && ((unsigned char)v[len] & 0xc0) == 0x80) {
 		len--;
 	}

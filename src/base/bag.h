@@ -1,10 +1,10 @@
 /*
- * A bag of named values: what one end of a test knows about how it went. Collectors put
- * values in; wire, JSON and the rules that explain a result take them out by name, and need not
- * know where they came from. The names are listed in doc/evidence.md.
+ * A bag of named values: what one end knows about how a test went. Collectors put values in;
+ * messages, JSON and the rules that explain a result read them by name, wherever they came from.
+ * doc/evidence.md lists the names.
  *
  * A name is a path of words joined by dots ("tcp.rtt_us", "cpu.0.softirq"): letters, digits, '_',
- * '-' and ':' between the dots. Each stands in a bag once: a second value replaces the first.
+ * '-' and ':' between the dots. A second value of the same name replaces the first.
  */
 #ifndef NP_BASE_BAG_H
 #define NP_BASE_BAG_H
@@ -20,14 +20,14 @@ enum {
 	NP_BAG_TEXT = 1024        /* of a text, its NUL included */
 };
 
-/* Kinds of values; the numbers travel on the wire. */
+/* Kinds of values; the numbers are part of the protocol. */
 enum np_bag_kind {
 	NP_BAG_INT = 1,    /* int64_t */
 	NP_BAG_REAL = 2,   /* double, finite */
 	NP_BAG_STRING = 3, /* UTF-8 text without control characters */
 	NP_BAG_REALS = 4,  /* a list of double, finite */
 	NP_BAG_INTS = 5,   /* a list of int64_t */
-	NP_BAG_UNREAD = 6  /* could not be had: the text says why */
+	NP_BAG_UNREAD = 6  /* a value that could not be read: the text says why */
 };
 
 /* One value, valid until its bag is changed or freed. */
@@ -44,13 +44,13 @@ struct np_bag_item {
 
 struct np_bag;
 
-/* An empty bag; NULL without memory. All functions below let a NULL bag pass as an empty one. */
+/* A new bag; NULL without memory. The functions below take NULL for an empty bag. */
 struct np_bag *np_bag_new(void);
 void np_bag_free(struct np_bag *b);
 
 /*
- * Put a value. If there is no room, the name is bad or a real is not finite, it is left out and
- * counted: np_bag_left_out(). The name is a printf(3) format for the arguments behind it.
+ * Put a value. Without room, with a bad name, or for a real that is not finite, nothing is put, and
+ * np_bag_left_out() counts one more. The name is a printf(3) format for the arguments behind it.
  */
 void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
@@ -63,33 +63,33 @@ void np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *n
     __attribute__((format(printf, 4, 5)));
 void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)
     __attribute__((format(printf, 4, 5)));
-/* A value that should be there, and why it is not ("Permission denied"). */
+/* Instead of a value: why it could not be read ("Permission denied"). */
 void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Forget all values with that prefix. */
+/* Remove all values whose names begin with the prefix. */
 void np_bag_drop(struct np_bag *b, const char *prefix);
 
 size_t np_bag_left_out(const struct np_bag *b);
 
-/* Values in the order in which they were put first. False behind the last. */
+/* Values in the order in which their names were first put. False: there is no such value. */
 size_t np_bag_count(const struct np_bag *b);
 bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
 bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
 
 /*
- * The list of that name, REALS or INTS, or of either kind (0). Returns how many values it has; 0
- * when there is no such list. A far end's may be of any length.
+ * Find a list by name, of the kind REALS or INTS, or of either (0). Returns how many values it has;
+ * 0: there is no such list. A list of the far end may have any length.
  */
 size_t np_bag_list(const struct np_bag *b, const char *name, int kind, struct np_bag_item *list);
 
-/* The value at place i < count of a list of either kind. */
+/* The value at index i < count of a list of either kind. */
 double np_bag_value(const struct np_bag_item *list, size_t i);
 
-/* The number of that name, INT or REAL; NAN when there is none. */
+/* The INT or REAL of that name as a number; NAN: there is none. */
 double np_bag_number(const struct np_bag *b, const char *name);
 
-/* The text of that name; NULL when there is none. */
+/* The text of that name; NULL: there is none. */
 const char *np_bag_string(const struct np_bag *b, const char *name);
 
 #endif

@@ -37,12 +37,12 @@ np_now(void)
 uint64_t np_deadline(uint64_t ns);
 
 /*
- * What is left until an absolute time, for ppoll(2): 0 when it has passed. Returns out, or NULL
- * ("wait without limit") for NP_NEVER.
+ * The time left until a deadline, for ppoll(2): 0 when it has passed. Returns out, or NULL ("wait
+ * without limit") for NP_NEVER.
  */
 struct timespec *np_left(uint64_t deadline, struct timespec *out);
 
-/* Of a monotonic time the wall clock's, in milliseconds since 1970, as both stand now. */
+/* Convert a monotonic time to milliseconds since 1970, by what both clocks show now. */
 uint64_t np_wall_ms(uint64_t then_ns);
 
 #endif

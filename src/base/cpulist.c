@@ -20,7 +20,7 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* A number of at most four digits; NULL: there is none, and it is 0. */
+/* Read a number of one to four digits. Returns the text behind it; NULL: there is none. */
 static const char *
 take_number(const char *text, unsigned *n)
 {
@@ -30,7 +30,7 @@ take_number(const char *text, unsigned *n)
 	return digits > 0 && digits <= 4 ? text + digits : NULL;
 }
 
-/* "3", "0-3" or "0-6:2"; NULL: none of these. */
+/* Read "3", "0-3" or "0-6:2". Returns the text behind it; NULL: it is none of these. */
 static const char *
 take_range(const char *text, unsigned *first, unsigned *last, unsigned *step)
 {
@@ -125,28 +125,29 @@ bool
 np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
 {
 	size_t len = 0;
-	uint32_t n;
+	uint32_t run;
 
 	out[0] = '\0';
-	for (uint32_t i = 0; i < t->count; i += n) {
+	for (uint32_t i = 0; i < t->count; i += run) {
 		const char *plus = len > 0 ? "+" : "";
 		size_t before = len;
 		int step = i + 1 < t->count ? t->cpu[i + 1] - t->cpu[i] : 0;
 
-		/* How many from the i-th on rise by the same step. */
-		n = 1;
-		while (step > 0 && i + n < t->count && t->cpu[i + n] - t->cpu[i + n - 1] == step) {
-			n++;
+		/* How many numbers, from the i-th on, have the same step between them. */
+		run = 1;
+		while (step > 0 && i + run < t->count &&
+		       t->cpu[i + run] - t->cpu[i + run - 1] == step) {
+			run++;
 		}
-		n = step > 1 && n < 3 ? 1 : n;
-		if (n == 1) {
+		run = step > 1 && run < 3 ? 1 : run;
+		if (run == 1) {
 			len = np_text_add(out, size, len, "%s%d", plus, t->cpu[i]);
 		} else if (step == 1) {
 			len = np_text_add(out, size, len, "%s%d-%d", plus, t->cpu[i],
-					  t->cpu[i + n - 1]);
+					  t->cpu[i + run - 1]);
 		} else {
 			len = np_text_add(out, size, len, "%s%d-%d:%d", plus, t->cpu[i],
-					  t->cpu[i + n - 1], step);
+					  t->cpu[i + run - 1], step);
 		}
 		if (len == before) {
 			out[0] = '\0';

@@ -50,7 +50,7 @@ np_fail_in(struct np_err *err, const char *where)
 		return err->code;
 	}
 	memcpy(inner, err->msg, sizeof(inner));
-	/* A message that no longer fits loses its end, not its beginning. */
+	/* A message that is too long loses its end. */
 	if (snprintf(err->msg, sizeof(err->msg), "%s: %s", where, inner) < 0) {
 		err->msg[0] = '\0';
 	}

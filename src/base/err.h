@@ -1,25 +1,25 @@
 /*
- * Errors as values: the function that meets a fault fills the caller's struct
- * with what was attempted, on what, and errno; only main() prints and exits.
+ * Errors as values: the function that meets a fault writes what it attempted, on what, and errno
+ * into the caller's struct; only main() prints and exits.
  */
 #ifndef NP_BASE_ERR_H
 #define NP_BASE_ERR_H
 
-/* What the caller can do about a fault; np_errc_status() makes the exit status of it. */
+/* Whose fault it is; np_errc_status() turns it into the exit status. */
 enum np_errc {
 	NP_OK = 0,
 	NP_EUSAGE,   /* the command line is at fault */
 	NP_ESYS,     /* a system call failed on this machine */
-	NP_ECONTROL, /* no control connection could be made, or a name not resolved */
+	NP_ECONTROL, /* a name was not resolved, or no control connection made */
 	NP_EPEER,    /* the peer reported an error, vanished or is no netperf peer */
 	NP_ETIME,    /* a deadline passed */
 	NP_EUNSUP,   /* neither this program nor this machine can do that */
-	NP_EPLAIN    /* one that netperf tells on standard output, without a prefix, status 255 */
+	NP_EPLAIN    /* netperf prints it on standard output, without a prefix, status 255 */
 };
 
 struct np_err {
 	enum np_errc code;
-	int sys; /* errno of the fault, the peer's for NP_EPEER; 0 when there is none */
+	int sys; /* errno of the fault, of the peer's with NP_EPEER; 0: none */
 	char msg[512];
 };
 
@@ -30,17 +30,17 @@ struct np_err {
 int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same of a fault of the user's, who has asked for what there is not. */
+/* The same for a mistake on the command line. */
 #define np_usage(err, ...) np_fail(err, NP_EUSAGE, 0, __VA_ARGS__)
 
-/* The same where the text says it all: the errno is kept, its words are not added. */
+/* The same, but strerror(sys) is not added to the text. */
 int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Put "where: " in front of the message, unless it is NP_EPLAIN. Returns err->code. */
 int np_fail_in(struct np_err *err, const char *where);
 
-/* What to try, in parentheses behind the message. */
+/* Append, in parentheses, what the user may try. */
 void np_fail_hint(struct np_err *err, const char *hint);
 
 /* The exit status that scripts written for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN,

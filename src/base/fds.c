@@ -18,7 +18,8 @@ np_fds_fill(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-			/* The lowest free descriptor is this one; opened the wrong way round. */
+			/* open() returns this number, the lowest free one. The direction is wrong.
+			 */
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 		}
 	}
@@ -62,7 +63,7 @@ close_all(unsigned first, unsigned last)
 #endif
 }
 
-/* The same one by one, as far as descriptors go. */
+/* The same one by one, up to the largest number that a descriptor can have. */
 static void
 close_each(unsigned first, unsigned last)
 {
@@ -109,7 +110,7 @@ np_fds_drop(int last)
 bool
 np_fds_own(int *keep, size_t count)
 {
-	/* ThreadSanitizer takes descriptors of one number for the same one in all tables. */
+	/* ThreadSanitizer knows only one table for all threads. */
 	if (NP_THREAD_SANITIZED || close_all(~0U, ~0U) != 0 || unshare(CLONE_FILES) != 0) {
 		return false;
 	}
@@ -134,7 +135,7 @@ np_fds_allow(unsigned count)
 	return now.rlim_cur < UINT_MAX ? (unsigned)now.rlim_cur : UINT_MAX;
 }
 
-/* Room for the descriptors of a packet. */
+/* A buffer for the descriptors sent with a packet. */
 union passed {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(NP_FDS_PASSED * sizeof(int))];

@@ -12,7 +12,7 @@
 
 enum { NP_LINE = 64 };
 
-/* As calloc(3): zeroed memory, or NULL; released with free(). Its pages are touched. */
+/* Like calloc(3), but every page is in memory already; released with free(). */
 static inline void *
 np_lines_new(size_t count, size_t size)
 {

@@ -42,10 +42,8 @@ np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/*
-	 * What a peer sent may stand in here: it must neither look like lines of ours nor talk to a
-	 * terminal, which some do with bytes above 127, too.
-	 */
+	/* It may have text from a peer, which must not look like another line or control a
+	 * terminal; some terminals obey bytes above 127, too. */
 	np_text_printable(line);
 	log->sink(log->ctx, level, false, line);
 }
@@ -58,7 +56,7 @@ is_printable(unsigned char c)
 	return c >= ' ' && c <= '~';
 }
 
-/* A word that every reader of logfmt takes as it stands. */
+/* May the value be written without quotes? */
 static bool
 is_plain(const char *value)
 {
@@ -70,7 +68,7 @@ is_plain(const char *value)
 	return value[0] != '\0';
 }
 
-/* Returns the length; always less than room, which is at least 3. */
+/* Write the value in quotes, cut to the room (3 or more). Returns the length, below room. */
 static size_t
 put_quoted(char *text, size_t room, const char *value)
 {
@@ -97,9 +95,9 @@ put_quoted(char *text, size_t room, const char *value)
 }
 
 /*
- * Append " key=value" (without the blank to an empty text) to what stands in text, within size; the
- * value cut at max bytes as written. Returns the new length: len when there was no room for the key
- * and three bytes.
+ * Append " key=value" (without the blank if it is the first) to the len bytes in text, the value
+ * cut to max bytes as written. Returns the new length; len if there is no room for the key and
+ * three bytes.
  */
 static size_t
 add_field(char *text, size_t size, size_t len, const char *key, const char *value, size_t max)
@@ -167,7 +165,7 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 enum { LINE = NP_LOG_EVENT + 80 };
 
-/* Write a line, which out->lost may have to be told in front of. */
+/* Write a line, after one that reports lost lines if there are any to report. */
 static void
 deliver(struct np_log_out *out, const char *line,
 	bool (*put)(struct np_log_out *out, int priority, const char *line), int priority)
@@ -185,8 +183,9 @@ deliver(struct np_log_out *out, const char *line,
 }
 
 /*
- * A pipe says that it has no room (Linux 6.4; before, poll(2) says so, which is right as long as
- * there is no other writer), and so does a socket. A file waits for no reader.
+ * write(2) that never waits for a reader. send() does that for a socket, RWF_NOWAIT for a pipe
+ * (since Linux 6.4; before, poll(2) tells if there is room, unless another writer fills it). A file
+ * has no reader to wait for.
  */
 static ssize_t
 write_now(int fd, const char *text, size_t size)
@@ -234,7 +233,7 @@ void
 np_log_open_syslog(struct np_log_out *out)
 {
 	static const struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = _PATH_LOG };
-	static const int types[] = { SOCK_DGRAM, SOCK_STREAM }; /* some daemons have this one */
+	static const int types[] = { SOCK_DGRAM, SOCK_STREAM }; /* daemons have one of them */
 
 	np_fds_close(out->fd);
 	out->fd = -1;
@@ -257,7 +256,7 @@ is_stream(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
 }
 
-/* As RFC 3164 has it. Its NUL ends a line of a stream. A part of one ends the stream, too. */
+/* Send a line in RFC 3164's format; a NUL ends it on a stream. Half a line ends the connection. */
 static bool
 put_in_syslog(struct np_log_out *out, int priority, const char *line)
 {
@@ -280,7 +279,7 @@ put_in_syslog(struct np_log_out *out, int priority, const char *line)
 		if (n < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
 			return false;
 		}
-		np_log_open_syslog(out); /* who reads it may be another one now */
+		np_log_open_syslog(out); /* syslog may have been restarted: try once more */
 	}
 	return false;
 }

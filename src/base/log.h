@@ -1,7 +1,6 @@
 /*
- * Log lines of the daemon and of what both programs share: free text, or events with fields
- * that machines can read. The sink (stderr, syslog) belongs to main(), which hands the struct
- * down.
+ * Log lines of the daemon and of code that both programs share: free text, or events with fields
+ * that machines can read. main() chooses the sink (stderr, syslog) and passes the struct down.
  */
 #ifndef NP_BASE_LOG_H
 #define NP_BASE_LOG_H
@@ -16,55 +15,55 @@ enum { NP_LOG_TEXT = 600, NP_LOG_EVENT = 1024 }; /* bytes of a line, its NUL inc
 
 struct np_log {
 	enum np_log_level level; /* lines above it are dropped */
-	/* One line of printable ASCII; is_event: it is key=value already. */
+	/* Called for each line, which is printable ASCII; is_event: it consists of key=value. */
 	void (*sink)(void *ctx, enum np_log_level level, bool is_event, const char *line);
 	void *ctx; /* for the sink */
 };
 
-/* Hand one line of text (cut at 599 bytes) to the sink. log may be NULL: silence. */
+/* Hand one line of text (cut at 599 bytes) to the sink. log NULL: do nothing. */
 void np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /*
  * An event is a line of logfmt: event=refused peer=192.0.2.1 reason=max-sessions msg="two words".
- * A value that is more than a plain word stands in quotes, with \" and \\ escaped, and every byte
- * that is no printable ASCII character as \u00XX: what strangers influence can end neither value
- * nor line. Values are cut at 128 bytes as written, and a field that finds no room is left out.
+ * A value that is more than a plain word is put in quotes, with " and \ escaped and bytes that are
+ * not printable ASCII as \u00XX, so that text from strangers can't end a value or a line. Values
+ * are cut to 128 bytes as written, and fields for which there is no room are left out.
  */
 struct np_event {
 	char line[NP_LOG_EVENT];
 	size_t len;
 };
 
-/* Names of events and keys are our own words. */
+/* Names of events and keys are our own words, and need no quotes. */
 void np_event_begin(struct np_event *e, const char *name);
 void np_event_text(struct np_event *e, const char *key, const char *value);
 void np_event_number(struct np_event *e, const char *key, uint64_t value);
 
-/* Hand it to the sink, with the text (NULL: none) as field msg, as far as there is room. */
+/* Hand it to the sink, with the text (fmt NULL: none) as field msg, cut to the room left. */
 void np_log_event(const struct np_log *log, enum np_log_level level, const struct np_event *e,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Where lines go, the context of the sinks below. They wait for no reader: a line that finds no
- * room is lost and counted, and the next one that finds some tells how many were.
+ * The context of the sinks below. They never wait for a reader: a line for which there is no room
+ * is lost, and before the next one another line tells how many were lost.
  */
 struct np_log_out {
 	int fd;         /* of syslog's socket; -1: not connected */
-	uint64_t lost;  /* lines, in all */
-	uint64_t noted; /* of them, those that a line has told of */
+	uint64_t lost;  /* how many lines were lost */
+	uint64_t noted; /* how many of them were reported */
 };
 
 /* A sink: "<program>[pid]: line" on standard error. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /*
- * Connect to /dev/log. A process that closed what it inherited has to do that anew, or it would go
- * on writing to the number that the socket had, whatever that is now.
+ * Connect to /dev/log. A process that closed its inherited descriptors has to call this again: the
+ * socket's number may be another file's now.
  */
 void np_log_open_syslog(struct np_log_out *out);
 
-/* A sink: to syslog, facility daemon. libc's syslog(3) waits for a reader. */
+/* A sink: to syslog, facility daemon. (libc's syslog(3) would wait for the reader.) */
 void np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * On some architectures (i386, s390) libc makes all calls on sockets by one, socketcall(2). Its
- * arguments lie in memory, where no filter of system calls sees them. Linux has had each of them as
- * a call of its own since 4.3. What sessions may do with sockets depends on their arguments
- * (netserver/filter_seccomp.c), so our code makes these calls itself, by libc's names. musl's libc
- * does so, too.
+ * On some architectures (i386, s390) libc makes all calls on sockets by one system call,
+ * socketcall(2), with its arguments in memory, where a filter of system calls can't see them.
+ * Sessions need such a filter (netserver/filter_seccomp.c), so the functions below replace libc's
+ * and make the separate calls that Linux has had since 4.3. musl does so itself.
  */
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -59,5 +58,5 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 	return syscall(SYS_sendmsg, fd, m, flags);
 }
 #else
-typedef int np_multiplex_none; /* a file is not to be empty */
+typedef int np_multiplex_none; /* a source file must declare something */
 #endif

@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "base/trusted.h"
 
-enum { TRIES = 16, KEPT = 200 }; /* bytes of a name that the temporary one repeats */
+/* Tries to find an unused temporary name, and bytes of the name that it repeats. */
+enum { TRIES = 16, KEPT = 200 };
 
 static int
 find(const char *path, struct np_trusted_spot *spot, struct np_err *err)
@@ -42,7 +43,7 @@ np_output_check(const char *path, enum np_output_how how, struct np_err *err)
 		return err->code;
 	}
 	makes = !s.is_there || is_replaced(&s, how);
-	/* By the user and group that files are made as. */
+	/* AT_EACCESS: by the user and group that would create the file. */
 	if (faccessat(s.dir, makes ? "." : s.name, makes ? W_OK | X_OK : W_OK, AT_EACCESS) != 0) {
 		np_fail(err, NP_ESYS, errno, "write %s", path);
 	}
@@ -50,7 +51,7 @@ np_output_check(const char *path, enum np_output_how how, struct np_err *err)
 	return err->code;
 }
 
-/* Exactly what was found, or what was not there. */
+/* Open exactly the file that was found, or create one where there was none. */
 static int
 open_in_place(const struct np_trusted_spot *s)
 {

@@ -1,6 +1,6 @@
 /*
- * Files that a program writes for its user: not where another user has put something in their place
- * (base/trusted.h), and whole where they are replaced.
+ * Files that a program writes for its user: never into what another user put there
+ * (base/trusted.h), and never leaving half a file where one is replaced.
  */
 #ifndef NP_BASE_OUTPUT_H
 #define NP_BASE_OUTPUT_H
@@ -10,34 +10,34 @@
 
 #include "base/err.h"
 
-/* Whether a file is written where it is, or another one takes its place when that is complete. What
- * is no file (a pipe, a device) is written to in any case. */
+/* Is the file itself written, or a new one that replaces it when complete? A pipe or a device is
+ * written in either case. */
 enum np_output_how { NP_OUTPUT_IN_PLACE, NP_OUTPUT_REPLACE };
 
 struct np_output {
 	int fd;  /* to write to, close-on-exec */
-	int dir; /* -1: it is written in place */
-	char name[NAME_MAX + 1], beside[NAME_MAX + 1];
+	int dir; /* its directory; -1: it is written in place */
+	char name[NAME_MAX + 1], beside[NAME_MAX + 1]; /* its name, and the temporary one */
 };
 
-/* Could that file be written now? Nothing is made or changed. Returns err->code. */
+/* Could the file be written now? Changes nothing. Returns err->code. */
 int np_output_check(const char *path, enum np_output_how how, struct np_err *err);
 
-/* Open it, empty. A new one has the mode that umask(2) leaves, another one that of the file that it
- * is to replace. Returns err->code. */
+/* Open it, empty. The mode is that of the file that it replaces, or what umask(2) leaves. Returns
+ * err->code. */
 int
 np_output_open(struct np_output *o, const char *path, enum np_output_how how, struct np_err *err);
 
-/* A file of that mode, -1 for what umask(2) leaves, that is to replace that name in that directory.
- * Its own name begins with a dot. Returns 0, or the errno. */
+/* Open a temporary file that is to replace `name` in that directory, where its name begins with a
+ * dot. mode -1: what umask(2) leaves. Returns 0, or the errno. */
 int np_output_beside(struct np_output *o, int dir, const char *name, int mode);
 
-/* Close the descriptor unless it is -1, which the caller sets when it did, and put the file in its
- * place, or remove it if writing failed (an errno) or this does. Returns 0, or the first errno. */
+/* Close o->fd (-1: the caller did), and rename the temporary file; or remove it if that, or the
+ * caller's writing, failed (an errno). Returns 0, or the first errno. */
 int np_output_end(struct np_output *o, int failed);
 
-/* Have put() write all of it, which returns 0 or, beside the stream's own faults, -1; and end it.
- * Returns 0, or the first errno. */
+/* Have put() write the whole file, and end it. put() returns 0 or -1; faults of the stream are
+ * noticed here. Returns 0, or the first errno. */
 int np_output_fill(struct np_output *o, int (*put)(FILE *out, const void *ctx), const void *ctx);
 
 #endif

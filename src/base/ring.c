@@ -15,14 +15,14 @@
 enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096 };
 
 /*
- * Allocate `size` bytes, PAGE or more; *begin is where a buffer may begin in them. An AMD EPYC
- * copies at half speed to an address that is 16 bytes behind the source, modulo the page size. The
- * kernel's data mostly begin a page. glibc maps large buffers and puts them 16 bytes behind a page,
- * so netperf is slow to receive into them, unless its process has freed some, as a daemon has.
- * netperf's smaller buffers are rarely placed like that: ours begin a cache line.
+ * Allocate a buffer of `size` bytes, PAGE or more, which begins at *begin. An AMD EPYC copies at
+ * half speed if the target is 16 bytes behind the source, modulo the page size. The kernel's data
+ * mostly begin at a page, and glibc puts large buffers 16 bytes behind one, unless the process has
+ * freed some, as a daemon has: so netperf receives slowly into them, and we have to do the same.
+ * netperf's smaller buffers are rarely placed like that: ours begin at a cache line.
  */
 static void *
-take(size_t size, char **begin)
+new_buffer(size_t size, char **begin)
 {
 	size_t align = size >= LARGE ? PAGE : NP_LINE, behind = size >= LARGE ? BEHIND : 0;
 	char *memory = aligned_alloc(align, (size + behind + align - 1) / align * align);
@@ -32,11 +32,11 @@ take(size_t size, char **begin)
 }
 
 /*
- * The slots, and behind them buffers of less than a page, which are as far apart as malloc(3) puts
- * netperf's: no other worker has a part of their cache lines.
+ * Allocate the slots and, in the same memory, buffers of less than a page, as far apart as
+ * malloc(3) would put them. No other worker uses their cache lines.
  */
 static struct np_slot *
-take_slots(size_t width, size_t size, size_t *apart, char **begin)
+new_slots(size_t width, size_t size, size_t *apart, char **begin)
 {
 	size_t slots = (width * sizeof(struct np_slot) + NP_LINE - 1) / NP_LINE * NP_LINE;
 	struct np_slot *first;
@@ -47,7 +47,7 @@ take_slots(size_t width, size_t size, size_t *apart, char **begin)
 	return first;
 }
 
-/* The first aligned address from `begin` on, and the offset. `align` is a power of two. */
+/* The first aligned address at or after `begin`, plus the offset. `align` is a power of two. */
 static char *
 aligned(char *begin, size_t align, size_t offset)
 {
@@ -63,7 +63,7 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2) {
 		return UINT64_MAX;
 	}
-	/* The most that take() adds to align and round up, then what malloc(3) does. */
+	/* The most that new_buffer() adds to align and round up, then what malloc(3) does. */
 	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * NP_LINE : 0;
 	each += 3 * sizeof(size_t) + sizeof(struct np_slot);
 	return __builtin_mul_overflow(each, width, &all) ||
@@ -88,12 +88,12 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
 				NP_RING_MAX >> 20);
 	}
-	ring->slots = take_slots(width, size + align + offset, &apart, &small);
+	ring->slots = new_slots(width, size + align + offset, &apart, &small);
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
 		struct np_slot *s = &ring->slots[i];
 		char *begin = small + i * apart;
 
-		if (apart == 0 && (s->memory = take(size + align + offset, &begin)) == NULL) {
+		if (apart == 0 && (s->memory = new_buffer(size + align + offset, &begin)) == NULL) {
 			np_ring_free(ring);
 			break;
 		}
@@ -173,7 +173,8 @@ np_ring_zero(struct np_ring *ring, size_t alignment, size_t offset, struct np_er
 	if (zeros == MAP_FAILED) {
 		return np_fail(err, NP_ESYS, errno, "map %zu bytes of zeros", bytes);
 	}
-	(void)madvise(zeros, bytes, MADV_NOHUGEPAGE); /* no first cache holds 2 MiB of zeros */
+	(void)madvise(zeros, bytes,
+		      MADV_NOHUGEPAGE); /* 2 MiB of zeros are too large for a first-level cache */
 	for (size_t i = 0; i < ring->width; i++) {
 		free(ring->slots[i].memory);
 		ring->slots[i].memory = NULL;

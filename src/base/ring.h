@@ -1,9 +1,9 @@
 /*
- * Rings of message buffers, as netperf's -W, -a and -o ask for them: `width` buffers of one size,
- * each at an aligned address plus an offset, used in turn so that the cache does not flatter.
+ * Rings of message buffers, for netperf's -W, -a and -o: `width` buffers of one size, each at an
+ * aligned address plus an offset, used in turn so that data are not always in the cache.
  *
- * They begin where netperf's do, as far as that decides how fast the kernel copies: from 128 KiB on
- * 16 bytes behind a page, and smaller ones anywhere else.
+ * As in netperf, buffers of 128 KiB or more begin 16 bytes behind a page, and smaller ones don't:
+ * the address decides how fast the kernel copies.
  */
 #ifndef NP_BASE_RING_H
 #define NP_BASE_RING_H
@@ -18,20 +18,20 @@ enum { NP_RING_MAX = 256 << 20 }; /* bytes of a whole ring */
 struct np_slot {
 	char *buf;
 	struct np_slot *next;
-	void *memory; /* buf is in it; NULL: behind the slots */
+	void *memory; /* the allocation that holds buf; NULL: that of the slots does */
 };
 
 struct np_ring {
-	struct np_slot *slots; /* the first is where a loop starts; each names its successor */
+	struct np_slot *slots; /* the first is where a loop starts */
 	size_t width, size;
 	void *zeros; /* a mapping of `mapped` bytes that all slots share; NULL: none */
 	size_t mapped;
 };
 
 /*
- * Allocate and touch a ring of width >= 1 buffers of size >= 1 bytes, filled with netperf's text.
- * alignment is a power of two (0 counts as 1). NP_EUSAGE when it would be over NP_RING_MAX,
- * NP_ESYS without memory. What it holds is released by np_ring_free().
+ * Allocate a ring of width >= 1 buffers of size >= 1 bytes, filled with netperf's text. alignment
+ * is a power of two (0 counts as 1). NP_EUSAGE for more than NP_RING_MAX bytes, NP_ESYS without
+ * memory. np_ring_free() releases it.
  */
 int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
 		 struct np_err *err);
@@ -44,18 +44,18 @@ uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64
 
 /*
  * Fill the buffers one after another from a file, read again from its start as often as needed.
- * With a dir_fd the far end names the file: a regular one, no link, in that directory itself;
- * NP_EUNSUP with EACCES for any other name or kind of file. 0: any file.
+ * dir_fd 0: any file. Otherwise the far end named it, and it has to be a regular file, no link,
+ * directly in that directory: NP_EUNSUP with EACCES if it is not.
  */
 int np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
 
 /*
- * Let all slots share one buffer, aligned as in np_ring_make(), that is never written: each of its
- * pages is the kernel's page of zeros, which stays in the processor's cache. Writing to it faults.
+ * Make all slots share one read-only buffer, aligned as in np_ring_make(): each of its pages is the
+ * kernel's page of zeros, which stays in the processor's cache. Writing to it is a fault.
  */
 int np_ring_zero(struct np_ring *ring, size_t alignment, size_t offset, struct np_err *err);
 
-/* Safe on a zeroed struct, and twice. */
+/* May be called with a zeroed struct, and twice. */
 void np_ring_free(struct np_ring *ring);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Is this a build with a sanitizer? gcc tells by macros, clang by __has_feature().
+ * Is this a build with a sanitizer? gcc defines macros then, clang has __has_feature().
  */
 #ifndef NP_BASE_SANITIZED_H
 #define NP_BASE_SANITIZED_H

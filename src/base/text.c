@@ -5,11 +5,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 63 }; /* what is longer is no name, and resembles none */
+enum { LONGEST_NAME = 63 }; /* a longer word resembles no name */
 
-/* Bytes of the UTF-8 character that begins there (RFC 3629), and which it is; 0: there is none. */
+/* Returns the bytes of the UTF-8 character (RFC 3629) that text begins with, 0 if it is invalid. */
 static size_t
-character(const char *text, uint32_t *which)
+character(const char *text, uint32_t *code)
 {
 	static const struct {
 		uint8_t mask, lead;
@@ -25,19 +25,19 @@ character(const char *text, uint32_t *which)
 		if ((at[0] & forms[len - 1].mask) != forms[len - 1].lead) {
 			continue;
 		}
-		*which = at[0] & (uint8_t)~forms[len - 1].mask;
+		*code = at[0] & (uint8_t)~forms[len - 1].mask;
 		for (; i < len && (at[i] & 0xc0) == 0x80; i++) {
-			*which = *which << 6 | (at[i] & 0x3fU);
+			*code = *code << 6 | (at[i] & 0x3fU);
 		}
-		return i == len && *which >= forms[len - 1].least && *which <= 0x10ffff &&
-			       (*which < 0xd800 || *which > 0xdfff)
+		return i == len && *code >= forms[len - 1].least && *code <= 0x10ffff &&
+			       (*code < 0xd800 || *code > 0xdfff)
 			   ? len
 			   : 0;
 	}
 	return 0;
 }
 
-/* Terminals obey it, draw what follows in another order, or draw nothing at all. */
+/* Does a terminal obey the character, reorder the text behind it, or draw nothing for it? */
 static bool
 is_harmful(uint32_t c)
 {
@@ -47,8 +47,8 @@ is_harmful(uint32_t c)
 		{ 0, 0x1f },        /* C0 */
 		{ 0x7f, 0x9f },     /* DEL, C1 */
 		{ 0x61c, 0x61c },   /* Arabic letter mark */
-		{ 0x200b, 0x200f }, /* of no width, marks of direction */
-		{ 0x2028, 0x202e }, /* separators of lines, embeddings and overrides of direction */
+		{ 0x200b, 0x200f }, /* no width, marks of direction */
+		{ 0x2028, 0x202e }, /* line separators, embeddings and overrides of direction */
 		{ 0x2060, 0x2060 }, /* word joiner */
 		{ 0x2066, 0x2069 }, /* isolates */
 		{ 0xfeff, 0xfeff }, /* byte order mark */
@@ -62,7 +62,7 @@ is_harmful(uint32_t c)
 	return false;
 }
 
-/* "not a hyphen" for a character that is easily taken for one, and so on; NULL for the others. */
+/* What a character is that looks like another one, "not a hyphen" for example; NULL: harmless. */
 static const char *
 lookalike_text(uint32_t c)
 {
@@ -178,7 +178,7 @@ np_text_line(FILE *out, const char *fmt, ...)
 	fprintf(out, "%s\n", line);
 }
 
-/* How many letters one has to change, add or leave out (Levenshtein's distance), cases alike. */
+/* How many letters to change, add or leave out (Levenshtein's distance), ignoring case. */
 static unsigned
 distance(const char *a, const char *b)
 {

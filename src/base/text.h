@@ -1,5 +1,5 @@
 /*
- * Copying text into arrays, putting texts together, and what others wrote.
+ * Copying and appending texts in arrays, and making texts of others safe to print.
  */
 #ifndef NP_BASE_TEXT_H
 #define NP_BASE_TEXT_H
@@ -43,38 +43,34 @@ np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
 	return len + (size_t)n;
 }
 
-/* "virtio2" is a word of "virtio2-input.0", but not of "virtio21-input.0". An empty one is of none.
- */
+/* Is it a word of the text? "virtio2" is one of "virtio2-input.0", not of "virtio21-input.0". */
 bool np_text_has_word(const char *text, const char *word);
 
 /*
- * What others wrote (the far end, a file) is kept as UTF-8 that does nothing to who reads it: each
- * byte of a control character, of a mark that turns the direction of writing, of a character
- * without width and of what is no UTF-8 becomes a question mark. Returns whether none was.
+ * Make a text from elsewhere (the far end, a file) safe to print, as UTF-8: bytes of control
+ * characters, of marks that change the direction of writing, of characters without width and of
+ * invalid UTF-8 become question marks. Returns false if there were any.
  */
 bool np_text_clean(char *text);
 
-/* The same for terminals and logs with an unknown character set: printable ASCII alone. */
+/* The same, but only printable ASCII is kept: the character set of the reader is unknown. */
 void np_text_printable(char *text);
 
 /*
- * Find the first character of a word that is invisible, or that web pages and PDF put in the place
- * of a hyphen, a blank or a quotation mark. false: there is none.
+ * Find the first character of a word that is invisible, or one that web pages and PDF files use
+ * instead of a hyphen, a blank or a quotation mark. false: there is none.
  */
 struct np_lookalike {
-	const char *at, *past; /* where it stands, and what follows */
+	const char *at, *past; /* the character, and the text behind it */
 	bool hyphen;           /* looks like a hyphen */
 	char text[40];         /* "U+2013 is not a hyphen" */
 };
 bool np_text_lookalike(const char *word, struct np_lookalike *found);
 
-/*
- * Find the name that is most like an unknown word. Set word, zero the rest, and look at each name.
- * like: the nearest one so far; NULL: none is similar.
- */
+/* Finds the name nearest to an unknown word: set word, zero the rest, and look at each name. */
 struct np_nearest {
-	const char *word, *like;
-	unsigned far; /* letters to change, add or leave out to get it, ignoring case */
+	const char *word, *like; /* the nearest name so far; NULL: none is similar */
+	unsigned far; /* its distance: letters to change, add or leave out, ignoring case */
 };
 void np_nearest_look(struct np_nearest *n, const char *name);
 
@@ -85,13 +81,12 @@ void np_nearest_look(struct np_nearest *n, const char *name);
 enum { NP_NEAREST_TEXT = 96 };
 const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
 
-/* Print what scripts look for, except on a terminal: people read our own words. NULL: nowhere. */
+/* Print what only scripts look for, unless `out` is a terminal or NULL. */
 void np_text_to_script(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 enum { NP_TEXT_LINE = 8192 };
 
-/* Print a line, which may have texts of others in it, as printable ASCII. What is longer than
- * NP_TEXT_LINE is cut. */
+/* Print a line as printable ASCII, since texts of others may be in it, cut to NP_TEXT_LINE. */
 void np_text_line(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

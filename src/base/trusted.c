@@ -14,17 +14,17 @@
 #include "base/fds.h"
 #include "base/text.h"
 
-enum { LINKS = 40 }; /* as many links as the kernel follows */
+enum { LINKS = 40 }; /* follow at most as many links as the kernel does */
 
-/* Where a walk stands. */
+/* The state of a walk along a path. */
 struct walk {
-	int dir;             /* where the next name is looked up */
-	struct stat in;      /* that directory */
-	char rest[PATH_MAX]; /* of the path */
-	char at[PATH_MAX];   /* what was walked, for messages */
-	unsigned links;
+	int dir;             /* the directory that has the next name */
+	struct stat in;      /* of this directory */
+	char rest[PATH_MAX]; /* the path from the next name on */
+	char at[PATH_MAX];   /* the path so far, for messages */
+	unsigned links;      /* how many were followed */
 	enum np_trusted kind;
-	struct np_trusted_spot *spot; /* of an output */
+	struct np_trusted_spot *spot; /* to be filled for an output */
 };
 
 static bool
@@ -41,8 +41,8 @@ is_for_all(const struct stat *dir)
 
 /* --- what is trusted ------------------------------------------------------------------------- */
 
-/* Every part of a path has to be root's or ours. On the way to a user's output it may also be the
- * owner's of its directory, and links are followed as everywhere. */
+/* Refuse links of other users, and anything of theirs in a directory where everybody may write. For
+ * an output, the directory's owner is trusted too, and so are links in other directories. */
 static int
 check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 {
@@ -73,7 +73,7 @@ check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 	return NP_OK;
 }
 
-/* Another user can make a hard link to a file of root's, and root owns that name, too. */
+/* Another user may have made a hard link to root's file: root then owns the file by that name. */
 static int
 check_hard_links(const struct stat *st, struct np_err *err)
 {
@@ -120,7 +120,7 @@ fail_at(const struct walk *w, int sys, struct np_err *err)
 	return np_fail(err, NP_ESYS, sys, "open %.300s", w->at);
 }
 
-/* Go on below that directory. */
+/* Make `dir` the directory that has the next name; the walk closes it. */
 static int
 enter(struct walk *w, int dir, struct np_err *err)
 {
@@ -132,7 +132,7 @@ enter(struct walk *w, int dir, struct np_err *err)
 	return NP_OK;
 }
 
-/* Where the path begins: at the root, or here. */
+/* Start at the root or in the working directory, as the path says. */
 static int
 begin(struct walk *w, struct np_err *err)
 {
@@ -144,7 +144,7 @@ begin(struct walk *w, struct np_err *err)
 	return enter(w, open(from, O_PATH | O_DIRECTORY | O_CLOEXEC), err);
 }
 
-/* Take the next name off the rest. False at the end. */
+/* Take the next name off the rest of the path. False at its end. */
 static bool
 next_name(struct walk *w, char name[NAME_MAX + 1], bool *is_last, struct np_err *err)
 {
@@ -166,7 +166,7 @@ next_name(struct walk *w, char name[NAME_MAX + 1], bool *is_last, struct np_err 
 	return true;
 }
 
-/* In /proc links are the kernel's own, and their texts no paths: /proc/self/fd/3. */
+/* Is the directory in /proc? The texts of links there are no paths (/proc/self/fd/3). */
 static bool
 is_the_kernels(int dir)
 {
@@ -175,7 +175,7 @@ is_the_kernels(int dir)
 	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Go on by what the link says, then by what stood behind it. */
+/* Put the text of the link before the rest of the path. */
 static int
 follow(struct walk *w, int link, struct np_err *err)
 {
@@ -209,8 +209,8 @@ open_flags(enum np_trusted kind)
 }
 
 /*
- * Open the end of the path, which is no link. It is checked before, as seen, since opening a device
- * has effects, and after, since the name may be another file's by then. Returns -1 with err.
+ * Open the last part of the path, which is no link. It is checked before, because opening a device
+ * may have effects, and again afterwards, because it may have been replaced. Returns -1 with err.
  */
 static int
 open_last(const struct walk *w, const char *name, const struct stat *seen, int no_follow,
@@ -233,7 +233,7 @@ open_last(const struct walk *w, const char *name, const struct stat *seen, int n
 	return -1;
 }
 
-/* Where an output goes, which has its directory now. seen: what is there, NULL for nothing. */
+/* Fill the place of an output, which gets the walk's directory. seen NULL: the name is free. */
 static int
 take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_err *err)
 {
@@ -249,13 +249,13 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 	s->is_there = seen != NULL;
 	s->is_the_kernels = is_the_kernels(w->dir);
 	s->seen = seen != NULL ? *seen : (struct stat){ .st_mode = 0 };
-	memcpy(s->name, name, strlen(name) + 1); /* which next_name() has measured */
+	memcpy(s->name, name, strlen(name) + 1); /* next_name() has checked its length */
 	s->dir = w->dir;
 	w->dir = -1;
 	return NP_OK;
 }
 
-/* One name of the path. Returns 1 to go on, 0 at the end with *fd, -1 with err. */
+/* Walk one name further. Returns 1 to go on, 0 at the end (*fd is set), -1 with err. */
 static int
 step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
 {
@@ -281,14 +281,14 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 			*fd = open_last(w, name, &st, no_follow, err);
 			rc = *fd >= 0 ? 0 : -1;
 		} else {
-			return enter(w, at, err) == NP_OK ? 1 : -1; /* which has it now */
+			return enter(w, at, err) == NP_OK ? 1 : -1; /* the walk closes it */
 		}
 	}
 	close(at);
 	return rc;
 }
 
-/* The end of that path: its descriptor, or of an output its spot. */
+/* Walk the whole path. Returns the file's descriptor, or -1; for an output it fills the spot. */
 static int
 walk(struct walk *w, const char *path, struct np_err *err)
 {
@@ -328,9 +328,9 @@ int
 np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
 {
 	struct walk w = { .dir = -1, .kind = kind };
-	struct np_err own;
+	struct np_err ignored;
 
-	return walk(&w, path, err != NULL ? err : &own);
+	return walk(&w, path, err != NULL ? err : &ignored);
 }
 
 int

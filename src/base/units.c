@@ -48,7 +48,7 @@ np_parse_count(const char *text, int64_t *out)
 	return 0;
 }
 
-/* Milliseconds of the unit that text begins with, and the unit's end; 0: there is none. */
+/* Returns the milliseconds of the unit that text begins with, 0 for none; *end is behind it. */
 static int64_t
 duration_factor(const char *text, const char **end)
 {
@@ -69,8 +69,8 @@ duration_factor(const char *text, const char **end)
 }
 
 /*
- * The fraction of a number, ".25", in billionths: 0 only if all digits are. Returns what is behind
- * it; NULL where no digit follows the point.
+ * Read the fraction of a number, ".25", in billionths, of which it has at least one unless all
+ * digits are 0. Returns the text behind it; NULL if no digit follows the point.
  */
 static const char *
 parse_fraction(const char *text, int64_t *billionths)
@@ -116,7 +116,7 @@ parse_duration(const char *text, int64_t *ms)
 		factor = *end == '\0' && last == INT64_MAX ? 1000 : duration_factor(end, &end);
 		part = (billionths * factor + BILLION / 2) / BILLION;
 		if (n == 0 && billionths > 0 && part == 0) {
-			part = 1; /* rounded, but no time becomes none */
+			part = 1; /* rounding must not make a duration 0 */
 		}
 		if (factor == 0 || factor >= last || __builtin_mul_overflow(n, factor, &n) ||
 		    __builtin_add_overflow(n, part, &n) ||

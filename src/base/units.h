@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The smaller of two numbers, the larger, and by how much one is above another. */
+/* The smaller of two numbers, the larger, and by how much a exceeds b (0 if it doesn't). */
 static inline uint64_t
 np_min(uint64_t a, uint64_t b)
 {
@@ -32,8 +32,8 @@ np_beyond(uint64_t a, uint64_t b)
 int np_parse_count(const char *text, int64_t *out);
 
 /*
- * A test length: a count as above, or seconds as a duration such as "10s", "1m30s", "0.5", "500ms".
- * *out is rounded up to whole seconds, *less_ms the milliseconds by which the length is shorter.
+ * A test length: a count as above, or a duration such as "10s", "1m30s", "0.5", "500ms". *out is
+ * the duration rounded up to whole seconds, *less_ms how many milliseconds were added for that.
  */
 int np_parse_length(const char *text, int64_t *out, uint32_t *less_ms);
 
@@ -57,7 +57,7 @@ struct np_unit {
 /* The unit of a letter of -f; unknown letters mean KBytes, as in netperf. Never NULL. */
 const struct np_unit *np_unit(char letter);
 
-/* Units per second for an amount moved in that time; 'u' gives microseconds a unit of work. */
+/* Units per second for an amount moved in that time; for 'u', microseconds per unit of work. */
 double np_rate(const struct np_unit *unit, double amount, double seconds);
 
 #endif

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Whether it has an argument, in a word. */
+/* Does it have an argument? The ARGUMENT column of a row. */
 static const char *
 has_argument(const struct np_option *o)
 {
@@ -41,7 +41,7 @@ np_doc_print(const struct np_doc *doc, FILE *out)
 			fprintf(out, "row\t%.1s\t%s\t%s\t%s\t", &o->letter,
 				o->name != NULL ? o->name : "", has_argument(o),
 				o->arg != NULL ? o->arg : "");
-			/* What a number may be, unless the argument's name tells. */
+			/* The range of a number, unless the argument's name tells it. */
 			if (!np_option_is_number(o) || o->arg == NULL ||
 			    strchr(o->arg, '|') != NULL || (o->min == 0 && o->max == 0)) {
 				/* any */

@@ -1,15 +1,15 @@
 /*
- * What scripts/mkdoc makes manual pages and shell completions of, so that they cannot disagree with
- * the parser: the option tables and lists of names, in lines of columns with tabs between:
+ * The input of scripts/mkdoc, which makes manual pages and shell completions that can't disagree
+ * with the parser: the option tables and lists of names, in lines of columns separated by tabs:
  *
  *   package NAME        with its version
- *   table NAME          what follows is of that table
- *   group TITLE         of its rows, by their number; or
- *   scope TITLE         what the bits of their scopes mean
+ *   table NAME          the lines below belong to this table
+ *   group TITLE         of its groups, in the order of their numbers; or
+ *   scope TITLE         of its scopes, in the order of their bits
  *   row LETTER NAME ARGUMENT CALLED RANGE PLACE HELP
  *                       an option. ARGUMENT is "needs", "may", "glued" (--name=VALUE) or "none";
  *                       PLACE the number of its group, or its scope
- *   list NAME           what follows is of that list
+ *   list NAME           the lines below belong to this list
  *   item NAME
  */
 #ifndef NP_OPT_DOC_H

@@ -34,7 +34,7 @@ np_help_fill(FILE *out, const char *text, int used, int at)
 	putc('\n', out);
 }
 
-/* Its argument, as it stands behind the option's letter or, where it has none, its name. */
+/* The argument as help texts write it behind the letter or the name, " [rate]" for example. */
 static void
 argument(const struct np_option *o, char *out, size_t size)
 {
@@ -61,7 +61,7 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 	}
 }
 
-/* The rows of one group under its title, unless there are none. */
+/* Print the rows of one group under its title; a group without rows gets no title. */
 static void
 print_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
@@ -94,7 +94,7 @@ np_help_print(FILE *out, const struct np_help *h)
 	}
 }
 
-/* Of one group; -1: of all. */
+/* Print the brief lines of one group; -1: of all groups. */
 static void
 print_brief_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
@@ -103,7 +103,7 @@ print_brief_group(FILE *out, const struct np_help *h, int group, const char *tit
 			char arg[48];
 			int used = fprintf(out, "%-*s", BRIEF_AT, title);
 
-			/* Without its long name, if it has a letter. */
+			/* There is only room for the letter or the name. */
 			argument(&h->rows[i], arg, sizeof(arg));
 			if (h->rows[i].letter != '\0') {
 				used += fprintf(out, "-%c%s", h->rows[i].letter, arg);

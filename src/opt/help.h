@@ -1,5 +1,5 @@
 /*
- * Help texts from the option tables: all rows under the titles of their groups, or the most used
+ * Help texts from the option tables: all options under the titles of their groups, or the most used
  * ones in short.
  */
 #ifndef NP_OPT_HELP_H
@@ -21,19 +21,18 @@ struct np_help {
 	void *ctx;
 };
 
-/* Each row with its help line, filled to NP_HELP_WIDTH columns. Groups without a row have no title.
- */
+/* Print each row with its help line, NP_HELP_WIDTH columns wide, under the titles of groups. */
 void np_help_print(FILE *out, const struct np_help *h);
 
 /*
- * One line for each row that has a brief text, its group's title in the left column; with a title
- * given, that one once.
+ * Print a line for each row that has a brief text. The left column has the title of a group on the
+ * group's first line, or the given title on the first line of all.
  */
 void np_help_brief(FILE *out, const struct np_help *h, const char *title);
 
 /*
- * Words from column `at` on, in lines of at most NP_HELP_WIDTH columns; `used` columns of the first
- * one are taken. Ends the line.
+ * Print words from column `at` on, in lines of at most NP_HELP_WIDTH columns; `used` columns of the
+ * first line are printed already. Ends the last line.
  */
 void np_help_fill(FILE *out, const char *text, int used, int at);
 

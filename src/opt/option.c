@@ -11,7 +11,7 @@
 
 enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
 
-/* getopt(3) does not know of NEXT and NUMBER: take_next() takes their word. */
+/* Does getopt(3) handle its argument? It does not for NEXT and NUMBER, see take_next(). */
 static bool
 takes_argument(const struct np_option *o)
 {
@@ -114,7 +114,7 @@ set_word(const struct np_option *o, const char *word, void *ctx, size_t to, stru
 	return o->read(word, set.to) ? NP_OK : np_usage(err, "%.40s is not %s", word, o->what);
 }
 
-/* A missing value changes nothing; one of two numbers has to be there. */
+/* A missing value changes nothing, but at least one of two numbers has to be there. */
 static int
 set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
@@ -125,7 +125,7 @@ set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *e
 	struct np_pair pair;
 	const char *second;
 
-	/* getopt(3) ensures the argument, which an analyzer does not know. */
+	/* It is never NULL here, but an analyzer can't know that. */
 	arg = arg != NULL ? arg : "";
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
@@ -196,7 +196,7 @@ np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_e
 	return rc == NP_OK && o->then != NULL ? o->then(&set) : rc;
 }
 
-/* What getopt_long() wants to know, made from the table. */
+/* The arguments of getopt_long(), made from the table. */
 struct grammar {
 	char letters[2 * MAX_OPTIONS + 2];
 	struct option names[MAX_OPTIONS + 1];
@@ -258,11 +258,9 @@ spelled(const struct np_option *o, int c, char where[80])
 	return where;
 }
 
-/*
- * Put "-m: " or "--rate: " in front of the error, and a hint about look-alike characters behind it.
- */
+/* Put "-m: " or "--rate: " before the error, and a hint about look-alike characters behind it. */
 static int
-blame(const struct np_option *o, int c, const char *arg, struct np_err *err)
+name_option(const struct np_option *o, int c, const char *arg, struct np_err *err)
 {
 	struct np_lookalike l;
 	char where[80];
@@ -281,7 +279,7 @@ np_option_is_number(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
-/* Set the value, and note if it was read differently from how it was written. */
+/* Set the value, with a note if it isn't what was written. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	   struct np_option_notes *notes, struct np_err *err)
@@ -313,7 +311,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 				before);
 		}
 	}
-	/* A length with a fraction is read as it is. */
+	/* A length may have a fraction. */
 	is_length =
 	    o->kind == NP_OPT_LENGTH && o->to2 != 0 && np_parse_length(arg, &v, &less_ms) == 0;
 	what = np_option_is_number(o) && !is_length ? np_tidy_numbers(arg, tidy, sizeof(tidy))
@@ -328,7 +326,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	return NP_OK;
 }
 
-/* Find the first of words from..to that begins with something that looks like a hyphen. */
+/* Refuse the words from..to - 1 if one begins with a character that only looks like a hyphen. */
 static int
 check_hyphens(char **argv, int from, int to, struct np_err *err)
 {
@@ -346,9 +344,9 @@ check_hyphens(char **argv, int from, int to, struct np_err *err)
 	return NP_OK;
 }
 
-/* The error of an unknown option, with the name that is most like it. */
+/* Report an unknown option, with the nearest name that there is. */
 static int
-unknown(const struct grammar *g, char **argv, struct np_err *err)
+refuse_unknown(const struct grammar *g, char **argv, struct np_err *err)
 {
 	const char *word = argv[optind - 1];
 	struct np_nearest n = { .like = NULL };
@@ -375,7 +373,7 @@ unknown(const struct grammar *g, char **argv, struct np_err *err)
 	return err->code;
 }
 
-/* The word behind an option that may have one. */
+/* The argument of a NEXT or NUMBER option, if the next word is one; else NULL. */
 static const char *
 take_next(const struct np_option *o, int argc, char **argv)
 {
@@ -418,12 +416,13 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';
 		}
 		if (o == NULL) {
-			return check_hyphens(argv, 1, argc, err) != NP_OK ? (int)err->code
-									  : unknown(&g, argv, err);
+			return check_hyphens(argv, 1, argc, err) != NP_OK
+				   ? (int)err->code
+				   : refuse_unknown(&g, argv, err);
 		}
 		if (c == ':') {
 			np_usage(err, "needs an argument (%s)", o->arg);
-			return blame(o, optopt, NULL, err);
+			return name_option(o, optopt, NULL, err);
 		}
 		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg
 								   : take_next(o, argc, argv);
@@ -432,7 +431,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			np_secret_hide(optarg);
 		}
 		if (rc != NP_OK) {
-			return blame(o, c, o->secret ? NULL : arg, err);
+			return name_option(o, c, o->secret ? NULL : arg, err);
 		}
 		if (notes != NULL && notes->given_count < NP_OPT_GIVEN) {
 			notes->given[notes->given_count++] = o;

@@ -1,7 +1,7 @@
 /*
- * A parser driven by option tables, for both programs. A row says how an option is written, what it
- * takes and where its value goes; parsing, usage texts and the tests over all options come from the
- * same rows.
+ * A parser for both programs, driven by option tables. A row says how an option is written, which
+ * argument it takes and where the value goes; usage texts and the tests of all options use the same
+ * rows.
  */
 #ifndef NP_OPT_OPTION_H
 #define NP_OPT_OPTION_H
@@ -31,35 +31,35 @@
 #define NP_NEEDS_SODIUM "; not in this build, which lacks libsodium"
 #endif
 
-/* From COUNT to CUSTOM they take an argument. */
+/* The kinds from COUNT to CUSTOM need an argument. */
 enum np_opt_kind {
 	NP_OPT_FLAG,  /* no argument: bool at `to` becomes true */
 	NP_OPT_COUNT, /* a number with one of the suffixes kKmMgG: int32_t */
-	/* A count, or a duration such as 10s or 1m30s: int64_t. With `to2` durations such as 500ms,
-	 * too: there go the milliseconds by which it is shorter, uint32_t. */
+	/* A count, or a duration such as 10s or 1m30s: int64_t, in seconds. With `to2` it may be
+	 * 500ms: `to` is rounded up, and `to2` gets what is too much in milliseconds, uint32_t. */
 	NP_OPT_LENGTH,
 	NP_OPT_TEXT, /* a word: const char * */
 	NP_OPT_BOTH, /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
 	NP_OPT_EACH, /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */
-	/* A pair of words, each handed to set(); "x" is the word of both, or of the first. */
+	/* A pair of words, each handed to set(); "x" sets both, or the first. */
 	NP_OPT_BOTH_WORDS,
 	NP_OPT_EACH_WORD,
 	NP_OPT_CUSTOM, /* a word, handed to set() */
 	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
-	NP_OPT_NEXT, /* may have an argument, the next word if that is no option: set(), or NULL */
-	/* May have one, the next word if that starts with a digit: set(), or NULL. Without set()
-	 * the number has no meaning, and bool at `to` becomes true. */
-	NP_OPT_NUMBER,
-	NP_OPT_MAYBE /* may have one, only as --name=VALUE; has no letter: set(), or NULL */
+	/* These may have an argument, which set() gets, or NULL: the next word if it is no option,
+	 * the next word if it begins with a digit, or only --name=VALUE. */
+	NP_OPT_NEXT,
+	NP_OPT_NUMBER, /* without set() a number has no effect, and bool at `to` becomes true */
+	NP_OPT_MAYBE   /* has no letter */
 };
 
 struct np_option;
 
-/* One value on its way from the command line to its place. */
+/* A value of the command line that is to be set. */
 struct np_setting {
 	const struct np_option *row;
 	const char *arg; /* NULL: there is none */
-	void *ctx, *to;  /* the whole, and the member that the row names */
+	void *ctx, *to;  /* the struct of all values, and the member for this one */
 	struct np_err *err;
 };
 
@@ -72,20 +72,21 @@ struct np_option {
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
 	int (*set)(const struct np_setting *set); /* NULL: no effect */
-	/* In place of set() of a word: fill the member, or return false: it is not `what`. */
+	/* Instead of set(), for a word: fill the member, or return false if it is not `what`. */
 	bool (*read)(const char *word, void *to);
 	const char *what;
-	int (*then)(const struct np_setting *set); /* of the whole, once it is set; NULL: nothing */
-	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
-	int group;         /* of the caller's titles, the one that help and manual have it under */
-	const char *brief; /* its line in the short help; NULL: it is not there */
-	unsigned needs; /* what a test must have for it to have an effect, bits of the caller's */
+	int (*then)(
+	    const struct np_setting *set); /* called after the value is set; NULL: nothing */
+	unsigned scope;    /* bits: the caller's scopes in which it is known; 0: all */
+	int group;         /* index of the caller's title under which help and manual list it */
+	const char *brief; /* its line in the short help; NULL: none */
+	unsigned needs; /* bits of the caller's: what a test must have for it to have an effect */
 	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
-	bool unset;     /* -1, which no other number is, means not given */
+	bool unset;     /* -1 is allowed in spite of min, and means not given */
 	bool wide;      /* a COUNT is int64_t */
-	bool numbers;   /* set() takes whole numbers, as the kinds of counts do */
-	/* Is the argument meant for another option? Then it is ignored, with a note of
-	 * `instead`. NULL: no. */
+	bool numbers;   /* set() takes whole numbers, as kinds with counts do */
+	/* Is the argument meant for another option? Then it is ignored, with a note that says
+	 * `instead`. NULL: never. */
 	bool (*astray)(const char *arg);
 	const char *instead;
 };
@@ -99,24 +100,23 @@ enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
 	char text[2048];
-	size_t len, told; /* told: those that were printed */
-	int words;        /* where those that are no options begin in argv, which is permuted */
-	const struct np_option *given[NP_OPT_GIVEN]; /* the rows of the first words */
+	size_t len, told; /* bytes of text; how many of them were printed */
+	int words;        /* the index in the permuted argv of the first word that is no option */
+	const struct np_option *given[NP_OPT_GIVEN]; /* the rows of the options given, in order */
 	int given_count;
-	/* Unknown letters: refused, or noted and skipped as netperf does; the last such. */
-	bool skip_unknown;
-	char skipped;
-	/* Of an option that netperf's parser refuses as well, its letter; '-' of a long name. */
+	bool skip_unknown; /* note and skip unknown letters, as netperf does; false: an error */
+	char skipped;      /* the last one skipped */
+	/* An error that netperf's parser reports as well, and the option's letter, '-' without. */
 	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
 	char letter;
 };
 
-/* Add a line of netperf's, with its newline. */
+/* Add a line, which has to end with a newline, to the notes. */
 #define NP_NOTE(notes, ...)                                                                        \
 	((notes)->len = np_text_add((notes)->text, sizeof((notes)->text), (notes)->len,            \
 				    "netperf: " __VA_ARGS__))
 
-/* Two values separated by the first comma; a part that is not there is NULL. */
+/* Two values separated by the first comma; a missing one is NULL. */
 struct np_pair {
 	char text[1024];
 	const char *first, *second;
@@ -128,31 +128,30 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 
 /*
  * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
- * glued on, words that are not options stand anywhere and are left alone. Rows outside of the scope
- * (0: none is) are unknown. Values go into *ctx. NP_EUSAGE names the option and what to try
- * instead. argv is permuted.
+ * may follow a letter without a blank, and words that are no options may stand anywhere: they are
+ * moved behind the options. Options outside the scope (0: there is no scope) are unknown. Values go
+ * into *ctx. NP_EUSAGE names the option and what to try instead.
  *
- * Numbers that netperf reads and we would not (opt/tidy.h), and arguments gone astray, are read as
- * it reads them, and *notes tells of each one where something was cut off. notes NULL: they are
- * refused.
+ * Numbers that only netperf accepts (opt/tidy.h), and arguments gone astray, are read as netperf
+ * does, and *notes tells what was ignored. notes NULL: they are errors.
  */
 int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
 		     char **argv, void *ctx, struct np_option_notes *notes, struct np_err *err);
 
-/* Set an option's value as if it stood on the command line: for setters that extend a kind. */
+/* Set a value as if the option were on the command line: for setters that extend a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
 
 /* A set() that copies the word into an array of max + 1 characters. */
 int np_option_set_name(const struct np_setting *set);
 
 /*
- * A read() of a port number or a service's name, as text for the resolver, into NP_PORT_TEXT
- * characters. Its range is checked when the host or the test is known.
+ * A read() that copies a port number or a service's name, a text for the resolver, into an array of
+ * NP_PORT_TEXT characters. Its range is checked later, when the host or the test is known.
  */
 enum { NP_PORT_TEXT = 32 };
 bool np_option_read_port(const char *word, void *to);
 
-/* Are its words whole numbers? */
+/* Does it take whole numbers? */
 bool np_option_is_number(const struct np_option *o);
 
 /* Is the row known in that scope? */

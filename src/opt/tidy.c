@@ -12,14 +12,14 @@ digits(const char *at)
 	return strspn(at, "0123456789");
 }
 
-/* Is the rest of the word another option that lacks a blank before it? */
+/* Is the rest of the word an option that lacks a blank before it? */
 static bool
 runs_on(const char *at)
 {
 	return at[0] == '-' && isalpha((unsigned char)at[1]) && strchr(at, ',') == NULL;
 }
 
-/* One number of a word, up to a comma or the word's end, is appended to the *len bytes in out. */
+/* Append the tidied number at the beginning of word, up to a comma, to the *len bytes in out. */
 static enum np_tidy
 tidy_one(const char *word, char *out, size_t size, size_t *len)
 {
@@ -31,12 +31,12 @@ tidy_one(const char *word, char *out, size_t size, size_t *len)
 	const char *end = rest + strspn(rest, "0123456789abcdefghijklmnopqrstuvwxyz"
 					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 	size_t suffix = (size_t)(end - rest);
-	bool zeros = strspn(point + (rest != point), "0") >= fraction;
-	bool nothing = strspn(number, "0") >= whole;
-	bool plain = suffix == 0 || (suffix == 1 && *rest == 's');
+	bool fraction_is_0 = strspn(point + (rest != point), "0") >= fraction;
+	bool below_one = strspn(number, "0") >= whole;
+	bool no_multiple = suffix == 0 || (suffix == 1 && *rest == 's');
 	bool ends = *end == ',' || *end == '\0' || runs_on(end);
 
-	if (whole == 0 || !ends || (!zeros && (nothing || !plain))) {
+	if (whole == 0 || !ends || (!fraction_is_0 && (below_one || !no_multiple))) {
 		*len = np_text_add(out, size, *len, "%.*s", (int)strcspn(word, ","), word);
 		return NP_TIDY_AS_IS;
 	}
@@ -45,7 +45,7 @@ tidy_one(const char *word, char *out, size_t size, size_t *len)
 	if (runs_on(end)) {
 		return NP_TIDY_RUN_ON;
 	}
-	return !zeros ? NP_TIDY_CUT : rest != point ? NP_TIDY_SAME : NP_TIDY_AS_IS;
+	return !fraction_is_0 ? NP_TIDY_CUT : rest != point ? NP_TIDY_SAME : NP_TIDY_AS_IS;
 }
 
 enum np_tidy
