@@ -1,5 +1,5 @@
 /*
- * Binding to a processor.
+ * Binding threads to processors.
  */
 #ifndef NP_SYS_AFFINITY_H
 #define NP_SYS_AFFINITY_H
@@ -11,21 +11,18 @@
 #include "base/err.h"
 
 /*
- * Bind the calling thread, and what it creates from now on, to one processor. NP_ESYS when the
- * processor does not exist or may not be used, NP_EUNSUP where the system can't bind.
+ * Bind the calling thread, and threads that it creates from now on, to one processor. NP_ESYS if
+ * the processor does not exist or may not be used.
  */
 int np_bind_cpu(int cpu, struct np_err *err);
 
-/* The processors that the calling thread may use. False, with errno: not known, and it is empty. */
+/* The processors that the calling thread may use. False, with errno and *l empty: not known. */
 bool np_cpus_save(struct np_cpulist *l);
 
-/* Let it use these again. An empty set has no effect. */
+/* Let the calling thread use these again. An empty set has no effect. */
 void np_cpus_restore(const struct np_cpulist *l);
 
-/*
- * Leave out the processors that the calling thread can't be bound to. Returns the first of them, or
- * -1: none is missing.
- */
+/* Remove processors to which the calling thread can't be bound. Returns the first, or -1: none. */
 int np_cpus_leave_out(struct np_cpu_turns *t);
 
 /* The only processor that the calling thread may run on; -1: there are several. */

@@ -15,21 +15,21 @@
 #include "sys/meters.h"
 
 enum {
-	LEVELS = 8,     /* of groups, from this process's upwards */
-	ANCESTORS = 16, /* that are asked for their mounts */
+	LEVELS = 8,     /* groups looked at, from this process's upwards */
+	ANCESTORS = 16, /* ancestors of this process whose mounts are looked at */
 	TEXT = 4096
 };
 
-static const double none = 1e18; /* a quota that there is not */
+static const double none = 1e18; /* stands for no quota */
 
-/* One group, by its files. */
+/* The open files of one group. */
 struct level {
-	int quota_fd, period_fd, stat_fd; /* the second of version 1 alone, else negative */
+	int quota_fd, period_fd, stat_fd; /* period_fd: negative except in version 1 */
 };
 
-/* What the files of a level say. */
-struct granted {
-	double quota, period_ms; /* of processors; none */
+/* What the files of a group say. */
+struct figures {
+	double quota, period_ms; /* quota: a number of processors, or `none` */
 	uint64_t periods, throttled_periods, throttled_ns;
 };
 
@@ -42,27 +42,27 @@ static const struct {
 			   { NULL, "pressure.cgroup.cpu.some_s" } };
 
 struct pressure {
-	int fd;  /* negative: not there */
-	int why; /* errno of opening it or of a reading; 0 */
+	int fd;  /* negative: there is no such file */
+	int why; /* errno of opening or reading it; 0: none */
 	uint64_t us;
 };
 
 struct np_cgroup {
 	bool is_v1;
-	char why[128]; /* the quota can't be told; empty: it can */
-	int self_fd;   /* /proc/self/cgroup; negative: not there */
-	char group[TEXT];
+	char why[128];    /* why the quota is not known; empty: it is */
+	int self_fd;      /* /proc/self/cgroup; negative: there is no such file */
+	char group[TEXT]; /* its text when the files were opened */
 	size_t levels;
 	struct level level[LEVELS];
-	struct granted from[LEVELS];
+	struct figures from[LEVELS];
 	struct pressure pressure[PRESSURES];
 };
 
 /* --- where this process's group is ----------------------------------------------------------- */
 
 /*
- * The group in the hierarchy that has a controller, "" for version 2, of lines like
- * "3:cpu,cpuacct:/a/b" and "0::/a/b". False when there is no such line.
+ * Find the group in the hierarchy that has a controller ("": that of version 2) in lines like
+ * "3:cpu,cpuacct:/a/b" and "0::/a/b". False if there is no such line.
  */
 static bool
 group_in(const char *text, const char *controller, char path[PATH_MAX])
@@ -86,7 +86,7 @@ group_in(const char *text, const char *controller, char path[PATH_MAX])
 	return false;
 }
 
-/* What of a path lies below another one: "/b" of "/a/b" below "/a". NULL: it does not. */
+/* The part of a path below another one: "/b" for "/a/b" below "/a". NULL: it isn't below it. */
 static const char *
 below(const char *path, const char *top)
 {
@@ -96,7 +96,7 @@ below(const char *path, const char *top)
 										       : NULL;
 }
 
-/* Blanks and the like stand in octal in a list of mounts: "\040". */
+/* Replace octal numbers, by which a list of mounts writes blanks and the like: "\040". */
 static void
 unescape(char *text)
 {
@@ -139,7 +139,7 @@ parse_mount(char *line, struct mount *m)
 		}
 	}
 	m->type = strtok_r(behind + 3, " ", &rest);
-	(void)strtok_r(NULL, " ", &rest); /* what is mounted, by its name */
+	(void)strtok_r(NULL, " ", &rest); /* skip the name of what is mounted */
 	m->options = strtok_r(NULL, " ", &rest);
 	if (m->where == NULL || m->type == NULL || m->options == NULL) {
 		return false;
@@ -149,7 +149,7 @@ parse_mount(char *line, struct mount *m)
 	return true;
 }
 
-/* Is that the hierarchy, and is the group below what is mounted of it? Then open it. */
+/* If this mount is the hierarchy, and shows the group, open its directory. */
 static bool
 take_mount(const struct mount *m, const char *prefix, const char *controller, const char *group,
 	   struct np_cgroup_tree *tree)
@@ -171,7 +171,7 @@ take_mount(const struct mount *m, const char *prefix, const char *controller, co
 	return true;
 }
 
-/* As the process sees it: "self", or a number. */
+/* Find the hierarchy among the mounts of a process: "self", or a number. */
 static bool
 find_tree_of(const char *root, const char *process, const char *controller, const char *group,
 	     struct np_cgroup_tree *tree)
@@ -198,7 +198,7 @@ find_tree_of(const char *root, const char *process, const char *controller, cons
 	return found;
 }
 
-/* The parent of a process, as text; false: it has none, or none that is visible here. */
+/* Replace the number of a process by its parent's. False: it has none, or it is not visible. */
 static bool
 parent_of(const char *root, char process[16])
 {
@@ -259,7 +259,7 @@ np_cgroup_forget(struct np_cgroup_trees *trees)
 
 /* --- files that stay open -------------------------------------------------------------------- */
 
-/* A descriptor, or a negative errno. */
+/* Open a file of a group. Returns a descriptor, or a negative errno. */
 static int
 open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 {
@@ -271,7 +271,7 @@ open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* A file that is not there says nothing. Another fault must not be ignored. */
+/* Note why a file could not be opened, unless it just isn't there. */
 static void
 note_why_not(struct np_cgroup *c, int fd)
 {
@@ -288,7 +288,7 @@ close_level(const struct level *l)
 	np_fds_close(l->stat_fd);
 }
 
-/* The topmost group of all has no quota, and no files for one. */
+/* Add the files of a group; the topmost group has none. */
 static void
 open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *group)
 {
@@ -403,7 +403,7 @@ np_cgroup_close(struct np_cgroup *c)
 
 /* --- what they tell -------------------------------------------------------------------------- */
 
-/* The number behind a word that begins a line; 0 where there is none. */
+/* The number in the line that begins with a word; 0: there is no such line. */
 static uint64_t
 number_of(const char *text, const char *word)
 {
@@ -418,9 +418,9 @@ number_of(const char *text, const char *word)
 	return 0;
 }
 
-/* "20000 100000" or "max 100000" in version 2, two files and -1 for none in version 1. */
+/* Version 2 has "20000 100000" or "max 100000", version 1 two files, and -1 for no quota. */
 static void
-read_quota(const struct level *l, struct granted *g)
+read_quota(const struct level *l, struct figures *g)
 {
 	char text[96], *end;
 	double quota, period;
@@ -444,7 +444,7 @@ read_quota(const struct level *l, struct granted *g)
 }
 
 static void
-read_level(const struct np_cgroup *c, const struct level *l, struct granted *g)
+read_level(const struct np_cgroup *c, const struct level *l, struct figures *g)
 {
 	char text[TEXT];
 
@@ -467,7 +467,7 @@ read_pressure(struct pressure *p)
 	p->why = rc != 0 ? -rc : p->why;
 }
 
-/* The files are those of the group that this process was in when they were opened. */
+/* If this process was moved, the open files are no longer those of its group. */
 static void
 check_group(struct np_cgroup *c)
 {
@@ -495,19 +495,19 @@ np_cgroup_begin(struct np_cgroup *c)
 	}
 }
 
-/* The least quota that stood at either end of the test, and the group that was held up most. */
+/* Put the smallest quota of all groups, and the figures of the one that was throttled longest. */
 static void
 put_quota(const struct np_cgroup *c, struct np_bag *into)
 {
-	struct granted least = { .quota = none }, most = { .quota = 0 };
+	struct figures least = { .quota = none }, most = { .quota = 0 };
 
 	if (c->why[0] != '\0') {
 		np_bag_unread(into, c->why, "cgroup.cpu.quota");
 		return;
 	}
 	for (size_t i = 0; i < c->levels; i++) {
-		const struct granted *from = &c->from[i];
-		struct granted to;
+		const struct figures *from = &c->from[i];
+		struct figures to;
 
 		read_level(c, &c->level[i], &to);
 		least = from->quota < least.quota ? *from : least;

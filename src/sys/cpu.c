@@ -26,7 +26,8 @@ struct np_cpu_times {
 
 /* --- its lines ------------------------------------------------------------------------------- */
 
-/* Digits, then a blank or the end: strtoull() would also take signs. Moves *at behind them. */
+/* Read digits with a blank or the end behind them, and move *at there. (strtoull() allows signs.)
+ */
 static bool
 parse_number(const char **at, uint64_t *out)
 {
@@ -41,7 +42,7 @@ parse_number(const char **at, uint64_t *out)
 	return errno == 0 && (*end == ' ' || *end == '\0');
 }
 
-/* "cpu12 1 2 3 4 ...". Columns behind the ten are of kernels to come. */
+/* Read "cpu12 1 2 3 4 ...". More than ten columns, in later kernels, are ignored. */
 static bool
 parse_cpu(const char *line, struct cpu *out)
 {
@@ -65,7 +66,7 @@ parse_cpu(const char *line, struct cpu *out)
 	}
 }
 
-/* The lines of single processors; "cpu " sums them up, and the others are about something else. */
+/* Read the lines of single processors, and skip their sum ("cpu ") and all other lines. */
 static int
 parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
 {
@@ -162,8 +163,8 @@ np_cpu_free(struct np_cpu_times *t)
 /* --- the difference -------------------------------------------------------------------------- */
 
 /*
- * How far a counter has moved. Old kernels and 32-bit ones count in 32 bits: 2^31 ticks are half a
- * year of one processor, so what seems to be more is a counter that went back.
+ * How much a counter has grown. Old and 32-bit kernels count in 32 bits, which may wrap. A growth
+ * of 2^31 ticks would take half a year, so if it seems that large the counter went back instead: 0.
  */
 static uint64_t
 moved(uint64_t from, uint64_t to)
@@ -241,7 +242,7 @@ np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int
 		ticks[i] = moved(a->ticks[i], b->ticks[i]);
 		out->all += ticks[i];
 	}
-	/* user holds the guests' time already, and nice that of the nice ones (proc_stat(5)). */
+	/* USER and NICE already include the guests' time (proc_stat(5)). */
 	out->user = ticks[USER] + ticks[NICE];
 	out->system = ticks[SYSTEM];
 	out->softirq = ticks[SOFTIRQ];
@@ -299,7 +300,7 @@ np_cpu_rate(void)
 	return (double)sysconf(_SC_CLK_TCK);
 }
 
-/* "0.20 0.18 0.12 1/80 11206": three averages stand before the count. */
+/* Read "0.20 0.18 0.12 1/80 11206": the count follows three averages. */
 long
 np_cpu_load(const char *root)
 {

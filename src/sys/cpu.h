@@ -1,8 +1,7 @@
 /*
- * How busy the machine's processors were, from /proc/stat (proc_stat(5)), as netperf computes it:
- * the share of a processor is 100 minus its idle share of all ten counters (waiting for I/O counts
- * as busy); a figure of the machine is the mean over its processors, so 0 to 100 whatever their
- * number.
+ * How busy the machine's processors were, from /proc/stat (proc_stat(5)), computed as netperf does:
+ * a processor's use is 100 minus the percentage of its idle counter in the sum of all ten counters
+ * (so waiting for I/O counts as busy). The machine's use is the mean of its processors'.
  */
 #ifndef NP_SYS_CPU_H
 #define NP_SYS_CPU_H
@@ -15,31 +14,29 @@
 
 enum { NP_CPU_METHOD = 'S' }; /* netperf's letter for /proc/stat */
 
-/* The use between two readings: percent of all processors, and of one for the peak. */
+/* The use between two readings, in percent: means of all processors, and the busiest one's. */
 struct np_cpu_use {
-	bool known; /* false: the readings share no processor, and all else is 0 */
+	bool known; /* false: no processor is in both readings, and all else is 0 */
 	double util, user, system, iowait, irq, softirq;
 	double peak; /* of the busiest processor */
 	int peak_id; /* its number, the lowest of several */
-	int count;   /* processors that the figures are the means of: online at both readings */
+	int count;   /* of the processors in both readings */
 };
 
-/* The counters at one moment; any number of processors. */
+/* The counters of all processors at one moment. */
 struct np_cpu_times;
 
 /*
- * Read the counters into memory of their own, to be released with np_cpu_free(). root: of
- * proc; NULL: "". Counters that an old kernel does not have are 0. NP_ESYS when the
- * file can't be read, holds no processors or a line of theirs that is no list of counters; then
- * *out is NULL.
+ * Read the counters; np_cpu_free() releases them. root: the directory above proc; NULL: "".
+ * Counters that an old kernel does not have are 0. NP_ESYS, and *out NULL, if the file can't be
+ * read or is malformed.
  */
 int np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err);
 void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 
 /*
- * The use from `from` to `to`. A processor that is not in both does not count; 32-bit counters that
- * have wrapped are corrected. A counter that decreased for another reason (idle and iowait may)
- * counts as unchanged.
+ * The use between two readings, of the processors in both. 32-bit counters that have wrapped are
+ * corrected; any other counter that decreased (idle and iowait may) is taken as unchanged.
  */
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out);
@@ -50,18 +47,18 @@ struct np_cpu_ticks {
 	uint64_t user, system, softirq, irq, iowait, steal, idle, all;
 };
 
-/* Its time between two readings, either of which may be NULL. False: it is not in both. */
+/* A processor's time between two readings, which may be NULL. False: it is not in both. */
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
 
-/* The same of all that are in both, by rising number; tell may be NULL. Returns how many. */
+/* Call tell (unless NULL) for each processor in both, by rising number. Returns how many. */
 size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
 		   void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx);
 
-/* The share of all processors' time that the hypervisor gave to others since boot. */
+/* The share of all processors' time since boot that the hypervisor gave to other guests. */
 double np_cpu_stolen(const struct np_cpu_times *t);
 
-/* Processors online, and the clock ticks a second that /proc/stat counts in. */
+/* How many processors are online, and how many of /proc/stat's clock ticks a second has. */
 int np_cpu_count(void);
 double np_cpu_rate(void);
 
@@ -71,7 +68,7 @@ double np_cpu_rate(void);
  */
 long np_cpu_load(const char *root);
 
-/* Are they so many that each of them waits for a tenth of a second or so for its turn? */
+/* Do that many threads want to run that each waits about a tenth of a second for its turn? */
 bool np_cpu_crowded(const char *root);
 
 #endif

@@ -14,7 +14,7 @@
 static const char *const names[NP_DOING_KINDS] = { "running", "sending", "receiving",
 						   "pausing", "stopped", "waiting" };
 
-/* System calls that block. Those that move bytes either way by other means say which way. */
+/* System calls that block in a test, and whether they send or receive there. */
 static const struct {
 	long number;
 	enum np_doing_what what;
@@ -60,10 +60,7 @@ static const struct {
 #endif
 };
 
-/*
- * Where threads wait in the kernel. TCP's wait_woken() is not among them: it is both that of a
- * sender and of a receiver.
- */
+/* Functions of the kernel that wait; not wait_woken(), where TCP's senders and receivers do. */
 static const struct {
 	const char *name;
 	enum np_doing_what what;
@@ -94,7 +91,7 @@ np_doing_open(struct np_doing *d, const char *root, int thread)
 	d->time_fd = np_file_open(root, at, thread, "schedstat");
 	d->stat_fd = np_file_open(root, at, thread, "stat");
 	d->why = d->stat_fd < 0 ? -d->stat_fd : 0;
-	/* The first is for the owner of a process that can be looked into, as no daemon is. */
+	/* "syscall" can't be read where ptrace(2) isn't allowed, as in a daemon. */
 	d->where_fd = np_file_open(root, at, thread, "syscall");
 	d->by_call = d->where_fd >= 0;
 	if (!d->by_call) {
@@ -103,7 +100,7 @@ np_doing_open(struct np_doing *d, const char *root, int thread)
 }
 
 #ifdef SYS_socketcall
-/* socketcall(2), as some machines of 32 bits have it: its first argument says what it does. */
+/* socketcall(2) of some 32-bit machines: the first argument says which call it is. */
 static enum np_doing_what
 by_socketcall(const char *arguments, enum np_doing_what blocked)
 {
@@ -133,7 +130,7 @@ by_call(const char *text, enum np_doing_what blocked)
 	long number = strtol(text, &end, 10);
 
 	if (end == text) {
-		return NP_DOING_RUNS; /* "running": it has woken up meanwhile */
+		return NP_DOING_RUNS; /* the text is "running": it has woken up meanwhile */
 	}
 #ifdef SYS_socketcall
 	if (number == SYS_socketcall) {
@@ -148,7 +145,7 @@ by_call(const char *text, enum np_doing_what blocked)
 	return blocked;
 }
 
-/* Where a thread that sleeps does so. */
+/* What a sleeping thread is doing. */
 static enum np_doing_what
 where(const struct np_doing *d, enum np_doing_what blocked)
 {
@@ -181,13 +178,13 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	if (d->stat_fd < 0) {
 		return;
 	}
-	/* The letter behind the name in brackets, which may have any letters in it. */
+	/* The state is the letter behind the last ")"; the name before it may contain any. */
 	n = np_file_again(text, sizeof(text), d->stat_fd);
 	at = strrchr(text, ')');
 	why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;
 	state = why == 0 ? at[2] : '\0';
 	if (why != 0) {
-		d->why = why == ESRCH ? d->why : why; /* a thread that is gone was seen before */
+		d->why = why == ESRCH ? d->why : why; /* the thread has ended */
 		return;
 	}
 	what = state == 'R'                   ? NP_DOING_RUNS

@@ -1,7 +1,6 @@
 /*
- * Samples of what a thread of this process does: it runs or is ready to run; it is blocked in
- * sending, in receiving or in a pause; it is stopped (proc_pid_stat(5), proc_pid_syscall(5),
- * proc_pid_wchan(5)).
+ * Samples of what a thread of this process is doing: running or ready to run; blocked in sending,
+ * receiving or a pause; stopped (proc_pid_stat(5), proc_pid_syscall(5), proc_pid_wchan(5)).
  */
 #ifndef NP_SYS_DOING_H
 #define NP_SYS_DOING_H
@@ -24,30 +23,27 @@ enum np_doing_what {
 
 struct np_doing {
 	bool is_open;
-	int why;                        /* errno, if it can't be sampled; 0 */
-	int time_fd, stat_fd, where_fd; /* files of the thread's; negative: not open */
-	bool by_call; /* the last names a system call, else a place in the kernel */
+	int why;                        /* errno of sampling; 0 */
+	int time_fd, stat_fd, where_fd; /* the thread's files in /proc; negative: not open */
+	bool by_call; /* where_fd names a system call, else a function of the kernel */
 	uint64_t looks, seen[NP_DOING_KINDS];
-	int cpu; /* at the last np_doing_did(); -1 */
-	struct np_thread_time time;
+	int cpu;                    /* at the last np_doing_did(); -1: not known */
+	struct np_thread_time time; /* at the last np_doing_did() */
 };
 
-/* For that thread (gettid(2)). root: the directory above proc; "" except in tests. */
+/* Open the files of a thread (gettid(2)). root: the directory above proc; "" except in tests. */
 void np_doing_open(struct np_doing *d, const char *root, int thread);
 
-/* Take a sample. blocked: what to count if the kernel tells only that the thread is blocked. */
+/* Take a sample. `blocked` is counted if all that is known is that the thread is blocked. */
 void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 
-/*
- * Its processor time since the last call; d->cpu is where it runs now, or ran last. False: that is
- * not known, or it is not open.
- */
+/* The thread's time since the last call, and d->cpu: where it ran last. False: not known. */
 bool np_doing_did(struct np_doing *d, struct np_thread_time *did);
 
-/* As thread.looks and thread.seen_*: nothing where there were no looks. */
+/* Put thread.looks and thread.seen_*, if samples were taken. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);
 
-/* A zeroed one is ignored. */
+/* Close the files. A zeroed struct is ignored. */
 void np_doing_close(struct np_doing *d);
 
 #endif

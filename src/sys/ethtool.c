@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-enum { MOST = 65536 }; /* names of a driver: far more than any has */
+enum { MOST = 65536 }; /* names of a driver; none has nearly as many */
 
 int
 np_ethtool_ask(int fd, const char *device, void *request)
@@ -80,11 +80,11 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 	size_t now;
 	int rc = count_names(fd, device, ETH_SS_STATS, &now);
 
-	/* The kernel writes as many as the driver has now, whatever room there is. */
+	/* The kernel writes as many as the driver has now, without regard to the room for them. */
 	if (rc != 0 || now != count) {
 		return rc != 0 ? rc : -ERANGE;
 	}
-	/* Should queues be added between the two questions, there is room for them. */
+	/* Leave room for counters of queues that are added before the next request. */
 	stats = calloc(1, sizeof(*stats) + 2 * count * sizeof(uint64_t));
 	if (stats == NULL) {
 		return -ENOMEM;
@@ -99,7 +99,7 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 	return rc;
 }
 
-/* The newer call says first how much room its answer takes, which the second one has. */
+/* The first request returns how much room the answer needs, which the second one offers. */
 int
 np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 {

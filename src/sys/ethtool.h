@@ -1,8 +1,7 @@
 /*
- * Requests to the driver of an interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h) that need
- * no privilege. Any IP socket will do.
- *
- * All return 0 or a negative errno; -EOPNOTSUPP if the driver does not support the request.
+ * Requests to the driver of an interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h), which need
+ * no privilege. fd may be any IP socket. All functions return 0 or a negative errno; -EOPNOTSUPP if
+ * the driver does not support the request.
  */
 #ifndef NP_SYS_ETHTOOL_H
 #define NP_SYS_ETHTOOL_H
@@ -13,14 +12,14 @@
 
 enum { NP_ETHTOOL_NAME = 32 };
 
-/* The call, for structures of a fixed size. */
+/* Make a request whose struct has a fixed size. */
 int np_ethtool_ask(int fd, const char *device, void *request);
 
-/* Names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each NP_ETHTOOL_NAME bytes with a NUL, in
- * *names, to be freed. */
+/* The names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each in NP_ETHTOOL_NAME bytes with a NUL.
+ * *names has to be freed. */
 int np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t *count);
 
-/* The driver's counters, in the order of its names (ETH_SS_STATS), into count places. */
+/* The driver's counters, in the order of their names (ETH_SS_STATS), into values[count]. */
 int np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count);
 
 struct np_ethtool_settings {
@@ -29,7 +28,7 @@ struct np_ethtool_settings {
 };
 int np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out);
 
-/* Is a feature on, can it be changed: a byte each, in the order of the names (ETH_SS_FEATURES). */
+/* Which features are on, and which can't be changed, in the order of names (ETH_SS_FEATURES). */
 int np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count);
 
 #endif

@@ -36,7 +36,7 @@ np_file_open(const char *root, const char *path, ...)
 	return rc == 0 && fd < 0 ? -errno : fd;
 }
 
-/* Fill what there is. Returns the bytes, or a negative errno. */
+/* Read until out is full or the file ends. Returns the bytes, or a negative errno. */
 static long
 read_up_to(int fd, char *out, size_t size)
 {

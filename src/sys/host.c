@@ -26,9 +26,9 @@
 #include "sys/nic.h"
 
 enum {
-	PROCESSES = 8192, /* that are looked through for irqbalance */
-	STATES = 32,      /* of idling */
-	CPUINFO = 8192    /* bytes of /proc/cpuinfo: the first processor's, who is like the rest */
+	PROCESSES = 8192, /* the most that are searched for irqbalance */
+	STATES = 32,      /* idle states of a processor */
+	CPUINFO = 8192    /* bytes of /proc/cpuinfo: enough for the first processor */
 };
 
 /* --- helpers --------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ put_line(struct np_bag *into, const char *root, const char *name, const char *pa
 	}
 }
 
-/* The three of tcp_rmem, say. */
+/* Put a list of up to four numbers, as in tcp_rmem. */
 static void
 put_numbers(struct np_bag *into, const char *root, const char *name, const char *path)
 {
@@ -80,7 +80,7 @@ put_numbers(struct np_bag *into, const char *root, const char *name, const char 
 
 /* --- the clock ------------------------------------------------------------------------------- */
 
-/* Of the id, enough to tell machines apart, and too little to find one elsewhere. */
+/* Digits of the boot id: enough to tell machines apart, but not to identify one. */
 enum { DIGITS = 8 };
 
 void
@@ -99,8 +99,8 @@ np_host_boot(const char *root, struct np_bag *into)
 		np_bag_unread(into, why, "clock.boot");
 		return;
 	}
-	/* "time:[4026531834]": another namespace may have an offset of its own
-	 * (time_namespaces(7)). Old kernels have none. */
+	/* "time:[4026531834]": each namespace may add its own offset to the clock
+	 * (time_namespaces(7)). Old kernels have no such file. */
 	if (np_file_link(link, sizeof(link), root, "/proc/self/ns/time") >= 0 &&
 	    strncmp(link, prefix, len) == 0) {
 		space = strtoul(link + len, NULL, 10);
@@ -111,7 +111,7 @@ np_host_boot(const char *root, struct np_bag *into)
 
 /* --- the processors -------------------------------------------------------------------------- */
 
-/* "model name\t: Intel ..." of /proc/cpuinfo; false where there is no such line. */
+/* The value of a line of the first processor, "model name\t: Intel ..."; false: no such line. */
 static bool
 cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 {
@@ -131,7 +131,7 @@ cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 	return false;
 }
 
-/* How the hypervisor calls itself to its guests; empty: it does not, or this is no x86. */
+/* The name that the hypervisor tells its guests; empty: none, or this is no x86. */
 static void
 ask_hypervisor(char *out, size_t size)
 {
@@ -160,7 +160,7 @@ ask_hypervisor(char *out, size_t size)
 	}
 }
 
-/* Makers of machines that are none; a cloud's may be one after all. */
+/* Is a virtual machine's maker named? Clouds have real machines as well, called ".metal". */
 static bool
 is_made_of_software(const char *dmi)
 {
@@ -177,8 +177,8 @@ is_made_of_software(const char *dmi)
 }
 
 /*
- * x86 says for itself whether it is a guest's processor; others' makers have to do. The words are
- * the hypervisor's own, then the machine's in brackets: "KVM (Amazon EC2 m5.large)".
+ * Put the hypervisor's name, then maker and product of the machine: "KVM (Amazon EC2 m5.large)". On
+ * x86 a flag of the processor shows a guest; elsewhere the maker's name has to do.
  */
 static void
 hypervisor_facts(const char *root, const char *info, struct np_bag *into)
@@ -224,7 +224,7 @@ first_online(const struct np_cpulist *online)
 	return cpu;
 }
 
-/* What differs between processors stands there once: "performance", "powersave,performance". */
+/* Put each governor in use once: "performance", "powersave,performance". */
 static void
 governor_facts(const char *root, const struct np_cpulist *online, struct np_bag *into)
 {
@@ -253,7 +253,7 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 	}
 }
 
-/* Those that are not switched off, and how long the deepest takes to wake up from. */
+/* Put the idle states that are enabled, and the longest time that waking up from one takes. */
 static void
 idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 {
@@ -300,7 +300,7 @@ task_facts(struct np_bag *into)
 	}
 }
 
-/* 1, 0, or -1 with errno: systemd's folder for it tells at once, else the names of processes do. */
+/* Does irqbalance run? 1, 0, or -1 with errno. Its folder in /run shows it, or a process's name. */
 static int
 runs_irqbalance(const char *root)
 {
@@ -327,7 +327,7 @@ runs_irqbalance(const char *root)
 		}
 	}
 	closedir(d);
-	/* Where other users' processes are hidden, so is that of root's first one. */
+	/* If process 1 can't be read, other users' processes are hidden. */
 	n = found == 0 ? np_file_line(name, sizeof(name), root, "/proc/1/comm") : 0;
 	if (n < 0) {
 		errno = (int)-n;
@@ -336,7 +336,7 @@ runs_irqbalance(const char *root)
 	return found;
 }
 
-/* What stays as it is while this process runs, or nearly so. info: gets /proc/cpuinfo. */
+/* Put facts that hardly change while this process runs. info gets /proc/cpuinfo. */
 static void
 lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 {
@@ -378,7 +378,7 @@ cpu_facts(const char *root, struct np_bag *into)
 	struct np_cpu_times *t;
 	long running;
 
-	/* Numbers may have gaps: one can be taken offline, and without SMT every other one is. */
+	/* Numbers have gaps where processors are offline. */
 	memset(&online, 0, sizeof(online));
 	if (np_file_line(text, sizeof(text), root, "/sys/devices/system/cpu/online") <= 0 ||
 	    !np_cpulist_add(&online, text)) {
@@ -405,7 +405,7 @@ cpu_facts(const char *root, struct np_bag *into)
 		       "/proc/stat");
 	}
 	np_cpu_free(t);
-	/* Threads that want a processor; the one that asks is among those counted. */
+	/* Threads that run or are ready to run, without this one. */
 	running = np_cpu_load(root);
 	if (running < 0) {
 		unread(into, "host.load", errno, "/proc/loadavg");

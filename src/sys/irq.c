@@ -14,7 +14,7 @@
 
 enum { VECTORS = 1024 };
 
-/* How a device's lines are recognised: by its name, its bus address or its MSI vectors. */
+/* By which a device's interrupts are recognised: its name, bus address and MSI vectors. */
 struct wanted {
 	const char *device;
 	char bus[64];
@@ -22,7 +22,7 @@ struct wanted {
 	size_t vector_count;
 };
 
-/* words: of the line, behind its counters. */
+/* Is it the device's? words: the line behind its counters. */
 static bool
 is_wanted(const struct wanted *w, int number, const char *words)
 {
@@ -35,7 +35,7 @@ is_wanted(const struct wanted *w, int number, const char *words)
 }
 
 /*
- * A line of /proc/interrupts, which goes to `each` if it is the device's:
+ * Read a line of /proc/interrupts, and call `each` if it is the device's:
  * " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0"
  */
 static void
@@ -54,12 +54,11 @@ take_line(char *line, const struct wanted *w, void (*each)(void *ctx, const stru
 		uint64_t n = strtoull(at, &end, 10);
 
 		if (*end != ' ' && *end != '\0') {
-			break; /* "0-edge": no count */
+			break; /* "0-edge" is not a count */
 		}
 		irq.count += n;
 	}
-	/* The controller's words stand before the name, which is the last of them, and may hold the
-	 * bus address. */
+	/* The name is the last word. The words before it may contain the bus address. */
 	end = line + strlen(line);
 	while (end > at && end[-1] == ' ') {
 		*--end = '\0';
@@ -80,7 +79,7 @@ np_irq_affinity(const char *root, int number)
 	int fd = np_file_open(root, "/proc/irq/%d/effective_affinity_list", number);
 	char first[2];
 
-	/* It is empty where the chip does not tell. */
+	/* It is empty if the interrupt controller doesn't tell. */
 	if (np_file_again(first, sizeof(first), fd) > 0 && first[0] != '\n') {
 		return fd;
 	}
@@ -103,7 +102,7 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 	if (n < 0) {
 		return (int)n;
 	}
-	/* A confined process may not list directories: then names have to do. */
+	/* A confined process can't list a directory: then the names have to do. */
 	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs", root, w.device);
 	d = opendir(path);
 	while (d != NULL && (e = readdir(d)) != NULL && w.vector_count < VECTORS) {

@@ -9,22 +9,18 @@
 struct np_irq {
 	int number;
 	const char *name; /* as the driver registered it; valid during the call */
-	uint64_t count;   /* of all processors: sums of 32-bit counters */
+	uint64_t count;   /* sum of all processors' 32-bit counters */
 };
 
 /*
- * Call `each` for the device's lines: those with a number among its MSI vectors
- * (/sys/class/net/DEV/device/msi_irqs), or with its name or its bus address as a word in their
- * name. A device without hardware has none, for which nothing is read. 0, or a negative errno;
- * -ENOENT for a device that sysfs does not know as one of hardware.
+ * Call `each` for the device's interrupts: those whose number is among its MSI vectors
+ * (/sys/class/net/DEV/device/msi_irqs), or whose name has the device's name or bus address as a
+ * word. 0, or a negative errno; -ENOENT for a device without hardware, which has none.
  */
 int np_irq_each(const char *root, const char *device,
 		void (*each)(void *ctx, const struct np_irq *), void *ctx);
 
-/*
- * The file that lists the processors which handle this interrupt, for np_file_again(): a
- * descriptor, or a negative errno.
- */
+/* Open the list of processors that handle an interrupt. A descriptor, or a negative errno. */
 int np_irq_affinity(const char *root, int number);
 
 #endif

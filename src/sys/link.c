@@ -47,7 +47,7 @@ np_link_open(struct np_link *l, const char *root, const char *device)
 			0 &&
 		    strcmp(here, there) == 0;
 		l->index = link.index;
-		/* lo counts packets of IP, as tun does. */
+		/* lo and tun count bytes of IP packets alone. */
 		l->header = link.type == ARPHRD_ETHER ? ETH_HLEN : 0;
 		l->mtu = link.mtu;
 	}
@@ -62,7 +62,7 @@ np_link_close(const struct np_link *l)
 
 /* --- its counters ---------------------------------------------------------------------------- */
 
-/* The names in sysfs are the members'. */
+/* Files in sysfs have the names of the members. */
 #define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
 const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {
 	{ STAT(rx_packets) },       { STAT(tx_packets) },          { STAT(rx_bytes) },
@@ -74,7 +74,7 @@ const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {
 	{ STAT(tx_fifo_errors) },   { STAT(tx_heartbeat_errors) }, { STAT(tx_window_errors) },
 };
 
-/* From files, of a tree of them that stands for a machine. */
+/* Read the counters from files below a root of tests. */
 static int
 read_files(const struct np_link *l, struct rtnl_link_stats64 *out)
 {
@@ -93,7 +93,6 @@ read_files(const struct np_link *l, struct rtnl_link_stats64 *out)
 	return 0;
 }
 
-/* Netlink gives all counters, and those of our network namespace, in one answer. */
 int
 np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out)
 {

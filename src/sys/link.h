@@ -11,17 +11,16 @@
 
 struct np_link {
 	const char *root; /* the directory above proc and sys; "" except in tests */
-	char device[16];  /* of IF_NAMESIZE; "": none */
-	int rtnl, inet;   /* sockets; negative errno: not available. Tests have none, as their
-			   * root has files only. */
+	char device[16];  /* IF_NAMESIZE; "": none */
+	int rtnl, inet;   /* sockets, or negative errnos; with a root of tests there are none */
 	/*
-	 * Does /sys/class/net describe this interface? A process that has changed its network
-	 * namespace still sees the old one's (ip-netns(8) mounts another one). False for lo, which
-	 * looks the same in all.
+	 * Does /sys/class/net show this interface? After changing its network namespace a process
+	 * still sees the interfaces of the old one there, unless /sys is mounted again, as by
+	 * ip-netns(8). False for lo, which looks the same in every namespace.
 	 */
 	bool in_sysfs;
 	int index;
-	unsigned header; /* bytes of the link layer that it counts */
+	unsigned header; /* bytes of the link layer's header that its counters include */
 	uint32_t mtu;    /* 0: not known */
 };
 

@@ -115,9 +115,9 @@ add_squeezed(void *ctx, const struct np_softnet *s)
 	*(int64_t *)ctx += (int64_t)s->squeezed;
 }
 
-/* The place of that processor, opened if need be; NULL: all are taken. */
+/* The element for a processor, with its files open; NULL: all are used. */
 static struct np_meters_cpu *
-place_of(struct np_meters *m, int cpu)
+open_cpu(struct np_meters *m, int cpu)
 {
 	static const char at[] = "/sys/devices/system/cpu/cpu%d/%s";
 	const char *root = m->link.root;
@@ -149,7 +149,7 @@ number_in(int fd)
 	return fd >= 0 && np_file_again(text, sizeof(text), fd) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Taken twice where something came between the two readings: a step is what it is to show. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC, read again if an interruption made it inexact. */
 static int64_t
 realtime_offset(void)
 {
@@ -208,7 +208,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 		m->cpu[i].near = false;
 	}
 	for (int cpu = 0; near >> cpu != 0 && cpu < 63; cpu++) {
-		struct np_meters_cpu *c = (near >> cpu & 1) != 0 ? place_of(m, cpu) : NULL;
+		struct np_meters_cpu *c = (near >> cpu & 1) != 0 ? open_cpu(m, cpu) : NULL;
 
 		if (c != NULL) {
 			c->near = true;

@@ -17,19 +17,19 @@
 #include "sys/meters.h"
 #include "sys/tc.h"
 
-/* What is stored in an element of an array is not leaked: see base/bag.c. */
+/* gcc takes what is stored in an array's element for leaked, as in base/bag.c. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 #endif
 
 enum {
-	NAME = 80,     /* of a counter, with the source's */
-	MANY_CPUS = 64 /* more of them, and those that did nothing are left out */
+	NAME = 80,     /* bytes of a counter's name, with the source's */
+	MANY_CPUS = 64 /* if there are more processors, idle ones are left out */
 };
 
 enum source { SNMP, SNMP6, NETSTAT, SOFTNET, IRQ, NIC, QDISC, ETHTOOL, SOURCES };
 
-/* The least important last: a bag has room for so much. */
+/* The least important one last, since a bag may become full. */
 static const struct {
 	const char *name;
 	bool narrow; /* counts in 32 bits, and may wrap */
@@ -51,7 +51,7 @@ struct counter {
 
 /* The counters of one source at one moment. */
 struct list {
-	int why; /* errno that it could not be read for; 0: it was, or does not apply */
+	int why; /* errno of reading them; 0: they were read, or don't apply */
 	struct counter *at;
 	size_t count, room;
 };
@@ -61,7 +61,7 @@ struct reading {
 	struct list list[SOURCES];
 	struct np_cpu_times *cpus;
 	int cpu_why;
-	int tc_why; /* as why, of traffic control */
+	int tc_why; /* errno of reading traffic control; 0 */
 	struct np_tc tc;
 };
 
@@ -75,7 +75,7 @@ struct np_moved {
 
 /* --- lists of counters ----------------------------------------------------------------------- */
 
-/* What names of values may not hold becomes '_' (base/bag.h). */
+/* Replace characters that base/bag.h doesn't allow in names by '_'. */
 static void
 make_name_good(char *name)
 {
@@ -118,7 +118,7 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 	l->count += l->at[l->count].name != NULL;
 }
 
-/* The counter of that name; it mostly stands where it stood before. */
+/* The counter of that name, which is mostly at the same index as in the other reading: guess. */
 static struct counter *
 find(const struct list *l, const char *name, size_t guess)
 {
@@ -135,7 +135,7 @@ find(const struct list *l, const char *name, size_t guess)
 
 /* --- the sources ----------------------------------------------------------------------------- */
 
-/* What of /proc/net/snmp and netstat is a state or a setting. */
+/* Is it a state or a setting, among the counters of /proc/net/snmp and netstat? */
 static bool
 is_gauge(const char *name)
 {
@@ -152,7 +152,7 @@ is_gauge(const char *name)
 	return false;
 }
 
-/* "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...", line after line. */
+/* Pairs of lines such as "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...". */
 static void
 parse_pairs(char *text, struct list *l)
 {
@@ -215,7 +215,7 @@ read_text(const struct np_moved *m, struct list *l, const char *path,
 	}
 }
 
-/* Lines of one name are counted together. */
+/* Add an interrupt; those of the same name are added up. */
 static void
 take_irq(void *ctx, const struct np_irq *irq)
 {
@@ -367,10 +367,10 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 		uint64_t by, was;
 
 		if (before == NULL || before->value == to->at[i].value) {
-			continue; /* one that has come about meanwhile says nothing */
+			continue; /* it is new, or unchanged */
 		}
-		/* One of 32 bits that is lower than before has wrapped if it was about to, and
-		 * went no further than one can within a test; else it went back. */
+		/* A 32-bit counter that is lower than before has wrapped, if that makes its growth
+		 * small enough for a test; otherwise it was reset. */
 		was = before->value;
 		by = to->at[i].value - was;
 		if (to->at[i].value < was) {

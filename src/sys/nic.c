@@ -22,12 +22,12 @@
 
 enum { WATCH_MS = 10, QUEUES = 4096 };
 
-/* The facts that --preflight's rules judge, by who tells them. */
-static const char *const told_by_link[] = { "host.nic.up", "host.nic.mtu", "host.nic.gso_max_size",
-					    "host.nic.qdisc" };
-static const char *const told_by_driver[] = { "host.nic.offload", "host.nic.ring",
-					      "host.nic.coalesce", "host.nic.speed_mbps" };
-static const char *const told_by_sysfs[] = { "host.nic.queues.rx", "host.nic.irq_cpus" };
+/* The facts that --preflight's rules judge, by where they are read. */
+static const char *const from_link[] = { "host.nic.up", "host.nic.mtu", "host.nic.gso_max_size",
+					 "host.nic.qdisc" };
+static const char *const from_driver[] = { "host.nic.offload", "host.nic.ring", "host.nic.coalesce",
+					   "host.nic.speed_mbps" };
+static const char *const from_sysfs[] = { "host.nic.queues.rx", "host.nic.irq_cpus" };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
@@ -102,7 +102,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	const struct np_tc_item *root;
 
 	if (rc != 0) {
-		put_unread(into, strerror(-rc), told_by_link, COUNT(told_by_link));
+		put_unread(into, strerror(-rc), from_link, COUNT(from_link));
 		return;
 	}
 	np_bag_int(into, link.mtu, "host.nic.mtu");
@@ -131,7 +131,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 
 /* --- what the driver tells ------------------------------------------------------------------- */
 
-/* Names that users know (ethtool -k), and the kernel's; of several kernel names one will do. */
+/* Names that users know (ethtool -k), and the kernel's names. Some have several of these. */
 static const struct {
 	const char *name, *kernel;
 } offloads[] = {
@@ -152,7 +152,7 @@ static const struct {
 };
 enum { OFFLOADS = sizeof(offloads) / sizeof(offloads[0]) };
 
-/* On: one of the kernel's names is. Fixed: none of them can be changed. */
+/* With several kernel names an offload is on if one is, and fixed if all are. */
 static void
 put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 	     struct np_bag *into)
@@ -164,7 +164,7 @@ put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 		bool known = false, is_on = false, is_fixed = true;
 
 		if (k > 0 && strcmp(offloads[k].name, offloads[k - 1].name) == 0) {
-			continue; /* told with the one before */
+			continue; /* another kernel name of the one before */
 		}
 		for (size_t j = k; j < OFFLOADS; j++) {
 			for (size_t i = 0;
@@ -235,9 +235,9 @@ ring_facts(const struct np_nic *n, struct np_bag *into)
 	}
 }
 
-/* What a driver without hardware tells is a constant of its source. */
+/* Does the driver report a constant as speed, having no hardware? */
 static bool
-makes_speed_up(const char *driver)
+invents_speed(const char *driver)
 {
 	return strcmp(driver, "veth") == 0 || strcmp(driver, "tun") == 0;
 }
@@ -248,7 +248,7 @@ speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
 	struct np_ethtool_settings s;
 	int rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
 
-	if (rc == 0 && makes_speed_up(driver)) {
+	if (rc == 0 && invents_speed(driver)) {
 		np_bag_unread(into, "it has none: the driver reports an invented speed",
 			      "host.nic.speed_mbps");
 	} else if (rc == 0 && s.speed_mbps > 0) {
@@ -264,7 +264,7 @@ speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
 	}
 }
 
-/* Rings and speeds are hardware's, or what passes for that in a virtual machine. */
+/* Is it hardware, real or a virtual machine's, which has rings and a speed? */
 static bool
 is_hardware(const struct ethtool_drvinfo *d)
 {
@@ -294,7 +294,7 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 
 	if (rc != 0 && rc != -EOPNOTSUPP) {
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
-		put_unread(into, strerror(-rc), told_by_driver, COUNT(told_by_driver));
+		put_unread(into, strerror(-rc), from_driver, COUNT(from_driver));
 		return;
 	}
 	d.driver[31] = d.version[31] = d.fw_version[31] = d.bus_info[31] = '\0';
@@ -306,7 +306,7 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	if (is_hardware(&d)) {
 		ring_facts(n, into);
 	}
-	if (is_hardware(&d) || makes_speed_up(d.driver)) {
+	if (is_hardware(&d) || invents_speed(d.driver)) {
 		speed_facts(n, d.driver, into);
 	}
 }
@@ -403,7 +403,7 @@ np_nic_facts(const struct np_nic *n, struct np_bag *into)
 	if (n->link.rtnl >= 0) {
 		link_facts(n, into);
 	} else if (!is_own_root(n)) {
-		put_unread(into, strerror(-n->link.rtnl), told_by_link, COUNT(told_by_link));
+		put_unread(into, strerror(-n->link.rtnl), from_link, COUNT(from_link));
 	}
 	if (!is_own_root(n)) {
 		driver_facts(n, into);
@@ -419,8 +419,8 @@ np_nic_facts(const struct np_nic *n, struct np_bag *into)
 void
 np_nic_unread(const char *why, struct np_bag *into)
 {
-	put_unread(into, why, told_by_link, COUNT(told_by_link));
-	put_unread(into, why, told_by_driver, COUNT(told_by_driver));
-	put_unread(into, why, told_by_sysfs, COUNT(told_by_sysfs));
+	put_unread(into, why, from_link, COUNT(from_link));
+	put_unread(into, why, from_driver, COUNT(from_driver));
+	put_unread(into, why, from_sysfs, COUNT(from_sysfs));
 	np_bag_unread(into, why, "host.nic.other_packets_per_s");
 }

@@ -1,5 +1,5 @@
 /*
- * Facts of an interface, for sys/host.h.
+ * Facts about an interface, for sys/host.h.
  */
 #ifndef NP_SYS_NIC_H
 #define NP_SYS_NIC_H
@@ -9,7 +9,7 @@
 #include "base/bag.h"
 #include "sys/link.h"
 
-/* An interface, and its counters at the beginning. */
+/* An interface, and how many packets it had counted at the beginning. */
 struct np_nic {
 	struct np_link link;
 	uint64_t began_ns, packets;
@@ -21,13 +21,13 @@ void np_nic_begin(struct np_nic *n, const char *root, const char *device);
 /* How many receive queues an interface has; 0: not known. */
 uint32_t np_nic_rx_queues(const char *root, const char *device);
 
-/* Put host.nic.* except for the traffic. */
+/* Put host.nic.*, except other_packets_per_s. */
 void np_nic_facts(const struct np_nic *n, struct np_bag *into);
 
-/* If the interface is not known: put all of that as unread, the traffic too. */
+/* If the interface is not known: put all of host.nic.* as unread. */
 void np_nic_unread(const char *why, struct np_bag *into);
 
-/* Put host.nic.other_packets_per_s since np_nic_begin(). Waits until that is 10 ms ago. */
+/* Put host.nic.other_packets_per_s, measured since np_nic_begin() over at least 10 ms. */
 void np_nic_end(struct np_nic *n, struct np_bag *into);
 
 #endif

@@ -12,7 +12,7 @@ const struct np_perf_events np_perf_processor = {
 	.config = { PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS },
 };
 
-/* What read(2) gives of the first one, which leads the others. */
+/* What read(2) of the first descriptor, the leader of the group, returns. */
 struct values {
 	uint64_t count, enabled_ns, running_ns, value[NP_PERF_EVENTS];
 };

@@ -10,7 +10,7 @@
 
 enum { NP_PERF_EVENTS = 2 };
 
-/* Events of linux/perf_event.h, which are counted all together or not at all. */
+/* Events of linux/perf_event.h that are counted at the same time. */
 struct np_perf_events {
 	uint32_t type;
 	uint64_t config[NP_PERF_EVENTS];
@@ -25,8 +25,8 @@ struct np_perf {
 	bool never; /* other programs used the processor's counters all the time */
 	int fd[NP_PERF_EVENTS];
 	uint64_t enabled_ns, running_ns; /* the time asked for, and the time counted */
-	/* Before np_perf_end() the readings at the beginning, then the differences, scaled if other
-	 * programs used the counters for a part of the time. */
+	/* Before np_perf_end(): the values at the beginning. Then: the differences, scaled up if
+	 * other programs used the counters for a part of the time. */
 	uint64_t value[NP_PERF_EVENTS];
 };
 
@@ -39,7 +39,7 @@ void np_perf_begin(struct np_perf *p);
 /* Stop counting. */
 void np_perf_end(struct np_perf *p);
 
-/* In the thread that opened them. Safe if they are not open, and twice. The values stay. */
+/* Close them, in the thread that opened them. May be called twice. The values are kept. */
 void np_perf_close(struct np_perf *p);
 
 /* Why there are no values, in words; NULL: there are. */

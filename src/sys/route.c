@@ -42,9 +42,9 @@ np_route_hear(void *bag, const struct nlmsghdr *m)
 	return 1;
 }
 
-/* The bytes of an address; the routes of mapped ones are IPv4's. Empty: no address of IP. */
+/* Convert an address; a mapped one becomes IPv4. size is 0 if it isn't an IP address. */
 static struct np_rtnl_address
-bytes_of(const struct sockaddr *sa)
+convert(const struct sockaddr *sa)
 {
 	struct np_rtnl_address a = { .size = 0 };
 
@@ -73,7 +73,7 @@ bytes_of(const struct sockaddr *sa)
 void
 np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into)
 {
-	struct np_rtnl_address a = bytes_of(from), b = bytes_of(to);
+	struct np_rtnl_address a = convert(from), b = convert(to);
 	int fd, rc;
 
 	if (b.size == 0) {

@@ -1,6 +1,6 @@
 /*
- * What the administrator has set for the route of a connection (ip-route(8)): windows and
- * congestion windows that no buffer size explains.
+ * Settings of a connection's route (ip-route(8)), which may limit its windows without showing in
+ * the sizes of buffers.
  */
 #ifndef NP_SYS_ROUTE_H
 #define NP_SYS_ROUTE_H
@@ -10,10 +10,10 @@
 
 #include "base/bag.h"
 
-/* Put host.route.* of the route between two addresses; nothing if they are not of IP. */
+/* Put host.route.* for the route between two addresses, unless they aren't IP addresses. */
 void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
 
-/* Read the answer, as an np_rtnl_hear: the values that are set go into the bag. */
+/* An np_rtnl_hear that puts the values set for a route into the bag. */
 int np_route_hear(void *bag, const struct nlmsghdr *m);
 
 #endif

@@ -9,8 +9,8 @@
 #include <sys/time.h>
 
 enum {
-	ANSWER = 32 << 10, /* of one datagram; the kernel's largest is 32 KiB */
-	ANSWERS = 64       /* datagrams of one dump: more classes than matter */
+	ANSWER = 32 << 10, /* bytes of a datagram; the kernel sends no larger ones */
+	ANSWERS = 64       /* datagrams of a dump; what exceeds them is not read */
 };
 
 struct question {
@@ -32,7 +32,7 @@ np_rtnl_open(void)
 	if (fd < 0) {
 		return -errno;
 	}
-	/* The kernel answers within the call that asks; if not, do not wait for ever. */
+	/* The answer is there when send() returns; should it not be, don't wait for ever. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	return fd;
 }
@@ -47,7 +47,7 @@ begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 	q->head.nlmsg_seq = type;
 }
 
-/* Callers know that there is room. */
+/* Append an attribute; there is room for those below. */
 static void
 put(struct question *q, unsigned short type, const void *data, size_t len)
 {
@@ -62,7 +62,7 @@ put(struct question *q, unsigned short type, const void *data, size_t len)
 void
 np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count)
 {
-	/* len is an int: behind the last attribute it may be less than 0, by its padding */
+	/* len has a sign, since the last attribute's padding may make it negative. */
 	for (unsigned i = 0; i < count; i++) {
 		to[i] = NULL;
 	}
@@ -102,9 +102,8 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 }
 
 /*
- * Ask, and hear the answer, to the end that a dump or NLM_F_ACK brings. Each message goes to
- * `hear`, which returns whether it was of use. Returns 0, or a negative errno; -ENOENT when nothing
- * was of use.
+ * Send a question and hand each message of the answer to `hear`, until the end of a dump or an
+ * acknowledgement (NLM_F_ACK). Returns 0, or a negative errno; -ENOENT if `hear` used none.
  */
 static int
 ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *ctx)
@@ -195,7 +194,7 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	return ask(fd, &q, RTM_NEWLINK, read_link, out);
 }
 
-/* --- what traffic control and routes are asked by -------------------------------------------- */
+/* --- traffic control and routes -------------------------------------------------------------- */
 
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)
@@ -205,7 +204,7 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear 
 	begin(&q, type, NLM_F_DUMP, sizeof(q.body.tc));
 	q.body.tc.tcm_ifindex = index;
 	q.body.tc.tcm_parent = parent;
-	/* The kernel's numbers: what is got comes as what would be new. */
+	/* The answer to RTM_GET... has the type RTM_NEW..., at the same distance for all. */
 	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
 }
 

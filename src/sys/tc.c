@@ -19,9 +19,9 @@ enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 /* --- rates ----------------------------------------------------------------------------------- */
 
 /*
- * Where a queue's attributes have the most bytes a second that it, its class or (fq) each of its
- * flows may have: behind `head` bytes, 32 bits of it at `place` in `parms`, which `wide` overrides.
- * 0: none.
+ * Where the limit of a kind, in bytes a second, is in its options: behind `head` bytes there are
+ * attributes. Attribute `wide` has it in 64 bits, else attribute `parms` has it in 32 bits at the
+ * offset `place`. 0: there is no such attribute. (fq's limit is for each flow.)
  */
 static const struct {
 	const char *kind;
@@ -37,7 +37,7 @@ static const struct {
 	{ "fq", 0, 0, TCA_FQ_FLOW_MAX_RATE, 0 },
 };
 
-/* In bits a second; 0: no limit. */
+/* The limit that options set, in bits a second; 0: none. */
 static uint64_t
 rate_of(const char *kind, const struct rtattr *options)
 {
@@ -65,7 +65,7 @@ rate_of(const char *kind, const struct rtattr *options)
 	return narrow == UINT32_MAX ? 0 : 8 * (uint64_t)narrow;
 }
 
-/* The class of what nothing else takes; 0: none. */
+/* htb's class for traffic that no filter classifies; 0: none. */
 static uint32_t
 htb_default(const struct rtattr *options)
 {
@@ -97,7 +97,7 @@ take_counts(const struct rtattr *stats2, struct np_tc_item *item)
 	item->backlog = queue.backlog;
 }
 
-/* A place for one more; NULL: there is no room. */
+/* The next free item; add_item() keeps it. NULL: there is no room. */
 static struct np_tc_item *
 new_item(struct np_tc *tc)
 {
@@ -123,7 +123,7 @@ find(const struct np_tc *tc, const char *name)
 	return NULL;
 }
 
-/* What has a name already is shared, and counts once. Kinds may have any letters. */
+/* Keep the item, unless one has its name: a shared action, which counts once. */
 static void
 add_item(struct np_tc *tc, struct np_tc_item *item)
 {
@@ -133,7 +133,7 @@ add_item(struct np_tc *tc, struct np_tc_item *item)
 	tc->count += find(tc, item->name) == NULL;
 }
 
-/* Of all classes of htb, for which there may be no room. The root is heard of before. */
+/* Note the root and its limit. All classes of htb pass here; the root comes before them. */
 static void
 note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *const *at,
 	       bool is_class)
@@ -176,7 +176,7 @@ read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	}
 	np_rtnl_take_text(at[TCA_KIND], item->kind, sizeof(item->kind));
 	if (is_class && strcmp(item->kind, "htb") != 0) {
-		return 0; /* classes of other kinds are told by their queues */
+		return 0; /* classes of other kinds show in their queues */
 	}
 	item->is_class = is_class;
 	item->handle = body->tcm_handle;
@@ -188,14 +188,15 @@ read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
 	item->rate_bps = rate_of(item->kind, at[TCA_OPTIONS]);
-	/* One of many alike, as mq has them: half of the room is for what limits, or counts. */
+	/* Don't let the many queues of mq take the half of the room kept for more important ones.
+	 */
 	if (tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
 	    item->rate_bps == 0) {
 		tc->left_out++;
 		return 1;
 	}
 	take_counts(at[TCA_STATS2], item);
-	/* By its handle; what has none, as the queues of mq, by that of its parent. */
+	/* The name has the handle, or the parent's if there is none, as for queues of mq. */
 	handle = item->handle != 0 ? item->handle : item->parent;
 	snprintf(name, sizeof(name), "%s%s_%x_%x", tc->also, item->kind, TC_H_MAJ(handle) >> 16,
 		 TC_H_MIN(handle));
@@ -204,7 +205,7 @@ read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	return 1;
 }
 
-/* By which attribute a classifier has its actions; 0: not known. */
+/* The attribute of a classifier that holds its actions; 0: not known. */
 static unsigned
 actions_of(const char *kind)
 {
@@ -225,7 +226,7 @@ actions_of(const char *kind)
 	return 0;
 }
 
-/* Of an action its parameters, which all begin with its number. */
+/* The number of an action, which its parameters begin with. */
 static uint32_t
 number_of(const char *kind, const struct rtattr *options)
 {
@@ -327,7 +328,7 @@ has_kind(const struct np_tc *tc, const char *kind)
 	return false;
 }
 
-/* That there are none is no error. */
+/* Read all messages of a type; it is no error if there are none. */
 static int
 dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 {
@@ -336,7 +337,7 @@ dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* All of them: kernels since 6.8 tell of one queue only to sockets that listen to all changes. */
+/* Read queues and classes. (Kernels since 6.8 don't answer requests for a single queue.) */
 static int
 read_queues(int fd, struct np_tc *tc)
 {
@@ -401,7 +402,7 @@ put(struct np_bag *into, uint64_t by, const char *name, const char *what)
 	}
 }
 
-/* How far an item went; one that was made anew has begun at 0. */
+/* How much an item's counters grew. If it was made anew, they began at 0. */
 static struct np_tc_item
 difference(const struct np_tc *from, const struct np_tc_item *now)
 {
@@ -411,14 +412,14 @@ difference(const struct np_tc *from, const struct np_tc_item *now)
 	if (before != NULL && before->bytes <= now->bytes && before->packets <= now->packets) {
 		d.bytes -= before->bytes;
 		d.packets -= before->packets;
-		d.drops -= before->drops; /* of 32 bits, as the next two, which may have wrapped */
+		d.drops -= before->drops; /* right even if the 32 bits have wrapped */
 		d.overlimits -= before->overlimits;
 		d.requeues -= before->requeues;
 	}
 	return d;
 }
 
-/* The least of a class and all above it in its tree. */
+/* The smallest limit of a class and all classes above it. */
 static uint64_t
 class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 {
@@ -443,14 +444,14 @@ class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 /* The totals of one direction. */
 struct way {
 	uint64_t rate_bps, drops, overlimits, class_bytes;
-	char kind[32]; /* of the item with that rate, else of the first one; empty: none */
-	bool any;
+	char kind[32]; /* of the item with that limit, else of the first counted one; empty: none */
+	bool any;      /* there is an item */
 };
 
 /*
- * The rate limit of an item; 0: none. Classes (htb) divide the traffic, and which one carries the
- * test is not known: it is taken to be the leaf with the most bytes. So a class has a limit only if
- * it is a leaf with more bytes than those before, w->class_bytes.
+ * The rate limit of an item; 0: none. Classes (htb) divide the traffic, and the test is assumed to
+ * be in the leaf with the most bytes. So a class counts only if it is a leaf with more bytes than
+ * the leaves before it had (w->class_bytes).
  */
 static uint64_t
 limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)
@@ -477,7 +478,7 @@ add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t 
 
 	w->any = true;
 	w->drops += d->counted ? d->drops : 0;
-	/* Those of a class are its queue's, too; other actions than policers have other reasons. */
+	/* Overlimits of a class are also its queue's; those of other actions mean other things. */
 	if (!d->is_class && (!d->is_action || strcmp(d->kind, "police") == 0)) {
 		w->overlimits += d->overlimits;
 	}

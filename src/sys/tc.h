@@ -1,7 +1,7 @@
 /*
  * Traffic control (tc(8)) of an interface: queueing disciplines, classes of htb, and the actions of
- * filters (mainly policers) at its ingress and egress, with their counters; if its input is
- * redirected to an ifb, those of that interface, too.
+ * filters (mainly policers) for input and output, with their counters; if input is redirected to an
+ * ifb, also those of the ifb.
  */
 #ifndef NP_SYS_TC_H
 #define NP_SYS_TC_H
@@ -19,51 +19,48 @@ struct np_tc_item {
 	char name[NP_TC_NAME]; /* "tbf_1_0", "police_2" */
 	char kind[32];
 	bool in;      /* it counts input; else output */
-	bool counted; /* its drops are in no other item, but include those of items below it */
+	bool counted; /* add its drops to a total: no other item includes them */
 	bool is_class, is_action;
 	uint32_t handle, parent; /* of a qdisc or a class */
 	uint64_t rate_bps;       /* its limit; 0: none */
 	uint64_t bytes, packets;
-	bool has_queue; /* the following are known */
+	bool has_queue; /* are the members below known? */
 	uint32_t drops, overlimits, requeues, backlog;
 };
 
-/* At one moment. A zeroed one is empty. */
+/* All items at one moment. A zeroed struct is empty. */
 struct np_tc {
-	int index;        /* of the interface asked about just now */
-	bool in;          /* its messages are about input */
-	bool counted;     /* no other counter includes the drops of its actions */
-	const char *also; /* before the names of items at another interface; "" */
+	/* While reading: */
+	int index;        /* of the interface that is asked about */
+	bool in;          /* messages are about input */
+	bool counted;     /* actions get this as `counted` */
+	const char *also; /* prefix of names: "ifb_" for those of the ifb, else "" */
+	/* What was read: */
 	struct np_tc_item at[NP_TC_ITEMS];
 	size_t count;
-	size_t left_out; /* for lack of room */
+	size_t left_out; /* items for which there was no room */
 	int ifb;         /* index of the ifb that input is redirected to; 0: none */
 
 	uint32_t root;        /* handle of the root queueing discipline; 0: none was seen */
-	uint32_t htb_default; /* its class of unclassified traffic; 0: none */
-	/*
-	 * Its limit: tbf's rate; the ceiling of htb's default class or, without one, of the largest
-	 * class below the root; 0: none.
-	 */
+	uint32_t htb_default; /* htb's class for traffic that no filter classifies; 0: none */
+	/* The root's limit: tbf's rate, or the ceiling of htb's default class or, without one, of
+	 * the largest class below the root; 0: none. */
 	uint64_t root_rate_bps;
 };
 
-/* By a socket of np_rtnl_open() of the interface with that index. 0, or a negative errno. */
+/* Read those of an interface by a socket of np_rtnl_open(). 0, or a negative errno. */
 int np_tc_read(int fd, int index, struct np_tc *out);
 
 /* The same without filters and their actions. */
 int np_tc_queues(int fd, int index, struct np_tc *out);
 
-/* The root queueing discipline; NULL: none that could be seen ("noqueue"). */
+/* The root queueing discipline; NULL: none is reported ("noqueue"). */
 const struct np_tc_item *np_tc_root(const struct np_tc *tc);
 
-/* Read one message, as an np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
+/* An np_rtnl_hear that reads RTM_NEWQDISC, RTM_NEWTCLASS and RTM_NEWTFILTER. */
 int np_tc_hear(void *tc, const struct nlmsghdr *m);
 
-/*
- * Put what moved between two readings as moved.tc.*, and the totals of each direction as tc.out.*
- * and tc.in.*
- */
+/* Put the differences of two readings as moved.tc.*, and totals as tc.out.* and tc.in.* */
 void np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/fds.h"
 #include "sys/file.h"
 
-/* "12345 678 9" */
+/* Read "12345 678 9". */
 bool
 np_thread_time(int fd, struct np_thread_time *t)
 {
