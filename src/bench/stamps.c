@@ -250,14 +250,15 @@ recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, size_t siz
 	return n;
 }
 
+/* Receive a request, with stamps if the number that is expected next should have them. */
 static ssize_t
 recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	struct np_stamps *s = w->stamps;
-	bool due = is_due(s, s->next);
+	bool stamped = is_due(s, s->next);
 	struct np_stamped got = { .number = 0 };
-	ssize_t n = due ? recv_stamped(w, c, buf, w->recv_size, &got)
-			: np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
+	ssize_t n = stamped ? recv_stamped(w, c, buf, w->recv_size, &got)
+			    : np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
 	uint64_t number;
 
 	if (n <= 0) {
@@ -266,16 +267,16 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	finish_one(s, c->fd);
 	number = s->next;
 	if (w->id.width > 0 && (size_t)n >= w->id.at + w->id.width) {
-		/* A narrow id has only the lowest byte. */
-		uint32_t back = (uint32_t)np_id_read(w->id, buf) - (uint32_t)number;
+		/* Its number is near the expected one; a narrow id has only the lowest byte. */
+		uint32_t off = (uint32_t)np_id_read(w->id, buf) - (uint32_t)number;
 
-		number += (uint64_t)(w->id.width == NP_IDS_WIDE ? (int32_t)back : (int8_t)back);
+		number += (uint64_t)(w->id.width == NP_IDS_WIDE ? (int32_t)off : (int8_t)off);
 	}
 	s->next = number + 1;
 	if (is_due(s, number)) {
 		begin_one(s, number);
 		/* Not if it was received without stamps, or a datagram is too short. */
-		s->open = due && ((size_t)n >= w->whole || w->run->plan->transport->connected);
+		s->open = stamped && ((size_t)n >= w->whole || w->run->plan->transport->connected);
 	}
 	if (s->open) {
 		s->now.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
