@@ -157,7 +157,7 @@ enum { CLONE_FLAGS = 0 };
 #endif
 
 /* Placeholders for the words of a seal, which are drawn when the filter is installed. */
-static const uint32_t blanks[] = { UINT32_C(0x73656c66), UINT32_C(0x6c616573) };
+static const uint32_t seal_blanks[] = { UINT32_C(0x73656c66), UINT32_C(0x6c616573) };
 enum { FIRST_WORD = 4 }; /* the argument that has the first word */
 
 /* A thread, as pthread_create(3) makes it, and neither a process nor a namespace. */
@@ -310,18 +310,18 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-/* Allow a call with the words of a seal. By number, as libseccomp may not know its name. */
+/* Allow a call whose last arguments are the seal. By number: libseccomp may not know its name. */
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {
-	struct scmp_arg_cmp cmp[COUNT(blanks) + 1];
+	struct scmp_arg_cmp cmp[COUNT(seal_blanks) + 1];
 	unsigned tests = 0;
 
-	for (; tests < COUNT(blanks); tests++) {
+	for (; tests < COUNT(seal_blanks); tests++) {
 		cmp[tests] = (struct scmp_arg_cmp){ .arg = FIRST_WORD + tests,
 						    .op = SCMP_CMP_MASKED_EQ,
 						    .datum_a = ALL,
-						    .datum_b = blanks[tests] };
+						    .datum_b = seal_blanks[tests] };
 	}
 	if (forks) {
 		cmp[tests++] = (struct scmp_arg_cmp){ .arg = CLONE_FLAGS,
@@ -546,13 +546,13 @@ draw_seal(struct ns_seal *seal, const struct sock_fprog *program)
 	if (getrandom(seal, sizeof(*seal), 0) != (ssize_t)sizeof(*seal)) {
 		return EIO;
 	}
-	for (size_t i = 0; i < COUNT(blanks); i++) {
+	for (size_t i = 0; i < COUNT(seal_blanks); i++) {
 		size_t found = 0;
 
 		for (unsigned j = 0; j < program->len; j++) {
 			struct sock_filter *at = &program->filter[j];
 
-			if (at->code == (BPF_JMP | BPF_JEQ | BPF_K) && at->k == blanks[i]) {
+			if (at->code == (BPF_JMP | BPF_JEQ | BPF_K) && at->k == seal_blanks[i]) {
 				at->k = seal->word[i];
 				found++;
 			}

@@ -92,6 +92,7 @@ any_pending(const struct race *r)
 	return false;
 }
 
+/* Begin the next attempt, from the first local address that works, and say when another is due. */
 static void
 begin_next(struct race *r, uint64_t now)
 {

@@ -337,7 +337,7 @@ warms_up(struct control *c, uint64_t now)
 	return c->begun;
 }
 
-/* At the end of the warm-up the window opens for all workers. */
+/* Open the window for all workers when the warm-up ends. Returns when to call it again. */
 static uint64_t
 keep_warm_up(struct control *c, uint64_t now)
 {
@@ -361,7 +361,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
-		c->patience[w - run->worker].kicked_lost = UINT64_MAX;
+		c->patience[w - run->worker].kicked_lost = UINT64_MAX; /* losses count anew */
 	}
 	return now;
 }
