@@ -255,7 +255,8 @@ const struct np_load_kind np_load_open = {
 bool
 np_open_drains(struct np_worker *w)
 {
-	const uint64_t most = NP_OPEN_GRACE_MS * NP_MSEC + w->run->round_trips_ns;
+	const uint64_t most =
+	    np_max(NP_OPEN_GRACE_MS * NP_MSEC, w->run->round_trips_ns + NP_SEC / 10);
 
 	if (w->open == NULL || w->error != 0) {
 		return false;

@@ -266,7 +266,8 @@ def rules(c: Case) -> Case:
         off("frozen", "frozen_s")
     if c.rr and max(c.size, c.answer) > 4000 and (c.rate or c.delay >= 50 or c.mbit <= 10):
         new.update(size=min(c.size, 4000), answer=min(c.answer, 4000))
-    if c.rr and c.rate and max(c.size, c.answer) * c.bits * 16 > c.mbit * 1e6:
+    if c.rr and c.rate and (max(c.size, c.answer) * c.bits * 16 > c.mbit * 1e6 or
+                            max(c.size, c.answer) * c.bits * c.rtt > 14480):        # no more than a first window is under way
         new.update(size=0, answer=0)
     if c.rr and not c.count:    # time for a transaction, and for one that follows a lost one
         new["seconds"] = max(c.seconds, round(3 * c.rtt * (2 if c.connects or c.test.startswith("MPTCP") else 1), 1) + (2.0 if c.loss else 0))

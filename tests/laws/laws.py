@@ -124,8 +124,9 @@ class View:
         over = TICK + 4 * self.seen.late + self.seen.kept(self.begin + c.length, self.end)
         if c.stream and not c.udp:
             # what the path has dropped may come for a second and two round trips
+            first = c.flows * 14480 * (2 ** (c.length / c.rtt) if c.rtt > 0.1 else 1)  # windows, doubled each round trip
             over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (
-                2.0 if c.loss or c.down or c.frozen or c.flows * 14480 > QUEUE else 0.0)   # first windows
+                2.0 if c.loss or c.down or c.frozen or first > QUEUE else 0.0)
         if c.real and c.stream and not c.udp:
             over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # what its socket holds has to be there
         if c.frozen == "near":
@@ -165,16 +166,18 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         begin = v.opens(s.near.out if course is s.near.out or course is s.far.inn else s.far.out)
         end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
-        low = course.within(begin + edge + more, end - edge - more) - v.message
+        first = begin + min(v.elapsed, c.length) if c.both and not c.count else end      # each half has its own window
+        low = course.within(begin + edge + more, first - edge - more) - v.message
         high = course.within(begin - edge, end + edge) + v.message
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
+        high += QUEUE * (sends and c.udp and c.down == "link")      # what waits there goes with the link
         if sends and not c.udp and c.stream:
             high = 9e18         # what its socket holds has not left
         if course is s.near.out and c.udp and c.stream and not c.warm:
             low = course.total()
-            high = low + v.failed * c.size + QUEUE * (c.down == "link")     # what waits there goes with the link
+            high = low + v.failed * c.size + QUEUE * (c.down == "link")
             low -= 3 * c.flows * 8192 if c.disturbed or c.real else 0
             low -= TOKEN * c.flows * (2 + 10 * (c.rtt + c.late / 1000)) * (c.one_port or c.both)
             low -= 4096 * c.one_port * c.both       # the second session's control connection goes there, too
