@@ -760,9 +760,11 @@ settle_window(const struct control *c)
 		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
 	}
 	if (first_ns != UINT64_MAX) {
-		/* False: the sender ended early. */
-		bool is_whole =
-		    win->length_ns > 0 && c->d->cause == NP_BY_LOOP && open_ns >= earliest_ns;
+		/* False: the sender ended early. A client whose end marks are lost has its clock.
+		 */
+		bool is_whole = win->length_ns > 0 && open_ns >= earliest_ns &&
+				(c->d->cause == NP_BY_LOOP ||
+				 (run->plan->active && c->d->cause == NP_BY_CLOCK));
 
 		win->opened_ns = is_whole ? np_min(first_ns, open_ns) : first_ns;
 	} else if (run->plan->active ? !counts_late_data(run) : c->d->cause != NP_BY_CLOCK) {

@@ -71,4 +71,6 @@ KNOWN: "List[Known]" = [
     Known({"seconds": 0.3, "warm": 0.1, "delay": 300}, "9 what is not whole says so", "a rate of 0 without a word"),
     Known({"seconds": 0.3, "beside": "TCP_RR:50", "frozen": "signal", "frozen_s": 0.5}, "10 it goes on",
           "went on for 6 s behind ^C while the probe ran alone: another session failed"),
+    Known({"test": "UDP_MAERTS", "warm": 1.0, "rate": "5M", "flows": 40, "size": 1400, "mbit": 1.0, "down": "link", "down_s": 2.0},
+          "2 elapsed is what was asked", "3.76 s of 4 where an end mark is lost"),
 ]
