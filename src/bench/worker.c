@@ -16,7 +16,7 @@
 
 enum { FIRST_MS = 500 }; /* the answers to the first datagrams arrive within that time */
 
-/* Set when the window closes. During a warm-up that is not known. */
+/* Set closes_ns: when the window closes. During a warm-up that is not known. */
 static void
 set_end(struct np_worker *w)
 {
@@ -122,9 +122,21 @@ forget_counts(struct np_worker *w)
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 }
 
+/* Has something got through? */
+static bool
+was_reached(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	return p->pattern->transactions || p->pattern->connection_test
+		   ? np_seen(&w->count->transactions) > 0
+		   : np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
+}
+
 bool
 np_worker_mark(struct np_worker *w)
 {
+	w->reached = was_reached(w);
 	forget_counts(w);
 	w->acked_before = np_worker_acked(w);
 	memset(w->engine.count, 0, sizeof(w->engine.count));
@@ -183,13 +195,7 @@ np_worker_route_is_lost(const struct np_worker *w, int error)
 	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
 		return false;
 	}
-	if (w->goes_on || (w->open != NULL && w->open->answered)) {
-		return true; /* in the warm-up, whose counts are gone */
-	}
-	if (p->pattern->transactions || p->pattern->connection_test) {
-		return np_seen(&w->count->transactions) > 0;
-	}
-	return np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
+	return w->reached || (w->open != NULL && w->open->answered) || was_reached(w);
 }
 
 enum np_need

@@ -188,7 +188,8 @@ struct np_worker {
 	struct np_id_place id; /* position of ids; width 0: no ids */
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
-	bool goes_on;          /* its loop was left at the end of the warm-up, and goes on */
+	bool goes_on;          /* behind the warm-up or, of an open loop, behind the end */
+	bool reached;          /* something got through in the warm-up */
 	bool hung_up;          /* the far end closed before the loop was stopped */
 
 	/* Datagrams: destination and source; NULL and 0 for connected sockets. */

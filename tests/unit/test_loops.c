@@ -61,9 +61,9 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	np_add(&count.sends, 1);
 	w.began_ns = np_now(); /* may be what the first datagram met */
 	assert_false(np_worker_route_is_lost(&w, EHOSTUNREACH));
-	w.goes_on = true; /* behind a warm-up */
+	w.reached = true; /* in the warm-up */
 	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
-	w.goes_on = false;
+	w.reached = false;
 	w.began_ns -= NP_SEC;
 	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
 }
