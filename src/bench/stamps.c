@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/lines.h"
+#include "base/units.h"
 #include "bench/bench.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
@@ -206,6 +207,7 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 		read_send_stamps(s, c->fd); /* while the far end works */
 	} else {
 		s->open = s->open && n < 0 && errno == EINTR;
+		s->now.at[NP_STAMP_SEND] = 0;
 	}
 	return n;
 }
@@ -216,7 +218,7 @@ np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 	struct np_stamps *s = w->stamps;
 	bool leads = w->run->plan->role == NP_LEAD;
 
-	if (leads) {
+	if (leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
 		finish_one(s, c->fd);
 		if (is_due(s, c->number)) {
 			begin_one(s, c->number);
@@ -273,6 +275,7 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 		number += (uint64_t)(w->id.width == NP_IDS_WIDE ? (int32_t)off : (int8_t)off);
 	}
 	s->next = number + 1;
+	s->due = np_min(s->due, number + s->every); /* a stray one may have been far ahead */
 	if (is_due(s, number)) {
 		begin_one(s, number);
 		/* Not if it was received without stamps, or a datagram is too short. */
