@@ -75,8 +75,8 @@ struct np_side {
 	void (*drain)(struct np_worker *w);
 
 	/*
-	 * At the daemon, when the time is up: wait until there were no data for this time. 0: end
-	 * at once.
+	 * Where late data count, when the time is up: wait until there were none for this time. 0:
+	 * end at once.
 	 */
 	uint64_t pad_ns;
 

@@ -62,7 +62,7 @@ struct control {
 	uint64_t until_ns;      /* of is_stalled(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
 	struct idle idle;
-	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: not measured */
+	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: no warm-up, or not measured */
 };
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
@@ -180,12 +180,15 @@ static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
 {
 	const struct np_run *run = c->d->run;
-	uint64_t pad = run->side->pad_ns, did = activity(run);
+	uint64_t pad = run->side->pad_ns, did = activity(run), warm_up = 0;
 
-	if (!run->plan->transport->connected && did > 0 && pad > NP_SEC / 2) {
+	NP_EACH_WORKER (w, run) {
+		warm_up += np_seen(&w->count->ignored);
+	}
+	if (!run->plan->transport->connected && did > warm_up && pad > NP_SEC / 2) {
 		pad = NP_SEC / 2; /* there is no close to wait for */
 	}
-	if (did == 0 && pad < 4 * NP_SEC) {
+	if (did == warm_up && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* the far end may have begun late */
 	}
 	pad = np_max(pad, run->round_trips_ns);

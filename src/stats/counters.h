@@ -15,7 +15,7 @@
 	X(sends)    /* calls that sent something */                                                \
 	X(received) /* bytes that the kernel gave */                                               \
 	X(receives) /* calls that received something */                                            \
-	X(ignored)  /* datagrams of the warm-up that came after it */                              \
+	X(ignored)  /* datagrams of the warm-up, which do not count */                             \
 	X(transactions)                                                                            \
 	X(failed) /* sends refused for lack of buffer space */                                     \
 	X(lost)   /* requests given up without a response */                                       \

@@ -672,7 +672,7 @@ check_clock(struct loop *l)
 	}
 	now = np_now();
 	moved = np_seen(&w->count->sent) + np_seen(&w->count->received) +
-		np_seen(&w->count->transactions);
+		np_seen(&w->count->ignored) + np_seen(&w->count->transactions);
 	if (l->moved != moved) {
 		l->moved = moved;
 		l->moved_ns = now;

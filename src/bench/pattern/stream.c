@@ -445,10 +445,10 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	} else if (warm_up_ns == 0) {
 		w->codec &= ~(unsigned)NP_C_WINDOW; /* all others count, too: stop asking */
 	}
-	np_add(&w->count->ignored, kind == NP_IS_OF_WARM_UP);
 	if (kind == NP_IS_OF_WARM_UP ||
 	    (kind == NP_IS_FOREIGN && warm_up_ns > 0 &&
 	     (now_ns < opens_ns || now_ns >= np_window_closes(&run->window, opens_ns)))) {
+		np_add(&w->count->ignored, kind == NP_IS_OF_WARM_UP);
 		return false;
 	}
 	w->opened_ns = w->opened_ns == 0 ? now_ns : w->opened_ns;
