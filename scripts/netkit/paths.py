@@ -77,6 +77,8 @@ def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse],
     """And how many flows have neither losses nor a round trip to judge. by_number: all flows have as many transactions to do.
     Raises python.MissingModule."""
     silent = [number for number, row in enumerate(flows) if is_silent(row)]
+    if 0 < len(silent) < len(flows) and statistics.median(row.get("transactions") or 0 for row in flows) < FEW and by_number:
+        silent = []     # of few transactions some flows get none
     found = [Worse("gives nothing", silent, "0", "")] if silent else []
     rows = {number: row for number, row in enumerate(flows) if number not in silent}
     counts = losses(rows, by_number)

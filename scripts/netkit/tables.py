@@ -589,8 +589,8 @@ LATEX = str.maketrans({"\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
 
 
 def latex(text: Any) -> str:
-    """Also a minus that is no hyphen."""
-    return re.sub(r"(?<!\S)-(?=\d)", "$-$", str(text).translate(LATEX))
+    """A negative number has a minus, not a hyphen."""
+    return re.sub(r"^-(?=\d)", "$-$", str(text).translate(LATEX))
 
 
 def as_latex(made: Block) -> str:

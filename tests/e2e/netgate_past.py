@@ -621,7 +621,10 @@ class Nothing(Place):
         for day in range(1, 8):
             self.gate(day, [slot("tcp_stream", self.chance.gauss(9400, 20), pair) for pair in range(1, 5)])
         now = past.Slots.of(self.slots(kind, way))
-        return past.baseline(str(self.dir), [STREAM]).judge_all([(STREAM, STREAM.metrics[0], now)], 95.0)[0].verdict
+        made = past.baseline(str(self.dir), [STREAM]).judge_all([(STREAM, STREAM.metrics[0], now)], 95.0)[0]
+        if way == "all":
+            self.assertIn("all 20 slots gave nothing, and 0 of 28 in the past", output.sentence(made, "tcp_stream"))
+        return made.verdict
 
     def by_history(self, kind, way):
         for day in range(1, 31):

@@ -456,9 +456,15 @@ class Baseline:
         error = 1 - confidence / 100
         rows = [self.row(*one, error) for one in asked]
         told = stats.judge([row.best if row else self._nothing(*one) for row, one in zip(rows, asked)], error)
-        return [judgement(row, verdict, at) if row else
-                Judgement(point.name, metric, verdict, left_out=len(slots), notes=["fewer than two good slots"])
-                for row, (point, metric, slots), (verdict, at) in zip(rows, asked, told)]
+        return [judgement(row, verdict, at) if row else self._without_figures(*one, verdict)
+                for row, one, (verdict, at) in zip(rows, asked, told)]
+
+    def _without_figures(self, point: Point, metric: Metric, now: Slots, verdict: str) -> Judgement:
+        if verdict != WORSE:
+            return Judgement(point.name, metric, verdict, left_out=len(now), notes=["fewer than two good slots"])
+        silent, tried = self._silent(point, metric)
+        return Judgement(point.name, metric, verdict, left_out=len(now),
+                         words=f"{point.name}: all {len(now)} slots gave nothing, and {silent} of {tried} in the past")
 
     def _silent(self, point: Point, metric: Metric) -> "List[int]":
         """How many slots of the past gave nothing, and of how many."""
@@ -543,10 +549,11 @@ def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine:
     sessions, notes = read(path, side)
     known, left_out = accepted(path), 0
     for one in sessions if os.path.isdir(path) else []:
-        for point in list(one.slots):
+        for point in {**one.slots, **one.failed}:
             since = known.get(point, {})
             if one.started < since.get("from", "") or point in one.bad and one.started > since.get("until", ""):
-                del one.slots[point]
+                one.slots.pop(point, None)
+                one.failed.pop(point, None)
                 left_out += 1
     good = [session for session in sessions if any(session.slots.values())]
     if not good and left_out:
