@@ -474,7 +474,7 @@ static void
 drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 {
 	if (kind == NS_DATA_UNKNOWN) {
-		note_refusal(d, c, NS_GARBAGE, "a data connection that belongs to no test here");
+		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
 	}
 	drop(d, c);
 }

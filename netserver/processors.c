@@ -44,7 +44,7 @@ ns_processors_set_slice(pid_t pid, enum ns_slice slice)
 void
 ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
 {
-	/* That is so if the address has more threads than there are processors. */
+	/* The address has more threads than there are processors. */
 	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
 
 	ns_processors_set_slice(s->pid, crowd ? NS_SLICE_LONG : NS_SLICE_USUAL);
@@ -65,8 +65,7 @@ ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
 		int nice;
 
 		if (s->holds[NP_RES_THREADS] == 0 || (!is_own && s->nice > 0)) {
-			continue; /* those of other addresses are lowered once, when sharing begins
-				   */
+			continue; /* those of other addresses are lowered once */
 		}
 		nice = is_own ? own_nice : ns_guard_nice(d->sessions, &s->peer, cpus);
 		if (nice > s->nice && setpriority(PRIO_PGRP, (id_t)s->pid, base + nice) == 0) {

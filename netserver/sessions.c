@@ -60,7 +60,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 			np_event_number(&e, "process", (uint64_t)s->pid);
 			np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
 			np_log_event(d->log, NP_LOG_INFO, &e,
-				     "no data move, and other clients wait: it is ended");
+				     "no data move, and other clients wait: it ends now");
 		}
 		kill(s->pid, SIGTERM);
 		s->ending = s->yields = true;
@@ -530,7 +530,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
-			np_log_event(d->log, NP_LOG_ERROR, &e, "it took too long: it is ended");
+			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it ends now");
 		}
 	}
 	kill(s->pid, s->ending ? SIGKILL : SIGTERM);

@@ -33,7 +33,7 @@ void ns_sessions_reap(struct ns_daemon *d);
  */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
-/* An address was refused for that reason: end an idle session, if there is one. False: none. */
+/* The peer lacks that, or may soon: end an idle session. True: one is ending. */
 bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
 
 /* Tell every session to end, wait a while, and end those that do not. */

@@ -279,12 +279,12 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
 }
 
-/* The time of the datagrams that are missing before the first one, at the rate of later ones. */
+/* An estimate: the time of the datagrams that are missing before the first, at the mean rate. */
 static uint64_t
 outage_before(const struct np_sequence *s)
 {
-	double all_ns = (double)(s->sent_ns - s->first_sent_ns);
-	double each = all_ns / fmax((double)(s->next - s->first) - 1, 1);
+	double all_ns = (double)(int64_t)(s->sent_ns - s->first_sent_ns);
+	double each = fmax(all_ns, 0) / fmax((double)(s->next - s->first) - 1, 1);
 
 	return (uint64_t)fmin(each * (double)s->first, (double)transit_limit);
 }

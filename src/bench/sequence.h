@@ -51,7 +51,7 @@ struct np_sequence {
 	uint64_t first, first_sent_ns, sent_ns;
 	/*
 	 * The longest time whose datagrams, [from, to), are all missing: sent from at_ns on, of
-	 * several accounts since the first one was sent.
+	 * several accounts since number 0 was sent.
 	 */
 	struct {
 		uint64_t from, to, ns, at_ns;

@@ -135,10 +135,10 @@ struct np_cli {
 	double rate;       /* --rate, operations or bits a second, by the test; 0: not given */
 	double far_rate;   /* with --both, what the far end sends; 0: the same */
 	bool rate_bits;    /* it was given in bits */
-	double
-	    knee_times; /* --rate auto: at the knee P99 is N times that of the lowest rate; 0: no */
-	bool no_loss;   /* --rate ndr */
-	bool strict;    /* --strict: fail if the load generator could not keep up */
+	/* --rate auto: at the knee P99 is this multiple of the lowest rate's; 0: no search. */
+	double knee_times;
+	bool no_loss;          /* --rate ndr */
+	bool strict;           /* --strict: fail if --rate was not reached */
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 

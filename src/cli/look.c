@@ -206,7 +206,7 @@ addresses(const struct np_cli *cli, struct np_record *r)
 	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
 	np_record_text(r, NP_M_DEST_ADDR,
 		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
-	/* As in netperf, the family is that of the control connection, if there is one. */
+	/* As in netperf: with a control connection the family of the data, else what was asked. */
 	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked_family : cli->plan.family);
 	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
 }

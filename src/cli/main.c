@@ -99,7 +99,7 @@ struct session {
 	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
 	sigset_t let_in;
 	struct np_knee knee; /* of --rate auto */
-	bool limited;        /* the load generator could not keep up in some iteration */
+	bool limited;        /* --rate was not reached in some iteration */
 	uint64_t surplus;    /* ambiguous responses of all iterations */
 	char partial[160];   /* of a failed test: what its figures cover; empty: no figures */
 };

@@ -54,7 +54,8 @@ remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list 
 void
 np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
 {
-	/* Not after an unknown option, which has a line already: this may be its argument. */
+	/* Not after an unknown or withdrawn option, which has a line already: this may be its
+	 * argument. */
 	for (int i = from + cli->notes.words;
 	     i < to && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
 		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", argv[i],

@@ -266,7 +266,7 @@ void
 np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
 	if (p->syn && f->follows && p->seq != (uint32_t)f->next) {
-		f->follows = false; /* a new connection */
+		f->follows = false; /* another connection, or it has sent before */
 	}
 	if (!f->follows) {
 		if (p->payload == 0 && !p->syn) {

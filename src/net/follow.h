@@ -9,7 +9,7 @@
  * once. A super-packet has the mark of its first segment.
  *
  * - Data that fill a hole were overtaken (reordered) if they were sent before the packet that made
- *   the hole. If they were sent after it, they are a retransmission of something lost before the
+ *   the hole. If they were sent after it, they are a retransmission of what was lost before the
  * tap.
  * - Copies are a retransmission if they were sent after the first copy. With the same time and
  *   identification, the network duplicated the packet (doubled). If they were sent before the first

@@ -102,7 +102,7 @@ struct np_option_notes {
 	char text[2048];
 	size_t len, told; /* bytes of text; how many of them were printed */
 	int words;        /* the index in the permuted argv of the first word that is no option */
-	const struct np_option *given[NP_OPT_GIVEN]; /* the rows of the options given, in order */
+	const struct np_option *given[NP_OPT_GIVEN]; /* rows of the first options given */
 	int given_count;
 	bool skip_unknown; /* note and skip unknown letters, as netperf does; false: an error */
 	char skipped;      /* the last one skipped */

@@ -31,7 +31,7 @@ si(double v, int digits, const char *unit)
 {
 	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
 	enum { NONE = 3, LAST = 7 };
-	const double half = 0.5 * pow(10, -digits); /* half of the last digit, to round up by */
+	const double half = 0.5 * pow(10, -digits); /* of the last digit: what printf() rounds up */
 	int p = NONE, before = 1;
 	struct word w;
 
@@ -192,6 +192,10 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 	}
 	ADD(row, "%s", l->missed ? ", less sure than was asked for" : "");
 	if (both_ways(l, f) && is_datagrams(f)) {
+		if (!known(f, NP_M_REMOTE_RECV_THROUGHPUT) ||
+		    !known(f, NP_M_REMOTE_SEND_THROUGHPUT)) {
+			return;
+		}
 		ADD(row, "; %s of %s arrived there, %s of %s here",
 		    rate(l, real(f, NP_M_REMOTE_RECV_THROUGHPUT)).text, rate(l, out).text,
 		    rate(l, in).text, rate(l, real(f, NP_M_REMOTE_SEND_THROUGHPUT)).text);

@@ -19,8 +19,9 @@ struct np_own {
 	double bytes;  /* without the headers of packets */
 	double header; /* bytes of a packet's headers */
 	double unsure; /* further bytes that may be the test's, too */
-	double
-	    dropped; /* of all bytes, those that may have been dropped before they were counted */
+	/* Of all bytes, those of packets dropped at this end: what comes in may be others', what
+	 * goes out was dropped before it was counted. */
+	double dropped;
 };
 
 enum { NP_TCP_STAMPED = 20 + 12 }; /* bytes of a header of TCP with a timestamp */

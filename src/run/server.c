@@ -18,8 +18,8 @@
 enum {
 	/* For the next request, without --max-idle; keep-alive notices a dead client. */
 	REQUEST_S = 86400,
-	SILENCE_S = 120,     /* of the client's kernel, without --max-idle, */
-	SILENCE_LEAST_S = 10 /* and with it */
+	SILENCE_S = 120,     /* of the client's kernel; --max-idle if that is given, */
+	SILENCE_LEAST_S = 10 /* but not less */
 };
 
 /*

@@ -26,7 +26,7 @@ struct np_trial {
 
 struct np_trial_result {
 	struct np_outcome out; /* the tally, the far end's figures, the evidence of both ends */
-	/* The figures, if `out.measured`, even if the trial failed. Texts belong to out. */
+	/* The figures; of a trial that failed, if `out.measured`. Texts belong to out. */
 	struct np_record record;
 };
 

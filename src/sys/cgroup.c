@@ -495,7 +495,10 @@ np_cgroup_begin(struct np_cgroup *c)
 	}
 }
 
-/* Put the smallest quota of all groups, and the figures of the one that was throttled longest. */
+/*
+ * Put the smallest quota at either end of the test, and the figures of the group that was throttled
+ * longest, or has had most periods.
+ */
 static void
 put_quota(const struct np_cgroup *c, struct np_bag *into)
 {

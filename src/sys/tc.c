@@ -337,7 +337,7 @@ dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Read queues and classes. (Kernels since 6.8 don't answer requests for a single queue.) */
+/* Read queues and classes. (Kernels since 6.8 tell of one alone only to listeners.) */
 static int
 read_queues(int fd, struct np_tc *tc)
 {

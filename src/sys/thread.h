@@ -25,8 +25,9 @@ struct np_thread_use {
 };
 
 /*
- * Call it once in the thread itself, before np_thread_begin(). It sets u->thread, and opens the
- * processor's counters if u->counts asks for them (to be closed by np_perf_close()).
+ * Call it once in the thread itself, before np_thread_begin(). It sets u->thread, which
+ * other threads may read from then on, and opens the processor's counters if u->counts asks for
+ * them (to be closed by np_perf_close()).
  */
 void np_thread_open(struct np_thread_use *u);
 

@@ -1,8 +1,8 @@
 /*
  * The messages of netperf 2.7's control protocol (messages.def), each as one struct and one layout
- * function that both reads and writes it. Values are in this
- * machine's byte order, texts end with NUL. Facts and offsets: doc/protocol.md. Fields that real
- * programs leave unfilled are not in the structs: they are written as zero and skipped when read.
+ * function that both reads and writes it. Values are in this machine's byte order, texts end with
+ * NUL. Facts and offsets: doc/protocol.md. Fields that real programs leave unfilled are not in the
+ * structs: they are written as zero and skipped when read.
  */
 #ifndef NP_WIRE_MSG_H
 #define NP_WIRE_MSG_H

@@ -124,7 +124,8 @@ class View:
         over = TICK + 4 * self.seen.late + self.seen.kept(self.begin + c.length, self.end)
         if c.stream and not c.udp:
             # what the path has dropped may come for a second and two round trips
-            first = c.flows * 14480 * (2 ** (c.length / c.rtt) if c.rtt > 0.1 else 1)  # windows, doubled each round trip
+            # windows that double each round trip, of no more than is to be sent
+            first = min(c.flows * 14480 * (2 ** (c.length / c.rtt) if c.rtt > 0.1 else 1), (c.bits or math.inf) * c.length / 8)
             over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (
                 2.0 if c.loss or c.down or c.frozen or first > QUEUE else 0.0)
         if c.real and c.stream and not c.udp:

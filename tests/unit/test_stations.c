@@ -135,7 +135,6 @@ gets(const int64_t *rows, size_t numbers)
 	return told;
 }
 
-/* A far end whose kernel stamped nothing sends an empty list. */
 /* What is lost on the way leaves gaps, and the far end keeps all the same what comes. */
 TEST(what_is_lost_halves_nothing)
 {
@@ -160,6 +159,7 @@ TEST(what_is_lost_halves_nothing)
 	np_stations_free(s);
 }
 
+/* A far end whose kernel stamped nothing sends an empty list. */
 TEST(a_far_end_without_stamps_joins_nothing)
 {
 	FREED_BY(free_memory) struct kept_end *near = new_end(NP_LEAD), *far = new_end(NP_FOLLOW);

@@ -13,7 +13,7 @@ struct np_uring {
 	bool prepared;   /* by np_urings_prepare(): used again */
 	bool taken;      /* a worker has this prepared ring */
 	bool is_lost;    /* it failed with requests in it: never use it again */
-	bool is_enabled; /* rings are made disabled: their first user enables them */
+	bool is_enabled; /* from Linux 6.1 on, the first user enables it */
 };
 
 /* Take a prepared ring, or make one if none were prepared. NULL with err: there is none. */
