@@ -83,8 +83,8 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 	}
 }
 
-/* Fewer than that were never thinned out (stamps.c), but for what was lost. */
-enum { FEW = NP_STAMPS_KEPT / 4 };
+/* Fewer numbers may be even by chance. */
+enum { FEW = 16 };
 
 /*
  * How many of the near end's transactions the far end should have. It may keep only every second
