@@ -190,7 +190,7 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	struct np_ids *ids = c->ids;
 
 	w->in_flight--;
-	w->open->answered = true;
+	w->reached = true;
 	if (counts) {
 		np_hist_record(w->hist, now_ns - due_ns);
 		np_hist_record(w->open->sent, now_ns - (ids == NULL ? c->begun_ns : ids->left_ns));

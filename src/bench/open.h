@@ -54,7 +54,6 @@ struct np_open {
 	bool sleeps;        /* sleeps until that part */
 	uint64_t until_ns;  /* end of the wait for answers; 0: still running */
 	uint32_t last;      /* requests sent after the end */
-	bool answered;      /* one request was, perhaps in the warm-up */
 	struct np_open_counts count;
 	struct np_hist *sent, *lateness; /* time from the send; delay of the send */
 	struct np_outage outage;         /* the longest one */

@@ -136,7 +136,7 @@ was_reached(const struct np_worker *w)
 bool
 np_worker_mark(struct np_worker *w)
 {
-	w->reached = was_reached(w);
+	w->reached = w->reached || was_reached(w);
 	forget_counts(w);
 	w->acked_before = np_worker_acked(w);
 	memset(w->engine.count, 0, sizeof(w->engine.count));
@@ -195,7 +195,7 @@ np_worker_route_is_lost(const struct np_worker *w, int error)
 	    (error != ECONNREFUSED || np_delivers(p->transport) || p->no_control)) {
 		return false;
 	}
-	return w->reached || (w->open != NULL && w->open->answered) || was_reached(w);
+	return w->reached || was_reached(w);
 }
 
 enum np_need

@@ -189,7 +189,7 @@ struct np_worker {
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
 	bool goes_on;          /* behind the warm-up or, of an open loop, behind the end */
-	bool reached;          /* something got through in the warm-up */
+	bool reached;          /* something got through, in the warm-up or with --rate */
 	bool hung_up;          /* the far end closed before the loop was stopped */
 
 	/* Datagrams: destination and source; NULL and 0 for connected sockets. */

@@ -37,14 +37,15 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	struct np_plan p;
 	struct np_run run = { .plan = &p };
 	struct np_worker w = { .run = &run, .count = &count };
-	struct np_open open = { .answered = false };
+	struct np_open open = { .until_ns = 0 };
 
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
 	assert_false(np_worker_route_is_lost(&w, ENETUNREACH)); /* nothing has got through */
 	w.open = &open;
 	assert_false(np_worker_route_is_lost(&w, ENETUNREACH));
-	open.answered = true; /* in the warm-up */
+	w.reached = true; /* in the warm-up */
 	assert_true(np_worker_route_is_lost(&w, ENETUNREACH));
+	w.reached = false;
 	w.open = NULL;
 	np_add(&count.transactions, 1);
 	for (size_t i = 0; i < LEN(no_way); i++) {
