@@ -230,7 +230,7 @@ def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float =
 
 def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = ENDS) -> None:
     """Until all have ended, the time is over or a signal comes."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})   # the kernel drops one that nobody handles or blocks
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})   # an ignored one is dropped unless it is blocked
     try:
         while not all([process.ended() for process in running]):
             left = end - time.monotonic()
