@@ -84,7 +84,7 @@ def surroundings(sweep: Sweep, part: Results) -> "Dict[str, Any]":
     header = part.header
     ends = [(name, value) for name, value in pairs(header.environment) if name.split()[-1] not in sweep.varying()]
     return {"path": part.path, "plan": header.plan_text, "pairs": [
-        *ends, *carriers(part), *pairs(header.constants),
+        *ends, *carriers(part), *((name, sweep.label(name, value)) for name, value in header.constants.items()),
         ("repetitions", str(header.repetitions)), ("order", header.order),
         *([("seed", str(header.seed))] if header.seed is not None else [])]}
 
@@ -114,9 +114,7 @@ def facts(sweep: Sweep) -> Pairs:
     for name in ("rate", "mtu", "length", "host"):
         value = sweep.constants.get(name)
         if value is not None and name not in sweep.varying():
-            rate = units.rate(value) if name == "rate" else None
-            found.append(({"mtu": "MTU", "length": "a run's seconds"}.get(name, name),
-                          units.show_rate(rate) if rate else units.show_value(value)))
+            found.append(({"mtu": "MTU", "length": "a run's seconds"}.get(name, name), sweep.label(name, value)))
     return [*found, ("measuring took", units.show_duration(sum(run.seconds for run in runs)))]
 
 

@@ -9,7 +9,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from netkit import ceiling, engines
+from netkit import ceiling, engines, units
 from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
                             disturbed_runs, point_key, within)
 from netkit.units import show_value
@@ -226,6 +226,9 @@ class Sweep:
         """A value of an axis as a heading."""
         if name in self.in_kib and is_number(value):
             return f"{value // 1024} KiB"
+        rate = units.rate(value) if name == "rate" else None
+        if rate:
+            return units.show_rate(rate)
         return engines.named(value) if name in ("client", "server") and value is not None else show_value(value)
 
     def said(self, point: "Dict[str, Any]") -> str:

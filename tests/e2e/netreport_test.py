@@ -2020,6 +2020,13 @@ class Page(Place):
         self.assertIn('<th scope="col">size \\ buffer</th><th scope="col">1</th><th scope="col">2</th>', text)
         self.assertIn("details::details-content { content-visibility: visible; }", text)
 
+    def test_a_rate_has_its_unit(self):
+        """In the facts, among the constants, and as the heading of a table."""
+        words = "".join(self.page(self.file([("size", [64])], [good({"size": 64}, 1.0)], {"rate": 97656250.0}))[0].data)
+        self.assertEqual((words.count("rate97.656 Mbit/s"), "97656250" in words), (2, False))
+        path = self.file([("rate", [1e6, 1e7])], [good({"rate": rate}, 1.0) for rate in (1e6, 1e7)])
+        self.assertIn("\n10 Mbit/s", netreport(path)[1])
+
     def test_several_files(self):
         one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0)], {"mtu": 1500}, "a.jsonl",
                         plan_text="one")
