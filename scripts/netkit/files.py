@@ -3,9 +3,12 @@ The rules are those of np_trusted_find(), src/base/trusted.h."""
 
 import contextlib
 import errno
+import fcntl
+import json
 import os
 import stat
-from typing import Callable, List, NamedTuple, Optional
+import sys
+from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Type
 
 LINKS = 40      # as many as the kernel follows
 FOR_ALL = "in a directory where everybody may create files"
@@ -145,6 +148,59 @@ def write(path: str, data: bytes) -> None:
             raise
     finally:
         os.close(spot.directory)
+
+
+class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
+    """JSON lines under way to a file, which is locked against a second writer of them; "-" is standard output. mode is how open()
+    opens it. Faults at the beginning are of this kind, and name the program and what to do if the file is there."""
+
+    def __init__(self, path: str, mode: str, fault: "Type[Exception]", program: str, remedy: str) -> None:
+        self.path, self._fault, self._is_new = path, fault, mode == "xb" and path != "-"
+        try:
+            self.file: BinaryIO = sys.stdout.buffer if path == "-" else open(path, "ab" if mode == "wb" else mode, opener=opener)
+            if path != "-":
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if mode == "wb" and os.fstat(self.file.fileno()).st_size:
+                self.file.truncate(0)
+        except FileExistsError:
+            raise fault(f"{path}: is there already: {remedy}") from None
+        except BlockingIOError:
+            raise fault(f"{path}: another {program} is writing it right now") from None
+        except OSError as why:
+            raise self.failed(why) from None
+
+    def failed(self, why: OSError) -> Exception:
+        """What to raise."""
+        return why if self.path == "-" else self._fault(f"{self.path}: {why.strerror}")
+
+    def begin(self, header: "Dict[str, Any]") -> None:
+        """Writes the first line; without one a new file is removed, or the next program would find a file without a header."""
+        try:
+            self.line(header)
+        except OSError as why:
+            if self._is_new:
+                os.unlink(self.path)
+            raise self.failed(why) from None
+        if self._is_new:        # its name is to outlast a crash of the machine
+            place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            with contextlib.suppress(OSError):      # not every file system can
+                os.fsync(place)
+            os.close(place)
+
+    def line(self, value: "Dict[str, Any]") -> None:
+        """Adds a line; when this returns it is on the disk."""
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        self.file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        self.file.flush()
+        if self.path != "-":
+            os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        if self.path != "-":
+            self.file.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def must_be_ours(path: str) -> None:

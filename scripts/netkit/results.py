@@ -4,8 +4,6 @@ A file is a header and then one line a run. Each line is written whole and synce
 run begins, so that a crash costs the run that was under way and nothing before it.
 """
 
-import contextlib
-import fcntl
 import functools
 import gc
 import io
@@ -625,83 +623,33 @@ def is_figure(value: Any) -> bool:
 
 # --- writing ------------------------------------------------------------------------------
 
-class Writer:
-    """The file of a sweep under way, locked against a second sweep. Use create() or resume()."""
+class Writer(files.Lines):
+    """The file of a sweep under way. Use create() or resume()."""
 
-    def __init__(self, file: "io.BufferedRandom", path: str) -> None:
-        self._file, self.path = file, path
+    def __init__(self, path: str, mode: str) -> None:
+        super().__init__(path, mode, ResultsError, "netsweep", "--resume goes on with it, another --output writes elsewhere")
 
     @classmethod
     def create(cls, path: str, header: Header, overwrite: bool = False) -> "Writer":
         """A new file with its header. One that is there is left alone unless overwrite is given."""
-        flags = os.O_RDWR | os.O_CREAT | (0 if overwrite else os.O_EXCL)
-        try:
-            file = os.fdopen(files.opener(path, flags), "r+b")
-        except FileExistsError:
-            raise ResultsError(f"{path}: is there already: --resume goes on with it, another "
-                               "--output writes elsewhere") from None
-        except OSError as fault:
-            raise ResultsError(f"{path}: {fault.strerror}") from None
-        made = cls._locked(file, path)
-        file.truncate(0)
-        try:
-            made._line(header.as_json())
-        except OSError as fault:
-            os.unlink(path)     # a file without a header is none to go on with
-            raise ResultsError(f"{path}: {fault.strerror}") from None
-        made._sync_directory()
+        made = cls(path, "wb" if overwrite else "xb")
+        made.begin(header.as_json())
         return made
 
     @classmethod
     def resume(cls, path: str) -> "Tuple[Writer, Results]":
         """A file to go on with, and what is in it. A torn last line is cut off."""
+        made = cls(path, "r+b")
         try:
-            file = open(path, "r+b", opener=files.opener)
-        except OSError as fault:
-            raise ResultsError(f"{path}: {fault.strerror}") from None
-        made = cls._locked(file, path)
-        try:
-            found = parse(file, path)
+            found = parse(made.file, path)
         except ResultsError:
-            file.close()
+            made.close()
             raise
-        file.truncate(found.good_bytes)
-        file.seek(0, os.SEEK_END)
+        made.file.truncate(found.good_bytes)
+        made.file.seek(0, os.SEEK_END)
         if not found.ends_in_newline:
-            file.write(b"\n")
+            made.file.write(b"\n")
         return made, found
 
-    @classmethod
-    def _locked(cls, file: "Any", path: str) -> "Writer":
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise ResultsError(f"{path}: another netsweep is writing it right now") from None
-        return cls(file, path)
-
     def write(self, run: Run) -> None:
-        """Adds a run; when this returns it is on the disk."""
-        self._line(run.as_json())
-
-    def _line(self, value: "Dict[str, Any]") -> None:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _sync_directory(self) -> None:
-        """Without this a crash of the machine could lose the file's name."""
-        place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-        with contextlib.suppress(OSError):      # not every file system can
-            os.fsync(place)
-        os.close(place)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> "Writer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.line(run.as_json())

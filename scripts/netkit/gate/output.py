@@ -2,18 +2,16 @@
 goes on; and the criteria, which stand in a file of their own. doc/gate.md has the formats."""
 
 import dataclasses
-import fcntl
 import functools
 import json
 import math
-import os
 import re
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from fnmatch import fnmatchcase
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from netkit import files, progress, records
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
@@ -41,35 +39,17 @@ def plain(value: Any) -> Any:
 
 
 class Writer(View):
-    """A view that writes a gate's file: a header, a line a slot as it ends, the judgements. "-" is
-    standard output; mode is how open() opens a file. The evidence of slots, most of the bytes, only if it is wanted."""
+    """A view that writes a gate's file: a header, a line a slot as it ends, the judgements. The evidence of slots, most of the
+    bytes, only if it is wanted."""
 
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
-        self.path, self._evidence, self._new = path, evidence, mode == "xb" and path != "-"
-        try:
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(
-                path, "ab" if mode == "wb" else mode, opener=files.opener)
-            if path != "-":
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if mode == "wb" and os.fstat(self._file.fileno()).st_size:
-                self._file.truncate(0)
-        except FileExistsError:
-            raise GateError(f"{path}: is there already: another --output writes elsewhere") from None
-        except BlockingIOError:
-            raise GateError(f"{path}: another netgate is writing it right now") from None
-        except OSError as fault:
-            raise GateError(f"{path}: {fault.strerror}") from None
+        self._lines, self._evidence = files.Lines(path, mode, GateError, "netgate", "another --output writes elsewhere"), evidence
         if mode == "a+b":       # behind what is whole there
-            self._file.seek(0)
-            self._file.truncate(self._file.read().rfind(b"\n") + 1)
+            self._lines.file.seek(0)
+            self._lines.file.truncate(self._lines.file.read().rfind(b"\n") + 1)
 
     def begin(self, gate: Gate) -> None:
-        try:
-            self._line(GATE_SCHEMA, {name: getattr(gate, name) for name in HEADER})
-        except GateError:
-            if self._new:       # or the next gate would find a file without a header
-                os.unlink(self.path)
-            raise
+        self._lines.begin({"schema": GATE_SCHEMA, **plain({name: getattr(gate, name) for name in HEADER})})
 
     def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
         self._line(SLOT_SCHEMA, slot if self._evidence else dataclasses.replace(slot, evidence={}))
@@ -78,21 +58,13 @@ class Writer(View):
         for judgement in gate.judgements:
             self._line(VERDICT_SCHEMA, judgement)
         self._line(END_SCHEMA, {name: getattr(gate, name) for name in ENDING})
-        if self.path != "-":
-            self._file.close()
+        self._lines.close()
 
     def _line(self, schema: str, value: Any) -> None:
-        """When this returns the line is on the disk."""
-        text = json.dumps({"schema": schema, **plain(value)}, ensure_ascii=False, allow_nan=False)
         try:
-            self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
-            self._file.flush()
-            if self.path != "-":
-                os.fsync(self._file.fileno())
+            self._lines.line({"schema": schema, **plain(value)})
         except OSError as fault:
-            if self.path == "-":
-                raise
-            raise GateError(f"{self.path}: {fault.strerror}") from None
+            raise self._lines.failed(fault) from None
 
 
 record = functools.partial(records.record, GateError)
