@@ -165,6 +165,7 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
         except FileExistsError:
             raise fault(f"{path}: is there already: {remedy}") from None
         except BlockingIOError:
+            self.file.close()
             raise fault(f"{path}: another {program} is writing it right now") from None
         except OSError as why:
             raise self.failed(why) from None

@@ -16,12 +16,12 @@ import lib
 
 lib.needs("numpy", "scipy")
 
-from netkit import compare, mesh, paths, python, results, tables
+from netkit import compare, files, mesh, paths, python, results, tables
 from netkit.gate import history, output, past, trial
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 
-output.os.fsync = lambda number: None   # what is made up need not survive a crash
+files.os.fsync = lambda number: None   # what is made up need not survive a crash
 
 LEVEL = 0.05
 HISTORIES = 1000
