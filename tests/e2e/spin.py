@@ -268,7 +268,7 @@ def suite(report: lib.Report) -> None:
         report.case("it never sleeps", partial(it_never_sleeps, port))
         report.case("all are accounted for", partial(all_are_accounted_for, port))
         report.case("a burst is paced", partial(a_burst_is_paced, port))
-
+    over_a_wire(report)
 
 
 if __name__ == "__main__":
