@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import List, NamedTuple
 
 # The long ones first. What takes longer, or is seldom touched, is in `make check-more`.
-SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_more", "old_clients", "syslog", "silent",
+SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_more", "syslog", "silent",
           "wire_short", "fraction", "interim", "datagrams", "torture", "tree", "explain_flows", "exchanges", "programs",
           "version", "ceilings", "granted", "law_judge")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))

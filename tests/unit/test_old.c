@@ -84,14 +84,14 @@ ask_rr(const struct session *s, size_t size, uint32_t code, const struct np_rr_r
 }
 
 static void
-expect_three(const struct session *s, size_t size, uint32_t code)
+expect_three(const struct session *s, size_t size, uint32_t code, bool timed)
 {
 	struct np_rr_results results;
 
 	expect(s, size, code + 2, np_rr_results_layout, &results);
 	assert_int_equal(results.trans_received, 3);
 	assert_int_equal(results.bytes_received, 3 * (16 + 8));
-	assert_true(results.elapsed_time > 0);
+	assert_true(results.elapsed_time > (timed ? 0.2F : 0) && results.elapsed_time < 10);
 	assert_int_equal(results.num_cpus, 0);
 	assert_int_equal(results.cpu_method, 0);
 }
@@ -105,38 +105,54 @@ transact(int fd)
 	assert_true(get_bytes(fd, bytes, 8));
 }
 
-TEST(tcp_rr_is_served)
+static void
+make_transactions(const struct np_addr *at, uint32_t code, bool timed)
 {
-	for (size_t i = 0; i < LEN(sizes); i++) {
-		struct np_addr at;
-		struct session s;
-		int fd;
+	for (int i = 0; i < 3; i++) {
+		FREED_BY(close_fd) int fd = connected_to(at);
 
-		session_open(&s);
-		at = ask_rr(&s, sizes[i], NP_TCP_RR, &rr_request);
-		fd = connected_to(&at);
-		transact(fd), transact(fd), transact(fd);
-		expect_three(&s, sizes[i], NP_TCP_RR);
-		close(fd);
-		assert_int_equal(session_close(&s), NP_OK);
+		if (code == NP_TCP_CRR) {
+			transact(fd);
+		}
+		if (timed) { /* where no count tells the daemon that this was the last request */
+			assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		}
+		assert_int_equal(read_all(fd), 0);
 	}
 }
 
-TEST(tcp_crr_is_served)
+/* A client of TCP_RR keeps its connection until the results have come. */
+TEST(transactions_over_connections_are_served)
 {
-	struct np_addr at;
-	struct session s;
+	static const struct {
+		uint32_t code;
+		int32_t length;
+		size_t size;
+	} rows[] = {
+		{ NP_TCP_RR, -3, NP_OLD_FRAME_SIZE }, { NP_TCP_RR, -3, NP_FRAME_SIZE },
+		{ NP_TCP_RR, 1, NP_FRAME_SIZE },      { NP_TCP_CRR, -3, NP_FRAME_SIZE },
+		{ NP_TCP_CRR, 1, NP_FRAME_SIZE },     { NP_TCP_CC, -3, NP_FRAME_SIZE },
+	};
 
-	session_open(&s);
-	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR, &rr_request);
-	for (int i = 0; i < 3; i++) {
-		FREED_BY(close_fd) int fd = connected_to(&at);
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_rr_request request = rr_request;
+		FREED_BY(close_fd) int fd = -1;
+		bool timed = rows[i].length > 0;
+		struct np_addr at;
+		struct session s;
 
-		transact(fd);
-		assert_int_equal(read_all(fd), 0);
+		request.test_length = rows[i].length;
+		session_open(&s);
+		at = ask_rr(&s, rows[i].size, rows[i].code, &request);
+		if (rows[i].code == NP_TCP_RR) {
+			fd = connected_to(&at);
+			transact(fd), transact(fd), transact(fd);
+		} else {
+			make_transactions(&at, rows[i].code, timed);
+		}
+		expect_three(&s, rows[i].size, rows[i].code, timed);
+		assert_int_equal(session_close(&s), NP_OK);
 	}
-	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR);
-	assert_int_equal(session_close(&s), NP_OK);
 }
 
 /*
@@ -197,13 +213,47 @@ TEST(udp_rr_is_served)
 
 /* ---- Streams ---- */
 
+static const struct np_stream_request stream_request = {
+	.send_buf_size = -1, .recv_buf_size = -1, .recv_alignment = 8, .test_length = 1
+};
+
+/* Ended by the client, which has its own clock. */
+static void
+send_stream(const struct session *s, size_t size)
+{
+	static const char bytes[100000];
+	struct np_stream_response response;
+	struct np_stream_results results;
+	struct np_addr at;
+	FREED_BY(close_fd) int fd = -1;
+
+	expect(s, size, NP_TCP_STREAM + 1, np_stream_response_layout, &response);
+	at = loopback(AF_INET, (uint16_t)response.data_port_number);
+	fd = connected_to(&at);
+	assert_true(put_bytes(fd, bytes, sizeof(bytes)));
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(read_all(fd), 0);
+	expect(s, size, NP_TCP_STREAM + 2, np_stream_results_layout, &results);
+	assert_near(results.bytes_received, sizeof(bytes), 0.5);
+	assert_true(results.recv_calls > 0 && results.elapsed_time > 0);
+	assert_int_equal(results.cpu_method | results.num_cpus, 0);
+}
+
+TEST(tcp_stream_is_served)
+{
+	for (size_t i = 0; i < LEN(sizes); i++) {
+		struct session s;
+
+		session_open(&s);
+		ask_old(&s, sizes[i], NP_TCP_STREAM, np_stream_request_layout, &stream_request);
+		send_stream(&s, sizes[i]);
+		assert_int_equal(session_close(&s), NP_OK);
+	}
+}
+
 TEST(tcp_maerts_is_served)
 {
-	struct np_stream_request request = { .send_buf_size = -1,
-					     .recv_buf_size = -1,
-					     .receive_size = 10000,
-					     .recv_alignment = 8,
-					     .test_length = 1 };
+	struct np_stream_request request = stream_request;
 	struct np_stream_response response;
 	struct np_stream_results results;
 	struct np_addr at;
@@ -211,6 +261,7 @@ TEST(tcp_maerts_is_served)
 	size_t bytes;
 	int fd;
 
+	request.receive_size = 10000;
 	session_open(&s);
 	ask_old(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS, np_stream_request_layout, &request);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS + 1, np_stream_response_layout, &response);
@@ -250,13 +301,15 @@ stream_datagrams(const struct session *s, size_t size)
 	assert_true(fabsf(results.cpu_util + 1) < 1e-6F);
 }
 
+static const struct np_udp_request udp_request = {
+	.recv_buf_size = -1, .message_size = 500, .recv_alignment = 8, .test_length = 1
+};
+
 /* With recv_connected and, before 2.4.3, without the word. */
 TEST(udp_stream_is_served_in_both_layouts)
 {
 	static np_layout *const layouts[] = { np_udp_request_layout, np_udp_242_request_layout };
-	struct np_udp_request request = {
-		.recv_buf_size = -1, .message_size = 500, .recv_alignment = 8, .test_length = 1
-	};
+	struct np_udp_request request = udp_request;
 
 	for (size_t i = 0; i < LEN(layouts); i++) {
 		struct session s;
@@ -329,8 +382,14 @@ TEST(an_ancient_session_begins_with_debug_off)
 	at = loopback(AF_INET, (uint16_t)response.data_port_number);
 	fd = connected_to(&at);
 	transact(fd), transact(fd), transact(fd);
-	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR);
+	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR, false);
 	close(fd);
+	head.code = NP_TCP_STREAM;
+	say(&s, NP_OLD_FRAME_SIZE, &head, np_stream_request_layout, &stream_request);
+	send_stream(&s, NP_OLD_FRAME_SIZE);
+	head.code = NP_UDP_STREAM;
+	say(&s, NP_OLD_FRAME_SIZE, &head, np_udp_242_request_layout, &udp_request);
+	stream_datagrams(&s, NP_OLD_FRAME_SIZE);
 	head.code = NP_CPU_CALIBRATE;
 	say(&s, NP_OLD_FRAME_SIZE, &head, NULL, NULL);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, np_calibrate_response_layout, &calibration);
