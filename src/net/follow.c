@@ -173,47 +173,47 @@ tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64
 }
 
 static void
-count_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t bytes)
+count_retransmitted(struct np_follow *f, const struct np_follow_packet *p, uint64_t bytes)
 {
 	f->count.retransmitted_segments += np_follow_parts(bytes, p->each);
 	f->count.retransmitted_bytes += bytes;
 }
 
-/* Handle data that were seen before. True: they count as retransmitted. */
+/* Handle a copy of data that were seen. Returns whether it counts as retransmitted. */
 static bool
-see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
-	      uint64_t rtt_ns)
+follow_copy(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
+	    uint64_t rtt_ns)
 {
 	const struct np_follow_copy *copy = find_copy(f, begin, end);
 	enum origin origin = tell_origin(f, &p->mark, begin, copy, rtt_ns);
-	bool counted = copy != NULL && copy->again;
+	bool counted = copy != NULL && copy->retransmitted;
 	uint64_t n = np_follow_parts(end - begin, p->each);
 
 	f->count.duplicated += n;
 	f->count.doubled += origin == DOUBLED ? n : 0;
 	/* The retransmission may have overtaken the original and passed for it. */
 	if (origin == SENT_AGAIN || (origin == OVERTAKEN && !counted)) {
-		count_again(f, p, end - begin);
+		count_retransmitted(f, p, end - begin);
 		return true;
 	}
 	return counted;
 }
 
-/* Handle data before the next expected byte. True: they count as retransmitted. */
+/* Handle data below f->next. Returns whether they count as retransmitted. */
 static bool
-see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
-	  uint64_t rtt_ns)
+follow_old_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
+		uint64_t rtt_ns)
 {
 	struct np_follow_hole first = { .begin = 0 };
 	uint64_t filled = fill(f, begin, end, &first), duplicate = end - begin - filled;
 
 	if (filled == 0) {
-		return see_duplicate(f, p, begin, end, rtt_ns);
+		return follow_copy(f, p, begin, end, rtt_ns);
 	}
-	/* Of a super-packet, a part may have been seen before. */
+	/* A part of a super-packet may have been seen before. */
 	f->count.duplicated += duplicate > 0 ? np_follow_parts(duplicate, p->each) : 0;
 	if (sent_after(f, &p->mark, &first.behind, rtt_ns)) {
-		count_again(f, p, end - begin);
+		count_retransmitted(f, p, end - begin);
 		return true;
 	}
 	f->count.reordered += np_follow_parts(filled, p->each);
@@ -221,14 +221,14 @@ see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin,
 }
 
 static void
-see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
+follow_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
 	uint64_t begin = f->next + (uint64_t)(int64_t)(int32_t)(p->seq - (uint32_t)f->next);
 	uint64_t end = begin + p->payload;
-	bool in_order = begin == f->next, again = false;
+	bool in_order = begin == f->next, retransmitted = false;
 
 	if (begin < f->next) {
-		again = see_again(f, p, begin, end < f->next ? end : f->next, rtt_ns);
+		retransmitted = follow_old_data(f, p, begin, end < f->next ? end : f->next, rtt_ns);
 	} else if (begin > f->next) {
 		const struct np_follow_hole h = { .begin = f->next,
 						  .end = begin,
@@ -248,7 +248,7 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 		.end = begin + p->payload,
 		.mark = p->mark,
 		.each = p->each,
-		.again = again,
+		.retransmitted = retransmitted,
 	};
 	f->seen++;
 	if (order(f, &p->mark, &f->newest) > 0 || f->seen == 1) {
@@ -280,6 +280,6 @@ np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns
 		f->ids_count = f->ids_jump = 0;
 	}
 	if (p->payload > 0) {
-		see_data(f, p, rtt_ns);
+		follow_data(f, p, rtt_ns);
 	}
 }

@@ -9,8 +9,7 @@
  * once. A super-packet has the mark of its first segment.
  *
  * - Data that fill a hole were overtaken (reordered) if they were sent before the packet that made
- *   the hole. If they were sent after it, they are a retransmission of what was lost before the
- * tap.
+ *   the hole. If they were sent after it, they are a retransmission: the original was lost.
  * - Copies are a retransmission if they were sent after the first copy. With the same time and
  *   identification, the network duplicated the packet (doubled). If they were sent before the first
  *   copy, they are the original, overtaken by its own retransmission.
@@ -56,7 +55,7 @@ struct np_follow_copy {
 	uint64_t begin, end;
 	struct np_follow_mark mark;
 	uint64_t each;
-	bool again; /* it was counted as retransmitted */
+	bool retransmitted; /* it was counted so */
 };
 
 /* Zeroed: nothing was seen yet. */
