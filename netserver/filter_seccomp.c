@@ -455,7 +455,7 @@ add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 }
 
 static int
-add_all(scmp_filter_ctx ctx, const struct ns_sandbox *s)
+add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	/* A filter can't see its flags, which are in memory; with ENOSYS, libc calls clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
@@ -525,7 +525,7 @@ ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_
 	if (ctx == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
 	}
-	rc = add_all(ctx, s);
+	rc = add_rules(ctx, s);
 	if (rc == 0) {
 		rc = export(ctx, code, size);
 	}

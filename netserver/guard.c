@@ -496,10 +496,10 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		    (unsigned long long)l->each.bytes);
 	}
 	for (int g = 0; g < NP_RESOURCES; g++) {
-		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->bare[g]);
+		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->idle_holds[g]);
 
 		if (wish->takes[g] > room + np_min(wish->spares[g], UINT64_MAX - room)) {
-			u.all[g] += s->bare[g];
+			u.all[g] += s->idle_holds[g];
 			return no_room(l, &u, (enum np_resource)g, wish->takes[g], why, err);
 		}
 		wish->takes[g] = np_min(wish->takes[g], room);
@@ -552,7 +552,7 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 		uint64_t grantable = l->all[g] - reserved(l->all[g], (enum np_resource)g);
 
 		if (is_limited(l, (enum np_resource)g) &&
-		    wish->takes[g] - wish->spares[g] > np_beyond(grantable, s->bare[g])) {
+		    wish->takes[g] - wish->spares[g] > np_beyond(grantable, s->idle_holds[g])) {
 			return false;
 		}
 	}

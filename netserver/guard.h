@@ -216,16 +216,16 @@ struct ns_session {
 	uint64_t room_until_ns; /* until when its test waits for resources; 0: it does not */
 	uint64_t room_tried;    /* 1 + ns_daemon.freed at the last attempt; 0: try again */
 	uint64_t moved_ns;      /* when it last moved data, or began or ended a test */
-	uint64_t holds[NP_RESOURCES]; /* granted to it */
-	uint64_t bare[NP_RESOURCES];  /* of that, what it holds without a test */
-	struct np_wish wish;          /* of the test that runs or waits */
-	uint64_t tests;               /* ended */
-	int nice;                     /* of its threads; it only rises */
-	bool ending;                  /* SIGTERM was sent */
-	bool yields;                  /* ending: it makes room for others */
-	bool captures;                /* its packets, which takes a buffer of the kernel */
-	struct ns_bucket lines;       /* of its log lines */
-	struct ns_way way;            /* of its test's data sockets */
+	uint64_t holds[NP_RESOURCES];      /* granted to it */
+	uint64_t idle_holds[NP_RESOURCES]; /* of that, what it holds between tests */
+	struct np_wish wish;               /* of the test that runs or waits */
+	uint64_t tests;                    /* ended */
+	int nice;                          /* of its threads; it only rises */
+	bool ending;                       /* SIGTERM was sent */
+	bool yields;                       /* ending: it makes room for others */
+	bool captures;                     /* its packets, which takes a buffer of the kernel */
+	struct ns_bucket lines;            /* of its log lines */
+	struct ns_way way;                 /* of its test's data sockets */
 };
 
 /* May that address ask for one more session? NP_OK, and it is counted; else it is NS_RATE. */

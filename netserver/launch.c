@@ -160,7 +160,7 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	}
 	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==
 	    NP_OK) {
-		s->bare[NP_RES_FILTERS] = 1;
+		s->idle_holds[NP_RES_FILTERS] = 1;
 		return;
 	}
 	d->stats.refused[NS_FILTERED]++;
@@ -220,7 +220,7 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 {
 	pid_t self = getpid();
 
-	if (has_filter(d) && s->bare[NP_RES_FILTERS] == 0) {
+	if (has_filter(d) && s->idle_holds[NP_RES_FILTERS] == 0) {
 		return fork_inheriting(d, c, s, session_fd, err);
 	}
 	s->pid = fork();

@@ -60,8 +60,8 @@ void ns_launch_prepare(struct ns_daemon *d);
 
 /*
  * Choose the session's kind of process: one that inherits its filter of system calls or, if the
- * limits allow it, one with a filter of its own (counted in s->bare). If they do not, the session
- * has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
+ * limits allow it, one with a filter of its own (counted in s->idle_holds). If they do not, the
+ * session has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
  */
 void ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
 

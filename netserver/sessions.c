@@ -107,7 +107,7 @@ set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESO
 	bool frees = false;
 
 	for (int i = 0; i < NP_RESOURCES; i++) {
-		uint64_t holds = s->bare[i] + (test != NULL ? test[i] : 0);
+		uint64_t holds = s->idle_holds[i] + (test != NULL ? test[i] : 0);
 
 		d->stats.held[i] += holds - s->holds[i];
 		frees = frees || holds < s->holds[i];
@@ -130,12 +130,12 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->kind = NS_SESSION;
 	ns_processors_share(d, &c->peer);
 	c->uncaptured.code = NP_OK;
-	ns_session_takes(d, c, s->bare);
-	s->captures =
-	    d->allow_raw && d->evidence && ns_wants_capture(c) &&
-	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
+	ns_session_takes(d, c, s->idle_holds);
+	s->captures = d->allow_raw && d->evidence && ns_wants_capture(c) &&
+		      ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
+				       &c->uncaptured) == NP_OK;
 	ns_launch_choose(d, c, s);
-	s->bare[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
+	s->idle_holds[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	ns_passed_refuse(pair[0]);
 	rc = ns_launch(d, c, s, pair[1], err);
 	close(pair[1]);
@@ -470,7 +470,7 @@ ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most)
 }
 
 static void
-forget(struct ns_daemon *d, struct ns_session *ended)
+remove_session(struct ns_daemon *d, struct ns_session *ended)
 {
 	for (struct ns_session **at = &d->sessions; *at != NULL; at = &(*at)->next) {
 		if (*at == ended) {
@@ -478,7 +478,7 @@ forget(struct ns_daemon *d, struct ns_session *ended)
 			break;
 		}
 	}
-	memset(ended->bare, 0, sizeof(ended->bare));
+	memset(ended->idle_holds, 0, sizeof(ended->idle_holds));
 	set_holds(d, ended, NULL);
 	free(ended);
 }
@@ -514,7 +514,7 @@ ns_sessions_reap(struct ns_daemon *d)
 		if (s != NULL) {
 			ns_session_receive(d, s, INT_MAX); /* what it sent before its end */
 			hang_up(d, s);
-			forget(d, s);
+			remove_session(d, s);
 		}
 	}
 }
@@ -624,6 +624,6 @@ ns_sessions_end(struct ns_daemon *d)
 	signal_all(d, SIGKILL);
 	await_all(d);
 	while (d->sessions != NULL) {
-		forget(d, d->sessions);
+		remove_session(d, d->sessions);
 	}
 }

@@ -310,9 +310,9 @@ sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count
 	for (size_t i = 0; i < count; i++) {
 		s[i] = (struct ns_session){
 			.peer = address(peers[i]),
-			.bare = { [NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = NP_SESSION_BYTES }
+			.idle_holds = { [NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = NP_SESSION_BYTES }
 		};
-		memcpy(s[i].holds, s[i].bare, sizeof(s[i].holds));
+		memcpy(s[i].holds, s[i].idle_holds, sizeof(s[i].holds));
 		s[i].next = i + 1 < count ? &s[i + 1] : NULL;
 	}
 	return count > 0 ? s : NULL;
@@ -483,9 +483,9 @@ TEST(memory_beside_a_test_counts)
 	struct ns_session s[MANY];
 
 	sessions_from(s, peers, LEN(peers));
-	s[0].bare[NP_RES_MEMORY] = 2 << 20;
+	s[0].idle_holds[NP_RES_MEMORY] = 2 << 20;
 	assert_true(gets_memory(&l, s, &s[0], 8 << 20, NULL));
-	s[0].bare[NP_RES_MEMORY]++;
+	s[0].idle_holds[NP_RES_MEMORY]++;
 	assert_false(gets_memory(&l, s, &s[0], 8 << 20, "--max-total-memory"));
 }
 
@@ -526,12 +526,13 @@ TEST(a_laboratory_meets_no_limit)
 
 		s[i] = (struct ns_session){ .peer = peer,
 					    .next = others,
-					    .bare = {
+					    .idle_holds = {
 						[NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = TAKES } };
-		assert_int_equal(ns_guard_session(&l, others, &peer, s[i].bare, &why, &err), NP_OK);
+		assert_int_equal(ns_guard_session(&l, others, &peer, s[i].idle_holds, &why, &err),
+				 NP_OK);
 		assert_int_equal(ns_guard_test(&l, &s[i], &s[i], &wish, &why, &err), NP_OK);
 		for (int g = 0; g < NP_RESOURCES; g++) {
-			s[i].holds[g] = s[i].bare[g] + wish.takes[g];
+			s[i].holds[g] = s[i].idle_holds[g] + wish.takes[g];
 		}
 	}
 }
