@@ -118,7 +118,7 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 		snprintf(text, NP_EXPLAIN_TEXT, "%s of payload", np_rate_words(c->most).text);
 	}
 	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
-		    np_rate_words(c->rate_bps).text, c->known, f->mtu);
+		    np_rate_words(c->rate_bps).text, c->source, f->mtu);
 	if (c->reached > 1.05) {
 		np_explain_add(text,
 			       "%.3g times as much arrived: the data did not go over that link",
@@ -145,7 +145,7 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	double arrived;
 
 	*c = (struct np_explain_ceiling){ .rate_bps = f->rate_bps > 0 ? f->rate_bps : (double)NAN,
-					  .known = f->rate_known,
+					  .source = f->rate_source,
 					  .most = (double)NAN,
 					  .reached = (double)NAN,
 					  .retransmits = (double)NAN,

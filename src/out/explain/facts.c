@@ -569,7 +569,7 @@ take_rate(struct np_facts_of_test *f, double bps, const char *known)
 {
 	if (bps > 0 && (f->rate_bps <= 0 || bps < f->rate_bps)) {
 		f->rate_bps = bps;
-		f->rate_known = known;
+		f->rate_source = known;
 	}
 }
 
@@ -587,7 +587,7 @@ look_at_rate(struct np_facts_of_test *f)
 	double shaper = number(f->tx, "host.nic.qdisc.rate_bps");
 
 	f->rate_bps = 0;
-	f->rate_known = "";
+	f->rate_source = "";
 	f->shaped = shaper > 0;
 	if (f->in->link_rate_bps > 0) {
 		take_rate(f, f->in->link_rate_bps, "--link-rate");
@@ -612,8 +612,8 @@ look_at_rate(struct np_facts_of_test *f)
 	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
 	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
 	take_rate(f, of_either(f, "host.nic.link_rate_bps"), "netlab");
-	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
-	f->bucket = strcmp(f->rate_known, "tbf") == 0 || strcmp(f->rate_known, "htb") == 0;
+	f->rate_source = f->rate_source != NULL ? f->rate_source : "a queueing discipline";
+	f->bucket = strcmp(f->rate_source, "tbf") == 0 || strcmp(f->rate_source, "htb") == 0;
 }
 
 /* Bytes of other traffic at an end's interface; 0 if that is faster than the link, and has room. */

@@ -95,7 +95,7 @@ struct np_facts_of_test {
 	struct np_way way;                  /* valid if mtu is known */
 	double rate_bps;                    /* 0: not known */
 	double subflows;                    /* of MPTCP; 1 without */
-	const char *rate_known;             /* where the rate is from */
+	const char *rate_source;            /* where the rate is from */
 	double reached;                     /* share of the ceiling, once that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
 	double timeouts;                    /* retransmission time-outs of TCP at both ends */

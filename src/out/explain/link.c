@@ -63,7 +63,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 	double score = np_link_score(f);
 	double most = f->reached > 0 ? np_measured(f) / f->reached : (double)NAN;
 	double buffers = np_known(f->send_buffer) + np_known(f->receive_buffer), queued;
-	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
+	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_source : NULL;
 
 	if (shaper != NULL) {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
@@ -74,7 +74,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
 			  "limited by the link: %s of what %s can carry (rate from %s)",
 			  np_share_words(f->reached).text, np_rate_words(f->rate_bps).text,
-			  f->rate_known);
+			  f->rate_source);
 	}
 	v->allows = most;
 	if (f->way.mss > 0 && v->score >= NP_ENOUGH) {
@@ -122,7 +122,7 @@ np_rule_foreign(FACTS, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_FOREIGN, holds ? 0.98 : 0, f->foreign,
 		  "limited by the link, which also carries other traffic: %s of its rate of %s "
 		  "(%s) is other traffic, and %s of the ceiling was reached",
-		  np_share_words(f->foreign).text, np_rate_words(f->rate_bps).text, f->rate_known,
+		  np_share_words(f->foreign).text, np_rate_words(f->rate_bps).text, f->rate_source,
 		  np_share_words(f->reached).text);
 	v->allows = np_measured(f);
 }

@@ -173,7 +173,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
 			  "limited by the shaper on the sender's interface (%s, %s): its queue "
 			  "takes %s of a round trip of %s; %s of what it can carry",
-			  f->rate_known, np_rate_words(f->rate_bps).text,
+			  f->rate_source, np_rate_words(f->rate_bps).text,
 			  np_time_words(f->queue_us).text, np_time_words(f->rtt_us).text,
 			  np_share_words(f->reached).text);
 		return;
