@@ -10,7 +10,7 @@
 #include "bench/run.h"
 
 struct batch {
-	struct np_batch turns; /* must be the first member: np_batch_turns uses it */
+	struct np_batch base; /* must be the first member: np_batch_turns uses it */
 	struct mmsghdr *out, *in;
 	struct iovec *out_at, *in_at;  /* of each of them */
 	struct sockaddr_storage *from; /* of each of `in` */
@@ -29,7 +29,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	struct batch *b = w->engine.state;
 
 	for (uint32_t i = first; i < first + count; i++) {
-		np_message_to(&b->out[i].msg_hdr, &b->turns.out[i], w);
+		np_message_to(&b->out[i].msg_hdr, &b->base.out[i], w);
 	}
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }
@@ -39,10 +39,10 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct batch *b = w->engine.state;
 	/* A paced end leaves in the socket what it may not process yet. */
-	uint32_t most = (uint32_t)np_paced_row(w, b->turns.most_in);
+	uint32_t most = (uint32_t)np_paced_row(w, b->base.most_in);
 	int count;
 
-	for (uint32_t i = 0; i < b->turns.most_in && w->steps->answers; i++) {
+	for (uint32_t i = 0; i < b->base.most_in && w->steps->answers; i++) {
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
 	}
 	if (flags == 0) {
@@ -54,16 +54,16 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 		 * cards moderate their interrupts. The last call has emptied the socket, whose
 		 * buffer does not fill up so quickly.
 		 */
-		if (b->moderates && b->last >= FAST && b->last < (int)b->turns.most_in) {
+		if (b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
 			nanosleep(&moment, NULL);
 		}
 	}
 	count = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
 	b->last = count;
-	b->turns.may_be_more = count == (int)most;
+	b->base.may_be_more = count == (int)most;
 	for (int i = 0; i < count; i++) {
-		b->turns.in[i].bytes = b->turns.in[i].size = b->in[i].msg_len;
-		b->turns.in[i].addr_len = b->in[i].msg_hdr.msg_namelen;
+		b->base.in[i].bytes = b->base.in[i].size = b->in[i].msg_len;
+		b->base.in[i].addr_len = b->in[i].msg_hdr.msg_namelen;
 	}
 	return count;
 }
@@ -77,11 +77,11 @@ lay_out(const struct np_plan *p, struct np_room *room)
 	uint32_t out = np_plan_batch(p), in = np_batch_receives_one(p) ? 1 : out;
 
 	return (struct batch){
-		.turns = { .calls = &calls,
-			   .most_out = out,
-			   .most_in = in,
-			   .out = np_room_take(room, out, sizeof(struct np_outgoing)),
-			   .in = np_room_take(room, in, sizeof(struct np_train)) },
+		.base = { .calls = &calls,
+			  .most_out = out,
+			  .most_in = in,
+			  .out = np_room_take(room, out, sizeof(struct np_outgoing)),
+			  .in = np_room_take(room, in, sizeof(struct np_train)) },
 		.out = np_room_take(room, out, sizeof(struct mmsghdr)),
 		.in = np_room_take(room, in, sizeof(struct mmsghdr)),
 		.out_at = np_room_take(room, out, sizeof(struct iovec)),
@@ -118,15 +118,15 @@ batch_open(struct np_worker *w, struct np_err *err)
 	struct batch *b = w->engine.state;
 
 	*b = lay_out(w->run->plan, &room);
-	for (uint32_t i = 0; i < b->turns.most_out && out != NULL; i++, out = out->next) {
-		b->turns.out[i].buf = out->buf;
+	for (uint32_t i = 0; i < b->base.most_out && out != NULL; i++, out = out->next) {
+		b->base.out[i].buf = out->buf;
 		point_at(&b->out[i], &b->out_at[i], out->buf, w->send_ring.size);
 	}
-	for (uint32_t i = 0; i < b->turns.most_in && in != NULL; i++, in = in->next) {
-		b->turns.in[i].buf = in->buf;
+	for (uint32_t i = 0; i < b->base.most_in && in != NULL; i++, in = in->next) {
+		b->base.in[i].buf = in->buf;
 		point_at(&b->in[i], &b->in_at[i], in->buf, w->recv_ring.size);
 		if (w->steps->answers) {
-			b->turns.in[i].addr = (const struct sockaddr *)&b->from[i];
+			b->base.in[i].addr = (const struct sockaddr *)&b->from[i];
 			b->in[i].msg_hdr.msg_name = &b->from[i];
 		}
 	}

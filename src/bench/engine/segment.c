@@ -32,11 +32,11 @@ union control {
 };
 
 struct segment {
-	struct np_batch turns; /* must be the first member: np_batch_turns uses it */
+	struct np_batch base; /* must be the first member: np_batch_turns uses it */
 	struct np_outgoing out[MOST];
 	struct np_train in;
 	struct sockaddr_storage from;
-	char block[ROOM]; /* what is sent: the buffers of turns.out, one behind the other */
+	char block[ROOM]; /* what is sent: the buffers of base.out, one behind the other */
 	char room[ROOM];  /* what was received */
 };
 
@@ -69,7 +69,7 @@ static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
 	struct segment *s = w->engine.state;
-	const struct np_outgoing *m = &s->turns.out[first];
+	const struct np_outgoing *m = &s->base.out[first];
 	struct iovec block = { .iov_base = m->buf, .iov_len = count * w->send_size };
 	struct msghdr h = { .msg_iov = &block, .msg_iovlen = 1 };
 	uint16_t size = (uint16_t)w->send_size;
@@ -120,8 +120,8 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	}
 	s->in.size = size > 0 && (size_t)size < s->in.bytes ? (size_t)size : s->in.bytes;
 	s->in.addr_len = h.msg_namelen;
-	s->turns.may_be_more = s->in.size < s->in.bytes;
-	w->engine.count[NP_E_JOINED] += s->turns.may_be_more;
+	s->base.may_be_more = s->in.size < s->in.bytes;
+	w->engine.count[NP_E_JOINED] += s->base.may_be_more;
 	return 1;
 }
 
@@ -143,19 +143,19 @@ segment_open(struct np_worker *w, struct np_err *err)
 	const struct np_slot *slot = w->send_ring.slots;
 	uint32_t count = slot != NULL ? np_segment_most(w->run->plan, w->send_size) : 0;
 
-	s->turns.most_out = count;
-	s->turns.out = s->out;
+	s->base.most_out = count;
+	s->base.out = s->out;
 	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
-		/* A block needs its messages one behind the other: copy them from the ring. */
+		/* The messages of a block must be contiguous: copy them from the ring. */
 		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
 		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}
 	memset(s->room, 0xff, sizeof(s->room)); /* no page faults in the loop */
 	s->in.buf = s->room;
 	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;
-	s->turns.in = &s->in;
-	s->turns.most_in = 1;
-	s->turns.calls = &calls;
+	s->base.in = &s->in;
+	s->base.most_in = 1;
+	s->base.calls = &calls;
 	return NP_OK;
 }
 
