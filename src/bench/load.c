@@ -57,7 +57,7 @@ np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT])
 	return how == NP_ARRIVE_POISSON ? "poisson" : "constant";
 }
 
-/* --- kinds --- */
+/* --- Kinds: how many operations may begin now --- */
 
 static uint32_t
 closed_more(struct np_load *l, uint64_t now_ns)

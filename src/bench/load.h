@@ -68,8 +68,8 @@ struct np_load {
 
 struct np_load_kind {
 	/*
-	 * Nothing is left. Returns how many operations may begin at that time; 0: none before
-	 * l->due_ns, which it sets. With l->holds, operations are waiting.
+	 * Called when all operations that it allowed have begun. Returns how many more may begin
+	 * now; 0: none before l->due_ns, which it sets. With l->holds, operations are waiting.
 	 */
 	uint32_t (*more)(struct np_load *l, uint64_t now_ns);
 	/*

@@ -149,9 +149,8 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 }
 
 /*
- * netperf's daemon may answer from another of its addresses. If the engine does not compare source
- * addresses, responses have to come from the one that we send to: the daemon is asked to bind to
- * it.
+ * Ask netperf's daemon to bind to the address that we send to? It may answer from another one of
+ * its addresses, which this end accepts only if the engine itself compares source addresses.
  */
 static bool
 must_bind_far(const struct np_plan *p, const struct np_addr *far)

@@ -606,7 +606,7 @@ np_addr_from(struct np_addr *a, const struct sockaddr *sa)
 	}
 }
 
-/* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
+/* The interface with this address. (With net.ipv4.ip_nonlocal_bind, bind(2) takes any address.) */
 static int
 device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 {

@@ -148,14 +148,14 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	return unwrap(seen, likely) == unwrap(seen, least) ? unwrap(seen, likely) : -1;
 }
 
-/* All segments sent in a direction: those with data, and acknowledgements of the other direction.
- */
+/* All segments of a direction: those with data, and acknowledgements of the other direction. */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {
 	return data >= 0 && other >= 0 && other >> 33 == 0 ? unwrap(seen, (uint64_t)data) : -1;
 }
 
+/* The counter of segments at that offset, unwrapped; -1: not known. */
 static int64_t
 segments_of(const struct tcp_info *i, size_t at)
 {

@@ -306,9 +306,9 @@ put_transport(struct np_run *run, struct np_bag *bag)
 	}
 }
 
-/* look() of a np_watch. */
+/* np_watch.look; the witness notes how late it began, and how long it took. */
 static void
-see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+watch_samples(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 
@@ -317,9 +317,9 @@ see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* look() of a np_watch. */
+/* np_watch.look */
 static void
-see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 
@@ -328,9 +328,9 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* look() of a np_watch. */
+/* np_watch.look */
 static void
-see_outages(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+watch_outages(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 
@@ -342,17 +342,17 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 {
 	if (ev != NULL && ev->outages != NULL) {
 		watch[2] = (struct np_watch){ .every_ns = NP_OUTAGE_MS * NP_MSEC,
-					      .look = see_outages,
+					      .look = watch_outages,
 					      .ctx = ev };
 	}
 	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
 		return;
 	}
 	watch[0] = (struct np_watch){
-		.every_ns = ev->every_ns, .look = see_sample, .ctx = ev, .jitters = true
+		.every_ns = ev->every_ns, .look = watch_samples, .ctx = ev, .jitters = true
 	};
 	watch[1] = (struct np_watch){ .every_ns = NP_DISTURBED_MS * NP_MSEC,
-				      .look = see_disturbed,
+				      .look = watch_disturbed,
 				      .ctx = ev,
 				      .at_once = true };
 }

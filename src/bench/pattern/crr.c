@@ -523,6 +523,7 @@ accept_done(struct np_worker *w, struct np_conn *c)
 	return NP_CLOSE;
 }
 
+/* A connection counts only once its request is complete. */
 NP_LOOP_BODY enum np_need
 accept_opened(struct np_worker *w, struct np_conn *c)
 {
