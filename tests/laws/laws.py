@@ -173,6 +173,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
+        high += v.message * (sends and c.warm > 0 and c.burst > 0)     # those in flight as it opens count, and others are held at its end
         high += QUEUE * (sends and c.udp and c.down == "link")      # what waits there goes with the link
         if sends and not c.udp and c.stream:
             high = 9e18         # what its socket holds has not left
@@ -497,7 +498,9 @@ def law_1_interim_results_are_the_path_s(v: View) -> Found:
     c = v.case
     if c.mbit and not c.unix and not c.udp and not c.burst:
         for rate, seconds in v.seen.interim:
-            most = c.mbit * (1 + c.both) * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message) * 8e-6 / max(seconds, 0.01)
+            # behind what was lost a window waits until that is there, too
+            held = (QUEUE + c.mbit * 1.25e5 * c.rtt) * bool(c.loss or c.disturbed)
+            most = c.mbit * (1 + c.both) * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message + held) * 8e-6 / max(seconds, 0.01)
             yield from about(rate, f"an interim result over {seconds} s", 0, most)
 
 
