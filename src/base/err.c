@@ -62,7 +62,9 @@ np_fail_hint(struct np_err *err, const char *hint)
 {
 	size_t len = strlen(err->msg);
 
-	snprintf(err->msg + len, sizeof(err->msg) - len, " (%s)", hint);
+	if (hint != NULL) {
+		snprintf(err->msg + len, sizeof(err->msg) - len, " (%s)", hint);
+	}
 }
 
 int

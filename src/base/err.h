@@ -40,7 +40,7 @@ int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char 
 /* Put "where: " in front of the message, unless it is NP_EPLAIN. Returns err->code. */
 int np_fail_in(struct np_err *err, const char *where);
 
-/* Append, in parentheses, what the user may try. */
+/* Append, in parentheses, what the user may try; NULL: nothing. */
 void np_fail_hint(struct np_err *err, const char *hint);
 
 /* The exit status that scripts written for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN,

@@ -146,8 +146,7 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 		hint = "a firewall of this host?";
 	}
 	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
-		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0 &&
-		    hint != NULL) {
+		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0) {
 			np_fail_hint(err, hint);
 		}
 	}
@@ -167,9 +166,7 @@ silent_flow(const struct np_drive *d, struct np_err *err)
 	}
 	np_fail(err, NP_ETIME, 0, "no data connection with %s within %.0f s", text,
 		(double)d->meet_ns / 1e9);
-	if (hint != NULL) {
-		np_fail_hint(err, hint);
-	}
+	np_fail_hint(err, hint);
 	return err->code;
 }
 
@@ -188,9 +185,7 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	np_fail(err, NP_EPEER, 0, "none of %u data connections with %s was made within %.1f s: %s",
 		run->conns, text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		failed.count > 0 ? reasons : "no answer");
-	if (firewall_hint(run->plan) != NULL) {
-		np_fail_hint(err, firewall_hint(run->plan));
-	}
+	np_fail_hint(err, firewall_hint(run->plan));
 	return err->code;
 }
 
@@ -286,30 +281,12 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
 }
 
-/* LLC2: a close drops data in flight, and the kernel loses some: the counts show how much. */
-static void
-tell_some_lost(const struct np_client *c, const struct np_client_test *t)
-{
-	const struct np_plan *p = t->run.plan;
-	uint64_t sent = np_counts_of(&t->run).sent, received = t->out->far.received;
-
-	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
-	    t->out->far.reported && received < sent) {
-		np_client_tell(
-		    c,
-		    "%s: %" PRIu64 " of %" PRIu64
-		    " bytes were acknowledged, and did not arrive: the kernel's LLC2 has "
-		    "lost them, and the rate is that of what was sent",
-		    p->bench->name, sent - received, sent);
-	}
-}
-
 int
 np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			const struct np_client_test *t, struct np_err *err)
 {
 	const struct np_plan *p = t->run.plan;
-	uint64_t copied = 0, given = 0;
+	uint64_t copied = 0, given = 0, sent = np_counts_of(&t->run).sent;
 
 	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
 	    !something_counted(&t->run)) {
@@ -323,7 +300,17 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			       hint != NULL ? hint : "");
 	}
 	tell_none_arrived(c, t);
-	tell_some_lost(c, t);
+	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show how much.
+	 */
+	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
+	    t->out->far.reported && t->out->far.received < sent) {
+		np_client_tell(
+		    c,
+		    "%s: %" PRIu64 " of %" PRIu64
+		    " bytes were acknowledged, and did not arrive: the kernel's LLC2 has "
+		    "lost them, and the rate is that of what was sent",
+		    p->bench->name, sent - t->out->far.received, sent);
+	}
 	/* The engine copied after all: the result is not what was asked for. */
 	NP_EACH_WORKER (w, &t->run) {
 		copied += w->engine.count[NP_E_REFUSED];
