@@ -63,7 +63,7 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	if (rc == NP_OK) {
 		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;
 		rc = ask_far(cli, c, lists, err);
-		np_client_close(c);
+		np_chan_close(&c->chan);
 	}
 	if (rc != NP_OK) {
 		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s", err->msg);

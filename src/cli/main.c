@@ -173,7 +173,7 @@ wait_before(struct session *s, struct np_err *err)
 		setsockopt(s->client.chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
 	if (reconnects) {
-		np_client_close(&s->client);
+		np_chan_close(&s->client.chan);
 	}
 	if (s->cli.wait_s > 0) {
 		np_live_step(s->client.live, NP_LIVE_WAITING, (uint64_t)s->cli.wait_s * NP_SEC);
@@ -574,7 +574,7 @@ connect_and_run(struct session *s, struct np_err *err)
 		np_text_to_script(s->out, "netperf: remote error %d\n", s->client.remote_error);
 	}
 	if (s->client.chan.fd >= 0) {
-		np_client_close(&s->client);
+		np_chan_close(&s->client.chan);
 	}
 	if (cli->terms.eth != NULL) {
 		np_eth_close(&s->eth);

@@ -117,7 +117,7 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 	rc = cli->plan.no_control ? NP_OK : np_client_connect(c, &aim, err);
 	if (rc == NP_OK && !cli->plan.no_control) {
 		rc = print_both_ends(c, err);
-		np_client_close(c);
+		np_chan_close(&c->chan);
 		return rc;
 	}
 	if (rc == NP_OK) {

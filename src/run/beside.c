@@ -31,7 +31,7 @@ run_probe(void *arg)
 		b->rc = np_client_run(c, t->plan, t->terms, t->peer, &b->out, &b->err);
 	}
 	if (t->plan->pattern->connection_test && c->chan.fd >= 0) {
-		np_client_close(c); /* as np_trial() does */
+		np_chan_close(&c->chan); /* as np_trial() does */
 	}
 	if (b->gate != NULL) {
 		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
@@ -266,8 +266,6 @@ np_beside_rpm(const struct np_hist *h)
 void
 np_beside_report(const struct np_beside *b, struct np_record *r)
 {
-	bool loaded;
-
 	np_record_text(r, NP_M_LOAD_DIED, "");
 	if (b == NULL || b->idle == NULL || np_hist_count(b->idle) == 0) {
 		return;
@@ -275,8 +273,7 @@ np_beside_report(const struct np_beside *b, struct np_record *r)
 	np_record_times(r, "idle", b->idle);
 	np_record_real(r, NP_M_IDLE_RPM, np_beside_rpm(b->idle));
 	np_record_text(r, NP_M_LOAD_DIED, b->died[0] == '\0' ? "no" : b->died);
-	loaded = b->loaded != NULL && np_hist_count(b->loaded) > 0 && b->died[0] == '\0';
-	if (!loaded) {
+	if (b->loaded == NULL || np_hist_count(b->loaded) == 0 || b->died[0] != '\0') {
 		return;
 	}
 	np_record_times(r, "loaded", b->loaded);
@@ -295,6 +292,6 @@ np_beside_free(struct np_beside *b)
 	free(b->idle);
 	free(b->loaded);
 	if (b->probe.client != NULL && b->probe.client->chan.fd >= 0) {
-		np_client_close(b->probe.client);
+		np_chan_close(&b->probe.client->chan);
 	}
 }

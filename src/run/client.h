@@ -78,8 +78,6 @@ struct np_client {
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 
-void np_client_close(struct np_client *c);
-
 /* Call hooks.tell(), if there is one. */
 void np_client_tell(const struct np_client *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -22,14 +22,12 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
 }
 
-static const char the_evidence[] = "the evidence";
-
 /* Send a question that the daemon answers with a bag. */
 static int
 fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, struct np_err *err)
 {
 	*out = NULL;
-	if (np_client_request(c, message, NP_EXT_BAG, the_evidence, NP_ANSWER_MS, err) != NP_OK) {
+	if (np_client_request(c, message, NP_EXT_BAG, "the evidence", NP_ANSWER_MS, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_client_answer_head(c).word != 0) {

@@ -18,25 +18,6 @@ enum {
 	REST_MS = 10000 /* for the rest of a message */
 };
 
-static int
-resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *remote,
-	     struct np_addrs *local, struct np_err *err)
-{
-	bool bound = t->local_host != NULL || t->local_port != NULL;
-	int family;
-
-	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, remote, err) != NP_OK) {
-		c->unresolved = err->sys;
-		return err->code;
-	}
-	local->count = 0;
-	if (!bound) {
-		return NP_OK;
-	}
-	family = np_family_or(t->local_family, t->family);
-	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
-}
-
 /* Scripts look for netperf's text "establish the control connection". */
 static int
 not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
@@ -81,12 +62,6 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 	np_secret_wipe(&m, sizeof(m));
 	np_secret_wipe(frame, sizeof(frame));
 	return rc;
-}
-
-void
-np_client_close(struct np_client *c)
-{
-	np_chan_close(&c->chan);
 }
 
 static int
@@ -196,35 +171,25 @@ look_live(void *live)
 	np_live_look(live, NULL);
 }
 
-/* Connect, and try the address first that answered before. */
-static int
-connect_again(const struct np_client *c, const char *device, const struct np_addrs *remote,
-	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
-{
-	struct np_addrs order = *remote;
-
-	*race = (struct np_race){ .tick = look_live, .ctx = c->live, .device = device };
-	for (size_t i = 1; i < order.count; i++) {
-		if (c->used.len != 0 && np_addr_same_host(&order.at[i], &c->used)) {
-			struct np_addr first = order.at[0];
-
-			order.at[0] = order.at[i];
-			order.at[i] = first;
-			break;
-		}
-	}
-	return np_race_connect(&order, local, np_client_within(CONNECT_MS), race, err);
-}
-
 /* Open one connection and give the daemon the key or passphrase that it may demand. */
 static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
 {
+	struct np_race race = { .tick = look_live, .ctx = c->live, .device = t->local_device };
+	struct np_addrs order = *remote;
 	char host[NP_ADDR_TEXT];
-	struct np_race race;
-	int fd = connect_again(c, t->local_device, remote, local, &race, err);
+	int fd;
 
+	/* Try the address first that answered before. */
+	for (size_t i = 1; i < order.count; i++) {
+		if (c->used.len != 0 && np_addr_same_host(&order.at[i], &c->used)) {
+			order.at[0] = remote->at[i];
+			order.at[i] = remote->at[0];
+			break;
+		}
+	}
+	fd = np_race_connect(&order, local, np_client_within(CONNECT_MS), &race, err);
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
 		return not_established(t, &race, err);
@@ -246,7 +211,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	if ((t->key != NULL && authenticate(c, t, err) != NP_OK) ||
 	    (t->key == NULL && t->passphrase != NULL &&
 	     send_passphrase(c, t->passphrase, err) != NP_OK)) {
-		np_client_close(c);
+		np_chan_close(&c->chan);
 		return err->code;
 	}
 	return NP_OK;
@@ -307,8 +272,17 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	c->lacks[0] = '\0';
 	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
 	np_live_look(c->live, NULL); /* draw it now: resolving a name may take long */
-	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
-	    open_control(c, t, &remote, &local, err) != NP_OK) {
+	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, &remote, err) != NP_OK) {
+		c->unresolved = err->sys;
+		return err->code;
+	}
+	local.count = 0;
+	if ((t->local_host != NULL || t->local_port != NULL) &&
+	    np_resolve(t->local_host, t->local_port, np_family_or(t->local_family, t->family),
+		       SOCK_STREAM, &local, err) != NP_OK) {
+		return err->code;
+	}
+	if (open_control(c, t, &remote, &local, err) != NP_OK) {
 		return err->code;
 	}
 	if (t->wants.caps == 0) {
@@ -325,7 +299,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	}
 	/* The second connection may need the same local port at once. */
 	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	np_client_close(c);
+	np_chan_close(&c->chan);
 	if (rc != NP_EUNSUP) {
 		return rc;
 	}

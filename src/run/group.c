@@ -365,13 +365,28 @@ take_part(void *arg)
 
 /* ---- The group ---- */
 
-/* Set up a session's client like the first one's was, except for its connection. */
 static void
-make_client(struct member *m)
+make_member(struct party *p, uint32_t i)
 {
-	struct party *p = m->party;
-	struct np_client *c = m->client;
+	struct member *m = &p->member[i];
+	bool both = p->group->plan->both;
+	uint32_t each_way = both ? p->count / 2 : p->count;
+	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
+	struct np_client *c;
 
+	m->party = p;
+	m->client = i == 0 ? p->group->client : &m->own;
+	m->own.chan.fd = -1;
+	m->own.used = p->group->client->used; /* try the daemon's address that answered first */
+	session_plan(p->group->plan, i, p->count, &m->plan);
+	if (each_way > 1) {
+		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
+			 each_way);
+	} else {
+		snprintf(m->name, sizeof(m->name), "the %shalf", way);
+	}
+	/* The session's client is set up like the first one's was, except for its connection. */
+	c = m->client;
 	c->hooks = (struct np_client_hooks){
 		.ctx = m,
 		.agreed = await_others,
@@ -397,28 +412,6 @@ make_client(struct member *m)
 }
 
 static void
-make_member(struct party *p, uint32_t i)
-{
-	struct member *m = &p->member[i];
-	bool both = p->group->plan->both;
-	uint32_t each_way = both ? p->count / 2 : p->count;
-	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
-
-	m->party = p;
-	m->client = i == 0 ? p->group->client : &m->own;
-	m->own.chan.fd = -1;
-	m->own.used = p->group->client->used; /* try the daemon's address that answered first */
-	session_plan(p->group->plan, i, p->count, &m->plan);
-	if (each_way > 1) {
-		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
-			 each_way);
-	} else {
-		snprintf(m->name, sizeof(m->name), "the %shalf", way);
-	}
-	make_client(m);
-}
-
-static void
 end_party(struct party *p)
 {
 	struct np_client *first = p->group->client;
@@ -430,7 +423,7 @@ end_party(struct party *p)
 	first->live = p->was.live;
 	for (uint32_t i = 1; i < p->count; i++) {
 		if (p->member[i].own.chan.fd >= 0) {
-			np_client_close(&p->member[i].own);
+			np_chan_close(&p->member[i].own.chan);
 		}
 	}
 	np_gate_free(p->connected);

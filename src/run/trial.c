@@ -39,9 +39,10 @@ np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *e
 			      : np_group_check(t->plan, t->target, &t->client->granted, err);
 }
 
-static int
-run_one(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
+int
+np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err)
 {
+	const struct np_plan *p = t->plan;
 	const struct np_group group = { .client = t->client,
 					.target = t->target,
 					.plan = t->plan,
@@ -49,27 +50,17 @@ run_one(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
 					.peer = t->peer,
 					.look = t->client->watch.every_ns != 0 ? t->look : NULL };
 	uint32_t sessions;
-
-	if (np_trial_sessions(t, &sessions, err) != NP_OK) {
-		return err->code;
-	}
-	if (sessions > 1) {
-		return np_group_run(&group, out, err);
-	}
-	return np_client_run(t->client, t->plan, t->terms, t->peer, out, err);
-}
-
-int
-np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err)
-{
-	const struct np_plan *p = t->plan;
 	int rc;
 
 	memset(r, 0, sizeof(*r));
 	if (!p->no_control && t->client->chan.fd < 0 && np_trial_connect(t, err) != NP_OK) {
 		return err->code;
 	}
-	rc = run_one(t, &r->out, err);
+	rc = np_trial_sessions(t, &sessions, err);
+	if (rc == NP_OK) {
+		rc = sessions > 1 ? np_group_run(&group, &r->out, err)
+				  : np_client_run(t->client, p, t->terms, t->peer, &r->out, err);
+	}
 	if (rc == NP_OK || r->out.measured) {
 		bool far_counts = !p->pattern->transactions && !p->both && p->role == NP_LEAD;
 
@@ -81,7 +72,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	}
 	if (p->pattern->connection_test && !p->no_control) {
 		/* Its sending half was shut down to end the test. */
-		np_client_close(t->client);
+		np_chan_close(&t->client->chan);
 	}
 	return rc;
 }

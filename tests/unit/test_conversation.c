@@ -105,7 +105,7 @@ meet(struct meeting *m, int family, void (*script)(int fd))
 static void
 part(struct meeting *m)
 {
-	np_client_close(&m->c);
+	np_chan_close(&m->c.chan);
 	pthread_join(m->d.thread, NULL);
 	close(m->d.listener);
 	np_outcome_free(&m->out);

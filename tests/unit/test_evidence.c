@@ -104,7 +104,7 @@ static void
 part(struct meeting *m)
 {
 	np_outcome_free(&m->out);
-	np_client_close(&m->c);
+	np_chan_close(&m->c.chan);
 	pthread_join(m->d.thread, NULL);
 	close(m->d.listener);
 }
@@ -436,7 +436,7 @@ TEST(nonsense_is_refused)
 		assert_int_equal(m.c.granted.caps, NP_CAP_HOST); /* not all that it says */
 		assert_int_equal(np_client_host(&m.c, &far, &m.err), NP_EPEER);
 		assert_null(far);
-		np_client_close(&m.c);
+		np_chan_close(&m.c.chan);
 		/* The thread waits for its second connection. */
 		greet(&m);
 	}

@@ -139,7 +139,7 @@ static void
 leave_bed(struct bed *b)
 {
 	np_outcome_free(&b->out);
-	np_client_close(&b->client);
+	np_chan_close(&b->client.chan);
 	pthread_join(b->daemon.thread, NULL);
 	close(b->daemon.listener);
 }

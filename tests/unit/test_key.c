@@ -51,7 +51,7 @@ meet(void (*script)(int fd), struct np_err *err)
 	rc = np_client_connect(&c, &target, err);
 	if (rc == NP_OK) {
 		assert_true(c.heard);
-		np_client_close(&c);
+		np_chan_close(&c.chan);
 	} else {
 		assert_int_equal(c.chan.fd, -1);
 	}

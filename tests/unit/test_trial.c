@@ -99,7 +99,7 @@ static void
 leave_bed(struct bed *b)
 {
 	if (b->client.chan.fd >= 0) {
-		np_client_close(&b->client);
+		np_chan_close(&b->client.chan);
 	}
 	pthread_join(b->daemon.thread, NULL);
 	close(b->daemon.listener);
