@@ -69,8 +69,7 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 	run->end.token = far->token;
 	run->end.shows = far->tokens && np_plan_shows_token(p);
 	run->end.shown = far->token_shown;
-	run->end.key.count = far->key_bytes;
-	memcpy(run->end.key.at, far->key, far->key_bytes);
+	run->end.key = far->key;
 	run->spread.agreed = far->spreads;
 	run->resets = p->resets && far->resets && p->role == NP_LEAD;
 	NP_EACH_WORKER (w, run) {

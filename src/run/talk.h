@@ -21,11 +21,10 @@ struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
-	uint32_t port;      /* of its (first) data socket */
-	uint64_t token;     /* to be echoed before it sends datagrams; 0: none */
-	uint32_t key_bytes; /* of a key for handshakes; 0: there is none */
-	uint8_t key[NP_GRANT_KEY];
-	bool tokens; /* it recognises this end's data connections by token_shown */
+	uint32_t port;     /* of its (first) data socket */
+	uint64_t token;    /* to be echoed before it sends datagrams; 0: none */
+	struct np_key key; /* for handshakes */
+	bool tokens;       /* it recognises this end's data connections by token_shown */
 	struct np_token token_shown;
 	bool spreads;                /* it keeps only data connections that ask for it (--spread) */
 	bool ids;                    /* its responses have the ids of requests */

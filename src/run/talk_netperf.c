@@ -15,14 +15,7 @@
 #include "base/text.h"
 #include "run/talk_rows.h"
 
-/* --- paths and buffers of the UNIX domain ------------------------------------------------------
- */
-
-int32_t
-np_unix_buffer_to_wire(int32_t size)
-{
-	return size < 0 ? 0 : size;
-}
+/* --- paths of the UNIX domain --------------------------------------------------------------- */
 
 void
 np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])

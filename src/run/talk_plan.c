@@ -62,13 +62,6 @@ default_if_negative(int32_t v)
 
 /* --- the client's half ------------------------------------------------------------------------ */
 
-static int32_t
-buffer_to_wire(const struct np_plan *p, int32_t size)
-{
-	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size)
-							: default_if_negative(size);
-}
-
 /* Encode the rows of plan.def, and replace defaults that the daemon does not share. */
 static void
 encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
@@ -95,8 +88,8 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	if (one_message) {
 		m->receive_size = (int32_t)run->worker->send_size;
 	}
-	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
-	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
+	m->send_buf_size = default_if_negative(buffer(p, far->sock.sndbuf));
+	m->recv_buf_size = default_if_negative(buffer(p, far->sock.rcvbuf));
 	/* by default as wide as this end's */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
@@ -244,8 +237,8 @@ decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far 
 		return err->code;
 	}
 	pass_grant(&t, &m);
-	far->key_bytes = m.key.count;
-	memcpy(far->key, m.key.at, m.key.count);
+	far->key.count = m.key.count;
+	memcpy(far->key.at, m.key.at, m.key.count);
 	far->tokens = m.token_shown.count == sizeof(far->token_shown.at);
 	memcpy(far->token_shown.at, m.token_shown.at, sizeof(far->token_shown.at));
 	far->ids = (m.flags & NP_WP_IDS) != 0;
@@ -308,21 +301,6 @@ decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 }
 
 static int
-decode_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
-{
-	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
-		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
-			       m->request_size, m->response_size);
-	}
-	if (p->transport->header > 0 && !p->pattern->sized && m->receive_size <= 0) {
-		return np_fail(err, NP_EPEER, EINVAL, "frames of %d bytes", m->receive_size);
-	}
-	p->length = m->length > 0 ? (m->length + 999) / 1000 : m->length;
-	p->length_less_ms = m->length > 0 ? (uint32_t)(p->length * 1000 - m->length) : 0;
-	return NP_OK;
-}
-
-static int
 decode_flows(const struct np_plan *p, struct np_err *err)
 {
 	uint32_t most = np_plan_most_flows(p);
@@ -369,6 +347,15 @@ decode_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 #include "wire/plan.def"
 	suite = (m->flags & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT;
 	p->tls_suite = suite != 0 ? NP_WP_TLS_FIRST + suite : 0;
+	p->length = m->length > 0 ? (m->length + 999) / 1000 : m->length;
+	p->length_less_ms = m->length > 0 ? (uint32_t)(p->length * 1000 - m->length) : 0;
+	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
+		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
+			       m->request_size, m->response_size);
+	}
+	if (p->transport->header > 0 && !p->pattern->sized && m->receive_size <= 0) {
+		return np_fail(err, NP_EPEER, EINVAL, "frames of %d bytes", m->receive_size);
+	}
 	return NP_OK;
 }
 
@@ -418,22 +405,6 @@ decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struc
 	return NP_OK;
 }
 
-/* Ports of IP have 16 bits, others 32. */
-static int
-decode_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
-{
-	if (p->transport->ip_protocol == 0) {
-		p->near.sock.port = m->data_port;
-		p->far.sock.port = m->client_port;
-		return NP_OK;
-	}
-	if (family_from_wire(m->family, p, err) != NP_OK ||
-	    port_from_wire(m->data_port, &p->near.sock.port, err) != NP_OK) {
-		return err->code;
-	}
-	return port_from_wire(m->client_port, &p->far.sock.port, err);
-}
-
 /*
  * The client connects from several addresses, which differ in the last byte at most. Handshakes
  * prove each of them.
@@ -474,16 +445,19 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 		p->near.sock.port = 0;
 		return NP_OK;
 	}
-	if (decode_ports(m, p, err) != NP_OK ||
-	    decode_address("data", m->data_address.at, m->data_address.count, 0, np_plan_family(p),
-			   &p->bind, err) != NP_OK) {
+	if (p->transport->ip_protocol == 0) { /* these have ports of 32 bits, IP of 16 */
+		p->near.sock.port = m->data_port;
+		p->far.sock.port = m->client_port;
+	} else if (family_from_wire(m->family, p, err) != NP_OK ||
+		   port_from_wire(m->data_port, &p->near.sock.port, err) != NP_OK ||
+		   port_from_wire(m->client_port, &p->far.sock.port, err) != NP_OK) {
 		return err->code;
 	}
-	if (decode_address("client", m->client_address.at, m->client_address.count,
-			   p->far.sock.port, np_plan_family(p), &p->far_bind, err) != NP_OK) {
-		return err->code;
-	}
-	if (decode_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
+	if (decode_address("data", m->data_address.at, m->data_address.count, 0, np_plan_family(p),
+			   &p->bind, err) != NP_OK ||
+	    decode_address("client", m->client_address.at, m->client_address.count,
+			   p->far.sock.port, np_plan_family(p), &p->far_bind, err) != NP_OK ||
+	    decode_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
 	    decode_also("client", m->client_also.at, m->client_also.count, p, &p->far_also, err) !=
 		NP_OK) {
 		return err->code;
@@ -499,8 +473,8 @@ decode_as(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, s
 
 	/* The order matters: later functions check what earlier ones put into the plan. */
 	if (np_tagged_get(by, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
-	    decode_rows(&m, p, err) != NP_OK || decode_sizes(&m, p, err) != NP_OK ||
-	    decode_addresses(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
+	    decode_rows(&m, p, err) != NP_OK || decode_addresses(&m, p, err) != NP_OK ||
+	    decode_flows(p, err) != NP_OK) {
 		return err->code;
 	}
 	why = m.cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m.cpus) : NULL;

@@ -22,12 +22,6 @@ const struct np_dialect *np_netperf_dialect(uint32_t code);
 int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
-/*
- * In the UNIX domain netperf asks for buffers of 0 bytes by default, which the daemon makes as
- * small as possible. This client does the same, so that results can be compared.
- */
-int32_t np_unix_buffer_to_wire(int32_t size);
-
 /* For what netperf's messages can't say. */
 extern const struct np_dialect np_plan_dialect;
 
@@ -99,13 +93,6 @@ decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 	far->cpu.count = cpus > 0 ? cpus : 0;
 }
 
-/* netperf's "calibration", ticks a second; 0 if the client does not measure processors. */
-static inline float
-cpu_rate(const struct np_plan *p)
-{
-	return p->near.place.measure_cpu ? (float)np_cpu_rate() : 0;
-}
-
 /* ---- A message on its way ---- */
 
 enum kind { REQUEST, RESPONSE, RESULTS, KINDS };
@@ -140,19 +127,14 @@ struct talk {
 
 /* --- values that no member has ---------------------------------------------------------------- */
 
+/*
+ * In the UNIX domain netperf asks for buffers of 0 bytes by default, which the daemon makes as
+ * small as possible. This client does the same, so that results can be compared.
+ */
 static inline int32_t
 buffer(const struct np_plan *p, int32_t size)
 {
-	return np_family(p->transport->family)->is_here ? np_unix_buffer_to_wire(size) : size;
-}
-
-/* 0 leaves the size to the daemon; in OMNI a negative one does. */
-static inline int32_t
-recv_size_wish(const struct talk *t)
-{
-	int32_t size = t->end->call.recv_size;
-
-	return t->code != NP_OMNI && size < 0 ? 0 : size;
+	return size < 0 && np_family(p->transport->family)->is_here ? 0 : size;
 }
 
 /* TCP_MAERTS reuses the messages of TCP_STREAM: the field holds the size of the daemon's sends. */
@@ -212,12 +194,6 @@ bytes_received(const struct talk *t)
 		return count->transactions * ((uint32_t)t->p->request + (uint32_t)t->p->response);
 	}
 	return t->code == NP_TCP_MAERTS ? count->sent : count->received;
-}
-
-static inline uint64_t
-recv_calls(const struct talk *t)
-{
-	return t->code == NP_TCP_MAERTS ? t->tally->count.sends : t->tally->count.receives;
 }
 
 /* From the opening of the window to its end; 0: it was not opened. */
