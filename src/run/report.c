@@ -19,27 +19,6 @@ struct sums {
 	double transactions;
 };
 
-static void
-sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
-{
-	const struct np_tally *t = &out->tally;
-
-	s->out = out;
-	s->p = t->plan;
-	s->unit = unit;
-	s->bytes_unit = unit->letter == 'x' ? np_unit('m') : unit;
-	s->seconds = np_tally_seconds(t);
-	s->led = s->p->both ? (double)t->led_ns / 1e9 : s->seconds;
-	s->followed = s->p->both ? (double)t->followed_ns / 1e9 : s->seconds;
-	s->paced = (double)t->paced_ns / 1e9;
-	s->sent = (double)t->count.sent;
-	s->received = (double)t->count.received;
-	s->transactions = (double)t->count.transactions;
-	/* If the far end reports nothing, assume that all that was sent has arrived. */
-	s->far_received = out->far.reported ? (double)out->far.received : s->sent;
-	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
-}
-
 /* Is the throughput in transactions? As in netperf, older tests ignore -f. */
 static bool
 by_transactions(const struct sums *s)
@@ -168,12 +147,15 @@ report_asked(const struct sums *s, struct np_record *r)
 }
 
 static void
-report_buffers(const struct sums *s, struct np_record *r)
+report_sizes(const struct sums *s, struct np_record *r)
 {
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 	const struct np_call_plan *here = &s->p->near.call;
-	bool no_daemon = s->p->no_control;
+	bool no_daemon = s->p->no_control, stream = !s->p->pattern->transactions;
+	bool sends = stream && (s->p->both || s->p->role == NP_LEAD);
+	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
+	int64_t idle = no_daemon && stream ? -1 : 0;
 
 	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, no_daemon ? 0 : far->sndbuf);
 	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, no_daemon ? 0 : far->rcvbuf);
@@ -183,26 +165,14 @@ report_buffers(const struct sums *s, struct np_record *r)
 		    no_daemon ? 0 : far->send_width);
 	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
 		    no_daemon ? 0 : far->recv_width);
-	NP_MARK_IF(no_daemon, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
-		   NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
-}
-
-static void
-report_sizes(const struct sums *s, struct np_record *r)
-{
-	const struct np_tally *t = &s->out->tally;
-	const struct np_far *far = &s->out->far;
-	bool stream = !s->p->pattern->transactions;
-	bool sends = stream && (s->p->both || s->p->role == NP_LEAD);
-	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
-	int64_t idle = s->p->no_control && stream ? -1 : 0;
-
 	report_ends(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle, far->send_size);
 	report_ends(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle,
 		    far->recv_size);
 	NP_MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
 	NP_MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
-	NP_MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_SIZE, NP_M_REMOTE_RECV_SIZE);
+	NP_MARK_IF(no_daemon, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
+		   NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH, NP_M_REMOTE_SEND_SIZE,
+		   NP_M_REMOTE_RECV_SIZE);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
@@ -435,43 +405,51 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 #undef OF
 }
 
-static void
-report_cpus(const struct sums *s, struct np_record *r)
-{
-	const struct np_cpu_use *near = &s->out->tally.closing.cpu;
-	const struct np_far *far = &s->out->far;
-
-	report_cpu(s, false, near, r);
-	report_cpu(s, true, &far->cpu, r);
-	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
-	/* As in netperf, empty without a control connection. */
-	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
-		       s->p->no_control ? '\0'
-		       : far->cpu.known ? far->cpu_method
-					: 'U');
-	np_record_text(r, NP_M_SD_UNITS, s->unit->letter == 'x' ? "usec/Tran" : "usec/KB");
-}
-
 void
 np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_record *r)
 {
-	struct sums s;
+	const struct np_tally *t = &out->tally;
+	const struct np_far *far = &out->far;
+	const struct np_plan *p = t->plan;
+	double seconds = np_tally_seconds(t);
+	struct sums s = {
+		.out = out,
+		.p = p,
+		.unit = unit,
+		.bytes_unit = unit->letter == 'x' ? np_unit('m') : unit,
+		.seconds = seconds,
+		.paced = (double)t->paced_ns / 1e9,
+		.led = p->both ? (double)t->led_ns / 1e9 : seconds,
+		.followed = p->both ? (double)t->followed_ns / 1e9 : seconds,
+		.sent = (double)t->count.sent,
+		.received = (double)t->count.received,
+		.transactions = (double)t->count.transactions,
+	};
 
+	/* If the far end reports nothing, assume that all that was sent has arrived. */
+	s.far_received = far->reported ? (double)far->received : s.sent;
+	s.far_sent = far->reported ? (double)far->sent : s.received;
 	memset(r, 0, sizeof(*r));
-	sum_up(out, unit, &s);
 	report_rates(&s, r);
 	report_transactions(&s, r);
 	report_asked(&s, r);
-	report_buffers(&s, r);
 	report_sizes(&s, r);
 	report_counts(&s, r);
 	report_evidence(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
 	report_open(&s, r);
-	if (out->tally.ramp.hist != NULL && np_hist_count(out->tally.ramp.hist) > 0) {
-		np_record_times(r, "connect", out->tally.ramp.hist);
+	if (t->ramp.hist != NULL && np_hist_count(t->ramp.hist) > 0) {
+		np_record_times(r, "connect", t->ramp.hist);
 	}
 	report_clean(&s, r);
-	report_cpus(&s, r);
+	report_cpu(&s, false, &t->closing.cpu, r);
+	report_cpu(&s, true, &far->cpu, r);
+	np_record_char(r, NP_M_LOCAL_CPU_METHOD, t->closing.cpu.known ? NP_CPU_METHOD : 'U');
+	/* As in netperf, empty without a control connection. */
+	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
+		       p->no_control    ? '\0'
+		       : far->cpu.known ? far->cpu_method
+					: 'U');
+	np_record_text(r, NP_M_SD_UNITS, unit->letter == 'x' ? "usec/Tran" : "usec/KB");
 }
