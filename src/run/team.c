@@ -201,17 +201,6 @@ measure(struct np_member *m)
 	}
 }
 
-static bool
-has_all(const struct np_run *run)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd < 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static void *
 work(void *arg)
 {
@@ -231,9 +220,13 @@ work(void *arg)
 	m->w->bound = np_cpu_bound();
 	if (m->w == run->worker) {
 		/* The first worker makes all connections. */
-		team->met = run->plan->ramp > 0 ||
-			    (run->side->steps != NULL && run->side->steps->open != NULL) ||
-			    (np_run_meet(run, &run->err) == NP_OK && has_all(run));
+		bool later = run->plan->ramp > 0 ||
+			     (run->side->steps != NULL && run->side->steps->open != NULL);
+
+		team->met = later || np_run_meet(run, &run->err) == NP_OK;
+		for (uint32_t i = 0; i < run->conns && !later; i++) {
+			team->met &= run->conn[i].fd >= 0;
+		}
 		tell_others(team, m);
 	} else {
 		wait_to_be_told(m);
@@ -279,32 +272,11 @@ np_team_go_on(struct np_team *team)
 	tell_others(team, NULL);
 }
 
-static int
-start(struct np_team *team, struct np_err *err)
-{
-	for (uint32_t i = 0; i < team->run->workers; i++) {
-		struct np_member *m = &team->member[i];
-		int rc;
-
-		m->team = team;
-		m->w = &team->run->worker[i];
-		sem_init(&m->told, 0, 0);
-		rc = pthread_create(&m->thread, NULL, work, m);
-		if (rc != 0) {
-			sem_destroy(&m->told);
-			return np_fail(err, NP_ESYS, rc, "start thread %u of %u (fewer --threads?)",
-				       i + 1, team->run->workers);
-		}
-		team->count++;
-	}
-	return NP_OK;
-}
-
 int
 np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err)
 {
 	struct np_team *team = calloc(1, sizeof(*team));
-	int wake[2];
+	int wake[2], rc;
 
 	*out = team;
 	if (team == NULL || (team->member = calloc(run->workers, sizeof(*team->member))) == NULL ||
@@ -319,10 +291,21 @@ np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err
 	team->gated = gated;
 	team->heard_fd = wake[0];
 	team->wake_fd = wake[1];
-	if (start(team, err) != NP_OK) {
-		np_team_dismiss(team);
-		*out = NULL;
-		return err->code;
+	for (; team->count < run->workers; team->count++) {
+		struct np_member *m = &team->member[team->count];
+
+		m->team = team;
+		m->w = &run->worker[team->count];
+		sem_init(&m->told, 0, 0);
+		rc = pthread_create(&m->thread, NULL, work, m);
+		if (rc != 0) {
+			np_fail(err, NP_ESYS, rc, "start thread %u of %u (fewer --threads?)",
+				team->count + 1, run->workers);
+			sem_destroy(&m->told);
+			np_team_dismiss(team);
+			*out = NULL;
+			return err->code;
+		}
 	}
 	return NP_OK;
 }
