@@ -117,21 +117,6 @@ settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
 		   : (int)err->code;
 }
 
-/* Why that engine could not drive the requested test; NULL: it could. */
-static const char *
-engine_why_not(const struct np_server *s, const struct np_chan *c, const struct np_engine *e,
-	       const struct np_plan *asked, struct np_err *err)
-{
-	struct np_plan p = *asked;
-	struct np_terms terms;
-	struct np_wish wish;
-
-	p.near.place.engine = e;
-	return settle(s, c, &p, &terms, &wish, err) == NP_OK
-		   ? np_server_why_no_engine(&s->limits, e, &p)
-		   : err->msg;
-}
-
 /* Tell which engines of this end could drive a test, without running it. */
 static int
 serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
@@ -139,6 +124,8 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	struct np_err why = { .code = NP_OK };
 	const struct np_engine *e;
 	struct np_plan p;
+	struct np_terms terms;
+	struct np_wish wish;
 	struct np_bag *b;
 	int rc;
 
@@ -148,7 +135,14 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	} else {
 		b = np_bag_new();
 		for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-			np_engine_tell(e, engine_why_not(s, c, e, &p, &why), b);
+			struct np_plan one = p;
+			const char *why_not;
+
+			one.near.place.engine = e;
+			why_not = settle(s, c, &one, &terms, &wish, &why) == NP_OK
+				      ? np_server_why_no_engine(&s->limits, e, &one)
+				      : why.msg;
+			np_engine_tell(e, why_not, b);
 		}
 		rc = send_bag(c, b, err);
 		np_bag_free(b);
@@ -316,21 +310,6 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	return np_server_answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
 }
 
-/* Receive the next request. NP_OK with *closed if the client closed instead. */
-static int
-next_request(const struct np_server *s, struct np_chan *c, bool *closed, struct np_err *err)
-{
-	uint64_t idle_s = s->limits.idle_s != 0 ? s->limits.idle_s : REQUEST_S;
-	uint64_t deadline = np_deadline(idle_s * NP_SEC);
-	int rc;
-
-	do {
-		rc = np_chan_recv(c, "a request", deadline, s->signals.let_in, err);
-	} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&s->signals));
-	*closed = rc == NP_EPEER && err->sys == 0 && c->have == 0;
-	return *closed ? NP_OK : rc;
-}
-
 int
 np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -345,8 +324,15 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 		rc = serve_request(s, c, err);
 	}
 	while (rc == NP_OK && !closed && !np_signalled(&s->signals)) {
-		rc = next_request(s, c, &closed, err);
-		if (rc == NP_OK && !closed) {
+		uint64_t deadline = np_deadline((idle_s != 0 ? idle_s : REQUEST_S) * NP_SEC);
+
+		do {
+			rc = np_chan_recv(c, "a request", deadline, s->signals.let_in, err);
+		} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&s->signals));
+		if (rc == NP_EPEER && err->sys == 0 && c->have == 0) {
+			closed = true;
+			rc = NP_OK;
+		} else if (rc == NP_OK) {
 			rc = serve_request(s, c, err);
 		}
 		if (rc == NP_OK && s->unknown >= NP_UNKNOWN_MOST) {

@@ -24,34 +24,28 @@ np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout 
 	return np_server_answer(c, frame, err);
 }
 
-/* Answer with an error, in the request's format: netperf's or ours. */
-static int
-answer_error(struct np_chan *c, uint32_t code, const struct np_err *why, struct np_err *err)
-{
-	int number = why->sys != 0 ? why->sys : EINVAL;
-	struct np_why m = { .magic = NP_WHY_MAGIC };
-	struct np_error_message ours;
-	uint8_t message[NP_MESSAGE_MAX];
-
-	if (!np_is_ours(code)) {
-		snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
-		return np_server_answer_code(c, code, number, np_why_layout, &m, err);
-	}
-	np_tagged_init(&np_tagged_error, &ours);
-	ours.number = (uint32_t)number;
-	snprintf(ours.text, sizeof(ours.text), "%s", why->msg);
-	np_tagged_put(&np_tagged_error, &ours, message);
-	return np_server_answer(c, message, err);
-}
-
 int
 np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
 		 const struct np_err *why, struct np_err *err)
 {
+	int number = why->sys != 0 ? why->sys : EINVAL, rc;
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+	struct np_error_message ours;
+	uint8_t message[NP_MESSAGE_MAX];
+
 	np_log(s->log, NP_LOG_ERROR, "%s: %s", s->peer, why->msg);
-	if (answer_error(c, code, why, err) != NP_OK) {
-		return err->code;
+	if (np_is_ours(code)) {
+		np_tagged_init(&np_tagged_error, &ours);
+		ours.number = (uint32_t)number;
+		snprintf(ours.text, sizeof(ours.text), "%s", why->msg);
+		np_tagged_put(&np_tagged_error, &ours, message);
+		rc = np_server_answer(c, message, err);
+	} else {
+		snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
+		rc = np_server_answer_code(c, code, number, np_why_layout, &m, err);
 	}
-	*err = *why;
-	return why->code;
+	if (rc == NP_OK) {
+		*err = *why;
+	}
+	return err->code;
 }

@@ -217,26 +217,6 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	return NP_OK;
 }
 
-/* May datagrams be sent to that client? Newer clients echo a token; others name a port. */
-static int
-check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
-{
-	if (p->transport->connected || p->role != NP_LEAD || p->echo) {
-		return NP_OK;
-	}
-	if (s->limits.want_echo) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
-		    "datagrams to a client that does not echo a token: the daemon sends none "
-		    "(netserver --want-echo)");
-	}
-	if (p->far.sock.port == 0) {
-		return np_fail_verbatim(err, NP_EUNSUP, EACCES,
-					"datagrams to a client that names no port for them");
-	}
-	return NP_OK;
-}
-
 int
 np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, struct np_terms *out,
 		struct np_err *err)
@@ -252,8 +232,22 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 		.fill_dir = s->fill_dir,
 	};
 	if (check_request(s, p, err) != NP_OK || choose_only(p, control_fd, out, err) != NP_OK ||
-	    use_control_address(p, control_fd, err) != NP_OK || check_sending(s, p, err) != NP_OK) {
+	    use_control_address(p, control_fd, err) != NP_OK) {
 		return err->code;
+	}
+	/* May datagrams be sent to this client? Newer ones echo a token; others name a port. */
+	if (!p->transport->connected && p->role == NP_LEAD && !p->echo) {
+		if (s->limits.want_echo) {
+			return np_fail_verbatim(err, NP_EUNSUP, EACCES,
+						"datagrams to a client that does not echo a token: "
+						"the daemon sends none "
+						"(netserver --want-echo)");
+		}
+		if (p->far.sock.port == 0) {
+			return np_fail_verbatim(
+			    err, NP_EUNSUP, EACCES,
+			    "datagrams to a client that names no port for them");
+		}
 	}
 	/* In another VRF the client's address may belong to another host. */
 	if (p->near.sock.device[0] != '\0' && (!s->limits.devices || s->limits.one_port)) {
