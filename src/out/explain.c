@@ -65,10 +65,10 @@ struct verdicts {
 static void
 judge_all(FACTS, struct verdicts *all)
 {
-	unsigned kind = f->in->transactions                      ? TURNS
-			: !np_ceiling_has_packets(f->in->family) ? UNIX
-			: f->in->lossy                           ? UDP
-								 : TCP;
+	unsigned kind = f->in->transactions                        ? TURNS
+			: np_ceiling_least_mtu(f->in->family) == 0 ? UNIX
+			: f->in->lossy                             ? UDP
+								   : TCP;
 
 	all->count = 0;
 	for (size_t i = 0; i < RULES; i++) {
@@ -204,7 +204,7 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 	if (f->seconds < 0.5) {
 		np_explain_add(doubts, "the test took only %.2g s", f->seconds);
 	}
-	if (f->same_machine && np_ceiling_has_packets(f->in->family)) {
+	if (f->same_machine && np_ceiling_least_mtu(f->in->family) > 0) {
 		np_explain_add(doubts, "both ends share the processors of one machine");
 	}
 }

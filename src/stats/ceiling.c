@@ -43,12 +43,6 @@ row_of(int family)
 	return &layers[family > 0 && (size_t)family < rows ? family : 0];
 }
 
-static const struct layers *
-layers_of(const struct np_way *w)
-{
-	return row_of(w->family);
-}
-
 uint32_t
 np_ceiling_least_mtu(int family)
 {
@@ -56,15 +50,9 @@ np_ceiling_least_mtu(int family)
 }
 
 bool
-np_ceiling_has_packets(int family)
-{
-	return row_of(family)->least_mtu > 0;
-}
-
-bool
 np_ceiling_possible(const struct np_way *w)
 {
-	uint32_t least = layers_of(w)->least_mtu;
+	uint32_t least = row_of(w->family)->least_mtu;
 
 	return least > 0 && w->mtu >= least;
 }
@@ -72,13 +60,13 @@ np_ceiling_possible(const struct np_way *w)
 uint32_t
 np_ceiling_ip_header(const struct np_way *w)
 {
-	return layers_of(w)->ip;
+	return row_of(w->family)->ip;
 }
 
 static uint32_t
 udp_header(const struct np_way *w)
 {
-	return w->message_header > 0 ? w->message_header : layers_of(w)->udp;
+	return w->message_header > 0 ? w->message_header : row_of(w->family)->udp;
 }
 
 /* Bytes of TCP options in a data segment. */
@@ -109,7 +97,7 @@ np_ceiling_segment(const struct np_way *w)
 {
 	uint32_t most, options = tcp_options(w);
 
-	if (!np_ceiling_possible(w) || !layers_of(w)->tcp || tcp_headers(w) >= w->mtu) {
+	if (!np_ceiling_possible(w) || !row_of(w->family)->tcp || tcp_headers(w) >= w->mtu) {
 		return 0;
 	}
 	most = w->mtu - tcp_headers(w);
@@ -156,7 +144,7 @@ udp_cost(const struct np_way *w, uint32_t size)
 	if (header + body <= w->mtu) {
 		return wire_bytes(w, header + body);
 	}
-	header += layers_of(w)->fragment;
+	header += row_of(w->family)->fragment;
 	each = (w->mtu - header) / 8 * 8;
 	rest = body % each;
 	return body / each * wire_bytes(w, header + each) +
@@ -172,7 +160,7 @@ np_ceiling_datagram(const struct np_way *w)
 uint32_t
 np_ceiling_most_datagram(const struct np_way *w)
 {
-	uint32_t most = layers_of(w)->most;
+	uint32_t most = row_of(w->family)->most;
 
 	if (w->message_header > 0) {
 		return np_ceiling_datagram(w);
@@ -197,7 +185,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 	if (header + body <= w->mtu) {
 		return 1;
 	}
-	each = (w->mtu - header - layers_of(w)->fragment) / 8 * 8;
+	each = (w->mtu - header - row_of(w->family)->fragment) / 8 * 8;
 	return (body + each - 1) / each;
 }
 
@@ -218,7 +206,7 @@ np_ceiling_fragment(const struct np_way *w)
 {
 	uint32_t heads = np_ceiling_ip_header(w) + SCTP_BASE + SCTP_CHUNK, most;
 
-	if (!np_ceiling_possible(w) || !layers_of(w)->tcp || w->mtu < heads + 4) {
+	if (!np_ceiling_possible(w) || !row_of(w->family)->tcp || w->mtu < heads + 4) {
 		return 0;
 	}
 	most = (w->mtu - heads) / 4 * 4;
@@ -296,13 +284,6 @@ add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name
 		 there);
 }
 
-static void
-add_datagram(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
-	     bool there)
-{
-	add_part(x, name, np_ceiling_fragments(w, size), udp_cost(w, size), there);
-}
-
 /* Add the packets of an SCTP message; acknowledgements go with the data of the other direction. */
 static void
 add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
@@ -361,8 +342,10 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 		add_message(x, w, "request", request, true);
 		add_message(x, w, "response", response, false);
 	} else if (udp) {
-		add_datagram(x, w, "request", request, true);
-		add_datagram(x, w, "response", response, false);
+		add_part(x, "request", np_ceiling_fragments(w, request), udp_cost(w, request),
+			 true);
+		add_part(x, "response", np_ceiling_fragments(w, response), udp_cost(w, response),
+			 false);
 	} else if (test == NP_TURNS_TCP_RR) {
 		add_data(x, w, "request", request, true);
 		add_data(x, w, "response", response, false);

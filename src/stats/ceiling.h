@@ -39,11 +39,8 @@ enum { NP_TLS_RECORD_MAX = 16384, NP_TLS_RECORD_COST = 22 };
 /* Bytes of a message over TLS, in records of at most NP_TLS_RECORD_MAX. */
 uint64_t np_ceiling_tls(uint32_t size);
 
-/* The least MTU of a family; 0: there is none. */
+/* The least MTU of a family; 0: it sends no packets over a link. */
 uint32_t np_ceiling_least_mtu(int family);
-
-/* Does the family send packets over a link? */
-bool np_ceiling_has_packets(int family);
 
 /* Is the way possible? The functions below take any, and return 0 or NAN for impossible ones. */
 bool np_ceiling_possible(const struct np_way *way);

@@ -100,7 +100,7 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 	char *text = out->ceiling_text;
 
 	if (isnan(c->most)) {
-		if (!np_ceiling_has_packets(f->in->family)) {
+		if (np_ceiling_least_mtu(f->in->family) == 0) {
 			return;
 		}
 		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",

@@ -341,7 +341,7 @@ np_reader_cpu_score(FACTS)
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(f, &f->reader, &f->sender));
 	}
-	if (!np_ceiling_has_packets(f->in->family)) {
+	if (np_ceiling_least_mtu(f->in->family) == 0) {
 		return np_above(s, NP_BUSY, 0.96); /* nothing else can be the limit */
 	}
 	if (is_left_unread(f) && np_thread_starved(&f->reader)) {
