@@ -158,39 +158,27 @@ np_hist_by_time(const struct np_hist *h, double share)
 }
 
 /*
- * The number of records above a percentile is binomial. At most *few are above it with a
- * probability of 1 in 40, and *many or more with the same. For large n by the normal distribution.
+ * The number of records above a percentile is binomial. At most `few` are above it with a
+ * probability of 1 in 40, and `many` or more with the same. For large n by the normal distribution.
  */
-static void
-bounds_above(double n, double p, double *few, double *many)
-{
-	const double tail = 0.025, z = 1.959964, exact = 400;
-	double variance = n * p * (1 - p), sum = 0;
-
-	if (variance > exact) {
-		*few = floor(n * p - z * sqrt(variance) - 0.5);
-		*many = ceil(n * p + z * sqrt(variance) + 0.5);
-		return;
-	}
-	*few = -1;
-	*many = 0;
-	while (*many <= n && sum < 1 - tail) {
-		double k = *many;
-
-		/* The probability that k of n records are above it. */
-		sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
-			   (n - k) * log1p(-p));
-		*few = sum <= tail ? *many : *few;
-		*many += 1;
-	}
-}
-
 bool
 np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high)
 {
-	double n = (double)np_hist_count(h), few, many;
+	const double tail = 0.025, z = 1.959964, exact = 400;
+	double n = (double)np_hist_count(h), p = 1 - share, few = -1, many = 0;
+	double variance = n * p * (1 - p), sum = 0;
 
-	bounds_above(n, 1 - share, &few, &many);
+	if (variance > exact) {
+		few = floor(n * p - z * sqrt(variance) - 0.5);
+		many = ceil(n * p + z * sqrt(variance) + 0.5);
+	} else {
+		for (; many <= n && sum < 1 - tail; many += 1) {
+			/* The probability that `many` of n records are above it. */
+			sum += exp(lgamma(n + 1) - lgamma(many + 1) - lgamma(n - many + 1) +
+				   many * log(p) + (n - many) * log1p(-p));
+			few = sum <= tail ? many : few;
+		}
+	}
 	if (few < 0 || many > n) {
 		return false;
 	}
