@@ -61,36 +61,28 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 	}
 }
 
-/* Print the rows of one group under its title; a group without rows gets no title. */
-static void
-print_group(FILE *out, const struct np_help *h, int group, const char *title)
-{
-	for (size_t i = 0; i < h->count; i++) {
-		const struct np_option *o = &h->rows[i];
-		const char *words;
-		char how[NP_HELP_HOW];
-
-		if (!np_option_in(o, h->scope) || o->group != group) {
-			continue;
-		}
-		words = h->words != NULL ? h->words(o, h->ctx) : o->help;
-		if (words == NULL) {
-			continue;
-		}
-		if (title != NULL) {
-			fprintf(out, "\n%s:\n", title);
-			title = NULL;
-		}
-		np_help_how(o, how);
-		np_help_fill(out, words, fprintf(out, "  %s", how), WORDS_AT);
-	}
-}
-
+/* A group without rows gets no title. */
 void
 np_help_print(FILE *out, const struct np_help *h)
 {
 	for (int g = 0; h->groups[g] != NULL; g++) {
-		print_group(out, h, g, h->groups[g]);
+		const char *title = h->groups[g];
+
+		for (size_t i = 0; i < h->count; i++) {
+			const struct np_option *o = &h->rows[i];
+			const char *words = h->words != NULL ? h->words(o, h->ctx) : o->help;
+			char how[NP_HELP_HOW];
+
+			if (!np_option_in(o, h->scope) || o->group != g || words == NULL) {
+				continue;
+			}
+			if (title != NULL) {
+				fprintf(out, "\n%s:\n", title);
+				title = NULL;
+			}
+			np_help_how(o, how);
+			np_help_fill(out, words, fprintf(out, "  %s", how), WORDS_AT);
+		}
 	}
 }
 

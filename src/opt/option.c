@@ -160,39 +160,36 @@ np_option_set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-static int
-set_value(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
+int
+np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
 	static const bool yes = true;
+	const struct np_setting set = { .row = o, .arg = arg, .ctx = ctx, .err = err };
+	int rc = NP_OK;
 
-	if (o->kind == NP_OPT_FLAG || (o->kind == NP_OPT_NUMBER && o->set == NULL)) {
+	switch (o->kind == NP_OPT_NUMBER && o->set == NULL ? NP_OPT_FLAG : o->kind) {
+	case NP_OPT_FLAG:
 		memcpy((char *)ctx + o->to, &yes, sizeof(yes));
-		return NP_OK;
-	}
-	switch (o->kind) {
+		break;
 	case NP_OPT_COUNT:
-		return set_count(o, arg, ctx, o->to, err);
+		rc = set_count(o, arg, ctx, o->to, err);
+		break;
 	case NP_OPT_LENGTH:
-		return set_length(o, arg, ctx, err);
+		rc = set_length(o, arg, ctx, err);
+		break;
 	case NP_OPT_TEXT:
 		memcpy((char *)ctx + o->to, &arg, sizeof(arg));
-		return NP_OK;
+		break;
 	case NP_OPT_BOTH:
 	case NP_OPT_EACH:
 	case NP_OPT_BOTH_WORDS:
 	case NP_OPT_EACH_WORD:
-		return set_pair(o, arg, ctx, err);
+		rc = set_pair(o, arg, ctx, err);
+		break;
 	default:
-		return set_word(o, arg, ctx, o->to, err);
+		rc = set_word(o, arg, ctx, o->to, err);
+		break;
 	}
-}
-
-int
-np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
-{
-	const struct np_setting set = { .row = o, .arg = arg, .ctx = ctx, .err = err };
-	int rc = set_value(o, arg, ctx, err);
-
 	return rc == NP_OK && o->then != NULL ? o->then(&set) : rc;
 }
 
