@@ -67,27 +67,6 @@ read_list(const struct np_bag *b, const char *name, double unit, struct end *e, 
 	return list != NULL;
 }
 
-/* Read the marks. A reason without a list marked nothing. */
-static void
-read_marks(const struct np_bag *b, struct end *e)
-{
-	for (int r = 0; r < NP_MARKS; r++) {
-		char name[NP_BAG_NAME];
-
-		snprintf(name, sizeof(name), "disturbed.%s_us", np_reason_name((enum np_reason)r));
-		(void)read_list(b, name, 1e-6, e, e->marked[r]);
-		for (size_t i = 0; i < e->count; i++) {
-			double s = e->marked[r][i], length = length_of(e, i);
-
-			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length;
-		}
-	}
-	(void)read_list(b, "disturbed.marked_work", 1, e, e->clean_work);
-	for (size_t i = 0; i < e->count; i++) {
-		e->clean_work[i] = fmax(e->work[i] - e->clean_work[i], 0);
-	}
-}
-
 static bool
 read_end(const struct np_bag *b, struct end *e)
 {
@@ -106,8 +85,20 @@ read_end(const struct np_bag *b, struct end *e)
 		return false;
 	}
 	(void)read_list(b, "disturbed.others_us", 1e-6, e, e->others_s);
-	read_marks(b, e);
+	for (int r = 0; r < NP_MARKS; r++) { /* a reason without a list marked nothing */
+		char name[NP_BAG_NAME];
+
+		snprintf(name, sizeof(name), "disturbed.%s_us", np_reason_name((enum np_reason)r));
+		(void)read_list(b, name, 1e-6, e, e->marked[r]);
+		for (size_t i = 0; i < e->count; i++) {
+			double s = e->marked[r][i], length = length_of(e, i);
+
+			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length;
+		}
+	}
+	(void)read_list(b, "disturbed.marked_work", 1, e, e->clean_work);
 	for (size_t i = 0; i < e->count; i++) {
+		e->clean_work[i] = fmax(e->work[i] - e->clean_work[i], 0);
 		e->cpus[i] = (uint64_t)cpus[i];
 		if (length_of(e, i) <= 0) {
 			e->count = i; /* time must increase: ignore the rest */
@@ -248,22 +239,6 @@ add_reasons(struct np_clean *c, const struct end *e, const struct end *other, si
 	return marks;
 }
 
-static void
-add_run(struct np_clean *c, double from_s, double to_s, uint32_t marks)
-{
-	struct np_clean_run *last = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
-
-	if (marks == 0) {
-		return;
-	}
-	if (last != NULL && last->to_s == from_s && last->marks == marks) {
-		last->to_s = to_s;
-	} else {
-		c->run[c->runs++] =
-		    (struct np_clean_run){ .from_s = from_s, .to_s = to_s, .marks = marks };
-	}
-}
-
 /* Sum over the intervals of the end that counts the work. */
 static void
 sum_up(struct np_clean *c, const struct end *e, const struct end *other)
@@ -272,8 +247,15 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 
 	for (size_t i = 0; i < e->count; i++) {
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
+		double from_s = begin_of(e, i), to_s = e->end_s[i];
+		uint32_t marks = add_reasons(c, e, other, i);
+		struct np_clean_run *last = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
 
-		add_run(c, begin_of(e, i), e->end_s[i], add_reasons(c, e, other, i));
+		if (last != NULL && last->to_s == from_s && last->marks == marks) {
+			last->to_s = to_s;
+		} else if (marks != 0) {
+			c->run[c->runs++] = (struct np_clean_run){ from_s, to_s, marks };
+		}
 		c->seconds += length;
 		c->clean += (1 - either(e->marked[NP_R_ANY][i], others)) * length;
 		work += e->work[i];

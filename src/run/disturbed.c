@@ -142,21 +142,6 @@ share(uint64_t ticks, double seconds)
 	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
 }
 
-static bool
-is_stolen(const struct np_disturbed *d, double seconds)
-{
-	for (int cpu = 0; cpu < CPUS; cpu++) {
-		struct np_cpu_ticks did;
-
-		if ((d->cpus >> cpu % CPU_BITS & 1) != 0 &&
-		    np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, cpu, &did) &&
-		    did.steal > 0 && share(did.steal, seconds) >= NP_D_STEAL) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * How long other programs ran in user mode on a worker's processor, at most. This process's own
  * time is subtracted as if it had all been there.
@@ -232,10 +217,17 @@ static uint32_t
 judge_machine(struct np_disturbed *d, double seconds)
 {
 	const struct np_meters_seen *from = &d->meters.before, *to = &d->meters.now;
-	uint32_t marks = is_stolen(d, seconds) ? bit(NP_R_STEAL) : 0;
+	uint32_t marks = judge_frequency(d, seconds) | judge_squeezed(d);
 
-	marks |= judge_frequency(d, seconds);
-	marks |= judge_squeezed(d);
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		struct np_cpu_ticks did;
+
+		if ((d->cpus >> cpu % CPU_BITS & 1) != 0 &&
+		    np_cpu_ticks(from->cpus, to->cpus, cpu, &did) && did.steal > 0 &&
+		    share(did.steal, seconds) >= NP_D_STEAL) {
+			marks |= bit(NP_R_STEAL);
+		}
+	}
 	marks |= to->irqs_moved != from->irqs_moved ? bit(NP_R_IRQ) : 0;
 	if (llabs(to->ahead_ns - from->ahead_ns) > (int64_t)(NP_D_CLOCK_S * 1e9)) {
 		marks |= bit(NP_R_CLOCK);
@@ -455,40 +447,31 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	d->last_ns = now_ns;
 }
 
-/* Judge the time after the last look. If a look was due and did not come, the process stood still.
- */
-static void
-add_tail(struct np_disturbed *d, struct np_witness *w)
-{
-	const struct np_window *win = &d->run->window;
-	uint64_t last_due = np_witness_last_due(d->run);
-	uint64_t work = work_of(d->run);
-	struct np_interval i = { .cpus = d->cpus };
-	struct progress p;
-	uint32_t marks = 0;
-
-	if (d->looks == 0 || win->started_ns == 0 ||
-	    win->ended_ns < d->last_ns + TAIL_US * (uint64_t)1000) {
-		return;
-	}
-	look_at_threads(d, w, &p);
-	i.end_us = (win->ended_ns - win->started_ns) / 1000;
-	i.work = np_beyond(work, d->work);
-	w->looking_ns = 0; /* the last look may have lasted longer */
-	if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
-		np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
-		marks = judge_stopped(d, w, &p, np_beyond(last_due, d->last_ns));
-	} /* else it is a daemon without traffic, which looks less often */
-	np_intervals_keep(&d->intervals, i, marks);
-}
-
 /* --- the end ------------------------------------------------------------------ */
 
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
 {
+	const struct np_window *win = &d->run->window;
+	uint64_t last_due = np_witness_last_due(d->run);
+	struct np_interval i = { .cpus = d->cpus };
+	struct progress p;
+	uint32_t marks = 0;
+
 	keep_held(d);
-	add_tail(d, w);
+	/* Judge the time after the last look. If one was due then, the process stood still. */
+	if (d->looks > 0 && win->started_ns != 0 &&
+	    win->ended_ns >= d->last_ns + TAIL_US * (uint64_t)1000) {
+		look_at_threads(d, w, &p);
+		i.end_us = (win->ended_ns - win->started_ns) / 1000;
+		i.work = np_beyond(work_of(d->run), d->work);
+		w->looking_ns = 0; /* the last look may have lasted longer */
+		if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
+			np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
+			marks = judge_stopped(d, w, &p, np_beyond(last_due, d->last_ns));
+		} /* else it is a daemon without traffic, which looks less often */
+		np_intervals_keep(&d->intervals, i, marks);
+	}
 	if (d->intervals.count > 0) {
 		np_bag_int(into, d->peer_here, "disturbed.peer_here");
 		np_intervals_put(&d->intervals, into);

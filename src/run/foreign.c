@@ -41,18 +41,6 @@ or_0(const struct np_bag *bag, const char *name)
 	return isnan(v) ? 0 : v;
 }
 
-/* Bytes that the interface counted, but this end's TCP dropped. */
-static double
-thrown_away(const struct np_bag *bag, double mss)
-{
-	const double segments = or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
-				or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent");
-	const double super_packets = or_0(bag, "moved.netstat.TcpExt.TCPBacklogDrop") +
-				     or_0(bag, "moved.netstat.TcpExt.TCPRcvQDrop");
-
-	return segments * mss + super_packets * super_packet;
-}
-
 /* Packets that were dropped before the interface counted them. */
 static double
 drops(const struct np_bag *bag)
@@ -84,8 +72,14 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	/* If they were the test's, they were sent again. */
 	out->dropped = fmin(drops(bag), or_0(bag, "tcp.retransmitted_segments")) *
 		       (or_0(bag, "tcp.mss") + out->header);
-	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes +
-		     thrown_away(bag, or_0(bag, "tcp.mss"));
+	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes;
+	/* What the interface counted, but this end's TCP dropped. */
+	in->unsure += (or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
+		       or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent")) *
+		      or_0(bag, "tcp.mss");
+	in->unsure += (or_0(bag, "moved.netstat.TcpExt.TCPBacklogDrop") +
+		       or_0(bag, "moved.netstat.TcpExt.TCPRcvQDrop")) *
+		      super_packet;
 	drop_behind(in, or_0(bag, "tc.in.drops"), super_packet);
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }

@@ -8,29 +8,6 @@ const char *const np_station_name[NP_STATIONS] = {
 	"far_work",  "far_send",   "far_queue", "near_receive",
 };
 
-/* The stations of one transaction. False if one is negative, after a step of a clock. */
-static bool
-stations_of(const struct np_stamped *n, const struct np_stamped *f, int64_t times[NP_STATIONS])
-{
-	const int64_t *near = n->at, *far = f->at;
-
-	times[NP_ST_NEAR_SEND] = near[NP_STAMP_QUEUE] - near[NP_STAMP_SEND];
-	times[NP_ST_NEAR_QUEUE] = near[NP_STAMP_GONE] - near[NP_STAMP_QUEUE];
-	times[NP_ST_WIRE] =
-	    near[NP_STAMP_CAME] - near[NP_STAMP_GONE] - (far[NP_STAMP_GONE] - far[NP_STAMP_CAME]);
-	times[NP_ST_FAR_RECV] = far[NP_STAMP_RECV] - far[NP_STAMP_CAME];
-	times[NP_ST_FAR_PROCESS] = far[NP_STAMP_SEND] - far[NP_STAMP_RECV];
-	times[NP_ST_FAR_SEND] = far[NP_STAMP_QUEUE] - far[NP_STAMP_SEND];
-	times[NP_ST_FAR_QUEUE] = far[NP_STAMP_GONE] - far[NP_STAMP_QUEUE];
-	times[NP_ST_NEAR_RECV] = near[NP_STAMP_RECV] - near[NP_STAMP_CAME];
-	for (int i = 0; i < NP_STATIONS; i++) {
-		if (times[i] < 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /*
  * Transactions that both ends stamped: when they left, and the difference of both clocks' stamps
  * for each direction.
@@ -40,22 +17,36 @@ struct series {
 	double way[NP_WAYS][NP_STAMPS_KEPT];
 };
 
+/* Not if a station is negative, after a step of a clock. */
 static void
-join_one(struct np_stations *s, const struct np_stamped *near, const struct np_stamped *far,
+join_one(struct np_stations *s, const struct np_stamped *n, const struct np_stamped *f,
 	 struct series *all)
 {
-	int64_t times[NP_STATIONS];
+	const int64_t *near = n->at, *far = f->at;
+	const int64_t times[NP_STATIONS] = {
+		[NP_ST_NEAR_SEND] = near[NP_STAMP_QUEUE] - near[NP_STAMP_SEND],
+		[NP_ST_NEAR_QUEUE] = near[NP_STAMP_GONE] - near[NP_STAMP_QUEUE],
+		[NP_ST_WIRE] = near[NP_STAMP_CAME] - near[NP_STAMP_GONE] -
+			       (far[NP_STAMP_GONE] - far[NP_STAMP_CAME]),
+		[NP_ST_FAR_RECV] = far[NP_STAMP_RECV] - far[NP_STAMP_CAME],
+		[NP_ST_FAR_PROCESS] = far[NP_STAMP_SEND] - far[NP_STAMP_RECV],
+		[NP_ST_FAR_SEND] = far[NP_STAMP_QUEUE] - far[NP_STAMP_SEND],
+		[NP_ST_FAR_QUEUE] = far[NP_STAMP_GONE] - far[NP_STAMP_QUEUE],
+		[NP_ST_NEAR_RECV] = near[NP_STAMP_RECV] - near[NP_STAMP_CAME],
+	};
 
-	if (!stations_of(near, far, times)) {
-		return;
+	for (int i = 0; i < NP_STATIONS; i++) {
+		if (times[i] < 0) {
+			return;
+		}
 	}
 	for (int i = 0; i < NP_STATIONS; i++) {
 		np_hist_record(s->hist[i], (uint64_t)times[i]);
 	}
-	np_hist_record(s->whole, (uint64_t)(near->at[NP_STAMP_RECV] - near->at[NP_STAMP_SEND]));
-	all->when[s->joined] = near->at[NP_STAMP_GONE];
-	all->way[NP_THERE][s->joined] = (double)(far->at[NP_STAMP_CAME] - near->at[NP_STAMP_GONE]);
-	all->way[NP_BACK][s->joined] = (double)(near->at[NP_STAMP_CAME] - far->at[NP_STAMP_GONE]);
+	np_hist_record(s->whole, (uint64_t)(near[NP_STAMP_RECV] - near[NP_STAMP_SEND]));
+	all->when[s->joined] = near[NP_STAMP_GONE];
+	all->way[NP_THERE][s->joined] = (double)(far[NP_STAMP_CAME] - near[NP_STAMP_GONE]);
+	all->way[NP_BACK][s->joined] = (double)(near[NP_STAMP_CAME] - far[NP_STAMP_GONE]);
 	s->joined++;
 }
 
