@@ -75,24 +75,6 @@ find_device(const struct np_addr *near, char device[DEVICE], char *why, size_t s
 	}
 }
 
-/* With the engine segment a packet may be several datagrams: give the ledger their size. */
-static void
-set_datagram_sizes(const struct np_run *run, struct np_ledger_flow *flow)
-{
-	const struct np_plan *p = run->plan;
-	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
-	int32_t asked = p->far.call.send_size;
-
-	if (np_engine_of(p) == &np_engine_segment && (sized || leads)) {
-		flow->datagram_out = (uint32_t)run->worker->send_size;
-	}
-	if (p->far.place.engine == &np_engine_segment && (sized || !leads)) {
-		flow->datagram_in = sized       ? (uint32_t)run->worker->recv_size
-				    : asked > 0 ? (uint32_t)asked
-						: 0;
-	}
-}
-
 /* The ledger knows the flow's packets by the daemon's port. */
 void
 np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
@@ -100,6 +82,8 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 	const struct np_plan *p = run->plan;
 	struct np_ledger_flow flow = { .protocol = p->transport->ip_protocol,
 				       .connections = p->pattern->connection_test || p->flows > 1 };
+	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
+	int32_t asked = p->far.call.send_size;
 	struct np_err err = { .code = NP_OK };
 
 	if (ev == NULL || flow.protocol == 0 || p->transport->packets.no_capture != NULL) {
@@ -122,7 +106,15 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 			np_ledger_add_port(&flow.ports, run->conn[i].port);
 		}
 	}
-	set_datagram_sizes(run, &flow);
+	/* With the engine segment a packet may be several datagrams: give the ledger their size. */
+	if (np_engine_of(p) == &np_engine_segment && (sized || leads)) {
+		flow.datagram_out = (uint32_t)run->worker->send_size;
+	}
+	if (p->far.place.engine == &np_engine_segment && (sized || !leads)) {
+		flow.datagram_in = sized       ? (uint32_t)run->worker->recv_size
+				   : asked > 0 ? (uint32_t)asked
+					       : 0;
+	}
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;
@@ -530,14 +522,19 @@ put_cycles(const struct np_run *run, struct np_bag *into)
 
 /* Processor time and context switches, summed over the workers. */
 static void
-put_work(const struct np_run *run, struct np_bag *into)
+put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *into)
 {
+	/* Of several workers, describe the busiest one: it is the first to be a bottleneck. */
+	const struct np_worker *busiest = run->worker;
 	int64_t user_us = 0, system_us = 0, voluntary = 0, involuntary = 0;
 	int threads = 0, error = 0; /* errno, if one of them could not read them */
 
 	NP_EACH_WORKER (w, run) {
 		const struct np_thread_use *u = &w->use;
 
+		if (u->user_us + u->system_us > busiest->use.user_us + busiest->use.system_us) {
+			busiest = w;
+		}
 		if (u->ended_ns == 0) {
 			continue; /* its loop never began */
 		}
@@ -548,6 +545,8 @@ put_work(const struct np_run *run, struct np_bag *into)
 		voluntary += u->voluntary;
 		involuntary += u->involuntary;
 	}
+	np_thread_put(&busiest->use, into);
+	np_witness_end(&ev->witness, run, busiest, into);
 	if (threads > 0 && error != 0) {
 		np_bag_unread(into, strerror(error), "work.user_s");
 	} else if (threads > 0) {
@@ -560,23 +559,6 @@ put_work(const struct np_run *run, struct np_bag *into)
 	if (threads > 0 && run->worker->use.counts != NULL) {
 		put_cycles(run, into);
 	}
-}
-
-/* Of several workers, describe the busiest one: it is the first to be a bottleneck. */
-static void
-put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *into)
-{
-	const struct np_worker *busiest = run->worker;
-
-	NP_EACH_WORKER (w, run) {
-		if (w->use.user_us + w->use.system_us >
-		    busiest->use.user_us + busiest->use.system_us) {
-			busiest = w;
-		}
-	}
-	np_thread_put(&busiest->use, into);
-	np_witness_end(&ev->witness, run, busiest, into);
-	put_work(run, into);
 }
 
 struct np_bag *

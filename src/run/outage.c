@@ -39,47 +39,39 @@ np_outages_new(const struct np_run *run)
 	return np_outages_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
 }
 
-/*
- * Look at one flow. until_ns: when an outage may have ended; earlier than now_ns if this end has
- * not looked for a while.
- */
-static void
-look(struct np_outages *o, struct flow *f, const struct np_run *run, uint32_t number,
-     uint64_t now_ns, uint64_t until_ns)
-{
-	const uint64_t between = NP_OUTAGE_MS * NP_MSEC;
-	struct np_acked seen;
-
-	if (!run->plan->transport->acked(run->conn[number].fd, &seen)) {
-		return;
-	}
-	o->told = true;
-	if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
-		f->no_way |= seen.held && seen.again == f->last.again &&
-			     now_ns - f->moved_ns > HELD_MS * NP_MSEC;
-		return;
-	}
-	if (f->moved_ns > 0 && seen.bytes != f->last.bytes &&
-	    (f->no_way || seen.again > f->last.again) &&
-	    until_ns > f->moved_ns + between + o->longest.ns) {
-		o->longest = (struct np_outage){ .ns = until_ns - f->moved_ns - between,
-						 .at_ns = f->moved_ns - run->window.started_ns,
-						 .flow = number };
-	}
-	f->last = seen;
-	f->no_way = false;
-	f->moved_ns = now_ns;
-}
-
 void
 np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
 {
+	const uint64_t between = NP_OUTAGE_MS * NP_MSEC;
 	uint32_t step = (run->conns + MOST - 1) / MOST;
+	/* When an outage may have ended: earlier, if this end has not looked for a while. */
 	uint64_t until_ns = now_ns - o->looked_ns > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
 
 	o->looked_ns = now_ns;
 	for (uint32_t i = 0; i < run->conns; i += step) {
-		look(o, &o->flow[i / step], run, i, now_ns, until_ns);
+		struct flow *f = &o->flow[i / step];
+		struct np_acked seen;
+
+		if (!run->plan->transport->acked(run->conn[i].fd, &seen)) {
+			continue;
+		}
+		o->told = true;
+		if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
+			f->no_way |= seen.held && seen.again == f->last.again &&
+				     now_ns - f->moved_ns > HELD_MS * NP_MSEC;
+			continue;
+		}
+		if (f->moved_ns > 0 && seen.bytes != f->last.bytes &&
+		    (f->no_way || seen.again > f->last.again) &&
+		    until_ns > f->moved_ns + between + o->longest.ns) {
+			o->longest =
+			    (struct np_outage){ .ns = until_ns - f->moved_ns - between,
+						.at_ns = f->moved_ns - run->window.started_ns,
+						.flow = i };
+		}
+		f->last = seen;
+		f->no_way = false;
+		f->moved_ns = now_ns;
 	}
 }
 
