@@ -73,24 +73,6 @@ np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_c
 	return ids;
 }
 
-/* The number of the last request that had the id of this message. False: none had it. */
-static bool
-number_of(const struct np_ids *ids, const char *message, uint64_t *number)
-{
-	uint32_t back;
-
-	if (ids->place.width == NP_IDS_WIDE) {
-		uint32_t id;
-
-		memcpy(&id, message + ids->place.at, NP_IDS_WIDE);
-		back = (uint32_t)(ids->next - 1) - be32toh(id);
-	} else {
-		back = (unsigned char)(ids->next - 1 - (unsigned char)message[ids->place.at]);
-	}
-	*number = ids->next - 1 - back;
-	return back < ids->next;
-}
-
 bool
 np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns)
 {
@@ -111,9 +93,14 @@ np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns)
 void
 np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 {
-	uint64_t number, *given_up;
+	bool has_id = size >= ids->place.at + ids->place.width;
+	uint64_t last = ids->next - 1, number, *given_up;
+	/* The id is of the last request that had it: how many requests ago? */
+	uint32_t back = has_id ? (uint32_t)(last - np_id_read(ids->place, message)) : 0;
 
-	if (size < ids->place.at + ids->place.width || !number_of(ids, message, &number)) {
+	back = ids->place.width == NP_IDS_WIDE ? back : (unsigned char)back;
+	number = last - back;
+	if (!has_id || back >= ids->next) {
 		/* Not the second answer to a repeated token, cut to the size of a response. */
 		np_add(&ids->count->stray, !np_token_begins((const uint8_t *)message, size));
 		return;

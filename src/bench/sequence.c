@@ -279,21 +279,15 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
 }
 
-/* An estimate: the time of the datagrams that are missing before the first, at the mean rate. */
-static uint64_t
-outage_before(const struct np_sequence *s)
-{
-	double all_ns = (double)(int64_t)(s->sent_ns - s->first_sent_ns);
-	double each = fmax(all_ns, 0) / fmax((double)(s->next - s->first) - 1, 1);
-
-	return (uint64_t)fmin(each * (double)s->first, (double)transit_limit);
-}
-
 void
 np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 {
 	struct np_bursts bursts = s->bursts;
-	uint64_t before_ns = outage_before(s), longest_ns = np_max(s->outage.ns, before_ns);
+	/* An estimate: the time of those that are missing before the first, at the mean rate. */
+	double each_ns = fmax((double)(int64_t)(s->sent_ns - s->first_sent_ns), 0) /
+			 fmax((double)(s->next - s->first) - 1, 1);
+	uint64_t before_ns = (uint64_t)fmin(each_ns * (double)s->first, (double)transit_limit);
+	uint64_t longest_ns = np_max(s->outage.ns, before_ns);
 
 	count_bursts(s, s->base, s->next, &bursts);
 	all->bursts.count += bursts.count;
@@ -361,17 +355,26 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	}
 }
 
-static void
-put_received(const struct np_run *run, struct np_bag *into)
+void
+np_sequence_put(const struct np_run *run, struct np_bag *into)
 {
 	struct np_sequence all = { .flows = 0 };
+	uint64_t sends = 0;
 
+	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
+		return;
+	}
 	NP_EACH_WORKER (w, run) {
+		sends += np_seen(&w->count->sends);
 		for (uint32_t i = 0; i < w->conns && w->sequence != NULL; i++) {
 			np_sequence_add(&all, &w->sequence[i]);
 		}
 	}
-	if (all.flows == 0) {
+	if (run->plan->role == NP_LEAD && run->worker->send_size < NP_SEQUENCE_HEADER) {
+		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
+	} else if (run->plan->role == NP_LEAD) {
+		np_bag_int(into, (int64_t)sends, "udp.sent");
+	} else if (all.flows == 0) {
 		np_bag_unread(into, "the receives have no room for a number", "udp.received");
 	} else if (all.foreign > 0 && all.next == 0) {
 		/* Perhaps the messages are too short: the receiver does not know their size. */
@@ -380,28 +383,6 @@ put_received(const struct np_run *run, struct np_bag *into)
 	} else {
 		np_sequence_tell(&all, into);
 	}
-}
-
-void
-np_sequence_put(const struct np_run *run, struct np_bag *into)
-{
-	uint64_t sends = 0;
-
-	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
-		return;
-	}
-	if (run->plan->role != NP_LEAD) {
-		put_received(run, into);
-		return;
-	}
-	if (run->worker->send_size < NP_SEQUENCE_HEADER) {
-		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
-		return;
-	}
-	NP_EACH_WORKER (w, run) {
-		sends += np_seen(&w->count->sends);
-	}
-	np_bag_int(into, (int64_t)sends, "udp.sent");
 }
 
 static const int64_t most = INT64_C(1) << NP_SEQUENCE_BITS;

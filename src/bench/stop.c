@@ -54,13 +54,8 @@ np_stop_take_mark(struct np_stop *s)
 int
 np_stop_open(struct np_stop *s)
 {
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	if (fd < 0) {
-		return -errno;
-	}
-	s->wake_fd = fd;
-	return 0;
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->wake_fd < 0 ? -errno : 0;
 }
 
 void
