@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/codec.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/io.h"
@@ -82,27 +83,15 @@ fail(struct uring *u, int error)
 	u->taken->is_lost = true;
 }
 
-/* Wait for that many completions, but only until the load's next operation is due. */
-static int
-submit_and_wait(struct uring *u, unsigned wait)
-{
-	uint64_t until = u->leaving ? UINT64_MAX : np_load_wake(u->w);
-	uint64_t now = until != UINT64_MAX ? np_now() : 0;
-	uint64_t left = until > now ? until - now : 0;
-	struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
-					  .tv_nsec = (long long)(left % NP_SEC) };
-	struct io_uring_cqe *first;
-
-	if (until == UINT64_MAX) {
-		return io_uring_submit_and_wait(u->ring, wait);
-	}
-	return io_uring_submit_and_wait_timeout(u->ring, &first, wait, &most, NULL);
-}
-
-/* Submit requests, and wait for at least `wait` completions. */
+/*
+ * Submit requests, and wait for at least `wait` completions, but only until the load's next
+ * operation is due.
+ */
 static void
 submit(struct uring *u, unsigned wait)
 {
+	uint64_t until = u->leaving || wait == 0 ? UINT64_MAX : np_load_wake(u->w);
+	struct io_uring_cqe *first;
 	int rc;
 
 	if (u->filled > 0) {
@@ -110,7 +99,15 @@ submit(struct uring *u, unsigned wait)
 		u->filled = 0;
 	}
 	u->w->engine.count[NP_E_SUBMISSIONS]++;
-	rc = wait > 0 ? submit_and_wait(u, wait) : io_uring_submit(u->ring);
+	if (until != UINT64_MAX) {
+		uint64_t left = np_beyond(until, np_now());
+		struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
+						  .tv_nsec = (long long)(left % NP_SEC) };
+
+		rc = io_uring_submit_and_wait_timeout(u->ring, &first, wait, &most, NULL);
+	} else {
+		rc = io_uring_submit_and_wait(u->ring, wait);
+	}
 	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
 		fail(u, -rc);
 	}
@@ -468,29 +465,6 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 }
 
 static void
-take_completion(struct uring *u, const struct io_uring_cqe *cqe)
-{
-	uint32_t conn = (uint32_t)(cqe->user_data / KINDS);
-
-	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
-		u->in_flight--;
-	}
-	switch ((int)(cqe->user_data % KINDS)) {
-	case RECEIVE:
-		received(u, conn, cqe);
-		break;
-	case SEND:
-		sent(u, conn, cqe);
-		break;
-	case CANCEL:
-		u->cancels = false;
-		break;
-	default:
-		break; /* WAKE: the loop checks the stop flag */
-	}
-}
-
-static void
 turn(struct uring *u)
 {
 	struct io_uring_cqe *cqe;
@@ -499,7 +473,19 @@ turn(struct uring *u)
 	submit(u, 1);
 	io_uring_for_each_cqe(u->ring, head, cqe)
 	{
-		take_completion(u, cqe);
+		uint32_t conn = (uint32_t)(cqe->user_data / KINDS);
+		int kind = (int)(cqe->user_data % KINDS);
+
+		if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
+			u->in_flight--;
+		}
+		if (kind == RECEIVE) {
+			received(u, conn, cqe);
+		} else if (kind == SEND) {
+			sent(u, conn, cqe);
+		} else if (kind == CANCEL) {
+			u->cancels = false;
+		} /* else WAKE: the loop checks the stop flag */
 		count++;
 	}
 	io_uring_cq_advance(u->ring, count);
@@ -645,35 +631,6 @@ buffers_of(const struct np_plan *p)
 	return count;
 }
 
-/* Size of a buffer to receive into. */
-static size_t
-buffer_size(const struct np_plan *p, size_t message)
-{
-	size_t size = message < MOST ? message : MOST;
-
-	return p->pattern->transactions && size < LEAST ? LEAST : size;
-}
-
-/* Register the ring of buffers with the kernel. */
-static int
-register_buffers(struct uring *u)
-{
-	struct io_uring_buf_reg reg = { .bgid = GROUP, .ring_entries = u->count };
-	int rc;
-
-	io_uring_buf_ring_init(u->pool);
-	reg.ring_addr = (uintptr_t)u->pool;
-	rc = io_uring_register_buf_ring(u->ring, &reg, 0);
-	if (rc != 0) {
-		u->pool = NULL;
-		return -rc;
-	}
-	for (uint32_t i = 0; i < u->count; i++) {
-		give_back(u, (uint16_t)i);
-	}
-	return 0;
-}
-
 /* Most sends of a connection in a row. */
 static uint32_t
 chain_length(const struct np_plan *p)
@@ -692,11 +649,12 @@ static struct uring
 lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 {
 	uint32_t conns = np_plan_worker_flows(p);
+	size_t size = message < MOST ? message : MOST; /* of a buffer to receive into */
 	struct uring u = {
 		.bytes = !p->transport->bounded,
 		.chain = chain_length(p),
 		.count = buffers_of(p),
-		.buffer_size = buffer_size(p, message),
+		.buffer_size = p->pattern->transactions && size < LEAST ? LEAST : size,
 		.link = np_room_take(room, conns, sizeof(struct link)),
 		.socket = np_room_take(room, conns + 1, sizeof(int)),
 	};
@@ -729,20 +687,31 @@ uring_open(struct np_worker *w, struct np_err *err)
 {
 	struct np_room room = { .at = w->engine.state, .used = sizeof(struct uring) };
 	struct uring *u = w->engine.state;
+	struct io_uring_buf_reg reg = { .bgid = GROUP };
+	struct io_uring_buf_ring *pool;
 	int rc;
 
 	*u = lay_out(w->run->plan, w->recv_ring.size, &room);
 	u->w = w;
-	u->pool = w->steps->arrived != NULL ? u->pool : NULL;
+	pool = w->steps->arrived != NULL ? u->pool : NULL;
+	u->pool = NULL; /* not registered yet */
 	u->taken = np_uring_take(err);
 	if (u->taken == NULL) {
-		u->pool = NULL;
 		return err->code;
 	}
 	u->ring = &u->taken->ring;
-	rc = u->pool != NULL ? register_buffers(u) : 0;
-	if (rc != 0) {
-		return np_fail(err, NP_ESYS, rc, "buffers for a ring");
+	if (pool != NULL) {
+		io_uring_buf_ring_init(pool);
+		reg.ring_addr = (uintptr_t)pool;
+		reg.ring_entries = u->count;
+		rc = io_uring_register_buf_ring(u->ring, &reg, 0);
+		if (rc != 0) {
+			return np_fail(err, NP_ESYS, -rc, "buffers for a ring");
+		}
+		u->pool = pool;
+		for (uint32_t i = 0; i < u->count; i++) {
+			give_back(u, (uint16_t)i);
+		}
 	}
 	w->engine.fd = u->ring->ring_fd;
 	return NP_OK;
