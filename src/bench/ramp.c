@@ -44,28 +44,22 @@ np_ramp_due(const struct np_worker *w)
 enum { AHEAD_MS = 100 }; /* by which the far end's window may begin and end earlier */
 
 /*
- * Is the test over at either end? Then a connection that fails was only too late, and does not
- * count as failed. The far end may refuse it before the close of the others is seen here.
+ * The far end may refuse a connection before the close of the others is seen here. If the test is
+ * over at either end, it was only too late, and does not count as failed.
  */
-static bool
-is_over(const struct np_worker *w, int error)
+static void
+note_failure(struct np_worker *w, struct np_conn *c, int error)
 {
 	uint64_t end_ns = w->began_ns + np_plan_time_ns(w->run->plan);
 	struct pollfd p = { .fd = -1, .events = POLLRDHUP };
 
+	c->need = NP_OVER;
 	for (uint32_t i = 0; i < w->conns && p.fd < 0; i++) {
 		p.fd = w->conn[i].is_up ? w->conn[i].fd : -1;
 	}
-	return np_stopped(w->run->stop) ||
-	       (error == ECONNREFUSED && np_now() + AHEAD_MS * NP_MSEC >= end_ns) ||
-	       (p.fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & ~POLLERR) != 0);
-}
-
-static void
-note_failure(struct np_worker *w, struct np_conn *c, int error)
-{
-	c->need = NP_OVER;
-	if (!is_over(w, error)) {
+	if (!np_stopped(w->run->stop) &&
+	    (error != ECONNREFUSED || np_now() + AHEAD_MS * NP_MSEC < end_ns) &&
+	    (p.fd < 0 || poll(&p, 1, 0) <= 0 || (p.revents & ~POLLERR) == 0)) {
 		np_ramp_failed(&w->ramp->failed, error, 1);
 	}
 }

@@ -129,36 +129,6 @@ set_budget(struct np_worker *w, uint64_t budget)
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 
-/* Fill in a worker, so that the setup of its side can use it. */
-static int
-prepare_worker(struct np_run *run, struct np_worker *w)
-{
-	const struct np_plan *p = run->plan;
-	const struct np_engine *engine = run->engine;
-
-	w->run = run;
-	w->loop = engine->calls == NULL ? (engine->run != NULL ? engine->run : run->side->sync)
-		  : np_engine_blocks(engine, p) ? np_calls_drive
-						: np_engine_epoll.run;
-	w->calls = engine->calls;
-	w->steps = run->side->steps;
-	w->budget = budget_of(run, w);
-	if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
-		w->budget = UINT64_MAX; /* only the far end knows what this worker will get */
-	}
-	w->codec = np_codec_of(p);
-	w->depth = 1;
-	w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
-	w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
-	w->count = np_lines_new(1, sizeof(*w->count));
-	w->hist = np_hist_new();
-	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
-		return ENOMEM;
-	}
-	/* An engine that waits for events is stopped by an event. */
-	return np_engine_blocks(engine, p) ? 0 : -np_stop_open(&w->stop);
-}
-
 /* Divide the connections among the workers. With few connections there are fewer workers. */
 static void
 divide_conns(struct np_run *run)
@@ -175,22 +145,46 @@ divide_conns(struct np_run *run)
 	}
 }
 
+/* Make the workers, so that the setup of their side can use them. */
 static int
 take_workers(struct np_run *run, struct np_err *err)
 {
-	uint32_t count = np_plan_workers(run->plan);
+	const struct np_plan *p = run->plan;
+	const struct np_engine *engine = run->engine;
+	uint32_t count = np_plan_workers(p);
 
 	run->worker = np_lines_new(count, sizeof(*run->worker));
 	if (run->worker == NULL) {
-		return no_memory(run->plan, err);
+		return no_memory(p, err);
 	}
 	run->workers = count;
 	NP_EACH_WORKER (w, run) {
-		int rc = prepare_worker(run, w);
+		bool blocks = np_engine_blocks(engine, p);
+		int rc;
 
-		if (rc == ENOMEM) {
-			return no_memory(run->plan, err);
+		w->run = run;
+		w->loop = engine->calls == NULL
+			      ? (engine->run != NULL ? engine->run : run->side->sync)
+			  : blocks ? np_calls_drive
+				   : np_engine_epoll.run;
+		w->calls = engine->calls;
+		w->steps = run->side->steps;
+		w->budget = budget_of(run, w);
+		if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
+			w->budget =
+			    UINT64_MAX; /* only the far end knows what this worker will get */
 		}
+		w->codec = np_codec_of(p);
+		w->depth = 1;
+		w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
+		w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
+		w->count = np_lines_new(1, sizeof(*w->count));
+		w->hist = np_hist_new();
+		if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
+			return no_memory(p, err);
+		}
+		/* An engine that waits for events is stopped by an event. */
+		rc = blocks ? 0 : -np_stop_open(&w->stop);
 		if (rc != 0) {
 			return np_fail(err, NP_ESYS, rc, "make an eventfd to stop a worker");
 		}

@@ -33,15 +33,6 @@ np_calls_drive(struct np_worker *w)
 
 /* --- datagrams -------------------------------------------------------------------------------- */
 
-/* How many messages to send in one call. */
-static uint32_t
-sends_in_row(const struct np_worker *w, const struct np_conn *c, uint32_t most)
-{
-	uint64_t n = w->steps->ahead != NULL ? w->steps->ahead(w, c) : 1;
-
-	return n < most ? (uint32_t)n : most;
-}
-
 static enum np_need
 failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -70,7 +61,8 @@ static enum np_need
 batch_send(struct np_worker *w, struct np_conn *c)
 {
 	struct np_batch *b = w->engine.state;
-	uint32_t count = sends_in_row(w, c, b->most_out);
+	uint64_t most = w->steps->ahead != NULL ? w->steps->ahead(w, c) : 1;
+	uint32_t count = most < b->most_out ? (uint32_t)most : b->most_out;
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	int sent;
 

@@ -8,23 +8,18 @@
 #include "bench/run.h"
 #include "bench/stamps.h"
 
-static ssize_t
-left(struct np_worker *w, struct np_conn *c, char **buf)
-{
-	if (w->calls != NULL) {
-		return w->calls->left(w, c, buf);
-	}
-	*buf = w->recv_ring.slots->buf;
-	return np_codec_left(w, c, *buf);
-}
-
 ssize_t
 np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
 	ssize_t n;
 
 	do {
-		n = left(w, c, buf);
+		if (w->calls != NULL) {
+			n = w->calls->left(w, c, buf);
+		} else {
+			*buf = w->recv_ring.slots->buf;
+			n = np_codec_left(w, c, *buf);
+		}
 	} while (n < 0 && np_io_is_icmp(w, c, NP_RECV, errno));
 	return n;
 }

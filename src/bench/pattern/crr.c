@@ -114,17 +114,6 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	return rc;
 }
 
-/* As np_sock_open(), but without error messages: this runs for each transaction. */
-static inline int
-connect_from(struct np_run *run, struct connector *c, int fd)
-{
-	if (np_sockopts_apply(&run->end.opts, fd, NULL) != NP_OK ||
-	    bind_next(run->plan, c, fd) != 0) {
-		return -1;
-	}
-	return np_sys_connect(fd, &c->peer.sa, c->peer.len);
-}
-
 /* Upgrade the connection. Returns the descriptor, or -errno. */
 static int
 upgraded(struct np_worker *w, int fd)
@@ -184,7 +173,12 @@ connect_next(struct np_worker *w, int flags)
 		if (fd < 0) {
 			return -errno;
 		}
-		if (__builtin_expect(connect_from(run, c, fd) == 0, 1) || errno == EINPROGRESS) {
+		/* As np_sock_open(), but without error messages: this runs for each transaction. */
+		if (__builtin_expect(np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
+					 bind_next(p, c, fd) == 0 &&
+					 np_sys_connect(fd, &c->peer.sa, c->peer.len) == 0,
+				     1) ||
+		    errno == EINPROGRESS) {
 			c->busy = 0;
 			return t->upgrade != NULL ? upgraded(w, fd) : fd;
 		}

@@ -421,26 +421,6 @@ request_granted(struct np_worker *w, bool ids)
 	}
 }
 
-/* Drain one socket. Returns the number of messages. */
-static uint64_t
-drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
-{
-	uint64_t messages = 0, sent_ns;
-	char *buf;
-	ssize_t n;
-
-	while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0) {
-		if (n == 0 && w->run->plan->transport->connected) {
-			break; /* it is closed */
-		}
-		if (n > 0 && w->id.width > 0) {
-			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
-		}
-		messages += n > 0;
-	}
-	return messages;
-}
-
 /*
  * Count surplus responses that are still in the sockets. The far end has sent its results, so it
  * has sent all its responses; those to requests in flight at the end are not surplus.
@@ -466,7 +446,19 @@ request_drain(struct np_worker *w)
 	}
 	poll(&more, 1, (int)ms);
 	for (uint32_t i = 0; i < w->conns; i++) {
-		responses += drain_one(w, &w->conn[i], until);
+		struct np_conn *c = &w->conn[i];
+		uint64_t sent_ns;
+		char *buf;
+		ssize_t n;
+
+		/* 0 bytes of a connection: it is closed. */
+		while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0 &&
+		       (n > 0 || !run->plan->transport->connected)) {
+			if (n > 0 && w->id.width > 0) {
+				np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
+			}
+			responses += n > 0;
+		}
 	}
 	if (w->id.width == 0) {
 		np_show(&count->surplus, responses > in_flight ? responses - in_flight : 0);

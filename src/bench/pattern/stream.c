@@ -215,26 +215,22 @@ cut(struct np_worker *w)
 	return true;
 }
 
-/* Bytes of the kernel's memory for data to send, on all connections. */
-static int64_t
-send_memory(const struct np_worker *w)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < w->conns; i++) {
-		sum += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
-	}
-	return sum;
-}
-
 /* Wait until the kernel has sent all buffered data. Gives up as end_all(). */
 static int
 await_empty(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
-	int64_t before = INT64_MAX, left;
+	int64_t before = INT64_MAX;
 
-	while ((left = send_memory(w)) > 0 && !np_abandoned(&w->stop)) {
+	while (!np_abandoned(&w->stop)) {
+		int64_t left = 0; /* bytes of the kernel's memory, on all connections */
+
+		for (uint32_t i = 0; i < w->conns; i++) {
+			left += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
+		}
+		if (left <= 0) {
+			break;
+		}
 		if (left != before) {
 			before = left;
 			until = np_deadline(NP_PART_S * NP_SEC);
