@@ -160,16 +160,6 @@ dccp_look(struct np_run *run, int fd)
 }
 
 static void
-know_int(int fd, int option, const char *name, struct np_bag *bag)
-{
-	int v = np_sock_int(fd, NP_SOL_DCCP, option);
-
-	if (v > 0) {
-		np_bag_int(bag, v, "dccp.%s", name);
-	}
-}
-
-static void
 dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	char text[NP_DCCP_SERVICE_TEXT];
@@ -177,9 +167,9 @@ dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	socklen_t len = sizeof(code);
 	struct np_dccp_tfrc t = { .rtt_us = 0 };
 
-	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
-	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
-	know_int(fd, NP_DCCP_MPS, "message_max", bag);
+	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_TX_CCID, "dccp.tx_ccid", bag);
+	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_RX_CCID, "dccp.rx_ccid", bag);
+	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_MPS, "dccp.message_max", bag);
 	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_SERVICE, &code, &len) == 0 && code != 0) {
 		np_dccp_service_text(ntohl(code), text);
 		np_bag_text(bag, text, "dccp.service");

@@ -14,17 +14,6 @@
 #include "net/cidr.h"
 #include "net/sources.h"
 
-static int
-listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
-{
-	char text[NP_ADDR_TEXT];
-
-	if (listen(fd, backlog) != 0) {
-		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
-	}
-	return NP_OK;
-}
-
 /* The peers that the terms allow. */
 static void
 allowed_sources(const struct np_terms *t, struct np_sources *out)
@@ -95,9 +84,23 @@ np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvb
 
 /* All flows connect at once. The kernel has a limit, too (net.core.somaxconn). */
 int
-np_endpoint_backlog(const struct np_plan *p)
+np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err)
 {
-	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
+	char text[NP_ADDR_TEXT];
+
+	return listen(fd, p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
+}
+
+void
+np_endpoint_know(int fd, int level, int option, const char *name, struct np_bag *bag)
+{
+	int v = np_sock_int(fd, level, option);
+
+	if (v > 0) {
+		np_bag_int(bag, v, "%s", name);
+	}
 }
 
 bool
@@ -172,7 +175,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	}
 	if ((at != NULL && !np_family_of(at)->self_named && np_sock_bind(fd, at, err) != NP_OK) ||
 	    limit_peers(run, fd, listens, err) != NP_OK ||
-	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
+	    (listens && np_endpoint_listen(p, fd, at, err) != NP_OK)) {
 		close(fd);
 		return -1;
 	}
@@ -319,33 +322,6 @@ open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_er
 	return open_at(run, at, err);
 }
 
-static int
-make_socket(struct np_run *run, struct np_err *err)
-{
-	const struct np_plan *p = run->plan;
-	bool want_bind =
-	    !p->active || !p->transport->connected || p->near.sock.port != 0 || p->bind.len != 0;
-	int fd;
-
-	np_addr_make_any(&run->end.local, np_plan_family(p));
-	if (p->bind.len != 0) {
-		run->end.local = p->bind;
-	}
-	if (p->active) {
-		np_endpoint_spread(&run->end.local, p->near.sock.mask);
-	}
-	fd = want_bind ? open_bound(run, 0, &run->end.local, err) : open_at(run, NULL, err);
-	if (fd < 0) {
-		return -1;
-	}
-	read_back(run, fd);
-	if (np_sock_local(fd, &run->end.local, err) != NP_OK) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 int
 np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 {
@@ -364,13 +340,15 @@ np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 int
 np_endpoint_open(struct np_run *run, struct np_err *err)
 {
+	const struct np_plan *p = run->plan;
+	bool listens = !p->active && p->transport->connected;
+	bool want_bind =
+	    !p->active || !p->transport->connected || p->near.sock.port != 0 || p->bind.len != 0;
 	int fd;
 
 	if (np_is_handed(run)) {
-		const struct np_transport *t = run->plan->transport;
-
 		/* Learn the buffer sizes from a socket like those that will be handed over. */
-		fd = np_sock_open(np_plan_family(run->plan), t->socktype, t->protocol,
+		fd = np_sock_open(np_plan_family(p), p->transport->socktype, p->transport->protocol,
 				  &run->end.opts, NULL, err);
 		if (fd < 0) {
 			return err->code;
@@ -382,16 +360,20 @@ np_endpoint_open(struct np_run *run, struct np_err *err)
 		run->end.borrowed_listener = true;
 		return NP_OK;
 	}
-	fd = make_socket(run, err);
+	np_addr_make_any(&run->end.local, np_plan_family(p));
+	if (p->bind.len != 0) {
+		run->end.local = p->bind;
+	}
+	if (p->active) {
+		np_endpoint_spread(&run->end.local, p->near.sock.mask);
+	}
+	fd = want_bind ? open_bound(run, 0, &run->end.local, err) : open_at(run, NULL, err);
 	if (fd < 0) {
 		return err->code;
 	}
-	if (run->plan->active || !run->plan->transport->connected) {
-		run->conn->fd = fd;
-	} else {
-		run->end.listen_fd = fd;
-	}
-	return NP_OK;
+	read_back(run, fd);
+	*(listens ? &run->end.listen_fd : &run->conn->fd) = fd;
+	return np_sock_local(fd, &run->end.local, err);
 }
 
 int

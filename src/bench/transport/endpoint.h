@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "net/addr.h"
 
+struct np_bag;
 struct np_conn;
 struct np_plan;
 struct np_run;
@@ -74,7 +75,11 @@ int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err
 /* np_transport.another: if the test names a port, it gets the one `number` above that. */
 int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
 
-/* Backlog of a listener: room for all flows of the plan. */
-int np_endpoint_backlog(const struct np_plan *p);
+/* Listen at that address, with room for all flows of the plan. */
+int
+np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err);
+
+/* Put the value of a socket option into a bag by that name, if there is one above 0. */
+void np_endpoint_know(int fd, int level, int option, const char *name, struct np_bag *bag);
 
 #endif

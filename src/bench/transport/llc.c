@@ -13,61 +13,45 @@
 #include "net/llc.h"
 
 static int
-llc_fd(struct np_run *run, struct np_err *err)
-{
-	const struct np_eth *l = run->terms->eth;
-
-	if (l == NULL || (!run->plan->active && l->llc_fd < 0)) {
-		np_fail(err, NP_EUNSUP, EACCES,
-			"there is no socket for connections of the link layer (is llc2 loaded?)");
-		return -1;
-	}
-	if (run->plan->active) {
-		run->conn->fd = np_llc_open(l, err);
-		return run->conn->fd;
-	}
-	np_llc_forget(l->llc_fd);
-	run->end.listen_fd = l->llc_fd;
-	run->end.borrowed_listener = true;
-	run->end.sources = (struct np_sources){ .at = { run->terms->only }, .count = 1 };
-	return l->llc_fd;
-}
-
-static int
 llc_open(struct np_run *run, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	int fd = llc_fd(run, err);
+	const struct np_eth *l = run->terms->eth;
+	bool active = run->plan->active;
+	int fd;
 
+	if (l == NULL || (!active && l->llc_fd < 0)) {
+		return np_fail(
+		    err, NP_EUNSUP, EACCES,
+		    "there is no socket for connections of the link layer (is llc2 loaded?)");
+	}
+	if (active) {
+		fd = run->conn->fd = np_llc_open(l, err);
+	} else {
+		fd = run->end.listen_fd = l->llc_fd;
+		np_llc_forget(fd);
+		run->end.borrowed_listener = true;
+		run->end.sources = (struct np_sources){ .at = { run->terms->only }, .count = 1 };
+	}
 	if (fd < 0 || np_sockopts_apply(&run->end.opts, fd, err) != NP_OK ||
 	    np_sock_local(fd, &run->end.local, err) != NP_OK) {
 		return err->code;
 	}
-	if (!p->active && run->terms->only.len == 0) {
+	if (!active && run->terms->only.len == 0) {
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "a listener for %s that would accept any peer", p->transport->name);
+			       "a listener for %s that would accept any peer",
+			       run->plan->transport->name);
 	}
 	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	return NP_OK;
 }
 
 static void
-know_int(int fd, int option, const char *name, struct np_bag *bag)
-{
-	int v = np_sock_int(fd, NP_SOL_LLC, option);
-
-	if (v >= 0) {
-		np_bag_int(bag, v, "llc.%s", name);
-	}
-}
-
-static void
 llc_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
-	know_int(fd, LLC_OPT_TX_WIN, "tx_window", bag);
-	know_int(fd, LLC_OPT_RX_WIN, "rx_window", bag);
-	know_int(fd, LLC_OPT_RETRY, "retries_max", bag);
-	know_int(fd, LLC_OPT_ACK_TMR_EXP, "ack_timer_s", bag);
+	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_TX_WIN, "llc.tx_window", bag);
+	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_RX_WIN, "llc.rx_window", bag);
+	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_RETRY, "llc.retries_max", bag);
+	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_ACK_TMR_EXP, "llc.ack_timer_s", bag);
 }
 
 const struct np_transport np_transport_llc = {

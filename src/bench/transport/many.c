@@ -25,26 +25,6 @@ peer_of(const struct np_run *run, uint32_t number, struct np_addr *peer)
 	}
 }
 
-/* Connection tests open their sockets later: raise the limit of descriptors now, or fail. */
-static int
-raise_fd_limit(const struct np_run *run, struct np_err *err)
-{
-	enum { OTHERS = 32 }; /* further descriptors of this process */
-	unsigned most;
-
-	if (run->conns < 2 || !run->plan->active) {
-		return NP_OK;
-	}
-	most = np_fds_allow(run->conns);
-	if (most < run->conns + OTHERS) {
-		return np_fail(err, NP_ESYS, EMFILE,
-			       "%u connections at a time (a smaller --flows, or a larger ulimit -n "
-			       "than %u)",
-			       run->conns, most);
-	}
-	return NP_OK;
-}
-
 /* Note the port of a passive end's data socket, to tell the client. */
 static int
 note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -65,10 +45,22 @@ note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
+	enum { OTHERS = 32 }; /* further descriptors of this process */
 	bool connected = run->plan->transport->connected;
 
+	if (run->plan->pattern->connection_test && run->conns > 1 && run->plan->active) {
+		/* It opens its sockets later: raise the limit of descriptors now, or fail. */
+		unsigned most = np_fds_allow(run->conns);
+
+		if (most < run->conns + OTHERS) {
+			return np_fail(err, NP_ESYS, EMFILE,
+				       "%u connections at a time (a smaller --flows, or a larger "
+				       "ulimit -n than %u)",
+				       run->conns, most);
+		}
+	}
 	if (run->plan->pattern->connection_test) {
-		return raise_fd_limit(run, err);
+		return NP_OK;
 	}
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;

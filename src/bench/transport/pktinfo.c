@@ -14,31 +14,6 @@ np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, wanted && !six, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
-/*
- * Turn what was received with a datagram into what is sent with the answer. Routes choose the
- * interface, except that a link-local address is only valid on its own.
- */
-static void
-make_reply_info(struct np_pktinfo *info, struct cmsghdr *c)
-{
-	struct in_pktinfo four;
-	struct in6_pktinfo six;
-
-	if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-		memcpy(&four, CMSG_DATA(c), sizeof(four));
-		four.ipi_ifindex = 0;
-		memcpy(CMSG_DATA(c), &four, sizeof(four));
-		info->used = CMSG_SPACE(sizeof(four));
-	} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-		memcpy(&six, CMSG_DATA(c), sizeof(six));
-		if (!IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr)) {
-			six.ipi6_ifindex = 0;
-		}
-		memcpy(CMSG_DATA(c), &six, sizeof(six));
-		info->used = IN6_IS_ADDR_MULTICAST(&six.ipi6_addr) ? 0 : CMSG_SPACE(sizeof(six));
-	}
-}
-
 ssize_t
 np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np_pktinfo *info)
 {
@@ -51,13 +26,27 @@ np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np
 		.msg_control = info->control,
 		.msg_controllen = sizeof(info->control),
 	};
-	struct cmsghdr *c;
 	ssize_t n = recvmsg(fd, &m, 0);
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	struct in_pktinfo four;
+	struct in6_pktinfo six;
 
 	info->used = 0;
 	info->from_len = m.msg_namelen;
-	if (n >= 0 && (c = CMSG_FIRSTHDR(&m)) != NULL) {
-		make_reply_info(info, c);
+	/* Turn what was received into what is sent with the answer. Routes choose the interface,
+	 * except that a link-local address is only valid on its own. */
+	if (c != NULL && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+		memcpy(&four, CMSG_DATA(c), sizeof(four));
+		four.ipi_ifindex = 0;
+		memcpy(CMSG_DATA(c), &four, sizeof(four));
+		info->used = CMSG_SPACE(sizeof(four));
+	} else if (c != NULL && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+		memcpy(&six, CMSG_DATA(c), sizeof(six));
+		if (!IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr)) {
+			six.ipi6_ifindex = 0;
+		}
+		memcpy(CMSG_DATA(c), &six, sizeof(six));
+		info->used = IN6_IS_ADDR_MULTICAST(&six.ipi6_addr) ? 0 : CMSG_SPACE(sizeof(six));
 	}
 	return n;
 }

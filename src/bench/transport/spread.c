@@ -132,15 +132,19 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-spread_out(struct np_run *run, struct np_err *err)
+int
+np_spread_connect(struct np_run *run, struct np_err *err)
 {
-	struct layout *l = calloc(1, sizeof(*l));
+	struct layout *l;
 	char device[NP_ADDR_DEVICE];
 	struct np_addr local;
 	struct np_err ignored;
 	int rc;
 
+	if (np_many_connect(run, err) != NP_OK) {
+		return err->code;
+	}
+	l = calloc(1, sizeof(*l));
 	if (l == NULL || (l->again = calloc(run->conns, sizeof(*l->again))) == NULL) {
 		free(l);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory to spread %u flows", run->conns);
@@ -152,17 +156,10 @@ spread_out(struct np_run *run, struct np_err *err)
 	rc = choose(run, l, err);
 	free(l->again);
 	free(l);
-	return rc;
-}
-
-int
-np_spread_connect(struct np_run *run, struct np_err *err)
-{
-	if (np_many_connect(run, err) != NP_OK || spread_out(run, err) != NP_OK) {
-		return err->code;
+	if (rc == NP_OK) {
+		np_many_connected(run);
 	}
-	np_many_connected(run);
-	return NP_OK;
+	return rc;
 }
 
 /* ---- The end that accepts ---- */

@@ -10,19 +10,15 @@
 #include "bench/transport/endpoint.h"
 #include "bench/transport/tcp.h"
 
-/*
- * Only an end that sends first can use TCP_FASTOPEN_CONNECT, as connect(2) then puts the handshake
- * off until the first send. Not with sendfile(2), which waits for the handshake.
- */
-static bool
-speaks_first(const struct np_plan *p)
-{
-	return p->active && p->role == NP_LEAD && p->pattern->speaks_first;
-}
-
 void
 np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 {
+	/*
+	 * Only an end that sends first can use TCP_FASTOPEN_CONNECT, as connect(2) then puts the
+	 * handshake off until the first send. Not with sendfile(2), which waits for the handshake.
+	 */
+	bool sends_first = p->active && p->role == NP_LEAD && p->pattern->speaks_first;
+
 	NP_SOCKOPT(o, p->nodelay, IPPROTO_TCP, TCP_NODELAY, 1);
 	NP_SOCKOPT(o, p->cork, IPPROTO_TCP, TCP_CORK, 1);
 	NP_SOCKOPT(o, p->mss > 0, IPPROTO_TCP, TCP_MAXSEG, p->mss);
@@ -35,15 +31,18 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT_OR_NOT(o, p->active && p->sources > 1, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	/* If net.ipv4.tcp_fastopen forbids these, connections are made as usual. */
 	NP_SOCKOPT_OR_NOT(o, p->fast_open && !p->active, IPPROTO_TCP, TCP_FASTOPEN, NP_BACKLOG);
-	NP_SOCKOPT_OR_NOT(o, p->fast_open && speaks_first(p), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
+	NP_SOCKOPT_OR_NOT(o, p->fast_open && sends_first, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
 }
 
-static int
-tcp_connect(struct np_run *run, struct np_err *err)
+int
+np_tcp_meet(struct np_run *run, struct np_err *err)
 {
 	char far[NP_ADDR_TEXT], near[NP_ADDR_TEXT];
 	struct np_addr local;
 
+	if (!run->plan->active) {
+		return np_endpoint_accept(run, run->conn, err);
+	}
 	if (np_endpoint_connect(run, err) != NP_OK ||
 	    np_sock_local(run->conn->fd, &local, err) != NP_OK) {
 		return err->code;
@@ -55,12 +54,6 @@ tcp_connect(struct np_run *run, struct np_err *err)
 		    near);
 	}
 	return NP_OK;
-}
-
-int
-np_tcp_meet(struct np_run *run, struct np_err *err)
-{
-	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, run->conn, err);
 }
 
 void

@@ -269,25 +269,6 @@ union record {
 	char room[CMSG_SPACE(1)];
 };
 
-static ssize_t
-send_close_notify(int fd, int flags)
-{
-	uint8_t alert[] = { WARNING, CLOSE_NOTIFY };
-	struct iovec part = { .iov_base = alert, .iov_len = sizeof(alert) };
-	union record control;
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-
-	memset(&control, 0, sizeof(control));
-	control.head.cmsg_level = SOL_TLS;
-	control.head.cmsg_type = TLS_SET_RECORD_TYPE;
-	control.head.cmsg_len = CMSG_LEN(1);
-	*CMSG_DATA(&control.head) = ALERT;
-	return sendmsg(fd, &m, MSG_NOSIGNAL | flags);
-}
-
 /*
  * A signal that interrupts a send in the middle of a record leaves an error in the socket
  * (EBADMSG), but nothing is lost: the next send first sends the rest. Reading SO_ERROR clears the
@@ -307,18 +288,30 @@ tls_sends_again(int fd, int error)
 static void
 send_last_record(const struct np_stop *stop, int fd, uint64_t until)
 {
-	uint64_t began;
+	uint8_t alert[] = { WARNING, CLOSE_NOTIFY };
+	struct iovec part = { .iov_base = alert, .iov_len = sizeof(alert) };
+	union record control;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
 	const struct timeval limit = { .tv_usec = TRY_MS * 1000L };
 	int off = 0, retries = 0;
+	uint64_t began;
 	ssize_t n;
 
+	memset(&control, 0, sizeof(control));
+	control.head.cmsg_level = SOL_TLS;
+	control.head.cmsg_type = TLS_SET_RECORD_TYPE;
+	control.head.cmsg_len = CMSG_LEN(1);
+	*CMSG_DATA(&control.head) = ALERT;
 	if (ioctl(fd, FIONBIO, &off) != 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) {
 		return;
 	}
 	do {
 		began = np_now();
-		n = send_close_notify(fd, began < until ? 0 : MSG_DONTWAIT);
+		n = sendmsg(fd, &m, began < until ? MSG_NOSIGNAL : MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno != EAGAIN &&
 		    (++retries > RETRIES || !tls_sends_again(fd, errno))) {
 			return;

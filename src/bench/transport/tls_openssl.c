@@ -212,26 +212,6 @@ reason(char *text, size_t size)
 	return text;
 }
 
-static bool
-set_up(struct np_tls *tls)
-{
-	if (tls->ctx == NULL || tls->bio == NULL ||
-	    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) != 1 ||
-	    SSL_CTX_set_ciphersuites(tls->ctx, tls->suite->iana) != 1 ||
-	    SSL_CTX_set_num_tickets(tls->ctx, 0) != 1 || /* nothing follows the handshake */
-	    BIO_meth_set_write(tls->bio, write_some) != 1 ||
-	    BIO_meth_set_read(tls->bio, read_some) != 1 ||
-	    BIO_meth_set_ctrl(tls->bio, control) != 1) {
-		return false;
-	}
-	SSL_CTX_clear_options(tls->ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
-	SSL_CTX_set_keylog_callback(tls->ctx, note_secret);
-	SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_psk_use_session_callback(tls->ctx, use_key);
-	SSL_CTX_set_psk_find_session_callback(tls->ctx, find_key);
-	return true;
-}
-
 struct np_tls *
 np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool server,
 	   struct np_err *err)
@@ -250,12 +230,23 @@ np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool serv
 	tls->key = key;
 	tls->ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
 	tls->bio = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "connection");
-	if (!set_up(tls)) {
+	if (tls->ctx == NULL || tls->bio == NULL ||
+	    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) != 1 ||
+	    SSL_CTX_set_ciphersuites(tls->ctx, tls->suite->iana) != 1 ||
+	    SSL_CTX_set_num_tickets(tls->ctx, 0) != 1 || /* nothing follows the handshake */
+	    BIO_meth_set_write(tls->bio, write_some) != 1 ||
+	    BIO_meth_set_read(tls->bio, read_some) != 1 ||
+	    BIO_meth_set_ctrl(tls->bio, control) != 1) {
 		np_fail(err, NP_EUNSUP, EOPNOTSUPP, "set up TLS with %s: %s", suite->title,
 			reason(text, sizeof(text)));
 		np_tls_free(tls);
 		return NULL;
 	}
+	SSL_CTX_clear_options(tls->ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+	SSL_CTX_set_keylog_callback(tls->ctx, note_secret);
+	SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_psk_use_session_callback(tls->ctx, use_key);
+	SSL_CTX_set_psk_find_session_callback(tls->ctx, find_key);
 	return tls;
 }
 
@@ -268,29 +259,6 @@ np_tls_free(struct np_tls *tls)
 	SSL_CTX_free(tls->ctx);
 	BIO_meth_free(tls->bio);
 	free(tls);
-}
-
-static SSL *
-ssl_of(struct handshake *h)
-{
-	SSL *ssl = SSL_new(h->tls->ctx);
-	BIO *bio = BIO_new(h->tls->bio);
-
-	if (ssl == NULL || bio == NULL) {
-		SSL_free(ssl);
-		BIO_free(bio);
-		return NULL;
-	}
-	BIO_set_data(bio, h);
-	BIO_set_init(bio, 1);
-	SSL_set_bio(ssl, bio, bio);
-	SSL_set_app_data(ssl, h);
-	if (h->tls->server) {
-		SSL_set_accept_state(ssl);
-	} else {
-		SSL_set_connect_state(ssl);
-	}
-	return ssl;
 }
 
 /* Wait until the handshake can go on. NP_OK, or the reason why it can't. */
@@ -357,13 +325,24 @@ np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, u
 		 struct np_tls_secrets *secrets, struct np_err *err)
 {
 	struct handshake h = { .tls = tls, .secrets = secrets, .fd = fd };
-	SSL *ssl;
+	SSL *ssl = SSL_new(tls->ctx);
+	BIO *bio = BIO_new(tls->bio);
 	int rc;
 
 	ERR_clear_error();
-	ssl = ssl_of(&h);
-	if (ssl == NULL) {
+	if (ssl == NULL || bio == NULL) {
+		SSL_free(ssl);
+		BIO_free(bio);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a TLS handshake");
+	}
+	BIO_set_data(bio, &h);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(ssl, bio, bio);
+	SSL_set_app_data(ssl, &h);
+	if (tls->server) {
+		SSL_set_accept_state(ssl);
+	} else {
+		SSL_set_connect_state(ssl);
 	}
 	rc = do_handshake(ssl, &h, stop, patience_ms, err);
 	SSL_free(ssl);

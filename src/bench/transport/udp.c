@@ -101,23 +101,6 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 	    "(does a firewall drop packets to the data port?)");
 }
 
-static int
-send_echo(const struct np_run *run, int fd, struct np_err *err)
-{
-	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
-	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
-	uint8_t token[NP_ECHO_SIZE];
-	char text[NP_ADDR_TEXT];
-
-	np_echo_datagram(run->end.token, token);
-	if (sendto(fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 && errno != EINTR &&
-	    errno != ENOBUFS && errno != ECONNREFUSED) {
-		return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
-			       np_addr_text(&run->end.peer, text));
-	}
-	return NP_OK;
-}
-
 /* Wait until then for a datagram on any of the sockets. */
 static bool
 await_first(struct pollfd *first, uint32_t count, uint64_t until)
@@ -142,20 +125,27 @@ await_first(struct pollfd *first, uint32_t count, uint64_t until)
 static int
 send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 {
+	bool connected = np_run_connected(run);
+	const void *to = connected ? NULL : &run->end.peer.sa;
+	socklen_t len = connected ? 0 : run->end.peer.len;
+	uint8_t token[NP_ECHO_SIZE];
 	char text[NP_ADDR_TEXT];
 
+	np_addr_text(&run->end.peer, text);
+	np_echo_datagram(run->end.token, token);
 	while (!np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
-			if (send_echo(run, first[i].fd, err) != NP_OK) {
-				return err->code;
+			if (sendto(first[i].fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
+			    errno != EINTR && errno != ENOBUFS && errno != ECONNREFUSED) {
+				return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
+					       text);
 			}
 		}
 		if (await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC))) {
 			return NP_OK;
 		}
 	}
-	return np_fail(err, NP_ETIME, 0, "no datagram came from %s",
-		       np_addr_text(&run->end.peer, text));
+	return np_fail(err, NP_ETIME, 0, "no datagram came from %s", text);
 }
 
 /*

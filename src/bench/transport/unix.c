@@ -199,27 +199,6 @@ bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 	return err->code;
 }
 
-static int
-make_name(struct np_run *run, int fd, struct np_err *err)
-{
-	const char *where = run->plan->unix_dir[0] != '\0' ? run->plan->unix_dir : P_tmpdir;
-	struct name *name = calloc(1, sizeof(*name));
-
-	if (name == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the name of a socket");
-	}
-	if (bind_fresh(fd, where, &run->end.local, err) != NP_OK) {
-		free(name);
-		return err->code;
-	}
-	run->end.state = name;
-	name->count = run->plan->transport->connected ? 1 : run->plan->flows;
-	if (run->plan->active) {
-		keep_name(name, path_in(&run->end.local));
-	}
-	return NP_OK;
-}
-
 /* A daemon needs a name to connect to; a client only to be answered by datagrams. */
 static bool
 needs_name(const struct np_plan *p)
@@ -231,7 +210,6 @@ static int
 unix_open(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	char text[NP_ADDR_TEXT];
 	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &run->end.opts, NULL, err);
 
 	run->end.local.sa.ss_family = AF_UNIX;
@@ -244,44 +222,48 @@ unix_open(struct np_run *run, struct np_err *err)
 		run->end.listen_fd = fd;
 	}
 	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
-	if (needs_name(p) && make_name(run, fd, err) != NP_OK) {
-		return err->code;
+	if (needs_name(p)) {
+		struct name *name = calloc(1, sizeof(*name));
+
+		if (name == NULL) {
+			return np_fail(err, NP_ESYS, ENOMEM, "memory for the name of a socket");
+		}
+		if (bind_fresh(fd, p->unix_dir[0] != '\0' ? p->unix_dir : P_tmpdir, &run->end.local,
+			       err) != NP_OK) {
+			free(name);
+			return err->code;
+		}
+		run->end.state = name;
+		name->count = p->transport->connected ? 1 : p->flows;
+		if (p->active) {
+			keep_name(name, path_in(&run->end.local));
+		}
 	}
-	if (run->end.listen_fd >= 0 && listen(fd, np_endpoint_backlog(p)) != 0) {
-		return np_fail(err, NP_ESYS, errno, "listen on %s",
-			       np_addr_text(&run->end.local, text));
-	}
-	return NP_OK;
+	return run->end.listen_fd >= 0 ? np_endpoint_listen(p, fd, &run->end.local, err) : NP_OK;
 }
 
 /* Bind a further socket to a name beside the first one. */
-static int
-bind_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
-{
-	struct np_addr at;
-
-	if (!np_unix_another(&run->end.local, number, &at)) {
-		return np_usage(err, "-p: '%s' is too long for the paths of %u sockets",
-				run->plan->unix_dir, run->plan->flows);
-	}
-	if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 ||
-	    chmod(path_in(&at), 0666) != 0) {
-		return np_fail(err, NP_ESYS, errno, "make a socket %s", path_in(&at));
-	}
-	return NP_OK;
-}
-
 static int
 unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &run->end.opts, NULL, err);
+	struct np_addr at;
 
-	if (fd >= 0 && needs_name(p) && bind_another(run, fd, number, err) != NP_OK) {
-		close(fd);
-		return -1;
+	if (fd < 0 || !needs_name(p)) {
+		return fd;
 	}
-	return fd;
+	if (!np_unix_another(&run->end.local, number, &at)) {
+		np_usage(err, "-p: '%s' is too long for the paths of %u sockets", p->unix_dir,
+			 p->flows);
+	} else if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 ||
+		   chmod(path_in(&at), 0666) != 0) {
+		np_fail(err, NP_ESYS, errno, "make a socket %s", path_in(&at));
+	} else {
+		return fd;
+	}
+	close(fd);
+	return -1;
 }
 
 /* A client connects even for datagrams; the daemon answers the sender of each. */
