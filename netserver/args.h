@@ -1,6 +1,4 @@
-/*
- * What the operator asked of netserver.
- */
+/* What the operator asked of netserver. */
 #ifndef NETSERVER_ARGS_H
 #define NETSERVER_ARGS_H
 

@@ -1,6 +1,4 @@
-/*
- * A caller: a control connection that has no session yet, and what its first message asks for.
- */
+/* A caller: a control connection that has no session yet, and what its first message asks for. */
 #ifndef NETSERVER_CALLER_H
 #define NETSERVER_CALLER_H
 

@@ -1,6 +1,4 @@
-/*
- * Files of a session, by landlock(7). libc has no wrappers for its system calls.
- */
+/* Files of a session, by landlock(7). libc has no wrappers for its system calls. */
 #ifndef NETSERVER_LANDLOCK_H
 #define NETSERVER_LANDLOCK_H
 

@@ -1,6 +1,4 @@
-/*
- * netserver: the far end of netperf's tests.
- */
+/* netserver: the far end of netperf's tests. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,6 +1,4 @@
-/*
- * Used while building: print the options that netserver's manual page and completions list.
- */
+/* Used while building: print the options that netserver's manual page and completions list. */
 #include "config.h"
 #include "netserver/args.h"
 #include "opt/doc.h"

@@ -60,9 +60,7 @@ enum ns_look {
 	NS_LOOK_QUIET /* it has sent nothing for ns_quiet_until() */
 };
 
-/*
- * What kind of connection is it, by what it has sent? *owner: for NS_DATA_FULL, its session.
- */
+/* What kind of connection is it, by what it has sent? *owner: for NS_DATA_FULL, its session. */
 enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer,
 			  enum ns_look when, struct ns_session **owner);
 

@@ -1,6 +1,4 @@
-/*
- * What the daemon reports about itself: netserver --status over a local socket, and metrics.
- */
+/* What the daemon reports about itself: netserver --status over a local socket, and metrics. */
 #ifndef NETSERVER_STATUS_H
 #define NETSERVER_STATUS_H
 

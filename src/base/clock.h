@@ -1,6 +1,4 @@
-/*
- * Time: monotonic nanoseconds, and deadlines as absolute monotonic times.
- */
+/* Time: monotonic nanoseconds, and deadlines as absolute monotonic times. */
 #ifndef NP_BASE_CLOCK_H
 #define NP_BASE_CLOCK_H
 

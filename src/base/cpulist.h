@@ -1,6 +1,4 @@
-/*
- * Sets of processors, as the kernel writes them: "0-3,8".
- */
+/* Sets of processors, as the kernel writes them: "0-3,8". */
 #ifndef NP_BASE_CPULIST_H
 #define NP_BASE_CPULIST_H
 

@@ -1,6 +1,4 @@
-/*
- * Descriptors: fill, close and pass them, and raise their limit.
- */
+/* Descriptors: fill, close and pass them, and raise their limit. */
 #ifndef NP_BASE_FDS_H
 #define NP_BASE_FDS_H
 

@@ -1,6 +1,4 @@
-/*
- * Is this a build with a sanitizer? gcc defines macros then, clang has __has_feature().
- */
+/* Is this a build with a sanitizer? gcc defines macros then, clang has __has_feature(). */
 #ifndef NP_BASE_SANITIZED_H
 #define NP_BASE_SANITIZED_H
 

@@ -1,6 +1,4 @@
-/*
- * Copying and appending texts in arrays, and making texts of others safe to print.
- */
+/* Copying and appending texts in arrays, and making texts of others safe to print. */
 #ifndef NP_BASE_TEXT_H
 #define NP_BASE_TEXT_H
 

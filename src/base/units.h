@@ -1,6 +1,4 @@
-/*
- * Numbers as people write them on netperf's command line, and the units of its output.
- */
+/* Numbers as people write them on netperf's command line, and the units of its output. */
 #ifndef NP_BASE_UNITS_H
 #define NP_BASE_UNITS_H
 

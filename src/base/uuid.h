@@ -1,6 +1,4 @@
-/*
- * Identifiers of tests.
- */
+/* Identifiers of tests. */
 #ifndef NP_BASE_UUID_H
 #define NP_BASE_UUID_H
 

@@ -1,6 +1,4 @@
-/*
- * netperf --ceiling: compute what links can carry at most, for scripts. No test is run.
- */
+/* netperf --ceiling: compute what links can carry at most, for scripts. No test is run. */
 #ifndef NP_CLI_CEILINGS_H
 #define NP_CLI_CEILINGS_H
 

@@ -1,6 +1,4 @@
-/*
- * The help texts of netperf: the short one, that of all options, that of one test.
- */
+/* The help texts of netperf: the short one, that of all options, that of one test. */
 #ifndef NP_CLI_HELP_H
 #define NP_CLI_HELP_H
 

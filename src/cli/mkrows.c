@@ -1,6 +1,4 @@
-/*
- * Used while building: prints what netperf's manual page and completions are made of.
- */
+/* Used while building: prints what netperf's manual page and completions are made of. */
 #include <errno.h>
 
 #include "cli/args.h"

@@ -1,6 +1,4 @@
-/*
- * The text of the progress line, which shows how far a test is.
- */
+/* The text of the progress line, which shows how far a test is. */
 #ifndef NP_CLI_PROGRESS_TEXT_H
 #define NP_CLI_PROGRESS_TEXT_H
 

@@ -1,6 +1,4 @@
-/*
- * Prints evidence of a test: --explain, --wire, and the document's explanation.
- */
+/* Prints evidence of a test: --explain, --wire, and the document's explanation. */
 #include <math.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,4 @@
-/*
- * The tests that -t can name.
- */
+/* The tests that -t can name. */
 #ifndef NP_CLI_TESTS_H
 #define NP_CLI_TESTS_H
 

@@ -1,6 +1,4 @@
-/*
- * Socket addresses: resolving names, and writing addresses for people.
- */
+/* Socket addresses: resolving names, and writing addresses for people. */
 #ifndef NP_NET_ADDR_H
 #define NP_NET_ADDR_H
 

@@ -52,8 +52,7 @@ check_interface(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	if (ll == NULL || (ll->sll_hatype != ARPHRD_ETHER && !l->loopback)) {
 		return np_fail_verbatim(
 		    err, NP_EUSAGE, EOPNOTSUPP,
-		    "interface %s carries no Ethernet frames (name another with "
-		    "--device)",
+		    "interface %s carries no Ethernet frames (name another with --device)",
 		    l->device);
 	}
 	memcpy(l->mac, ll->sll_addr, NP_ETH_MAC);
@@ -280,8 +279,7 @@ np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_e
 	if (size > (int64_t)l->mtu) {
 		return np_fail_verbatim(
 		    err, NP_EUSAGE, EMSGSIZE,
-		    "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a "
-		    "larger MTU)",
+		    "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a larger MTU)",
 		    letter, (long long)size, l->device, l->mtu, letter, l->mtu);
 	}
 	return NP_OK;

@@ -1,6 +1,4 @@
-/*
- * Sockets: a list of options to set, sockets made by it, control connections and listeners.
- */
+/* Sockets: a list of options to set, sockets made by it, control connections and listeners. */
 #ifndef NP_NET_SOCK_H
 #define NP_NET_SOCK_H
 

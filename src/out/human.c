@@ -379,8 +379,7 @@ clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 	ADD(row, "%.1f %% of the time", 100 * (1 - share));
 	ADD(row, "%s",
-	    both_ways(l, f) ? ", other programs aside: they are not told from the other "
-			      "session"
+	    both_ways(l, f) ? ", other programs aside: they are not told from the other session"
 			    : "");
 	/* In less than an interval there is no rate. */
 	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {

@@ -1,6 +1,4 @@
-/*
- * Binding threads to processors.
- */
+/* Binding threads to processors. */
 #ifndef NP_SYS_AFFINITY_H
 #define NP_SYS_AFFINITY_H
 

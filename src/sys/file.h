@@ -1,6 +1,4 @@
-/*
- * Small files of /proc and /sys, or of a directory that a test puts in their place (root).
- */
+/* Small files of /proc and /sys, or of a directory that a test puts in their place (root). */
 #ifndef NP_SYS_FILE_H
 #define NP_SYS_FILE_H
 

@@ -1,6 +1,4 @@
-/*
- * The interrupts of an interface: its lines in /proc/interrupts.
- */
+/* The interrupts of an interface: its lines in /proc/interrupts. */
 #ifndef NP_SYS_IRQ_H
 #define NP_SYS_IRQ_H
 

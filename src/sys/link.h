@@ -1,6 +1,4 @@
-/*
- * An interface of this machine: how to query it, and its counters.
- */
+/* An interface of this machine: how to query it, and its counters. */
 #ifndef NP_SYS_LINK_H
 #define NP_SYS_LINK_H
 

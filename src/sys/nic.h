@@ -1,6 +1,4 @@
-/*
- * Facts about an interface, for sys/host.h.
- */
+/* Facts about an interface, for sys/host.h. */
 #ifndef NP_SYS_NIC_H
 #define NP_SYS_NIC_H
 

@@ -284,8 +284,7 @@ clamped_by(FACTS)
 	}
 	if (f->scale == 0 && each <= 65535 && each >= NP_UNSCALED) {
 		return f->scaling_off
-			   ? "an end has window scaling switched off "
-			     "(net.ipv4.tcp_window_scaling)"
+			   ? "an end has window scaling switched off (net.ipv4.tcp_window_scaling)"
 			   : "it is not scaled: an end, a route or a middlebox prevents that";
 	}
 	return f->widest < NP_WINDOW_SHUT * f->receive_buffer
