@@ -43,8 +43,6 @@ enum {
 	BUFFER = 128 << 10     /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
 
-/* --- another user ---------------------------------------------------------------------------- */
-
 struct who {
 	char name[64]; /* empty: a number without a name */
 	uid_t uid;
@@ -196,8 +194,6 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 	return become(w, err);
 }
 
-/* --- capabilities ---------------------------------------------------------------------------- */
-
 /*
  * What tests can use if the daemon stays root or was given capabilities (AmbientCapabilities= of
  * systemd.exec(5)): ports below 1024, priorities above 6, SO_DEBUG and restricted congestion
@@ -251,8 +247,6 @@ limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
-/* --- the daemon ------------------------------------------------------------------------------ */
-
 /*
  * No new privileges, and not dumpable: neither a core file nor a process of the same user can read
  * a passphrase. Sanitizers need it dumpable, which the kernel ends when the user changes.
@@ -300,8 +294,6 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	}
 	return close_loopholes(err);
 }
-
-/* --- a session ------------------------------------------------------------------------------- */
 
 /* A size in a line of /proc/self/status, in bytes. */
 static uint64_t

@@ -103,8 +103,6 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* ---- Status and metrics ---- */
-
 static struct ns_view
 view_of(struct ns_daemon *d)
 {
@@ -151,8 +149,6 @@ renew_metrics(struct ns_daemon *d, bool now)
 	}
 	return d->metrics_ns;
 }
-
-/* ---- The loop ---- */
 
 static void
 reload(struct ns_daemon *d)

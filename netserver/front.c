@@ -28,8 +28,6 @@ enum {
 	BEGIN = 8       /* sessions started in one call */
 };
 
-/* ---- Coming and going ---- */
-
 static void
 forget(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -281,8 +279,6 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		}
 	}
 }
-
-/* ---- Messages ---- */
 
 /* Start a session. It takes two descriptors: if there are none left, close silent connections. */
 static int

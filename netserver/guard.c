@@ -74,8 +74,6 @@ ns_limits_init(struct ns_limits *l)
 	};
 }
 
-/* ---- Which addresses ---- */
-
 int
 ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *err)
 {
@@ -182,8 +180,6 @@ ns_access_lets(const struct ns_access *a, const struct np_addr *peer)
 	return !any_matches(a->deny, a->denies, peer) &&
 	       (a->allows == 0 || any_matches(a->allow, a->allows, peer));
 }
-
-/* ---- How many ---- */
 
 bool
 ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns)
@@ -363,8 +359,6 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 			       paces[kind].burst * paces[kind].each_ns, now_ns);
 	}
 }
-
-/* ---- Shared resources ---- */
 
 /* What sessions hold. */
 struct usage {

@@ -16,8 +16,6 @@
 #include "netserver/passed.h"
 #include "netserver/session.h"
 
-/* ---- Fork servers ---- */
-
 /* To be called when it has been reaped. */
 static void
 forget(struct ns_forkserver *f)
@@ -107,8 +105,6 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 	*pid = a.pid;
 	return NP_OK;
 }
-
-/* ---- Sessions ---- */
 
 /* Is there a filter of system calls that a process can inherit? */
 static bool

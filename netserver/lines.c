@@ -66,8 +66,6 @@ ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines)
 	log->ctx = ctx;
 }
 
-/* ---- From a session's process to the daemon ---- */
-
 void
 ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {

@@ -8,8 +8,6 @@
 #include "base/trusted.h"
 #include "netserver/status.h"
 
-/* ---- The text, in the format that Prometheus scrapes, version 0.0.4 ---- */
-
 enum { NAME = 80 };
 
 struct metrics {
@@ -112,8 +110,6 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 #include "netserver/limits.def"
 #undef NS_LIMIT
 }
-
-/* ---- The file ---- */
 
 int
 ns_metrics_dir(const char *path, const char **name, struct np_err *err)

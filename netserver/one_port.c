@@ -36,8 +36,6 @@ enum {
 	OTHERS = 32    /* datagrams of other clients that the search keeps */
 };
 
-/* ---- Descriptors in flight ---- */
-
 /*
  * Descriptors that a session has not received yet. The kernel counts them for the user, and above
  * the sender's RLIMIT_NOFILE it refuses to send more (unix(7), ETOOMANYREFS). SIOCOUTQ tells how
@@ -112,8 +110,6 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 	}
 	return !s->way.daemon_full;
 }
-
-/* ---- Tests ---- */
 
 /* The session whose test expects sockets from that address, and whose client sends no tokens. */
 static struct ns_session *
@@ -329,8 +325,6 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 	return kind;
 }
 
-/* ---- Connections ---- */
-
 /* Do these bytes begin a message of a control connection? Data rarely look like one. */
 static bool
 is_request(const uint8_t *bytes, size_t n)
@@ -412,8 +406,6 @@ ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t n
 
 	return s != NULL && s->wish.way.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
 }
-
-/* ---- Datagrams ---- */
 
 /* A datagram that was received. */
 struct datagram {

@@ -363,8 +363,6 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	_exit(0);
 }
 
-/* ---- In a fork server, and in the processes that it forks ---- */
-
 int
 ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
 		   struct np_err *err)
@@ -399,8 +397,6 @@ ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_requ
 	c.chan.peer = c.text;
 	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], request->daemon, seal);
 }
-
-/* ---- In the daemon's process (-f), or as a child of inetd ---- */
 
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)

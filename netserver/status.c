@@ -18,8 +18,6 @@
 
 enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 /* bytes: "and N more" */ };
 
-/* ---- For people ---- */
-
 struct out {
 	char *text;
 	size_t size, len;
@@ -218,8 +216,6 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 	put_sessions(&o, v);
 	return o.len;
 }
-
-/* ---- The socket ---- */
 
 /* The abstract address for a port, which may be the name of a service. Its length, or 0. */
 static socklen_t

@@ -48,8 +48,6 @@ np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
 	log->sink(log->ctx, level, false, line);
 }
 
-/* ---- Events ---- */
-
 static bool
 is_printable(unsigned char c)
 {
@@ -160,8 +158,6 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 	}
 	log->sink(log->ctx, level, true, whole.line);
 }
-
-/* ---- Sinks ---- */
 
 enum { LINE = NP_LOG_EVENT + 80 };
 

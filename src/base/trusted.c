@@ -39,8 +39,6 @@ is_for_all(const struct stat *dir)
 	return (dir->st_mode & S_IWOTH) != 0;
 }
 
-/* --- what is trusted ------------------------------------------------------------------------- */
-
 /* Refuse links of other users, and anything of theirs in a directory where everybody may write. For
  * an output, the directory's owner is trusted too, and so are links in other directories. */
 static int
@@ -111,8 +109,6 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	}
 	return NP_OK;
 }
-
-/* --- the walk -------------------------------------------------------------------------------- */
 
 static int
 fail_at(const struct walk *w, int sys, struct np_err *err)

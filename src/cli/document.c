@@ -119,8 +119,6 @@ np_document_free(struct np_document *d)
 	}
 }
 
-/* ---- The plan ---- */
-
 /* The rows of wire/plan.def, for an end and for the whole test. */
 #define END_FIELD(json, kind, member) MEMBER(json, kind, np_end, member),
 #define PLAN_FIELD(json, kind, member) MEMBER(json, kind, np_plan, member),
@@ -189,8 +187,6 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	}
 }
 
-/* ---- The two ends ---- */
-
 /* Evidence describes the ends. Without it, this program only knows its own. */
 static void
 identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
@@ -240,8 +236,6 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	}
 	identify(d, NULL, NULL, "nothing was measured");
 }
-
-/* ---- Results ---- */
 
 enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
 
@@ -789,8 +783,6 @@ np_document_explain(struct np_document *d, const char *text, const struct np_bag
 	json_object_del(json_object_get(written, "explain"), "sentence");
 }
 
-/* ---- Writing ---- */
-
 static void
 put_verdict(struct np_document *d, const struct np_verdict *v)
 {
@@ -860,8 +852,6 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 	}
 	return write_where(d->root, d->path, out, err);
 }
-
-/* ---- The list of engines, a document of its own ---- */
 
 /* A list, or null if there is none. */
 static json_t *

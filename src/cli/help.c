@@ -57,9 +57,6 @@ print_tests(FILE *out, const char *title, bool all)
 	print_missing(out);
 }
 
-/* --- the short one -----------------------------------------------------------------------------
- */
-
 static const char examples[] =
     "\nnetperf -H HOST                           what a TCP connection carries\n"
     "netperf -H HOST -t TCP_RR --explain       transactions a second, their limit\n"
@@ -84,9 +81,6 @@ np_help_short(FILE *out)
 	fputs(examples, out);
 }
 
-/* --- all options -------------------------------------------------------------------------------
- */
-
 void
 np_help_all(FILE *out)
 {
@@ -100,9 +94,6 @@ np_help_all(FILE *out)
 	print_tests(out, "", true);
 	fputs(notes, out);
 }
-
-/* --- one test ----------------------------------------------------------------------------------
- */
 
 struct shown {
 	const struct np_bench *bench; /* NULL: OMNI or UUID */
@@ -220,9 +211,6 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	fputs(notes, out);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
-
 static void
 print_test(FILE *out, const char *name, const struct np_transport *t)
 {
@@ -265,9 +253,6 @@ np_help_tests(FILE *out)
 		}
 	}
 }
-
-/* --- figures -----------------------------------------------------------------------------------
- */
 
 void
 np_help_figures(FILE *out)

@@ -172,8 +172,6 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 	}
 }
 
-/* ---- Figures that repeat the user's options, or are the same in every test ---- */
-
 const struct np_name *
 np_facts_local(const struct np_cli *cli)
 {

@@ -19,9 +19,6 @@
 #include "net/cidr.h"
 #include "run/knee.h"
 
-/* --- words that are a value ---------------------------------------------------------------------
- */
-
 static bool
 read_port(const char *word, void *to)
 {
@@ -229,9 +226,6 @@ read_uuid(const char *word, void *to)
 	memcpy(to, &word, sizeof(word));
 	return strlen(word) <= 37;
 }
-
-/* --- values that take more than their word -----------------------------------------------------
- */
 
 /*
  * The family part of -H and -L: netperf looks for single characters, which addresses contain, too.
@@ -910,9 +904,6 @@ set_help(const struct np_setting *set)
 	cli->help_all = set->arg != NULL;
 	return NP_OK;
 }
-
-/* --- the tables --------------------------------------------------------------------------------
- */
 
 #define CLI(member) offsetof(struct np_cli, member)
 #define OMNI NP_SCOPE_OMNI

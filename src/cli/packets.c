@@ -9,8 +9,6 @@
 #include "net/llc.h"
 #include "wire/ext.h"
 
-/* ---- The capture of --wire ---- */
-
 /* The daemon allows few captures: do not ask it for one that would see nothing. */
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
@@ -59,8 +57,6 @@ np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *
 	err->code = NP_OK;
 	return NP_OK;
 }
-
-/* ---- The interface of a test of the link layer ---- */
 
 int
 np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,

@@ -50,8 +50,6 @@ struct np_shown {
 	unsigned looks;
 };
 
-/* ---- The terminal ---- */
-
 static void
 put(int fd, const char *text, size_t n)
 {
@@ -90,8 +88,6 @@ np_progress_erase(atomic_int *drawn)
 		put(fd, erase, sizeof(erase) - 1);
 	}
 }
-
-/* ---- What the line says ---- */
 
 static void
 add_look(struct np_shown *s, uint64_t at_ns, double work)
@@ -218,8 +214,6 @@ draw_view(void *shown, const struct np_live_view *view)
 	draw(s);
 	pthread_mutex_unlock(&s->lock);
 }
-
-/* ---- For main() ---- */
 
 /*
  * Open standard error again, non-blocking: the thread that draws also controls the test. O_NONBLOCK

@@ -10,8 +10,6 @@ enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
 
 enum { LONG_WAIT_S = 1 }; /* from here on its seconds are shown */
 
-/* ---- The step ---- */
-
 /* "3.2 of 10 s". Workers may continue a little after the end, to empty a queue. */
 static void
 put_times(const struct np_progress *p, const char *what, char text[PART])
@@ -98,8 +96,6 @@ put_iteration(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* ---- The rate ---- */
-
 /* Three significant digits, and a unit with a prefix. */
 static void
 put_scaled(double rate, const char *unit, char text[PART])
@@ -148,8 +144,6 @@ put_rate(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* ---- The bar ---- */
-
 /* How much of this step is done, 0 to 1; < 0: unknown. */
 static double
 share_done(const struct np_progress *p)
@@ -184,8 +178,6 @@ add_bar(char out[NP_PROGRESS_TEXT], size_t n, double share, unsigned cells, bool
 	}
 	return n;
 }
-
-/* ---- The line ---- */
 
 size_t
 np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,

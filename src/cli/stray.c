@@ -11,9 +11,6 @@
 
 enum { LONGEST = 63 }; /* of a name that is shown */
 
-/* --- words -------------------------------------------------------------------------------------
- */
-
 /* Options without an argument, whose letters after a -- are options with one. */
 static const struct {
 	const char *option, *remedy;
@@ -63,9 +60,6 @@ np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct n
 				 : remedy_of(cli, argv[i], given));
 	}
 }
-
-/* --- options -----------------------------------------------------------------------------------
- */
 
 enum { LONG_WAIT_S = 1024, HEADERS = 9 }; /* larger values must be mistakes */
 
@@ -186,9 +180,6 @@ np_stray_reader(struct np_cli *cli, struct np_err *err)
 		}
 	}
 }
-
-/* --- names -------------------------------------------------------------------------------------
- */
 
 /* Is it spelled like P99_LATENCY or CONNECT_P99? */
 static bool

@@ -70,8 +70,6 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	in->per_second *= share;
 }
 
-/* ---- Rows of flows and threads ---- */
-
 struct rows {
 	const struct np_tally *tally;
 	const struct np_explain_input *in;

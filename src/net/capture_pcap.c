@@ -50,8 +50,6 @@ struct np_capture {
 	uint64_t dropped_before;   /* and dropped */
 };
 
-/* --- Which interface --- */
-
 static bool
 is_wildcard(const struct np_addr *a)
 {
@@ -105,8 +103,6 @@ understand_link(int type, enum np_ledger_link *link)
 	}
 	return false;
 }
-
-/* --- The kernel's filter --- */
 
 /* Add a numeric address, without the zone of a link-local one, which filters don't know. */
 static int
@@ -177,8 +173,6 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 		   : np_fail(err, NP_ESYS, 0, "read a capture on %s: %s", c->device,
 			     pcap_geterr(c->pcap));
 }
-
-/* --- Opening --- */
 
 static int
 activate(struct np_capture *c, struct np_err *err)
@@ -302,8 +296,6 @@ np_capture_free(struct np_capture *c)
 	}
 	free(c);
 }
-
-/* --- Reading --- */
 
 static void
 take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)

@@ -24,8 +24,6 @@ enum {
 
 static const uint32_t end_word = 0x504c656e; /* "PLen" */
 
-/* --- the interface --- */
-
 uint32_t
 np_eth_mtu(const char *device)
 {
@@ -106,8 +104,6 @@ find(struct np_eth *l, struct np_err *err)
 	return rc;
 }
 
-/* --- what a socket hears --- */
-
 static int
 attach(int fd, struct sock_filter *code, size_t count)
 {
@@ -182,8 +178,6 @@ np_eth_drops(const struct np_eth *l, uint64_t *frames)
 	return true;
 }
 
-/* --- opening --- */
-
 /* Made without a protocol, so that it receives nothing before it has a filter. */
 static int
 open_socket(struct np_eth *l, struct np_err *err)
@@ -246,8 +240,6 @@ np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr
 	out->len = sizeof(*to);
 }
 
-/* --- checks --- */
-
 int
 np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err)
 {
@@ -284,8 +276,6 @@ np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_e
 	}
 	return NP_OK;
 }
-
-/* --- frames --- */
 
 void
 np_eth_mark(void *payload, uint64_t tag)

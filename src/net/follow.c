@@ -15,8 +15,6 @@ np_follow_parts(uint64_t bytes, uint64_t each)
 	return each > 0 && bytes > each ? (bytes - 1) / each + 1 : 1;
 }
 
-/* --- The order of sending --- */
-
 /* Is the identification of IPv4 a packet counter? */
 static bool
 counts_ids(const struct np_follow *f)
@@ -72,8 +70,6 @@ sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
 			  : mark->at_ns >= other->at_ns + (rtt_ns != 0 ? rtt_ns : REORDER_NS);
 }
 
-/* --- Holes --- */
-
 static void
 forget_hole(struct np_follow *f, uint32_t i)
 {
@@ -127,8 +123,6 @@ fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *f
 	}
 	return filled;
 }
-
-/* --- Data --- */
 
 /* The latest packet with bytes in [begin, end); NULL: too long ago. */
 static const struct np_follow_copy *

@@ -127,8 +127,6 @@ np_ledger_free(struct np_ledger *l)
 	free(l);
 }
 
-/* --- Headers --- */
-
 /* Skip n bytes. Returns their position; NULL: not all are there. */
 static const uint8_t *
 take(struct packet *p, size_t n)
@@ -346,8 +344,6 @@ tcp(struct packet *p, struct segment *s)
 	return true;
 }
 
-/* --- Owner --- */
-
 void
 np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
 {
@@ -411,8 +407,6 @@ owner_of(const struct np_ledger *l, const struct packet *p, enum direction *dire
 	*direction = (allowed & 1U << OUT) != 0 ? OUT : IN;
 	return allowed == 0 ? OTHERS : p->is_first ? OURS : NOT_KNOWN_YET;
 }
-
-/* --- Counting --- */
 
 /* The bucket of n; an eighth of a power of two wide. */
 static unsigned
@@ -507,8 +501,6 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	return each;
 }
 
-/* --- Fragments --- */
-
 /* Remember a first fragment, of the flow or not: the others belong to it. */
 static void
 remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
@@ -539,8 +531,6 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 		}
 	}
 }
-
-/* --- Segments --- */
 
 /*
  * Measure how long our TCP time stamps take to be echoed, one at a time. Begin at the first packet
@@ -672,8 +662,6 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	}
 	return owner != OTHERS;
 }
-
-/* --- The figures --- */
 
 static double
 us(uint64_t ns)

@@ -25,8 +25,6 @@ with_cpu(const struct np_classic *c)
 	return c->local_cpu || c->remote_cpu;
 }
 
-/* ---- Figures by name ---- */
-
 static enum np_metric_id
 find_metric(const char *name)
 {
@@ -136,8 +134,6 @@ put(const struct view *v, const char *lines)
 	}
 }
 
-/* ---- Streams ---- */
-
 static const char stream_heads[] = "Recv   Send    Send                          \n"
 				   "Socket Socket  Message  Elapsed              \n"
 				   "Size   Size    Size     Time     Throughput  \n"
@@ -211,8 +207,6 @@ static const char unix_stream_details[] = STREAM_DETAILS("Send", "Recv") SEND_PL
     "%(REMOTE_BYTES_PER_RECV)6.2f   %(REMOTE_RECV_CALLS)6d\n";
 
 static const char send_times[] = "\n\nHistogram of time spent in send() call.\n";
-
-/* ---- Transactions ---- */
 
 static const char transaction_heads[] = "Local /Remote\n"
 					"Socket Size   Request  Resp.   Elapsed  Trans.\n"
@@ -301,13 +295,9 @@ remark_mean(const struct view *v)
 	}
 }
 
-/* ---- Datagrams one way ---- */
-
 static const char datagram_heads[] = "Socket  Message  Elapsed      Messages                \n"
 				     "Size    Size     Time         Okay Errors   Throughput\n"
 				     "bytes   bytes    secs            #      #   %(unit)s/sec\n\n";
-
-/* ---- The layouts ---- */
 
 /* Texts named cpu_ are for -c or -C. */
 struct layout {

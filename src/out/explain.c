@@ -16,8 +16,6 @@ static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_UNCLEAR] = "unclear",
 };
 
-/* --- the table ---------------------------------------------------------------------------- */
-
 enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8, ENDS = TCP | UDP | TURNS | UNIX };
 static const struct {
 	unsigned tests;
@@ -87,8 +85,6 @@ judge_all(FACTS, struct verdicts *all)
 		all->count++;
 	}
 }
-
-/* --- the choice --------------------------------------------------------------------------- */
 
 /* A small congestion window is only a symptom if the best verdict says what keeps it small. */
 static bool
@@ -326,8 +322,6 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	np_calls_tell(&f, out);
 	doubt(&f, out->doubts);
 }
-
-/* --- for documents and people ------------------------------------------------------------- */
 
 static void
 put(struct np_bag *into, double v, const char *name)

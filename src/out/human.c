@@ -19,8 +19,6 @@ struct row {
 #define ADD(row, ...)                                                                              \
 	((row)->len = np_text_add((row)->text, sizeof((row)->text), (row)->len, __VA_ARGS__))
 
-/* ---- Numbers ---- */
-
 struct word {
 	char text[32];
 };
@@ -102,8 +100,6 @@ is_datagrams(const struct np_figures *f)
 {
 	return strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0;
 }
-
-/* ---- Rows ---- */
 
 /* Print a label and a row, wrapped between words; nothing if the row is empty. */
 static void

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Parts ---- */
-
 /* A text with U+FFFD for each byte that is not UTF-8. */
 static json_t *
 replace_invalid(const char *text)
@@ -124,8 +122,6 @@ whole(json_t *o, int failures)
 	return o;
 }
 
-/* ---- Structs ---- */
-
 static json_t *
 from_zero(int64_t v)
 {
@@ -184,8 +180,6 @@ np_json_members(json_t *o, const struct np_json_member *m, size_t count, const v
 	return bad;
 }
 
-/* ---- Figures ---- */
-
 /* A time keeps the fractions that netperf cuts off. Above 2^53 a double has none. */
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
@@ -227,8 +221,6 @@ np_json_metrics(const struct np_record *r)
 	return whole(o, bad);
 }
 
-/* ---- Histograms ---- */
-
 json_t *
 np_json_hist(const struct np_hist *h)
 {
@@ -255,8 +247,6 @@ np_json_hist(const struct np_hist *h)
 	bad |= json_object_set_new(o, "cells", cells);
 	return whole(o, bad);
 }
-
-/* ---- Bags ---- */
 
 static json_t *
 bag_value(const struct np_bag_item *it)

@@ -183,8 +183,6 @@ print_tap(FILE *out, const char *which, const struct np_bag *end, const char *la
 	}
 }
 
-/* --- Both captures ---------------------------------------------------------------------- */
-
 /* Data segments of one direction, as captured at both ends. */
 struct way {
 	const char *name, *from, *to;

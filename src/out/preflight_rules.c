@@ -29,8 +29,6 @@ struct state {
 	char text[STATE];
 };
 
-/* --- helpers ------------------------------------------------------------------------------ */
-
 static double
 fact(const struct view *v, const char *name)
 {
@@ -81,8 +79,6 @@ rate_text(double bps, char out[32])
 	snprintf(out, 32, u == 0 ? "%.3g bit/s" : "%.3g %cbit/s", bps, units[u]);
 	return out;
 }
-
-/* --- processors --------------------------------------------------------------------------- */
 
 static bool
 judge_governor(const struct view *v, struct state *s)
@@ -153,8 +149,6 @@ judge_load(const struct view *v, struct state *s)
 						    : NP_PREFLIGHT_OK,
 		     "%.0f threads want to run on %.0f processors", load, cpus);
 }
-
-/* --- the interface ------------------------------------------------------------------------ */
 
 static bool
 judge_link(const struct view *v, struct state *s)
@@ -375,8 +369,6 @@ judge_others(const struct view *v, struct state *s)
 				     "%.0f packets/s", rate);
 }
 
-/* --- the stack ---------------------------------------------------------------------------- */
-
 static bool
 judge_congestion(const struct view *v, struct state *s)
 {
@@ -443,8 +435,6 @@ judge_core_memory(const struct view *v, struct state *s)
 
 	return judge_memory(v, bytes, bytes, false, s);
 }
-
-/* --- the rules ---------------------------------------------------------------------------- */
 
 /* In a remedy, DEV is replaced by the interface. */
 static const struct rule {

@@ -18,8 +18,6 @@ add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 	return NP_OK;
 }
 
-/* ---- Lists on the command line ---- */
-
 static int
 parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
 	    struct np_err *err)
@@ -50,8 +48,6 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 	}
 	return NP_OK;
 }
-
-/* ---- Files ---- */
 
 struct reader {
 	const char *path;
@@ -146,8 +142,6 @@ parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 	return rc;
 }
 
-/* ---- All of them ---- */
-
 int
 np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err)
 {
@@ -178,8 +172,6 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 	}
 	return parse_file(word, sel, err);
 }
-
-/* ---- netperf's lists ---- */
 
 #define END NP_M_OUTPUT_END /* of a list of figures */
 

@@ -58,8 +58,6 @@ struct np_cgroup {
 	struct pressure pressure[PRESSURES];
 };
 
-/* --- where this process's group is ----------------------------------------------------------- */
-
 /*
  * Find the group in the hierarchy that has a controller ("": that of version 2) in lines like
  * "3:cpu,cpuacct:/a/b" and "0::/a/b". False if there is no such line.
@@ -257,8 +255,6 @@ np_cgroup_forget(struct np_cgroup_trees *trees)
 	memset(trees, 0, sizeof(*trees));
 }
 
-/* --- files that stay open -------------------------------------------------------------------- */
-
 /* Open a file of a group. Returns a descriptor, or a negative errno. */
 static int
 open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
@@ -400,8 +396,6 @@ np_cgroup_close(struct np_cgroup *c)
 	np_fds_close(c->self_fd);
 	free(c);
 }
-
-/* --- what they tell -------------------------------------------------------------------------- */
 
 /* The number in the line that begins with a word; 0: there is no such line. */
 static uint64_t

@@ -24,8 +24,6 @@ struct np_cpu_times {
 	struct cpu *cpus; /* by rising number */
 };
 
-/* --- its lines ------------------------------------------------------------------------------- */
-
 /* Read digits with a blank or the end behind them, and move *at there. (strtoull() allows signs.)
  */
 static bool
@@ -159,8 +157,6 @@ np_cpu_free(struct np_cpu_times *t)
 		free(t);
 	}
 }
-
-/* --- the difference -------------------------------------------------------------------------- */
 
 /*
  * How much a counter has grown. Old and 32-bit kernels count in 32 bits, which may wrap. A growth

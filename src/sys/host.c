@@ -31,8 +31,6 @@ enum {
 	CPUINFO = 8192    /* bytes of /proc/cpuinfo: enough for the first processor */
 };
 
-/* --- helpers --------------------------------------------------------------------------------- */
-
 static void
 unread(struct np_bag *into, const char *name, int error, const char *path)
 {
@@ -78,8 +76,6 @@ put_numbers(struct np_bag *into, const char *root, const char *name, const char 
 	np_bag_ints(into, v, count, "%s", name);
 }
 
-/* --- the clock ------------------------------------------------------------------------------- */
-
 /* Digits of the boot id: enough to tell machines apart, but not to identify one. */
 enum { DIGITS = 8 };
 
@@ -108,8 +104,6 @@ np_host_boot(const char *root, struct np_bag *into)
 	snprintf(text, sizeof(text), "%.*s-%lu", DIGITS, id, space);
 	np_bag_text(into, text, "clock.boot");
 }
-
-/* --- the processors -------------------------------------------------------------------------- */
 
 /* The value of a line of the first processor, "model name\t: Intel ..."; false: no such line. */
 static bool
@@ -419,8 +413,6 @@ cpu_facts(const char *root, struct np_bag *into)
 		 "/sys/devices/system/clocksource/clocksource0/available_clocksource");
 }
 
-/* --- the stack ------------------------------------------------------------------------------- */
-
 static void
 stack_facts(const char *root, struct np_bag *into)
 {
@@ -484,8 +476,6 @@ np_host_program(void)
 	return NP_COMMIT[0] != '\0' ? "Plumbline " PACKAGE_VERSION " (" NP_COMMIT ")"
 				    : "Plumbline " PACKAGE_VERSION;
 }
-
-/* --- all of it ------------------------------------------------------------------------------- */
 
 void
 np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)

@@ -60,8 +60,6 @@ np_link_close(const struct np_link *l)
 	np_fds_close(l->inet);
 }
 
-/* --- its counters ---------------------------------------------------------------------------- */
-
 /* Files in sysfs have the names of the members. */
 #define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
 const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {

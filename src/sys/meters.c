@@ -52,8 +52,6 @@ np_meters_close(struct np_meters *m)
 	}
 }
 
-/* --- readers --------------------------------------------------------------------------------- */
-
 /*
  * A line for each processor that is online, in hexadecimal; the 13th column, of kernels since 5.10,
  * says which one.
@@ -106,8 +104,6 @@ np_pressure_read(int fd, uint64_t *some_us)
 	*some_us = strtoull(total + strlen("total="), NULL, 10);
 	return 0;
 }
-
-/* --- a look ---------------------------------------------------------------------------------- */
 
 static void
 add_squeezed(void *ctx, const struct np_softnet *s)

@@ -73,8 +73,6 @@ struct np_moved {
 	struct reading from;
 };
 
-/* --- lists of counters ----------------------------------------------------------------------- */
-
 /* Replace characters that base/bag.h doesn't allow in names by '_'. */
 static void
 make_name_good(char *name)
@@ -132,8 +130,6 @@ find(const struct list *l, const char *name, size_t guess)
 	}
 	return NULL;
 }
-
-/* --- the sources ----------------------------------------------------------------------------- */
 
 /* Is it a state or a setting, among the counters of /proc/net/snmp and netstat? */
 static bool
@@ -326,8 +322,6 @@ free_reading(struct reading *r)
 	}
 	np_cpu_free(r->cpus);
 }
-
-/* --- two of them ----------------------------------------------------------------------------- */
 
 struct np_moved *
 np_moved_begin(const char *root, const char *device)

@@ -88,8 +88,6 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 	np_link_close(&n->link);
 }
 
-/* --- what rtnetlink tells -------------------------------------------------------------------- */
-
 static void
 link_facts(const struct np_nic *n, struct np_bag *into)
 {
@@ -128,8 +126,6 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
 	}
 }
-
-/* --- what the driver tells ------------------------------------------------------------------- */
 
 /* Names that users know (ethtool -k), and the kernel's names. Some have several of these. */
 static const struct {
@@ -310,8 +306,6 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 		speed_facts(n, d.driver, into);
 	}
 }
-
-/* --- what sysfs tells ------------------------------------------------------------------------ */
 
 struct irq_cpus {
 	const char *root;

@@ -146,8 +146,6 @@ ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *c
 	return found ? 0 : lost;
 }
 
-/* --- an interface ---------------------------------------------------------------------------- */
-
 static int
 read_link(void *ctx, const struct nlmsghdr *m)
 {
@@ -193,8 +191,6 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 	put(&q, IFLA_IFNAME, device, len);
 	return ask(fd, &q, RTM_NEWLINK, read_link, out);
 }
-
-/* --- traffic control and routes -------------------------------------------------------------- */
 
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)

@@ -16,8 +16,6 @@
 /* Numbers of attributes that an older <linux/pkt_cls.h> does not have. */
 enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 
-/* --- rates ----------------------------------------------------------------------------------- */
-
 /*
  * Where the limit of a kind, in bytes a second, is in its options: behind `head` bytes there are
  * attributes. Attribute `wide` has it in 64 bits, else attribute `parms` has it in 32 bits at the
@@ -76,8 +74,6 @@ htb_default(const struct rtattr *options)
 	np_rtnl_take(at[TCA_HTB_INIT], &init, sizeof(init));
 	return init.defcls;
 }
-
-/* --- messages -------------------------------------------------------------------------------- */
 
 static void
 take_counts(const struct rtattr *stats2, struct np_tc_item *item)
@@ -315,8 +311,6 @@ np_tc_hear(void *ctx, const struct nlmsghdr *m)
 	}
 }
 
-/* --- all of an interface --------------------------------------------------------------------- */
-
 static bool
 has_kind(const struct np_tc *tc, const char *kind)
 {
@@ -391,8 +385,6 @@ np_tc_root(const struct np_tc *tc)
 	}
 	return NULL;
 }
-
-/* --- what moved ------------------------------------------------------------------------------ */
 
 static void
 put(struct np_bag *into, uint64_t by, const char *name, const char *what)

@@ -8,8 +8,6 @@
 #include "wire/tagged.h"
 #include "wire/wire.h"
 
-/* --- HELLO and WELCOME ----------------------------------------------------------------------- */
-
 #define NUMBER(tag, member)                                                                        \
 	{                                                                                          \
 		tag, NP_TAG_U32, #member, offsetof(struct np_hello, member), 0, 0, UINT32_MAX, 0   \
@@ -57,8 +55,6 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 	}
 	return NP_OK;
 }
-
-/* --- a bag ----------------------------------------------------------------------------------- */
 
 static void
 put_value(struct np_wire *w, const struct np_bag_item *it)

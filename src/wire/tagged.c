@@ -67,8 +67,6 @@ np_tagged_row(const struct np_tagged *t, uint32_t tag)
 	return NULL;
 }
 
-/* --- the members of a struct ----------------------------------------------------------------- */
-
 /* The value of a number, except of kind F64. (A U64 has no bounds to compare with.) */
 static int64_t
 integer(const struct np_tag_row *r, const void *member)
@@ -163,8 +161,6 @@ np_tagged_init(const struct np_tagged *t, void *m)
 		       width(r));
 	}
 }
-
-/* --- between the struct and the wire --------------------------------------------------------- */
 
 /* Read a field of `length` bytes into its member, or write it from there, as w reads or writes. */
 static void

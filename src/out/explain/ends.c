@@ -118,8 +118,6 @@ keeps_up_with_datagrams(FACTS)
 	return f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
 }
 
-/* --- a quota ------------------------------------------------------------------------------ */
-
 /*
  * While the CPU quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). For
  * much of the time, or in half of the periods, that scores above most other causes. If the thread
@@ -164,8 +162,6 @@ np_rule_reader_quota(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- a process that stood still ----------------------------------------------------------- */
-
 static void
 judge_stall(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
 	    struct np_verdict *v)
@@ -193,8 +189,6 @@ np_rule_reader_stalled(FACTS, struct np_verdict *v)
 		v->score = 0;
 	}
 }
-
-/* --- pacing and the application ------------------------------------------------------------ */
 
 /* Was nearly all that was asked for reached, and not more than jitter explains? */
 static bool
@@ -267,8 +261,6 @@ np_rule_slow_reads(FACTS, struct np_verdict *v)
 		  np_share_words(f->reader.idle).text);
 	v->allows = f->reads_bps;
 }
-
-/* --- a processor -------------------------------------------------------------------------- */
 
 /* Does a quota explain why the thread waits? */
 static bool
@@ -445,8 +437,6 @@ np_rule_reader(FACTS, struct np_verdict *v)
 		reader_without_window(f, v);
 	}
 }
-
-/* --- the cost of calls --------------------------------------------------------------------- */
 
 static bool
 is_processor(enum np_limit limit)

@@ -56,8 +56,6 @@ clamp(double share)
 	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-/* --- samples ------------------------------------------------------------------------------ */
-
 static double
 median_of(double *values, size_t count)
 {
@@ -247,8 +245,6 @@ look_at_queue(struct np_facts_of_test *f)
 	f->inq_left = left / (double)list.count;
 	f->inq_waits = waits / (double)list.count;
 }
-
-/* --- each part ---------------------------------------------------------------------------- */
 
 /*
  * A thread of the engine `spin` always uses a whole processor. It needs it only if its calls rarely

@@ -60,8 +60,6 @@ thread_at(FACTS, int64_t i)
 	return t;
 }
 
-/* --- slow ones and others ----------------------------------------------------------------- */
-
 /* A figure of a flow, by its offset. */
 static double
 figure_at(const struct np_explain_flow *row, size_t figure)
@@ -102,8 +100,6 @@ group(FACTS, struct np_flows_found *w)
 		}
 	}
 }
-
-/* --- causes of single flows --------------------------------------------------------------- */
 
 static double
 loss_of(const struct np_flow_group *g)
@@ -226,8 +222,6 @@ look_at_own(FACTS, struct np_flows_found *w)
 		group(f, w);
 	}
 }
-
-/* --- causes of threads ------------------------------------------------------------------- */
 
 /* Flows by a key: the thread that drove them, or the processor that received their packets. */
 struct table {
@@ -419,8 +413,6 @@ np_flows_find(FACTS, struct np_flows_found *w)
 	w->kind = kind_of(f, w);
 }
 
-/* --- sums ------------------------------------------------------------------------------------- */
-
 /* Should sums leave out the slow flows, which have a cause of their own and carry less? */
 static bool
 corrects(FOUND)
@@ -449,8 +441,6 @@ np_flows_correct(FOUND, struct np_facts_of_test *f)
 		f->rwnd = mean_of(&w->rest.held);
 	}
 }
-
-/* --- words ------------------------------------------------------------------------------------ */
 
 static struct np_word
 rate_of(FACTS, double rate)

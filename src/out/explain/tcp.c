@@ -26,8 +26,6 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 	}
 }
 
-/* --- loss and queues ---------------------------------------------------------------------- */
-
 /*
  * Is there a queue on the path? Longer round trips may also be due to a busy machine
  * (microseconds), or to data that have arrived and wait for the reader.
@@ -270,8 +268,6 @@ np_rule_outage(FACTS, struct np_verdict *v)
 			       np_share_words(f->loss).text);
 	}
 }
-
-/* --- the receiver's window ---------------------------------------------------------------- */
 
 /* What else than the buffer limits the window; NULL: nothing known. */
 static const char *
