@@ -145,25 +145,6 @@ check_no_way_back(const struct who *w, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-become(const struct who *w, struct np_err *err)
-{
-	int parent_death = 0;
-
-	/* The kernel clears this when the user changes: set it again. */
-	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
-	/* Capabilities stay until limit_capabilities() has chosen among them. */
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
-	    (w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
-						: initgroups(w->name, w->gid)) != 0 ||
-	    setresgid(w->gid, w->gid, w->gid) != 0 || setresuid(w->uid, w->uid, w->uid) != 0 ||
-	    prctl(PR_SET_PDEATHSIG, parent_death, 0, 0, 0) != 0) {
-		return np_fail(err, NP_ESYS, errno, "become user %lu, group %lu",
-			       (unsigned long)w->uid, (unsigned long)w->gid);
-	}
-	return NP_OK;
-}
-
 /*
  * Root in a user namespace without user nobody (unshare -r) is an ordinary user outside, and stays
  * that user, unless --user names another one.
@@ -171,6 +152,8 @@ become(const struct who *w, struct np_err *err)
 static int
 change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 {
+	int parent_death = 0;
+
 	*changed = false;
 	if (user == NULL) {
 		struct np_err none;
@@ -191,7 +174,18 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 		return NP_OK;
 	}
 	*changed = w->uid != 0;
-	return become(w, err);
+	/* The kernel clears this when the user changes: set it again. */
+	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
+	/* Capabilities stay until limit_capabilities() has chosen among them. */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
+	    (w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
+						: initgroups(w->name, w->gid)) != 0 ||
+	    setresgid(w->gid, w->gid, w->gid) != 0 || setresuid(w->uid, w->uid, w->uid) != 0 ||
+	    prctl(PR_SET_PDEATHSIG, parent_death, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "become user %lu, group %lu",
+			       (unsigned long)w->uid, (unsigned long)w->gid);
+	}
+	return NP_OK;
 }
 
 /*
@@ -247,30 +241,10 @@ limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
-/*
- * No new privileges, and not dumpable: neither a core file nor a process of the same user can read
- * a passphrase. Sanitizers need it dumpable, which the kernel ends when the user changes.
- */
-static int
-close_loopholes(struct np_err *err)
-{
-	const struct rlimit none = { 0, 0 };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-		return np_fail(err, NP_ESYS, errno, "give up new privileges");
-	}
-	if (prctl(PR_SET_DUMPABLE, NP_SANITIZED, 0, 0, 0) != 0) {
-		return np_fail(err, NP_ESYS, errno, "hide this process's memory");
-	}
-	if (setrlimit(RLIMIT_CORE, &none) != 0) {
-		return np_fail(err, NP_ESYS, errno, "switch core files off");
-	}
-	return NP_OK;
-}
-
 int
 ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 {
+	const struct rlimit none = { 0, 0 };
 	uint64_t more = allow_raw ? raw : 0;
 	struct who w;
 	bool changed;
@@ -292,7 +266,17 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	    (changed && check_no_way_back(&w, err) != NP_OK)) {
 		return err->code;
 	}
-	return close_loopholes(err);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "give up new privileges");
+	}
+	/* Neither a core file nor a process of the same user can then read a passphrase. Sanitizers
+	 * need it dumpable, which the kernel ends when the user changes. */
+	if (prctl(PR_SET_DUMPABLE, NP_SANITIZED, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "hide this process's memory");
+	}
+	return setrlimit(RLIMIT_CORE, &none) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "switch core files off");
 }
 
 /* A size in a line of /proc/self/status, in bytes. */
@@ -452,13 +436,6 @@ ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
 	return rc == NP_OK ? ns_confine_own(s, &seal, err) : rc;
 }
 
-/* Make these capabilities effective, as far as they are permitted, and no others. */
-static int
-make_effective(uint64_t caps)
-{
-	return set_capabilities(UINT64_MAX, caps, NULL);
-}
-
 int
 ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
 {
@@ -486,25 +463,17 @@ ns_permit_init(struct ns_permit *p)
 	}
 }
 
-static bool
-is_loaded(const struct ns_permit *p, const char *congestion, socklen_t len)
-{
-	char wanted[32];
-
-	if (len == 0 || len > sizeof(wanted) - 3 || memchr(congestion, ' ', len) != NULL) {
-		return false;
-	}
-	snprintf(wanted, sizeof(wanted), " %.*s ", (int)len, congestion);
-	return strstr(p->loaded, wanted) != NULL;
-}
-
 int
 ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 {
 	const int level = IPPROTO_TCP, name = TCP_CONGESTION;
+	const struct ns_permit *p = ctx;
+	char wanted[32];
 	int rc, error;
 
-	if (!is_loaded(ctx, congestion, len)) {
+	snprintf(wanted, sizeof(wanted), " %.*s ", (int)len, congestion);
+	if (len == 0 || len > sizeof(wanted) - 3 || memchr(congestion, ' ', len) != NULL ||
+	    strstr(p->loaded, wanted) == NULL) {
 		errno = ENOENT;
 		return -1;
 	}
@@ -513,13 +482,13 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	if (rc == 0 || errno != EPERM) {
 		return rc;
 	}
-	if (make_effective(kept_as_nobody) != 0) {
+	if (set_capabilities(UINT64_MAX, kept_as_nobody, NULL) != 0) {
 		errno = EPERM;
 		return -1;
 	}
 	rc = setsockopt(fd, level, name, congestion, len);
 	error = errno;
-	if (make_effective(0) != 0) {
+	if (set_capabilities(UINT64_MAX, 0, NULL) != 0) {
 		abort(); /* it must not stay effective */
 	}
 	errno = error;

@@ -150,25 +150,6 @@ renew_metrics(struct ns_daemon *d, bool now)
 	return d->metrics_ns;
 }
 
-static void
-reload(struct ns_daemon *d)
-{
-	struct np_err err = { .code = NP_OK };
-
-	if (d->reloads == NULL || *d->reloads == d->reloads_done) {
-		return;
-	}
-	d->reloads_done = *d->reloads;
-	ns_notify_reloading();
-	if (ns_daemon_read_rules(d, &err) != NP_OK) {
-		np_log(d->log, NP_LOG_ERROR, "the old rules stay in force: %s", err.msg);
-	} else {
-		np_log(d->log, NP_LOG_INFO, "rules read again: %zu allow, %zu deny",
-		       d->access.allows, d->access.denies);
-	}
-	ns_notify("READY=1");
-}
-
 static int
 watch(const struct ns_daemon *d, int fd, uint64_t tag, uint32_t events, int op)
 {
@@ -284,12 +265,23 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
 	uint64_t now = np_now(), next, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
+	struct np_err err = { .code = NP_OK };
 
 	ns_front_free_dropped(d);
 	if (was_interrupted) {
 		ns_sessions_reap(d);
 	}
-	reload(d);
+	if (d->reloads != NULL && *d->reloads != d->reloads_done) {
+		d->reloads_done = *d->reloads;
+		ns_notify_reloading();
+		if (ns_daemon_read_rules(d, &err) != NP_OK) {
+			np_log(d->log, NP_LOG_ERROR, "the old rules stay in force: %s", err.msg);
+		} else {
+			np_log(d->log, NP_LOG_INFO, "rules read again: %zu allow, %zu deny",
+			       d->access.allows, d->access.denies);
+		}
+		ns_notify("READY=1");
+	}
 	next = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
 	begin = ns_front_begin(d, has_more, np_now());

@@ -338,42 +338,32 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* The caller to serve next; NULL: none before *when. Those without room wait until d->freed rises.
- */
-static struct ns_caller *
-next_caller(const struct ns_daemon *d, uint64_t now_ns, uint64_t *when)
-{
-	struct ns_caller *first = NULL;
-
-	*when = NP_NEVER;
-	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		uint64_t at;
-
-		if (!c->queued || c->room_tried == d->freed + 1) {
-			continue;
-		}
-		at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
-		*when = at < *when ? at : *when;
-		if (at <= now_ns &&
-		    (first == NULL || ns_guard_before(&d->rates, c->place, first->place))) {
-			first = c;
-		}
-	}
-	return first;
-}
-
 uint64_t
 ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 {
 	uint64_t when = now_ns;
 
 	for (int i = has_more ? BEGIN - 1 : 0; i < BEGIN; i++) {
-		struct ns_caller *c = next_caller(d, now_ns, &when);
+		struct ns_caller *first = NULL;
 
-		if (c == NULL) {
+		when = NP_NEVER;
+		for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
+			uint64_t at;
+
+			if (!c->queued || c->room_tried == d->freed + 1) {
+				continue; /* it waits until something is freed */
+			}
+			at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
+			when = at < when ? at : when;
+			if (at <= now_ns &&
+			    (first == NULL || ns_guard_before(&d->rates, c->place, first->place))) {
+				first = c;
+			}
+		}
+		if (first == NULL) {
 			break;
 		}
-		begin_session(d, c);
+		begin_session(d, first);
 	}
 	return when;
 }

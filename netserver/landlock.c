@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 /* The same numbers for all architectures but one. */
 #ifndef SYS_landlock_create_ruleset
 #ifdef __alpha__
@@ -122,25 +124,6 @@ allow(const struct rules *r, int fd, uint64_t allowed)
 	return (int)ns_sealed(r->seal, ns_landlock_calls[ADD], r->fd, PATH_BENEATH, (long)&a, 0);
 }
 
-/*
- * A missing path needs no rule. A rule is about an inode. Short of memory, the kernel drops inodes
- * of /proc and makes others later, so those descriptors are left open.
- */
-static int
-allow_path(const struct rules *r, const char *path, uint64_t allowed)
-{
-	int fd = open(path, O_PATH | O_CLOEXEC), rc;
-
-	if (fd < 0) {
-		return 0;
-	}
-	rc = allow(r, fd, allowed);
-	if (strncmp(path, "/proc/", strlen("/proc/")) != 0) {
-		close(fd);
-	}
-	return rc;
-}
-
 int
 ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err)
 {
@@ -165,7 +148,14 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
 		if (paths[i].sessions == ALL || (paths[i].sessions == UNIX && s->unix_tests) ||
 		    (paths[i].sessions == EVIDENCE && s->evidence)) {
-			rc = allow_path(&r, paths[i].path, paths[i].allowed);
+			const char *path = paths[i].path;
+			int fd = open(path, O_PATH | O_CLOEXEC);
+
+			/* A missing path needs no rule. A rule is about an inode. Short of memory,
+			 * the kernel drops inodes of /proc and makes others later, so those
+			 * descriptors are left open. */
+			rc = fd >= 0 ? allow(&r, fd, paths[i].allowed) : 0;
+			np_fds_close(strncmp(path, "/proc/", strlen("/proc/")) != 0 ? fd : -1);
 		}
 	}
 	if (rc == 0) {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
@@ -538,21 +539,6 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
-/* Its test waits for resources: try again if any were freed. Returns when to call again. */
-static uint64_t
-try_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
-{
-	if (s->room_tried != d->freed + 1 || s->room_until_ns <= now_ns) {
-		grant_test(d, s);
-	}
-	if (s->room_until_ns == 0) {
-		return NP_NEVER;
-	}
-	/* The turn of a session that makes no connections ends without an event. */
-	return s->room_tried == 0 && s->room_until_ns > now_ns + NP_SEC ? now_ns + NP_SEC
-									: s->room_until_ns;
-}
-
 uint64_t
 ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 {
@@ -568,9 +554,15 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 			next = turn_until;
 		}
 		if (s->room_until_ns != 0) {
-			uint64_t due = try_again(d, s, now_ns);
-
-			next = due < next ? due : next;
+			if (s->room_tried != d->freed + 1 || s->room_until_ns <= now_ns) {
+				grant_test(d, s); /* something was freed: try again */
+			}
+			/* The turn of a session that makes no connections ends without an event. */
+			if (s->room_until_ns != 0) {
+				next = np_min(next, s->room_tried == 0
+							? np_min(s->room_until_ns, now_ns + NP_SEC)
+							: s->room_until_ns);
+			}
 		}
 		if (s->way.other_ns != 0) {
 			uint64_t due = ns_way_tick(d, s, now_ns);

@@ -112,60 +112,35 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* A line of mountinfo (proc_pid_mountinfo(5)): which part of a file system is mounted where. */
-struct mount {
-	char *top, *where, *type, *options;
-};
-
+/*
+ * If a line of mountinfo (proc_pid_mountinfo(5)), which says what part of a file system is mounted
+ * where, is about the hierarchy, and shows the group, open its directory.
+ */
 static bool
-parse_mount(char *line, struct mount *m)
-{
-	char *behind = strstr(line, " - "), *rest = NULL, *word;
-	int n = 0;
-
-	if (behind == NULL) {
-		return false;
-	}
-	*behind = '\0';
-	m->top = m->where = NULL;
-	for (word = strtok_r(line, " ", &rest); word != NULL && n < 5;
-	     word = strtok_r(NULL, " ", &rest), n++) {
-		if (n == 3) {
-			m->top = word;
-		} else if (n == 4) {
-			m->where = word;
-		}
-	}
-	m->type = strtok_r(behind + 3, " ", &rest);
-	(void)strtok_r(NULL, " ", &rest); /* skip the name of what is mounted */
-	m->options = strtok_r(NULL, " ", &rest);
-	if (m->where == NULL || m->type == NULL || m->options == NULL) {
-		return false;
-	}
-	unescape(m->top);
-	unescape(m->where);
-	return true;
-}
-
-/* If this mount is the hierarchy, and shows the group, open its directory. */
-static bool
-take_mount(const struct mount *m, const char *prefix, const char *controller, const char *group,
+take_mount(const char *line, const char *prefix, const char *controller, const char *group,
 	   struct np_cgroup_tree *tree)
 {
-	char path[2 * PATH_MAX];
+	char top[PATH_MAX], where[PATH_MAX], type[32], options[1024], path[2 * PATH_MAX];
+	const char *behind = strstr(line, " - ");
 	bool v1 = controller[0] != '\0';
 
-	if (strcmp(m->type, v1 ? "cgroup" : "cgroup2") != 0 || below(group, m->top) == NULL ||
-	    (v1 && !np_text_has_word(m->options, controller))) {
+	if (behind == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", top, where) != 2 ||
+	    sscanf(behind, " - %31s %*s %1023s", type, options) != 2) {
 		return false;
 	}
-	snprintf(path, sizeof(path), "%s%s", prefix, m->where);
+	unescape(top);
+	unescape(where);
+	if (strcmp(type, v1 ? "cgroup" : "cgroup2") != 0 || below(group, top) == NULL ||
+	    (v1 && !np_text_has_word(options, controller))) {
+		return false;
+	}
+	snprintf(path, sizeof(path), "%s%s", prefix, where);
 	tree->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (tree->fd < 0) {
 		tree->fd = 0;
 		return false;
 	}
-	snprintf(tree->at, sizeof(tree->at), "%s", m->top);
+	snprintf(tree->at, sizeof(tree->at), "%s", top);
 	return true;
 }
 
@@ -188,9 +163,7 @@ find_tree_of(const char *root, const char *process, const char *controller, cons
 	}
 	for (char *line = strtok_r(text, "\n", &rest); line != NULL && !found;
 	     line = strtok_r(NULL, "\n", &rest)) {
-		struct mount m;
-
-		found = parse_mount(line, &m) && take_mount(&m, prefix, controller, group, tree);
+		found = take_mount(line, prefix, controller, group, tree);
 	}
 	free(text);
 	return found;

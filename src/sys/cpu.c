@@ -64,6 +64,14 @@ parse_cpu(const char *line, struct cpu *out)
 	}
 }
 
+static int
+by_id(const void *a, const void *b)
+{
+	int x = ((const struct cpu *)a)->id, y = ((const struct cpu *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
 /* Read the lines of single processors, and skip their sum ("cpu ") and all other lines. */
 static int
 parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
@@ -93,25 +101,6 @@ parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 		}
 		t->cpus[t->count++] = cpu;
 	}
-	return NP_OK;
-}
-
-static int
-by_id(const void *a, const void *b)
-{
-	int x = ((const struct cpu *)a)->id, y = ((const struct cpu *)b)->id;
-
-	return (x > y) - (x < y);
-}
-
-static int
-parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
-{
-	int rc = parse_lines(text, t, path, err);
-
-	if (rc != NP_OK) {
-		return rc;
-	}
 	if (t->count == 0) {
 		return np_fail(err, NP_ESYS, 0, "%s: lists no processors", path);
 	}
@@ -138,7 +127,7 @@ np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
 	}
 	text = np_file_all(&error, "", "%s", path);
-	rc = text != NULL ? parse_times(text, t, path, err)
+	rc = text != NULL ? parse_lines(text, t, path, err)
 			  : np_fail(err, NP_ESYS, error, "read %s", path);
 	free(text);
 	if (rc == NP_OK) {

@@ -281,19 +281,6 @@ idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 	np_bag_int(into, worst, "host.cpu.idle_latency_us");
 }
 
-static void
-task_facts(struct np_bag *into)
-{
-	char text[NP_BAG_TEXT];
-	struct np_cpulist may;
-
-	if (np_cpus_save(&may)) {
-		np_bag_text(into, np_cpulist_text(&may, text, sizeof(text)), "host.task.cpus");
-	} else {
-		np_bag_unread(into, strerror(errno), "host.task.cpus");
-	}
-}
-
 /* Does irqbalance run? 1, 0, or -1 with errno. Its folder in /run shows it, or a process's name. */
 static int
 runs_irqbalance(const char *root)
@@ -365,7 +352,7 @@ np_host_lasting(const char *root, struct np_bag *into)
 static void
 cpu_facts(const char *root, struct np_bag *into)
 {
-	struct np_cpulist online;
+	struct np_cpulist online, may;
 	char info[CPUINFO], text[1024], mhz[32];
 	struct np_err err = { .sys = 0 };
 	int64_t khz;
@@ -406,7 +393,11 @@ cpu_facts(const char *root, struct np_bag *into)
 	} else {
 		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
 	}
-	task_facts(into);
+	if (np_cpus_save(&may)) {
+		np_bag_text(into, np_cpulist_text(&may, text, sizeof(text)), "host.task.cpus");
+	} else {
+		np_bag_unread(into, strerror(errno), "host.task.cpus");
+	}
 	put_line(into, root, "host.clocksource",
 		 "/sys/devices/system/clocksource/clocksource0/current_clocksource");
 	put_line(into, root, "host.clocksource_available",

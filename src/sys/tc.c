@@ -222,25 +222,13 @@ actions_of(const char *kind)
 	return 0;
 }
 
-/* The number of an action, which its parameters begin with. */
-static uint32_t
-number_of(const char *kind, const struct rtattr *options)
-{
-	const struct rtattr *at[ATTRIBUTES];
-	uint32_t number = 0;
-
-	np_rtnl_sort_nested(options, at, ATTRIBUTES);
-	np_rtnl_take(at[strcmp(kind, "police") == 0 ? TCA_POLICE_TBF : TCA_MIRRED_PARMS], &number,
-		     sizeof(number));
-	return number;
-}
-
 static void
 read_action(struct np_tc *tc, const struct rtattr *action)
 {
-	const struct rtattr *at[TCA_ACT_STATS + 1], *options[TCA_MIRRED_MAX + 1];
+	const struct rtattr *at[TCA_ACT_STATS + 1], *options[ATTRIBUTES];
 	struct np_tc_item *item = new_item(tc);
 	char name[NP_TC_NAME];
+	uint32_t number = 0;
 
 	np_rtnl_sort_nested(action, at, TCA_ACT_STATS + 1);
 	if (at[TCA_ACT_KIND] == NULL || item == NULL) {
@@ -251,13 +239,15 @@ read_action(struct np_tc *tc, const struct rtattr *action)
 	item->counted = tc->counted;
 	item->rate_bps = rate_of(item->kind, at[TCA_ACT_OPTIONS]);
 	take_counts(at[TCA_ACT_STATS], item);
-	snprintf(name, sizeof(name), "%s%s_%u", tc->also, item->kind,
-		 number_of(item->kind, at[TCA_ACT_OPTIONS]));
+	/* Its parameters begin with its number. */
+	np_rtnl_sort_nested(at[TCA_ACT_OPTIONS], options, ATTRIBUTES);
+	np_rtnl_take(options[strcmp(item->kind, "police") == 0 ? TCA_POLICE_TBF : TCA_MIRRED_PARMS],
+		     &number, sizeof(number));
+	snprintf(name, sizeof(name), "%s%s_%u", tc->also, item->kind, number);
 	memcpy(item->name, name, sizeof(name));
 	if (strcmp(item->kind, "mirred") == 0) {
 		struct tc_mirred parms = { .index = 0 };
 
-		np_rtnl_sort_nested(at[TCA_ACT_OPTIONS], options, TCA_MIRRED_MAX + 1);
 		if (np_rtnl_take(options[TCA_MIRRED_PARMS], &parms, sizeof(parms)) && tc->in &&
 		    parms.eaction == TCA_EGRESS_REDIR && (int)parms.ifindex != tc->index) {
 			tc->ifb = (int)parms.ifindex;
