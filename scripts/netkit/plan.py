@@ -11,7 +11,7 @@ import re
 import shlex
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from netkit import adaptive, engines, ioengines, options, python, rounds, units
 from netkit.engines import NoEnd
@@ -58,6 +58,26 @@ def toml() -> Any:
         return python.need("tomllib", "python3-tomli")
     except python.MissingModule:
         return python.need("tomli", "python3-tomli", "a plan")
+
+
+def from_toml(text: str, path: str, fault: "Type[Exception]") -> "Dict[str, Any]":
+    reader = toml()
+    try:
+        return dict(reader.loads(text))
+    except (ValueError, RecursionError) as why:
+        raise fault(f"{path}: {why}") from None
+
+
+def read_toml(path: str, fault: "Type[Exception]") -> "Dict[str, Any]":
+    return from_toml(read_text(path, fault), path, fault)
+
+
+def read_text(path: str, fault: "Type[Exception]") -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as why:
+        raise fault(f"{path}: {getattr(why, 'strerror', None) or why}") from None
 
 
 @dataclass
@@ -161,7 +181,11 @@ class Plan:
 
     def processes(self, point: Point) -> int:
         """How many netperf a point runs side by side."""
-        return int(self.known(point).get("processes") or 1)
+        asked = self.known(point).get("processes")
+        try:
+            return 1 if asked is None else options.count(asked, {})
+        except options.OptionError as fault:
+            raise PlanError(f"processes: {fault}") from None
 
     def new_options(self) -> "Dict[str, Dict[str, Any]]":
         """The options that netperf 2.7 has not, and a point that needs each."""
@@ -313,18 +337,13 @@ def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], s
         if name not in known:
             raise PlanError(f"command {template!r}: {{{name}}} is neither an axis nor a constant "
                             f"(what the shell shall see in braces is written {{{{{name}}}}})")
-        text = shell_value(known[name])
+        held = known[name]
+        text = str(int(held)) if isinstance(held, bool) else "default" if held is None else str(held)
         if shlex.quote(text) != text and in_quotes(template[:found.start()]):
             raise PlanError(f"command {template!r}: {{{name}}} stands within quotes, and its value "
                             f"{text!r} needs its own: take the quotes away")
         return text if shlex.quote(text) == text else quote(text)
     return PLACE.sub(value, template)
-
-
-def shell_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return "default" if value is None else str(value)
 
 
 def in_quotes(text: str) -> bool:
@@ -378,11 +397,7 @@ SETTINGS = {"title": str, "repetitions": int, "least_repetitions": int, "until_c
 
 def parse(name: str, text: str) -> Plan:
     """A plan of its TOML. Raises PlanError."""
-    reader = toml()
-    try:
-        data = reader.loads(text)
-    except (reader.TOMLDecodeError, ValueError, RecursionError) as fault:
-        raise PlanError(f"{name}: {fault}") from None
+    data = from_toml(text, name, PlanError)
     for key, value in data.items():
         if key in options.BY_NAME:
             raise PlanError(f"{name}: {key} stands in [constants], or with its values in [axes]")
@@ -599,10 +614,10 @@ def check(plan: Plan) -> None:
 def check_point(plan: Plan, point: Point) -> None:
     try:
         plan.command("netperf", point)
+        plan.processes(point)
         plan.lab(point)
         for hook in plan.hooks():
             plan.hook("before", hook, point), plan.hook("after", hook, point)
-        check_processes(plan.known(point))
         engines.plain(str(point.get("client") or plan.constants.get("client") or ""))
     except (options.OptionError, NoEnd, PlanError) as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
@@ -614,14 +629,6 @@ def check_point(plan: Plan, point: Point) -> None:
         raise PlanError("client and server say where the ends are, as --local and a lab do: one of them")
     if known.get("lab") and known.get("host"):
         raise PlanError("host and lab: a lab has its own far end, take one of them out")
-
-
-def check_processes(known: "Dict[str, Any]") -> None:
-    if known.get("processes") is not None:
-        try:
-            options.count(known["processes"], known)
-        except options.OptionError as fault:
-            raise PlanError(f"processes: {fault}") from None
 
 
 def names_used(plan: Plan) -> "set[str]":
@@ -659,10 +666,5 @@ def load(wanted: str, place: str) -> Plan:
     if wanted not in plans and not wanted.endswith(".toml") and not os.path.exists(wanted):
         raise PlanError(f"{wanted}: neither a file nor a ready plan ({', '.join(plans)})")
     path = plans.get(wanted, wanted)
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as fault:
-        raise PlanError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
     return parse(re.sub(r"[^\w.-]", "-", os.path.basename(path)[:-5] if path.endswith(".toml")
-                        else os.path.basename(path)), text)
+                        else os.path.basename(path)), read_text(path, PlanError))

@@ -17,7 +17,7 @@ from netkit import files, progress, records
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
                                WORSE, A, B, Gate, GateError, Judgement, Metric, Point, Slot, View)
 from netkit.machine import shown
-from netkit.plan import toml
+from netkit.plan import read_toml
 from netkit.results import disturbances
 from netkit.units import flatten
 
@@ -154,14 +154,7 @@ class Criteria:
 
 def load_criteria(path: str) -> Criteria:
     """Raises GateError."""
-    reader = toml()
-    try:
-        with open(path, "rb") as file:
-            known = reader.load(file)
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
-    except ValueError as fault:
-        raise GateError(f"{path}: {fault}") from None
+    known = read_toml(path, GateError)
     default, several = known.pop("default", {}), known.pop("criterion", [])
     if known or not isinstance(default, dict) or not isinstance(several, list):
         raise GateError(f"{path}: {next(iter(known), 'default')}: a file of criteria has [default] and "

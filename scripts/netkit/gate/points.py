@@ -154,14 +154,7 @@ def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
 
 def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List[str]]]]":
     """A plan's [gate] as options, and the name and options of each [[point]]. Raises UsageError."""
-    reader = plans.toml()
-    try:
-        with open(path, "rb") as file:
-            data = reader.load(file)
-    except OSError as fault:
-        raise UsageError(f"{path}: {fault.strerror} (a plan is a TOML file)") from None
-    except (reader.TOMLDecodeError, ValueError, RecursionError) as fault:
-        raise UsageError(f"{path}: {fault}") from None
+    data = plans.read_toml(path, UsageError)
     whole, tables = data.pop("gate", {}), data.pop("point", [])
     if data or not isinstance(whole, dict) or not isinstance(tables, list) or not tables or not all(
             isinstance(table, dict) for table in tables):
