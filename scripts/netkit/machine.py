@@ -367,12 +367,6 @@ class Daemon:
         self._process.end()
 
 
-def free_port(address: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
-        s.bind((address, 0))
-        return int(s.getsockname()[1])
-
-
 class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
     own = False     # is the daemon ours?
@@ -404,7 +398,9 @@ class Loopback(Place):
     def __init__(self, netserver: str, args: Sequence[str] = ()) -> None:
         self._netserver, self._args = netserver, list(args)
         self._daemons: "Dict[int, Daemon]" = {}
-        self.port = free_port("127.0.0.1")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         daemon = self._daemons.get(family)

@@ -54,11 +54,6 @@ class Site:
         return side.host or self.hosts.get(family) or next(iter(self.hosts.values()), "")
 
 
-def lab(place: machine.LabPlace, words: "List[str]", hosts: "Dict[int, str]") -> Site:
-    """A lab of the gate's own."""
-    return Site(place, hosts, lab=words, device="lab0", far=place.far)
-
-
 @dataclass
 class Bench:
     """The model's Bench. A side is made by its commands, then by its settings, and taken back in the
@@ -242,7 +237,8 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
     made.evidence = evidence(iterations[-1])
-    disturb(made, iterations[-1].get("disturbed"), link)
+    told = iterations[-1].get("disturbed") or {}
+    made.disturbed, made.reasons, made.taken = told.get("share"), dict(told.get("reasons") or {}), taken_of(told, link)
 
 
 def unit_of(name: str, figures: "Dict[str, Any]") -> str:
@@ -258,12 +254,6 @@ def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
     """The single values that both ends knew; series would be most of a file and nobody compares them."""
     return {end: {name: value for name, value in iteration[end].items() if not isinstance(value, list)}
             for end in ("near", "far") if isinstance(iteration.get(end), dict)}
-
-
-def disturb(made: Slot, told: "Optional[Dict[str, Any]]", link: str) -> None:
-    """What netperf says of the time that something disturbed."""
-    told = told or {}
-    made.disturbed, made.reasons, made.taken = told.get("share"), dict(told.get("reasons") or {}), taken_of(told, link)
 
 
 def taken_of(told: "Dict[str, Any]", link: str) -> "Optional[float]":

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from netkit import machine
 from netkit.gate import output
 from netkit.gate.model import BETTER, WORSE, A, B, Gate, Slot
+from netkit.results import is_figure
 
 MOST_LINES = 10
 LEAST_RATIO = 1.03      # counters that differ by less explain nothing
@@ -243,15 +244,11 @@ def unit_of(name: str, gauge: bool) -> str:
     return "bytes/s" if re.search(r"(?<![a-z])bytes", name) else "/s"
 
 
-def number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def sums(bag: "Dict[str, Any]") -> "Dict[str, float]":
     """The numbers of a bag; those of single processors are put together, softirqs stay apart as well."""
     found: "Dict[str, float]" = {}
     for name, value in bag.items():
-        if number(value) and not PASSED.match(name) and (GAUGES.match(name) or COUNTS.match(name)):
+        if is_figure(value) and not PASSED.match(name) and (GAUGES.match(name) or COUNTS.match(name)):
             if re.match(r"cpu\.\d+\.softirq$", name):
                 found[name] = value
             name = re.sub(r"^(cpu|moved\.softnet)\.\d+\.", r"\1.*.", name)
@@ -260,7 +257,7 @@ def sums(bag: "Dict[str, Any]") -> "Dict[str, float]":
 
 
 def bags(slots: "Sequence[Slot]", end: str) -> "List[Dict[str, Any]]":
-    return [bag for bag in (slot.evidence.get(end) for slot in slots) if bag and number(bag.get("flow.seconds"))]
+    return [bag for bag in (slot.evidence.get(end) for slot in slots) if bag and is_figure(bag.get("flow.seconds"))]
 
 
 def counted(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[Counted]":

@@ -125,8 +125,7 @@ def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, net
 
 
 def of_lab(place: machine.LabPlace, words: Sequence[str]) -> Ends:
-    site = bench.lab(place, list(words), dict(plan.LAB_ADDRESS))
-    return Ends(**{**vars(site), "port": machine.LAB_PORT, "far_device": site.device})
+    return Ends(place, dict(plan.LAB_ADDRESS), machine.LAB_PORT, list(words), "lab0", place.far, far_device="lab0")
 
 
 def check_near(ends: Ends, local: "Dict[int, str]") -> None:
