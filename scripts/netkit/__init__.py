@@ -4,6 +4,7 @@ import argparse
 import importlib.machinery
 import importlib.util
 import io
+import math
 import os
 import sys
 from typing import Any, Callable, NoReturn, Optional
@@ -37,11 +38,12 @@ def number(what: str, least: float, most: float, whole: bool = False) -> "Callab
     return read
 
 
-def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example: str) -> "Callable[[str], float]":
+def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example: str, least: float = 0.0,
+             most: float = math.inf) -> "Callable[[str], float]":
     """A kind of argument with a unit, as units.py reads it."""
     def found(text: str) -> float:
         value = read(text, True)
-        if value is None:
+        if value is None or not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{text!r} is not a {what} (try {example})")
         return value
     return found

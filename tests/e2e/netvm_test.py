@@ -70,10 +70,10 @@ class Refusals(unittest.TestCase):
 
     def test_wrong_words(self):
         for args, words in (
-                (["run"], "no command given"), (["run", "--limit", "x", "true"], "--limit x: not a number of seconds"),
-                (["run", "--limit", "0", "true"], "--limit 0"),
-                (["run", "--cpus", "0", "true"], "--cpus 0: out of range"),
-                (["run", "--memory", "1", "true"], "--memory 1: out of range"),
+                (["run"], "no command given"), (["run", "--limit", "x", "true"], "argument --limit: 'x' is not a time \\(try 120\\)"),
+                (["run", "--limit", "0", "true"], "argument --limit"),
+                (["run", "--cpus", "0", "true"], "argument --cpus: '0' is not a number \\(1 to 64\\)"),
+                (["run", "--memory", "1", "true"], "argument --memory: '1' is not a number of MiB \\(256 to"),
                 (["run", "--kernel", "/nonexistent", "true"], "--kernel /nonexistent: no such file"),
                 (["run", "--kernel", "PLACE/odd", "true"], "does not say its version"),
                 (["run", "--with", "/nonexistent", "true"], "--with /nonexistent: no such file"),
