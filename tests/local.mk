@@ -194,7 +194,6 @@ links_alone = \
 	%D%/e2e/wire.py
 link_tests = \
 	%D%/e2e/netlab_test.py \
-	%D%/e2e/netns.py:silence:death \
 	%D%/e2e/mptcp.py
 
 # What `make check-long` runs beyond that.
