@@ -7,9 +7,10 @@ import re
 import tempfile
 from itertools import product
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Tuple
 
 import lib
+from datagrams import Run, judge_figures, judge_lines, need
 from netns import IPV4, IPV6
 
 MARK = 0x504c7371                       # of numbered datagrams, protocol.md
@@ -17,12 +18,6 @@ RATE = 20.0                             # Mbit/s: any machine's receiver keeps u
 SIZE = 1000
 COUNT = 400 if lib.QUICK else 2000      # datagrams of a counted run
 ATTEMPTS = 3                            # at a run without overruns, on a machine that others use
-
-Evidence = Dict[str, Any]
-
-
-class Wrong(Exception):
-    """The account is not what the rules did."""
 
 
 class Overrun(Exception):
@@ -68,30 +63,21 @@ PLANS = (
 )
 
 
-# Flows at ports that the daemon chooses, and at ports in a row from the one that is named. Their buffers
-# together hold more than the link's queue does: so they are paced.
-FLOWS = tuple((*flows, "-b", "20", "-w", "10", "--", "-R", "1", "-m", str(SIZE), *specific) for flows, specific in (
-    (("--flows", "5", "-l", "1"), ()),
-    (("--flows", "100", "-l", f"-{COUNT * SIZE}"), ()),
-    (("--flows", "20", "-l", "1"), ("-P", ",4999")),
-    (("--flows", "20", "-l", f"-{COUNT * SIZE}"), ("-P", ",4999")),
-))
-
-
-def spoil(lab: lib.Lab, plan: Plan) -> None:
+def spoil(lab: lib.Lab, matching: str, drop: str, double: str) -> None:
     """At the sender's egress, where no socket is told. Counters: sent, lost, doubled."""
-    numbered = f"meta l4proto udp @th,64,32 {MARK:#x}"
+    rule = "add rule netdev lab out"
     lines = ["add table netdev lab",
              "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
              *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
-             "add rule netdev lab out meta mark 1 accept",  # a copy comes here once more
-             f"add rule netdev lab out {numbered} counter name sent"]
-    if plan.drop:
-        lines.append(f"add rule netdev lab out {numbered} {plan.drop} counter name lost drop")
-    if plan.double:
-        lines.append(f"add rule netdev lab out {numbered} {plan.double} counter name doubled "
-                     "meta mark set 1 dup to lab0")
+             f"{rule} meta mark 1 accept",  # a copy comes here once more
+             f"{rule} {matching} counter name sent"]
+    lines += [f"{rule} {matching} {drop} counter name lost drop"] * bool(drop)
+    lines += [f"{rule} {matching} {double} counter name doubled meta mark set 1 dup to lab0"] * bool(double)
     lib.must([*lab.client, "nft", "; ".join(lines)])
+
+
+def heal(lab: lib.Lab) -> None:
+    lib.must([*lab.client, "nft", "delete table netdev lab"])
 
 
 def counters(lab: lib.Lab) -> "Dict[str, int]":
@@ -109,25 +95,18 @@ def overruns(lab: lib.Lab) -> int:
     return int(row[heads.index("RcvbufErrors")]) + int(six[1] if six else 0)
 
 
-def evidence(lab: lib.Lab, port: int, plan: Plan) -> "Tuple[Evidence, Evidence]":
-    """The bags of both ends of one run."""
+def documented(lab: lib.Lab, port: int, plan: Plan) -> Run:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
         got = lib.run([*lab.client, lib.netperf(), "-H", plan.host, "-p", str(port),
                        "-t", "UDP_STREAM", "-P", "0", f"--json={file}", *plan.options,
                        "--", "-R", "1", *plan.specific], 60)
-        if got.rc != 0:
-            raise Wrong(f"status {got.rc}: {got.err.strip()}")
-        run = lib.document(file.read_text())["iterations"][0]
-        return run["near"], run["far"]
+        assert got.rc == 0, got
+        return Run(got, lib.document(file.read_text()))
 
 
-def need(what: str, have: Any, want: Any) -> None:
-    if have != want:
-        raise Wrong(f"{what}: {have} instead of {want}")
-
-
-def judge(plan: Plan, near: Evidence, far: Evidence, nft: "Dict[str, int]") -> str:
+def judge(plan: Plan, run: Run, nft: "Dict[str, int]") -> str:
+    near, far = run.document["iterations"][0]["near"], run.far
     need("udp.sent of the sender", near.get("udp.sent"), nft["sent"])
     need("udp.sent", far.get("udp.sent"), nft["sent"])
     need("udp.lost", far["udp.lost"], nft["lost"])
@@ -143,23 +122,24 @@ def judge(plan: Plan, near: Evidence, far: Evidence, nft: "Dict[str, int]") -> s
              min(plan.burst, nft["lost"]))
     cells = far["udp.loss_burst_lengths"]
     need("the sum of udp.loss_burst_lengths", sum(cells), far["udp.loss_bursts"])
-    if not 0 < far["udp.jitter_us"] <= far["udp.jitter_max_us"]:
-        raise Wrong(f"jitter {far['udp.jitter_us']}, at most {far['udp.jitter_max_us']}")
+    assert 0 < far["udp.jitter_us"] <= far["udp.jitter_max_us"], (far["udp.jitter_us"], far["udp.jitter_max_us"])
+    judge_figures(run, int(plan.specific[1]))
+    judge_lines(run)
     return (f"sent {nft['sent']}, lost {nft['lost']}, doubled {nft['doubled']}: the same; "
             f"jitter {far['udp.jitter_us']:.0f} us")
 
 
 def attempt(lab: lib.Lab, port: int, plan: Plan) -> str:
-    spoil(lab, plan)
+    spoil(lab, f"meta l4proto udp @th,64,32 {MARK:#x}", plan.drop, plan.double)
     try:
         before = overruns(lab)
-        near, far = evidence(lab, port, plan)
+        run = documented(lab, port, plan)
         nft = {name: packets * plan.block for name, packets in counters(lab).items()}
         if overruns(lab) != before:
             raise Overrun(f"{overruns(lab) - before} datagrams overran the receiver")
-        return judge(plan, near, far, nft)
+        return judge(plan, run, nft)
     finally:
-        lib.must([*lab.client, "nft", "delete table netdev lab"])
+        heal(lab)
 
 
 def check(lab: lib.Lab, port: int, plan: Plan) -> str:
@@ -174,78 +154,21 @@ def check(lab: lib.Lab, port: int, plan: Plan) -> str:
 
 def too_short(lab: lib.Lab, port: int) -> str:
     """Messages that have no room for a number are counted as ever, and it is said."""
-    near, far = evidence(lab, port, Plan("", options=("-l", "-1900"), specific=("-m", "19")))
+    run = documented(lab, port, Plan("", options=("-l", "-1900"), specific=("-m", "19")))
+    near, far = run.document["iterations"][0]["near"], run.far
     need("names", [n for n in (*near, *far) if n in ("udp.sent", "udp.lost")], [])
     assert "udp.sent" in near["unread"] and "udp.received" in far["unread"], (near, far)
     need("flow.sends", near["flow.sends"], 100)
     return near["unread"]["udp.sent"]
 
 
-def counts(lab: lib.Lab, port: int, *args: str) -> "Tuple[int, int]":
-    """Datagrams that were sent, and that arrived."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-P", "0", "-t", "UDP_STREAM", *args,
-                   "-k", "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"], 60)
-    need(f"status ({got.err.strip()})", got.rc, 0)
-    found = dict(line.split("=") for line in got.out.split())
-    return int(found["LOCAL_SEND_CALLS"]), int(found["REMOTE_RECV_CALLS"])
-
-
-def spoil_lengths(lab: lib.Lab, drop: str) -> None:
-    """Datagrams of SIZE bytes, which have no numbers, and every third end mark."""
-    lines = ["add table netdev lab",
-             "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
-             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
-             "add rule netdev lab out meta l4proto udp udp length 8 numgen inc mod 3 == 1 drop",
-             f"add rule netdev lab out meta l4proto udp udp length {8 + SIZE} counter name sent",
-             f"add rule netdev lab out meta l4proto udp udp length {8 + SIZE} {drop} counter name lost drop"]
-    lib.must([*lab.client, "nft", "; ".join(lines)])
-
-
-def attempt_flows(lab: lib.Lab, port: int, args: "Tuple[str, ...]") -> str:
-    spoil_lengths(lab, "numgen inc mod 7 == 3")
-    try:
-        before = overruns(lab)
-        sent, received = counts(lab, port, *args)
-        nft = counters(lab)
-        if overruns(lab) != before:
-            raise Overrun(f"{overruns(lab) - before} datagrams overran the receivers")
-    finally:
-        lib.must([*lab.client, "nft", "delete table netdev lab"])
-    need("sent", sent, nft["sent"])
-    need("received", received, nft["sent"] - nft["lost"])
-    return f"sent {sent}, lost {nft['lost']}: the same"
-
-
-def of_flows(lab: lib.Lab, port: int, args: "Tuple[str, ...]") -> str:
-    """What all flows sent arrived, or was dropped; and no flow's end was that of others."""
-    for last in range(ATTEMPTS):
-        try:
-            return attempt_flows(lab, port, args)
-        except Overrun:
-            if last == ATTEMPTS - 1:
-                raise
-    return ""
-
-
-def spoil_requests(lab: lib.Lab, drop: str) -> None:
-    """Requests of UDP_RR, which are not empty: a duplicate is answered, too."""
-    lines = ["add table netdev lab",
-             "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
-             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
-             "add rule netdev lab out meta mark 1 accept",
-             "add rule netdev lab out meta l4proto != udp accept",
-             "add rule netdev lab out udp length 8 accept",
-             "add rule netdev lab out counter name sent"]
-    if drop:
-        lines.append(f"add rule netdev lab out {drop} counter name lost drop")
-    lines.append("add rule netdev lab out numgen inc mod 7 == 5 counter name doubled "
-                 "meta mark set 1 dup to lab0")
-    lib.must([*lab.client, "nft", "; ".join(lines)])
+REQUESTS = "meta l4proto udp udp length > 8"      # of UDP_RR; a duplicate is answered, too
+DOUBLE = "numgen inc mod 7 == 5"
 
 
 def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *specific: str) -> str:
     """Between our own ends every response belongs to its request."""
-    spoil_requests(lab, drop)
+    spoil(lab, REQUESTS, drop, DOUBLE)
     try:
         got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_RR", "-P", "0",
                        "-l", "-120", *engine, "--", *specific, "-k", "LOCAL_SEND_CALLS,LOST_REQUESTS,"
@@ -255,7 +178,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
                  (line.split("=") for line in got.out.split())}
         nft = counters(lab)
     finally:
-        lib.must([*lab.client, "nft", "delete table netdev lab"])
+        heal(lab)
     late = found["LATE_RESPONSES"]  # beyond a time-out of a second: the machine's fault, not the link's
     need("LOCAL_SEND_CALLS", found["LOCAL_SEND_CALLS"], nft["sent"])
     need("LOST_REQUESTS", found["LOST_REQUESTS"] - late, nft["lost"])
@@ -271,12 +194,12 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         for args in ((), ("--engine", "batch,"), ("--engine", "batch,", "--", "-b", "7"),
                      ("--engine", "segment,", "--", "-b", "7")):
-            spoil_requests(lab, "")
+            spoil(lab, REQUESTS, "", DOUBLE)
             try:
                 got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
                                "-l", "1", *args, *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"], 60)
             finally:
-                lib.must([*lab.client, "nft", "delete table netdev lab"])
+                heal(lab)
             report.check(" ".join(("UDP_RR with the real netserver: what is too much is told", *args)),
                          got.rc == 0 and "SURPLUS_RESPONSES=0" not in got.out and
                          "came twice or too late" in got.err, str(got))
@@ -301,8 +224,6 @@ def suite(report: lib.Report) -> None:
             for plan in PLANS:
                 report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
-            for args in FLOWS:
-                report.case(" ".join(args), lambda args=args: of_flows(lab, daemon.port, args))
             for engine in ((), ("--engine", "batch"), ("--engine", "segment")):
                 # Blocks of requests would be dropped in one piece.
                 bursts = ((), ("-r", "64,64", "-b", "7"))[:1 if "segment" in engine else 2]
