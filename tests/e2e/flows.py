@@ -18,13 +18,8 @@ PATIENCE = 60
 # Options, and what the line about them says.
 REFUSED = (
     ("--flows many", ("--flows", "not a number")),
-    ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS", "TCP_CRR")),
-    ("--flows 2 -t DLCL_RR", ("--flows", "DLCL_RR")),
     ("--flows 11 -t TCP_CRR -- -p 6000,6010", ("--flows", "11 connections", "6000,6010")),
-    ("--flows 2 -N", ("--flows", "-N")),
     ("--flows 7 -t UDP_RR -- -P ,65530", ("--flows", "port 65530")),
-    ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
-    ("--flows 2 --engine epoll,sync", ("--engine ,sync", "--flows 2", "one connection")),
     ("--flows 2 --threads 3", ("--threads 3", "2 data connections", "--flows")),
     ("--flows 2 --threads 2,3", ("--threads ,3", "2 data connections", "--flows")),
     ("--threads 0", ("--threads", "1 to 256")),

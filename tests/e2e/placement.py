@@ -15,21 +15,6 @@ HOST = "127.0.0.1"
 PATIENCE = 60
 NOWHERE = 8190  # a processor that no machine of ours has
 
-# Options, and what the line about them says.
-REFUSED = (
-    ("-T 0-", ("-T", "0-", "0-3")),
-    ("-T 3-1", ("-T", "3-1", "0-3")),
-    ("-T 0,0+", ("-T", "0+", "0-3")),
-    ("-T 0-1:0", ("-T", "0-1:0", "0-6:2")),
-    ("-T ,0-300", ("-T", "0-300", "256")),
-    ("-T ,", ("-T", "no value")),
-    ("--spread", ("--spread", "--flows")),
-    ("--spread --flows 2 -t TCP_CRR", ("--spread", "TCP_CRR", "TCP_RR")),
-    ("--spread --flows 2 -t UDP_RR", ("--spread", "UDP_RR")),
-    ("--spread --flows 2 -- -F", ("--spread", "-F")),
-    (f"-T {NOWHERE}+{NOWHERE + 1},0", ("-T", f"processor {NOWHERE}", "leave it out")),
-)
-
 
 def processors() -> List[int]:
     return sorted(os.sched_getaffinity(0))
@@ -201,8 +186,6 @@ def over_a_wire(report: lib.Report) -> None:
 
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
-        for args, says in REFUSED:
-            report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         cpus = processors()[:2]
         if len(cpus) < 2:
             report.skip("lists", "there is one processor")

@@ -30,9 +30,6 @@ REFUSED = (
     ("--flows 2 --warm-up 1", ("--warm-up", "leave it out")),
     ("--flows 1001", ("--flows 1001", "1000 sessions")),
     ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS")),
-    ("--both -t TCP_RR", ("--both", "TCP_RR")),
-    ("--both -t TCP_SENDFILE", ("--both", "TCP_SENDFILE")),
-    ("--both -N", ("--both", "-N")),
     ("--both -- -P ,5000", ("--both", "port 5000")),
 )
 

@@ -571,6 +571,10 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	assert_int_equal(sample.looked, FLOWS);
 	assert_int_equal(sample.tcp.count, tcp ? FLOWS : 0);
 	if (tcp) {
+		assert_int_equal(np_counts_of(&e.client.run).sent,
+				 np_counts_of(&e.server.run).received);
+		assert_int_equal(np_counts_of(&e.client.run).received,
+				 np_counts_of(&e.server.run).sent);
 		assert_true(sampled(&sample, "cwnd") >= 2 * FLOWS); /* the sum of all */
 		assert_true(sampled(&sample, "rtt_us") >= 0);
 		assert_in_range(sampled(&sample, "rto_us"), 1, 120000000); /* of one, no sum */
@@ -588,6 +592,11 @@ TEST(flows_add_up_and_are_looked_at)
 	run_flows("TCP_RR", 103, true);
 	run_flows("UDP_RR", 103, false);
 	run_flows("TCP_STREAM", 1000000, true);
+	if (np_engine_uring.lacks() == NULL) {
+		client_engine = server_engine = &np_engine_uring;
+		run_flows("TCP_RR", 1000, true);
+		run_flows("TCP_STREAM", 3000000, true);
+	}
 }
 
 /*
