@@ -95,13 +95,9 @@ def listeners(port: int) -> List[int]:
 
     Only root may see what descriptors a process has that is not dumpable, as our daemon.
     """
-    rows = [row.split() for table in ("tcp", "tcp6")
-            for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-            if f":{port:04X} " in row]
-    wanted = {f"socket:[{f[9]}]" for f in rows
-              if f[3] == "0A" and int(f[1].rpartition(":")[2], 16) == port}
+    wanted = lib.listeners(port)
     pids = []
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*") if wanted else ():
         try:
             if ((process / "comm").read_text() == "netserver\n"
                     and any(os.readlink(fd) in wanted for fd in (process / "fd").iterdir())):

@@ -31,6 +31,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -503,13 +504,43 @@ def all_late_since(start: float) -> float:
     return sum(_wakes[0].since(start) if _wakes else [])
 
 
-def listening(port: int, pid: "int | str" = "self") -> bool:
-    """Does anybody listen on that port, in the network namespace of that process? It is not tried: a connection may
-    be what ends the wait."""
-    return any(row.split()[3] == "0A" and row.split()[1].endswith(f":{port:04X}")
-               for table in ("tcp", "tcp6") if os.path.exists(f"/proc/{pid}/net/{table}")
-               for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-               if f":{port:04X} " in row)
+def _diagnose(port: int) -> "list[str]":
+    """The sockets that listen on a port here, as descriptors name them, by sock_diag(7)."""
+    found = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diag:
+        for family in (socket.AF_INET, socket.AF_INET6):
+            diag.send(struct.pack("=IHH8xBB2xI", 72, 20, 0x301, family, socket.IPPROTO_TCP, 1 << 10) + struct.pack("!H46x", port))
+            kind = 0
+            while kind != 3:    # the end
+                data = diag.recv(1 << 16)
+                while data:
+                    length, kind = struct.unpack_from("=IH", data)
+                    if kind == 2:
+                        raise OSError("not in this kernel")
+                    if kind == 20:
+                        found.append(f"socket:[{struct.unpack_from('=I', data, 84)[0]}]")
+                    data = data[length:]
+    return found
+
+
+def listeners(port: int, pid: Optional[int] = None) -> "list[str]":
+    """The same in the network namespace of a process, by its tables of all connections, which take 20 ms of a processor and
+    more to read; without a process here, in 0.1 ms."""
+    if pid is None:
+        with contextlib.suppress(OSError):
+            return _diagnose(port)
+    found = []
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):  # no IPv6, or the process is gone
+            rows = (row.split() for row in Path(f"/proc/{pid or 'self'}/net/{table}").read_text().splitlines()[1:]
+                    if f":{port:04X} " in row)  # of tens of thousands, at times
+            found += [f"socket:[{f[9]}]" for f in rows if f[3] == "0A" and f[1].endswith(f":{port:04X}")]
+    return found
+
+
+def listening(port: int, pid: Optional[int] = None) -> bool:
+    """Does anybody listen on that port? It is not tried: a connection may be what ends the wait."""
+    return bool(listeners(port, pid))
 
 
 def sockets(pid: int) -> "Iterator[socket.socket]":
