@@ -426,7 +426,10 @@ keep_test_time(struct control *c, uint64_t now)
 	return again;
 }
 
-/* All workers are ready: the window opens with the gate, if it opens. */
+/*
+ * All workers are ready: the window opens with the gate, if it opens. One that receives does not
+ * wait for it: the far end has begun to send.
+ */
 static void
 keep_gate(struct control *c)
 {
@@ -441,10 +444,13 @@ keep_gate(struct control *c)
 			c->arrived = true;
 			np_gate_arrive(c->d->gate);
 		}
-		if (np_gate_state(gate) == 0) {
+		if (np_gate_state(gate) == 0 && run->plan->role == NP_FOLLOW) {
+			run->window.started_ns = np_now();
+		} else if (np_gate_state(gate) == 0) {
 			return;
+		} else {
+			run->window.started_ns = np_gate_opened_ns(gate);
 		}
-		run->window.started_ns = np_gate_opened_ns(gate);
 	}
 	c->let_go = true;
 	np_team_go_on(c->team);

@@ -82,6 +82,12 @@ np_gate_state(const struct np_gate *g)
 	return atomic_load(&g->state);
 }
 
+uint32_t
+np_gate_missing(const struct np_gate *g)
+{
+	return atomic_load(&g->missing);
+}
+
 uint64_t
 np_gate_opened_ns(const struct np_gate *g)
 {

@@ -27,6 +27,9 @@ int np_gate_fd(const struct np_gate *g);
 /* 0: shut, 1: open, -1: failed. Any thread may ask. */
 int np_gate_state(const struct np_gate *g);
 
+/* How many have not arrived. Any thread may ask. */
+uint32_t np_gate_missing(const struct np_gate *g);
+
 /* When it opened, by CLOCK_MONOTONIC; the same for all. 0: it is not open. */
 uint64_t np_gate_opened_ns(const struct np_gate *g);
 

@@ -238,6 +238,23 @@ meet_at(struct member *m, struct np_gate *g)
 	return np_gate_state(g);
 }
 
+/*
+ * Let a receiving half wait until the sending one has its data connections: a daemon sends as soon
+ * as it has its own, and both halves are to run at the same time.
+ */
+static void
+await_senders(const struct member *m)
+{
+	static const struct timespec pause = { .tv_nsec = NP_MSEC };
+	const struct party *p = m->party;
+	uint64_t until = np_deadline(AGREE_S * NP_SEC);
+
+	while (np_gate_missing(p->gate) > p->count / 2 && np_gate_state(p->gate) == 0 &&
+	       np_signalled(&m->client->signals) == 0 && np_now() < until) {
+		ppoll(NULL, 0, &pause, &p->let_in);
+	}
+}
+
 /* Wait until all sessions are granted: data connections made before that would be idle. */
 static void
 await_others(void *ctx, const struct np_run *run)
@@ -256,6 +273,8 @@ await_others(void *ctx, const struct np_run *run)
 	}
 	if (np_gate_state(p->agreed) != 1) {
 		fail_gates(p);
+	} else if (p->group->plan->both && m->plan.role == NP_FOLLOW) {
+		await_senders(m);
 	}
 }
 
@@ -331,10 +350,10 @@ note_over(struct member *m)
 	m->over = true;
 	m->seen = m->view.count = m->out.tally.count;
 	m->view.step = NP_LIVE_COLLECTING;
-	if (m->rc != NP_OK && p->failed == NULL) {
-		p->failed = m;
+	if (m->rc != NP_OK) {
+		p->failed = p->failed == NULL ? m : p->failed;
+		fail_gates(p); /* waiting sessions fail; no effect once the windows are open */
 	}
-	fail_gates(p); /* waiting sessions fail; no effect once the windows are open */
 	p->running--;
 	if (p->began_ns != 0) {
 		tell_sum(p, np_now());

@@ -73,4 +73,6 @@ KNOWN: "List[Known]" = [
           "went on for 6 s behind ^C while the probe ran alone: another session failed"),
     Known({"test": "UDP_MAERTS", "warm": 1.0, "rate": "5M", "flows": 40, "size": 1400, "mbit": 1.0, "down": "link", "down_s": 2.0},
           "2 elapsed is what was asked", "3.76 s of 4 where an end mark is lost"),
+    Known({"rate": "5M", "flows": 8, "both": True, "size": 1400, "loss": 5.0}, "1 rate by time is bytes",
+          "34 of 10 Mbit/s: the window opened when another session had its connections", 3),
 ]

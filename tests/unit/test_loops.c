@@ -11,6 +11,7 @@
 #include "bench/bench.h"
 #include "bench/engine/calls.h"
 #include "bench/open.h"
+#include "run/gate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -67,6 +68,33 @@ TEST(a_way_that_is_gone_ends_no_test_that_had_one)
 	w.reached = false;
 	w.began_ns -= NP_SEC;
 	assert_true(np_worker_route_is_lost(&w, EHOSTUNREACH));
+}
+
+/* The daemon sends as soon as it has its connections, whatever another session waits for. */
+TEST(a_receiver_does_not_wait_at_the_gate)
+{
+	struct np_gate *gate = np_gate_new(2);
+	FREED_BY(ends_free) struct ends e;
+	bool is_over;
+
+	assert_non_null(gate);
+	ends_open(&e, np_bench_find("TCP_MAERTS"), AF_INET, -1000000, NULL);
+	e.client.drive.gate = gate;
+	end_start(&e.server);
+	end_start(&e.client);
+	for (int ms = 0; ms < LONG_MS && !e.client.over; ms++) {
+		poll(NULL, 0, 1);
+	}
+	is_over = e.client.over;
+	assert_int_equal(np_gate_state(gate), 0);
+	assert_int_equal(np_gate_missing(gate), 1);
+	np_gate_fail(gate);
+	end_join(&e.client);
+	end_hang_up(&e.server);
+	end_join(&e.server);
+	np_gate_free(gate);
+	assert_true(is_over);
+	assert_in_range(np_seen(&e.client.run.worker->count->received), 1000000, UINT64_MAX);
 }
 
 /* ---- Loss ---- */
