@@ -253,7 +253,7 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
                                                                "REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS"))
         if lost is None and sent is not None and unique is not None:
             lost = sent + (back or 0) - unique - (came or 0)
-        exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both)
+        exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both or c.beside)    # whose packets are among them
         marks = min(s.full, s.near.marks + s.far.marks)     # which a full buffer loses, too
         yield from about(lost, "lost datagrams, by the witness", dropped - marks if exact else 0, dropped + gone)
     elif not c.disturbed:
