@@ -25,7 +25,7 @@ enum {
 
 /* How long a worker has waited for a response, and when it was last interrupted. */
 struct patience {
-	uint64_t activity, since_ns;     /* activity_of(), and since when it has not changed */
+	uint64_t activity, since_ns; /* np_counters_activity(), and since when it has not changed */
 	uint64_t kicked_ns, kicked_lost; /* the last interruption, and the losses until then */
 };
 
@@ -35,10 +35,9 @@ struct looking {
 	uint32_t seed;   /* of its jitter */
 };
 
-/* Since when a daemon's test has been idle. */
-struct idle {
-	uint64_t activity, progress,
-	    since_ns; /* the last values, and since when they are the same */
+/* A value that is watched, and since when it is the same. */
+struct still {
+	uint64_t value, since_ns;
 };
 
 /* The controller's state. */
@@ -57,11 +56,12 @@ struct control {
 	bool arrived, let_go; /* at the gate; the workers were told to go on */
 	int signals;          /* taken so far */
 	uint64_t meet_until;
-	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
-	uint64_t seen, seen_ns; /* of silence(): the last value, and since when it is the same */
-	uint64_t until_ns;      /* of is_stalled(): when that counts as a stall */
+	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
+	struct still seen; /* of silence() */
+	uint64_t until_ns; /* of is_stalled(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
-	struct idle idle;
+	struct still idle; /* activity of a daemon's test, and in it progress() so far */
+	uint64_t progress;
 	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: no warm-up, or not measured */
 };
 
@@ -88,21 +88,13 @@ np_drive_prepare(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Sends, receives and transactions: what shows that the far end is alive. */
-static uint64_t
-activity_of(const struct np_worker *w)
-{
-	return np_seen(&w->count->receives) + np_seen(&w->count->ignored) +
-	       np_seen(&w->count->transactions) + np_seen(&w->count->sends);
-}
-
 static uint64_t
 activity(const struct np_run *run)
 {
 	uint64_t sum = 0;
 
 	NP_EACH_WORKER (w, run) {
-		sum += activity_of(w);
+		sum += np_counters_activity(w->count);
 	}
 	return sum;
 }
@@ -139,15 +131,14 @@ any_rests(const struct np_run *run)
 	return false;
 }
 
-/* How long the value `did` has not changed. Pauses of a load do not count. */
+/* How long the value has not changed. Pauses of a load do not count. */
 static uint64_t
-silence(struct control *c, uint64_t did, uint64_t now, bool resting)
+silence(struct still *s, uint64_t value, uint64_t now, bool resting)
 {
-	if (did != c->seen || c->seen_ns == 0 || resting) {
-		c->seen = did;
-		c->seen_ns = now;
+	if (value != s->value || s->since_ns == 0 || resting) {
+		*s = (struct still){ value, now };
 	}
-	return now - c->seen_ns;
+	return now - s->since_ns;
 }
 
 /* Has it not changed for `limit`, or longer while the path is silent? */
@@ -156,7 +147,7 @@ is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t
 {
 	const struct np_run *run = c->d->run;
 
-	if (silence(c, did, now, resting) == 0 || c->until_ns == 0) {
+	if (silence(&c->seen, did, now, resting) == 0 || c->until_ns == 0) {
 		c->until_ns = now + limit;
 	}
 	c->until_ns = np_run_patience(run, np_run_lasting_fd(run), c->until_ns);
@@ -209,7 +200,7 @@ await_own_end(struct control *c, uint64_t now)
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
 	uint64_t limit = LAST_WORD_S * NP_SEC;
 
-	if (silence(c, activity(c->d->run), now, any_rests(c->d->run)) >= limit ||
+	if (silence(&c->seen, activity(c->d->run), now, any_rests(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= limit)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
@@ -236,7 +227,7 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_seen(&w->count->transactions);
 	}
-	silent = silence(c, done, now, any_rests(run));
+	silent = silence(&c->seen, done, now, any_rests(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
 		end(c, NP_BY_LOOP, 1);
 		return NP_NEVER;
@@ -263,30 +254,10 @@ await_progress(struct control *c, uint64_t now)
 }
 
 /*
- * Interrupt a worker that has waited too long; its loop then counts a loss. If it did not, the
- * signal came just before the wait began: repeat it.
+ * Interrupt workers that have blocked for too long; their loops then count a loss. If one did not,
+ * the signal came just before the wait began: repeat it. Those that wait for events check the time
+ * themselves.
  */
-static void
-keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
-{
-	struct patience *p = &c->patience[w - c->d->run->worker];
-	uint64_t lost = np_seen(&w->count->lost), moved = activity_of(w);
-	bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
-
-	/* Less than before: the counts were reset after the warm-up. */
-	if (moved > p->activity || p->since_ns == 0 || np_load_resting(&w->load)) {
-		p->since_ns = now;
-	}
-	p->activity = moved;
-	if (now - p->since_ns >= w->patience_ns &&
-	    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
-		p->kicked_ns = now;
-		p->kicked_lost = lost;
-		np_team_kick(c->team, w);
-	}
-}
-
-/* For workers that block; those that wait for events check the time themselves. */
 static uint64_t
 keep_patience(struct control *c, uint64_t now)
 {
@@ -296,8 +267,23 @@ keep_patience(struct control *c, uint64_t now)
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, c->d->run) {
-		if (np_team_phase_of(c->team, w) == NP_LOOPING) {
-			keep_patience_of(c, w, now);
+		struct patience *p = &c->patience[w - c->d->run->worker];
+		uint64_t lost = np_seen(&w->count->lost), moved = np_counters_activity(w->count);
+		bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
+
+		if (np_team_phase_of(c->team, w) != NP_LOOPING) {
+			continue;
+		}
+		/* Less than before: the counts were reset after the warm-up. */
+		if (moved > p->activity || p->since_ns == 0 || np_load_resting(&w->load)) {
+			p->since_ns = now;
+		}
+		p->activity = moved;
+		if (now - p->since_ns >= w->patience_ns &&
+		    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
+			p->kicked_ns = now;
+			p->kicked_lost = lost;
+			np_team_kick(c->team, w);
 		}
 	}
 	return now + patience_ns / 10;
@@ -506,63 +492,55 @@ until_next(const struct np_watch *w, struct looking *l)
 static bool
 is_idle(struct control *c, uint64_t now)
 {
-	struct idle *s = &c->idle;
 	uint64_t did = activity(c->d->run), moved;
 
-	if (did != s->activity || s->since_ns == 0) {
-		s->activity = did;
-		s->since_ns = now;
-	}
-	if (c->d->run->plan->active || now - s->since_ns < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC) {
+	if (silence(&c->idle, did, now, false) < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC ||
+	    c->d->run->plan->active) {
 		return false;
 	}
 	moved = progress(c->d->run);
-	if (moved != s->progress) {
-		s->progress = moved;
-		s->since_ns = now;
+	if (moved != c->progress) {
+		c->progress = moved;
+		c->idle.since_ns = now;
 		return false;
 	}
 	return true;
 }
 
-/* Let a watch look if it is due. Missed looks are not made up for. Returns the next time. */
-static uint64_t
-keep_watch(struct control *c, const struct np_watch *w, struct looking *l)
-{
-	const struct np_run *run = c->d->run;
-	uint64_t now = np_now(), start = run->window.started_ns;
-
-	if (l->due_ns == 0) {
-		l->seed = (uint32_t)(start / 1000);
-		l->due_ns = w->at_once ? start : start + until_next(w, l);
-	}
-	if (now < l->due_ns) {
-		return l->due_ns;
-	}
-	w->look(w->ctx, run, l->due_ns, now);
-	l->due_ns += until_next(w, l);
-	if (l->due_ns <= now) {
-		l->due_ns = w->jitters ? now + until_next(w, l)
-				       : start + ((now - start) / w->every_ns + 1) * w->every_ns;
-	}
-	if (is_idle(c, now)) {
-		uint64_t rest = np_min(RESTS * w->every_ns, REST_S * NP_SEC);
-
-		l->due_ns = np_max(l->due_ns, now + rest);
-	}
-	return l->due_ns;
-}
-
+/* Let the watches look that are due. Missed looks are not made up for. Returns the next time. */
 static uint64_t
 keep_watches(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
-	uint64_t next = NP_NEVER;
+	uint64_t next = NP_NEVER, start = run->window.started_ns;
 
 	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
-		if (c->d->watch[i].every_ns != 0 && (c->warm || c->d->watch[i].warms_up)) {
-			next = np_min(next, keep_watch(c, &c->d->watch[i], &c->looking[i]));
+		const struct np_watch *w = &c->d->watch[i];
+		struct looking *l = &c->looking[i];
+		uint64_t now = np_now();
+
+		if (w->every_ns == 0 || (!c->warm && !w->warms_up)) {
+			continue;
 		}
+		if (l->due_ns == 0) {
+			l->seed = (uint32_t)(start / 1000);
+			l->due_ns = w->at_once ? start : start + until_next(w, l);
+		}
+		if (now >= l->due_ns) {
+			w->look(w->ctx, run, l->due_ns, now);
+			l->due_ns += until_next(w, l);
+			if (l->due_ns <= now) {
+				l->due_ns = w->jitters ? now + until_next(w, l)
+						       : start + ((now - start) / w->every_ns + 1) *
+								     w->every_ns;
+			}
+			if (is_idle(c, now)) {
+				uint64_t rest = np_min(RESTS * w->every_ns, REST_S * NP_SEC);
+
+				l->due_ns = np_max(l->due_ns, now + rest);
+			}
+		}
+		next = np_min(next, l->due_ns);
 	}
 	return next;
 }

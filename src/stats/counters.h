@@ -61,6 +61,14 @@ np_counters_clear(struct np_counters *c)
 #undef NP_COUNTER
 }
 
+/* Sends, receives and transactions: what shows that the far end is alive. */
+static inline uint64_t
+np_counters_activity(const struct np_counters *c)
+{
+	return np_seen(&c->receives) + np_seen(&c->ignored) + np_seen(&c->transactions) +
+	       np_seen(&c->sends);
+}
+
 /* Add their current values. */
 static inline void
 np_counts_see(struct np_counts *sum, const struct np_counters *c)

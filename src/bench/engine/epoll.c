@@ -64,7 +64,7 @@ struct loop {
 	/* `spin`: */
 	bool spins;
 	uint32_t rounds;   /* up to ROUNDS */
-	uint64_t moved;    /* bytes and transactions at the last check */
+	uint64_t moved;    /* np_counters_activity() at the last check */
 	uint64_t moved_ns; /* time of the last progress; 0: none yet */
 };
 
@@ -129,21 +129,6 @@ is_held(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Accept the next connection of a ramp. Returns the descriptor or -errno. EINVAL: another worker
- * has shut down the listener, because the test is over.
- */
-static int
-accept_next(const struct loop *l)
-{
-	int fd = np_endpoint_take(l->w->run, SOCK_NONBLOCK);
-
-	if (fd >= 0) {
-		return fd;
-	}
-	return errno == EINVAL ? -EAGAIN : errno == ECONNABORTED ? -EINTR : -errno;
-}
-
-/*
  * Make or accept the next connection. True: try its next call at once. False: first wait until it
  * is connected, as a half-close or a look at its socket needs.
  */
@@ -161,7 +146,13 @@ open_next(struct loop *l, struct np_conn *c)
 			c->need = NP_OVER; /* the open ones use up the budget */
 			return true;
 		}
-		fd = w->steps->open != NULL ? w->steps->open(w, SOCK_NONBLOCK) : accept_next(l);
+		if (w->steps->open != NULL) {
+			fd = w->steps->open(w, SOCK_NONBLOCK);
+		} else if ((fd = np_endpoint_take(w->run, SOCK_NONBLOCK)) < 0) {
+			/* Of a ramp. EINVAL: another worker has shut down the listener, because the
+			 * test is over. */
+			fd = errno == EINVAL ? -EAGAIN : errno == ECONNABORTED ? -EINTR : -errno;
+		}
 		if (fd < 0) {
 			l->accepted_all = fd == -EAGAIN;
 			errno = -fd;
@@ -658,32 +649,6 @@ sleep_idle(struct loop *l)
 	l->moved_ns = np_now();
 }
 
-/* Checks of `spin` that need the time, so not in every round. */
-static void
-check_clock(struct loop *l)
-{
-	struct np_worker *w = l->w;
-	bool is_passive = !w->run->plan->active;
-	uint64_t now, moved;
-
-	l->rounds = 0;
-	if (!is_passive && w->patience_ns == 0) {
-		return;
-	}
-	now = np_now();
-	moved = np_seen(&w->count->sent) + np_seen(&w->count->received) +
-		np_seen(&w->count->ignored) + np_seen(&w->count->transactions);
-	if (l->moved != moved) {
-		l->moved = moved;
-		l->moved_ns = now;
-	} else if (is_passive && now - l->moved_ns >= IDLE_MS * NP_MSEC && l->live > 0) {
-		sleep_idle(l);
-	}
-	if (w->patience_ns > 0 && now >= l->timeout_check_ns) {
-		expire_requests(l, now);
-	}
-}
-
 /*
  * A round of `spin`: each connection gets a turn. A passive end sleeps until the first message, and
  * when nothing has moved for IDLE_MS, so that no client can hold its CPUs without sending.
@@ -692,6 +657,8 @@ static void
 spin(struct loop *l)
 {
 	struct np_worker *w = l->w;
+	bool is_passive = !w->run->plan->active;
+	uint64_t now, moved;
 
 	for (uint32_t i = 0; i < w->conns && l->live > 0 && !np_stopped(&w->stop); i++) {
 		if (w->conn[i].need != NP_OVER) {
@@ -701,22 +668,25 @@ spin(struct loop *l)
 	if (w->load.is_open) {
 		begin_due(l);
 	}
-	if (++l->rounds == ROUNDS) {
-		check_clock(l);
+	if (++l->rounds < ROUNDS) {
+		return;
 	}
-}
-
-/*
- * The event to wait for when reading. A leader of a connection test waits for the close: one
- * wake-up then serves response and close, if the response fits into the socket buffer.
- */
-static uint32_t
-read_event(const struct np_worker *w)
-{
-	const struct np_plan *p = w->run->plan;
-	bool gets_close = p->pattern->connection_test && p->role == NP_LEAD && !p->no_control;
-
-	return gets_close && w->recv_size <= FITS && p->near.sock.rcvbuf < 0 ? EPOLLRDHUP : EPOLLIN;
+	/* Checks that need the time, so not in every round. */
+	l->rounds = 0;
+	if (!is_passive && w->patience_ns == 0) {
+		return;
+	}
+	now = np_now();
+	moved = np_counters_activity(w->count);
+	if (l->moved != moved) {
+		l->moved = moved;
+		l->moved_ns = now;
+	} else if (is_passive && now - l->moved_ns >= IDLE_MS * NP_MSEC && l->live > 0) {
+		sleep_idle(l);
+	}
+	if (w->patience_ns > 0 && now >= l->timeout_check_ns) {
+		expire_requests(l, now);
+	}
 }
 
 static void
@@ -738,7 +708,7 @@ begin_conn(struct loop *l, struct np_conn *c)
 	if ((c->need & NP_REST) != 0) {
 		wait_for(l, c, EPOLLONESHOT);
 	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
-		wait_for(l, c, EPOLLIN); /* start() sends at once, then a response comes */
+		wait_for(l, c, EPOLLIN); /* run() sends at once, then a response comes */
 	} else {
 		wait_for(l, c, events_of(l, c));
 	}
@@ -793,23 +763,6 @@ begin(struct loop *l)
 	l->live = w->error == 0 ? l->live : 0;
 }
 
-/* The first turns of connections that need not wait for an event. */
-static void
-start(struct loop *l)
-{
-	struct np_worker *w = l->w;
-
-	for (uint32_t i = 0; i < w->conns && l->live > 0 && (l->drains || !np_stopped(&w->stop));
-	     i++) {
-		struct np_conn *c = &w->conn[i];
-
-		if (c->need == NP_SEND || (c->need == NP_OPEN && may_reconnect(l, c))) {
-			advance(l, c);
-		}
-	}
-	begin_due(l);
-}
-
 static int
 run(struct np_worker *w)
 {
@@ -817,6 +770,13 @@ run(struct np_worker *w)
 	bool drains = w->load.drains;
 	/* The controller cannot watch connections accepted during the test. */
 	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
+	/*
+	 * A leader of a connection test waits for the close: one wake-up then serves response and
+	 * close, if the response fits into the socket buffer.
+	 */
+	bool gets_close = run->plan->pattern->connection_test && run->plan->role == NP_LEAD &&
+			  !run->plan->no_control && w->recv_size <= FITS &&
+			  run->plan->near.sock.rcvbuf < 0;
 	struct loop l = { .w = w,
 			  .drains = drains,
 			  .spins = run->engine->spins && !drains,
@@ -825,13 +785,21 @@ run(struct np_worker *w)
 			  .in = w->recv_ring.slots,
 			  .timeout_check_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
-			  .read_event = read_event(w),
+			  .read_event = gets_close ? EPOLLRDHUP : EPOLLIN,
 			  .watches_end = watches_end,
 			  .timer_fd = -1,
 			  .free = (uint32_t)NONE };
 
 	begin(&l);
-	start(&l);
+	/* The first turns of connections that need not wait for an event. */
+	for (uint32_t i = 0; i < w->conns && l.live > 0 && (drains || !np_stopped(&w->stop)); i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (c->need == NP_SEND || (c->need == NP_OPEN && may_reconnect(&l, c))) {
+			advance(&l, c);
+		}
+	}
+	begin_due(&l);
 	while (l.live > 0 && (drains ? w->load.kind->waits(w) : !np_stopped(&w->stop))) {
 		if (l.spins) {
 			spin(&l);
