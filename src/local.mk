@@ -139,7 +139,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/beside.c %D%/run/beside.h \
 	%D%/run/knee.c %D%/run/knee.h \
 	%D%/run/group.c %D%/run/group.h \
-	%D%/run/peer_sources.c %D%/run/peer_sources.h \
 	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \

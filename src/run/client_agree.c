@@ -1,15 +1,116 @@
 #include "run/client_parts.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "net/llc.h"
-#include "run/peer_sources.h"
-#include "sys/cpu.h"
+
 #include "wire/plan.h"
+
+/* Does this end receive IP datagrams, which any host could send? */
+static bool
+receives(const struct np_run *run)
+{
+	const struct np_plan *p = run->plan;
+
+	return run->conn->fd >= 0 && !p->transport->connected &&
+	       p->transport->admit == NP_ADMIT_IP &&
+	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.sock.mask <= 0;
+}
+
+/* Add an address that datagrams may come from, if it is new. */
+static void
+add_source(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
+{
+	struct np_addr real = *a;
+
+	if (a->len == 0) {
+		return;
+	}
+	np_addr_unmap(&real);
+	if (np_family_of(&real)->version == 0 ||
+	    np_family_of(&real)->version > np_family(run->plan->family)->version) {
+		return; /* a socket of IPv6 receives IPv4, too, but not the other way round */
+	}
+	if (np_addr_is_group(&real)) {
+		return;
+	}
+	if (np_addr_is_any(&real)) {
+		np_addr_make_loopback(&real, real.sa.ss_family); /* packets to it go there */
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (np_addr_same_host(&s->at[i], &real)) {
+			return;
+		}
+	}
+	if (s->count < NP_SOURCES_MAX) {
+		s->at[s->count++] = real;
+	}
+}
+
+/*
+ * Addresses that the far end's datagrams may come from: `data`, which this end sends to, and
+ * `daemon`, the peer of control_fd (len 0 and -1: there is no control connection). A far end on
+ * this machine may answer from any address of the machine. No sources for tests that receive no IP
+ * datagrams, or if it is unknown who will answer (a multicast group without a daemon, a random host
+ * of a network).
+ */
+static void
+find_sources(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
+	     int control_fd, struct np_sources *out)
+{
+	*out = (struct np_sources){ .networks = true };
+	if (!receives(run)) {
+		return;
+	}
+	add_source(out, run, data);
+	add_source(out, run, daemon);
+	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
+		struct np_addr here = { .len = sizeof(here.sa) };
+
+		/*
+		 * Within one machine, answers come from the address they go to. netperf's daemon,
+		 * unless told the client's address, sends to the wildcard, which is the loopback.
+		 */
+		add_source(out, run, &run->end.local);
+		if (control_fd >= 0 &&
+		    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
+		    !np_family_of(&here)->is_here) {
+			add_source(out, run, &here);
+		}
+		if (np_addr_towards(data, &here)) {
+			add_source(out, run, &here);
+		}
+		np_addr_make_loopback(&here, run->plan->family);
+		add_source(out, run, &here);
+	}
+}
+
+/* For an engine that can't compare addresses, only the first one, which this end sends to. */
+int
+np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_t port,
+			 struct np_err *err)
+{
+	run->end.sources.count = 0;
+	NP_EACH_WORKER (w, run) {
+		w->codec &= ~(unsigned)NP_C_COMPARE;
+	}
+	if (s->count == 0) {
+		return NP_OK;
+	}
+	if (np_sources_are_one(s) || !run->engine->compares) {
+		return np_sock_limit_source(run->conn->fd, np_plan_family(run->plan), &s->at[0],
+					    port, err);
+	}
+	run->end.sources = *s;
+	run->end.sources.port = port;
+	return np_run_check_sources(run, err);
+}
 
 /* Is what the daemon granted enough? An older one ignores fields that it does not know. */
 static int
@@ -176,9 +277,9 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	bool ours;
 
 	run->end.peer = *peer;
-	np_peer_sources_find(run, peer, p->no_control ? &none : &c->used,
-			     p->no_control ? -1 : c->chan.fd, &sources);
-	if (np_peer_sources_accept(run, &sources, np_addr_port(peer), err) != NP_OK) {
+	find_sources(run, peer, p->no_control ? &none : &c->used, p->no_control ? -1 : c->chan.fd,
+		     &sources);
+	if (np_client_accept_sources(run, &sources, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
 	np_run_drop_early(run);
@@ -191,10 +292,14 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		 * the next request, so datagrams that have arrived are from others. */
 		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
 		       np_plan_beyond(p) != NULL;
-		if (ours) {
-			np_peer_sources_ours(run, peer, &c->used, &sources);
+		if (ours && receives(run)) { /* it answers from the address that it receives at */
+			sources = (struct np_sources){ .count = 0 };
+			add_source(&sources, run, peer);
+			if (sources.count == 0) {
+				add_source(&sources, run, &c->used);
+			}
 		}
-		if (np_peer_sources_accept(run, &sources, granted->port, err) != NP_OK) {
+		if (np_client_accept_sources(run, &sources, granted->port, err) != NP_OK) {
 			return err->code;
 		}
 		if (ours) {

@@ -58,6 +58,13 @@ int np_client_fetch(struct np_client *c, enum np_ext_about about, struct np_bag 
 
 /* ---- Before the measured part (client_agree.c) ---- */
 
+/*
+ * Let run's socket accept only these sources and, unless it is 0, that port. No sources: accept
+ * all. The kernel filters for a single address; the loop compares if there are several. NP_ESYS.
+ */
+int np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_t port,
+			     struct np_err *err);
+
 /* Agree with the daemon, if there is one, on what is to be done. peer: as np_client_run(). */
 int np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		    struct np_client_test *t, struct np_err *err);

@@ -10,7 +10,7 @@
 #include "bench/lacks.h"
 #include "bench/transport/endpoint.h"
 #include "out/format.h"
-#include "run/peer_sources.h"
+#include "run/client_parts.h"
 #include "run/talk.h"
 #include "tests/lib/allocs.h"
 #include "tests/lib/check.h"
@@ -513,10 +513,10 @@ TEST(what_the_kernel_compares_no_loop_does)
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
 	np_addr_make_loopback(&far.at[0], AF_INET);
 	np_addr_make_any(&far.at[1], AF_INET);
-	assert_int_equal(np_peer_sources_accept(&run, &far, 9, &err), NP_OK);
+	assert_int_equal(np_client_accept_sources(&run, &far, 9, &err), NP_OK);
 	assert_true((run.worker->codec & NP_C_COMPARE) != 0);
 	far.count = 1;
-	assert_int_equal(np_peer_sources_accept(&run, &far, 9, &err), NP_OK);
+	assert_int_equal(np_client_accept_sources(&run, &far, 9, &err), NP_OK);
 	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.sources.count == 0);
 }
 
