@@ -95,15 +95,20 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 	return NP_OK;
 }
 
-/* Send a nonce and get the daemon's. A daemon without keys answers with an error, or hangs up. */
+/* Both ends prove that they have the key; nonces make a recorded proof useless. */
 static int
-get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, uint8_t *far_nonce,
-	      struct np_err *err)
+authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
-	struct np_auth_body m = { .version = version };
+	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
+	const struct np_auth_scope scope = { near_nonce, far_nonce, t->nat ? NULL : ends };
+	struct np_auth_body m = { .version = t->nat ? NP_AUTH_LOOSE : NP_AUTH_VERSION };
+	uint32_t version = m.version;
 	struct np_head head = { .code = 0 };
 	int rc;
 
+	np_auth_nonce(near_nonce);
+	np_ends_of(c->chan.fd, true, ends);
+	/* A daemon without keys answers a nonce with an error, or hangs up. */
 	memcpy(m.bytes, near_nonce, sizeof(m.bytes));
 	rc = exchange(c, NP_AUTH_HELLO, &m, &head, err);
 	if (rc == NP_EPEER && c->chan.have == 0) {
@@ -123,24 +128,6 @@ get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, 
 		return knows_no_key(c, err);
 	}
 	memcpy(far_nonce, m.bytes, sizeof(m.bytes));
-	return NP_OK;
-}
-
-/* Both ends prove that they have the key; nonces make a recorded proof useless. */
-static int
-authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
-{
-	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
-	const struct np_auth_scope scope = { near_nonce, far_nonce, t->nat ? NULL : ends };
-	struct np_auth_body m = { .version = t->nat ? NP_AUTH_LOOSE : NP_AUTH_VERSION };
-	uint32_t version = m.version;
-	struct np_head head = { .code = 0 };
-
-	np_auth_nonce(near_nonce);
-	np_ends_of(c->chan.fd, true, ends);
-	if (get_challenge(c, version, near_nonce, far_nonce, err) != NP_OK) {
-		return err->code;
-	}
 	np_auth_prove(t->key, NP_AUTH_CLIENT, &scope, m.bytes);
 	if (exchange(c, NP_AUTH_PROOF, &m, &head, err) != NP_OK) {
 		return err->code;

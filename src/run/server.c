@@ -163,10 +163,9 @@ bind_to_processor(struct np_server *s, int cpu)
 	}
 }
 
-/* *p was initialised by the caller, who frees it. */
 static int
-serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	   struct np_plan *p, struct np_err *err)
+serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	   struct np_err *err)
 {
 	const struct np_leave *leave = &s->leave;
 	struct np_err why = { .code = NP_OK };
@@ -174,63 +173,56 @@ serve_plan(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	struct np_terms terms;
 	struct np_wish wish = { .seconds = 0 };
 	const char *why_not;
+	struct np_plan p;
 	int rc, missing;
 
-	rc = dialect->decode_request(dialect, np_chan_message(c), p, &why);
+	np_plan_init(&p);
+	rc = dialect->decode_request(dialect, np_chan_message(c), &p, &why);
 	/* Link-local addresses in messages lack an interface: use the control connection's. */
-	np_addr_set_link(&p->bind, &s->collect.near);
-	np_addr_set_link(&p->far_bind, &s->collect.near);
+	np_addr_set_link(&p.bind, &s->collect.near);
+	np_addr_set_link(&p.far_bind, &s->collect.near);
 	for (uint32_t i = 0; i < NP_ALSO_MAX; i++) {
-		np_addr_set_link(&p->also.at[i], &s->collect.near);
-		np_addr_set_link(&p->far_also.at[i], &s->collect.near);
+		np_addr_set_link(&p.also.at[i], &s->collect.near);
+		np_addr_set_link(&p.far_also.at[i], &s->collect.near);
 	}
-	rc = rc == NP_OK ? settle(s, c, p, &terms, &wish, &why) : rc;
+	rc = rc == NP_OK ? settle(s, c, &p, &terms, &wish, &why) : rc;
 	if (rc == NP_OK &&
-	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(p), p)) != NULL) {
+	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(&p), &p)) != NULL) {
 		rc = np_fail_verbatim(&why, NP_EUNSUP, EOPNOTSUPP,
 				      "engine %s at the daemon: %s (try --engine list)",
-				      np_engine_of(p)->name, why_not);
+				      np_engine_of(&p)->name, why_not);
 	}
 	if (rc != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
-		return np_server_refuse(s, c, dialect->code + 1, &why, err);
+		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
+		goto out;
 	}
 	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
-		return np_server_refuse(s, c, dialect->code + 1, &why, err);
+		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
+		goto out;
 	}
-	np_server_take(s, &wish, p, &terms);
+	np_server_take(s, &wish, &p, &terms);
 	if (c->is_ours) {
-		bind_to_processor(s, p->near.place.cpu);
+		bind_to_processor(s, p.near.place.cpu);
 	}
 	/* Leave out processors that are not available; with none left, workers run anywhere. */
-	missing = np_cpus_leave_out(&p->near.place.turns);
+	missing = np_cpus_leave_out(&p.near.place.turns);
 	if (missing >= 0 && !s->unbound) {
 		s->unbound = true;
 		np_log(s->log, NP_LOG_INFO,
 		       "%s: no worker is bound to processor %d, which is not available", s->peer,
 		       missing);
 	}
-	rc = np_server_test(s, c, dialect, p, &terms, &served, err);
+	rc = np_server_test(s, c, dialect, &p, &terms, &served, err);
 	if (terms.data_fd > 0) {
 		close(terms.data_fd);
 	}
 	if (leave->done != NULL) {
 		leave->done(leave->ctx, &served);
 	}
-	return rc;
-}
-
-static int
-serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	   struct np_err *err)
-{
-	struct np_plan p;
-	int rc;
-
-	np_plan_init(&p);
-	rc = serve_plan(s, c, dialect, &p, err);
+out:
 	np_plan_free(&p);
 	return rc;
 }
