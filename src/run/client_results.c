@@ -30,8 +30,7 @@ last_ns(const struct np_run *run)
 	return last;
 }
 
-/* Did a connection test end in silence? Its daemon may hang, while the kernel accepts connections.
- */
+/* Did a connection test end in silence? Its daemon may hang; the kernel accepts connections. */
 static bool
 ended_in_silence(const struct np_client_test *t)
 {

@@ -46,9 +46,7 @@ struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, stru
 /* Start the ledger of the flow's packets, once its ports are known. ev may be NULL. */
 void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
 
-/*
- * Set the controller's watches: for samples, disturbances and outages. ev NULL: no effect.
- */
+/* Set the controller's watches: for samples, disturbances and outages. ev NULL: no effect. */
 enum { NP_EVIDENCE_WATCHES = 3 };
 void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 

@@ -31,9 +31,7 @@ struct np_group {
 		     uint64_t started_ns, uint64_t now_ns);
 };
 
-/*
- * How many sessions the test needs with a daemon that granted this. 1: no group is needed.
- */
+/* How many sessions the test needs with a daemon that granted this. 1: no group is needed. */
 uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *granted);
 
 /* The engine that drives this end's connections of a session. */

@@ -1,6 +1,4 @@
-/*
- * From a test's outcome to named results.
- */
+/* From a test's outcome to named results. */
 #ifndef NP_RUN_REPORT_H
 #define NP_RUN_REPORT_H
 

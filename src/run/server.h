@@ -1,6 +1,4 @@
-/*
- * The daemon's half of the conversation: serves the requests of one control connection.
- */
+/* The daemon's half of the conversation: serves the requests of one control connection. */
 #ifndef NP_RUN_SERVER_H
 #define NP_RUN_SERVER_H
 

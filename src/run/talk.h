@@ -43,7 +43,7 @@ struct np_far {
 	char engine[NP_FAR_ENGINE_MAX]; /* that drives its end; empty: not told */
 
 	bool reported;  /* the members below are valid */
-	bool truncated; /* received: only its lower 32 bits; or unknown, only transactions are told
+	bool truncated; /* received: only its lower 32 bits, or unknown: only transactions are told
 			 */
 	int sndbuf_end, rcvbuf_end;
 	uint64_t sent, received; /* bytes */
