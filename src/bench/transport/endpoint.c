@@ -274,28 +274,6 @@ read_back(struct np_run *run, int fd)
 	mark_packets(run, fd);
 }
 
-/* Bind to a free port of the range, starting at a random one. */
-static int
-open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
-{
-	uint32_t first = 0, min = run->terms->passive_min, max = run->terms->passive_max;
-	uint32_t count = min <= max ? max - min + 1 : 0;
-	int fd = -1;
-
-	np_endpoint_random(&first, sizeof(first));
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
-
-		np_addr_set_port(local, min + at);
-		fd = open_at(run, local, err);
-		if (fd >= 0 || err->sys != EADDRINUSE) {
-			return fd;
-		}
-	}
-	np_fail(err, NP_ESYS, EADDRINUSE, "none of the ports %u to %u for data is free", min, max);
-	return -1;
-}
-
 /*
  * Open socket `number` of the run, bound. A passive end uses the port asked for, and those behind
  * it for further sockets; if it is in use, any allowed port.
@@ -304,7 +282,9 @@ static int
 open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	uint32_t port = p->near.sock.port;
+	uint32_t port = p->near.sock.port, first = 0;
+	uint32_t min = run->terms->passive_min, max = run->terms->passive_max;
+	uint32_t count = min <= max ? max - min + 1 : 0;
 	int fd;
 
 	if (!p->active && port != 0 && !run->end.port_moved) {
@@ -315,8 +295,19 @@ open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_er
 		}
 		run->end.port_moved = number == 0;
 	}
-	if (!p->active && run->terms->passive_max != 0) {
-		return open_in_range(run, at, err);
+	if (!p->active && max != 0) {
+		/* Any free port of the range, starting at a random one. */
+		np_endpoint_random(&first, sizeof(first));
+		for (uint32_t i = 0; i < count; i++) {
+			np_addr_set_port(at, min + (uint32_t)(((uint64_t)first + i) % count));
+			fd = open_at(run, at, err);
+			if (fd >= 0 || err->sys != EADDRINUSE) {
+				return fd;
+			}
+		}
+		np_fail(err, NP_ESYS, EADDRINUSE, "none of the ports %u to %u for data is free",
+			min, max);
+		return -1;
 	}
 	np_addr_set_port(at, p->active && number == 0 ? port : 0);
 	return open_at(run, at, err);

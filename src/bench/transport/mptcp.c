@@ -86,18 +86,14 @@ mptcp_know(const struct np_run *run, int fd, struct np_bag *bag)
 }
 
 const struct np_transport np_transport_mptcp = {
+	NP_ON_TCP,
 	.name = "MPTCP",
-	.socktype = SOCK_STREAM,
 	.protocol = PROTOCOL,
 	.wire_type = NP_WS_STREAM,
 	.kernel.listed = "MPTCP",
 	.kernel.listed_six = "MPTCPv6",
 	.ours = true, /* netserver 2.7 tries for ever to make a socket of protocol 262 */
-	.reliable = true,
-	.connected = true,
 	.admit = NP_ADMIT_PEER,
-	.named = true,
-	.ip_protocol = IPPROTO_TCP,
 	.acked = np_mptcp_acked,
 	.packets.no_capture = "a capture sees one path, and MPTCP may use several",
 	.kernel.option = "CONFIG_MPTCP",
@@ -105,12 +101,8 @@ const struct np_transport np_transport_mptcp = {
 	/* DSS with a mapping, as Linux sends it; with data both ways it has a longer ACK. */
 	.packets.stream_options = 24,
 	.packets.turn_options = 28,
-	.options = np_tcp_options,
 	.open = np_endpoint_open,
-	.another = np_endpoint_another,
-	.meet = np_tcp_meet,
 	.look = mptcp_look,
 	.look_first = mptcp_look_first,
 	.know = mptcp_know,
-	.knock = np_tcp_knock,
 };

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"

@@ -14,6 +14,12 @@ int np_tcp_meet(struct np_run *run, struct np_err *err);
 void np_tcp_look_first(struct np_run *run, int fd);
 void np_tcp_knock(struct np_run *run);
 
+/* Common to the rows of TCP and what is on top of it. */
+#define NP_ON_TCP                                                                                  \
+	.socktype = SOCK_STREAM, .reliable = true, .connected = true, .named = true,               \
+	.ip_protocol = IPPROTO_TCP, .options = np_tcp_options, .another = np_endpoint_another,     \
+	.meet = np_tcp_meet, .knock = np_tcp_knock
+
 /* Part of np_transport.look: record the MSS and the congestion control of a connection. */
 void np_tcp_look_settings(struct np_run *run, int fd);
 

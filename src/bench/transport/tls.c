@@ -478,16 +478,12 @@ tls_close(struct np_run *run)
 }
 
 const struct np_transport np_transport_tls = {
+	NP_ON_TCP,
 	.name = "TLS",
-	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
 	.kernel.listed = "TCP",
 	.kernel.listed_six = "TCPv6",
-	.reliable = true,
-	.connected = true,
 	.admit = NP_ADMIT_IP,
-	.named = true,
-	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
 	.acked = np_tcp_acked,
 	.kernel.module = "tls",
@@ -496,10 +492,7 @@ const struct np_transport np_transport_tls = {
 	.scanner = NP_SCAN_OMNI,
 	.no_control = "netperf: -N: TLS needs the key that netserver draws",
 	.kernel.probe = tls_probe,
-	.options = np_tcp_options,
 	.open = tls_open,
-	.another = np_endpoint_another,
-	.meet = np_tcp_meet,
 	.upgrade = tls_upgrade,
 	.ends.shut = tls_shut,
 	.ends.is_end = tls_has_ended,
@@ -507,6 +500,5 @@ const struct np_transport np_transport_tls = {
 	.look = tls_look,
 	.look_first = tls_look_first,
 	.know = tls_know,
-	.knock = np_tcp_knock,
 	.close = tls_close,
 };

@@ -261,31 +261,15 @@ np_tls_free(struct np_tls *tls)
 	free(tls);
 }
 
-/* Wait until the handshake can go on. NP_OK, or the reason why it can't. */
-static int
-await(const struct handshake *h, short events, const struct np_stop *stop, uint64_t until,
-      struct np_err *err)
-{
-	struct pollfd p[2] = {
-		{ .fd = h->fd, .events = events },
-		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
-	};
-
-	if (stop != NULL && np_stopped(stop)) {
-		return np_fail(err, NP_ESYS, EINTR, "TLS handshake");
-	}
-	if (np_now() >= until) {
-		return np_fail(err, NP_ETIME, ETIMEDOUT, "TLS handshake: the far end is silent");
-	}
-	poll(p, 2, CHECK_MS);
-	return NP_OK;
-}
-
 static int
 do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned patience_ms,
 	     struct np_err *err)
 {
 	uint64_t until = np_deadline(patience_ms * (uint64_t)NP_MSEC);
+	struct pollfd p[2] = {
+		{ .fd = h->fd },
+		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
+	};
 	int rc;
 
 	while ((rc = SSL_do_handshake(ssl)) != 1) {
@@ -304,10 +288,15 @@ do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, un
 			return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
 				       reason(text, sizeof(text)));
 		}
-		if (await(h, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, stop, until, err) !=
-		    NP_OK) {
-			return err->code;
+		if (stop != NULL && np_stopped(stop)) {
+			return np_fail(err, NP_ESYS, EINTR, "TLS handshake");
 		}
+		if (np_now() >= until) {
+			return np_fail(err, NP_ETIME, ETIMEDOUT,
+				       "TLS handshake: the far end is silent");
+		}
+		p[0].events = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+		poll(p, 2, CHECK_MS);
 	}
 	if (SSL_session_reused(ssl) != 1) { /* the server used a certificate, not the key */
 		return np_fail(err, NP_EPEER, EPROTO,
