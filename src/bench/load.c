@@ -9,18 +9,6 @@
 #include "base/units.h"
 #include "bench/run.h"
 
-/* A random number in (0, 1], by splitmix64. */
-static double
-draw(struct np_arrivals *a)
-{
-	uint64_t z = a->seed += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	z ^= z >> 31;
-	return ((double)(z >> 11) + 1) / (double)(UINT64_C(1) << 53);
-}
-
 /*
  * Set due_ns by the number of the operation. Independent Poisson processes of the workers add up to
  * one of the whole rate. Other times are multiples of the interval, so that rounding errors do not
@@ -29,10 +17,16 @@ draw(struct np_arrivals *a)
 static void
 set_due(struct np_arrivals *a)
 {
-	uint64_t first;
+	uint64_t first, z;
 
 	if (a->how == NP_ARRIVE_POISSON) {
-		a->at -= log(draw(a)) * 1e9 * a->workers / a->rate;
+		/* A random number in (0, 1], by splitmix64. */
+		z = a->seed += UINT64_C(0x9e3779b97f4a7c15);
+		z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+		z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+		z ^= z >> 31;
+		a->at -= log(((double)(z >> 11) + 1) / (double)(UINT64_C(1) << 53)) * 1e9 *
+			 a->workers / a->rate;
 		a->due_ns = a->start_ns + (uint64_t)a->at;
 		return;
 	}

@@ -40,31 +40,6 @@ struct segment {
 	char room[ROOM];  /* what was received */
 };
 
-/* Explain errors by which the kernel refuses to cut a block. Returns -1. */
-static int
-refused(struct np_worker *w, uint32_t count)
-{
-	const char *remedy =
-	    w->run->plan->pattern->sized ? "-- -r 1400" : "-- -m 1400, or --segment-size 1400";
-
-	if (count == 1 || (errno != EINVAL && errno != EMSGSIZE && errno != EIO)) {
-		return -1;
-	}
-	if (errno == EIO) {
-		np_fail(
-		    &w->err, NP_ESYS, EIO,
-		    "the engine segment: the path to the far end does not support segmentation "
-		    "offload (IPsec, or a device without checksum offload; try --engine batch)");
-	} else {
-		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
-			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
-			"path, and it sends no fragments (try %s)",
-			w->send_size, remedy);
-	}
-	errno = EMSGSIZE;
-	return -1;
-}
-
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -84,11 +59,27 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 		control.head.cmsg_len = CMSG_LEN(sizeof(size));
 		memcpy(CMSG_DATA(&control.head), &size, sizeof(size));
 	}
-	if (sendmsg(c->fd, &h, MSG_NOSIGNAL) < 0) {
-		return refused(w, count);
+	if (sendmsg(c->fd, &h, MSG_NOSIGNAL) >= 0) {
+		w->engine.count[NP_E_CUT] += count > 1;
+		return (int)count;
 	}
-	w->engine.count[NP_E_CUT] += count > 1;
-	return (int)count;
+	/* Explain errors by which the kernel refuses to cut a block. */
+	if (count > 1 && errno == EIO) {
+		np_fail(
+		    &w->err, NP_ESYS, EIO,
+		    "the engine segment: the path to the far end does not support segmentation "
+		    "offload (IPsec, or a device without checksum offload; try --engine batch)");
+		errno = EMSGSIZE;
+	} else if (count > 1 && (errno == EINVAL || errno == EMSGSIZE)) {
+		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
+			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
+			"path, and it sends no fragments (try %s)",
+			w->send_size,
+			w->run->plan->pattern->sized ? "-- -r 1400"
+						     : "-- -m 1400, or --segment-size 1400");
+		errno = EMSGSIZE;
+	}
+	return -1;
 }
 
 /* Receive one train: a datagram, or several of one size that the kernel has joined. */

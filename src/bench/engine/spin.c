@@ -38,29 +38,6 @@ static const struct {
 	{ "engine.prefer_busy_poll", SO_PREFER_BUSY_POLL, 1 }, /* to interrupts */
 };
 
-/*
- * Have receives poll the receive queue, if it can be polled; for a socket without a connection it
- * is not known yet. Without CAP_NET_ADMIN some kernels allow the first option, none the other.
- */
-static void
-poll_one(struct spin *s, const struct np_worker *w, int fd)
-{
-	const struct np_transport *t = w->run->plan->transport;
-
-	if (t->ip_protocol == 0 ||
-	    (t->connected && np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) <= 0)) {
-		return;
-	}
-	for (int i = 0; i < OPTIONS; i++) {
-		/* net.core.busy_read may have set it already. */
-		if (np_sock_int(fd, SOL_SOCKET, polling[i].option) <= 0 &&
-		    setsockopt(fd, SOL_SOCKET, polling[i].option, &polling[i].value,
-			       sizeof(polling[i].value)) != 0) {
-			s->refused[i] = errno;
-		}
-	}
-}
-
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
@@ -85,12 +62,28 @@ spin_put(const struct np_run *run, struct np_bag *into)
 static int
 spin_run(struct np_worker *w)
 {
+	const struct np_transport *t = w->run->plan->transport;
 	struct spin *s = w->engine.state;
-	int rc;
-	int fd;
+	int rc, fd;
 
-	for (uint32_t i = 0; i < w->conns && !w->goes_on; i++) {
-		poll_one(s, w, w->conn[i].fd);
+	/*
+	 * Have receives poll the receive queue, if it can be polled; for a socket without a
+	 * connection it is not known yet. Without CAP_NET_ADMIN some kernels allow the first
+	 * option, none the other.
+	 */
+	for (uint32_t i = 0; i < w->conns && !w->goes_on && t->ip_protocol != 0; i++) {
+		fd = w->conn[i].fd;
+		if (t->connected && np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) <= 0) {
+			continue;
+		}
+		for (int n = 0; n < OPTIONS; n++) {
+			/* net.core.busy_read may have set it already. */
+			if (np_sock_int(fd, SOL_SOCKET, polling[n].option) <= 0 &&
+			    setsockopt(fd, SOL_SOCKET, polling[n].option, &polling[n].value,
+				       sizeof(polling[n].value)) != 0) {
+				s->refused[n] = errno;
+			}
+		}
 	}
 	rc = np_engine_epoll.run(w);
 	/* For the evidence: what the first connection has now. */

@@ -275,25 +275,6 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
-/* Another daemon has reset the connection. True: retry, which is done only for a while. */
-static bool
-may_retry_elsewhere(struct np_worker *w, struct np_conn *c)
-{
-	struct connector *state = w->state;
-	uint64_t now = np_now();
-
-	if (state->elsewhere_ns == 0 || state->elsewhere_at != c->transactions) {
-		state->elsewhere_ns = now;
-		state->elsewhere_at = c->transactions;
-	}
-	if (now - state->elsewhere_ns >= NP_ELSEWHERE_S * NP_SEC) {
-		return false;
-	}
-	c->number -= c->need != NP_SEND;
-	c->is_void = true;
-	return true;
-}
-
 /* The window is over at the far end, too: a failure is no error. The controller ends the loop. */
 static enum np_need
 give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
@@ -312,6 +293,7 @@ static enum np_need
 connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	bool elsewhere = error == ECONNRESET && w->run->end.shows;
+	struct connector *state = w->state;
 
 	if (error == EINPROGRESS) {
 		return need | NP_BLOCKED;
@@ -319,8 +301,18 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error != EINTR && np_now() >= w->closes_ns) {
 		return give_up_last(w, c, need);
 	}
-	if (elsewhere && may_retry_elsewhere(w, c)) {
-		return NP_CLOSE;
+	if (elsewhere) { /* another daemon has reset the connection: retry, but only for a while */
+		uint64_t now = np_now();
+
+		if (state->elsewhere_ns == 0 || state->elsewhere_at != c->transactions) {
+			state->elsewhere_ns = now;
+			state->elsewhere_at = c->transactions;
+		}
+		if (now - state->elsewhere_ns < NP_ELSEWHERE_S * NP_SEC) {
+			c->number -= c->need != NP_SEND;
+			c->is_void = true;
+			return NP_CLOSE;
+		}
 	}
 	/* Only an error of the first call may mean that there is no connection: then retry. */
 	if (error == EINTR || need != (w->send_size > 0 ? NP_SEND : NP_AWAIT) ||

@@ -31,34 +31,28 @@ write_ring(int fd, const struct np_ring *ring)
 }
 
 static int
-open_file(struct np_worker *w, struct np_err *err)
+sendfile_setup(struct np_worker *w, struct np_err *err)
 {
 	const char *path = w->run->plan->near.call.fill_file;
 	struct stat st;
 
-	w->file.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (w->file.fd < 0 || fstat(w->file.fd, &st) != 0) {
-		return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
-		return np_usage(err,
-				"%s is not a file of at least one message of %zu bytes (see -m)",
-				path, w->send_size);
-	}
-	w->file.last = st.st_size - (off_t)w->send_size;
-	return NP_OK;
-}
-
-static int
-sendfile_setup(struct np_worker *w, struct np_err *err)
-{
 	/* The ring sets the size of a call and, without -F, the contents of the file. */
 	if (np_worker_send_ring(w, w->run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
 	w->codec |= NP_C_FILE;
-	if (w->run->plan->near.call.fill_file != NULL) {
-		return open_file(w, err);
+	if (path != NULL) {
+		w->file.fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (w->file.fd < 0 || fstat(w->file.fd, &st) != 0) {
+			return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
+		}
+		if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
+			return np_usage(
+			    err, "%s is not a file of at least one message of %zu bytes (see -m)",
+			    path, w->send_size);
+		}
+		w->file.last = st.st_size - (off_t)w->send_size;
+		return NP_OK;
 	}
 	/* A file without a name: no path to choose, and nothing is left behind. */
 	w->file.fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
