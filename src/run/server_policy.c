@@ -1,33 +1,9 @@
-/*
- * What a client may ask for, and which peers its test accepts data from and sends data to.
- */
+/* What a client may ask for, and which peers its test accepts data from and sends data to. */
 #include <errno.h>
 
 #include "bench/lacks.h"
 #include "net/llc.h"
 #include "run/server_parts.h"
-
-/* Frames are only exchanged with the client's station, not with a group address. */
-static int
-check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
-{
-	if (s->eth == NULL) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
-		    s->link_why_not != NULL ? s->link_why_not : "there is none here");
-	}
-	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
-		return err->code;
-	}
-	/* A connection divides what is larger than a frame. */
-	if (p->transport->bounded &&
-	    (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
-	     np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
-	     np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK)) {
-		return err->code;
-	}
-	return NP_OK;
-}
 
 static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
@@ -36,7 +12,19 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 		/* Opening a socket could make the kernel load a module for a stranger. */
 		return np_lacks_tell(s->limits.lacks, p->transport, err);
 	}
-	if (p->transport->link && check_link(s, p, err) != NP_OK) {
+	if (p->transport->link && s->eth == NULL) {
+		return np_fail_verbatim(
+		    err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
+		    s->link_why_not != NULL ? s->link_why_not : "there is none here");
+	}
+	/* Frames are only exchanged with the client's station, not with a group address. A
+	 * connection divides what is larger than a frame. */
+	if (p->transport->link &&
+	    (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK ||
+	     (p->transport->bounded &&
+	      (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
+	       np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
+	       np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK)))) {
 		return err->code;
 	}
 	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {

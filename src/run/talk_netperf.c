@@ -131,26 +131,6 @@ omni_encode_request(struct talk *t)
 	t->ids = t->ids || p->ids;
 }
 
-static int
-omni_kind(const struct np_omni_request *m, struct np_plan *p, struct np_err *err)
-{
-	p->transport = np_transport_find(m->socket_type, m->protocol);
-	if (p->transport == NULL) {
-		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "request for protocol %u, type %d",
-			       m->protocol, m->socket_type);
-	}
-	p->pattern = np_pattern_find(m->direction, (m->flags & NP_WB_CONNECT) != 0, &p->role);
-	if (p->pattern == NULL) {
-		return np_fail(err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
-			       m->direction, m->flags);
-	}
-	if (p->pattern->connection_test && !np_delivers(p->transport)) {
-		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
-			       p->transport->name);
-	}
-	return NP_OK;
-}
-
 static void
 omni_decode_request(struct talk *t)
 {
@@ -171,7 +151,21 @@ omni_decode_request(struct talk *t)
 	p->echo = t->echo.asks;
 	p->ids = t->ids;
 	t->rc = np_plan_path(&p->near.call.fill_file, m->fill_file, t->err);
-	t->rc = t->rc == NP_OK ? omni_kind(m, p, t->err) : t->rc;
+	p->transport = np_transport_find(m->socket_type, m->protocol);
+	p->pattern = np_pattern_find(m->direction, (m->flags & NP_WB_CONNECT) != 0, &p->role);
+	if (t->rc != NP_OK) {
+		return;
+	}
+	if (p->transport == NULL) {
+		t->rc = np_fail(t->err, NP_EUNSUP, EPROTONOSUPPORT,
+				"request for protocol %u, type %d", m->protocol, m->socket_type);
+	} else if (p->pattern == NULL) {
+		t->rc = np_fail(t->err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
+				m->direction, m->flags);
+	} else if (p->pattern->connection_test && !np_delivers(p->transport)) {
+		t->rc = np_fail(t->err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
+				p->transport->name);
+	}
 }
 
 /* Set *out to the address of these words; all 0: there is none, *out stays as it is. */

@@ -112,28 +112,6 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 	}
 }
 
-/* The addresses of both ends, as far as the plan names them. */
-static void
-encode_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
-{
-	if (!p->transport->named) {
-		return;
-	}
-	m->family = p->transport->ip_protocol != 0 ? family_to_wire(p->family) : 0;
-	m->client_port = np_addr_port(&run->end.local);
-	if (p->bind.len != 0) {
-		m->client_address.count = (uint32_t)np_addr_size(&p->bind);
-		np_addr_to_wire(&p->bind, m->client_address.at);
-		m->client_prefix = p->sources > 1 ? np_range_bits(&p->bind, p->sources) : 0;
-	}
-	if (p->far_bind.len != 0) {
-		m->data_address.count = (uint32_t)np_addr_size(&p->far_bind);
-		np_addr_to_wire(&p->far_bind, m->data_address.at);
-	}
-	also_to_wire(&p->also, m->client_also.at, &m->client_also.count);
-	also_to_wire(&p->far_also, m->data_also.at, &m->data_also.count);
-}
-
 static void
 encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
 	  uint8_t *frame)
@@ -156,7 +134,21 @@ encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_r
 	snprintf(m.engine, sizeof(m.engine), "%s",
 		 p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
-	encode_addresses(p, run, &m);
+	if (p->transport->named) { /* the addresses of both ends, as far as the plan names them */
+		m.family = p->transport->ip_protocol != 0 ? family_to_wire(p->family) : 0;
+		m.client_port = np_addr_port(&run->end.local);
+		if (p->bind.len != 0) {
+			m.client_address.count = (uint32_t)np_addr_size(&p->bind);
+			np_addr_to_wire(&p->bind, m.client_address.at);
+			m.client_prefix = p->sources > 1 ? np_range_bits(&p->bind, p->sources) : 0;
+		}
+		if (p->far_bind.len != 0) {
+			m.data_address.count = (uint32_t)np_addr_size(&p->far_bind);
+			np_addr_to_wire(&p->far_bind, m.data_address.at);
+		}
+		also_to_wire(&p->also, m.client_also.at, &m.client_also.count);
+		also_to_wire(&p->far_also, m.data_also.at, &m.data_also.count);
+	}
 	if (run->terms->eth != NULL) {
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
@@ -405,35 +397,11 @@ decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struc
 	return NP_OK;
 }
 
-/*
- * The client connects from several addresses, which differ in the last byte at most. Handshakes
- * prove each of them.
- */
-static int
-decode_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
-{
-	struct np_addr plain = p->far_bind;
-	uint32_t all = 8 * (uint32_t)np_addr_size(&plain);
-
-	if (bits == 0) {
-		return NP_OK;
-	}
-	np_addr_unmap(&plain);
-	if (p->far_bind.len == 0 || bits > all || bits + 8 < all ||
-	    !np_addr_same_family(&plain, &p->far_bind)) {
-		return np_fail(err, NP_EPEER, EINVAL, "client_prefix of %u bits", bits);
-	}
-	if (!p->transport->connected || p->transport->admit != NP_ADMIT_IP) {
-		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "client_prefix: not over %s",
-			       p->transport->name);
-	}
-	p->far_bits = bits;
-	return NP_OK;
-}
-
 static int
 decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
+	uint32_t bits = m->client_prefix, all;
+	struct np_addr plain;
 	if (p->transport->link) {
 		if (m->station.count != sizeof(p->far.sock.mac)) {
 			return np_fail(err, NP_EPEER, EINVAL, "station of %u bytes",
@@ -462,7 +430,24 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 		NP_OK) {
 		return err->code;
 	}
-	return decode_prefix(m->client_prefix, p, err);
+	if (bits == 0) {
+		return NP_OK;
+	}
+	/* The client connects from several addresses, which differ in the last byte at most.
+	 * Handshakes prove each of them. */
+	plain = p->far_bind;
+	all = 8 * (uint32_t)np_addr_size(&plain);
+	np_addr_unmap(&plain);
+	if (p->far_bind.len == 0 || bits > all || bits + 8 < all ||
+	    !np_addr_same_family(&plain, &p->far_bind)) {
+		return np_fail(err, NP_EPEER, EINVAL, "client_prefix of %u bits", bits);
+	}
+	if (!p->transport->connected || p->transport->admit != NP_ADMIT_IP) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "client_prefix: not over %s",
+			       p->transport->name);
+	}
+	p->far_bits = bits;
+	return NP_OK;
 }
 
 static int
