@@ -10,28 +10,21 @@
 #include "bench/worker.h"
 #include "net/sock.h"
 
-/* Bytes that are received but not read; of datagrams with the kernel's overhead. */
-static int
-queued_in(const struct np_plan *p, int fd)
-{
-	bool datagrams = p->transport->ip_protocol != 0 && !np_delivers(p->transport);
-
-	return datagrams ? (int)np_sock_memory(fd, SK_MEMINFO_RMEM_ALLOC)
-			 : np_sock_queued(fd, SIOCINQ);
-}
-
 void
 np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
 	      uint32_t conns)
 {
 	uint32_t step = (conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST;
+	bool datagrams = p->transport->ip_protocol != 0 && !np_delivers(p->transport);
 
 	for (uint32_t i = 0; i < conns; i += step) {
 		if (p->ramp > 0 && !conn[i].is_up) {
 			continue; /* not connected yet */
 		}
 		np_tcp_sum_add(&s->tcp, conn[i].fd);
-		s->queued_in += queued_in(p, conn[i].fd);
+		/* Of datagrams with the kernel's overhead. */
+		s->queued_in += datagrams ? (int)np_sock_memory(conn[i].fd, SK_MEMINFO_RMEM_ALLOC)
+					  : np_sock_queued(conn[i].fd, SIOCINQ);
 		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
 		s->looked++;
 	}

@@ -3,24 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Does it have an argument? The ARGUMENT column of a row. */
-static const char *
-has_argument(const struct np_option *o)
-{
-	if (o->arg == NULL || o->kind == NP_OPT_FLAG || o->kind == NP_OPT_PLAIN) {
-		return "none";
-	}
-	switch (o->kind) {
-	case NP_OPT_NEXT:
-	case NP_OPT_NUMBER:
-		return "may";
-	case NP_OPT_MAYBE:
-		return "glued";
-	default:
-		return "needs";
-	}
-}
-
 int
 np_doc_print(const struct np_doc *doc, FILE *out)
 {
@@ -37,9 +19,16 @@ np_doc_print(const struct np_doc *doc, FILE *out)
 		}
 		for (size_t n = 0; n < t->count; n++) {
 			const struct np_option *o = &t->rows[n];
+			bool none =
+			    o->arg == NULL || o->kind == NP_OPT_FLAG || o->kind == NP_OPT_PLAIN;
+			bool may = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+			const char *argument = none                      ? "none"
+					       : may                     ? "may"
+					       : o->kind == NP_OPT_MAYBE ? "glued"
+									 : "needs";
 
 			fprintf(out, "row\t%.1s\t%s\t%s\t%s\t", &o->letter,
-				o->name != NULL ? o->name : "", has_argument(o),
+				o->name != NULL ? o->name : "", argument,
 				o->arg != NULL ? o->arg : "");
 			/* The range of a number, unless the argument's name tells it. */
 			if (!np_option_is_number(o) || o->arg == NULL ||

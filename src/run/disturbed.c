@@ -64,24 +64,6 @@ look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p
 	}
 }
 
-/*
- * How long worker n waited for a processor because of other programs: without the time that this
- * process's other threads ran on the same processor, and its controller.
- */
-static uint64_t
-kept_from(const struct np_disturbed *d, const struct np_witness *w, const struct progress *p,
-	  uint32_t n, uint64_t process)
-{
-	uint64_t own = np_beyond(process, p->all_ran);
-
-	for (uint32_t i = 0; i < threads_of(d); i++) {
-		bool meets = w->thread[i].cpu == w->thread[n].cpu || p->moved[i] || p->moved[n];
-
-		own += i != n && meets ? p->did[i].ran_ns : 0;
-	}
-	return np_beyond(p->did[n].waited_ns, own);
-}
-
 static void
 judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	      struct np_interval *i)
@@ -92,7 +74,19 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	d->process_ns = used;
 	look_at_threads(d, w, p);
 	for (uint32_t n = 0; n < threads_of(d); n++) {
-		uint64_t one = kept_from(d, w, p, n, process);
+		/*
+		 * How long it waited for a processor because of other programs: without the time
+		 * that this process's other threads ran on the same one, and its controller.
+		 */
+		uint64_t own = np_beyond(process, p->all_ran), one;
+
+		for (uint32_t t = 0; t < threads_of(d); t++) {
+			bool meets =
+			    w->thread[t].cpu == w->thread[n].cpu || p->moved[t] || p->moved[n];
+
+			own += t != n && meets ? p->did[t].ran_ns : 0;
+		}
+		one = np_beyond(p->did[n].waited_ns, own);
 
 		if (one >= kept) {
 			kept = one;

@@ -23,25 +23,6 @@ end_ratio(const struct np_knee *k)
 	return k->no_loss ? NEAR_NO_LOSS : NEAR;
 }
 
-/* The rate to try next; 0: none. */
-static double
-next_rate(const struct np_knee *k, const struct np_plan *p)
-{
-	double next, max = p->pattern->offers ? MOST_BITS : NP_RATE_MAX;
-
-	if (k->steps == 0) {
-		return p->pattern->offers ? LOWEST_BITS : LOWEST;
-	}
-	if (k->steps == NP_KNEE_STEPS || k->good <= 0 || k->good >= max) {
-		return 0;
-	}
-	if (k->much <= 0) {
-		return fmin(k->good * EACH, max);
-	}
-	next = round(sqrt(k->good * k->much));
-	return k->much / k->good > end_ratio(k) && next > k->good && next < k->much ? next : 0;
-}
-
 static struct np_knee_step *
 step_of(struct np_knee *k, double rate)
 {
@@ -56,9 +37,18 @@ step_of(struct np_knee *k, double rate)
 struct np_knee_step *
 np_knee_next(struct np_knee *k, const struct np_plan *p)
 {
-	double rate = next_rate(k, p);
+	double max = p->pattern->offers ? MOST_BITS : NP_RATE_MAX, rate = 0;
 	struct np_knee_step *bound = step_of(k, k->much);
 
+	if (k->steps == 0) {
+		rate = p->pattern->offers ? LOWEST_BITS : LOWEST;
+	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max && k->much <= 0) {
+		rate = fmin(k->good * EACH, max);
+	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max &&
+		   k->much / k->good > end_ratio(k)) {
+		rate = round(sqrt(k->good * k->much));
+		rate = rate > k->good && rate < k->much ? rate : 0;
+	}
 	if (rate > 0) {
 		k->step[k->steps] = (struct np_knee_step){ .rate = rate };
 		return &k->step[k->steps++];
