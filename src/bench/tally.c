@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "net/sock.h"
 
-#include "bench/engine/engine.h"
 #include "stats/confidence.h"
 
 struct np_counts

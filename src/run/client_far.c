@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include "bench/engine/engine.h"
 #include "wire/plan.h"
 
 int

@@ -18,7 +18,6 @@
 #include "bench/tally.h"
 #include "bench/transport/endpoint.h"
 #include "net/capture.h"
-#include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "run/disturbed.h"
 #include "run/foreign.h"

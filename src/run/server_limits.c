@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "run/server_parts.h"
-#include "sys/affinity.h"
 
 uint32_t
 np_server_warm_up_s(const struct np_plan *p)

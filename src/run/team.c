@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "bench/open.h"
-#include "bench/transport/many.h"
 #include "sys/affinity.h"
 
 struct np_member {

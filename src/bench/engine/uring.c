@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bench/codec.h"
-#include "bench/engine/calls.h"
 #include "bench/engine/io.h"
 #include "bench/engine/uring_ring.h"
 #include "bench/run.h"
