@@ -108,6 +108,17 @@ np_text_lookalike(const char *word, struct np_lookalike *found)
 }
 
 bool
+np_text_one_of(const char *text, const char *const *list, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && strcmp(text, list[i]) != 0) {
+		i++;
+	}
+	return i < count;
+}
+
+bool
 np_text_has_word(const char *text, const char *word)
 {
 	size_t len = strlen(word);

@@ -41,6 +41,10 @@ np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
 	return len + (size_t)n;
 }
 
+/* Is it one of the texts of an array? */
+bool np_text_one_of(const char *text, const char *const *list, size_t count);
+#define NP_TEXT_ONE_OF(text, list) np_text_one_of((text), (list), sizeof(list) / sizeof((list)[0]))
+
 /* Is it a word of the text? "virtio2" is one of "virtio2-input.0", not of "virtio21-input.0". */
 bool np_text_has_word(const char *text, const char *word);
 

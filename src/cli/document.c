@@ -552,24 +552,6 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	return o;
 }
 
-/* What is known of the ends when the test is over. */
-static void
-put_ends(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
-{
-	const struct np_far *told = &out->far;
-	json_t *near = object_at(d, d->root, "parameters/granted/near");
-	json_t *far = object_at(d, d->root, "parameters/granted/far");
-
-	put(d, near, "address", address(&out->tally.local));
-	put(d, far, "address", address(&out->tally.peer));
-	put(d, far, "cpus", np_json_text(told->cpus[0] != '\0' ? told->cpus : NULL));
-	if (told->engine[0] != '\0') {
-		put(d, d->root, "plan/engine/far", np_json_text(told->engine));
-		put(d, d->root, "plan/threads/far", json_integer(told->threads));
-	}
-	identify(d, out->near_bag, out->far_bag, far_lacks);
-}
-
 void
 np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		      const struct np_record *record, bool whole)
@@ -584,8 +566,9 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	};
 	const struct np_tally *t = &out->tally;
 	const char *far_lacks = out->far_lacks[0] != '\0' ? out->far_lacks : "it reported nothing";
+	const struct np_far *told = &out->far;
 	struct np_record r = *record;
-	json_t *o;
+	json_t *o, *near, *far;
 
 	if (d == NULL) {
 		return;
@@ -594,6 +577,8 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		np_record_times(&r, "latency", t->hist);
 	}
 	np_facts(d->cli, &r);
+	near = object_at(d, d->root, "parameters/granted/near");
+	far = object_at(d, d->root, "parameters/granted/far");
 	o = json_object();
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
@@ -618,7 +603,15 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (d->left_out > 0) {
 		put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	}
-	put_ends(d, out, far_lacks);
+	/* What is known of the ends when the test is over. */
+	put(d, near, "address", address(&t->local));
+	put(d, far, "address", address(&t->peer));
+	put(d, far, "cpus", np_json_text(told->cpus[0] != '\0' ? told->cpus : NULL));
+	if (told->engine[0] != '\0') {
+		put(d, d->root, "plan/engine/far", np_json_text(told->engine));
+		put(d, d->root, "plan/threads/far", json_integer(told->threads));
+	}
+	identify(d, out->near_bag, out->far_bag, far_lacks);
 }
 
 /* [low, high] in microseconds. */
@@ -707,9 +700,8 @@ leave_out_final(struct np_document *d)
 	}
 }
 
-/* A step of --rate auto. */
-static json_t *
-curve_row(struct np_document *d, const struct np_knee_step *s)
+void
+np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("rate", REAL, np_knee_step, rate),
@@ -722,21 +714,6 @@ curve_row(struct np_document *d, const struct np_knee_step *s)
 		MEMBER("too_much", PATH, np_knee_step, much),
 	};
 	static const char *const names[NP_KNEE_SHARES] = { "p50", "p99", "p99.9" };
-	json_t *o = json_object(), *intervals = object_at(d, o, "intervals");
-
-	PUT(d, o, members, s);
-	for (int i = 0; i < NP_KNEE_SHARES; i++) {
-		if (s->timed && s->high[i] > 0) {
-			put(d, o, names[i], np_json_us((double)s->ns[i]));
-			put(d, intervals, names[i], interval_us(s->low[i], s->high[i]));
-		}
-	}
-	return o;
-}
-
-void
-np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
-{
 	json_t *o, *steps;
 
 	if (d == NULL) {
@@ -748,7 +725,17 @@ np_document_curve(struct np_document *d, const struct np_plan *p, const struct n
 	put(d, o, "steps", json_array());
 	steps = json_object_get(o, "steps");
 	for (uint32_t i = 0; i < k->steps; i++) {
-		append(d, steps, curve_row(d, &k->step[i]));
+		const struct np_knee_step *s = &k->step[i];
+		json_t *row = json_object(), *intervals = object_at(d, row, "intervals");
+
+		PUT(d, row, members, s);
+		for (int n = 0; n < NP_KNEE_SHARES; n++) {
+			if (s->timed && s->high[n] > 0) {
+				put(d, row, names[n], np_json_us((double)s->ns[n]));
+				put(d, intervals, names[n], interval_us(s->low[n], s->high[n]));
+			}
+		}
+		append(d, steps, row);
 	}
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/fds.h"
 #include "bench/engine/engine.h"
 #include "bench/load.h"
 #include "bench/stamps.h"
@@ -126,26 +126,6 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 
 /* Each address has to be usable by sockets of this machine. */
 static int
-check_address(const struct np_addr *at, struct np_err *err)
-{
-	int fd = socket(at->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char text[NP_ADDR_TEXT];
-
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0) {
-		close(fd);
-		return NP_OK;
-	}
-	np_fail(err, NP_EUSAGE, errno,
-		"--source-range: use the local address %s (ip addr add, ip route add local, or "
-		"net.ipv4.ip_nonlocal_bind makes it local)",
-		np_addr_host(at, text));
-	if (fd >= 0) {
-		close(fd);
-	}
-	return err->code;
-}
-
-static int
 check_sources(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
@@ -158,8 +138,20 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 		    "--source-range: -- -L also names a local address (leave one of them out)");
 	}
 	for (uint32_t i = 0; i < p->sources; i++) {
+		bool usable;
+		int fd;
+
 		np_range_at(&cli->source, i, &at);
-		if (check_address(&at, err) != NP_OK) {
+		fd = socket(at.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		usable = fd >= 0 && bind(fd, (const struct sockaddr *)&at.sa, at.len) == 0;
+		if (!usable) {
+			np_fail(err, NP_EUSAGE, errno,
+				"--source-range: use the local address %s (ip addr add, ip route "
+				"add local, or net.ipv4.ip_nonlocal_bind makes it local)",
+				np_addr_host(&at, text));
+		}
+		np_fds_close(fd);
+		if (!usable) {
 			return err->code;
 		}
 	}
@@ -167,8 +159,13 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 }
 
 int
-np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
+np_flows_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
+			struct np_err *err)
 {
+	const struct np_engine *engine = np_engine_of(&cli->plan);
+	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(&cli->plan);
+	uint32_t cpus = np_cpus_usable();
+
 	if (sessions > 1 && cli->plan.spread) {
 		return np_usage(err,
 				"--spread: not with the %u sessions that this netserver needs "
@@ -180,6 +177,17 @@ np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_e
 				"--rate: not with the %u sessions that this netserver needs (leave "
 				"--flows out, or use Plumbline's netserver)",
 				sessions);
+	}
+	if (sessions > (cli->plan.both ? 2 : 1)) {
+		fprintf(stderr,
+			"netperf: %s: %u sessions at once, of one flow each: the far end is as "
+			"many processes of the netserver at %s\n",
+			cli->bench.name, sessions, peer);
+	}
+	if (engine->spins && cpus > 0 && threads > cpus) {
+		fprintf(stderr,
+			"netperf: --engine %s: %u threads that never sleep share %u processor%s\n",
+			engine->name, threads, cpus, cpus > 1 ? "s" : "");
 	}
 	return NP_OK;
 }
@@ -218,18 +226,4 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	}
 	/* The list says itself which engines can. */
 	return cli->list_engines ? NP_OK : check_engines(cli, err);
-}
-
-void
-np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out)
-{
-	const struct np_plan *p = &cli->plan;
-	const struct np_engine *engine = np_engine_of(p);
-	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(p), cpus = np_cpus_usable();
-
-	if (engine->spins && cpus > 0 && threads > cpus) {
-		fprintf(out,
-			"netperf: --engine %s: %u threads that never sleep share %u processor%s\n",
-			engine->name, threads, cpus, cpus > 1 ? "s" : "");
-	}
 }

@@ -10,10 +10,12 @@ int np_flows_check(const struct np_cli *cli, struct np_err *err);
 /* For a test without data connections: refuse options about them. */
 int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 
-/* Can the test run in that many sessions? To be called once connected to the daemon. */
-int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
-
-/* Print a note if more of this end's threads spin than there are processors. */
-void np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out);
+/*
+ * Can the test run in that many sessions of the daemon at `peer`, once connected to it? Notes on
+ * standard error if each flow takes one, and if more of this end's threads spin than there are
+ * processors.
+ */
+int np_flows_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
+			    struct np_err *err);
 
 #endif

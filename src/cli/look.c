@@ -209,18 +209,6 @@ addresses(const struct np_cli *cli, struct np_record *r)
 	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
 }
 
-/* As in netperf, of the test that -t names, whatever its test options -T and -t say. */
-static const char *
-socket_type(const struct np_cli *cli)
-{
-	const struct np_bench *row = np_bench_find(cli->test);
-
-	if (row != NULL && row->transport->socktype == SOCK_SEQPACKET) {
-		return "Seqpacket";
-	}
-	return row != NULL && row->transport->bounded ? "Datagram" : "Stream";
-}
-
 static const char *
 text_or_none(const char *text)
 {
@@ -230,8 +218,15 @@ text_or_none(const char *text)
 void
 np_facts(const struct np_cli *cli, struct np_record *r)
 {
+	/* As in netperf, of the test that -t names, whatever its test options -T and -t say. */
+	const struct np_bench *row = np_bench_find(cli->test);
+	const struct np_transport *t = row != NULL ? row->transport : NULL;
+
 	np_record_text(r, NP_M_OUTPUT_NONE, " ");
-	np_record_text(r, NP_M_SOCKET_TYPE, socket_type(cli));
+	np_record_text(r, NP_M_SOCKET_TYPE,
+		       t != NULL && t->socktype == SOCK_SEQPACKET ? "Seqpacket"
+		       : t != NULL && t->bounded                  ? "Datagram"
+								  : "Stream");
 	np_record_int(r, NP_M_LOCAL_CPU_BIND, cli->plan.near.place.cpu);
 	np_record_int(r, NP_M_REMOTE_CPU_BIND, cli->plan.far.place.cpu);
 	np_record_text(r, NP_M_LOCAL_FILL_FILE, text_or_none(cli->plan.near.call.fill_file));

@@ -1,5 +1,6 @@
 /* netperf: runs one test against a netserver and prints the result. */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "cli/aim.h"
 #include "cli/args.h"
@@ -144,15 +146,19 @@ say_on_stderr(void *session, const char *text)
 	np_progress_resume(progress, stderr);
 }
 
-/* For -d. */
+/* For -d: netperf's lines, which parsers look for while the test runs. */
 static void
 show_agreed(void *session, const struct np_run *run)
 {
 	const struct session *s = session;
 	FILE *out = s->out != NULL ? s->out : stderr;
 
+	if (np_addr_port(&run->end.peer) == 0) {
+		return;
+	}
 	np_progress_pause(s->progress, out);
-	np_show_agreed(out, run);
+	fprintf(out, "remote listen done.\nremote port is %u\n", np_addr_port(&run->end.peer));
+	fflush(out);
 	np_progress_resume(s->progress, out);
 }
 
@@ -253,20 +259,6 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 	}
 }
 
-/* Take an iteration, or the part of one that failed: print it and add its figures to *repeat. */
-static int
-take_trial(struct session *s, const struct np_trial_result *result, bool whole,
-	   struct np_repeat *repeat, struct np_err *err)
-{
-	const struct np_outcome *out = &result->out;
-
-	s->limited |= np_show_iteration(&s->interim, s->client.watch.every_ns != 0, out);
-	s->surplus += out->tally.count.surplus;
-	np_document_iteration(s->document, out, &result->record, whole);
-	np_repeat_add_clean(repeat, &result->record, out->clean);
-	return np_repeat_add(repeat, &result->record, out->tally.hist, err);
-}
-
 /* A np_knee's tell(). */
 static void
 show_step(void *session, const struct np_plan *p, const struct np_knee_step *step)
@@ -318,7 +310,12 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		}
 		*record = one->record;
 		np_progress_pause(s->progress, stderr);
-		taken = take_trial(s, one, rc == NP_OK, repeat, &why);
+		s->limited |=
+		    np_show_iteration(&s->interim, s->client.watch.every_ns != 0, &one->out);
+		s->surplus += one->out.tally.count.surplus;
+		np_document_iteration(s->document, &one->out, record, rc == NP_OK);
+		np_repeat_add_clean(repeat, record, one->out.clean);
+		taken = np_repeat_add(repeat, record, one->out.tally.hist, &why);
 		np_progress_resume(s->progress, stderr);
 		if (rc == NP_OK && taken != NP_OK) {
 			*err = why;
@@ -347,7 +344,13 @@ measure(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &one.out, &record);
 		fflush(stdout);
-		np_show_surplus(stderr, cli, s->surplus);
+		if (s->surplus > 0) {
+			fprintf(stderr,
+				"netperf: %s: %" PRIu64 " response%s came twice or too late, and "
+				"could not be matched: rate and latencies may be wrong (%s)\n",
+				cli->bench.name, s->surplus, s->surplus == 1 ? "" : "s",
+				np_ids_why_none(&cli->plan));
+		}
 		np_show_refused(stderr, cli, &one.out);
 		np_show_clean(stderr, cli, &repeat);
 		np_cli_beside_show(s->beside, s->out != NULL && s->look.style == NP_STYLE_CLASSIC,
@@ -385,14 +388,12 @@ prepare(struct session *s, struct np_err *err)
 	}
 	if (np_cli_beside_aim(s->beside, &s->client, err) != NP_OK ||
 	    np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
-	    np_flows_check_sessions(cli, sessions, err) != NP_OK) {
+	    np_flows_check_sessions(cli, s->client.peer, sessions, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->plan.length == 0 && !cli->plan.pattern->probe) {
 		fputs("netperf: -l 0: the test runs until SIGINT or SIGTERM\n", stderr);
 	}
-	np_show_sessions(cli, &s->client, sessions);
-	np_flows_note(cli, sessions, stderr);
 	if (cli->output.debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 		s->client.hooks.agreed = show_agreed;
@@ -582,30 +583,12 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* Run, with a progress line if there is to be one. */
-static int
-run_with_line(struct session *s, struct np_err *err)
-{
-	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
-	int rc;
-
-	if (np_cli_test(&s->cli) == NP_TEST_BENCH) {
-		s->progress = np_progress_begin(&s->cli, &line_drawn);
-		s->client.live = np_progress_live(s->progress);
-	}
-	for (size_t i = 0; s->progress != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		handle_fatal(signals[i]);
-	}
-	rc = connect_and_run(s, err);
-	s->client.live = NULL;
-	np_progress_free(s->progress);
-	return rc;
-}
-
 static int
 run(struct session *s, struct np_err *err)
 {
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
 	struct np_cli *cli = &s->cli;
+	int rc;
 
 	if (cli->ceilings) {
 		np_ceilings_answer(stdin, stdout);
@@ -639,41 +622,40 @@ run(struct session *s, struct np_err *err)
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &s->target, err);
 	}
-	return run_with_line(s, err);
-}
-
-/* Write the document, also of a failed run. Returns 0, or the exit status if writing failed. */
-static int
-write_document(struct session *s, int rc, const struct np_err *failed)
-{
-	const struct np_verdict verdict = {
-		.rc = rc, .err = failed, .partial = s->partial, .signal = signal_last
-	};
-	struct np_err err;
-	int status = 0;
-
-	if (np_document_write(s->document, &verdict, stdout, &err) != NP_OK) {
-		fflush(stdout);
-		fprintf(stderr, "netperf: %s\n", err.msg);
-		status = np_errc_status(err.code);
+	if (np_cli_test(cli) == NP_TEST_BENCH) {
+		s->progress = np_progress_begin(cli, &line_drawn);
+		s->client.live = np_progress_live(s->progress);
 	}
-	np_show_interim_free(&s->interim);
-	np_document_free(s->document);
-	return status;
+	for (size_t i = 0; s->progress != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
+		handle_fatal(signals[i]);
+	}
+	rc = connect_and_run(s, err);
+	s->client.live = NULL;
+	np_progress_free(s->progress);
+	return rc;
 }
 
 /* Returns the exit status. Failing to write results is an error. */
 static int
 conclude(int rc, struct session *s, const struct np_err *err)
 {
-	int status = np_errc_status((enum np_errc)rc), unwritten;
+	const struct np_verdict verdict = {
+		.rc = rc, .err = err, .partial = s->partial, .signal = signal_last
+	};
+	int status = np_errc_status((enum np_errc)rc);
+	struct np_err unwritten;
 	bool plain = rc == NP_EPLAIN && (s->document == NULL || s->out != NULL);
 
 	if (plain) {
 		puts(err->msg);
 	}
-	unwritten = write_document(s, rc, err);
-	status = status != 0 ? status : unwritten;
+	if (np_document_write(s->document, &verdict, stdout, &unwritten) != NP_OK) {
+		fflush(stdout);
+		fprintf(stderr, "netperf: %s\n", unwritten.msg);
+		status = status != 0 ? status : np_errc_status(unwritten.code);
+	}
+	np_show_interim_free(&s->interim);
+	np_document_free(s->document);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "netperf: write the results to standard output: %s\n",
 			strerror(errno));

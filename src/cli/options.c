@@ -256,20 +256,12 @@ parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 	return family;
 }
 
-static bool
-is_scoped(const char *text)
-{
-	struct in6_addr a;
-
-	return inet_pton(AF_INET6, text, &a) == 1 &&
-	       (IN6_IS_ADDR_LINKLOCAL(&a) || IN6_IS_ADDR_MC_LINKLOCAL(&a));
-}
-
 /* "%eth0" names a device to bind to, except where it is the scope of a link-local address. */
 static int
 take_device(const struct np_setting *set, struct np_name *name)
 {
 	char *sign = strchr(name->text, '%');
+	struct in6_addr a;
 	size_t n;
 
 	if (set->arg[0] != ',') { /* the family alone leaves the name as it is */
@@ -280,7 +272,8 @@ take_device(const struct np_setting *set, struct np_name *name)
 	}
 	*sign = '\0';
 	n = strcspn(sign + 1, "/"); /* "/BITS" may follow */
-	if (is_scoped(name->text)) {
+	if (inet_pton(AF_INET6, name->text, &a) == 1 &&
+	    (IN6_IS_ADDR_LINKLOCAL(&a) || IN6_IS_ADDR_MC_LINKLOCAL(&a))) {
 		*sign = '%';
 	} else if (n == 0 || n >= sizeof(name->device)) {
 		return np_usage(set->err, "'%.40s' is not the name of an interface", sign + 1);

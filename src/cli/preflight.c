@@ -29,35 +29,11 @@ default_address(int family, struct np_addr *here)
 	}
 }
 
-/* The shortest round trip of the control connection so far, in seconds; 0: unknown. */
-static double
-round_trip(int fd)
-{
-	struct np_bag *tcp = np_bag_new();
-	double us;
-
-	np_tcp_put(fd, tcp);
-	us = np_bag_number(tcp, "tcp.min_rtt_us");
-	us = us > 0 ? us : np_bag_number(tcp, "tcp.rtt_us");
-	np_bag_free(tcp);
-	return us > 0 ? us / 1e6 : 0;
-}
-
-/* The rate of the slower interface in bits a second; 0: unknown. */
-static double
-link_rate(const struct np_bag *near, const struct np_bag *far)
-{
-	double a = np_bag_number(near, "host.nic.speed_mbps");
-	double b = np_bag_number(far, "host.nic.speed_mbps");
-	double least = isnan(a) || b < a ? b : a;
-
-	return isnan(least) ? 0 : least * 1e6;
-}
-
 static int
 print_both_ends(struct np_client *c, struct np_err *err)
 {
-	struct np_bag *near = np_bag_new(), *far = NULL;
+	struct np_bag *near = np_bag_new(), *far = NULL, *tcp = np_bag_new();
+	double us, near_mbps, far_mbps;
 	struct np_preflight_path path;
 	struct np_evidence_wants plan = { .near.len = sizeof(plan.near.sa) };
 	int rc = np_client_host(c, &far, err);
@@ -68,8 +44,14 @@ print_both_ends(struct np_client *c, struct np_err *err)
 		np_addr_unmap(&plan.near);
 	}
 	np_evidence_host(&plan, c->chan.fd, near);
-	path.rtt_s = round_trip(c->chan.fd);
-	path.rate_bps = link_rate(near, far);
+	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
+	np_tcp_put(c->chan.fd, tcp);
+	us = np_bag_number(tcp, "tcp.min_rtt_us");
+	us = us > 0 ? us : np_bag_number(tcp, "tcp.rtt_us");
+	path.rtt_s = us > 0 ? us / 1e6 : 0;
+	near_mbps = np_bag_number(near, "host.nic.speed_mbps");
+	far_mbps = np_bag_number(far, "host.nic.speed_mbps");
+	path.rate_bps = isnan(near_mbps) && isnan(far_mbps) ? 0 : fmin(near_mbps, far_mbps) * 1e6;
 	np_preflight_summary(stdout, "local", near, far, &path);
 	if (rc == NP_OK) {
 		np_preflight_summary(stdout, "remote", far, near, &path);
@@ -81,6 +63,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 		printf("only this end is shown: %s\n", err->msg);
 		rc = NP_OK;
 	}
+	np_bag_free(tcp);
 	np_bag_free(near);
 	np_bag_free(far);
 	return rc;

@@ -64,20 +64,6 @@ put(int fd, const char *text, size_t n)
 	}
 }
 
-/*
- * Draw only in the foreground, and only if the terminal can take the line at once: the test must
- * not wait for it.
- */
-static bool
-may_draw(const struct np_shown *s)
-{
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	pid_t foreground = tcgetpgrp(STDERR_FILENO);
-
-	return (s->always || foreground < 0 || foreground == getpgrp()) && poll(&p, 1, 0) == 1 &&
-	       (p.revents & POLLOUT) != 0;
-}
-
 void
 np_progress_erase(atomic_int *drawn)
 {
@@ -128,31 +114,11 @@ rate_of(struct np_shown *s)
 	return (work - oldest->work) / ((double)(now - oldest->at_ns) / 1e9);
 }
 
-/* The unit of the rate: that of -f, else bits or transactions. */
-static void
-put_unit(const struct np_cli *cli, struct np_progress *p)
-{
-	const struct np_plan *plan = &cli->plan;
-	const struct np_unit *unit = np_cli_unit(cli);
-
-	p->sent =
-	    !plan->pattern->transactions && !np_delivers(plan->transport) && plan->role == NP_LEAD;
-	if (plan->pattern->transactions && (unit->letter == 'x' || !plan->pattern->sized)) {
-		p->of = NP_PROGRESS_TRANSACTIONS;
-	} else if (cli->output.unit != '\0') {
-		p->of = NP_PROGRESS_UNITS;
-		p->unit = unit->name;
-		p->rate = p->rate < 0 ? -1 : np_rate(unit, p->rate, 1);
-	} else {
-		p->of = NP_PROGRESS_BITS;
-		p->rate *= 8;
-	}
-}
-
 static void
 describe(struct np_shown *s, struct np_progress *p)
 {
 	const struct np_plan *plan = &s->cli->plan;
+	const struct np_unit *unit = np_cli_unit(s->cli);
 	uint64_t now = np_now(), since = s->view.since_ns;
 	const struct np_counts *c = &s->view.count;
 	uint64_t work = plan->pattern->transactions ? c->transactions : np_counts_bytes(c);
@@ -168,9 +134,21 @@ describe(struct np_shown *s, struct np_progress *p)
 				   .max = s->repeat.clean_s > 0 ? 0 : s->repeat.max,
 				   .connections = plan->flows * (plan->both ? 2 : 1),
 				   .ramps = plan->ramp > 0,
-				   .up = s->view.count.up };
-	p->rate = rate_of(s);
-	put_unit(s->cli, p);
+				   .up = s->view.count.up,
+				   .rate = rate_of(s) };
+	p->sent =
+	    !plan->pattern->transactions && !np_delivers(plan->transport) && plan->role == NP_LEAD;
+	/* The unit of the rate: that of -f, else bits or transactions. */
+	if (plan->pattern->transactions && (unit->letter == 'x' || !plan->pattern->sized)) {
+		p->of = NP_PROGRESS_TRANSACTIONS;
+	} else if (s->cli->output.unit != '\0') {
+		p->of = NP_PROGRESS_UNITS;
+		p->unit = unit->name;
+		p->rate = p->rate < 0 ? -1 : np_rate(unit, p->rate, 1);
+	} else {
+		p->of = NP_PROGRESS_BITS;
+		p->rate *= 8;
+	}
 }
 
 /* Draw the line. The cursor returns to the first column, so that other output overwrites it. */
@@ -180,6 +158,8 @@ draw(struct np_shown *s)
 	static const char ends[] = "\033[K\r";
 	char line[1 + NP_PROGRESS_TEXT + sizeof(ends)] = "\r";
 	unsigned columns = COLUMNS;
+	struct pollfd at = { .fd = STDERR_FILENO, .events = POLLOUT };
+	pid_t foreground = tcgetpgrp(STDERR_FILENO);
 	struct winsize size;
 	struct np_progress p;
 	size_t n;
@@ -188,7 +168,13 @@ draw(struct np_shown *s)
 		return;
 	}
 	describe(s, &p);
-	if (s->paused > 0 || (!s->always && np_now() < s->from_ns) || !may_draw(s)) {
+	if (s->paused > 0 || (!s->always && np_now() < s->from_ns)) {
+		return;
+	}
+	/* Only in the foreground, and only if the terminal can take the line at once: the test must
+	 * not wait for it. */
+	if ((!s->always && foreground >= 0 && foreground != getpgrp()) || poll(&at, 1, 0) != 1 ||
+	    (at.revents & POLLOUT) == 0) {
 		return;
 	}
 	/* The last column stays free: some terminals wrap there. */
@@ -215,22 +201,6 @@ draw_view(void *shown, const struct np_live_view *view)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/*
- * Open standard error again, non-blocking: the thread that draws also controls the test. O_NONBLOCK
- * on the descriptor itself would be shared with other processes.
- */
-static int
-open_line(void)
-{
-	struct stat st;
-	int fd = -1;
-
-	if (fstat(STDERR_FILENO, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))) {
-		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	}
-	return fd >= 0 ? fd : STDERR_FILENO;
-}
-
 struct np_shown *
 np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
@@ -253,7 +223,12 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	}
 	s->cli = cli;
 	s->drawn = drawn;
-	s->fd = open_line();
+	/* Open standard error again, non-blocking: the thread that draws also controls the test.
+	 * O_NONBLOCK on the descriptor itself would be shared with other processes. */
+	if (fstat(STDERR_FILENO, &err) == 0 && (S_ISCHR(err.st_mode) || S_ISFIFO(err.st_mode))) {
+		s->fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	}
+	s->fd = s->fd > 0 ? s->fd : STDERR_FILENO;
 	np_cli_plan_repeats(cli, &s->repeat);
 	s->always = when == NP_WHEN_ALWAYS;
 	s->utf8 = np_progress_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));

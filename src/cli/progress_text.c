@@ -1,6 +1,7 @@
 #include "cli/progress_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,22 +145,6 @@ put_rate(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* How much of this step is done, 0 to 1; < 0: unknown. */
-static double
-share_done(const struct np_progress *p)
-{
-	double share = -1;
-
-	if (p->step == NP_LIVE_MEASURING && p->done >= 0) {
-		share = p->done;
-	} else if (p->total_s > 0 &&
-		   (p->step == NP_LIVE_MEASURING || p->step == NP_LIVE_WARMING_UP ||
-		    p->step == NP_LIVE_WAITING)) {
-		share = p->elapsed_s / p->total_s;
-	}
-	return share > 1 ? 1 : share;
-}
-
 /* A bar of this number of cells. Returns the new length. */
 static size_t
 add_bar(char out[NP_PROGRESS_TEXT], size_t n, double share, unsigned cells, bool utf8)
@@ -185,9 +170,16 @@ np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 {
 	unsigned frame = utf8 ? 2 : 4; /* columns of a bar beside its cells */
 	char step[PART], iteration[PART], rate[PART];
-	double share = share_done(p);
+	double share = -1; /* how much of this step is done, 0 to 1; < 0: unknown */
 	size_t n, used;
 
+	if (p->step == NP_LIVE_MEASURING && p->done >= 0) {
+		share = fmin(p->done, 1);
+	} else if (p->total_s > 0 &&
+		   (p->step == NP_LIVE_MEASURING || p->step == NP_LIVE_WARMING_UP ||
+		    p->step == NP_LIVE_WAITING)) {
+		share = fmin(p->elapsed_s / p->total_s, 1);
+	}
 	columns = columns < PART ? columns : PART - 1;
 	put_step(p, step);
 	put_iteration(p, iteration);

@@ -8,7 +8,6 @@
 #include "base/bag.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "bench/ids.h"
 #include "bench/load.h"
 #include "cli/document.h"
 #include "cli/progress.h"
@@ -17,17 +16,6 @@
 static const double REACHED = 0.999;
 /* The same for -b and -w, on a busy machine, if that many operations were due. */
 static const double PACE_KEPT = 0.75, PACE_MANY = 1000;
-
-void
-np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions)
-{
-	if (sessions > 2 || (sessions == 2 && !cli->plan.both)) {
-		fprintf(stderr,
-			"netperf: %s: %u sessions at once, of one flow each: the far end is as "
-			"many processes of the netserver at %s\n",
-			cli->bench.name, sessions, c->peer);
-	}
-}
 
 static void
 print_rate(const struct np_plan *p, double rate)
@@ -320,19 +308,6 @@ np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 }
 
 void
-np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
-{
-	if (surplus > 0) {
-		fprintf(
-		    out,
-		    "netperf: %s: %" PRIu64 " response%s came twice or too late, and could not be "
-		    "matched: rate and latencies may be wrong (%s)\n",
-		    cli->bench.name, surplus, surplus == 1 ? "" : "s", np_ids_why_none(&cli->plan));
-	}
-}
-
-/* Throughput of clean seconds and of all: the table only has the latter, as in netperf. */
-void
 np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 {
 	const struct np_repeat_clean *c = &r->clean;
@@ -358,17 +333,6 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 		fprintf(out, "netperf: disturbed for %.1f s (seconds by reason: %s)%s\n",
 			c->seconds - c->clean, c->reasons,
 			np_repeat_unclean(r) ? "; for more time: --at-most" : "");
-	}
-}
-
-void
-np_show_agreed(FILE *out, const struct np_run *run)
-{
-	/* netperf's lines, which parsers look for while the test runs. */
-	if (np_addr_port(&run->end.peer) != 0) {
-		fprintf(out, "remote listen done.\nremote port is %u\n",
-			np_addr_port(&run->end.peer));
-		fflush(out);
 	}
 }
 
@@ -455,35 +419,11 @@ show_times(const char *name, const struct np_hist *h, double whole_ns)
 	fputc('\n', stderr);
 }
 
-/* Delays of each direction, by both clocks. */
-static void
-show_directions(const struct np_stations *s)
-{
-	const struct np_oneway *c = &s->clocks;
-
-	show_times("there, waiting", s->way[NP_THERE], 0);
-	show_times("back, waiting", s->way[NP_BACK], 0);
-	fprintf(stderr,
-		"netperf: --stations: the far clock was %+.3f us beside the near one at the end, "
-		"within %.3f us; it gained %+.2f ppm\n",
-		c->last_ns / 1e3, c->slack_ns / 1e3, 1e6 * c->skew);
-	if (c->steps > 0) {
-		fprintf(stderr,
-			"netperf: --stations: a clock was set %u times, by %+.3f us at most\n",
-			c->steps, c->step_ns / 1e3);
-	}
-	if (c->paths > 0) {
-		fprintf(stderr,
-			"netperf: --stations: the path changed %u times, and took %+.3f us there "
-			"and %+.3f us back in the end\n",
-			c->paths, c->path_ns[NP_THERE] / 1e3, c->path_ns[NP_BACK] / 1e3);
-	}
-}
-
 static void
 show_stations(const struct np_cli *cli, const struct np_stations *s)
 {
 	static const char *const ends[] = { "near", "far" };
+	const struct np_oneway *c = &s->clocks;
 	struct np_hist_summary whole;
 
 	for (int end = 0; end < 2; end++) {
@@ -514,8 +454,26 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 		show_times(np_station_name[i], s->hist[i], whole.mean);
 	}
 	show_times("round trip", s->whole, whole.mean);
-	if (s->told) {
-		show_directions(s);
+	if (!s->told) {
+		return;
+	}
+	/* Delays of each direction, by both clocks. */
+	show_times("there, waiting", s->way[NP_THERE], 0);
+	show_times("back, waiting", s->way[NP_BACK], 0);
+	fprintf(stderr,
+		"netperf: --stations: the far clock was %+.3f us beside the near one at the end, "
+		"within %.3f us; it gained %+.2f ppm\n",
+		c->last_ns / 1e3, c->slack_ns / 1e3, 1e6 * c->skew);
+	if (c->steps > 0) {
+		fprintf(stderr,
+			"netperf: --stations: a clock was set %u times, by %+.3f us at most\n",
+			c->steps, c->step_ns / 1e3);
+	}
+	if (c->paths > 0) {
+		fprintf(stderr,
+			"netperf: --stations: the path changed %u times, and took %+.3f us there "
+			"and %+.3f us back in the end\n",
+			c->paths, c->path_ns[NP_THERE] / 1e3, c->path_ns[NP_BACK] / 1e3);
 	}
 }
 

@@ -9,9 +9,6 @@
 struct np_document;
 struct np_shown;
 
-/* A line on standard error if each flow of the test takes a session (a process) of the daemon. */
-void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions);
-
 /* On standard error: the result of a step of --rate auto, and of all steps. */
 void np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s);
 void np_show_knee(const struct np_plan *p, const struct np_knee *k);
@@ -54,15 +51,8 @@ void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np
  */
 bool np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outcome *o);
 
-/* For -d: what was planned, and what both ends agreed on. */
+/* For -d: what was planned. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
-void np_show_agreed(FILE *out, const struct np_run *run);
-
-/*
- * A line about responses that came twice or too late and could not be matched, if there were any:
- * figures may be wrong.
- */
-void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
 
 /* With --clean: how much time was undisturbed, its throughput, and what disturbed the rest. */
 void np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r);

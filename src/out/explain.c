@@ -86,19 +86,15 @@ judge_all(FACTS, struct verdicts *all)
 	}
 }
 
-/* A small congestion window is only a symptom if the best verdict says what keeps it small. */
-static bool
-is_symptom(enum np_limit limit, enum np_limit best)
-{
-	return limit == NP_LIMIT_CWND && (best == NP_LIMIT_LOSS || best == NP_LIMIT_PATH ||
-					  best == NP_LIMIT_REORDERING || best == NP_LIMIT_LINK);
-}
-
 /* The index of another cause to name beside the best one; 0: none. */
 static size_t
 rival_of(const struct verdicts *all)
 {
 	const struct np_verdict *best = &all->v[0];
+	/* A small congestion window is only a symptom if the best verdict says what keeps it small.
+	 */
+	bool keeps_small = best->limit == NP_LIMIT_LOSS || best->limit == NP_LIMIT_PATH ||
+			   best->limit == NP_LIMIT_REORDERING || best->limit == NP_LIMIT_LINK;
 
 	for (size_t i = 1; i < all->count; i++) {
 		const struct np_verdict *v = &all->v[i];
@@ -107,7 +103,7 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
-		    v->limit != NP_LIMIT_TURNS && !is_symptom(v->limit, best->limit) &&
+		    v->limit != NP_LIMIT_TURNS && !(keeps_small && v->limit == NP_LIMIT_CWND) &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;
 		}
@@ -250,24 +246,6 @@ unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 	}
 }
 
-static void
-name_cause(const struct verdicts *all, struct np_explanation *out)
-{
-	const struct np_verdict *best = &all->v[0];
-	size_t rival = rival_of(all);
-
-	out->limit = best->limit;
-	out->score = best->score;
-	out->share = best->share;
-	out->allows = best->allows;
-	memcpy(out->sentence, best->sentence, sizeof(out->sentence));
-	memcpy(out->doubts, best->doubts, sizeof(out->doubts));
-	if (rival > 0 && best->limit != NP_LIMIT_UNCLEAR && best->limit != NP_LIMIT_MTU) {
-		out->also = all->v[rival].limit;
-		memcpy(out->also_sentence, all->v[rival].sentence, sizeof(out->also_sentence));
-	}
-}
-
 /* The next limit: the cause with the lowest rate above the measured one. */
 static void
 find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
@@ -291,7 +269,9 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 {
 	struct np_flows_found flows;
 	struct np_facts_of_test f;
+	const struct np_verdict *best, *rival;
 	struct verdicts all;
+	size_t also;
 
 	memset(out, 0, sizeof(*out));
 	out->share = out->allows = out->next_allows = (double)NAN;
@@ -302,20 +282,29 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	f.reached = out->ceiling.reached;
 	np_ceiling_words(&f, out);
 	judge_all(&f, &all);
-	if (all.v[0].score < NP_ENOUGH || f.seconds < NP_SHORT) {
-		unclear(&f, &all.v[0], out);
-	} else if (rival_of(&all) == 1 && all.v[0].score < NP_WEAK &&
-		   all.v[0].score - all.v[1].score < NP_TIE) {
+	best = &all.v[0];
+	also = rival_of(&all);
+	rival = &all.v[also];
+	if (best->score < NP_ENOUGH || f.seconds < NP_SHORT) {
+		unclear(&f, best, out);
+	} else if (also == 1 && best->score < NP_WEAK && best->score - rival->score < NP_TIE) {
 		/* Two fit equally well, and neither fits well. */
-		const struct np_verdict *a = &all.v[0], *b = &all.v[1];
-
 		snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
-			 np_limit_name(a->limit), np_limit_name(b->limit));
-		out->also = b->limit;
-		memcpy(out->also_sentence, b->sentence, sizeof(out->also_sentence));
-		np_explain_add(out->doubts, "%s", a->sentence);
+			 np_limit_name(best->limit), np_limit_name(rival->limit));
+		out->also = rival->limit;
+		memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
+		np_explain_add(out->doubts, "%s", best->sentence);
 	} else {
-		name_cause(&all, out);
+		out->limit = best->limit;
+		out->score = best->score;
+		out->share = best->share;
+		out->allows = best->allows;
+		memcpy(out->sentence, best->sentence, sizeof(out->sentence));
+		memcpy(out->doubts, best->doubts, sizeof(out->doubts));
+		if (also > 0 && best->limit != NP_LIMIT_UNCLEAR && best->limit != NP_LIMIT_MTU) {
+			out->also = rival->limit;
+			memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
+		}
 		find_next(&f, &all, out);
 	}
 	np_flows_tell(&flows, &f, out);
@@ -366,47 +355,36 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 	put(into, c->idle, "idle");
 }
 
-/* What would limit if this cause were gone. */
-static void
-print_next(FILE *out, const struct np_bag *values)
-{
-	const char *next = np_bag_string(values, "explain.next");
-	double bps = np_bag_number(values, "explain.next_bps");
-	double per_second = np_bag_number(values, "explain.next_transactions_per_s");
-
-	if (next != NULL && bps > 0) {
-		np_text_line(out, "next: %s would limit at %s", next, np_rate_words(bps).text);
-	} else if (next != NULL && per_second > 0) {
-		np_text_line(out, "next: %s would limit at %.0f transactions a second", next,
-			     per_second);
-	}
-}
-
 void
 np_explain_print(FILE *out, const struct np_bag *values)
 {
+	enum { NEXT = 2 };
 	static const struct {
 		const char *head, *name, *text; /* name NULL: what holds has none */
 	} rows[] = {
 		{ "explain", "explain.limit", "explain.sentence" },
 		{ "also", "explain.also", "explain.also_sentence" },
-		{ "next", NULL, NULL },
+		[NEXT] = { "next", "explain.next", "" }, /* what if this cause were gone */
 		{ "calls", NULL, "explain.calls" },
 		{ "flows", "explain.flows", "explain.flows_sentence" },
 		{ "doubts", NULL, "explain.doubts" },
 		{ "ceiling", NULL, "explain.ceiling" },
 	};
+	double bps = np_bag_number(values, "explain.next_bps");
+	double per_second = np_bag_number(values, "explain.next_transactions_per_s");
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *name = rows[i].name, *text;
 
-		if (rows[i].text == NULL) {
-			print_next(out, values);
-			continue;
-		}
 		text = np_bag_string(values, rows[i].text);
 		name = name != NULL ? np_bag_string(values, name) : "";
-		if (name != NULL && text != NULL && text[0] != '\0') {
+		if (i == NEXT && name != NULL && bps > 0) {
+			np_text_line(out, "next: %s would limit at %s", name,
+				     np_rate_words(bps).text);
+		} else if (i == NEXT && name != NULL && per_second > 0) {
+			np_text_line(out, "next: %s would limit at %.0f transactions a second",
+				     name, per_second);
+		} else if (name != NULL && text != NULL && text[0] != '\0') {
 			np_text_line(out, "%s: %s%s%s", rows[i].head, name,
 				     name[0] != '\0' ? ": " : "", text);
 		}

@@ -54,18 +54,6 @@ ok_unless(bool wrong, enum np_preflight_level level)
 	return wrong ? level : NP_PREFLIGHT_OK;
 }
 
-static bool
-is_one_of(const char *text, const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(text, list[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-#define IS_ONE_OF(text, list) is_one_of((text), (list), sizeof(list) / sizeof((list)[0]))
-
 static const char *
 rate_text(double bps, char out[32])
 {
@@ -131,9 +119,9 @@ judge_clock(const struct view *v, struct state *s)
 	const char *name = np_bag_string(v->host, "host.clocksource");
 
 	return name != NULL && found(s,
-				     IS_ONE_OF(name, fast)   ? NP_PREFLIGHT_OK
-				     : IS_ONE_OF(name, fair) ? NP_PREFLIGHT_LOOK
-							     : NP_PREFLIGHT_WARN,
+				     NP_TEXT_ONE_OF(name, fast)   ? NP_PREFLIGHT_OK
+				     : NP_TEXT_ONE_OF(name, fair) ? NP_PREFLIGHT_LOOK
+								  : NP_PREFLIGHT_WARN,
 				     "%s", name);
 }
 
@@ -300,7 +288,7 @@ judge_qdisc(const struct view *v, struct state *s)
 	if (bps > 0) {
 		return found(s, NP_PREFLIGHT_WARN, "%s, at most %s", kind, rate_text(bps, rate));
 	}
-	return found(s, ok_unless(!IS_ONE_OF(kind, plain), NP_PREFLIGHT_LOOK), "%s", kind);
+	return found(s, ok_unless(!NP_TEXT_ONE_OF(kind, plain), NP_PREFLIGHT_LOOK), "%s", kind);
 }
 
 static bool
@@ -382,7 +370,7 @@ judge_congestion(const struct view *v, struct state *s)
 	if (far != NULL && strcmp(near, far) != 0) {
 		return found(s, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
 	}
-	return found(s, ok_unless(!IS_ONE_OF(near, usual), NP_PREFLIGHT_LOOK), "%s", near);
+	return found(s, ok_unless(!NP_TEXT_ONE_OF(near, usual), NP_PREFLIGHT_LOOK), "%s", near);
 }
 
 static bool

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "sys/cpu.h"
 #include "sys/ethtool.h"
 #include "sys/file.h"
@@ -140,12 +141,7 @@ is_gauge(const char *name)
 					      "Tcp.RtoMax",       "Tcp.MaxConn",
 					      "Tcp.CurrEstab",    "MPTcpExt.MPCurrEstab" };
 
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
-		if (strcmp(name, gauges[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return NP_TEXT_ONE_OF(name, gauges);
 }
 
 /* Pairs of lines such as "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...". */

@@ -266,12 +266,7 @@ is_hardware(const struct ethtool_drvinfo *d)
 {
 	static const char *const soft[] = { "", "N/A", "tun", "tap" };
 
-	for (size_t i = 0; i < sizeof(soft) / sizeof(soft[0]); i++) {
-		if (strcmp(d->bus_info, soft[i]) == 0) {
-			return false;
-		}
-	}
-	return true;
+	return !NP_TEXT_ONE_OF(d->bus_info, soft);
 }
 
 static void

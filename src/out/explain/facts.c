@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "out/explain/constants.h"
 #include "stats/confidence.h"
 
@@ -399,23 +400,6 @@ look_at_tcp(struct np_facts_of_test *f)
 	find_outages(f);
 }
 
-/* How often a sender of datagrams had a full buffer, in which the kernel's overhead counts, too. */
-static void
-look_at_sends(struct np_facts_of_test *f)
-{
-	struct np_bag_item list;
-	double full = 0;
-
-	if (np_bag_list(f->tx, "flow.samples.queued_out", 0, &list) == 0 || !(f->send_buffer > 0)) {
-		return;
-	}
-	for (size_t i = 0; i < list.count; i++) {
-		full += np_bag_value(&list, i) >= 0.3 * f->send_buffer;
-	}
-	f->outq_full = full / (double)list.count;
-	f->app_short = 1 - f->outq_full;
-}
-
 /* Datagrams that full receive buffers dropped. UDP-Lite has counters of its own. */
 static double
 buffer_drops(const struct np_facts_of_test *f)
@@ -450,7 +434,8 @@ look_at_datagrams(struct np_facts_of_test *f)
 {
 	double bytes_sent = number(f->tx, "flow.bytes_sent");
 	double bytes_received = number(f->rx, "flow.bytes_received");
-	double received = number(f->rx, "flow.receives");
+	double received = number(f->rx, "flow.receives"), full = 0;
+	struct np_bag_item list;
 
 	f->sent = or_else(number(f->rx, "udp.sent"), number(f->tx, "flow.sends"));
 	f->lost = or_else(number(f->rx, "udp.lost"), f->sent - received);
@@ -469,7 +454,15 @@ look_at_datagrams(struct np_facts_of_test *f)
 		f->buffer_drops =
 		    fmax(f->buffer_drops, fmin(f->buffer_drops * joined_per_drop(f), f->lost));
 	}
-	look_at_sends(f);
+	if (np_bag_list(f->tx, "flow.samples.queued_out", 0, &list) == 0 || !(f->send_buffer > 0)) {
+		return;
+	}
+	/* How often the sender had a full buffer, in which the kernel's overhead counts, too. */
+	for (size_t i = 0; i < list.count; i++) {
+		full += np_bag_value(&list, i) >= 0.3 * f->send_buffer;
+	}
+	f->outq_full = full / (double)list.count;
+	f->app_short = 1 - f->outq_full;
 }
 
 /* The processor's number in a name such as "cpu.12.softirq"; -1: it has another form. */
@@ -551,12 +544,7 @@ is_virtual(const struct np_bag *b)
 	static const char *const drivers[] = { "veth", "tun", "bridge", "dummy", "openvswitch" };
 	const char *driver = np_bag_string(b, "host.nic.driver");
 
-	for (size_t i = 0; driver != NULL && i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-		if (strcmp(driver, drivers[i]) == 0) {
-			return true;
-		}
-	}
-	return over_loopback(b);
+	return (driver != NULL && NP_TEXT_ONE_OF(driver, drivers)) || over_loopback(b);
 }
 
 /* Keep the lowest rate, and where it is known from. */
