@@ -106,26 +106,13 @@ step_by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 	return refuse(a, code, why, disorder);
 }
 
-static bool
-is_passphrase(const char *wanted, const struct np_text *came)
-{
-	struct np_text padded = { .text = "" };
-	bool same;
-
-	/* Both are padded with zeros, so the comparison takes the same time for any text. */
-	snprintf(padded.text, sizeof(padded.text), "%s", wanted);
-	same = np_secret_equal(padded.text, came->text, sizeof(padded.text));
-	np_secret_wipe(&padded, sizeof(padded));
-	return same;
-}
-
 /* Without the passphrase in its first message a client gets no reply, as from netperf's daemon. */
 static enum ns_admission
 step_by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 {
 	uint32_t code = np_frame_head(frame).code;
 	struct np_err misfit;
-	struct np_text came;
+	struct np_text came, padded = { .text = "" };
 	bool right;
 
 	if (code != NP_PASSPHRASE) {
@@ -133,7 +120,10 @@ step_by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 		return conclude(a, NS_ADMIT_REFUSED);
 	}
 	right = np_frame_get(frame, np_text_layout, &came, &misfit) == NP_OK;
-	right = is_passphrase(a->passphrase, &came) && right;
+	/* Both are padded with zeros, so the comparison takes the same time for any text. */
+	snprintf(padded.text, sizeof(padded.text), "%s", a->passphrase);
+	right = np_secret_equal(padded.text, came.text, sizeof(padded.text)) && right;
+	np_secret_wipe(&padded, sizeof(padded));
 	np_secret_wipe(&came, sizeof(came));
 	if (!right) {
 		a->wrong = true;

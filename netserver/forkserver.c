@@ -12,6 +12,13 @@
 #include "netserver/filter.h"
 #include "netserver/session.h"
 
+/* The order of the first arguments of clone(2). */
+#if defined(__s390__)
+enum { FLAGS = 0, STACK = NS_FORK };
+#else
+enum { FLAGS = NS_FORK, STACK = 0 };
+#endif
+
 /* False when the daemon has gone. */
 static bool
 receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
@@ -22,17 +29,6 @@ receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
 		n = np_fds_receive(fd, request, sizeof(*request), fds, NS_FORK_FDS, 0);
 	} while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof(*request) && fds[NS_FORK_FDS - 1] >= 0;
-}
-
-/* fork(2), but the child's parent is the daemon. By syscall, since libc passes no seal. */
-static pid_t
-fork_sealed(const struct ns_seal *seal)
-{
-#if defined(__s390__)
-	return (pid_t)ns_sealed(seal, SYS_clone, 0, NS_FORK, 0, 0);
-#else
-	return (pid_t)ns_sealed(seal, SYS_clone, NS_FORK, 0, 0, 0);
-#endif
 }
 
 void
@@ -59,8 +55,11 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 		int fds[NS_FORK_FDS];
 
 		while (receive_request(fd, &request, fds)) {
-			struct ns_fork_answer answer = { .pid = fork_sealed(&seal) };
+			struct ns_fork_answer answer = { .pid = 0 };
 
+			/* fork(2), but the child's parent is the daemon. By syscall, since libc
+			 * passes no seal. */
+			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, FLAGS, STACK, 0, 0);
 			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);

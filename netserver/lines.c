@@ -85,19 +85,11 @@ ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *lin
 	}
 }
 
-/* Sessions have events of one kind; others would be the daemon's. */
-static bool
-is_sessions_event(const char *text)
-{
-	static const char kind[] = "event=session-";
-
-	return strncmp(text, kind, sizeof(kind) - 1) == 0 && strstr(text + 1, "event=") == NULL;
-}
-
 void
 ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
 	       struct ns_line *line, long process, bool quiet)
 {
+	static const char kind[] = "event=session-";
 	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
 				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
 							       : NP_LOG_DEBUG;
@@ -121,7 +113,9 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 	tell_left_out(all, &all_levels, "session-lines-not-logged");
 	line->text[sizeof(line->text) - 1] = '\0';
 	np_text_printable(line->text);
-	if (line->is_event && is_sessions_event(line->text)) {
+	/* Sessions have events of one kind; others would be the daemon's. */
+	if (line->is_event && strncmp(line->text, kind, sizeof(kind) - 1) == 0 &&
+	    strstr(line->text + 1, "event=") == NULL) {
 		struct np_event e;
 
 		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,

@@ -21,27 +21,6 @@ short_at(const uint8_t *bytes)
 	return (uint32_t)bytes[0] << 8 | bytes[1];
 }
 
-/* Behind the header: the source's address, the destination's, the source's port. */
-static bool
-note_source(const uint8_t *header, size_t length, struct np_addr *peer)
-{
-	const uint8_t *at = header + HEAD;
-
-	if (header[12] == LOCAL) {
-		return true;
-	}
-	if (header[12] == PROXY && header[13] == TCP_4 && length >= SIZE_4) {
-		np_addr_make(peer, AF_INET, at, short_at(at + 8));
-		return true;
-	}
-	if (header[12] == PROXY && header[13] == TCP_6 && length >= SIZE_6) {
-		np_addr_make(peer, AF_INET6, at, short_at(at + 32));
-		np_addr_unmap(peer);
-		return true;
-	}
-	return false;
-}
-
 /* Let poll(2) report the socket as readable only when it has that many bytes. */
 static void
 wait_for(int fd, int bytes)
@@ -54,6 +33,7 @@ ns_proxied_read(int fd, struct np_addr *peer)
 {
 	static const uint8_t signature[] = "\r\n\r\n\0\r\nQUIT\n";
 	uint8_t header[MOST];
+	const uint8_t *at = header + HEAD;
 	ssize_t n = recv(fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
 	size_t have = n > 0 ? (size_t)n : 0, whole = HEAD;
 
@@ -71,9 +51,15 @@ ns_proxied_read(int fd, struct np_addr *peer)
 		return NS_PROXIED_MORE;
 	}
 	wait_for(fd, 1);
-	if (!note_source(header, whole - HEAD, peer) ||
-	    recv(fd, header, whole, MSG_DONTWAIT) != (ssize_t)whole) {
+	/* Behind the header: the source's address, the destination's, the source's port. */
+	if (header[12] == PROXY && header[13] == TCP_4 && whole - HEAD >= SIZE_4) {
+		np_addr_make(peer, AF_INET, at, short_at(at + 8));
+	} else if (header[12] == PROXY && header[13] == TCP_6 && whole - HEAD >= SIZE_6) {
+		np_addr_make(peer, AF_INET6, at, short_at(at + 32));
+		np_addr_unmap(peer);
+	} else if (header[12] != LOCAL) {
 		return NS_PROXIED_WRONG;
 	}
-	return NS_PROXIED_DONE;
+	return recv(fd, header, whole, MSG_DONTWAIT) == (ssize_t)whole ? NS_PROXIED_DONE
+								       : NS_PROXIED_WRONG;
 }

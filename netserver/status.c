@@ -106,35 +106,6 @@ put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 	}
 }
 
-static void
-put_totals(struct out *o, const struct ns_view *v)
-{
-	const struct ns_stats *s = v->stats;
-	char a[SHORT], b[SHORT];
-	bool any = false;
-
-	PUT(o, "connections  %" PRIu64 "\n", s->connections);
-	PUT(o, "served       %" PRIu64 " sessions, %" PRIu64 " of them killed\n", s->sessions,
-	    s->killed);
-	PUT(o, "tests        %" PRIu64 ", %" PRIu64 " of them failed\n", s->tests, s->tests_failed);
-	PUT(o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
-	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
-	PUT(o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n", v->lines_lost,
-	    v->lines_left_out);
-	if (s->metrics_lost > 0) {
-		PUT(o, "metrics      %" PRIu64 " files not written\n", s->metrics_lost);
-	}
-	for (int i = 0; i < NS_REFUSALS; i++) {
-		if (s->refused[i] > 0) {
-			PUT(o, "refused      %" PRIu64 " %s\n", s->refused[i], ns_refusals[i].name);
-			any = true;
-		}
-	}
-	if (!any) {
-		PUT(o, "refused      0\n");
-	}
-}
-
 /* What a session does now, in words. Returns out. */
 static const char *
 doing(char out[96], const struct ns_session *s, uint64_t now_ns)
@@ -197,6 +168,9 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 {
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 	struct out o = { .text = text, .size = size };
+	const struct ns_stats *s = v->stats;
+	char a[SHORT], b[SHORT];
+	bool any = false;
 
 	text[0] = '\0';
 	put_head(&o, v);
@@ -212,7 +186,28 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 	if (v->limits->each.want_echo) {
 		PUT(&o, "limit        datagrams only to clients that prove their address\n");
 	}
-	put_totals(&o, v);
+	PUT(&o, "connections  %" PRIu64 "\n", s->connections);
+	PUT(&o, "served       %" PRIu64 " sessions, %" PRIu64 " of them killed\n", s->sessions,
+	    s->killed);
+	PUT(&o, "tests        %" PRIu64 ", %" PRIu64 " of them failed\n", s->tests,
+	    s->tests_failed);
+	PUT(&o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
+	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
+	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n", v->lines_lost,
+	    v->lines_left_out);
+	if (s->metrics_lost > 0) {
+		PUT(&o, "metrics      %" PRIu64 " files not written\n", s->metrics_lost);
+	}
+	for (int i = 0; i < NS_REFUSALS; i++) {
+		if (s->refused[i] > 0) {
+			PUT(&o, "refused      %" PRIu64 " %s\n", s->refused[i],
+			    ns_refusals[i].name);
+			any = true;
+		}
+	}
+	if (!any) {
+		PUT(&o, "refused      0\n");
+	}
 	put_sessions(&o, v);
 	return o.len;
 }

@@ -24,24 +24,6 @@ enum {
 	CLEAN_TIMES = 4  /* default of --at-most, in lengths of --clean */
 };
 
-static void
-cli_init(struct np_cli *cli)
-{
-	memset(cli, 0, sizeof(*cli));
-	np_plan_init(&cli->plan);
-	cli->plan.length = NP_LENGTH_UNSAID;
-	cli->test = "TCP_STREAM";
-	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
-	snprintf(cli->data.port, sizeof(cli->data.port), "0");
-	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
-	cli->output.verbosity = cli->output.headers = 1;
-	cli->allow_routing = -1;
-	cli->target.family = AF_UNSPEC;
-	cli->confidence.max = cli->confidence.min = 1;
-	cli->confidence.width = -1;
-	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
-}
-
 /* Join the words of the command line with blanks. */
 static int
 keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
@@ -194,7 +176,19 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	const struct np_cli_target *t = &cli->target;
 	int rc;
 
-	cli_init(cli);
+	memset(cli, 0, sizeof(*cli));
+	np_plan_init(&cli->plan);
+	cli->plan.length = NP_LENGTH_UNSAID;
+	cli->test = "TCP_STREAM";
+	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
+	snprintf(cli->data.port, sizeof(cli->data.port), "0");
+	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
+	cli->output.verbosity = cli->output.headers = 1;
+	cli->allow_routing = -1;
+	cli->target.family = AF_UNSPEC;
+	cli->confidence.max = cli->confidence.min = 1;
+	cli->confidence.width = -1;
+	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
 	if (words == NULL) {
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}

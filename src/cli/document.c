@@ -484,28 +484,6 @@ reasons(struct np_document *d, const double reason_s[NP_REASONS])
 	return o;
 }
 
-/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
-static json_t *
-disturbed_runs(struct np_document *d, const struct np_clean *c)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < c->runs; i++) {
-		json_t *names = json_array(), *row = json_array();
-
-		for (int r = 0; r < NP_REASONS; r++) {
-			if ((c->run[i].marks >> r & 1) != 0) {
-				append(d, names, json_string(np_reason_name((enum np_reason)r)));
-			}
-		}
-		append(d, row, np_json_real(c->run[i].from_s));
-		append(d, row, np_json_real(c->run[i].to_s));
-		append(d, row, names);
-		append(d, rows, row);
-	}
-	return rows;
-}
-
 /* Why an end could not look for some disturbances: members such as "near.steal". */
 static void
 put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_bag *b)
@@ -537,13 +515,27 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 		MEMBER("foreign", PATH, np_clean, foreign_why),
 	};
 	const struct np_clean *c = out->clean;
-	json_t *o = json_object(), *unread = object_at(d, o, "unread");
+	json_t *o = json_object(), *unread = object_at(d, o, "unread"), *rows = json_array();
 
 	PUT(d, o, members, c);
 	put(d, o, "reasons", reasons(d, c->reason_s));
 	put(d, o, "near", reasons(d, c->near_s));
 	put(d, o, "far", c->far_told ? reasons(d, c->far_s) : json_null());
-	put(d, o, "intervals", disturbed_runs(d, c));
+	/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
+	for (size_t i = 0; i < c->runs; i++) {
+		json_t *names = json_array(), *row = json_array();
+
+		for (int r = 0; r < NP_REASONS; r++) {
+			if ((c->run[i].marks >> r & 1) != 0) {
+				append(d, names, json_string(np_reason_name((enum np_reason)r)));
+			}
+		}
+		append(d, row, np_json_real(c->run[i].from_s));
+		append(d, row, np_json_real(c->run[i].to_s));
+		append(d, row, names);
+		append(d, rows, row);
+	}
+	put(d, o, "intervals", rows);
 	put(d, o, "counted_by", json_string(c->by_far ? "far" : "near"));
 	put_unseen(d, unread, "near", out->near_bag);
 	put_unseen(d, unread, "far", out->far_bag);
@@ -770,34 +762,6 @@ np_document_explain(struct np_document *d, const char *text, const struct np_bag
 	json_object_del(json_object_get(written, "explain"), "sentence");
 }
 
-static void
-put_verdict(struct np_document *d, const struct np_verdict *v)
-{
-	const char *signal = v->signal == SIGINT    ? "SIGINT"
-			     : v->signal == SIGTERM ? "SIGTERM"
-			     : v->signal == SIGALRM ? "SIGALRM"
-			     : v->signal == SIGHUP  ? "SIGHUP"
-						    : "a signal";
-	json_t *o = d->root;
-	char reason[200] = "";
-
-	if (!d->concluded) {
-		snprintf(reason, sizeof(reason), "nothing was measured");
-	} else if (v->rc != NP_OK) {
-		snprintf(reason, sizeof(reason), "%s",
-			 v->partial[0] != '\0' ? v->partial : "the run failed");
-	} else if (v->signal != 0 && !d->endless) {
-		snprintf(reason, sizeof(reason), "ended by %s", signal);
-	}
-	put(d, o, "ended", utc_date(np_wall_ms(np_now())));
-	put(d, o, "result",
-	    json_string(!d->concluded       ? "failed"
-			: reason[0] != '\0' ? "partial"
-					    : "complete"));
-	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
-	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
-}
-
 static int
 write_out(FILE *out, const void *root)
 {
@@ -829,10 +793,33 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 int
 np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
 {
+	const char *signal = v->signal == SIGINT    ? "SIGINT"
+			     : v->signal == SIGTERM ? "SIGTERM"
+			     : v->signal == SIGALRM ? "SIGALRM"
+			     : v->signal == SIGHUP  ? "SIGHUP"
+						    : "a signal";
+	char reason[200] = "";
+	json_t *o;
+
 	if (d == NULL) {
 		return NP_OK;
 	}
-	put_verdict(d, v);
+	o = d->root;
+	if (!d->concluded) {
+		snprintf(reason, sizeof(reason), "nothing was measured");
+	} else if (v->rc != NP_OK) {
+		snprintf(reason, sizeof(reason), "%s",
+			 v->partial[0] != '\0' ? v->partial : "the run failed");
+	} else if (v->signal != 0 && !d->endless) {
+		snprintf(reason, sizeof(reason), "ended by %s", signal);
+	}
+	put(d, o, "ended", utc_date(np_wall_ms(np_now())));
+	put(d, o, "result",
+	    json_string(!d->concluded       ? "failed"
+			: reason[0] != '\0' ? "partial"
+					    : "complete"));
+	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
+	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
 	leave_out_final(d);
 	if (d->failed) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");

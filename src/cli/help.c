@@ -16,15 +16,24 @@ static const char notes[] =
     "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g\n"
     "(powers of 1000) and K M G (of 1024).\n";
 
-/* Print the protocols that this kernel lacks, if any. */
+/* Print tests, with `all` also those that this kernel can't run, and protocols that it lacks. */
 static void
-print_missing(FILE *out)
+print_tests(FILE *out, const char *title, bool all)
 {
-	char text[512] = "";
+	char text[1024] = "";
 	const struct np_transport *t;
-	size_t len = 0;
 	struct np_err err;
+	size_t len = 0;
 
+	for (size_t i = 0; np_cli_test_at(i) != NULL; i++) {
+		const struct np_bench *b = np_bench_at(i);
+
+		if (all || b == NULL || np_transport_probe(b->transport, &err) != NP_EUNSUP) {
+			len = np_text_add(text, sizeof(text), len, "%s ", np_cli_test_at(i));
+		}
+	}
+	np_help_fill(out, text, fprintf(out, "%s", title), 17);
+	len = 0;
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		bool first = np_transport_any(t->name, 0) == t; /* of the rows with that name */
 
@@ -36,25 +45,6 @@ print_missing(FILE *out)
 		np_text_add(text, sizeof(text), len, "(--list-tests tells what is missing)");
 		np_help_fill(out, text, fprintf(out, "Not on this host"), 17);
 	}
-}
-
-/* all: also tests that this kernel can't run. */
-static void
-print_tests(FILE *out, const char *title, bool all)
-{
-	char text[1024] = "";
-	size_t len = 0;
-
-	for (size_t i = 0; np_cli_test_at(i) != NULL; i++) {
-		const struct np_bench *b = np_bench_at(i);
-		struct np_err err;
-
-		if (all || b == NULL || np_transport_probe(b->transport, &err) != NP_EUNSUP) {
-			len = np_text_add(text, sizeof(text), len, "%s ", np_cli_test_at(i));
-		}
-	}
-	np_help_fill(out, text, fprintf(out, "%s", title), 17);
-	print_missing(out);
 }
 
 static const char examples[] =
@@ -158,8 +148,8 @@ words_for(const struct np_option *o, void *ctx)
 	return o->help;
 }
 
-static void
-print_heading(FILE *out, unsigned scope)
+void
+np_help_test(const struct np_cli *cli, FILE *out)
 {
 	/* As in netperf, which has none for other tests. */
 	static const struct {
@@ -171,16 +161,6 @@ print_heading(FILE *out, unsigned scope)
 		{ NP_SCOPE_UNIX, "STREAM/DG UNIX Sockets Test Options:\n" },
 		{ NP_SCOPE_SCTP, "SCTP Sockets Test Options:\n" },
 	};
-
-	fputs(usage, out);
-	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
-		fputs(headings[i].scope == scope ? headings[i].heading : "", out);
-	}
-}
-
-void
-np_help_test(const struct np_cli *cli, FILE *out)
-{
 	struct shown shown = { .bench = np_bench_find(cli->test) };
 	const struct np_help help = { .rows = np_test_options,
 				      .count = np_test_options_count,
@@ -190,7 +170,10 @@ np_help_test(const struct np_cli *cli, FILE *out)
 				      .ctx = &shown };
 	char like[NP_NEAREST_TEXT];
 
-	print_heading(out, help.scope);
+	fputs(usage, out);
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+		fputs(headings[i].scope == help.scope ? headings[i].heading : "", out);
+	}
 	if (help.scope == 0 && np_cli_test(cli) != NP_TEST_UNKNOWN) {
 		fprintf(out, "%.40s has no options of its own.\n", cli->test);
 		return;

@@ -223,27 +223,6 @@ np_stray_test(const char *name, char out[NP_NEAREST_TEXT])
 	return np_nearest_text(&n, out);
 }
 
-static void
-stray_selector(struct np_cli *cli, const char *word, size_t len)
-{
-	char name[LONGEST + 1], like[NP_NEAREST_TEXT];
-
-	snprintf(name, sizeof(name), "%.*s", (int)len, word);
-	if (len == 0 || np_figure_find(name) >= 0) {
-		return;
-	}
-	if (looks_like_percentile(name)) {
-		NP_NOTE(
-		    &cli->notes,
-		    "%s: not a percentile (above 0 and at most 100, with at most 6 digits behind "
-		    "the point, as P99.9_LATENCY)\n",
-		    name);
-		return;
-	}
-	NP_NOTE(&cli->notes, "%s: there is no such output selector%s (--list-figures shows them)\n",
-		name, nearest_figure(name, like));
-}
-
 int
 np_stray_selectors(const char *list, enum np_errc code, struct np_err *err)
 {
@@ -262,6 +241,7 @@ void
 np_stray_names(struct np_cli *cli)
 {
 	const char *at = cli->output.selectors;
+	char name[LONGEST + 1], like[NP_NEAREST_TEXT];
 
 	if (cli->output.unit != '\0' && strchr("GMKBgmkx", cli->output.unit) == NULL) {
 		NP_NOTE(
@@ -274,7 +254,18 @@ np_stray_names(struct np_cli *cli)
 	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {
 		size_t len = strcspn(at, ", \t;");
 
-		stray_selector(cli, at, len);
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		if (len > 0 && np_figure_find(name) < 0 && looks_like_percentile(name)) {
+			NP_NOTE(&cli->notes,
+				"%s: not a percentile (above 0 and at most 100, with at most 6 "
+				"digits behind the point, as P99.9_LATENCY)\n",
+				name);
+		} else if (len > 0 && np_figure_find(name) < 0) {
+			NP_NOTE(&cli->notes,
+				"%s: there is no such output selector%s (--list-figures shows "
+				"them)\n",
+				name, nearest_figure(name, like));
+		}
 		at += len + (at[len] != '\0');
 	}
 }

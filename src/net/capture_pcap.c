@@ -116,34 +116,6 @@ add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 			np_family_of(a)->version == 6 ? "ip6" : "ip", host);
 }
 
-/*
- * See pcap-filter(7). Fragments after the first have no ports, and behind IPv6 extension headers
- * ports are hard to find: the ledger does that. First fragments of others tell which fragments are
- * not ours.
- */
-static void
-write_filter(char *text, size_t size, const struct np_addr *near, const struct np_addr *far,
-	     int protocol)
-{
-	const char *name = protocol == IPPROTO_UDP ? "udp" : "tcp";
-	unsigned ports[] = { near->len != 0 ? np_addr_port(near) : 0,
-			     far->len != 0 ? np_addr_port(far) : 0 };
-	size_t len = 0;
-
-	text[0] = '\0';
-	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, size, len, near));
-	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, size, len, far));
-	for (int i = 0; i < 2 && protocol != 0; i++) {
-		if (ports[i] != 0) {
-			len += (size_t)snprintf(
-			    text + len, size - len,
-			    "%s(%s port %u or ip[6:2] & 0x3fff != 0 or"
-			    " (ip6 and not ip6[6] = 6 and not ip6[6] = 17 and not ip6[6] = 58))",
-			    len > 0 ? " and " : "", name, ports[i]);
-		}
-	}
-}
-
 static void
 discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
@@ -153,11 +125,28 @@ static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)
 {
-	char text[800];
+	const char *name = protocol == IPPROTO_UDP ? "udp" : "tcp";
+	unsigned ports[] = { near->len != 0 ? np_addr_port(near) : 0,
+			     far->len != 0 ? np_addr_port(far) : 0 };
+	char text[800] = "";
 	struct bpf_program program;
+	size_t len = 0;
 	int rc;
 
-	write_filter(text, sizeof(text), near, far, protocol);
+	/* See pcap-filter(7). Fragments after the first have no ports, and behind IPv6 extension
+	 * headers ports are hard to find: the ledger does that. First fragments of others tell
+	 * which fragments are not ours. */
+	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, sizeof(text), len, near));
+	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, sizeof(text), len, far));
+	for (int i = 0; i < 2 && protocol != 0; i++) {
+		if (ports[i] != 0) {
+			len += (size_t)snprintf(
+			    text + len, sizeof(text) - len,
+			    "%s(%s port %u or ip[6:2] & 0x3fff != 0 or"
+			    " (ip6 and not ip6[6] = 6 and not ip6[6] = 17 and not ip6[6] = 58))",
+			    len > 0 ? " and " : "", name, ports[i]);
+		}
+	}
 	if (pcap_compile(c->pcap, &program, text, 1, PCAP_NETMASK_UNKNOWN) != 0) {
 		return np_fail(err, NP_ESYS, 0, "filter \"%s\": %s", text, pcap_geterr(c->pcap));
 	}
@@ -211,18 +200,6 @@ activate(struct np_capture *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* Make the filter permanent. */
-static int
-lock_filter(struct np_capture *c, struct np_err *err)
-{
-	int on = 1;
-
-	c->locked = true;
-	return setsockopt(pcap_fileno(c->pcap), SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) == 0
-		   ? NP_OK
-		   : np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
-}
-
 static int
 open_file(struct np_capture *c, const char *path, struct np_err *err)
 {
@@ -262,8 +239,14 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 	c->far = place->far;
 	np_addr_unmap(&c->far);
 	np_addr_unmap(&near);
-	if (activate(c, err) != NP_OK || set_filter(c, &near, &c->far, 0, err) != NP_OK ||
-	    (place->lock && lock_filter(c, err) != NP_OK)) {
+	if (activate(c, err) != NP_OK || set_filter(c, &near, &c->far, 0, err) != NP_OK) {
+		np_capture_free(c);
+		return err->code;
+	}
+	c->locked = place->lock;
+	if (c->locked && setsockopt(pcap_fileno(c->pcap), SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 },
+				    sizeof(int)) != 0) {
+		np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
 		np_capture_free(c);
 		return err->code;
 	}

@@ -250,33 +250,6 @@ is_extension(unsigned protocol)
 }
 
 static bool
-extensions(struct packet *p)
-{
-	for (int i = 0; i < EXTENSIONS && p->is_first && is_extension(p->protocol); i++) {
-		const uint8_t *at = p->at;
-		size_t size = 8;
-
-		if (p->have < size) {
-			return false;
-		}
-		if (p->protocol == IPPROTO_FRAGMENT) {
-			p->is_piece = (get16(at + 2) & ~6U) != 0;
-			p->is_first = (get16(at + 2) & ~7U) == 0;
-			p->id = get32(at + 4);
-		} else {
-			size = p->protocol == IPPROTO_AH ? ((size_t)at[1] + 2) * 4
-							 : ((size_t)at[1] + 1) * 8;
-		}
-		if (take(p, size) == NULL) {
-			return false;
-		}
-		p->ip_bytes += (uint32_t)size;
-		p->protocol = at[0];
-	}
-	return true;
-}
-
-static bool
 ipv6(struct packet *p)
 {
 	const uint8_t *at = p->at;
@@ -297,7 +270,28 @@ ipv6(struct packet *p)
 	p->ecn = at[1] >> 4 & 3;
 	p->ip_bytes = IPV6_HEADER;
 	p->is_first = true;
-	return extensions(p);
+	for (int i = 0; i < EXTENSIONS && p->is_first && is_extension(p->protocol); i++) {
+		size_t size = 8;
+
+		at = p->at;
+		if (p->have < size) {
+			return false;
+		}
+		if (p->protocol == IPPROTO_FRAGMENT) {
+			p->is_piece = (get16(at + 2) & ~6U) != 0;
+			p->is_first = (get16(at + 2) & ~7U) == 0;
+			p->id = get32(at + 4);
+		} else {
+			size = p->protocol == IPPROTO_AH ? ((size_t)at[1] + 2) * 4
+							 : ((size_t)at[1] + 1) * 8;
+		}
+		if (take(p, size) == NULL) {
+			return false;
+		}
+		p->ip_bytes += (uint32_t)size;
+		p->protocol = at[0];
+	}
+	return true;
 }
 
 /* TCP options (RFC 9293, 3.1; RFC 7323), as far as captured. */
@@ -689,7 +683,7 @@ gap_p99(const struct side *s)
 }
 
 static void
-put_counts(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {
 	const struct np_follow_counts *c = &s->follow.count;
 	const bool tcp = l->flow.protocol == IPPROTO_TCP, followed = tcp && !l->flow.connections;
@@ -726,6 +720,7 @@ put_counts(const struct np_ledger *l, const struct side *s, const char *way, str
 		{ "doubled", c->doubled, followed },
 	};
 	uint64_t zero_ns = s->zero_ns;
+	int64_t sizes[NP_LEDGER_SIZES];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].known) {
@@ -738,14 +733,6 @@ put_counts(const struct np_ledger *l, const struct side *s, const char *way, str
 	if (tcp) {
 		np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
 	}
-}
-
-static void
-put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
-{
-	int64_t sizes[NP_LEDGER_SIZES];
-
-	put_counts(l, s, way, into);
 	if (s->gaps > 0) {
 		np_bag_real(into, us(s->gap_max_ns), "wire.%s.gap_max_us", way);
 		np_bag_real(into, us(gap_p99(s)), "wire.%s.gap_p99_us", way);

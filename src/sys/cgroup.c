@@ -308,33 +308,14 @@ open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 	}
 }
 
-static void
-open_pressures(struct np_cgroup *c, const char *root, const struct np_cgroup_tree *tree)
-{
-	char path[PATH_MAX];
-	const char *group = NULL;
-
-	for (int i = 0; i < GROUP; i++) {
-		struct pressure *p = &c->pressure[i];
-
-		p->fd = np_file_open(root, "%s", pressures[i].file);
-		p->why = p->fd < 0 ? -p->fd : 0;
-	}
-	c->pressure[GROUP].fd = -1;
-	if (tree->fd > 0 && group_in(c->group, "", path)) {
-		group = below(path, tree->at);
-	}
-	if (group != NULL) {
-		c->pressure[GROUP].fd =
-		    open_in(tree, strcmp(group, "/") == 0 ? "" : group, "cpu.pressure");
-	}
-}
-
 struct np_cgroup *
 np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 {
 	struct np_cgroup *c = calloc(1, sizeof(*c));
 	struct np_cgroup_trees found = { .is_v1 = false };
+	const struct np_cgroup_tree *v2;
+	char path[PATH_MAX];
+	const char *group;
 
 	if (c == NULL) {
 		return NULL;
@@ -348,8 +329,20 @@ np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 		(void)np_file_again(c->group, sizeof(c->group), c->self_fd);
 	}
 	c->is_v1 = trees->is_v1;
+	v2 = c->is_v1 ? &trees->other : &trees->quota;
 	open_quota(c, &trees->quota);
-	open_pressures(c, root, c->is_v1 ? &trees->other : &trees->quota);
+	for (int i = 0; i < GROUP; i++) {
+		struct pressure *p = &c->pressure[i];
+
+		p->fd = np_file_open(root, "%s", pressures[i].file);
+		p->why = p->fd < 0 ? -p->fd : 0;
+	}
+	c->pressure[GROUP].fd = -1;
+	group = v2->fd > 0 && group_in(c->group, "", path) ? below(path, v2->at) : NULL;
+	if (group != NULL) {
+		c->pressure[GROUP].fd =
+		    open_in(v2, strcmp(group, "/") == 0 ? "" : group, "cpu.pressure");
+	}
 	np_cgroup_forget(&found);
 	return c;
 }

@@ -251,29 +251,6 @@ fits(const struct np_tag_row *r, size_t length)
 }
 
 static int
-check_number(const struct np_tagged *t, const struct np_tag_row *r, const void *member,
-	     struct np_err *err)
-{
-	int64_t v;
-
-	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
-		v = integer(r, member);
-		if (v < r->least || v > r->most) {
-			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %lld (%lld to %lld)",
-				       t->name, r->name, (long long)v, (long long)r->least,
-				       (long long)r->most);
-		}
-	}
-	/* This form catches NaN, too. */
-	if (r->kind == NP_TAG_F64 &&
-	    !(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
-		return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)", t->name,
-			       r->name, real_of(member), (long long)r->least, (long long)r->most);
-	}
-	return NP_OK;
-}
-
-static int
 get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
 	  size_t length, struct np_err *err)
 {
@@ -297,7 +274,22 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	}
 	transfer(w, r, member, stored);
 	np_wire_skip(w, length - stored);
-	return check_number(t, r, member, err);
+	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
+		int64_t v = integer(r, member);
+
+		if (v < r->least || v > r->most) {
+			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %lld (%lld to %lld)",
+				       t->name, r->name, (long long)v, (long long)r->least,
+				       (long long)r->most);
+		}
+	}
+	/* This form catches NaN, too. */
+	if (r->kind == NP_TAG_F64 &&
+	    !(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
+		return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)", t->name,
+			       r->name, real_of(member), (long long)r->least, (long long)r->most);
+	}
+	return NP_OK;
 }
 
 int

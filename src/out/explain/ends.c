@@ -291,21 +291,16 @@ is_left_unread(FACTS)
 	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->way);
 }
 
-/* The sender sleeps because its buffer is full, or reordering keeps its window small. */
-static bool
-is_held_up(FACTS)
-{
-	return f->sender.idle >= NP_SLEEPS &&
-	       (fmax(np_known(f->outq_full), np_known(f->sndbuf)) >= NP_SNDBUF ||
-		(f->in_vain >= NP_IN_VAIN && f->again >= NP_LOSSY * f->segments));
-}
-
 double
 np_sender_cpu_score(FACTS)
 {
 	double s = np_thread_busy(&f->sender);
 	/* For much of the time it had no data in flight, and did not wait for a processor. */
 	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
+	/* It sleeps because its buffer is full, or reordering keeps its window small. */
+	bool is_held_up = f->sender.idle >= NP_SLEEPS &&
+			  (fmax(np_known(f->outq_full), np_known(f->sndbuf)) >= NP_SNDBUF ||
+			   (f->in_vain >= NP_IN_VAIN && f->again >= NP_LOSSY * f->segments));
 
 	if (waits_for_quota(&f->sender) && f->sender.cpu < NP_BUSY) {
 		return 0;
@@ -314,7 +309,7 @@ np_sender_cpu_score(FACTS)
 		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(f, &f->sender, &f->reader));
 	}
 	s = fmax(np_above(s, NP_BUSY, 0.97),
-		 np_thread_starved(&f->sender) && !rests && !is_held_up(f) ? 0.8 : 0);
+		 np_thread_starved(&f->sender) && !rests && !is_held_up ? 0.8 : 0);
 	/* Less if data lie unread, and the reader lacks a processor even more. */
 	return is_left_unread(f) && np_thread_starved(&f->reader) &&
 		       f->reader.wait > np_known(f->sender.wait)
@@ -399,31 +394,6 @@ window_by_reader(FACTS, struct np_verdict *v)
 	return false;
 }
 
-/* The reader's verdict where the window is unknown, or a large buffer has not filled yet. */
-static void
-reader_without_window(FACTS, struct np_verdict *v)
-{
-	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), np_thread_busy(&f->reader),
-		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
-		  np_reader_words(f).text);
-	v->allows = at_full_time(f, np_thread_busy(&f->reader));
-	if (v->score >= NP_ENOUGH) {
-		if (f->tx == NULL) {
-			np_explain_add(v->doubts, "it is not known what kept the sender busy");
-		}
-		return;
-	}
-	if (reader_sleeps(f) &&
-	    (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= NP_UNREAD) ||
-	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_BLOCKED))) {
-		np_decide(
-		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
-		    "limited by the reader: it slept %s of the time while %s waited to be read",
-		    np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
-		v->allows = np_measured(f);
-	}
-}
-
 void
 np_rule_reader(FACTS, struct np_verdict *v)
 {
@@ -433,8 +403,25 @@ np_rule_reader(FACTS, struct np_verdict *v)
 	if (f->rwnd >= NP_WINDOW && !is_other_cause && window_by_reader(f, v)) {
 		return;
 	}
-	if (!(f->rwnd >= NP_WINDOW)) {
-		reader_without_window(f, v);
+	if (f->rwnd >= NP_WINDOW) {
+		return;
+	}
+	/* The window is unknown, or a large buffer has not filled yet. */
+	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), np_thread_busy(&f->reader),
+		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
+		  np_reader_words(f).text);
+	v->allows = at_full_time(f, np_thread_busy(&f->reader));
+	if (v->score >= NP_ENOUGH && f->tx == NULL) {
+		np_explain_add(v->doubts, "it is not known what kept the sender busy");
+	}
+	if (v->score < NP_ENOUGH && reader_sleeps(f) &&
+	    (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= NP_UNREAD) ||
+	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_BLOCKED))) {
+		np_decide(
+		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
+		    "limited by the reader: it slept %s of the time while %s waited to be read",
+		    np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
+		v->allows = np_measured(f);
 	}
 }
 

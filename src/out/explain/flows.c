@@ -326,25 +326,6 @@ divided(FOUND, const struct table *t)
 	       of_rest >= 0.75 * of_slow;
 }
 
-static void
-look_at_threads(FACTS, struct np_flows_found *w)
-{
-	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
-	struct table t;
-
-	if (fill_table(f, w, false, &t)) {
-		w->thread = t.slow_keys == 1 ? t.first_slow : -1;
-		w->has.busy = busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
-		w->has.divided = divided(w, &t);
-		w->has.starved = starved_alone(f, &t);
-		w->has.one = is_significant(w, &t);
-	}
-	if (fill_table(f, w, true, &t)) {
-		w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
-		w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
-	}
-}
-
 /*
  * Whose cause it is; NP_FLOWS_NONE if that depends on what limits the test. The load of the threads
  * of slow flows is proof. That these lack a CPU, or are slow for no known reason, is weaker
@@ -375,6 +356,7 @@ np_flows_find(FACTS, struct np_flows_found *w)
 {
 	struct np_explain_flow row;
 	double squares = 0;
+	struct table t;
 
 	memset(w, 0, sizeof(*w));
 	w->thread = w->cpu = -1;
@@ -407,8 +389,23 @@ np_flows_find(FACTS, struct np_flows_found *w)
 			   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
 	}
 	if (w->apart) {
+		double busy, others;
+
 		look_at_own(f, w);
-		look_at_threads(f, w);
+		busy = mean_of(&w->slow.busy);
+		others = mean_of(&w->rest.busy);
+		if (fill_table(f, w, false, &t)) {
+			w->thread = t.slow_keys == 1 ? t.first_slow : -1;
+			w->has.busy =
+			    busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
+			w->has.divided = divided(w, &t);
+			w->has.starved = starved_alone(f, &t);
+			w->has.one = is_significant(w, &t);
+		}
+		if (fill_table(f, w, true, &t)) {
+			w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
+			w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
+		}
 	}
 	w->kind = kind_of(f, w);
 }
@@ -613,29 +610,12 @@ say_unclear(FACTS, FOUND, char *text)
 	}
 }
 
-/* Doubts: the cause is not that of all flows, or only that of the busiest thread. */
-static void
-doubt(FACTS, FOUND, struct np_explanation *out)
+void
+np_flows_tell(FOUND, FACTS, struct np_explanation *out)
 {
 	bool near_sends = f->in->near_transmits || f->in->transactions;
 	const struct np_thread_facts *thread = near_sends ? &f->sender : &f->reader;
 	enum np_limit busy = near_sends ? NP_LIMIT_SENDER_CPU : NP_LIMIT_RECEIVER_CPU;
-
-	if (corrects(w) && f->in->sessions < 2) {
-		np_explain_add(out->doubts, "this covers the %u flows that got more",
-			       (unsigned)w->rest.count);
-	}
-	if (out->limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
-	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
-		np_explain_add(out->doubts,
-			       "that is the busiest of %u threads: the least busy one was busy %s",
-			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
-	}
-}
-
-void
-np_flows_tell(FOUND, FACTS, struct np_explanation *out)
-{
 	char *text = out->flows_sentence;
 
 	if (w->count < 2) {
@@ -673,5 +653,14 @@ np_flows_tell(FOUND, FACTS, struct np_explanation *out)
 		SAY(text, ", and got ");
 		say_rates(f, w, text);
 	}
-	doubt(f, w, out);
+	if (corrects(w) && f->in->sessions < 2) {
+		np_explain_add(out->doubts, "this covers the %u flows that got more",
+			       (unsigned)w->rest.count);
+	}
+	if (out->limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
+	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
+		np_explain_add(out->doubts,
+			       "that is the busiest of %u threads: the least busy one was busy %s",
+			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
+	}
 }
