@@ -420,22 +420,6 @@ static const struct list {
 };
 
 static int
-add_list(scmp_filter_ctx ctx, const struct list *l)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < l->name_count && rc == 0; i++) {
-		const struct rule r = { .name = l->names[i] };
-
-		rc = add(ctx, l->action, &r);
-	}
-	for (size_t i = 0; i < l->rule_count && rc == 0; i++) {
-		rc = add(ctx, l->action, &l->rules[i]);
-	}
-	return rc;
-}
-
-static int
 add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
 	const struct np_limits *most = s->limits;
@@ -471,7 +455,15 @@ add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	int rc = add_options(ctx, s);
 
 	for (size_t i = 0; i < COUNT(lists) && rc == 0; i++) {
-		rc = (kind & lists[i].mask) == lists[i].value ? add_list(ctx, &lists[i]) : 0;
+		const struct list *l = &lists[i];
+		bool applies = (kind & l->mask) == l->value;
+
+		for (size_t n = 0; n < l->name_count && rc == 0 && applies; n++) {
+			rc = add(ctx, l->action, &(struct rule){ .name = l->names[n] });
+		}
+		for (size_t n = 0; n < l->rule_count && rc == 0 && applies; n++) {
+			rc = add(ctx, l->action, &l->rules[n]);
+		}
 	}
 	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
 		rc = add_transport(ctx, s, t);
@@ -642,29 +634,12 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/*
- * Where there is socketcall(2), a filter can't see the descriptor of calls made by it. Our code
- * does not use it (base/multiplex.c), so it is forbidden.
- */
-static int
-forbid_socketcall(scmp_filter_ctx ctx)
-{
-	static const uint32_t calls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
-					  SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
-	int rc = 0;
-
-	for (size_t i = 0; i < COUNT(calls) && rc == 0; i++) {
-		const struct rule r = { "socketcall", { { 0, ALL, calls[i] } } };
-
-		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
-	}
-	return rc;
-}
-
 /* Refuse these calls for that descriptor, and whatever would make a copy of it. */
 static int
 refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 {
+	static const uint32_t socketcalls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
+						SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
 	scmp_filter_ctx ctx = NULL;
 	int rc = 0;
 
@@ -677,7 +652,13 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	}
 	rc = forbid(ctx, calls, count, fd);
 	rc = rc == 0 ? forbid_reconnecting(ctx) : rc;
-	rc = rc == 0 ? forbid_socketcall(ctx) : rc;
+	/* Where there is socketcall(2), a filter can't see the descriptor of calls made by it. Our
+	 * code does not use it (base/multiplex.c), so it is forbidden. */
+	for (size_t i = 0; i < COUNT(socketcalls) && rc == 0; i++) {
+		const struct rule r = { "socketcall", { { 0, ALL, socketcalls[i] } } };
+
+		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
+	}
 	if (rc == 0) {
 		const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };
 

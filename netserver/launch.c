@@ -169,31 +169,6 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	s->captures = false;
 }
 
-/* Have the session forked by a fork server, whose filter it inherits. */
-static int
-fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s,
-		int session_fd, struct np_err *err)
-{
-	struct ns_forkserver *f =
-	    forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
-	const int fds[NS_FORK_FDS] = {
-		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
-	};
-	struct ns_fork_request request;
-
-	if (f == NULL) {
-		return err->code;
-	}
-	memset(&request, 0, sizeof(request));
-	request.daemon = getpid();
-	request.chan = c->chan;
-	request.peer = c->peer;
-	memcpy(request.text, c->text, sizeof(request.text));
-	request.uncaptured = c->uncaptured;
-	request.unlinked = c->unlinked;
-	return ns_forkserver_fork(f, &request, fds, &s->pid, err);
-}
-
 bool
 ns_launch_reaped(struct ns_daemon *d, pid_t pid)
 {
@@ -214,14 +189,33 @@ int
 ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int session_fd,
 	  struct np_err *err)
 {
+	const int fds[NS_FORK_FDS] = {
+		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
+	};
+	bool is_here = np_addr_is_here(&c->peer);
+	struct ns_fork_request request;
+	struct ns_forkserver *f;
 	pid_t self = getpid();
 
-	if (has_filter(d) && s->idle_holds[NP_RES_FILTERS] == 0) {
-		return fork_inheriting(d, c, s, session_fd, err);
+	if (!has_filter(d) || s->idle_holds[NP_RES_FILTERS] != 0) {
+		s->pid = fork();
+		if (s->pid == 0) {
+			ns_session_run(d, c, is_here, session_fd, self, NULL);
+		}
+		return s->pid > 0 ? NP_OK
+				  : np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
-	s->pid = fork();
-	if (s->pid == 0) {
-		ns_session_run(d, c, np_addr_is_here(&c->peer), session_fd, self, NULL);
+	/* Have it forked by a fork server, whose filter it inherits. */
+	f = forkserver_of(d, is_here, ns_gathers_evidence(d, c), err);
+	if (f == NULL) {
+		return err->code;
 	}
-	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
+	memset(&request, 0, sizeof(request));
+	request.daemon = self;
+	request.chan = c->chan;
+	request.peer = c->peer;
+	memcpy(request.text, c->text, sizeof(request.text));
+	request.uncaptured = c->uncaptured;
+	request.unlinked = c->unlinked;
+	return ns_forkserver_fork(f, &request, fds, &s->pid, err);
 }

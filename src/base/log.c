@@ -243,15 +243,6 @@ np_log_open_syslog(struct np_log_out *out)
 	}
 }
 
-static bool
-is_stream(int fd)
-{
-	socklen_t len = sizeof(int);
-	int type = 0;
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
-}
-
 /* Send a line in RFC 3164's format; a NUL ends it on a stream. Half a line ends the connection. */
 static bool
 put_in_syslog(struct np_log_out *out, int priority, const char *line)
@@ -266,7 +257,11 @@ put_in_syslog(struct np_log_out *out, int priority, const char *line)
 				date, program_invocation_short_name, (long)getpid(), line);
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
 	for (int i = 0; i <= 1; i++) {
-		size_t whole = size + is_stream(out->fd);
+		int type = 0;
+		socklen_t len = sizeof(type);
+		bool is_stream = getsockopt(out->fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+				 type == SOCK_STREAM;
+		size_t whole = size + is_stream;
 		ssize_t n = send(out->fd, text, whole, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n == (ssize_t)whole) {

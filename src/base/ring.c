@@ -31,22 +31,6 @@ new_buffer(size_t size, char **begin)
 	return memory;
 }
 
-/*
- * Allocate the slots and, in the same memory, buffers of less than a page, as far apart as
- * malloc(3) would put them. No other worker uses their cache lines.
- */
-static struct np_slot *
-new_slots(size_t width, size_t size, size_t *apart, char **begin)
-{
-	size_t slots = (width * sizeof(struct np_slot) + NP_LINE - 1) / NP_LINE * NP_LINE;
-	struct np_slot *first;
-
-	*apart = size < PAGE ? (size + 3 * sizeof(size_t) - 1) / BEHIND * BEHIND : 0;
-	first = np_lines_new(1, slots + width * *apart);
-	*begin = first != NULL ? (char *)first + slots : NULL;
-	return first;
-}
-
 /* The first aligned address at or after `begin`, plus the offset. `align` is a power of two. */
 static char *
 aligned(char *begin, size_t align, size_t offset)
@@ -77,8 +61,7 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	     struct np_err *err)
 {
 	static const char text[8] = "netperf";
-	size_t align = alignment > 0 ? alignment : 1, apart;
-	char *small;
+	size_t align = alignment > 0 ? alignment : 1, each = size + align + offset, slots, apart;
 
 	memset(ring, 0, sizeof(*ring));
 	if ((align & (align - 1)) != 0) {
@@ -88,12 +71,16 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
 				NP_RING_MAX >> 20);
 	}
-	ring->slots = new_slots(width, size + align + offset, &apart, &small);
+	/* The slots and, in the same memory, buffers of less than a page, as far apart as malloc(3)
+	 * would put them. No other worker uses their cache lines. */
+	slots = (width * sizeof(struct np_slot) + NP_LINE - 1) / NP_LINE * NP_LINE;
+	apart = each < PAGE ? (each + 3 * sizeof(size_t) - 1) / BEHIND * BEHIND : 0;
+	ring->slots = np_lines_new(1, slots + width * apart);
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
 		struct np_slot *s = &ring->slots[i];
-		char *begin = small + i * apart;
+		char *begin = (char *)ring->slots + slots + i * apart;
 
-		if (apart == 0 && (s->memory = new_buffer(size + align + offset, &begin)) == NULL) {
+		if (apart == 0 && (s->memory = new_buffer(each, &begin)) == NULL) {
 			np_ring_free(ring);
 			break;
 		}

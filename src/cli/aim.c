@@ -74,40 +74,33 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
-/* The port of a service that needs no netserver: echo, discard or chargen (RFC 862 to 864). */
+/* Aim at a service that needs no netserver: echo, discard or chargen (RFC 862 to 864), by default.
+ */
 static int
-default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
+aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const char *name = p->pattern->transactions ? "echo"
 			   : p->role == NP_LEAD     ? "discard"
 						    : "chargen";
+	uint32_t port = p->far.sock.port;
 	const struct servent *service;
 
-	if ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service == NULL) {
+	if (port == 0 && ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service == NULL)) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "No default port known for the %s test, please set one yourself",
 			       p->bench->name);
 	}
-	service = getservbyname(name, p->transport->service);
-	if (service == NULL) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
-			       name);
-	}
-	*port = ntohs((uint16_t)service->s_port);
-	snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
-	return NP_OK;
-}
-
-static int
-aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
-{
-	struct np_plan *p = &cli->plan;
-	uint32_t port = p->far.sock.port;
-
-	if (port == 0 && default_service(cli, &port, err) != NP_OK) {
-		return err->code;
+	if (port == 0) {
+		service = getservbyname(name, p->transport->service);
+		if (service == NULL) {
+			return np_fail(
+			    err, NP_ECONTROL, 0,
+			    "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
+			    name);
+		}
+		port = ntohs((uint16_t)service->s_port);
+		snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
 	}
 	np_addr_set_port(&ends->remote.at[0], port);
 	return NP_OK;

@@ -239,29 +239,6 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 
 enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
 
-/* Rates of flows (of many, only quartiles), and how fair they are. Sorts i->flow. */
-static void
-interim_flows(struct np_document *d, json_t *o, const struct np_interim *i)
-{
-	json_t *rates = json_array(), *quartiles = json_array();
-	double sum = 0, squares = 0;
-
-	for (uint32_t n = 0; n < i->flows; n++) {
-		sum += i->flow[n];
-		squares += i->flow[n] * i->flow[n];
-		if (i->flows <= FLOWS_SHOWN) {
-			append(d, rates, np_json_real(i->flow[n]));
-		}
-	}
-	qsort(i->flow, i->flows, sizeof(*i->flow), np_by_size);
-	for (uint64_t n = 0; n <= QUARTERS; n++) {
-		append(d, quartiles, np_json_real(i->flow[(i->flows - 1) * n / QUARTERS]));
-	}
-	put(d, o, "flows", rates);
-	put(d, o, "flow_quartiles", quartiles);
-	put(d, o, "jain_index", np_json_real(np_jain_index(sum, squares, i->flows)));
-}
-
 void
 np_document_interim(struct np_document *d, const struct np_interim *i)
 {
@@ -272,6 +249,7 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 		MEMBER("seconds", REAL, np_interim, seconds),
 		MEMBER("ending_ms", COUNT64, np_interim, ending_ms),
 	};
+	double sum = 0, squares = 0;
 	json_t *o;
 
 	if (d == NULL) {
@@ -282,7 +260,23 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	PUT(d, o, members, i);
 	put(d, o, "flows_up", i->ramps ? json_integer((json_int_t)i->flows_up) : json_null());
 	if (i->flow != NULL) {
-		interim_flows(d, o, i);
+		json_t *rates = json_array(), *quartiles = json_array();
+
+		/* Rates of flows (of many, only quartiles), and how fair they are. */
+		for (uint32_t n = 0; n < i->flows; n++) {
+			sum += i->flow[n];
+			squares += i->flow[n] * i->flow[n];
+			if (i->flows <= FLOWS_SHOWN) {
+				append(d, rates, np_json_real(i->flow[n]));
+			}
+		}
+		qsort(i->flow, i->flows, sizeof(*i->flow), np_by_size);
+		for (uint64_t n = 0; n <= QUARTERS; n++) {
+			append(d, quartiles, np_json_real(i->flow[(i->flows - 1) * n / QUARTERS]));
+		}
+		put(d, o, "flows", rates);
+		put(d, o, "flow_quartiles", quartiles);
+		put(d, o, "jain_index", np_json_real(np_jain_index(sum, squares, i->flows)));
 	}
 	append(d, json_object_get(d->root, "interim"), o);
 }

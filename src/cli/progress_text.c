@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
 
@@ -145,29 +146,12 @@ put_rate(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* A bar of this number of cells. Returns the new length. */
-static size_t
-add_bar(char out[NP_PROGRESS_TEXT], size_t n, double share, unsigned cells, bool utf8)
-{
-	static const char *const parts[EIGHTHS] = { "\u2591", "\u258f", "\u258e", "\u258d",
-						    "\u258c", "\u258b", "\u258a", "\u2589" };
-	unsigned eighths = (unsigned)(share * cells * EIGHTHS);
-
-	for (unsigned i = 0; i < cells; i++, eighths -= eighths < EIGHTHS ? eighths : EIGHTHS) {
-		const char *cell = eighths >= EIGHTHS ? "\u2588" : parts[eighths];
-
-		if (!utf8) {
-			cell = eighths >= EIGHTHS ? "#" : "-";
-		}
-		n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", cell);
-	}
-	return n;
-}
-
 size_t
 np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 		 char out[NP_PROGRESS_TEXT])
 {
+	static const char *const parts[EIGHTHS] = { "\u2591", "\u258f", "\u258e", "\u258d",
+						    "\u258c", "\u258b", "\u258a", "\u2589" };
 	unsigned frame = utf8 ? 2 : 4; /* columns of a bar beside its cells */
 	char step[PART], iteration[PART], rate[PART];
 	double share = -1; /* how much of this step is done, 0 to 1; < 0: unknown */
@@ -198,10 +182,18 @@ np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 	n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", step);
 	used = n + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
 	if (share >= 0 && used + frame + BAR_LEAST <= columns) {
-		size_t room = columns - used - frame;
+		size_t cells = np_min(columns - used - frame, BAR_MOST);
+		size_t eighths = (size_t)(share * (double)cells * EIGHTHS);
 
 		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "  " : "  [");
-		n = add_bar(out, n, share, room < BAR_MOST ? (unsigned)room : BAR_MOST, utf8);
+		for (size_t i = 0; i < cells; i++, eighths -= np_min(eighths, EIGHTHS)) {
+			const char *part = eighths >= EIGHTHS ? "\u2588" : parts[eighths];
+
+			n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s",
+					utf8                 ? part
+					: eighths >= EIGHTHS ? "#"
+							     : "-");
+		}
 		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "" : "]");
 	}
 	return rate[0] != '\0' ? np_text_add(out, NP_PROGRESS_TEXT, n, "  %s", rate) : n;

@@ -56,28 +56,6 @@ is_wildcard(const struct np_addr *a)
 	return a->len == 0 || np_addr_is_any(a);
 }
 
-/* Find the interface: loopback, or that of an address; else "any". */
-static void
-find_device(struct np_capture *c, const struct np_capture_place *place)
-{
-	struct np_addr near = place->near, far = place->far;
-
-	np_addr_unmap(&near);
-	np_addr_unmap(&far);
-	c->is_loopback = (far.len != 0 && np_addr_is_here(&far)) ||
-			 (near.len != 0 && np_addr_is_loopback(&near));
-	if (is_wildcard(&near) && (far.len == 0 || !np_addr_towards(&far, &near))) {
-		near.len = 0;
-	}
-	if (c->is_loopback) {
-		np_addr_make_loopback(&near, AF_INET);
-	}
-	c->is_any = near.len == 0 || np_addr_device(&near, c->device) != 0;
-	if (c->is_any) {
-		snprintf(c->device, sizeof(c->device), "any");
-	}
-}
-
 static bool
 understand_link(int type, enum np_ledger_link *link)
 {
@@ -228,17 +206,30 @@ int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err)
 {
 	struct np_capture *c = calloc(1, sizeof(*c));
-	struct np_addr near = place->near;
+	struct np_addr near = place->near, at;
 
 	*out = NULL;
 	if (c == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a capture");
 	}
-	find_device(c, place);
-	c->mtu = c->is_any ? 0 : np_eth_mtu(c->device);
 	c->far = place->far;
 	np_addr_unmap(&c->far);
 	np_addr_unmap(&near);
+	/* Find the interface: loopback, or that of an address; else "any". */
+	at = near;
+	c->is_loopback = (c->far.len != 0 && np_addr_is_here(&c->far)) ||
+			 (near.len != 0 && np_addr_is_loopback(&near));
+	if (is_wildcard(&at) && (c->far.len == 0 || !np_addr_towards(&c->far, &at))) {
+		at.len = 0;
+	}
+	if (c->is_loopback) {
+		np_addr_make_loopback(&at, AF_INET);
+	}
+	c->is_any = at.len == 0 || np_addr_device(&at, c->device) != 0;
+	if (c->is_any) {
+		snprintf(c->device, sizeof(c->device), "any");
+	}
+	c->mtu = c->is_any ? 0 : np_eth_mtu(c->device);
 	if (activate(c, err) != NP_OK || set_filter(c, &near, &c->far, 0, err) != NP_OK) {
 		np_capture_free(c);
 		return err->code;

@@ -142,32 +142,6 @@ np_mptcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
-static void
-put_connection(const struct info *info, size_t len, struct np_bag *into)
-{
-	static const struct {
-		const char *name;
-		size_t at;
-	} rows[] = {
-		{ "mptcp.bytes_sent", offsetof(struct info, bytes_sent) },
-		{ "mptcp.bytes_acked", offsetof(struct info, bytes_acked) },
-		{ "mptcp.bytes_received", offsetof(struct info, bytes_received) },
-		{ "mptcp.bytes_retransmitted", offsetof(struct info, bytes_retrans) },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t value;
-
-		memcpy(&value, (const char *)info + rows[i].at, sizeof(value));
-		if (rows[i].at + sizeof(value) <= len) {
-			np_bag_int(into, (int64_t)value, "%s", rows[i].name);
-		} else {
-			np_bag_unread(into, "this kernel does not report it", "%s", rows[i].name);
-		}
-	}
-	np_bag_int(into, info->checksums != 0, "mptcp.checksums");
-}
-
 /* An address of a subflow. */
 static void
 put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
@@ -222,6 +196,15 @@ put_subflows(int fd, uint32_t seen, struct np_bag *into)
 void
 np_mptcp_put(int fd, uint32_t seen, struct np_bag *into)
 {
+	static const struct {
+		const char *name;
+		size_t at;
+	} rows[] = {
+		{ "mptcp.bytes_sent", offsetof(struct info, bytes_sent) },
+		{ "mptcp.bytes_acked", offsetof(struct info, bytes_acked) },
+		{ "mptcp.bytes_received", offsetof(struct info, bytes_received) },
+		{ "mptcp.bytes_retransmitted", offsetof(struct info, bytes_retrans) },
+	};
 	struct info info;
 	size_t len = read_info(fd, &info);
 
@@ -234,6 +217,16 @@ np_mptcp_put(int fd, uint32_t seen, struct np_bag *into)
 		return;
 	}
 	np_bag_int(into, 0, "mptcp.fallback");
-	put_connection(&info, len, into);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)&info + rows[i].at, sizeof(value));
+		if (rows[i].at + sizeof(value) <= len) {
+			np_bag_int(into, (int64_t)value, "%s", rows[i].name);
+		} else {
+			np_bag_unread(into, "this kernel does not report it", "%s", rows[i].name);
+		}
+	}
+	np_bag_int(into, info.checksums != 0, "mptcp.checksums");
 	put_subflows(fd, seen, into);
 }

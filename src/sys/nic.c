@@ -184,28 +184,6 @@ put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 }
 
 static void
-offload_facts(const struct np_nic *n, struct np_bag *into)
-{
-	char *names = NULL;
-	size_t count = 0;
-	int rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names, &count);
-	bool *on = calloc(2 * count + 1, sizeof(*on));
-
-	if (rc == 0 && on == NULL) {
-		rc = -ENOMEM;
-	}
-	rc =
-	    rc == 0 ? np_ethtool_features(n->link.inet, n->link.device, on, on + count, count) : rc;
-	if (rc == 0) {
-		put_offloads(names, on, on + count, count, into);
-	} else {
-		np_bag_unread(into, strerror(-rc), "host.nic.offload");
-	}
-	free(on);
-	free(names);
-}
-
-static void
 ring_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
@@ -281,6 +259,9 @@ static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
+	char *names = NULL;
+	size_t count = 0;
+	bool *on;
 	int rc = n->link.inet < 0 ? n->link.inet : np_ethtool_ask(n->link.inet, n->link.device, &d);
 
 	if (rc != 0 && rc != -EOPNOTSUPP) {
@@ -293,7 +274,18 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	put_known(into, d.version, "host.nic.driver_version");
 	put_known(into, d.fw_version, "host.nic.firmware");
 	put_known(into, d.bus_info, "host.nic.bus");
-	offload_facts(n, into);
+	rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names, &count);
+	on = calloc(2 * count + 1, sizeof(*on));
+	rc = rc == 0 && on == NULL ? -ENOMEM : rc;
+	rc =
+	    rc == 0 ? np_ethtool_features(n->link.inet, n->link.device, on, on + count, count) : rc;
+	if (rc == 0) {
+		put_offloads(names, on, on + count, count, into);
+	} else {
+		np_bag_unread(into, strerror(-rc), "host.nic.offload");
+	}
+	free(on);
+	free(names);
 	if (is_hardware(&d)) {
 		ring_facts(n, into);
 	}

@@ -56,35 +56,6 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 	return NP_OK;
 }
 
-static void
-put_value(struct np_wire *w, const struct np_bag_item *it)
-{
-	uint64_t bits = (uint64_t)it->i;
-	double real = it->r;
-
-	switch (it->kind) {
-	case NP_BAG_INT:
-		np_wire_u64_hilo(w, "integer", &bits);
-		break;
-	case NP_BAG_REAL:
-		np_wire_f64(w, "real", &real);
-		break;
-	case NP_BAG_STRING:
-	case NP_BAG_UNREAD:
-		np_wire_bytes(w, "text", (uint8_t *)it->text, strlen(it->text));
-		break;
-	case NP_BAG_REALS:
-	case NP_BAG_INTS:
-		for (size_t i = 0; i < it->count; i++) {
-			memcpy(&bits,
-			       it->kind == NP_BAG_INTS ? (const void *)&it->ints[i] : &it->reals[i],
-			       sizeof(bits));
-			np_wire_u64_hilo(w, "list", &bits);
-		}
-		break;
-	}
-}
-
 /* Bytes of a value's field. */
 static size_t
 field_size(const struct np_bag_item *it)
@@ -102,6 +73,7 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 	struct np_bag_item it;
 	struct np_wire w;
 	size_t size = 0;
+	uint64_t bits;
 
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
 		size += 8 + np_tag_padded(field_size(&it));
@@ -120,7 +92,29 @@ np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err)
 		np_wire_u32(&w, "name's length", &name_size);
 		np_wire_bytes(&w, "name", (uint8_t *)it.name, name);
 		np_tag_pad(&w, name);
-		put_value(&w, &it);
+		switch (it.kind) {
+		case NP_BAG_INT:
+			bits = (uint64_t)it.i;
+			np_wire_u64_hilo(&w, "integer", &bits);
+			break;
+		case NP_BAG_REAL:
+			np_wire_f64(&w, "real", &it.r);
+			break;
+		case NP_BAG_STRING:
+		case NP_BAG_UNREAD:
+			np_wire_bytes(&w, "text", (uint8_t *)it.text, strlen(it.text));
+			break;
+		case NP_BAG_REALS:
+		case NP_BAG_INTS:
+			for (size_t n = 0; n < it.count; n++) {
+				memcpy(&bits,
+				       it.kind == NP_BAG_INTS ? (const void *)&it.ints[n]
+							      : &it.reals[n],
+				       sizeof(bits));
+				np_wire_u64_hilo(&w, "list", &bits);
+			}
+			break;
+		}
 		np_tag_pad(&w, bytes);
 	}
 	return NP_OK;

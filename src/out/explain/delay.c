@@ -101,32 +101,6 @@ struct sums {
 	size_t n;
 };
 
-/*
- * The delay of a direction is its bytes in flight, integrated over time, divided by the bytes
- * received. Its error is that of the mean bytes in flight, divided by the rate.
- */
-static void
-conclude(const struct sums *s, struct np_delay *d)
-{
-	double took = s->last_s - s->first_s, bytes = s->last_bytes - s->first_bytes;
-	double error, there, back;
-
-	if (s->n < LEAST || took <= 0 || bytes <= 0) {
-		return;
-	}
-	error = stamp_s + fmax(error_of(&s->there, s->n), error_of(&s->back, s->n)) * took / bytes;
-	there = s->there.byte_seconds / bytes;
-	back = s->back.byte_seconds / bytes;
-	if (there < -2 * error || back < -2 * error) {
-		return; /* clearly negative: different connections, or different clocks */
-	}
-	/* An error only moves time from one direction to the other: keep the sum. */
-	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
-	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
-	d->error_us = error * 1e6;
-	d->samples = s->n;
-}
-
 void
 np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d)
 {
@@ -136,6 +110,7 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	double later = np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
 	/* The kernel of the client counts its SYN as an acknowledged byte. */
 	double syn = role != NULL && strcmp(role, "request") == 0 ? 1 : 0, bytes;
+	double took, all, error, there, back;
 	struct sums s = { .n = 0 };
 	struct transmitter a;
 	struct receiver b;
@@ -167,5 +142,22 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 			s.n++;
 		}
 	}
-	conclude(&s, d);
+	took = s.last_s - s.first_s;
+	all = s.last_bytes - s.first_bytes;
+	if (s.n < LEAST || took <= 0 || all <= 0) {
+		return;
+	}
+	/* The delay of a direction is its bytes in flight, integrated over time, divided by the
+	 * bytes received. Its error is that of the mean bytes in flight, divided by the rate. */
+	error = stamp_s + fmax(error_of(&s.there, s.n), error_of(&s.back, s.n)) * took / all;
+	there = s.there.byte_seconds / all;
+	back = s.back.byte_seconds / all;
+	if (there < -2 * error || back < -2 * error) {
+		return; /* clearly negative: different connections, or different clocks */
+	}
+	/* An error only moves time from one direction to the other: keep the sum. */
+	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
+	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
+	d->error_us = error * 1e6;
+	d->samples = s.n;
 }

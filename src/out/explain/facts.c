@@ -271,55 +271,15 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 	}
 }
 
-/* Was the process throttled by a quota, or stopped? */
-static void
-look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *t)
-{
-	double asleep = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
-
-	t->quota = number(b, "cgroup.cpu.quota");
-	t->throttled =
-	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
-	/* The time is a sum over processors; while the thread ran it was not throttled. */
-	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
-	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
-	t->stalled = seconds > 0 ? number(b, "sampler.stopped_s") / seconds : (double)NAN;
-	if (number(b, "thread.looks") >= LOOKS) {
-		t->stalled =
-		    fmax(t->stalled, number(b, "thread.seen_stopped") / number(b, "thread.looks"));
-	}
-	/* Nor was it stopped while it ran, or was ready to. */
-	t->stalled = clamp(t->stalled > asleep ? asleep : t->stalled);
-	t->longest_s = number(b, "sampler.gap_max_s");
-}
-
-/* Split the time asleep by the states in which samples found the thread. */
-static void
-look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
-{
-	double blocked = or_else(number(b, "thread.seen_sending"), 0) +
-			 or_else(number(b, "thread.seen_receiving"), 0) +
-			 or_else(number(b, "thread.seen_waiting"), 0);
-	double pausing = or_else(number(b, "thread.seen_pausing"), 0);
-	double idle = clamp(t->idle), looks = number(b, "thread.looks");
-
-	t->blocked = t->pausing = (double)NAN;
-	if (!(looks >= LOOKS)) {
-		return;
-	}
-	if (blocked + pausing > 0) {
-		/* At most the share of samples: part of the idle time may be due to a quota. */
-		t->blocked = fmin(idle * blocked / (blocked + pausing), blocked / looks);
-		t->pausing = fmin(idle * pausing / (blocked + pausing), pausing / looks);
-	} else {
-		t->blocked = t->pausing = 0; /* it was never found asleep */
-	}
-}
-
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 {
-	double seconds = number(b, "thread.seconds"), on = number(b, "thread.cpu");
+	double seconds = number(b, "thread.seconds"), on = number(b, "thread.cpu"), asleep;
+	double looks = number(b, "thread.looks");
+	double blocked = or_else(number(b, "thread.seen_sending"), 0) +
+			 or_else(number(b, "thread.seen_receiving"), 0) +
+			 or_else(number(b, "thread.seen_waiting"), 0);
+	double pausing = or_else(number(b, "thread.seen_pausing"), 0), found = blocked + pausing;
 	char name[64];
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
@@ -327,14 +287,36 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	/* In a short test the two clocks may differ a little. */
 	t->wait = t->wait > 1 - t->cpu ? 1 - t->cpu : t->wait;
 	t->late = t->wait;
-	look_at_process(b, seconds, t);
+	/* Was the process throttled by a quota, or stopped? */
+	asleep = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
+	t->quota = number(b, "cgroup.cpu.quota");
+	t->throttled =
+	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
+	/* The time is a sum over processors; while the thread ran it was not throttled. */
+	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
+	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
+	t->stalled = seconds > 0 ? number(b, "sampler.stopped_s") / seconds : (double)NAN;
+	if (looks >= LOOKS) {
+		t->stalled = fmax(t->stalled, number(b, "thread.seen_stopped") / looks);
+	}
+	/* Nor was it stopped while it ran, or was ready to. */
+	t->stalled = clamp(t->stalled > asleep ? asleep : t->stalled);
+	t->longest_s = number(b, "sampler.gap_max_s");
 	if (t->wait > LATE_AT_MOST * t->cpu && 1 - t->cpu - t->wait >= SOME_IDLE &&
 	    !(t->throttled > 0)) {
 		t->wait = 0;
 	}
 	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
 	look_at_engine(b, t);
-	look_at_sleep(b, t);
+	/* Split the time asleep by the states in which samples found the thread. */
+	t->blocked = t->pausing = (double)NAN;
+	if (looks >= LOOKS && found > 0) {
+		/* At most the share of samples: part of the idle time may be due to a quota. */
+		t->blocked = fmin(clamp(t->idle) * blocked / found, blocked / looks);
+		t->pausing = fmin(clamp(t->idle) * pausing / found, pausing / looks);
+	} else if (looks >= LOOKS) {
+		t->blocked = t->pausing = 0; /* it was never found asleep */
+	}
 	t->on = on >= 0 && on < MOST_CPUS ? (int)on : -1;
 	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
 	t->crowd = clamp(1 - number(b, name));
