@@ -57,8 +57,8 @@ def across(count: int, width: float) -> int:
 
 
 def sheets(figure: Figure) -> "List[Figure]":
-    """A figure in parts that each have room on a sheet of paper."""
-    count = across(len(figure.stacks), WIDTH) * (2 if max(map(len, figure.stacks)) > 1 else 4)
+    """A figure in parts, a row each, of which two or more have room on a page of paper."""
+    count = across(len(figure.stacks), WIDTH)
     return [replace(figure, stacks=figure.stacks[at:at + count], every=figure.stacks,
                     title="" if at else figure.title,
                     words=figure.words if at + count >= len(figure.stacks) else "")

@@ -1989,7 +1989,7 @@ class Page(Place):
         path = self.file([("host", list("abcdef")), ("mtu", MTUS)], [
             good({"host": host, "mtu": mtu}, 90.0 * (host == "a") + 1) for host in "abcdef" for mtu in MTUS], {"rate": 1e8})
         got, text = self.page(path)
-        self.assertEqual(got.tags.count("svg"), 2)
+        self.assertEqual(got.tags.count("svg"), 3)
         self.assertEqual(len(got.ids), len(set(got.ids)))
         words = "".join(got.data)
         self.assertEqual((words.count("Throughput over MTU"), words.count("n = 1")), (1, 1))
