@@ -136,7 +136,15 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
     ax.set_ylabel(panel.words)
     ax.grid(False, axis="x")
     if panel.x:
-        apply_scale(panel.x, ax, lowest)
+        if panel.x.log:
+            ax.set_xscale("log", base=2)
+        ax.set_xticks([])
+        ax.set_xticks(panel.x.places, minor=True)   # one at each value; name_ticks() names them
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_xlim(*panel.x.limits())
+        if lowest:
+            ax.set_xlabel(panel.x.title)
+            name_ticks(panel.x, ax)
     else:
         ax.set_xlabel("Time (s)" if lowest else "")
         ax.margins(x=0.01)
@@ -148,20 +156,6 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
         ax.yaxis.set_major_locator(MaxNLocator(6) if high < 20 * low else LogLocator(subs=(1, 2, 5) if high < 2000 * low else (1,)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 10)))
     ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def apply_scale(scale: Scale, ax: Any, lowest: bool) -> None:
-    """A tick at each value; name_ticks() names them."""
-    from matplotlib.ticker import NullFormatter
-    if scale.log:
-        ax.set_xscale("log", base=2)
-    ax.set_xticks([])
-    ax.set_xticks(scale.places, minor=True)
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(*scale.limits())
-    if lowest:
-        ax.set_xlabel(scale.title)
-        name_ticks(scale, ax)
 
 
 def name_ticks(scale: Scale, ax: Any) -> None:
@@ -321,17 +315,11 @@ def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
     place = ax.transData + ax.transAxes.inverted()
     found = sorted(((min(max(0.0, place.transform((mark.x, mark.y))[1]), 1.0), words) for _, mark, words in labels),
                    key=lambda entry: entry[0])
-    least = ROW / (ax.bbox.height * 72 / ax.figure.dpi)
-    for height, (_, words) in zip(spread_out([height for height, _ in found], least), found):
-        words.set_position((1, height))
-
-
-def spread_out(heights: "List[float]", least: float) -> "List[float]":
-    """Rising heights, moved so that they are so far apart and, where they have room, between 0 and 1."""
-    made: "List[float]" = []
-    for height in heights:
-        made.append(max(height, made[-1] + least if made else 0.02))
-    return [min(height, 1.0 - (len(made) - 1 - i) * least) for i, height in enumerate(made)]
+    least, next_free = ROW / (ax.bbox.height * 72 / ax.figure.dpi), 0.02
+    for above, (height, words) in zip(reversed(range(len(found))), found):
+        height = max(height, next_free)
+        next_free = height + least
+        words.set_position((1, min(height, 1.0 - above * least)))     # between 0 and 1, where they have room
 
 
 def titles(made: Drawn, tall: float) -> "Iterator[str]":

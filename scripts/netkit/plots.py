@@ -95,7 +95,11 @@ class Scale:
         self.places = list(self._places.values())
         self.labels = [plain(value, 12) if is_number(value) and name not in sweep.in_kib else sweep.label(name, value) for value in values]
         self.first = [values.index(value) for value in USUAL if name == "mtu" and value in values]
-        self.title = axis_title(sweep, name)
+        unit = UNITS.get(name) or ("" if name in sweep.in_kib else sweep.units.get(name, ""))
+        mixed = name in ("threads", "cpu") and any(isinstance(v, str) for v in sweep.values.get(name, []))
+        words = CALLED.get(name, name)
+        self.title = (words[0].upper() + words[1:] if name in CALLED else words) + (
+            f" ({unit})" if unit else " (local,remote)" if mixed else "")
 
     @classmethod
     def of_labels(cls, labels: "List[str]", title: str = "") -> "Scale":
@@ -234,14 +238,6 @@ def message_axis(sweep: Sweep) -> Optional[str]:
 
 
 # --- lines and words ----------------------------------------------------------------------
-
-def axis_title(sweep: Sweep, name: str) -> str:
-    unit = UNITS.get(name) or ("" if name in sweep.in_kib else sweep.units.get(name, ""))
-    mixed = name in ("threads", "cpu") and any(isinstance(v, str) for v in sweep.values.get(name, []))
-    words = CALLED.get(name, name)
-    return (words[0].upper() + words[1:] if name in CALLED else words) + (
-        f" ({unit})" if unit else " (local,remote)" if mixed else "")
-
 
 def named(sweep: Sweep, point: "Dict[str, Any]") -> str:
     return sweep.describe(point, called=CALLED)
@@ -494,7 +490,6 @@ def buffer_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def cpu_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """Throughput above, below it how busy either end was."""
     x, stacks = wish.x or along(sweep), []
     for index, fixed in enumerate(facets(sweep, FACETS, x)):
         lines = [line._replace(dash=()) for line in series_of(sweep, x, fixed)]     # which tell the ends

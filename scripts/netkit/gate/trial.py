@@ -67,11 +67,6 @@ def figure_of(slot: Slot, metric: Metric) -> Optional[float]:
     return figure if figure is not None and figure >= 0 and not slot.failed else None
 
 
-def gave_nothing(slot: Slot, metric: Metric) -> bool:
-    """Failed, or 0 where more is better."""
-    return not figure_of(slot, metric) if metric.more_is_better else bool(slot.failed)
-
-
 def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float]:
     """Of two figures, also where one is 0, or both: no losses here and there are equal, no traffic here and
     there tells nothing. None: left out."""
@@ -98,7 +93,7 @@ class Pairs:
         base, value = figure_of(a, metric), figure_of(b, metric)
         x = None if base is None or value is None else log_ratio(base, value, metric.more_is_better)
         dirty = taken(a) or taken(b)
-        silent = [gave_nothing(slot, metric) for slot in (a, b)]
+        silent = [not figure_of(slot, metric) if metric.more_is_better else bool(slot.failed) for slot in (a, b)]
         self.alone += [1.0 if silent[1] else -1.0] if silent[0] != silent[1] else []
         if x is None or dirty and clean and not self._counts(error):
             self.left_out += 1
@@ -219,28 +214,14 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
         made.noise = 100 * one.spread() if known else None
         made.noise_all = 100 * (pairs.noise() or 0.0) or None
     else:
-        made.notes.append(why_nothing(track))
+        failed = next((slot.failed for pair in reversed(track.pairs) for slot in pair if slot.failed), "")
+        made.notes.append(f"no pair was measured: {failed}" if failed else "no pair was left" if track.pairs else
+                          "nothing was measured before the end")
     if verdict == CANT_TELL and pairs.x:
         made.more_pairs = None if pairs.uneven() else one.more_pairs(error)
-        made.notes += [words for words in (half_told(made),) if words]
+        if low > 0 or high < 0:     # it excludes no difference, but not one within the margin
+            made.notes.append(f"B is {'above' if low > 0 else 'below'} A; whether by more than {metric.margin:g} % can't be told yet")
     return made
-
-
-def why_nothing(track: Track) -> str:
-    failed = next((slot.failed for pair in reversed(track.pairs) for slot in pair if slot.failed), "")
-    if failed:
-        return f"no pair was measured: {failed}"
-    return "no pair was left" if track.pairs else "nothing was measured before the end"
-
-
-def half_told(made: Judgement) -> str:
-    """What a confidence sequence tells that excludes no difference, but not one within the margin."""
-    low, high = made.low, made.high
-    if low is not None and low > 0 or high is not None and high < 0:
-        more = (low or 0) > 0
-        return (f"B is {'above' if more else 'below'} A; whether by more than {made.metric.margin:g} % "
-                "can't be told yet")
-    return ""
 
 
 # --- the run ------------------------------------------------------------------------------
