@@ -51,7 +51,7 @@ def must_serve(port: int, test: str = "TCP_RR", *args: str) -> None:
 def running(port: int, tests: Sequence[str]) -> "Iterator[Dict[str, lib.Started]]":
     """Clients that would go on for long, once data move."""
     with ExitStack() as stack:
-        clients = {test: stack.enter_context(lib.Started(client(port, test, "-l", "30")))
+        clients = {test: stack.enter_context(lib.Started(client(port, test, "-l", "30", *lib.PACED)))
                    for test in tests}
         for started in clients.values():
             started.measuring()

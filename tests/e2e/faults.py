@@ -332,7 +332,7 @@ def stop_session(bed: Bed, test: str) -> str:
 def interrupt_hanging(bed: Bed, test: str) -> str:
     """The daemon hangs and the time is up: a signal ends the wait for what does not come."""
     with lib.Daemon() as daemon:
-        cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
+        cmd = bed.client("-t", test, "-l", "5", *(lib.PACED if test == "UDP_STREAM" else ()), port=daemon.port)
         with lib.Started(cmd) as client:
             session = session_of(daemon, client)
             os.kill(session, signal.SIGSTOP)
