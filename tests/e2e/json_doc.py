@@ -38,7 +38,7 @@ RUNS = (
     "-t TCP_CRR -l -50 --latency",
     "-t TCP_CC -l -50",
     "-t TCP_MSS",
-    "-t UDP_STREAM -l 1 -c -C -- -m 1000",
+    "-t UDP_STREAM -l 0.3 -c -C -- -m 1000",
     "-t UDP_STREAM -l 1 --rate 10mbit -- -m 1000",
     "-l 1 --both --flows 2",
     "-t UDP_STREAM -l 1 --both --flows 2 --rate 20M -- -m 1400",
@@ -111,7 +111,7 @@ def people_read_one_table(runner: Runner) -> None:
     """What --human prints agrees with the figures; --explain goes into it, and not to standard error."""
     path = runner.place / "human.json"
     # Where the daemon's buffers begin, which a busy machine may doubt, is none of the table's.
-    for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 -A 64 --explain", "-t UDP_STREAM -l 1"):
+    for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 -A 64 --explain", "-t UDP_STREAM -l -65536"):
         got = lib.run(runner.command(f"{args} --human", f"--json={path}"), timeout=30)
         document = lib.document(path.read_text())
         lines, rows = got.out.splitlines(), {}
@@ -192,7 +192,7 @@ def figures_agree(runner: Runner) -> None:
 def what_was_not_measured_is_absent(runner: Runner) -> None:
     """No figure is a mark of netperf's, none is missing, and those that netperf has given up are gone."""
     names = set(lib.run([lib.netperf(), "--", "-k", "?"], timeout=20).out.strip().split(","))
-    for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l 1 -- -m 1000",
+    for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l -65536 -- -m 1000",
                  "-t TCP_CC -l -50 -C", "-t TCP_SENDFILE -l -1000 -C", "-t TCP_RR -l -50 -i 3,3 -I 99,5", "-t DG_RR -l -50"):
         document = alone(runner, args)
         for figures in (document["final"], document["iterations"][-1]["metrics"]):
@@ -351,7 +351,7 @@ def nothing_measured(runner: Runner) -> None:
 def stock_daemon(runner: Runner) -> None:
     place = lib.real_netperf()
     with lib.Daemon(program=str(place / "netserver"), grace=None) as daemon:
-        for number, args in enumerate(("-l 1", "-t TCP_RR -l -50 -c -C", "-t UDP_STREAM -l 1",
+        for number, args in enumerate(("-l 1", "-t TCP_RR -l -50 -c -C", "-t UDP_STREAM -l -65536",
                                        "-t TCP_RR -l -50 -- -o all")):
             path = runner.place / f"stock{number}.json"
             got = lib.run(runner.command(args, f"--json={path}", daemon.port), timeout=30)
