@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The wire ledger (--wire, netserver --allow-raw) against what the kernel's own filter counts, on a
-link of known properties; and what is said where nobody may capture. Needs root, for
-scripts/netlab."""
+"""The wire ledger (--wire, netserver --allow-raw) in every test, and what is said where nobody may capture. That it agrees with
+the kernel's own filter is in wire_short.py and wire_bed.py. Needs root, for scripts/netlab."""
 
 import os
 import re
@@ -18,8 +17,6 @@ import lib
 import netns
 
 IPV4, IPV6 = netns.IPV4, netns.IPV6
-SEGMENT = {IPV4: 1448, IPV6: 1428}      # payload of a full one on the lab's link
-ETHERNET = 1538                         # bytes that such a one takes there
 SECONDS = 1
 CAP_NET_RAW = 1 << 13
 CLASSIC = ("TCP_SENDFILE", "TCP_CC")    # tests that have a table, and no selectors
@@ -75,21 +72,6 @@ def writes_json() -> bool:
     return "jansson" not in got.err
 
 
-def by_tcp_info(run: Run) -> Optional[int]:
-    """Segments with data that the kernel says it has sent."""
-    if run.document is None:
-        return None
-    return int(run.document["iterations"][0]["near"]["tcp.data_segments_out"])
-
-
-def seconds(run: Run) -> float:
-    """What a rate is over: ELAPSED_TIME is rounded, and more than half a percent off in tests
-    of a second."""
-    if run.document is None:
-        return run.figures["ELAPSED_TIME"]
-    return float(run.document["iterations"][0]["near"]["flow.seconds"])
-
-
 def counted(lab: netns.Lab) -> "list[int]":
     """What each rule of the lab's filter at the server has counted, in their order."""
     got = lib.run([*lab.server, "nft", "list", "table", "inet", "lab"], 20)
@@ -106,30 +88,6 @@ def count(lab: netns.Lab, *rules: str) -> None:
 
 # --- figures ------------------------------------------------------------------------------
 
-def agrees(lab: netns.Lab, port: int, host: str) -> str:
-    """Both taps see what the filter counts, and the figures are those of the test."""
-    count(lab, f"meta l4proto tcp tcp dport != {port} counter")
-    run = netperf(lab.client, port, "--wire", host=host)
-    packets, = counted(lab)
-    led = run.ledger
-    kernels = by_tcp_info(run)
-    seen = [led.value("packets seen", i) for i in range(4)]
-    assert abs(seen[3] - packets) <= 2, f"{seen[3]:.0f} packets came in, {packets} were counted"
-    assert abs(seen[0] - packets) <= 2, f"{seen[0]:.0f} packets went out, {packets} were counted"
-    assert abs(seen[1] - seen[2]) <= 2, f"ACKs: {seen}"
-    mss = SEGMENT[host]
-    ceiling = netns.RATE * mss / ETHERNET
-    data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
-    assert payload / mss <= data <= payload / mss * 1.005 + 2, f"{data} segments, {payload} bytes"
-    assert kernels is None or abs(data / kernels - 1) <= 0.005, f"{data}, TCP_INFO has {kernels}"
-    share = 100 * run.figures["THROUGHPUT"] / ceiling
-    goodput = 100 * payload * 8e-6 / seconds(run) / ceiling
-    assert abs(share - goodput) <= 0.5, (f"{goodput:.2f} % of the ceiling, "
-                                         f"the test says {share:.2f} %")
-    return (f"{packets} packets, {data:.0f} segments with data, TCP_INFO's {kernels}, "
-            f"{goodput:.2f} % of the ceiling, the result {share:.2f} %")
-
-
 def loses(lab: netns.Lab, port: int) -> str:
     """What is dropped at the receiver is sent again, once: either tap says so."""
     count(lab, f"tcp dport != {port} meta length > 200 numgen random mod 1000 < 20 counter drop")
@@ -141,16 +99,6 @@ def loses(lab: netns.Lab, port: int) -> str:
     assert dropped > 50 and all(abs(n - dropped) <= near for n in found), \
         f"{dropped} dropped, {found} retransmitted: {led.text}"
     return f"{dropped} dropped, {found[0]:.0f} and {found[1]:.0f} retransmitted"
-
-
-def fragments(lab: netns.Lab, port: int) -> str:
-    led = netperf(lab.client, port, "-t", "UDP_STREAM", "--wire", more=("-m", "4000")).ledger
-    datagrams, pieces = led.value("with data", 0), led.value("IP fragments", 0)
-    # pieces of the last one may still wait in the queue when the capture stops
-    assert datagrams > 100 and 0 <= 3 * datagrams - pieces <= 2, f"{datagrams} in {pieces}"
-    assert 0 <= 4000 * datagrams - led.value("payload, bytes", 0) < 4000, led.text
-    assert led.value("IP fragments", 3) >= 0.99 * pieces, led.text
-    return f"{datagrams:.0f} datagrams in {pieces:.0f} pieces"
 
 
 def super_packets(lab: netns.Lab, port: int) -> str:
@@ -365,10 +313,7 @@ def suite(report: lib.Report) -> None:
             if "without libpcap" in probe:
                 lib.skip("built without libpcap")
             port = daemon.port
-            report.case("both taps agree with the filter: IPv4", lambda: agrees(lab, port, IPV4))
-            report.case("both taps agree with the filter: IPv6", lambda: agrees(lab, port, IPV6))
             report.case("dropped segments are sent again", lambda: loses(lab, port))
-            report.case("fragments", lambda: fragments(lab, port))
             report.case("file", lambda: file(lab, port))
             report.case("no permission", lambda: without_permission(lab, port))
             for host in (IPV4, IPV6):

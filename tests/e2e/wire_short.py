@@ -36,6 +36,13 @@ def case(link: wire_bed.Link, port: int, test: wire_bed.Test, family: int) -> st
     said = [compare(last[name], ends[name], name, way, test.protocol)
             for name in ends for way in wire_bed.WAYS]
     assert "wire.way.out.missing" in between, between
+    near = last["near"]
+    if test.protocol == wire_bed.TCP:   # what the kernel says it has sent
+        sent, kernels = near["wire.out.data_segments"], near["tcp.data_segments_out"]
+        assert abs(sent / kernels - 1) <= 0.005, f"{sent} segments with data, TCP_INFO has {kernels}"
+    else:
+        pieces, datagrams = near["wire.out.fragments"], near["wire.out.data_segments"]
+        assert pieces == 3 * datagrams, f"{datagrams} datagrams in {pieces} pieces"
     if family == 4 and test.protocol == wire_bed.TCP and not last["near"]["wire.open_at_end"]:
         assert between["wire.way.out.mistaken"] <= 0, between
         assert between["wire.way.out.doubled"] > 0, between
