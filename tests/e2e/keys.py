@@ -241,32 +241,6 @@ def replayed(files: Files) -> str:
     return f"{len(codes)} messages heard"
 
 
-def out_of_turn(files: Files) -> None:
-    """Raw messages that are no proof of anything."""
-    def message(code: int, version: int = 2) -> bytes:
-        return struct.pack("!IiI", code, -1, version).ljust(FRAME, b"\0")
-
-    rows = (
-        ([message(PROOF)], [(WELCOME, EACCES)]),
-        ([message(HELLO), message(HELLO)], [(CHALLENGE, 0), (CHALLENGE, EACCES)]),
-        ([message(HELLO), message(97)], [(CHALLENGE, 0), (98, EACCES)]),
-        ([message(HELLO, 1)], [(CHALLENGE, 93)]),
-        ([message(HELLO, 3)], [(CHALLENGE, 93)]),
-        ([message(5)], [(5, EACCES)]),
-        ([message(97)], [(98, EACCES)]),
-    )
-    with lib.Daemon(args=["--key-file", files.key]) as daemon:
-        for said, wanted in rows:
-            with connect(daemon.port) as conn:
-                answers = []
-                for each in said:
-                    conn.sendall(each)
-                    answers.append(head(receive(conn)))
-                assert answers == wanted, f"{answers} instead of {wanted}"
-                assert not receive(conn), f"{wanted}: the connection stays open"
-        must_serve(daemon.port, "--key-file", files.key)
-
-
 # ---- passphrases --------------------------------------------------------------------------------
 
 def by_passphrase(files: Files) -> None:
@@ -406,7 +380,6 @@ def keys(files: Files) -> Iterator[Case]:
     yield "a key that nobody wants", partial(key_nobody_wants, files)
     yield "a relayed handshake", partial(relayed, files)
     yield "a replayed handshake", partial(replayed, files)
-    yield "messages in the wrong order", partial(out_of_turn, files)
     if MAY_LOOK:
         yield "a session forgets the key", partial(forgotten, "--key-file", files.key, KEY,
                                                    ["--key-file", files.key])

@@ -1,5 +1,6 @@
 /*
- * The daemon as a process: listeners, sessions, and how signals end both them and a test.
+ * The daemon as a process: sessions, and how signals end both them and a test. Where it listens is
+ * in tests/e2e/daemon.py.
  */
 #include "netserver/daemon.h"
 
@@ -53,8 +54,6 @@ take_signals(struct np_signals *s, sigset_t *let_in)
 	s->received = &received;
 }
 
-/* ---- Listeners ---- */
-
 static void
 close_all(struct ns_daemon *d)
 {
@@ -72,60 +71,6 @@ port_of(int fd)
 	return np_addr_port(&at);
 }
 
-static void
-assert_takes(int listener, int family)
-{
-	struct np_addr at = loopback(family, port_of(listener));
-	FREED_BY(close_fd) int client = connected_to(&at), server = accepted_from(listener);
-
-	assert_true(server >= 0);
-}
-
-TEST(a_daemon_listens_on_both_families)
-{
-	FREED_BY(close_all) struct ns_daemon d = { .log = NULL };
-	struct np_err err;
-
-	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_UNSPEC, &err), NP_OK);
-	assert_true(d.listener_count > 0);
-	/* IPv6 comes first and serves IPv4, too. */
-	assert_takes(d.listeners[0], AF_INET);
-	if (has_family(AF_INET6)) {
-		assert_takes(d.listeners[0], AF_INET6);
-	}
-}
-
-TEST(a_daemon_listens_where_it_is_told)
-{
-	struct ns_daemon d = { .log = NULL };
-	struct np_err err;
-
-	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
-	assert_int_equal(d.listener_count, 1);
-	assert_takes(d.listeners[0], AF_INET);
-	close_all(&d);
-	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", "0", AF_UNSPEC, &err), NP_OK);
-	assert_int_equal(d.listener_count, 1);
-	assert_takes(d.listeners[0], AF_INET);
-	close_all(&d);
-	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", "0", AF_INET6, &err), NP_ECONTROL);
-	assert_has(err.msg, "could not resolve host '127.0.0.1'");
-}
-
-TEST(a_daemon_says_why_it_can_not_listen)
-{
-	struct ns_daemon d = { .log = NULL };
-	struct np_addr at;
-	struct np_err err;
-	char port[8];
-	FREED_BY(close_fd) int used = bound_socket(AF_INET, SOCK_STREAM, &at);
-
-	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
-	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", port, AF_INET, &err), NP_ESYS);
-	assert_int_equal(err.sys, EADDRINUSE);
-	assert_int_equal(d.listener_count, 0);
-}
-
 /* ---- Processes ---- */
 
 /* A daemon in a process of its own. */
@@ -135,10 +80,10 @@ struct process {
 };
 
 static void
-process_start(struct process *p, bool no_fork)
+process_start(struct process *p)
 {
 	struct np_log log = { .level = NP_LOG_ERROR };
-	FREED_BY(close_all) struct ns_daemon d = { .log = &log, .no_fork = no_fork };
+	FREED_BY(close_all) struct ns_daemon d = { .log = &log };
 	struct np_err err;
 	sigset_t let_in;
 
@@ -198,7 +143,7 @@ three_sessions(void)
 	bool ended;
 	int fd[3];
 
-	process_start(&p, false);
+	process_start(&p);
 	for (size_t i = 0; i < LEN(fd); i++) {
 		fd[i] = connected_to(&p.at);
 	}
@@ -219,30 +164,6 @@ three_sessions(void)
 TEST(sessions_run_side_by_side_and_end_with_their_daemon)
 {
 	assert_ends(three_sessions);
-}
-
-static bool
-two_in_turn(void)
-{
-	struct process p;
-	int first, second;
-	bool ended;
-
-	process_start(&p, true);
-	first = connected_to(&p.at);
-	second = connected_to(&p.at);
-	assert_serves(first);
-	close(first);
-	assert_serves(second);
-	ended = ends(&p);
-	assert_int_equal(read_all(second), 0);
-	close(second);
-	return ended;
-}
-
-TEST(without_fork_clients_are_served_in_turn)
-{
-	assert_ends(two_in_turn);
 }
 
 /* Signals come where it waits; one that is never out of work does not wait. */
@@ -286,7 +207,7 @@ one_that_has_gone(void)
 	struct process p;
 	int fd;
 
-	process_start(&p, false);
+	process_start(&p);
 	fd = connected_to(&p.at);
 	assert_serves(fd);
 	close(fd);
