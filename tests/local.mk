@@ -134,7 +134,6 @@ more_tests = \
 	%D%/e2e/scarce.py \
 	%D%/e2e/keys.py \
 	%D%/e2e/sessions.py \
-	%D%/e2e/connections.py \
 	%D%/e2e/stations.py \
 	%D%/e2e/spin.py \
 	%D%/e2e/placement.py \

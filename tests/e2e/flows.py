@@ -1,8 +1,11 @@
 """Several data connections (--flows) and what drives them (--engine): what excludes them is refused in one
-line, the list says what this end can do, and what each flow carried adds up to the result.
+line, the list says what this end can do, what each flow carried adds up to the result, and a thousand cost the client little.
+kills.py is about the end of either program, the laws (tests/laws) about counts.
 """
 
+import os
 import re
+import resource
 import signal
 import time
 from functools import partial
@@ -33,6 +36,8 @@ REFUSED = (
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
 CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that no queue drops
 MANY = 2000                    # flows, of which the daemon grants as many as it may at its defaults
+THOUSAND = 1000
+MOST_MEMORY = 16 << 20         # what THOUSAND connections may cost the client beyond one, in bytes
 
 
 def engines(*args: str) -> Dict[str, str]:
@@ -85,11 +90,22 @@ def interim_results_have_each_flow(port: int, test: str) -> str:
 
 
 def descriptors_must_do(port: int) -> None:
-    """Too few for all flows: nothing is begun."""
+    """A soft limit is raised, as far as the hard one goes; where that is too few for all flows nothing is begun."""
     client = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--flows", "100"]
+    got = lib.run(["sh", "-c", 'ulimit -S -n 40; exec "$@"', "sh", *client], timeout=20)
+    assert got.rc == 0, got
     got = lib.run(["sh", "-c", 'ulimit -n 100; exec "$@"', "sh", *client], timeout=20)
     assert got.rc == 1, got
     lib.error_line(got, "netperf", "--flows", "ulimit -n")
+
+
+def the_real_netserver(test: str) -> None:
+    """It has one connection a session, and nothing to choose what drives it by."""
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "1", "--flows", "2", "--engine",
+                       ",epoll"], 20)
+    assert got.rc not in (0, None), got
+    lib.error_line(got, "netperf", "--engine: the netserver", "does not support this")
 
 
 def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) -> str:
@@ -228,12 +244,72 @@ def people_see_the_flows(port: int) -> str:
     return got.err
 
 
+# ---- a thousand of them, from outside -----------------------------------------------------------
+
+def sockets(pid: int) -> int:
+    """How many a process has, in the table of that thread which has most; 0 when it has ended."""
+    most = 0
+    for table in Path(f"/proc/{pid}/task").glob("*/fd"):
+        try:
+            most = max(most, sum(os.readlink(fd).startswith("socket:") for fd in table.iterdir()))
+        except OSError:
+            continue  # a descriptor or a thread that is gone
+    return most
+
+
+def peak(pid: int) -> int:
+    """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
+    try:
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
+    except OSError:
+        return 0
+    return int(found[1]) << 10 if found else 0
+
+
+def watched(started: lib.Started, flows: int) -> int:
+    """Until its end; its peak(), which never falls. It had a socket for each flow, and one for control."""
+    memory_of_it = open_at_once = 0
+    while started.running():
+        memory_of_it = max(memory_of_it, peak(started.pid))
+        open_at_once = max(open_at_once, sockets(started.pid))
+        time.sleep(0.02)
+    assert open_at_once > flows, f"--flows {flows}: {open_at_once} sockets: {started.said()}"
+    assert memory_of_it, f"--flows {flows}: never seen"
+    return memory_of_it
+
+
+def peak_with(port: int, flows: int) -> int:
+    """That of a client with that many flows."""
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine",
+                      "epoll"]) as started:
+        seen = watched(started, flows)
+        got = started.finish(60)
+    assert got.rc == 0 and not got.err, f"--flows {flows}: {got.rc}: {got.err!r}"
+    return seen
+
+
+def memory(port: int) -> str:
+    """The rings, histogram and thread are one worker's; what is more comes with the connections."""
+    if lib.QUICK:
+        raise lib.Skipped("sanitizers have memory of their own")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < THOUSAND + 100:
+        raise lib.Skipped(f"no more than {hard} descriptors")
+    cost = peak_with(port, THOUSAND) - peak_with(port, 1)
+    assert cost < MOST_MEMORY, f"{THOUSAND} connections cost {cost / (1 << 20):.1f} MiB"
+    return f"{cost / (1 << 20):.1f} MiB"
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         report.case("a pause ends with the test", partial(a_pause_ends_with_the_test, daemon.port))
         report.case("the list says why not", the_list_says_why_not)
+        report.case("descriptors must do", partial(descriptors_must_do, daemon.port))
+        report.case(f"memory of {THOUSAND} connections", partial(memory, daemon.port))
+        for test in ("TCP_STREAM", "TCP_RR"):
+            report.case(f"the real netserver: {test}", partial(the_real_netserver, test))
         report.case("people see the flows", partial(people_see_the_flows, daemon.port))
         if not lib.has_documents():
             report.skip("documents", "built without libjansson")
@@ -244,7 +320,6 @@ def suite(report: lib.Report) -> None:
         report.cases([(f"interim results have each flow: {test}",
                        partial(interim_results_have_each_flow, daemon.port, test))
                       for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR", "TCP_CRR")], 5)
-        report.case("descriptors must do", partial(descriptors_must_do, daemon.port))
         for test, threads, engine in (("TCP_STREAM", "3,1", "epoll"), ("UDP_RR", "6,2", "sync"),
                                       ("TCP_CRR", "2,3", "epoll")):
             report.case(f"threads add up: {test} {threads}",
