@@ -288,10 +288,10 @@ class Table:
                  f"{self.of('UNANSWERED_OPERATIONS')} not answered; lateness P99 {self.time('P99_LATENESS', 1e-6)}, "
                  f"max {self.time('MAX_LATENESS', 1e-6)}")
         if self.of("ARRIVALS_P_VALUE") is not None:
-            said += f"; they fit Poisson's with p {self.of('ARRIVALS_P_VALUE'):.2g}"
+            said += f"; Poisson test p {self.of('ARRIVALS_P_VALUE'):.2g}"
         if self.of("OUTAGE_BEGIN") is not None:
             said += f"; longest outage {self.time('OUTAGE', 1e-3)} at {self.time('OUTAGE_BEGIN', 1)}"
-        return said + ("; the generator limits" if self.of("GENERATOR_LIMITS") not in (None, "no") else "")
+        return said + ("; the load generator was the bottleneck" if self.of("GENERATOR_LIMITS") not in (None, "no") else "")
 
     def loss(self) -> str:
         def share(lost: float, of_all: float, what: str) -> str:

@@ -313,23 +313,22 @@ np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 		p = is_longer(latency, r->sent, percent[i] / 100.0) ? percent[i] : 0;
 	}
 	if (sent < 0.999 * due) {
-		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of what was due was sent",
+		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of the due requests were sent",
 				100 * sent / due);
 	} else if (p != 0) {
-		n = np_text_add(
-		    text, sizeof(r->limits), 0,
-		    "P%u is %.4g ms from when requests were due, %.4g ms from when they "
-		    "were sent",
-		    p, (double)np_hist_percentile(latency, p / 100.0) / NP_MSEC,
-		    (double)np_hist_percentile(r->sent, p / 100.0) / NP_MSEC);
+		n = np_text_add(text, sizeof(r->limits), 0,
+				"P%u is %.4g ms from when requests were due, %.4g ms from when "
+				"they were sent",
+				p, (double)np_hist_percentile(latency, p / 100.0) / NP_MSEC,
+				(double)np_hist_percentile(r->sent, p / 100.0) / NP_MSEC);
 	} else {
 		text[0] = '\0';
 		return;
 	}
 	if (r->count.held > 0) {
 		np_text_add(text, sizeof(r->limits), n,
-			    "; its connections had all in flight that they can, %u each (try more "
-			    "of them, or a lower rate)",
+			    "; each connection had its maximum of %u requests in flight (try more "
+			    "--flows, or a lower --rate)",
 			    r->depth);
 	} else if (r->ran >= BUSY) {
 		np_text_add(text, sizeof(r->limits), n, "; its threads ran %.0f %% of the time",

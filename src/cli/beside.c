@@ -111,7 +111,8 @@ np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out)
 		return;
 	}
 	if (b->limits[0] != '\0') {
-		fprintf(out, "netperf: --beside: the generator limits: %s\n", b->limits);
+		fprintf(out, "netperf: --beside: the load generator was the bottleneck: %s\n",
+			b->limits);
 	}
 	if (b->died[0] != '\0') {
 		fprintf(out, "netperf: --beside: no latency under load: %s\n", b->died);

@@ -106,13 +106,14 @@ show_open(const struct np_cli *cli, const struct np_tally *t)
 	}
 	if (r->answered < r->count.due) {
 		fprintf(stderr,
-			"netperf: %s: %llu of %llu requests that were due have not been answered: "
-			"they stand at the top of the latencies\n",
+			"netperf: %s: %llu of %llu due requests were not answered: their latency "
+			"counts as infinite\n",
 			name, (unsigned long long)(r->count.due - r->answered),
 			(unsigned long long)r->count.due);
 	}
 	if (r->limits[0] != '\0') {
-		fprintf(stderr, "netperf: %s: the generator limits: %s\n", name, r->limits);
+		fprintf(stderr, "netperf: %s: the load generator was the bottleneck: %s\n", name,
+			r->limits);
 	}
 	return r->limits[0] != '\0';
 }
@@ -136,8 +137,9 @@ static void
 show_buffer(FILE *out, const char *what, int32_t asked, int got, bool is_far)
 {
 	if (asked > 0 && got > 0 && got / 2 < asked && !(is_far && got == asked)) {
-		fprintf(out, "netperf: %s: %d bytes, not %d (net.core.wmem_max, rmem_max)\n", what,
-			got < asked ? got : got / 2, asked);
+		fprintf(out, "netperf: %s: %d bytes, not %d (net.core.%s)\n", what,
+			got < asked ? got : got / 2, asked,
+			strstr(what, "SND") != NULL ? "wmem_max" : "rmem_max");
 	}
 }
 
@@ -430,14 +432,15 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 		const uint64_t *came = s->came[end];
 
 		fprintf(stderr,
-			"netperf: --stations: %s end: of %llu transactions stamps of %llu queued, "
+			"netperf: --stations: %s end: %llu transactions; stamps: %llu queued, "
 			"%llu sent, %llu received\n",
 			ends[end], (unsigned long long)s->asked[end],
 			(unsigned long long)came[NP_STAMP_QUEUE],
 			(unsigned long long)came[NP_STAMP_GONE],
 			(unsigned long long)came[NP_STAMP_CAME]);
 	}
-	fprintf(stderr, "netperf: --stations: %zu of %zu matched\n", s->joined, s->kept);
+	fprintf(stderr, "netperf: --stations: matched %zu of %zu transactions\n", s->joined,
+		s->kept);
 	if (s->joined == 0) {
 		if (s->asked[0] == 0) {
 			fprintf(stderr,

@@ -274,14 +274,14 @@ open_row(const struct np_figures *f, struct row *row)
 	    seconds(1e3 * real(f, NP_M_P99_LATENESS)).text,
 	    seconds(1e3 * real(f, NP_M_MAX_LATENESS)).text);
 	if (known(f, NP_M_ARRIVALS_P_VALUE)) {
-		ADD(row, "; they fit Poisson's with p %.2g", real(f, NP_M_ARRIVALS_P_VALUE));
+		ADD(row, "; Poisson test p %.2g", real(f, NP_M_ARRIVALS_P_VALUE));
 	}
 	if (known(f, NP_M_OUTAGE_BEGIN)) {
 		ADD(row, "; longest outage %s at %s", seconds(1e6 * real(f, NP_M_OUTAGE)).text,
 		    seconds(1e9 * real(f, NP_M_OUTAGE_BEGIN)).text);
 	}
 	if (strcmp(np_record_get_text(f->record, NP_M_GENERATOR_LIMITS), "no") != 0) {
-		ADD(row, "; the generator limits");
+		ADD(row, "; the load generator was the bottleneck");
 	}
 }
 

@@ -116,7 +116,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("8_both", STREAM, lambda s: figure(s, LOCAL_BYTES_SENT=1_000_000)),
     ("8_both", made(engine="zerocopy"), lambda s: s.document["iterations"][0].update(near={"engine.name": "sync"})),    # type: ignore[index]
     ("8_both", made(test="TCP_RR", stations=1), lambda s: fact(
-        s, said="netperf: --stations: near end: of 13 transactions stamps of 0 queued, 0 sent, 13 received")),
+        s, said="netperf: --stations: near end: 13 transactions; stamps: 0 queued, 0 sent, 13 received")),
     ("8_nothing", made(warm=1.0, frozen="signal", frozen_s=0.5), lambda s: figure(s, REMOTE_BYTES_RECVD=2_800_000)),
     ("9_what", made(down="cut", down_s=1.0), lambda s: fact(s, events=[(BEGAN + 1, "cut")])),
     ("9_what", made(test="TCP_RR", frozen="near", frozen_s=4.0), lambda s: (

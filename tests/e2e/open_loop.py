@@ -207,14 +207,14 @@ def what_is_never_answered_is_at_the_top(daemon: lib.Daemon, test: str) -> str:
     told = shown.prometheus([document])
     assert shown.keyval(document, "P99_LATENCY,P99.9_LATENCY,MAX_LATENCY") == "P99_LATENCY=inf\nP99.9_LATENCY=inf\nMAX_LATENCY=inf\n"
     assert re.search(r"netperf_p99_latency\{.*\} \+Inf\n(.*\n)*netperf_latency_seconds_sum\{.*\} \+Inf\n", told), told
-    assert "have not been answered" in got.err, got.err
+    assert "were not answered" in got.err, got.err
     return f"{figures['UNANSWERED_OPERATIONS']} of {figures['DUE_OPERATIONS']} not answered"
 
 
 def a_rate_beyond_what_it_can_is_said(port: int) -> str:
     got = lib.run(client(port, "TCP_RR", rate=10000000, length=1), PATIENCE)
     figures = adds_up(document_of(got))
-    assert "was sent" in figures["GENERATOR_LIMITS"] and "the generator limits" in got.err, (got.err, figures)
+    assert "were sent" in figures["GENERATOR_LIMITS"] and "the load generator was the bottleneck" in got.err, (got.err, figures)
     got = lib.run(client(port, "TCP_RR", "--strict", rate=10000000, length=1), PATIENCE)
     assert got.rc == 1 and "--strict: what was sent is not what --rate asks for" in got.err, got
     adds_up(lib.document(got.out))
@@ -225,7 +225,7 @@ def what_limits_is_the_rate(port: int, test: str) -> str:
     """And never a round trip with requests in flight, whose number nobody knows."""
     got = lib.run([word for word in client(port, test, "--explain", rate=500, length=2) if word != "--json"], PATIENCE)
     assert got.rc == 0 and "in flight at a time" not in got.err, got
-    assert "--rate asks it for 500 transactions a second" in got.err or "the generator limits: " in got.err, got.err
+    assert "--rate asks it for 500 transactions a second" in got.err or "the load generator was the bottleneck: " in got.err, got.err
     return [line for line in got.err.splitlines() if line.startswith("explain:")][0]
 
 
@@ -281,7 +281,7 @@ def a_generator_that_stands_still_is_told(port: int) -> str:
             time.sleep(0.2)
             os.kill(run.pid, signal.SIGCONT)
         got = run.finish(PATIENCE)
-    assert got.rc == 1 and "netperf: TCP_RR: the generator limits: " in got.err, got
+    assert got.rc == 1 and "netperf: TCP_RR: the load generator was the bottleneck: " in got.err, got
     figures = adds_up(lib.document(got.out))
     assert figures["MAX_LATENESS"] > 0.19e6, figures
     return f"late by {figures['P99_LATENESS'] / 1e3:.0f} ms and more"
@@ -314,7 +314,7 @@ def timers_that_are_coarse_are_told(port: int) -> str:
         if built.rc != 0:
             raise lib.Skipped(f"cc: {built.err.strip()}")
         got = lib.run(["env", f"LD_PRELOAD={place}/coarse.so", *client(port, "TCP_RR", "--strict", rate=500)], PATIENCE)
-    assert got.rc == 1 and "netperf: TCP_RR: the generator limits: " in got.err, got
+    assert got.rc == 1 and "netperf: TCP_RR: the load generator was the bottleneck: " in got.err, got
     figures = adds_up(lib.document(got.out))
     assert figures["P99_LATENESS"] > 1e3 and figures["LATE_OPERATIONS"] > 0.4 * figures["SENT_OPERATIONS"], figures
     return f"late by {figures['P99_LATENESS'] / 1e3:.1f} ms and more"

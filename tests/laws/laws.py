@@ -417,7 +417,7 @@ def law_8_both_ends_agree(v: View) -> Found:
         if a is not None and b is not None and b > a + (v.message if c.rr or c.real else 0):
             yield f"{received} {b:.0f} > {sent} {a:.0f}"
     if c.stations and v.operations >= 3 * c.stations and not c.real:
-        looked = re.findall(r"--stations: \w+ end: of (\d+) transactions? stamps of (\d+) queued, (\d+) sent, (\d+) received", s.said)
+        looked = re.findall(r"--stations: \w+ end: (\d+) transactions; stamps: (\d+) queued, (\d+) sent, (\d+) received", s.said)
         for of, *stamps in looked:
             if int(of) and not all(map(int, stamps)):
                 yield f"--stations: of {of} transactions stamps of {', '.join(stamps)}"
