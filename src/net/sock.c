@@ -83,6 +83,12 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 					  o->at[i].len);
 
 		if (rc != 0 && !o->at[i].optional) {
+			if (is_congestion(o, i) && errno == ENOENT) {
+				return np_fail(err, NP_ESYS, errno,
+					       "set %s to %s (available: see sysctl "
+					       "net.ipv4.tcp_available_congestion_control)",
+					       o->at[i].label, o->at[i].shown);
+			}
 			if (is_congestion(o, i) &&
 			    errno == EPERM) { /* it exists, but is restricted */
 				return np_fail(err, NP_ESYS, errno,

@@ -210,6 +210,7 @@ FAULTS = (
     fault("-H " + 64 * "x", "resolve", 64 * "x", status=255),
     fault("-H 127.0.0.1,6", "resolve", "127.0.0.1", "AF_INET6", status=255),
     fault("-6", "resolve", "127.0.0.1", "AF_INET6", status=255),
+    fault("-H 255.255.255.255", "establish the control connection", "Network is unreachable", "is there a route", status=255),
     fault("-H fe80::1", "link-local", "fe80::1%eth0", status=255),
     fault("-H ::1,4", "resolve", "::1", "AF_INET", status=255),
     fault("-H ::1 -4", "resolve", "::1", "AF_INET", status=255),
