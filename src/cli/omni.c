@@ -37,13 +37,14 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 		cli->bench.transport = t;
 	} else if (protocol != NULL) {
 		NP_NOTE(&cli->notes,
-			"-- -T %.40s: not a protocol: the default one, as in netperf\n", protocol);
+			"-- -T %.40s: not a protocol: using the default, as netperf does\n",
+			protocol);
 		take_default(cli, cli->bench.transport);
 	}
 	if (type != NULL && strstr(type, "stream") == NULL && strstr(type, "dgram") == NULL) {
 		NP_NOTE(&cli->notes,
-			"-- -t %.40s: not a type of socket (stream, dgram): that of the "
-			"protocol, as in netperf\n",
+			"-- -t %.40s: not a type of socket (stream, dgram): using that of "
+			"the protocol, as netperf does\n",
 			type);
 	}
 	if (type != NULL && strstr(type, "dgram") != NULL && cli->bench.transport->connected) {

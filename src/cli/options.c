@@ -1097,7 +1097,7 @@ const struct np_option np_global_options[] = {
 	  TO(plan.silence_s), RANGE(1, 86400), IN(LONG) },
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "drive the data connections for N seconds before the measurement (0)"),
-	  READS(warm_up, plan.warm_up_ms, "a time to warm up (0 to 60 s)"), IN(LONG),
+	  READS(warm_up, plan.warm_up_ms, "a warm-up time (0 to 60 s)"), IN(LONG),
 	  BRIEF("run N seconds before measuring (0)") },
 	{ ROW('\0', "ramp", CUSTOM, "n",
 	      "begin N data connections a second, up to --flows; also written N/s"),

@@ -42,7 +42,7 @@ GLOBAL = [
     Ask(f"-T 0+{NOWHERE},", "not available"), Ask(f"-T ,0+{NOWHERE} --flows 2 --threads 1,2", "binds its threads to 0 of"), Ask("-W 1000000", "256 MiB"),
     Ask("-y 7,", "refused", how="nobody"), Ask("-y ,7", "refused"), Ask("-Y nosuch", "not a type of service"),
     Ask("--passphrase-file /nosuch", "nosuch"), Ask("--key-file /nosuch", "nosuch"), Ask("--nat", "--key-file"), Ask("--threads 100000", "out of range"),
-    Ask("--threads 4", "threads"), Ask("--spread", "--flows"), Ask("--warm-up 1000000", "not a time"), Ask("--silence 0", "out of range"), Ask("--ramp 5", "--flows"),
+    Ask("--threads 4", "threads"), Ask("--spread", "--flows"), Ask("--warm-up 1000000", "not a warm-up time"), Ask("--silence 0", "out of range"), Ask("--ramp 5", "--flows"),
     Ask("--rate 1k", "more than"), Ask("--rate 100gbit", "that --rate asks for"), Ask("--arrivals poisson", "--rate"), Ask("--beside TCP_RR:10 -N", "-N"),
     Ask("--stations", "--stations"), Ask("--strict", "--rate"), Ask("--source-range 192.0.2.1-192.0.2.5 --flows 2", "192.0.2.1"),
     Ask("--both", "--both", "TCP_RR"), Ask("--engine nosuch", "not an engine"), Ask("--engine ,zerocopy", "zerocopy", "TCP_RR"), Ask("--batch 4", "needs an engine"),

@@ -173,8 +173,9 @@ np_urings_prepare(uint32_t count, struct np_err *err)
 {
 	np_urings_release();
 	given.settled = true;
-	given.why = "this session has no rings; netserver --uring N makes N for each session, for "
-		    "--max-filters sessions at a time";
+	given.why =
+	    "this session has no rings: start netserver with --uring N, or wait until fewer than "
+	    "--max-filters sessions have some";
 	given.ring = count > 0 ? np_lines_new(count, sizeof(*given.ring)) : NULL;
 	if (given.ring == NULL && count > 0) {
 		given.why = explain(ENOMEM);

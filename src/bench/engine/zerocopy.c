@@ -255,7 +255,7 @@ zerocopy_why_not(const struct np_plan *p)
 	const struct np_call_plan *call = &p->near.call;
 
 	if (p->pattern->transactions || p->pattern->probe) {
-		return "it is for streams only: a request must be read, and is short";
+		return "it is for streams only: requests are short, and must be read";
 	}
 	if (p->transport->protocol != IPPROTO_TCP && p->transport->protocol != IPPROTO_UDP) {
 		return "only TCP and UDP can send without a copy";
