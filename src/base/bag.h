@@ -50,7 +50,7 @@ void np_bag_free(struct np_bag *b);
 
 /*
  * Put a value. Without room, with a bad name, or for a real that is not finite, nothing is put, and
- * np_bag_left_out() counts one more. The name is a printf(3) format for the arguments behind it.
+ * np_bag_left_out() counts one more. The name is a printf(3) format for the arguments after it.
  */
 void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));

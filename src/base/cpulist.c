@@ -20,7 +20,7 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* Read a number of one to four digits. Returns the text behind it; NULL: there is none. */
+/* Read a number of one to four digits. Returns the text after it; NULL: there is none. */
 static const char *
 take_number(const char *text, unsigned *n)
 {
@@ -30,7 +30,7 @@ take_number(const char *text, unsigned *n)
 	return digits > 0 && digits <= 4 ? text + digits : NULL;
 }
 
-/* Read "3", "0-3" or "0-6:2". Returns the text behind it; NULL: it is none of these. */
+/* Read "3", "0-3" or "0-6:2". Returns the text after it; NULL: it is none of these. */
 static const char *
 take_range(const char *text, unsigned *first, unsigned *last, unsigned *step)
 {

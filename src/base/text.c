@@ -37,7 +37,7 @@ character(const char *text, uint32_t *code)
 	return 0;
 }
 
-/* Does a terminal obey the character, reorder the text behind it, or draw nothing for it? */
+/* Does a terminal obey the character, reorder the text after it, or draw nothing for it? */
 static bool
 is_harmful(uint32_t c)
 {

@@ -63,7 +63,7 @@ void np_text_printable(char *text);
  * instead of a hyphen, a blank or a quotation mark. false: there is none.
  */
 struct np_lookalike {
-	const char *at, *past; /* the character, and the text behind it */
+	const char *at, *past; /* the character, and the text after it */
 	bool hyphen;           /* looks like a hyphen */
 	char text[40];         /* "U+2013 is not a hyphen" */
 };

@@ -48,7 +48,7 @@ np_parse_count(const char *text, int64_t *out)
 	return 0;
 }
 
-/* Returns the milliseconds of the unit that text begins with, 0 for none; *end is behind it. */
+/* Returns the milliseconds of the unit that text begins with, 0 for none; *end is after it. */
 static int64_t
 duration_factor(const char *text, const char **end)
 {
@@ -70,7 +70,7 @@ duration_factor(const char *text, const char **end)
 
 /*
  * Read the fraction of a number, ".25", in billionths, of which it has at least one unless all
- * digits are 0. Returns the text behind it; NULL if no digit follows the point.
+ * digits are 0. Returns the text after it; NULL if no digit follows the point.
  */
 static const char *
 parse_fraction(const char *text, int64_t *billionths)
@@ -87,7 +87,7 @@ parse_fraction(const char *text, int64_t *billionths)
 	for (; isdigit((unsigned char)*text); text++) {
 		*billionths += (*text - '0') * worth;
 		if (*text != '0' && *billionths == 0) {
-			*billionths = 1; /* behind the ninth digit */
+			*billionths = 1; /* after the ninth digit */
 		}
 		worth /= 10;
 	}

@@ -306,10 +306,10 @@ extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_patter
 /* The row of that name, in upper or lower case; NULL: there is none. */
 const struct np_bench *np_bench_find(const char *name);
 
-/* Row i of the table, NULL behind the last. */
+/* Row i of the table, NULL after the last. */
 const struct np_bench *np_bench_at(size_t i);
 
-/* Row i of the table of transports, NULL behind the last. */
+/* Row i of the table of transports, NULL after the last. */
 const struct np_transport *np_transport_at(size_t i);
 
 /*

@@ -66,7 +66,7 @@ struct np_ids {
 	uint64_t last_and_1, due_ns, here_ns;
 	bool came_late; /* a response to a given-up request arrived; the pattern resets it */
 	uint32_t given_up_mask;
-	uint64_t *given_up; /* numbers + 1 of requests that were given up; behind the slots */
+	uint64_t *given_up; /* numbers + 1 of requests that were given up; after the slots */
 	struct np_id_slot slots[];
 };
 
@@ -123,7 +123,7 @@ np_ids_next(struct np_ids *ids)
 	return ids->next;
 }
 
-/* The number that the request behind `number` will have, when several are prepared for one call. */
+/* The number that the request after `number` will have, when several are prepared for one call. */
 static inline uint64_t
 np_ids_behind(const struct np_ids *ids, uint64_t number)
 {

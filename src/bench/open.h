@@ -46,7 +46,7 @@ struct np_outage {
 
 /* Owned by one worker. */
 struct np_open {
-	uint64_t opens_ns;  /* start of the window, behind the warm-up */
+	uint64_t opens_ns;  /* start of the window, after the warm-up */
 	uint64_t closes_ns; /* nothing is due later */
 	bool full;          /* nothing may begin before an event, or at all */
 	uint64_t looked_ns; /* last check of what is due */

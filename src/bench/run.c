@@ -57,7 +57,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 			   IP_PMTUDISC_DO);
 		NP_SOCKOPT(o, p->pacing > 0, SOL_SOCKET, SO_MAX_PACING_RATE, (int)p->pacing);
 	}
-	/* Behind the type of service, which sets a priority, too. */
+	/* After the type of service, which sets a priority, too. */
 	NP_SOCKOPT_OR_NOT(o, e->sock.prio >= 0, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 }
 
@@ -121,11 +121,11 @@ budget_of(const struct np_run *run, const struct np_worker *w)
 			  : UINT64_MAX;
 }
 
-/* The budget applies behind the warm-up; until then there is no limit. */
+/* The budget applies after the warm-up; until then there is no limit. */
 static void
 set_budget(struct np_worker *w, uint64_t budget)
 {
-	w->budget_behind = budget;
+	w->budget_after = budget;
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 

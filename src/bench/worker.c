@@ -142,7 +142,7 @@ np_worker_mark(struct np_worker *w)
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
 	if (w->load.kind == &np_load_offered) {
-		offer(w); /* what the warm-up did not get to is of no window */
+		offer(w); /* restart the schedule without what the warm-up did not get to */
 	}
 	w->codec &= ~(unsigned)NP_C_WARM;
 	if (w->use.root != NULL) {
@@ -151,7 +151,7 @@ np_worker_mark(struct np_worker *w)
 	w->began_ns = np_now();
 	np_open_mark(w);
 	np_stamps_forget(w->stamps);
-	w->budget = w->budget_behind;
+	w->budget = w->budget_after;
 	w->goes_on = true;
 	set_end(w);
 	if (w->run->engine->mark != NULL) {

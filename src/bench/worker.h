@@ -172,8 +172,8 @@ struct np_worker {
 
 	struct np_counters *count;
 	struct np_hist *hist;
-	uint64_t budget;        /* bytes or transactions; UINT64_MAX: no limit, as in timed tests */
-	uint64_t budget_behind; /* the budget behind the warm-up */
+	uint64_t budget;       /* bytes or transactions; UINT64_MAX: no limit, as in timed tests */
+	uint64_t budget_after; /* the budget after the warm-up */
 
 	const struct np_calls *calls; /* for several messages a call; NULL: one */
 	struct {
@@ -188,7 +188,7 @@ struct np_worker {
 	struct np_id_place id; /* position of ids; width 0: no ids */
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
-	bool goes_on;          /* behind the warm-up or, of an open loop, behind the end */
+	bool goes_on;          /* after the warm-up or, of an open loop, after the end */
 	bool reached;          /* something got through, in the warm-up or with --rate */
 	bool hung_up;          /* the far end closed before the loop was stopped */
 
@@ -272,7 +272,7 @@ int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct n
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
 /*
- * An operation is done. If the load allows no more, add NP_REST to what is needed next, even behind
+ * An operation is done. If the load allows no more, add NP_REST to what is needed next, even after
  * the last one: netperf waits for the last interval, too.
  */
 static inline enum np_need

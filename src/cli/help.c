@@ -66,7 +66,7 @@ np_help_short(FILE *out)
 
 	fputs(usage, out);
 	np_help_brief(out, &global, NULL);
-	np_help_brief(out, &test, "Behind --");
+	np_help_brief(out, &test, "After --");
 	print_tests(out, "Tests (-t)", false);
 	fputs(examples, out);
 }
@@ -111,7 +111,7 @@ other_default(struct shown *s, const struct np_option *o)
 	case 'M':
 		if (b->transport->link) {
 			snprintf(s->words, sizeof(s->words),
-				 "bytes of a %s: of a frame, behind its header (the MTU)", what);
+				 "bytes of a %s: of a frame, after its header (the MTU)", what);
 			return s->words;
 		}
 		if (b->transport->message.max > 0) {

@@ -13,7 +13,7 @@
 enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
 enum np_test np_cli_test(const struct np_cli *cli);
 
-/* Name i of all tests, those of the bench table first; NULL behind the last. */
+/* Name i of all tests, those of the bench table first; NULL after the last. */
 const char *np_cli_test_at(size_t i);
 
 /* The test's group of test-specific options, NP_SCOPE_*; 0: it has none. */

@@ -13,7 +13,7 @@
 struct np_cidr {
 	int family; /* AF_INET, AF_INET6 or AF_VSOCK */
 	unsigned bits;
-	uint8_t bytes[16]; /* network order, zero behind the prefix */
+	uint8_t bytes[16]; /* network order, zero after the prefix */
 };
 
 /*

@@ -17,7 +17,7 @@
 #include "base/fds.h"
 
 enum {
-	TAG_AT = 20,     /* behind the number and the time */
+	TAG_AT = 20,     /* after the number and the time */
 	SOURCE_AT = 6,   /* in the Ethernet header */
 	QUEUED = 1 << 20 /* more frames than any socket holds */
 };

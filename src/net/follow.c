@@ -206,7 +206,7 @@ follow_old_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t 
 	}
 	/* A part of a super-packet may have been seen before. */
 	f->count.duplicated += duplicate > 0 ? np_follow_parts(duplicate, p->each) : 0;
-	if (sent_after(f, &p->mark, &first.behind, rtt_ns)) {
+	if (sent_after(f, &p->mark, &first.after, rtt_ns)) {
 		count_retransmitted(f, p, end - begin);
 		return true;
 	}
@@ -226,7 +226,7 @@ follow_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_
 	} else if (begin > f->next) {
 		const struct np_follow_hole h = { .begin = f->next,
 						  .end = begin,
-						  .behind = p->mark };
+						  .after = p->mark };
 
 		insert_hole(f, f->holes, &h);
 	} else if (f->last_in_order && f->last.has_id && p->mark.has_id) {

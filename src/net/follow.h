@@ -48,7 +48,7 @@ struct np_follow_counts {
 /* A hole: bytes begin <= n < end were not seen when later ones were. */
 struct np_follow_hole {
 	uint64_t begin, end;
-	struct np_follow_mark behind; /* of the packet behind it */
+	struct np_follow_mark after; /* of the packet after it */
 };
 
 struct np_follow_copy {

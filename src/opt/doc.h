@@ -25,12 +25,12 @@ struct np_doc_table {
 	const struct np_option *rows;
 	size_t count;
 	const char *const *scopes; /* what the bits of a row's scope mean; NULL: there are none */
-	const char *const *groups; /* titles by a row's group, NULL behind the last; NULL: none */
+	const char *const *groups; /* titles by a row's group, NULL after the last; NULL: none */
 };
 
 struct np_doc_list {
 	const char *name;
-	const char *(*at)(size_t i); /* NULL behind the last */
+	const char *(*at)(size_t i); /* NULL after the last */
 };
 
 struct np_doc {

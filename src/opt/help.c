@@ -34,7 +34,7 @@ np_help_fill(FILE *out, const char *text, int used, int at)
 	putc('\n', out);
 }
 
-/* The argument as help texts write it behind the letter or the name, " [rate]" for example. */
+/* The argument as help texts write it after the letter or the name, " [rate]" for example. */
 static void
 argument(const struct np_option *o, char *out, size_t size)
 {

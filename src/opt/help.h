@@ -14,7 +14,7 @@ enum { NP_HELP_WIDTH = 80 };
 struct np_help {
 	const struct np_option *rows;
 	size_t count;
-	const char *const *groups; /* titles by a row's group, NULL behind the last */
+	const char *const *groups; /* titles by a row's group, NULL after the last */
 	unsigned scope;            /* as np_options_parse() takes it */
 	/* The row's text, or NULL to leave it out. NULL: all rows have their own. */
 	const char *(*words)(const struct np_option *o, void *ctx);

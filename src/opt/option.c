@@ -255,7 +255,7 @@ spelled(const struct np_option *o, int c, char where[80])
 	return where;
 }
 
-/* Put "-m: " or "--rate: " before the error, and a hint about look-alike characters behind it. */
+/* Put "-m: " or "--rate: " before the error, and a hint about look-alike characters after it. */
 static int
 name_option(const struct np_option *o, int c, const char *arg, struct np_err *err)
 {
@@ -304,7 +304,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 
 		memcpy(&before, (char *)ctx + o->to, sizeof(before));
 		if (before != NULL) {
-			NP_NOTE(notes, "--%s %.200s: ignored: the one behind it counts\n", o->name,
+			NP_NOTE(notes, "--%s %.200s: ignored: the one after it counts\n", o->name,
 				before);
 		}
 	}

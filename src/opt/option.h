@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "config.h"
 
-/* Text behind the help line of an option that needs a library which this build lacks. */
+/* Text after the help line of an option that needs a library which this build lacks. */
 #ifdef HAVE_JANSSON
 #define NP_NEEDS_JANSSON ""
 #else
@@ -129,7 +129,7 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 /*
  * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
  * may follow a letter without a blank, and words that are no options may stand anywhere: they are
- * moved behind the options. Options outside the scope (0: there is no scope) are unknown. Values go
+ * moved after the options. Options outside the scope (0: there is no scope) are unknown. Values go
  * into *ctx. NP_EUSAGE names the option and what to try instead.
  *
  * Numbers that only netperf accepts (opt/tidy.h), and arguments gone astray, are read as netperf

@@ -127,18 +127,19 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
-/* Some CPUs copy slowly to a buffer that begins just behind a page boundary. */
+/* Some CPUs copy slowly to a buffer that begins just after a page boundary. */
 static void
 doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
 	double offset = np_bag_number(f->rx, "flow.receive_offset");
 
-	if (!f->in->transactions && offset > 0 && offset < NP_JUST_BEHIND &&
+	if (!f->in->transactions && offset > 0 && offset < NP_JUST_AFTER &&
 	    !(np_bag_number(f->rx, "engine.bytes_truncated") > 0) && f->reader.cpu >= NP_COPIES) {
-		np_explain_add(doubts,
-			       "the receive buffers begin %.0f bytes behind a page, to where some "
-			       "processors copy at half the speed (try %s 64)",
-			       offset, f->in->near_transmits ? "-A" : "-a");
+		np_explain_add(
+		    doubts,
+		    "the receive buffers begin %.0f bytes after a page boundary, to where some "
+		    "processors copy at half the speed (try %s 64)",
+		    offset, f->in->near_transmits ? "-A" : "-a");
 	}
 }
 

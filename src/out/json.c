@@ -289,7 +289,7 @@ np_json_bag(const struct np_bag *b)
 	unread = json_object();
 	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		/* "tcp.rtt_us" is the member rtt_us of tcp; behind a value "tcp" it stays whole. */
+		/* "tcp.rtt_us" is the member rtt_us of tcp; after a value "tcp" it stays whole. */
 		const char *name = it.name;
 		json_t *at = it.kind != NP_BAG_UNREAD ? find_parent(o, &name, '.') : unread;
 		bool whole_name = at == NULL || json_is_object(json_object_get(at, name));

@@ -33,7 +33,7 @@ json_t *np_json_part(json_t *o, const char *path);
 /* Set the member at a path, unless v is null. Takes ownership of v. Returns 0; -1: no memory. */
 int np_json_put(json_t *o, const char *path, json_t *v);
 
-/* The type of a member of a struct; behind it, the value that means none. */
+/* The type of a member of a struct; after it, the value that means none. */
 enum np_json_kind {
 	NP_JSON_FLAG,     /* bool */
 	NP_JSON_SIGNED,   /* int32_t; below 0 */

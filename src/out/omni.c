@@ -61,7 +61,7 @@ enum { VALUES = 4 }; /* number of the line of values; 0 to 3 are lines of heads 
 struct writer {
 	void (*put)(FILE *out, const struct np_figures *f, int id, int line, const char **between);
 	int heads;       /* lines of heads */
-	bool apart;      /* each group has lines of its own, behind an empty line */
+	bool apart;      /* each group has lines of its own, after an empty line */
 	const char *end; /* of a line */
 };
 

@@ -29,7 +29,7 @@ struct np_preflight_finding {
 	const char *why, *remedy; /* NULL: nothing to do */
 };
 
-/* The names of the rules; NULL behind the last. */
+/* The names of the rules; NULL after the last. */
 const char *np_preflight_rule(size_t i);
 
 /*

@@ -5,7 +5,7 @@
 
 #include "net/addr.h"
 
-/* Encode an address: IP version, 16 bytes of address (zeros behind IPv4), port. */
+/* Encode an address: IP version, 16 bytes of address (zeros after IPv4), port. */
 static void
 put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 {

@@ -496,7 +496,7 @@ decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *
 }
 
 /*
- * Before 2.4.3 there was no recv_connected, and the fields behind it were one word earlier. The
+ * Before 2.4.3 there was no recv_connected, and the fields after it were one word earlier. The
  * test's length was where cpu_rate, a float, is now: bits below 2^24 are those of an integer.
  */
 static int

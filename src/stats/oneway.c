@@ -217,7 +217,7 @@ clock_between(const struct knot *a, const struct knot *b, double at, double seen
 		   : a->clock;
 }
 
-/* The clock before the first knot or behind the last, by a line through the knots next to it. */
+/* The clock before the first knot or after the last, by a line through the knots next to it. */
 static double
 clock_outside(const struct work *w, double at)
 {

@@ -178,7 +178,7 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	if (d->stat_fd < 0) {
 		return;
 	}
-	/* The state is the letter behind the last ")"; the name before it may contain any. */
+	/* The state is the letter after the last ")"; the name before it may contain any. */
 	n = np_file_again(text, sizeof(text), d->stat_fd);
 	at = strrchr(text, ')');
 	why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;

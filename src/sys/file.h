@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open root with the formatted path behind it. Returns a descriptor, or a negative errno. */
+/* Open root with the formatted path after it. Returns a descriptor, or a negative errno. */
 int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
 /*

@@ -22,7 +22,7 @@ struct wanted {
 	size_t vector_count;
 };
 
-/* Is it the device's? words: the line behind its counters. */
+/* Is it the device's? words: the line after its counters. */
 static bool
 is_wanted(const struct wanted *w, int number, const char *words)
 {

@@ -17,7 +17,7 @@
 enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
 
 /*
- * Where the limit of a kind, in bytes a second, is in its options: behind `head` bytes there are
+ * Where the limit of a kind, in bytes a second, is in its options: after `head` bytes there are
  * attributes. Attribute `wide` has it in 64 bits, else attribute `parms` has it in 32 bits at the
  * offset `place`. 0: there is no such attribute. (fq's limit is for each flow.)
  */

@@ -224,7 +224,7 @@ begins_old(const uint8_t *bytes, bool first)
 	return code == NP_OMNI ? !first : code != 0 && code <= NP_SYSINFO;
 }
 
-/* Could the bytes read be one old (short) message, or a passphrase and the request behind it? */
+/* Could the bytes read be one old (short) message, or a passphrase and the request after it? */
 static bool
 could_be_old(const struct np_chan *c)
 {

@@ -22,7 +22,7 @@ struct np_chan {
 	int fd;
 	const char *peer;          /* for messages: "127.0.0.1 port 12865"; the caller's */
 	size_t size;               /* bytes of netperf's messages, in both directions */
-	uint8_t in[NP_FRAME_SIZE]; /* the netperf message being read, zeros behind a short one */
+	uint8_t in[NP_FRAME_SIZE]; /* the netperf message being read, zeros after a short one */
 	size_t have, due;          /* bytes read of it; bytes at which it is complete */
 	uint64_t since;            /* when np_chan_recv() began to wait for it; 0: no wait */
 	uint64_t moved;            /* when np_chan_read() last read a part of it */
@@ -38,7 +38,7 @@ struct np_chan {
 	/*
 	 * May the peer be an old client, whose messages have NP_OLD_FRAME_SIZE bytes? A daemon sets
 	 * it after np_chan_open(); the first message clears it. 256 bytes that begin like an old
-	 * client's request, with nothing behind them for a second, show such a client.
+	 * client's request, with nothing after them for a second, show such a client.
 	 */
 	bool may_be_old;
 	uint32_t first; /* code of the first message; 0: none has come */

@@ -16,7 +16,7 @@
 enum np_ext_code {
 	NP_EXT_HELLO = 0x504c0010,   /* what the client wants of the daemon in the coming tests */
 	NP_EXT_WELCOME = 0x504c0011, /* which of these the daemon will do */
-	/* Types of messages of ours, behind those of PLAN, GRANT and RESULT. */
+	/* Types of messages of ours, after those of PLAN, GRANT and RESULT. */
 	NP_EXT_ENGINES = 0x504c0033,  /* a PLAN: which engines could run this test, and how? */
 	NP_EXT_EVIDENCE = 0x504c0034, /* send what you know about the last test, or the host */
 	NP_EXT_BAG = 0x504c0035,      /* the answer to either */

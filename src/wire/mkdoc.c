@@ -202,7 +202,7 @@ write_flags(void)
 #include "wire/plan.def"
 }
 
-/* The places by name: the lines before and behind, and what writes the lines between. */
+/* The places by name: the lines before and after, and what writes the lines between. */
 static const struct {
 	const char *name, *begin, *end;
 	void (*write)(void);

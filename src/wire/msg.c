@@ -39,7 +39,7 @@ words_layout(struct np_wire *w, const char *field, uint32_t *words, size_t count
 #include "wire/messages.def"
 
 /*
- * Behind all fields of OMNI. Programs may leave parts of an earlier message there, but only a long
+ * After all fields of OMNI. Programs may leave parts of an earlier message there, but only a long
  * passphrase reaches so far, and two of its words would have to equal the ones below.
  */
 enum { ECHO_AT = 600 };

@@ -94,7 +94,7 @@ enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NU
 #include "wire/messages.def"
 
 /*
- * struct np_why, behind the head of an answer that is an error, says in words why a request was
+ * struct np_why, after the head of an answer that is an error, says in words why a request was
  * refused. netperf reads the head alone; our client prints the text if this magic is there.
  */
 #define NP_WHY_MAGIC 0x504c5721U /* "PLW!" */

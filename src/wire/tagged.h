@@ -16,7 +16,7 @@
 
 struct np_wire;
 
-/* The offset of the fields, behind the type and the length. */
+/* The offset of the fields, after the type and the length. */
 enum { NP_TAGGED_AT = NP_HEAD_SIZE };
 
 /* Does a message with this first word belong to us, not to netperf? */
@@ -98,7 +98,7 @@ size_t np_tag_padded(size_t length);
 /* Write the tag and the length that precede a field's bytes. */
 void np_tag_put(struct np_wire *w, uint32_t tag, size_t length);
 
-/* Write, or read past, the padding behind a field's bytes. */
+/* Write, or read past, the padding after a field's bytes. */
 void np_tag_pad(struct np_wire *w, size_t length);
 
 /* Read the next field's tag (0: no more fields) and length. NP_EPEER if it is cut off. */

@@ -5,7 +5,7 @@
  *
  * The first misfit is kept for np_wire_check() to report, so a layout need not test each field.
  * Once a field has found no room, reading gives zeros and empty texts, and writing does nothing. A
- * text without an end is a misfit too, but reading goes on behind it.
+ * text without an end is a misfit too, but reading goes on after it.
  */
 #ifndef NP_WIRE_WIRE_H
 #define NP_WIRE_WIRE_H
@@ -51,7 +51,7 @@ void np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v);
 
 /*
  * A text in a field of `size` bytes, NUL and padding included, as large as the array. In either
- * direction a text without NUL is cut to size - 1 characters, and bytes behind the NUL are cleared.
+ * direction a text without NUL is cut to size - 1 characters, and bytes after the NUL are cleared.
  */
 void np_wire_text(struct np_wire *w, const char *field, char *text, size_t size);
 

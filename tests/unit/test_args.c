@@ -571,7 +571,7 @@ TEST(what_means_nothing_is_said)
 		{ "-- -L a,fe80::6",
 		  "-L: fe80::6 is not an address family (4 or 6): AF_INET6, as in" },
 		{ "--beside UDP_RR:1 --beside UDP_RR:2",
-		  "--beside UDP_RR:1: ignored: the one behind it counts" },
+		  "--beside UDP_RR:1: ignored: the one after it counts" },
 	};
 	static const char *const quiet[] = { "-f G",
 					     "-S -d -s 60 -P 1",

@@ -371,12 +371,12 @@ TEST(test_copies_to_just_behind_a_page)
 
 	e = explain(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=16");
 	assert_int_equal(e.limit, NP_LIMIT_RECEIVER_CPU);
-	assert_has(e.doubts, "begin 16 bytes behind a page");
+	assert_has(e.doubts, "begin 16 bytes after a page boundary");
 	assert_has(e.doubts, "(try -A 64)");
 	e = explain(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=0");
-	assert_null(strstr(e.doubts, "behind a page"));
+	assert_null(strstr(e.doubts, "after a page boundary"));
 	e = explain(in, TX, RX ASLEEP " flow.receive_offset=16");
-	assert_null(strstr(e.doubts, "behind a page")); /* it has time to copy */
+	assert_null(strstr(e.doubts, "after a page boundary")); /* it has time to copy */
 }
 
 /* netserver transmits, and is a stock one: what the near end knows is the reader's side. */

@@ -366,7 +366,7 @@ TEST(a_text_that_another_one_follows_is_said)
 	struct values v;
 
 	assert_string_equal(noted("--file a --file b", &v),
-			    "--file a: ignored: the one behind it counts\n");
+			    "--file a: ignored: the one after it counts\n");
 	assert_string_equal(v.file, "b");
 	assert_string_equal(noted("-t a -t b", &v), ""); /* netperf's */
 }

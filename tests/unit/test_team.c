@@ -483,8 +483,8 @@ trim(bool behind_warm_up)
 		assert_int_equal(w->conns, 1);
 		assert_ptr_equal(w->conn->ids->count, w->count);
 		assert_true(w->conn->fd >= 0);
-		assert_int_equal(w->budget_behind, COUNT / 3 + (w == run.worker));
-		assert_int_equal(w->budget, behind_warm_up ? UINT64_MAX : w->budget_behind);
+		assert_int_equal(w->budget_after, COUNT / 3 + (w == run.worker));
+		assert_int_equal(w->budget, behind_warm_up ? UINT64_MAX : w->budget_after);
 	}
 }
 

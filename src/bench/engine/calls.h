@@ -79,7 +79,7 @@ struct np_batch {
 extern const struct np_calls np_batch_turns;
 
 /*
- * Must each receive take a single message? With one request in flight, messages behind its response
+ * Must each receive take a single message? With one request in flight, messages after its response
  * answer no later request, and have to stay in the socket.
  */
 bool np_batch_receives_one(const struct np_plan *p);

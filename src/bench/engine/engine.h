@@ -107,7 +107,7 @@ extern const struct np_engine np_engine_zerocopy, np_engine_spin, np_engine_urin
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);
 
-/* Row i of the table, NULL behind the last. */
+/* Row i of the table, NULL after the last. */
 const struct np_engine *np_engine_at(size_t i);
 
 /* The engine of the near end: as asked for, else the default. An open run has it in run->engine. */

@@ -36,7 +36,7 @@ struct segment {
 	struct np_outgoing out[MOST];
 	struct np_train in;
 	struct sockaddr_storage from;
-	char block[ROOM]; /* what is sent: the buffers of base.out, one behind the other */
+	char block[ROOM]; /* what is sent: the buffers of base.out, one after the other */
 	char room[ROOM];  /* what was received */
 };
 

@@ -26,7 +26,7 @@ enum {
 	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker. A follower uses only `reads_info` and the two figures behind it. */
+/* State of a worker. A follower uses only `reads_info` and the two figures after it. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */

@@ -24,9 +24,9 @@ enum {
 	EMPTY_MS = 5,     /* between two checks for data that are left to send */
 	END_MARKS = 3,    /* empty datagrams at the end, as netperf sends */
 	ROOM_MS = 500,    /* wait for room to send the first of them */
-	BEHIND_S = 60,    /* longest wait of a receiver for the end of data behind its window */
+	AFTER_S = 60,     /* longest wait of a receiver for the end of data after its window */
 	UNREAD_MS = 1000, /* wait of a sender for data in flight, beside two round trips */
-	LAGGARD_MS = 5,   /* wait for numbered datagrams behind the end mark */
+	LAGGARD_MS = 5,   /* wait for numbered datagrams after the end mark */
 	SETTLE_MS = 300,  /* from the last acknowledgement to a close that drops data in flight */
 	MARKS_MAX = 100,  /* more end marks than a live connection receives */
 	DROP_MS = 100,    /* between two checks for the end */
@@ -451,7 +451,7 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	return true;
 }
 
-/* As is_counted(), for a datagram that is late behind the end mark, or once this end is stopped. */
+/* As is_counted(), for a datagram that is late after the end mark, or once this end is stopped. */
 static bool
 is_counted_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
 	       uint64_t now_ns)
@@ -605,13 +605,13 @@ drain_datagrams(struct np_worker *w)
 }
 
 /*
- * Discard what arrives behind the window of a test with a warm-up, until the end marks. Only the
+ * Discard what arrives after the window of a test with a warm-up, until the end marks. Only the
  * far end knows when it ends, and its sends would fail if this socket were closed before.
  */
 static void
 drop_datagrams(struct np_worker *w)
 {
-	uint64_t until = np_deadline(BEHIND_S * NP_SEC);
+	uint64_t until = np_deadline(AFTER_S * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct pollfd more = { .fd = w->conn[i].fd, .events = POLLIN };
@@ -644,8 +644,8 @@ receive_finish(struct np_worker *w)
 		np_worker_look(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
-		/* Discard data from behind the window, which may never end. */
-		(void)end_all(w, BEHIND_S * NP_SEC);
+		/* Discard data from after the window, which may never end. */
+		(void)end_all(w, AFTER_S * NP_SEC);
 	}
 }
 

@@ -275,7 +275,7 @@ read_back(struct np_run *run, int fd)
 }
 
 /*
- * Open socket `number` of the run, bound. A passive end uses the port asked for, and those behind
+ * Open socket `number` of the run, bound. A passive end uses the port asked for, and those after
  * it for further sockets; if it is in use, any allowed port.
  */
 static int

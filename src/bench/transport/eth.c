@@ -12,7 +12,7 @@
 #include "bench/transport/endpoint.h"
 #include "net/eth.h"
 
-/* A daemon receives from now on: the client's frames may come right behind the response. */
+/* A daemon receives from now on: the client's frames may come right after the response. */
 static int
 eth_open(struct np_run *run, struct np_err *err)
 {

@@ -202,7 +202,7 @@ take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 	return NP_OK;
 }
 
-/* polls: one for each connection, and behind them the listener's. */
+/* polls: one for each connection, and after them the listener's. */
 int
 np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 {

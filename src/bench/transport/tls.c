@@ -212,7 +212,7 @@ by_of(unsigned long in_software, unsigned long in_hardware)
 				 : BY_HARDWARE;
 }
 
-/* The number behind a name in a text; 0: it does not have that name. */
+/* The number after a name in a text; 0: it does not have that name. */
 static unsigned long
 count_of(const char *text, const char *name)
 {
@@ -417,8 +417,8 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
 	}
 	/*
-	 * Attach before the handshake, as the far end may close right behind it. Attach again
-	 * behind it: with TCP Fast Open there may have been no connection before.
+	 * Attach before the handshake, as the far end may close right after it. Attach again
+	 * after it: with TCP Fast Open there may have been no connection before.
 	 */
 	done = attach(run->plan->transport, conn->fd, true, err) == NP_OK &&
 	       np_tls_handshake(run->end.state, conn->fd, run->stop, HANDSHAKE_MS, &secrets, err) ==

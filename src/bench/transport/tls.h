@@ -31,7 +31,7 @@ struct np_tls_suite {
 	uint8_t secret;    /* bytes of a traffic secret: of the suite's hash */
 };
 
-/* Row i of the table, NULL behind the last; the first one is the default. */
+/* Row i of the table, NULL after the last; the first one is the default. */
 const struct np_tls_suite *np_tls_suite_at(size_t i);
 
 /* Find a suite by name, in any case; without one by number, 0: the default. NULL: unknown. */
@@ -57,7 +57,7 @@ struct np_tls *np_tls_new(const struct np_tls_suite *suite, const struct np_key 
 void np_tls_free(struct np_tls *tls);
 
 /*
- * Do a handshake on a TCP connection, and read nothing behind it. Gives up once np_stopped()
+ * Do a handshake on a TCP connection, and read nothing after it. Gives up once np_stopped()
  * (EINTR), when the far end has closed (ECONNRESET), or after patience_ms.
  */
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,

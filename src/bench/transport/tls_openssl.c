@@ -54,7 +54,7 @@ np_tls_lacks(void)
 /* --- sending and receiving --- */
 
 /*
- * Our own functions to send and receive, because OpenSSL's would read data behind the handshake,
+ * Our own functions to send and receive, because OpenSSL's would read data after the handshake,
  * and raise SIGPIPE. This one tells OpenSSL how a call ended.
  */
 static int

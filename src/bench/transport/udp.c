@@ -48,7 +48,7 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 
 /*
  * Wait for the first datagram of an allowed peer, leave it in the queue, and connect to its sender.
- * Discard those of other senders; the loops discard the ones behind it.
+ * Discard those of other senders; the loops discard the ones after it.
  */
 static int
 udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)

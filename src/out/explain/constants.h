@@ -19,7 +19,7 @@
 #define NP_OFTEN 0.5           /* share of the periods in which it was used up: it is the quota */
 #define NP_DISTURBED 0.05      /* share of the time that others disturbed: above it, a doubt */
 #define NP_COPIES 0.6          /* share of a processor from which on a reader's copies matter */
-#define NP_JUST_BEHIND 32      /* bytes behind a page, to where some processors copy slowly */
+#define NP_JUST_AFTER 32       /* bytes after a page, to where some processors copy slowly */
 #define NP_STOOD_TIMES 10      /* so much longer than P99 is what a closed loop hides */
 #define NP_STOOD_US 1000       /* and as long at least */
 #define NP_STALLED 0.15        /* share of the time in which a process stood still */

@@ -32,7 +32,7 @@ struct transmitter {
 };
 struct receiver {
 	struct np_bag_item t, received;
-	size_t next; /* first sample behind the time of the last received_by() */
+	size_t next; /* first sample after the time of the last received_by() */
 };
 
 static bool

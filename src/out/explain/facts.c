@@ -511,7 +511,7 @@ same_machine(const struct np_explain_input *in)
 		return true;
 	}
 	if (near_boot != NULL && far_boot != NULL) {
-		/* Leave out the time namespace behind "-": a machine may have several. */
+		/* Leave out the time namespace after "-": a machine may have several. */
 		size_t len = strcspn(near_boot, "-");
 
 		return len == strcspn(far_boot, "-") && strncmp(near_boot, far_boot, len) == 0;

@@ -31,7 +31,7 @@ struct np_word np_window_words(double segments);
 /* A share in percent, with enough digits not to look like none or all. */
 struct np_word np_share_words(double share);
 
-/* Add a part to a text, behind "; ". */
+/* Add a part to a text, after "; ". */
 void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
