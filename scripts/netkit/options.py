@@ -40,7 +40,7 @@ class Name:
     """A name that axes and constants may have, and mean something by it: netsweep(1) says what."""
     name: str
     make: "Optional[Callable[[Any, Known], List[str]]]" = None      # None: netsweep's own affair
-    test: bool = False          # behind the --, among the test's options?
+    test: bool = False          # after the --, among the test's options?
     unit: str = ""
     commas: bool = False        # may a single value hold commas?
 
@@ -55,7 +55,7 @@ def word(value: Any) -> str:
 
 
 def plain(*letters: str) -> "Callable[[Any, Known], List[str]]":
-    """The value as it is, behind each of these options."""
+    """The value as it is, after each of these options."""
     def make(value: Any, _known: Known) -> "List[str]":
         return [part for letter in letters for part in (letter, word(value))]
     return make
@@ -70,7 +70,7 @@ def switch(*letters: str) -> "Callable[[Any, Known], List[str]]":
 
 
 def words(value: Any, known: Known) -> "List[str]":
-    """A string of options. Names in braces are filled in behind the splitting, so that a value stays
+    """A string of options. Names in braces are filled in after the splitting, so that a value stays
     one word whatever it holds."""
     try:
         parts = shlex.split(word(value))
@@ -85,7 +85,7 @@ def words(value: Any, known: Known) -> "List[str]":
 
 
 def hosts(text: str) -> "List[str]":
-    """The names in "A,B" or "A,inet6;B": a family behind a comma belongs to its name."""
+    """The names in "A,B" or "A,inet6;B": a family after a comma belongs to its name."""
     return re.split(r";|,(?!(?:[046]|inet[46]?|unspec)(?:[,;]|$))", text)
 
 

@@ -347,7 +347,7 @@ def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], s
 
 
 def in_quotes(text: str) -> bool:
-    """Whether the shell is within quotes behind this beginning of a command."""
+    """Whether the shell is within quotes after this beginning of a command."""
     quote, escaped = "", False
     for char in text:
         if escaped:
@@ -474,7 +474,7 @@ def parse_confidence(text: str) -> "Tuple[float, float]":
 
 
 def parse_adaptive(text: str) -> "Tuple[str, float]":
-    """An axis, and perhaps behind a comma how near its curves are to be, in percent of their span."""
+    """An axis, and perhaps after a comma how near its curves are to be, in percent of their span."""
     found = re.fullmatch(rf"({NAME.pattern})(?:,([0-9.]+))?", text)
     percent = options.number(found[2]) if found and found[2] else adaptive.TOLERANCE
     if not found or not isinstance(percent, (int, float)) or not 0 < percent < 100:

@@ -103,7 +103,7 @@ class Scale:
 
     @classmethod
     def of_labels(cls, labels: "List[str]", title: str = "") -> "Scale":
-        """One place behind the other, of which as many are named as have room."""
+        """One place after the other, of which as many are named as have room."""
         made = cls.__new__(cls)
         made.numeric, made.log, made.first = len(labels) > 1, False, []
         made.places, made.labels, made.title = [float(i) for i in range(len(labels))], labels, title

@@ -418,7 +418,7 @@ class RunReader:
 
 
 def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":
-    """The lines behind the header as objects, with their numbers. Many are read as one: names of members are the same
+    """The lines after the header as objects, with their numbers. Many are read as one: names of members are the same
     texts in all of them."""
     number = 1
     for lines in iter(lambda: list(itertools.islice(file, LINES)), []):

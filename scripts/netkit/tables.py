@@ -476,11 +476,11 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
 
 GAP = "-"
 LEFT_OUT = "n/a"
-MARK, DOUBT = "*", "!"  # behind a value of which some runs failed, or of which something is to be said
+MARK, DOUBT = "*", "!"  # after a value of which some runs failed, or of which something is to be said
 
 
 class Words(NamedTuple):
-    """A place of a table as words: the value, what stands behind it, and of what kind it is."""
+    """A place of a table as words: the value, what stands after it, and of what kind it is."""
     value: str
     rest: str = ""
     kind: str = ""

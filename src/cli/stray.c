@@ -258,7 +258,7 @@ np_stray_names(struct np_cli *cli)
 		if (len > 0 && np_figure_find(name) < 0 && looks_like_percentile(name)) {
 			NP_NOTE(&cli->notes,
 				"%s: not a percentile (above 0 and at most 100, with at most 6 "
-				"digits behind the point, as P99.9_LATENCY)\n",
+				"decimals, as P99.9_LATENCY)\n",
 				name);
 		} else if (len > 0 && np_figure_find(name) < 0) {
 			NP_NOTE(&cli->notes,

@@ -44,7 +44,7 @@ struct np_capture {
 	atomic_bool stop;
 	struct np_ledger *ledger;
 	uint64_t begin_ns, end_ns; /* by the clock of packets; end 0: not stopped */
-	bool is_behind;            /* a packet was after the end */
+	bool is_after;            /* a packet was after the end */
 	uint32_t read;             /* packets read since the start */
 	uint32_t passed_before;    /* packets that the kernel passed before the start */
 	uint64_t dropped_before;   /* and dropped */
@@ -111,7 +111,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 	size_t len = 0;
 	int rc;
 
-	/* See pcap-filter(7). Fragments after the first have no ports, and behind IPv6 extension
+	/* See pcap-filter(7). Fragments after the first have no ports, and after IPv6 extension
 	 * headers ports are hard to find: the ledger does that. First fragments of others tell
 	 * which fragments are not ours. */
 	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, sizeof(text), len, near));
@@ -284,7 +284,7 @@ take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned c
 	}
 	c->read++;
 	if (c->end_ns != 0 && at_ns > c->end_ns) {
-		c->is_behind = true;
+		c->is_after = true;
 		return;
 	}
 	if (np_ledger_packet(c->ledger, at_ns, bytes, head->caplen, head->len) && c->dump != NULL) {
@@ -334,7 +334,7 @@ capture_thread(void *ctx)
 	 * counted before the beginning, or twice by the loopback interface, never come.
 	 */
 	while (n >= 0 && (int32_t)(passed - c->read) > 0 &&
-	       empty_reads < (counts_twice && c->read > 0 ? 2 : 10) && !c->is_behind &&
+	       empty_reads < (counts_twice && c->read > 0 ? 2 : 10) && !c->is_after &&
 	       np_now() < deadline) {
 		n = read_some(c);
 		empty_reads = n == 0 ? empty_reads + 1 : 0;
@@ -412,7 +412,7 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	c->read = 0;
 	c->begin_ns = np_clock(CLOCK_REALTIME);
 	c->end_ns = 0;
-	c->is_behind = false;
+	c->is_after = false;
 	atomic_store(&c->stop, false);
 	rc = make_thread(c);
 	if (rc != 0) {

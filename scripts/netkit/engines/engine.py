@@ -8,7 +8,7 @@ LIMIT = 10      # seconds for an answer of a program of the engine's
 
 
 class Host(NamedTuple):
-    """One that a mesh may have: its name behind the colon of an end, the groups it is in, and what the cluster calls its machine."""
+    """One that a mesh may have: its name after the colon of an end, the groups it is in, and what the cluster calls its machine."""
     name: str
     groups: "Tuple[str, ...]" = ()
     node: str = ""

@@ -61,7 +61,7 @@ KNOWN = ", ".join(" ".join((kind, *words)) for kind, words in FORMS.items())
 # --- commands -----------------------------------------------------------------------------
 
 def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
-    """A command behind what leads to its place: nothing, "ip netns exec NAME" or "ssh HOST"."""
+    """A command after what leads to its place: nothing, "ip netns exec NAME" or "ssh HOST"."""
     if prefix and os.path.basename(prefix[0]) == "ssh":     # whose far shell takes one text
         return [*prefix, FAR_PATH + shlex.join(command)]
     return [*prefix, machine.find(command[0]) or command[0], *command[1:]]
@@ -97,7 +97,7 @@ class Feature:
     active: bool
     requested: bool
     fixed: bool
-    parts: bool = False     # it stands for the features behind it
+    parts: bool = False     # it stands for the features after it
 
 
 def features(prefix: Sequence[str], dev: str) -> "Dict[str, Feature]":

@@ -32,7 +32,7 @@ class Metric:
 @dataclass(frozen=True)
 class Side:
     """One of the two configurations at a point."""
-    options: "Tuple[str, ...]" = ()     # of the test, behind the --
+    options: "Tuple[str, ...]" = ()     # of the test, after the --
     globals: "Tuple[str, ...]" = ()     # before the --
     before: "Tuple[str, ...]" = ()      # shell commands, run before a slot when the side changes
     after: "Tuple[str, ...]" = ()       # and what takes them back

@@ -44,7 +44,7 @@ class Writer(View):
 
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
         self._lines, self._evidence = files.Lines(path, mode, GateError, "netgate", "another --output writes elsewhere"), evidence
-        if mode == "a+b":       # behind what is whole there
+        if mode == "a+b":       # after what is whole there
             self._lines.file.seek(0)
             self._lines.file.truncate(self._lines.file.read().rfind(b"\n") + 1)
 

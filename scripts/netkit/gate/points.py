@@ -28,7 +28,7 @@ class UsageError(GateError):
 
 
 def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":
-    """Options of netperf, and those of the test behind the --. Raises UsageError."""
+    """Options of netperf, and those of the test after the --. Raises UsageError."""
     try:
         words = shlex.split(text)
     except ValueError as fault:
