@@ -204,8 +204,8 @@ count_number(struct np_sequence *s, uint64_t number)
 }
 
 /*
- * An outage is a time in which datagrams were sent, but all were lost: a stall of the sender or the
- * receiver is none, and one that arrives late after all cancels it.
+ * An outage is a time in which datagrams were sent, but all were lost. A stall of the sender or the
+ * receiver is no outage. A datagram of an outage that arrives late cancels it.
  */
 static void
 note_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
@@ -443,7 +443,7 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 			      "udp.loss_burst_lengths");
 		return;
 	}
-	/* The burst behind the last arrival. Of several flows each one's share is not known. */
+	/* The burst after the last arrival. Of several flows each one's share is not known. */
 	all.run = np_bag_number(receiver, "udp.flows") > 1 ? 0 : (uint64_t)(sent - span);
 	end_burst(&all);
 	put_bursts(&all, receiver);

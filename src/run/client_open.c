@@ -155,7 +155,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 }
 
 static void
-look_live(void *live)
+draw_progress(void *live)
 {
 	np_live_look(live, NULL);
 }

@@ -169,7 +169,7 @@ np_ceiling_most_datagram(const struct np_way *w)
 }
 
 static bool
-is_datagram(const struct np_way *w, uint32_t size)
+fits_datagram(const struct np_way *w, uint32_t size)
 {
 	return np_ceiling_possible(w) && size <= np_ceiling_most_datagram(w);
 }
@@ -179,7 +179,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 {
 	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each;
 
-	if (!is_datagram(w, size)) {
+	if (!fits_datagram(w, size)) {
 		return 0;
 	}
 	if (header + body <= w->mtu) {
@@ -192,13 +192,13 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 uint64_t
 np_ceiling_datagram_cost(const struct np_way *w, uint32_t size)
 {
-	return is_datagram(w, size) ? udp_cost(w, size) : 0;
+	return fits_datagram(w, size) ? udp_cost(w, size) : 0;
 }
 
 double
 np_ceiling_udp(const struct np_way *w, uint32_t size)
 {
-	return is_datagram(w, size) ? (double)size / (double)udp_cost(w, size) : (double)NAN;
+	return fits_datagram(w, size) ? (double)size / (double)udp_cost(w, size) : (double)NAN;
 }
 
 uint32_t
@@ -333,7 +333,7 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 
 	*x = (struct np_ceiling_exchange){ .parts = 0 };
 	/* An MSS may leave no room for data: nothing is ever carried. */
-	if (udp    ? !is_datagram(w, request) || !is_datagram(w, response)
+	if (udp    ? !fits_datagram(w, request) || !fits_datagram(w, response)
 	    : sctp ? np_ceiling_fragment(w) == 0
 		   : np_ceiling_segment(w) == 0) {
 		return false;
@@ -354,7 +354,7 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 	}
 	/*
 	 * Count turns: packets in a row in one direction share one. The next transaction begins
-	 * right behind the client's last packet.
+	 * right after the client's last packet.
 	 */
 	for (uint32_t i = 0; i < x->parts; i++) {
 		const struct np_ceiling_part *p = &x->part[i];

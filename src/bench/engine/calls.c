@@ -139,7 +139,7 @@ next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 	return n < w->recv_size ? n : w->recv_size;
 }
 
-/* Take the steps of the messages of a train, one by one. */
+/* Handle the messages of a train one by one, and prepare the answers. */
 static void
 take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
 {
@@ -183,7 +183,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 }
 
 /*
- * Take whole trains, one step each. If datagrams of one connection are numbered, leave those behind
+ * Take whole trains, one step each. If datagrams of one connection are numbered, leave those after
  * the end of data to the drain, which counts them as late. Else count them here: a drain that
  * begins with another connection would lose them.
  */

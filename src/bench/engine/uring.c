@@ -420,7 +420,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* The steps of a send that n bytes left by. Returns what the connection needs next. */
+/* n bytes were sent: take the steps. Returns what the connection needs next. */
 static enum np_need
 take_sent(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
@@ -535,7 +535,7 @@ begin(struct uring *u)
 /*
  * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
  * say how much was sent. A cancellation misses a request that is just being executed, and the chain
- * behind it: repeat it until the ring is empty.
+ * after it: repeat it until the ring is empty.
  */
 static void
 leave(struct uring *u)

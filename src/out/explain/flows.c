@@ -152,7 +152,7 @@ loss_slows(FACTS, FOUND)
 
 /*
  * Is the loss that of the slow flows? A shared queue drops packets of all flows, so the others must
- * have almost no loss, and the slow ones more than chance explains.
+ * have almost no loss, and the slow ones more than chance explains. *above divides the two.
  */
 static bool
 own_loss(FACTS, FOUND, double *above)
