@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "bench/sequence.h"
 #include "net/tcpinfo.h"
 #include "run/gate.h"
 #include "run/live.h"
@@ -172,11 +173,13 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 {
 	const struct np_run *run = c->d->run;
 	uint64_t pad = run->side->pad_ns, did = activity(run), warm_up = 0;
+	/* A client that numbers its datagrams repeats its end mark. */
+	bool is_marked = !run->plan->active && np_sequence_wanted(run->plan);
 
 	NP_EACH_WORKER (w, run) {
 		warm_up += np_seen(&w->count->ignored);
 	}
-	if (!run->plan->transport->connected && did > warm_up && pad > NP_SEC / 2) {
+	if (!run->plan->transport->connected && did > warm_up && pad > NP_SEC / 2 && !is_marked) {
 		pad = NP_SEC / 2; /* there is no close to wait for */
 	}
 	if (did == warm_up && pad < 4 * NP_SEC) {

@@ -233,7 +233,7 @@ def rules(c: Case) -> Case:
         off("buffers")
     if "zerocopy" in c.engine and c.size > 65536:
         new["size"] = 65536
-    if c.engine == "uring,epoll" and c.ramp:     # it drives only connections that are there at the start
+    if c.engine in ("spin,epoll", "uring,epoll") and c.ramp:     # they drive only connections that are there at the start
         off("engine")
     if c.engine == ",segment" and c.both:     # it sends no fragments
         new["size"] = min(c.size or 1400, 1400)

@@ -75,4 +75,6 @@ KNOWN: "List[Known]" = [
           "2 elapsed is what was asked", "3.76 s of 4 where an end mark is lost"),
     Known({"rate": "5M", "flows": 8, "both": True, "size": 1400, "loss": 5.0}, "1 rate by time is bytes",
           "34 of 10 Mbit/s: the window opened when another session had its connections", 3),
+    Known({"test": "UDP_STREAM", "seconds": 0.3, "warm": 1.0, "rate": "400k", "size": 23, "mbit": 1.0, "down": "silent",
+           "down_s": 0.5}, "3 loss is the path's", "2,994 lost of 1,109: an outage that the queue brought behind the end"),
 ]
