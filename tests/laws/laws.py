@@ -427,7 +427,8 @@ def law_8_nothing_counts_behind_a_signal(v: View) -> Found:
     """Of what this end does not count any more the far end counts nothing either."""
     c, sent = v.case, v.figure("LOCAL_BYTES_SENT")
     if c.frozen == "signal" and c.stream and not c.unix and not c.down_stream and v.seen.status == 0 and sent is not None:
-        yield from about(v.figure("REMOTE_BYTES_RECVD"), "REMOTE_BYTES_RECVD", 0, sent + v.message)
+        edge = (v.slack + v.way) * sent / max(v.elapsed, TICK) * (c.warm > 0)     # its window opened elsewhere
+        yield from about(v.figure("REMOTE_BYTES_RECVD"), "REMOTE_BYTES_RECVD", 0, sent + v.message + edge)
 
 
 def law_9_what_is_not_whole_says_so(v: View) -> Found:
