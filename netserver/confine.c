@@ -401,8 +401,9 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
 	/* Needs /proc/self/fd, and seccomp(2), which the filter of system calls forbids. */
-	if (!NP_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
-			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
+	if (!NP_SANITIZED &&
+	    ((s->capture_fd > 0 && ns_filter_socket(s->capture_fd, false, err) != NP_OK) ||
+	     (s->link_fd > 0 && ns_filter_socket(s->link_fd, true, err) != NP_OK))) {
 		return err->code;
 	}
 	if (!NP_SANITIZED) {
@@ -499,7 +500,7 @@ void
 ns_confine_means(struct ns_means *m)
 {
 	const char *filter = ns_filter_lacks();
-	bool landlock = ns_landlock_version() > 0;
+	bool landlock = ns_landlock_version(NULL) > 0;
 
 	memset(m, 0, sizeof(*m));
 	if (NP_SANITIZED) {

@@ -22,13 +22,7 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 }
 
 int
-ns_filter_mute(int fd, struct np_err *err)
-{
-	return NP_OK;
-}
-
-int
-ns_filter_fix(int fd, struct np_err *err)
+ns_filter_socket(int fd, bool sends, struct np_err *err)
 {
 	return NP_OK;
 }

@@ -634,10 +634,15 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* Refuse these calls for that descriptor, and whatever would make a copy of it. */
-static int
-refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
+/* Refuse calls for that descriptor, and whatever would make a copy of it. */
+int
+ns_filter_socket(int fd, bool sends, struct np_err *err)
 {
+	/* Calls that send, and calls that would bind it to another interface. */
+	static const char *const calls[] = { "sendto",   "send",   "sendmsg",  "sendmmsg",
+					     "write",    "writev", "pwrite64", "pwritev",
+					     "pwritev2", "bind",   "connect" };
+	const size_t left_out = sends ? 2 : 0;
 	static const uint32_t socketcalls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
 						SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
 	scmp_filter_ctx ctx = NULL;
@@ -650,7 +655,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	if (ctx == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a packet socket");
 	}
-	rc = forbid(ctx, calls, count, fd);
+	rc = forbid(ctx, calls + left_out, COUNT(calls) - left_out, fd);
 	rc = rc == 0 ? forbid_reconnecting(ctx) : rc;
 	/* Where there is socketcall(2), a filter can't see the descriptor of calls made by it. Our
 	 * code does not use it (base/multiplex.c), so it is forbidden. */
@@ -669,25 +674,4 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	}
 	seccomp_release(ctx);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a packet socket");
-}
-
-/* Calls that send, except sendto(2), and calls that would bind it to another interface. */
-#define OTHERS                                                                                     \
-	"sendmsg", "sendmmsg", "write", "writev", "pwrite64", "pwritev", "pwritev2", "bind",       \
-	    "connect"
-
-int
-ns_filter_mute(int fd, struct np_err *err)
-{
-	static const char *const calls[] = { "sendto", "send", OTHERS };
-
-	return refuse_calls(fd, calls, COUNT(calls), err);
-}
-
-int
-ns_filter_fix(int fd, struct np_err *err)
-{
-	static const char *const calls[] = { OTHERS };
-
-	return refuse_calls(fd, calls, COUNT(calls), err);
 }

@@ -32,8 +32,6 @@ const long ns_landlock_calls[NS_LANDLOCK_CALLS] = { [CREATE] = SYS_landlock_crea
 						    [ADD] = SYS_landlock_add_rule,
 						    [RESTRICT] = SYS_landlock_restrict_self };
 
-static const struct ns_seal no_seal;
-
 enum {
 	WRITE_FILE = 1 << 1,
 	READ_FILE = 1 << 2,
@@ -96,18 +94,14 @@ static const struct {
 	{ "/sys/hypervisor", READ_FILE, EVIDENCE },
 };
 
-static size_t
-version_of(const struct ns_seal *seal)
-{
-	long v = ns_sealed(seal, ns_landlock_calls[CREATE], 0, 0, ASK_VERSION, 0);
-
-	return v > 0 ? (size_t)v : 0;
-}
-
 int
-ns_landlock_version(void)
+ns_landlock_version(const struct ns_seal *seal)
 {
-	return (int)version_of(&no_seal);
+	static const struct ns_seal none;
+	long v =
+	    ns_sealed(seal != NULL ? seal : &none, ns_landlock_calls[CREATE], 0, 0, ASK_VERSION, 0);
+
+	return v > 0 ? (int)v : 0;
 }
 
 /* A set of rules that is being made. */
@@ -127,9 +121,9 @@ allow(const struct rules *r, int fd, uint64_t allowed)
 int
 ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err)
 {
-	const size_t newest = sizeof(known) / sizeof(known[0]) - 1;
+	const int newest = (int)(sizeof(known) / sizeof(known[0])) - 1;
 	struct rules r = { .seal = seal };
-	size_t version = version_of(seal);
+	int version = ns_landlock_version(seal);
 	struct ruleset_attr attr = { .files = 0 };
 	int rc;
 

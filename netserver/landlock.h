@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "netserver/confine.h"
 
-/* The version of the kernel's landlock interface; 0: none, or it is switched off. */
-int ns_landlock_version(void);
+/* The version of the kernel's landlock interface; 0: none, or off. seal NULL: none is needed. */
+int ns_landlock_version(const struct ns_seal *seal);
 
 /* Its system calls, which take at most four arguments. */
 enum { NS_LANDLOCK_CALLS = 3 };

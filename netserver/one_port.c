@@ -414,32 +414,6 @@ struct datagram {
 	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
-/* The local address from a message's PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
-static void
-note_destination(struct msghdr *m, uint32_t port, struct np_addr *to)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-			struct in_pktinfo four;
-
-			memcpy(&four, CMSG_DATA(c), sizeof(four));
-			np_addr_make(to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
-			return;
-		}
-		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-			struct in6_pktinfo six;
-			struct sockaddr_in6 *at = (struct sockaddr_in6 *)&to->sa;
-
-			memcpy(&six, CMSG_DATA(c), sizeof(six));
-			np_addr_make(to, AF_INET6, (const uint8_t *)&six.ipi6_addr, port);
-			at->sin6_scope_id =
-			    IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr) ? (uint32_t)six.ipi6_ifindex : 0;
-			np_addr_unmap(to);
-			return;
-		}
-	}
-}
-
 static bool
 receive(int fd, uint32_t port, struct datagram *c)
 {
@@ -452,6 +426,8 @@ receive(int fd, uint32_t port, struct datagram *c)
 			    .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC);
+	struct in_pktinfo four;
+	struct in6_pktinfo six;
 
 	if (n < 0) {
 		return false;
@@ -460,7 +436,22 @@ receive(int fd, uint32_t port, struct datagram *c)
 	c->from.len = m.msg_namelen;
 	np_addr_unmap(&c->from);
 	c->to = (struct np_addr){ .len = 0 };
-	note_destination(&m, port, &c->to);
+	/* The local address from PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h != NULL; h = CMSG_NXTHDR(&m, h)) {
+		if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO) {
+			memcpy(&four, CMSG_DATA(h), sizeof(four));
+			np_addr_make(&c->to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
+			break;
+		}
+		if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&six, CMSG_DATA(h), sizeof(six));
+			np_addr_make(&c->to, AF_INET6, (const uint8_t *)&six.ipi6_addr, port);
+			((struct sockaddr_in6 *)&c->to.sa)->sin6_scope_id =
+			    IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr) ? (uint32_t)six.ipi6_ifindex : 0;
+			np_addr_unmap(&c->to);
+			break;
+		}
+	}
 	return true;
 }
 

@@ -147,33 +147,13 @@ settle_length(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-static void
-settle_output(struct np_cli *cli)
-{
-	struct np_cli_output *o = &cli->output;
-
-	if (cli->evidence.explain || o->json) {
-		cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
-	}
-	if (cli->evidence.wire || cli->plan.stations > 0) {
-		cli->evidence.caps |= NP_CAP_TEST | (cli->evidence.wire ? NP_CAP_WIRE : 0U);
-	}
-	/* If figures are selected, the table of latencies is not printed. */
-	o->latency |= o->times;
-	o->times = o->times && o->style == NP_STYLE_CLASSIC;
-	if (o->human) {
-		o->style = NP_STYLE_HUMAN;
-		o->limits = cli->evidence.explain;
-		o->selection.evidence = true; /* of loss, and of what disturbed the test */
-	}
-}
-
 int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
 	/* The parser permutes the words and overwrites secrets. */
 	char **words = malloc((size_t)argc * sizeof(*words));
 	const struct np_cli_target *t = &cli->target;
+	struct np_cli_output *o = &cli->output;
 	int rc;
 
 	memset(cli, 0, sizeof(*cli));
@@ -201,7 +181,20 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 			    np_port_check(t->local_port, t->host.text, err) != NP_OK)) {
 		rc = np_fail_in(err, "-p");
 	}
-	settle_output(cli);
+	if (cli->evidence.explain || o->json) {
+		cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
+	}
+	if (cli->evidence.wire || cli->plan.stations > 0) {
+		cli->evidence.caps |= NP_CAP_TEST | (cli->evidence.wire ? NP_CAP_WIRE : 0U);
+	}
+	/* If figures are selected, the table of latencies is not printed. */
+	o->latency |= o->times;
+	o->times = o->times && o->style == NP_STYLE_CLASSIC;
+	if (o->human) {
+		o->style = NP_STYLE_HUMAN;
+		o->limits = cli->evidence.explain;
+		o->selection.evidence = true; /* of loss, and of what disturbed the test */
+	}
 	if (rc == NP_OK) {
 		np_stray_names(cli);
 		rc = settle_length(cli, err);

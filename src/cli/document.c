@@ -660,32 +660,6 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	}
 }
 
-/*
- * An iteration only lists figures that differ from the final ones: remove the others, and add null
- * for a figure that it lacks.
- */
-static void
-leave_out_final(struct np_document *d)
-{
-	json_t *final = json_object_get(d->root, "final"), *iteration, *value;
-	const char *name;
-	size_t i;
-
-	json_array_foreach(json_object_get(d->root, "iterations"), i, iteration)
-	{
-		json_t *metrics = json_object_get(iteration, "metrics");
-
-		json_object_foreach(final, name, value)
-		{
-			if (json_object_get(metrics, name) == NULL) {
-				d->failed |= json_object_set_new(metrics, name, json_null()) != 0;
-			} else if (json_equal(json_object_get(metrics, name), value)) {
-				json_object_del(metrics, name);
-			}
-		}
-	}
-}
-
 void
 np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k)
 {
@@ -793,7 +767,9 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 			     : v->signal == SIGHUP  ? "SIGHUP"
 						    : "a signal";
 	char reason[200] = "";
-	json_t *o;
+	json_t *o, *final, *iteration, *value;
+	const char *name;
+	size_t i;
 
 	if (d == NULL) {
 		return NP_OK;
@@ -814,7 +790,22 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 					    : "complete"));
 	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
 	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
-	leave_out_final(d);
+	/* An iteration only lists figures that differ from the final ones: remove the others, and
+	 * add null for a figure that it lacks. */
+	final = json_object_get(o, "final");
+	json_array_foreach(json_object_get(o, "iterations"), i, iteration)
+	{
+		json_t *metrics = json_object_get(iteration, "metrics");
+
+		json_object_foreach(final, name, value)
+		{
+			if (json_object_get(metrics, name) == NULL) {
+				d->failed |= json_object_set_new(metrics, name, json_null()) != 0;
+			} else if (json_equal(json_object_get(metrics, name), value)) {
+				json_object_del(metrics, name);
+			}
+		}
+	}
 	if (d->failed) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}

@@ -187,28 +187,6 @@ np_facts_any(int family)
 	return np_family(family)->version == 6 ? "::0" : "0.0.0.0";
 }
 
-static void
-addresses(const struct np_cli *cli, struct np_record *r)
-{
-	const struct np_name *local = np_facts_local(cli);
-	int family = cli->data.family;
-	int asked_family = np_family_or(cli->data.host.family, cli->target.host.family);
-
-	if (cli->data.local.given) {
-		family = np_family_or(family, cli->data.local.family);
-	}
-	np_record_text(r, NP_M_SOURCE_PORT, cli->data.local_port);
-	np_record_text(r, NP_M_SOURCE_ADDR,
-		       local != NULL ? local->text : np_facts_any(cli->plan.family));
-	np_record_int(r, NP_M_SOURCE_FAMILY, family);
-	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
-	np_record_text(r, NP_M_DEST_ADDR,
-		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
-	/* As in netperf: with a control connection the family of the data, else what was asked. */
-	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked_family : cli->plan.family);
-	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
-}
-
 static const char *
 text_or_none(const char *text)
 {
@@ -221,6 +199,9 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	/* As in netperf, of the test that -t names, whatever its test options -T and -t say. */
 	const struct np_bench *row = np_bench_find(cli->test);
 	const struct np_transport *t = row != NULL ? row->transport : NULL;
+	const struct np_name *local = np_facts_local(cli);
+	int family = cli->data.family;
+	int asked_family = np_family_or(cli->data.host.family, cli->target.host.family);
 
 	np_record_text(r, NP_M_OUTPUT_NONE, " ");
 	np_record_text(r, NP_M_SOCKET_TYPE,
@@ -237,6 +218,18 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	if (cli->output.brand != NULL) {
 		np_record_text(r, NP_M_RESULT_BRAND, cli->output.brand);
 	}
-	addresses(cli, r);
+	if (cli->data.local.given) {
+		family = np_family_or(family, cli->data.local.family);
+	}
+	np_record_text(r, NP_M_SOURCE_PORT, cli->data.local_port);
+	np_record_text(r, NP_M_SOURCE_ADDR,
+		       local != NULL ? local->text : np_facts_any(cli->plan.family));
+	np_record_int(r, NP_M_SOURCE_FAMILY, family);
+	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
+	np_record_text(r, NP_M_DEST_ADDR,
+		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
+	/* As in netperf: with a control connection the family of the data, else what was asked. */
+	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked_family : cli->plan.family);
+	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
 	np_record_withdraw(r);
 }

@@ -8,27 +8,6 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
-/* The local address of the default route: by documentation addresses (RFC 5737, RFC 3849). */
-static void
-default_address(int family, struct np_addr *here)
-{
-	static const struct {
-		int family;
-		const char *host;
-	} outside[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
-	struct np_addrs a;
-
-	here->len = 0;
-	for (size_t i = 0; i < 2 && here->len == 0; i++) {
-		if (np_family_or(family, outside[i].family) == outside[i].family &&
-		    (np_resolve(outside[i].host, "9", outside[i].family, SOCK_DGRAM, &a, NULL) !=
-			 NP_OK ||
-		     !np_addr_towards(&a.at[0], here))) {
-			here->len = 0;
-		}
-	}
-}
-
 static int
 print_both_ends(struct np_client *c, struct np_err *err)
 {
@@ -85,13 +64,27 @@ int
 np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		 struct np_err *err)
 {
+	/* Documentation addresses (RFC 5737, RFC 3849). */
+	static const struct {
+		int family;
+		const char *host;
+	} outside[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
 	struct np_target aim = *target;
 	struct np_addr here = { .len = 0 };
 	struct np_addrs a;
 	int rc;
 
 	if (!cli->target.host.given) {
-		default_address(cli->target.host.family, &here);
+		/* The local address of the default route. */
+		for (size_t i = 0; i < 2 && here.len == 0; i++) {
+			int of = outside[i].family;
+
+			if (np_family_or(cli->target.host.family, of) == of &&
+			    (np_resolve(outside[i].host, "9", of, SOCK_DGRAM, &a, NULL) != NP_OK ||
+			     !np_addr_towards(&a.at[0], &here))) {
+				here.len = 0;
+			}
+		}
 		print_this_end(&here);
 		printf("only this end is shown: no host was named (-H)\n");
 		return NP_OK;

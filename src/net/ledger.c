@@ -294,32 +294,11 @@ ipv6(struct packet *p)
 	return true;
 }
 
-/* TCP options (RFC 9293, 3.1; RFC 7323), as far as captured. */
-static void
-tcp_options(struct segment *s, const uint8_t *at, size_t have)
-{
-	while (have >= 2 && at[0] != 0) {
-		size_t size = at[0] == 1 ? 1 : at[1];
-
-		if (size == 0 || size > have || (at[0] != 1 && size < 2)) {
-			return;
-		}
-		if (at[0] == 2 && size == 4) {
-			s->mss = get16(at + 2);
-		} else if (at[0] == 8 && size == 10) {
-			s->stamped = true;
-			s->stamp = get32(at + 2);
-			s->echo = get32(at + 6);
-		}
-		at += size;
-		have -= size;
-	}
-}
-
 static bool
 tcp(struct packet *p, struct segment *s)
 {
 	const uint8_t *at = p->at;
+	size_t have;
 
 	memset(s, 0, sizeof(*s));
 	if (p->have < TCP_HEADER) {
@@ -333,7 +312,25 @@ tcp(struct packet *p, struct segment *s)
 	s->ack = get32(at + 8);
 	s->flags = at[13];
 	s->window = get16(at + 14);
-	tcp_options(s, at + TCP_HEADER, (p->have < s->header ? p->have : s->header) - TCP_HEADER);
+	/* TCP options (RFC 9293, 3.1; RFC 7323), as far as captured. */
+	at += TCP_HEADER;
+	have = (p->have < s->header ? p->have : s->header) - TCP_HEADER;
+	while (have >= 2 && at[0] != 0) {
+		size_t size = at[0] == 1 ? 1 : at[1];
+
+		if (size == 0 || size > have || (at[0] != 1 && size < 2)) {
+			break;
+		}
+		if (at[0] == 2 && size == 4) {
+			s->mss = get16(at + 2);
+		} else if (at[0] == 8 && size == 10) {
+			s->stamped = true;
+			s->stamp = get32(at + 2);
+			s->echo = get32(at + 6);
+		}
+		at += size;
+		have -= size;
+	}
 	p->left -= s->header;
 	return true;
 }

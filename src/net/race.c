@@ -188,37 +188,13 @@ may_reach(const struct np_addrs *local, const struct np_addr *to)
 	return may;
 }
 
-/* Close the others, and describe their errors. */
-static void
-conclude(struct race *r, const struct attempt *won, char *text)
-{
-	size_t len = 0;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < r->begun; i++) {
-		struct attempt *a = &r->at[i];
-		char host[NP_ADDR_TEXT];
-
-		if (a == won || (won != NULL && !may_reach(r->local, a->to))) {
-			continue;
-		}
-		if (a->fd >= 0) {
-			give_up(a, ETIMEDOUT);
-		}
-		len = np_text_add(text, NP_RACE_TEXT, len, "%s%s: %s", len > 0 ? "; " : "",
-				  np_addr_host(a->to, host),
-				  won != NULL && a->sys == ETIMEDOUT ? "no answer"
-								     : strerror(a->sys));
-	}
-}
-
 int
 np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
 		struct np_race *out, struct np_err *err)
 {
 	struct race r = { .local = local, .deadline = deadline, .out = out };
 	struct attempt *won;
-	size_t at[2] = { 0, 0 };
+	size_t at[2] = { 0, 0 }, len = 0;
 	char text[NP_ADDR_TEXT];
 
 	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx, .device = out->device };
@@ -236,7 +212,21 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		}
 	}
 	won = run(&r);
-	conclude(&r, won, out->others);
+	/* Close the others, and describe their errors. */
+	for (size_t i = 0; i < r.begun; i++) {
+		struct attempt *a = &r.at[i];
+
+		if (a == won || (won != NULL && !may_reach(r.local, a->to))) {
+			continue;
+		}
+		if (a->fd >= 0) {
+			give_up(a, ETIMEDOUT);
+		}
+		len = np_text_add(out->others, NP_RACE_TEXT, len, "%s%s: %s", len > 0 ? "; " : "",
+				  np_addr_host(a->to, text),
+				  won != NULL && a->sys == ETIMEDOUT ? "no answer"
+								     : strerror(a->sys));
+	}
 	if (won != NULL) {
 		out->used = *won->to;
 		return won->fd;

@@ -247,24 +247,6 @@ unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 	}
 }
 
-/* The next limit: the cause with the lowest rate above the measured one. */
-static void
-find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
-{
-	double measured = np_measured(f);
-
-	for (size_t i = 0; i < all->count; i++) {
-		const struct np_verdict *v = &all->v[i];
-
-		if (v->limit != out->limit && v->limit != out->also &&
-		    v->allows > NP_WITHIN * measured && v->allows <= NP_NEXT * measured &&
-		    !(v->allows >= out->next_allows) && measured > 0) {
-			out->next = v->limit;
-			out->next_allows = v->allows;
-		}
-	}
-}
-
 void
 np_explain(const struct np_explain_input *in, struct np_explanation *out)
 {
@@ -272,6 +254,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	struct np_facts_of_test f;
 	const struct np_verdict *best, *rival;
 	struct verdicts all;
+	double measured;
 	size_t also;
 
 	memset(out, 0, sizeof(*out));
@@ -283,6 +266,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	f.reached = out->ceiling.reached;
 	np_ceiling_words(&f, out);
 	judge_all(&f, &all);
+	measured = np_measured(&f);
 	best = &all.v[0];
 	also = rival_of(&all);
 	rival = &all.v[also];
@@ -306,7 +290,17 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 			out->also = rival->limit;
 			memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
 		}
-		find_next(&f, &all, out);
+		/* The next limit: the cause with the lowest rate above the measured one. */
+		for (size_t i = 0; i < all.count && measured > 0; i++) {
+			const struct np_verdict *v = &all.v[i];
+
+			if (v->limit != out->limit && v->limit != out->also &&
+			    v->allows > NP_WITHIN * measured && v->allows <= NP_NEXT * measured &&
+			    !(v->allows >= out->next_allows)) {
+				out->next = v->limit;
+				out->next_allows = v->allows;
+			}
+		}
 	}
 	np_flows_tell(&flows, &f, out);
 	np_calls_tell(&f, out);

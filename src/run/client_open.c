@@ -165,7 +165,7 @@ static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
 {
-	struct np_race race = { .tick = look_live, .ctx = c->live, .device = t->local_device };
+	struct np_race race = { .tick = draw_progress, .ctx = c->live, .device = t->local_device };
 	struct np_addrs order = *remote;
 	char host[NP_ADDR_TEXT];
 	int fd;

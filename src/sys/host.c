@@ -436,31 +436,6 @@ stack_facts(const char *root, struct np_bag *into)
 	put_line(into, root, "host.tcp.congestion", "/proc/sys/net/ipv4/tcp_congestion_control");
 }
 
-/* What the connection itself has goes before the default of those to come. */
-static void
-connection_facts(int fd, struct np_bag *into)
-{
-	char name[32] = "";
-	socklen_t len = sizeof(name) - 1;
-	int family = AF_UNSPEC, mtu = 0;
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0 && name[0] != '\0') {
-		np_bag_text(into, name, "host.tcp.congestion");
-	}
-	len = sizeof(family);
-	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
-	if (family != AF_INET && family != AF_INET6) {
-		return; /* no route, no MTU of it */
-	}
-	len = sizeof(mtu);
-	if (family == AF_INET ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) == 0
-			      : getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &len) == 0) {
-		np_bag_int(into, mtu, "host.path_mtu");
-	} else {
-		np_bag_unread(into, strerror(errno), "host.path_mtu");
-	}
-}
-
 const char *
 np_host_program(void)
 {
@@ -472,6 +447,9 @@ void
 np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 {
 	bool has_device = device != NULL && device[0] != '\0';
+	char cong[32] = "";
+	socklen_t len = sizeof(cong) - 1;
+	int family = AF_UNSPEC, mtu = 0;
 	struct utsname u;
 	struct np_nic nic;
 
@@ -491,7 +469,21 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 	}
 	stack_facts(root, into);
 	if (fd >= 0) {
-		connection_facts(fd, into);
+		/* What the connection itself has goes before the default of those to come. */
+		if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cong, &len) == 0 &&
+		    cong[0] != '\0') {
+			np_bag_text(into, cong, "host.tcp.congestion");
+		}
+		len = sizeof(family);
+		getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+		len = sizeof(mtu);
+		if (family == AF_INET    ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) == 0
+		    : family == AF_INET6 ? getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &len) == 0
+					 : false) {
+			np_bag_int(into, mtu, "host.path_mtu");
+		} else if (family == AF_INET || family == AF_INET6) { /* others have no route */
+			np_bag_unread(into, strerror(errno), "host.path_mtu");
+		}
 	}
 	if (has_device) {
 		np_nic_end(&nic, into);

@@ -216,28 +216,6 @@ invents_speed(const char *driver)
 	return strcmp(driver, "veth") == 0 || strcmp(driver, "tun") == 0;
 }
 
-static void
-speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
-{
-	struct np_ethtool_settings s;
-	int rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
-
-	if (rc == 0 && invents_speed(driver)) {
-		np_bag_unread(into, "it has none: the driver reports an invented speed",
-			      "host.nic.speed_mbps");
-	} else if (rc == 0 && s.speed_mbps > 0) {
-		np_bag_int(into, s.speed_mbps, "host.nic.speed_mbps");
-		np_bag_text(into,
-			    s.duplex == DUPLEX_FULL   ? "full"
-			    : s.duplex == DUPLEX_HALF ? "half"
-						      : "unknown",
-			    "host.nic.duplex");
-	} else {
-		np_bag_unread(into, rc != 0 ? strerror(-rc) : "the driver does not know it",
-			      "host.nic.speed_mbps");
-	}
-}
-
 /* Is it hardware, real or a virtual machine's, which has rings and a speed? */
 static bool
 is_hardware(const struct ethtool_drvinfo *d)
@@ -259,6 +237,7 @@ static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
+	struct np_ethtool_settings s;
 	char *names = NULL;
 	size_t count = 0;
 	bool *on;
@@ -289,8 +268,23 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	if (is_hardware(&d)) {
 		ring_facts(n, into);
 	}
-	if (is_hardware(&d) || invents_speed(d.driver)) {
-		speed_facts(n, d.driver, into);
+	if (!is_hardware(&d) && !invents_speed(d.driver)) {
+		return;
+	}
+	rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
+	if (rc == 0 && invents_speed(d.driver)) {
+		np_bag_unread(into, "it has none: the driver reports an invented speed",
+			      "host.nic.speed_mbps");
+	} else if (rc == 0 && s.speed_mbps > 0) {
+		np_bag_int(into, s.speed_mbps, "host.nic.speed_mbps");
+		np_bag_text(into,
+			    s.duplex == DUPLEX_FULL   ? "full"
+			    : s.duplex == DUPLEX_HALF ? "half"
+						      : "unknown",
+			    "host.nic.duplex");
+	} else {
+		np_bag_unread(into, rc != 0 ? strerror(-rc) : "the driver does not know it",
+			      "host.nic.speed_mbps");
 	}
 }
 

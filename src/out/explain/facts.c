@@ -223,30 +223,6 @@ relative_spread(const struct np_bag *b, bool datagrams)
 	return middle > 0 ? off / middle : (double)NAN;
 }
 
-/* How much waited in the receiver's buffer to be read. */
-static void
-look_at_queue(struct np_facts_of_test *f)
-{
-	const char *name = f->in->lossy ? "flow.samples.queued_in" : "tcp.samples.queued_in";
-	struct np_bag_item list;
-	double waits = 0, left = 0;
-
-	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
-	f->inq = median(f->rx, name);
-	f->near_inq = median(f->tx, name);
-	f->inq_waits = f->inq_left = (double)NAN;
-	if (np_bag_list(f->rx, name, 0, &list) == 0 || !(f->receive_buffer > 0)) {
-		return;
-	}
-	/* The buffer holds payload and overhead: a quarter of it as payload is a lot. */
-	for (size_t i = 0; i < list.count; i++) {
-		waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
-		left += np_bag_value(&list, i) > 0;
-	}
-	f->inq_left = left / (double)list.count;
-	f->inq_waits = waits / (double)list.count;
-}
-
 /*
  * A thread of the engine `spin` always uses a whole processor. It needs it only if its calls rarely
  * find nothing to do.
@@ -707,7 +683,9 @@ void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
 	bool near_leads = in->near_transmits || in->transactions;
-	double n, most;
+	const char *queued = in->lossy ? "flow.samples.queued_in" : "tcp.samples.queued_in";
+	struct np_bag_item list;
+	double n, most, waits = 0, left = 0;
 
 	memset(f, 0, sizeof(*f));
 	f->in = in;
@@ -722,7 +700,20 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);
-	look_at_queue(f);
+	/* How much waited in the receiver's buffer to be read. */
+	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
+	f->inq = median(f->rx, queued);
+	f->near_inq = median(f->tx, queued);
+	f->inq_waits = f->inq_left = (double)NAN;
+	if (np_bag_list(f->rx, queued, 0, &list) > 0 && f->receive_buffer > 0) {
+		/* The buffer holds payload and overhead: a quarter of it as payload is a lot. */
+		for (size_t i = 0; i < list.count; i++) {
+			waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
+			left += np_bag_value(&list, i) > 0;
+		}
+		f->inq_left = left / (double)list.count;
+		f->inq_waits = waits / (double)list.count;
+	}
 	f->discards = number(f->rx, "engine.bytes_truncated") > 0;
 	if (in->lossy) {
 		look_at_datagrams(f);
