@@ -53,9 +53,10 @@ put_row(const struct metrics *m, const char *name, bool is_bytes, const char *te
 	}
 }
 
-void
-ns_metrics_print(const struct ns_view *v, FILE *out)
+int
+ns_metrics_print(FILE *out, const void *view)
 {
+	const struct ns_view *v = view;
 	const struct metrics m = { .out = out, .port = v->port };
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
 	const struct ns_stats *s = v->stats;
@@ -109,6 +110,7 @@ ns_metrics_print(const struct ns_view *v, FILE *out)
 	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);
 #include "netserver/limits.def"
 #undef NS_LIMIT
+	return 0;
 }
 
 int
@@ -133,13 +135,6 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 	return np_trusted_open(dir, NP_TRUSTED_DIR, err);
 }
 
-static int
-put_all(FILE *out, const void *view)
-{
-	ns_metrics_print(view, out);
-	return 0;
-}
-
 int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
@@ -149,7 +144,7 @@ ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct n
 	int failed = np_output_beside(&file, dir_fd, name, 0644);
 
 	if (failed == 0) {
-		failed = np_output_fill(&file, put_all, v);
+		failed = np_output_fill(&file, ns_metrics_print, v);
 	}
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", name) : NP_OK;
 }

@@ -313,26 +313,24 @@ test_runs(const struct ns_daemon *d)
 	return false;
 }
 
-/* Addresses take turns, and the sessions of each do: more sessions get an address no more turns. */
-static bool
-goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
-{
-	uint64_t turn_a = d->turn_ns[ns_place_of(&a->peer, d->rates.seed).near];
-	uint64_t turn_b = d->turn_ns[ns_place_of(&b->peer, d->rates.seed).near];
-
-	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
-}
-
 /* --exclusive: let the next test begin, if none runs. */
 static void
 grant_next(struct ns_daemon *d)
 {
 	while (d->stats.waiting_now > 0 && !test_runs(d)) {
 		struct ns_session *first = NULL;
+		uint64_t first_turn = 0;
 
 		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-			if (s->waiting_ns != 0 && (first == NULL || goes_before(d, s, first))) {
+			uint64_t turn = d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near];
+
+			/* Addresses take turns, and the sessions of each do: more sessions get an
+			 * address no more turns. */
+			if (s->waiting_ns != 0 &&
+			    (first == NULL || turn < first_turn ||
+			     (turn == first_turn && s->waiting_ns < first->waiting_ns))) {
 				first = s;
+				first_turn = turn;
 			}
 		}
 		if (first == NULL) {

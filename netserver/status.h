@@ -29,9 +29,9 @@ size_t ns_status_text(const struct ns_view *v, char *text, size_t size);
 
 /*
  * Metrics for Prometheus. Every series has the port as a label, so that two daemons of a machine
- * differ. No limit is +Inf.
+ * differ. No limit is +Inf. view: a struct ns_view. Returns 0, as np_output_fill() needs.
  */
-void ns_metrics_print(const struct ns_view *v, FILE *out);
+int ns_metrics_print(FILE *out, const void *view);
 
 /*
  * Open the directory of a path, since a daemon changes its working directory later. *name: where

@@ -607,34 +607,18 @@ interval_us(uint64_t low, uint64_t high)
 	return json_pack("[o, o]", np_json_us((double)low), np_json_us((double)high));
 }
 
-/* What was timed, and the confidence intervals of its percentiles. */
-static json_t *
-latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
+void
+np_document_result(struct np_document *d, const struct np_look *look,
+		   const struct np_figures *figures)
 {
 	static const struct {
 		const char *name;
 		double share;
 	} rows[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
-	json_t *o = json_object(), *intervals = object_at(d, o, "intervals");
-
-	put(d, o, "of", np_json_text(look->histogram_of));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t low, high;
-
-		if (np_hist_interval(h, rows[i].share, &low, &high)) {
-			put(d, intervals, rows[i].name, interval_us(low, high));
-		}
-	}
-	return o;
-}
-
-void
-np_document_result(struct np_document *d, const struct np_look *look,
-		   const struct np_figures *figures)
-{
 	const struct np_hist *h = figures->latency;
 	char name[NP_FIGURE_NAME];
-	json_t *final;
+	json_t *final, *intervals;
+	uint64_t low, high;
 
 	if (d == NULL) {
 		return;
@@ -656,7 +640,14 @@ np_document_result(struct np_document *d, const struct np_look *look,
 		}
 	}
 	if (h != NULL && np_hist_count(h) > 0) {
-		put(d, d->root, "latency", latency(d, look, h));
+		/* What was timed, and the confidence intervals of its percentiles. */
+		put(d, d->root, "latency/of", np_json_text(look->histogram_of));
+		intervals = object_at(d, d->root, "latency/intervals");
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			if (np_hist_interval(h, rows[i].share, &low, &high)) {
+				put(d, intervals, rows[i].name, interval_us(low, high));
+			}
+		}
 	}
 }
 

@@ -147,12 +147,13 @@ np_stray_settled(struct np_cli *cli)
 }
 
 void
-np_stray_letter(struct np_err *err)
+np_stray_unparsed(struct np_cli *cli, struct np_err *err)
 {
-	for (size_t i = 0; i < np_test_options_count; i++) {
-		if (np_test_options[i].letter != '\0' && np_test_options[i].letter == -err->sys) {
-			int letter = -err->sys;
+	static const char *const moved[] = { "--show", "--merge", "--prometheus" };
+	int letter = -err->sys;
 
+	for (size_t i = 0; i < np_test_options_count && letter != 0; i++) {
+		if (np_test_options[i].letter == letter) {
 			np_usage(err,
 				 "-%c: no such option before --, but one of a test (-- -%c; -h "
 				 "lists them)",
@@ -161,13 +162,6 @@ np_stray_letter(struct np_err *err)
 			return;
 		}
 	}
-}
-
-void
-np_stray_reader(struct np_cli *cli, struct np_err *err)
-{
-	static const char *const moved[] = { "--show", "--merge", "--prometheus" };
-
 	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
 		size_t n = strlen(moved[i]);
 

@@ -28,11 +28,8 @@ void np_stray_options(struct np_cli *cli);
 /* Note options that have no effect in this test, once it is settled. */
 void np_stray_settled(struct np_cli *cli);
 
-/* An unknown option before a --: if the test has one of that letter, err says so. */
-void np_stray_letter(struct np_err *err);
-
-/* An option that was netperf's before netreport had it: err says so. */
-void np_stray_reader(struct np_cli *cli, struct np_err *err);
+/* If options could not be parsed: err says if one is a test's, or has become netreport's. */
+void np_stray_unparsed(struct np_cli *cli, struct np_err *err);
 
 /* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);

@@ -153,22 +153,6 @@ end_row(const char *address, const char *name, const char *does, struct row *row
 	ADD(row, "%s%s", is_text(does) ? ", " : "", does);
 }
 
-static void
-end_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
-{
-	const struct np_human *h = l->human;
-	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
-	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
-	bool sends = !both && strcasecmp(way, "Send") == 0;
-	bool receives = !both && !sends && is_text(way);
-	struct row local = { .len = 0 }, remote = { .len = 0 };
-
-	end_row(h->local, NULL, sends ? "sends" : receives ? "receives" : "", &local);
-	end_row(h->remote, h->host, sends ? "receives" : receives ? "sends" : "", &remote);
-	put_row(out, "Local end", &local);
-	put_row(out, "Remote end", &remote);
-}
-
 /* The throughput with its confidence interval, by default at 95 %. */
 static void
 throughput_row(const struct np_look *l, const struct np_figures *f, struct row *row)
@@ -340,19 +324,6 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 }
 
 static void
-cpu_row(const struct np_figures *f, struct row *row)
-{
-	if (known(f, NP_M_LOCAL_CPU_UTIL)) {
-		ADD(row, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
-	}
-	if (known(f, NP_M_REMOTE_CPU_UTIL)) {
-		ADD(row, "%s%.1f %% remote", row->len > 0 ? ", " : "",
-		    real(f, NP_M_REMOTE_CPU_UTIL));
-	}
-	ADD(row, "%s", row->len > 0 ? ", of all processors" : "");
-}
-
-static void
 retransmissions_row(const struct np_figures *f, struct row *row)
 {
 	if (known(f, NP_M_LOCAL_TRANSPORT_RETRANS)) {
@@ -414,11 +385,22 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
 	struct row flows = { .len = 0 }, detail = { .len = 0 }, open = { .len = 0 },
 		   beside = { .len = 0 }, cpu = { .len = 0 }, again = { .len = 0 },
-		   clean = { .len = 0 };
+		   clean = { .len = 0 }, local = { .len = 0 }, remote = { .len = 0 };
+	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
+	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
+	bool sends = !both && strcasecmp(way, "Send") == 0;
+	bool receives = !both && !sends && is_text(way);
 
 	test_row(l, f, &test);
 	put_row(out, "Test", &test);
-	end_rows(out, l, f);
+	end_row(l->human->local, NULL, sends ? "sends" : receives ? "receives" : "", &local);
+	put_row(out, "Local end", &local);
+	end_row(l->human->remote, l->human->host,
+		sends      ? "receives"
+		: receives ? "sends"
+			   : "",
+		&remote);
+	put_row(out, "Remote end", &remote);
 	if (strcmp(l->classic.layout, "mss") == 0) {
 		if (known(f, NP_M_TRANSPORT_MSS)) {
 			ADD(&throughput, "%" PRId64 " bytes",
@@ -442,7 +424,14 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	latency_rows(out, l, f);
 	beside_row(f, &beside);
 	put_row(out, "Beside", &beside);
-	cpu_row(f, &cpu);
+	if (known(f, NP_M_LOCAL_CPU_UTIL)) {
+		ADD(&cpu, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
+	}
+	if (known(f, NP_M_REMOTE_CPU_UTIL)) {
+		ADD(&cpu, "%s%.1f %% remote", cpu.len > 0 ? ", " : "",
+		    real(f, NP_M_REMOTE_CPU_UTIL));
+	}
+	ADD(&cpu, "%s", cpu.len > 0 ? ", of all processors" : "");
 	put_row(out, "Processors", &cpu);
 	retransmissions_row(f, &again);
 	put_row(out, "Retransmitted", &again);

@@ -89,28 +89,6 @@ print_values(FILE *out, const struct np_bag *const ends[2])
 	}
 }
 
-static void
-print_sizes(FILE *out, const struct np_bag *const ends[2])
-{
-	static const char *const labels[SIZES] = { "IP bytes up to 64", "up to 128",  "up to 256",
-						   "up to 512",         "up to 1024", "up to 1518",
-						   "up to 9018",        "beyond 9018" };
-	struct np_bag_item item;
-	double v[COLUMNS];
-
-	for (size_t size = 0; size < SIZES; size++) {
-		for (int i = 0; i < COLUMNS; i++) {
-			char full[NP_BAG_NAME];
-
-			snprintf(full, sizeof(full), "wire.%s.size_counts", ways[i]);
-			v[i] = size < np_bag_list(ends[i / 2], full, NP_BAG_INTS, &item)
-				   ? np_bag_value(&item, size)
-				   : (double)NAN;
-		}
-		print_row(out, labels[size], v, 0);
-	}
-}
-
 /* Without a capture: the counters of the interface, which include other traffic. */
 static void
 print_counters(FILE *out, const struct np_bag *end)
@@ -272,7 +250,13 @@ void
 np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		const char *far_lacks)
 {
+	static const char *const labels[SIZES] = { "IP bytes up to 64", "up to 128",  "up to 256",
+						   "up to 512",         "up to 1024", "up to 1518",
+						   "up to 9018",        "beyond 9018" };
 	const struct np_bag *const ends[2] = { near, far };
+	struct np_bag_item item;
+	char name[NP_BAG_NAME];
+	double v[COLUMNS];
 	struct way w;
 
 	fputs("Wire ledger\n", out);
@@ -280,7 +264,15 @@ np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		fprintf(out, "%-22s %13s %13s %13s %13s\n", "", "local out", "local in",
 			"remote out", "remote in");
 		print_values(out, ends);
-		print_sizes(out, ends);
+		for (size_t size = 0; size < SIZES; size++) {
+			for (int i = 0; i < COLUMNS; i++) {
+				snprintf(name, sizeof(name), "wire.%s.size_counts", ways[i]);
+				v[i] = size < np_bag_list(ends[i / 2], name, NP_BAG_INTS, &item)
+					   ? np_bag_value(&item, size)
+					   : (double)NAN;
+			}
+			print_row(out, labels[size], v, 0);
+		}
 		for (int i = 0; i < 2; i++) {
 			if (compare(ends, i == 0, &w)) {
 				print_way(out, &w);

@@ -363,7 +363,7 @@ metrics(struct daemon *d)
 	FILE *out = fmemopen(d->text, sizeof(d->text), "w");
 
 	assert_non_null(out);
-	ns_metrics_print(&d->view, out);
+	ns_metrics_print(out, &d->view);
 	assert_int_equal(fclose(out), 0);
 }
 

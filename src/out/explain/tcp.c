@@ -289,13 +289,33 @@ clamped_by(FACTS)
 		   : NULL;
 }
 
-/* The reader keeps up, so the buffer, or something else, limits the window. */
-static void
-window_of_quick_reader(FACTS, double score, struct np_verdict *v)
+/* Why the receiver's window is small. */
+void
+np_rule_receive_window(FACTS, struct np_verdict *v)
 {
+	double score = f->rwnd >= NP_WINDOW ? 0.55 + 0.44 * f->rwnd : 0;
 	struct np_word share = np_share_words(f->rwnd);
 	const char *why = clamped_by(f);
+	struct np_verdict reader = { .score = 0 };
 
+	if (isnan(f->reader.cpu)) {
+		np_decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
+			  "limited by the receiver's window for %s of the time (%s)", share.text,
+			  np_size_words(f->window).text);
+		np_explain_add(v->doubts, "%s",
+			       f->reader.spins ? np_cpu_words(&f->reader, "reading").text
+					       : "only the far end knows whether its reader, its "
+						 "CPU or its buffer keeps it small");
+		return;
+	}
+	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {
+		return; /* other rules name these causes */
+	}
+	np_rule_reader(f, &reader);
+	if (reader.score >= NP_ENOUGH) {
+		return;
+	}
+	/* The reader keeps up, so the buffer, or something else, limits the window. */
 	if (why != NULL) {
 		np_decide(
 		    v, NP_LIMIT_WINDOW_CLAMP, score, f->rwnd,
@@ -312,30 +332,4 @@ window_of_quick_reader(FACTS, double score, struct np_verdict *v)
 		    np_share_words(f->reader.cpu).text, np_size_words(f->inq).text);
 	}
 	v->allows = f->rwnd > 0 ? np_measured(f) / f->rwnd : (double)NAN;
-}
-
-/* Why the receiver's window is small. */
-void
-np_rule_receive_window(FACTS, struct np_verdict *v)
-{
-	double score = f->rwnd >= NP_WINDOW ? 0.55 + 0.44 * f->rwnd : 0;
-	struct np_verdict reader = { .score = 0 };
-
-	if (isnan(f->reader.cpu)) {
-		np_decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
-			  "limited by the receiver's window for %s of the time (%s)",
-			  np_share_words(f->rwnd).text, np_size_words(f->window).text);
-		np_explain_add(v->doubts, "%s",
-			       f->reader.spins ? np_cpu_words(&f->reader, "reading").text
-					       : "only the far end knows whether its reader, its "
-						 "CPU or its buffer keeps it small");
-		return;
-	}
-	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {
-		return; /* other rules name these causes */
-	}
-	np_rule_reader(f, &reader);
-	if (reader.score < NP_ENOUGH) {
-		window_of_quick_reader(f, score, v);
-	}
 }
