@@ -15,27 +15,6 @@ figure_at(size_t i)
 	return np_metric_name_at(i + (i >= NP_M_OUTPUT_END));
 }
 
-/*
- * Each build runs this program, so it checks the table of transports, too: tests may not notice a
- * listener that accepts connections from any address.
- */
-static int
-check_transports(struct np_err *err)
-{
-	const struct np_transport *t;
-
-	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		if (t->admit == NP_ADMIT_UNSAID) {
-			return np_usage(
-			    err,
-			    "the transport %s does not say which peers its listener admits: "
-			    "give it .admit (doc/architecture.md, \"A transport\")",
-			    t->name);
-		}
-	}
-	return NP_OK;
-}
-
 int
 main(void)
 {
@@ -50,8 +29,19 @@ main(void)
 	};
 	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 3 };
 	struct np_err err = { .code = NP_OK };
+	const struct np_transport *t;
 
-	if (check_transports(&err) == NP_OK && np_doc_print(&doc, stdout) != 0) {
+	/* Each build runs this program, so it checks the table of transports, too: tests may not
+	 * notice a listener that accepts connections from any address. */
+	for (size_t i = 0; err.code == NP_OK && (t = np_transport_at(i)) != NULL; i++) {
+		if (t->admit == NP_ADMIT_UNSAID) {
+			np_usage(&err,
+				 "the transport %s does not say which peers its listener admits: "
+				 "give it .admit (doc/architecture.md, \"A transport\")",
+				 t->name);
+		}
+	}
+	if (err.code == NP_OK && np_doc_print(&doc, stdout) != 0) {
 		np_fail(&err, NP_ESYS, errno, "print the options");
 	}
 	if (err.code != NP_OK) {

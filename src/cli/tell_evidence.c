@@ -16,34 +16,23 @@ per_second(double amount, double seconds)
 	return seconds > 0 ? amount / seconds : 0;
 }
 
-/* Of several sessions only the first has evidence: its share of all that was moved. */
-static double
-share_of_first(const struct np_outcome *out, const struct np_explain_input *in)
-{
-	const struct np_counts *c = &out->tally.count;
-	const char *name = in->transactions     ? "flow.transactions"
-			   : in->near_transmits ? "flow.bytes_sent"
-						: "flow.bytes_received";
-	uint64_t all = in->transactions     ? c->transactions
-		       : in->near_transmits ? c->sent
-					    : c->received;
-	double share = np_bag_number(out->near_bag, name) / (double)all;
-
-	if (out->sessions < 2) {
-		return 1;
-	}
-	return share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
-}
-
 /* What was sent and received, by the far end's report if there is one. */
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
 	const struct np_counts *c = &out->tally.count;
 	double sent = (double)c->sent, received = (double)c->received;
-	double share = share_of_first(out, in);
+	const char *name = in->transactions     ? "flow.transactions"
+			   : in->near_transmits ? "flow.bytes_sent"
+						: "flow.bytes_received";
+	double all = in->transactions     ? (double)c->transactions
+		     : in->near_transmits ? sent
+					  : received;
+	/* Of several sessions only the first has evidence: its share of all that was moved. */
+	double share = out->sessions < 2 ? 1 : np_bag_number(out->near_bag, name) / all;
 	struct np_hist_summary times;
 
+	share = share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
 	if (in->near_transmits) {
 		received =
 		    out->far.reported && !out->far.truncated ? (double)out->far.received : sent;

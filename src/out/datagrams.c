@@ -25,38 +25,31 @@ which(const struct np_datagrams *d)
 	return s;
 }
 
-/* Print the rate over the receiver's time, if the table's, over this end's time, differs. */
-static void
-print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
-{
-	double own_bps = np_bag_number(receiver, "udp.receive_span_bps");
-	double span = np_bag_number(receiver, "udp.receive_span_s");
-	double table_bps = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
-	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
-
-	if (!(own_bps >= 0) || !(span > 0) || !(d->seconds > 0) || !(table_bps > 0) ||
-	    fabs(own_bps - table_bps) <= differs * table_bps) {
-		return;
-	}
-	np_text_line(to,
-		     "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
-		     "to the last; %.2f is over the test's %.3g s%s",
-		     d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
-		     np_rate(unit, table_bps / 8, 1), d->seconds, which(d).text);
-}
-
 void
 np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
 	const char *role = np_bag_string(d->near, "flow.role");
 	const struct np_bag *receiver;
-	double twice, sent, received, lost;
+	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
+	double twice, sent, received, lost, own_bps, span, table_bps;
 
 	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
 		return;
 	}
 	receiver = strcmp(role, "transmit") == 0 ? d->far : d->near;
-	print_span(to, d, receiver);
+	own_bps = np_bag_number(receiver, "udp.receive_span_bps");
+	span = np_bag_number(receiver, "udp.receive_span_s");
+	table_bps = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
+	/* The rate over the receiver's time, if the table's, over this end's time, differs. */
+	if (own_bps >= 0 && span > 0 && d->seconds > 0 && table_bps > 0 &&
+	    fabs(own_bps - table_bps) > differs * table_bps) {
+		np_text_line(
+		    to,
+		    "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
+		    "to the last; %.2f is over the test's %.3g s%s",
+		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
+		    np_rate(unit, table_bps / 8, 1), d->seconds, which(d).text);
+	}
 	twice = np_bag_number(receiver, "udp.duplicated");
 	sent = np_bag_number(receiver, "udp.sent");
 	received = np_bag_number(receiver, "udp.received");

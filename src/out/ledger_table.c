@@ -1,6 +1,5 @@
 /* The table of --wire: the wire.* values of doc/evidence.md. */
 #include <math.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "out/format.h"

@@ -226,27 +226,6 @@ take_irq(void *ctx, const struct np_irq *irq)
 }
 
 static void
-read_tc(const struct np_moved *m, struct reading *r)
-{
-	struct list *l = &r->list[QDISC];
-	const struct np_tc_item *root;
-
-	if (m->link.rtnl < 0 || m->link.index == 0) {
-		l->why = m->link.rtnl < 0 ? -m->link.rtnl : ENODEV;
-		return;
-	}
-	r->tc_why = -np_tc_read(m->link.rtnl, m->link.index, &r->tc);
-	root = np_tc_root(&r->tc);
-	if (root != NULL && root->has_queue) {
-		add(l, root->drops, "drops");
-		add(l, root->overlimits, "overlimits");
-		add(l, root->requeues, "requeues");
-	} else {
-		l->why = r->tc_why;
-	}
-}
-
-static void
 read_driver(const struct np_moved *m, struct list *l)
 {
 	uint64_t *values;
@@ -273,6 +252,7 @@ static void
 take_reading(const struct np_moved *m, struct reading *r)
 {
 	bool own_root = m->link.root[0] != '\0';
+	const struct np_tc_item *root = NULL;
 	struct np_err err = { .sys = 0 };
 
 	memset(r, 0, sizeof(*r));
@@ -299,7 +279,20 @@ take_reading(const struct np_moved *m, struct reading *r)
 		}
 	}
 	if (m->link.device[0] != '\0' && !own_root) {
-		read_tc(m, r);
+		struct list *l = &r->list[QDISC];
+
+		if (m->link.rtnl < 0 || m->link.index == 0) {
+			l->why = m->link.rtnl < 0 ? -m->link.rtnl : ENODEV;
+		} else {
+			r->tc_why = -np_tc_read(m->link.rtnl, m->link.index, &r->tc);
+			root = np_tc_root(&r->tc);
+			l->why = root != NULL && root->has_queue ? 0 : r->tc_why;
+		}
+		if (root != NULL && root->has_queue) {
+			add(l, root->drops, "drops");
+			add(l, root->overlimits, "overlimits");
+			add(l, root->requeues, "requeues");
+		}
 		read_driver(m, &r->list[ETHTOOL]);
 	}
 	if (np_cpu_read(m->link.root, &r->cpus, &err) != NP_OK) {

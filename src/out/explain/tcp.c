@@ -1,6 +1,5 @@
 /* Causes in TCP: buffers, windows, loss, reordering, and queues on the path. */
 #include <math.h>
-#include <stdio.h>
 
 #include "out/explain/rules.h"
 

@@ -1,6 +1,5 @@
 /* Causes of lost datagrams. */
 #include <math.h>
-#include <stdio.h>
 
 #include "out/explain/rules.h"
 
