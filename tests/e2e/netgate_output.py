@@ -68,6 +68,12 @@ class Place(unittest.TestCase):
         return str(caught.exception)
 
 
+def only(path):
+    """The one gate of a file."""
+    (found,) = output.sessions(path)
+    return found
+
+
 class Lines(Place):
     """JSON lines."""
 
@@ -83,8 +89,8 @@ class Lines(Place):
     def test_what_is_written_is_read(self):
         made = gate(judged(WORSE, -3.1, -3.8, -2.4, notes=["n"], differs=["tso: on -> off"]),
                     judged(CANT_TELL, None, None, None, RR, more_pairs=40), notes=["note"], over="SIGINT")
-        self.assertEqual(output.read(self.written(made, evidence=True)), made)
-        without = output.read(self.written(made, "small.jsonl"))
+        self.assertEqual(only(self.written(made, evidence=True)), made)
+        without = only(self.written(made, "small.jsonl"))
         self.assertEqual([one.evidence for one in without.slots], [{}, {}, {}])
 
     def test_the_schema(self):
@@ -110,15 +116,14 @@ class Lines(Place):
         path = Path(self.written(gate(judged(EQUAL, 0.1, -0.4, 0.6))))
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[:3]) + lines[3][:70])
-        found = output.read(str(path))
+        found = only(str(path))
         self.assertEqual((len(found.slots), found.judgements, bool(found.over)), (2, [], True))
         path.write_bytes(b"".join(lines * 2))
         self.assertEqual([len(one.slots) for one in output.sessions(str(path))], [3, 3])
-        self.assertIn("2 gates", self.refused(output.read, str(path)))
 
     def test_files_that_are_none(self):
         good = Path(self.written(gate())).read_text().splitlines(keepends=True)
-        for text, words in (("", "empty"), ("hello\n", "line 1: not JSON"), ("[]\n", "line 1: not an object"),
+        for text, words in (("hello\n", "line 1: not JSON"), ("[]\n", "line 1: not an object"),
                             (good[1], "line 1: the header"), (good[0] + "{\n" + good[1], "line 2: not JSON"),
                             (good[0] + good[1].replace('"A"', '"C"'), "line 2: side: \"C\""),
                             (good[0] + good[1].replace("9400.5", '"much"'), "line 2: figures.THROUGHPUT: \"much\""),
@@ -126,8 +131,8 @@ class Lines(Place):
                             (good[0] + '{"schema": "plumbline-slot/9"}\n', "line 2: schema")):
             path = self.dir / "bad.jsonl"
             path.write_text(text)
-            self.assertIn(words, self.refused(output.sessions if text else output.read, str(path)))
-        self.assertIn("No such file", self.refused(output.read, str(self.dir / "none")))
+            self.assertIn(words, self.refused(output.sessions, str(path)))
+        self.assertIn("No such file", self.refused(output.sessions, str(self.dir / "none")))
 
     def test_a_disk_that_is_full_at_the_header_leaves_no_file(self):
         """Or the next one finds a file that it can neither go on with nor write."""
@@ -147,12 +152,12 @@ class Lines(Place):
         path = self.written(gate())
         self.assertIn("is there already", self.refused(output.Writer, path))
         self.written(replace(gate(), budget=5.0), mode="wb")
-        self.assertEqual(output.read(path).budget, 5.0)
+        self.assertEqual(only(path).budget, 5.0)
         other = output.Writer(path, mode="a+b")
         for mode in ("a+b", "wb"):
             self.assertIn("another netgate is writing it", self.refused(output.Writer, path, False, mode))
         other.end(gate())
-        self.assertEqual(output.read(path).budget, 5.0)
+        self.assertEqual(only(path).budget, 5.0)
         self.assertIn("No such file", self.refused(output.Writer, str(self.dir / "no" / "where")))
 
 

@@ -93,7 +93,8 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
 
 
 def sessions(path: str) -> "List[Gate]":
-    """The gates of a file, in its order: one, or more where files were put together."""
+    """The gates of a file, in its order: one, or more where files were put together. What was killed reads as far as it got,
+    and says so in `over`. Raises GateError."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -118,16 +119,6 @@ def sessions(path: str) -> "List[Gate]":
         elif known:
             raise GateError(f"{where}: schema {json.dumps(schema)}: unknown to this netgate")
     return found
-
-
-def read(path: str) -> Gate:
-    """The one gate of a file that Writer wrote. What was killed reads as far as it got, and says so in
-    `over`. Raises GateError."""
-    found = sessions(path)
-    if len(found) != 1:
-        raise GateError(f"{path}: {len(found)} gates: give a file that has one" if found else
-                        f"{path}: the file is empty: no gate in it")
-    return found[0]
 
 
 # --- criteria -----------------------------------------------------------------------------
@@ -260,7 +251,6 @@ def count(number: int, what: str) -> str:
 
 
 def sentence(one: Judgement, name: str) -> str:
-    """The verdict in words, in one line."""
     if one.words:
         return f"{one.verdict}: {one.words}"
     after = f"after {count(one.pairs, 'pair')}, {one.seconds:.0f} s"
@@ -275,7 +265,6 @@ def sentence(one: Judgement, name: str) -> str:
 
 
 def doubt(one: Judgement) -> str:
-    """Why there is no verdict, and what would bring one."""
     if not one.pairs:
         return one.words or "no pair was measured"
     words = one.failing + ", " * bool(one.failing)
