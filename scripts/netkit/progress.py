@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, TextIO
 
 from netkit import python
@@ -91,7 +91,7 @@ class State:
         most = 1.0 if self.unit else 0.99
         part = min(most, seconds / self.step) * self.span if self.step > 0 else 0.0
         left = None if self.left is None else max(0.0, self.left - seconds)
-        return State(min(self.total, self.done + part), self.total, self.words, left, 0.0, 0.0, self.unit, self.most)
+        return replace(self, done=min(self.total, self.done + part), left=left, step=0.0, span=0.0)
 
     def text(self) -> str:
         """ "3/12, about 4 min to go: size=64" """

@@ -186,11 +186,7 @@ class Run:
         return said or ("did not end" if self.exit is None else f"exit status {self.exit}")
 
     def as_json(self) -> "Dict[str, Any]":
-        made = {"schema": RUN_SCHEMA, "point": self.point, "repetition": self.repetition,
-                "number": self.number, "started": self.started, "seconds": self.seconds,
-                "command": self.command, "before": self.before, "status": self.status,
-                "exit": self.exit, "stdout": self.stdout, "stderr": self.stderr,
-                "result": self.result, **self.more}
+        made = {"schema": RUN_SCHEMA, **{name: getattr(self, name) for name in RunReader.TYPES if name != "schema"}, **self.more}
         if self.interim is not None:
             made["interim"] = self.interim
         return made
