@@ -33,12 +33,6 @@ def inline(svg: str, name: str, label: str) -> str:
     return re.sub("|".join(COLOURS), lambda found: COLOURS[found[0]], body)
 
 
-def figures(sweep: Sweep, kind: str, wish: plots.Wish, name: str) -> "List[str]":
-    made = plots.figure(sweep, kind, wish)
-    return [inline(draw.draw(part, clear=True).decode(), f"{name}{number or ''}", made.title)
-            for number, part in enumerate(draw.sheets(made))]
-
-
 def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]":
     blocks: "List[Block]" = []
     for name, of_ceiling in figures:
@@ -57,7 +51,6 @@ def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]"
 
 
 def failures(sweep: Sweep) -> "Iterator[str]":
-    """What failed, a line a point."""
     for cell in sweep.cells.values():
         reasons = cell.failures()
         if reasons:
@@ -120,12 +113,13 @@ def facts(sweep: Sweep) -> Pairs:
 
 def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, name: str,
             tell: "Callable[[str], None]") -> "Dict[str, Any]":
-    """What the page shows of one plan."""
     results, header = sweep.results, sweep.results.header
 
     def drawn(one: str) -> "List[str]":
         tell(f"drawing {one} of {results.path}")
-        return figures(sweep, one, wish, number + one)
+        made = plots.figure(sweep, one, wish)
+        return [inline(draw.draw(part, clear=True).decode(), f"{number}{one}{at or ''}", made.title)
+                for at, part in enumerate(draw.sheets(made))]
 
     pictures = [picture for one in kinds_of(sweep, kind, wish) for picture in drawn(one)]
     tell(f"tables of {results.path}, for the page")

@@ -180,7 +180,6 @@ class Plan:
         return words if congestion is None or "--congestion" in words else [*words, "--congestion", str(congestion)]
 
     def processes(self, point: Point) -> int:
-        """How many netperf a point runs side by side."""
         asked = self.known(point).get("processes")
         try:
             return 1 if asked is None else options.count(asked, {})
@@ -225,7 +224,6 @@ class Plan:
         return any(axis.name == name for axis in self.axes) or name in self.constants
 
     def hook(self, when: str, name: str, point: Point) -> "List[str]":
-        """The commands of a name at a point, filled in."""
         templates = list((self.before if when == "before" else self.after).get(name, []))
         known = self.known(point)
         if when == "before" and name == "command" and known.get("command"):
@@ -652,7 +650,6 @@ def idle(name: str) -> str:
 # --- finding ------------------------------------------------------------------------------
 
 def ready(place: str) -> "Dict[str, str]":
-    """The ready plans in a folder: name and path."""
     try:
         files = sorted(os.listdir(place))
     except OSError:

@@ -203,7 +203,6 @@ def rate_of(document: Document, value: float, transactions: bool) -> str:
 
 
 class Table:
-    """The rows of a run that was measured."""
 
     def __init__(self, document: Document) -> None:
         self.document, self.final = document, document["final"]

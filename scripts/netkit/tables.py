@@ -318,7 +318,6 @@ class Entry:
 
 @dataclass
 class Table:
-    """One two-way table."""
     group: "Dict[str, Any]"
     title: str
     corner: str

@@ -391,7 +391,6 @@ def text(history: History) -> str:
 
 
 def as_json(history: History) -> str:
-    """JSON lines: one for each series."""
     return "".join(json.dumps({
         "schema": HISTORY_SCHEMA, "point": one.point, "metric": one.metric.name, "unit": one.unit,
         "margin": one.metric.margin, "more_is_better": one.metric.more_is_better,

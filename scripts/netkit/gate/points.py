@@ -72,7 +72,6 @@ def setting(option: str, text: str) -> "Tuple[str, str]":
 
 
 def side(given: "Dict[str, Any]", letter: str) -> Side:
-    """The side of these options."""
     words = given.get(letter) or ""
     globals_, of_test = split(f"--{letter}", words)
     return Side(options=of_test, globals=globals_, before=tuple(given.get(f"before_{letter}") or ()),

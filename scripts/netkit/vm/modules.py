@@ -36,7 +36,6 @@ def plain(name: str) -> str:
 
 
 def content(path: str) -> bytes:
-    """A module's bytes, as the guest loads them."""
     if path.endswith(".zst"):
         try:
             return subprocess.run(["zstd", "-dcq", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
