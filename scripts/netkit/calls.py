@@ -37,15 +37,6 @@ class NewerDocument(Exception):
     """A document of a number that this program does not know; one line."""
 
 
-def document(file: "BinaryIO") -> "Dict[str, Any]":
-    """What a netperf wrote into a file; empty where that is none. Raises NewerDocument."""
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        file.seek(0)
-        found = json.load(file)
-        return known(found) if isinstance(found, dict) else {}
-    return {}
-
-
 def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
     """A document as programs look at it. Raises NewerDocument, and ValueError for what is none."""
     number = numbers.of(found)
@@ -59,10 +50,15 @@ def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
 
 
 def ended(done: machine.Done, file: "BinaryIO") -> Ended:
+    """With what a netperf wrote into a file, where that is a document."""
     try:
-        return Ended(done, document(file))
+        file.seek(0)
+        found = json.load(file)
+        return Ended(done, known(found) if isinstance(found, dict) else {})
     except NewerDocument as fault:
         return Ended(done._replace(reason=done.reason or str(fault)))
+    except (OSError, ValueError, RecursionError):
+        return Ended(done)
 
 
 def refused(command: "Sequence[str]") -> str:

@@ -110,16 +110,14 @@ class Comparison:
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
-        asked = [self._asked(name, figure) for name in both]
+        asked: "List[Tuple[Point, Metric, past.Slots]]" = []
+        for name in both:       # with a single run of A nobody knows how much runs differ
+            test = name.partition(".")[0].upper()
+            wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, margin)
+            asked.append((Point(name, test, metrics=(wanted,)), wanted, b.slots(name) if len(a.slots(name)) > 1 else past.NO_SLOTS))
         self.judged = Sessions(a, b, [point for point, _, _ in asked]).judge_all(asked, CONFIDENCE)
         for one in self.judged:
             self._complete(one)
-
-    def _asked(self, name: str, figure: str) -> "Tuple[Point, Metric, past.Slots]":
-        """What of a point is judged: with a single run of A nobody knows how much runs differ."""
-        test = name.partition(".")[0].upper()
-        wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, self.margin)
-        return Point(name, test, metrics=(wanted,)), wanted, self.b.slots(name) if len(self.a.slots(name)) > 1 else past.NO_SLOTS
 
     def _complete(self, one: Judgement) -> None:
         """The means and their difference where there is no interval; the unit."""
@@ -190,7 +188,6 @@ class Comparison:
         yield from (line for part in past.differing(old.environment, new.environment) for line in part)
 
     def figure(self, title: "str | None") -> plots.Figure:
-        """A bar for each difference, with its interval."""
         shown = [one for one in self.judged if one.change is not None]
         if len(shown) > MOST:
             raise results.ResultsError(f"--plot: {len(shown)} points are more than the {MOST} that have room: choose some "

@@ -48,6 +48,11 @@ class Done(NamedTuple):
     seconds: float
     reason: str = ""
 
+    def complaint(self) -> str:
+        """Why it failed: the last line that it said."""
+        said = (self.stderr.strip() or self.stdout.strip()).splitlines()
+        return self.reason or (said[-1].strip() if said else f"status {self.exit}")
+
 
 # --- signals and processes ----------------------------------------------------------------
 
@@ -475,9 +480,7 @@ class LabPlace(Place):
         whoever wants to end meanwhile. Returns what it printed."""
         done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
         if done.exit != 0:
-            said = done.stderr.strip().splitlines()
-            raise MachineError(f"netlab {args[0]}: "
-                               + (done.reason or (said[-1] if said else f"status {done.exit}")))
+            raise MachineError(f"netlab {args[0]}: {done.complaint()}")
         return done.stdout
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:

@@ -175,18 +175,10 @@ class Sweep:
         return [value for value in found if value is not None]
 
     def _satisfied(self, point: Point) -> bool:
-        """Whether its repetitions tell enough already."""
         return self.plan.until is not None and self._confident(point)[1]
 
     def _confident(self, point: Point) -> "Tuple[float, bool]":
         return confident(self._values(point), self.plan.until or (0.0, 0.0), self.plan.least, self.plan.repetitions)
-
-    def _tell_confidence(self, run: Run) -> None:
-        """How sure the mean of a point is with this run."""
-        level, wanted = self.plan.until or (0.0, 0.0)
-        got, reached = self._confident(run.point)
-        run.more["confidence"] = {"level": level, "wanted": wanted, "reached": reached,
-                                  "width": round(got, 4) if got < 1e9 else None}
 
     def unsure(self) -> "Iterator[str]":
         """The points that have all their repetitions and are not as sure as they were to be, a line each."""
@@ -208,7 +200,9 @@ class Sweep:
             if run.ok:
                 self.done[task.key] = run
                 if self.plan.until:
-                    self._tell_confidence(run)
+                    got, reached = self._confident(run.point)
+                    run.more["confidence"] = {"level": self.plan.until[0], "wanted": self.plan.until[1], "reached": reached,
+                                              "width": round(got, 4) if got < 1e9 else None}
             if run.excluded:
                 self._excluded.add(point_key(task.point))
         following = (task.point for batch in self._batches[index + 1:] for task in batch if self._wanted(task))

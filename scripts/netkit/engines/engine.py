@@ -68,6 +68,5 @@ def answer(*command: str, limit: float = LIMIT) -> str:
         raise machine.MachineError(f"{command[0]}: not installed here")
     done = machine.run(command, limit)
     if done.exit != 0:
-        said = done.stderr.strip().splitlines()
-        raise machine.MachineError(f"{command[0]}: {done.reason or (said or ['no answer'])[-1]}")
+        raise machine.MachineError(f"{command[0]}: {done.complaint()}")
     return done.stdout

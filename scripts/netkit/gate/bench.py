@@ -155,8 +155,7 @@ class Bench:
         if made is not None:
             made.hooks.append({"command": text, "status": done.exit, "output": output})
         if done.exit != 0:
-            why = done.reason or last_line(output) or f"status {done.exit}"
-            raise SlotFailed(f"command of {letter}: {text}: {why}")
+            raise SlotFailed(f"command of {letter}: {text}: {done.complaint()}")
 
     def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> "Dict[Tuple[str, str], str]":
         """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
@@ -209,16 +208,11 @@ class Bench:
 
 # --- what it gave -------------------------------------------------------------------------
 
-def last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
-
-
 def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
     """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""
     if done.exit != 0 or done.reason or document.get("result", "complete") != "complete":
-        raise SlotFailed(done.reason or last_line(done.stderr) or str(document.get("reason") or "")
-                         or f"netperf ended with status {done.exit}")
+        said = (done.stderr.strip().splitlines() or [""])[-1].strip()
+        raise SlotFailed(done.reason or said or str(document.get("reason") or "") or f"netperf ended with status {done.exit}")
     known = {"test": point.test}
     printed = options.figures(known, done.stdout)
     final = document.get("final") or {}

@@ -28,7 +28,6 @@ note = functools.partial(progress.say, "netgate")
 COMMAND_LIMIT = 30.0        # seconds that a command may take
 LOCK_LIMIT = 60.0           # seconds until the journal of a dead owner is free
 SETTLE_LIMIT = 20.0         # seconds until an interface carries packets again
-IPV6_LEAST_MTU = machine.IPV6_LEAST_MTU
 JOURNAL = "setting-*.journal"
 BOOT_ID, PIDS = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 FIRST_PIDS = "pid:[4026531836]"     # the namespace of processes that contains all others
@@ -75,8 +74,7 @@ def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ())
     except OSError as fault:
         raise GateError(f"{(*prefix, *command)[0]}: {fault.strerror}") from None
     if done.exit != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise GateError(f"{command[0]}: {done.reason or (said[-1] if said else f'status {done.exit}')}")
+        raise GateError(f"{command[0]}: {done.complaint()}")
     return done.stdout
 
 
@@ -405,7 +403,6 @@ class Change:
         return ""
 
     def shown(self) -> str:
-        """What it was, in words."""
         if isinstance(self.old, str):
             return f"{self.setting.name} to {self.old}"
         return f"the offloads of {self.setting.item[0]}"
@@ -524,7 +521,6 @@ class Journal:
         return [f"did not put back {shown}: {why} ({ended})" if why else f"put back {shown}: {ended}"]
 
     def leave(self) -> None:
-        """Removes it if nothing is to be put back."""
         if not self.change:
             os.unlink(self.path)
         os.close(self._fd)
@@ -654,7 +650,6 @@ class Keeper:
             settle(links)
 
     def leave(self) -> None:
-        """Puts back, and ends the watchdog."""
         try:
             self.put_back()
         finally:
