@@ -3,7 +3,6 @@ netgate --history reads."""
 
 import bisect
 import contextlib
-import datetime
 import glob
 import itertools
 import os
@@ -145,10 +144,6 @@ class Cycle(sweep.Sweep):
         super()._read(run, ends)
         if self.metrics:
             self.metrics.take(run, ends)
-
-
-def path_of(folder: str, plan: Plan) -> str:
-    return os.path.join(folder, f"{plan.name}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}.jsonl")
 
 
 def prune(folder: str, plan: Plan) -> None:
