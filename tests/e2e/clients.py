@@ -32,7 +32,6 @@ HOST = "127.0.0.1"
 PASSPHRASE = "sesame"
 CLASSIC = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "UDP_STREAM",
            "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_RR")
-STUBBORN = ("TCP_MAERTS", "TCP_CRR", "TCP_CC")  # the real ones run on when they are signalled
 NUMBER = re.compile(r"-?\d+(\.\d+)?$")
 FLENT_KEYS = ("THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL,TRANSPORT_MSS,"
               "LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,LOCAL_SOCKET_TOS,"
@@ -412,9 +411,18 @@ def check_tcp_info(err: str, test: str) -> None:
         assert wanted <= set(pairs), pairs
 
 
-def flent_interrupt(bench: Bench) -> None:
-    must_end_early(bench, "TCP_STREAM", signal.SIGINT,
-                   "-P 0 -v 0 -D -0.20 -f m -F /dev/urandom", "-k ELAPSED_TIME")
+def flent_interrupt(bench: Bench) -> str:
+    """It ends a test by a signal, with all its results, and status 0."""
+    with lib.Started(bench.command(f"-H {HOST} -p PORT -t TCP_STREAM -l 30 -P 0 -v 0 -D -0.20 -f m -F /dev/urandom -- "
+                                   "-k ELAPSED_TIME")) as client:
+        bench.real or client.under_way()
+        time.sleep(MOMENT)
+        client.signal(signal.SIGINT)
+        got = client.finish(4 * PATIENCE)
+    assert got.rc == 0 and not got.err, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
+    elapsed = positive(key_values(got.out)["ELAPSED_TIME"])
+    assert 0.2 < elapsed < (MOMENT + 2) * PATIENCE, f"{elapsed} s elapsed"
+    return f"{elapsed} s"
 
 
 # ---- the scripts in netperf's own doc/examples --------------------------------------------------
@@ -713,12 +721,6 @@ def says(bench: Bench, options: str, host: str, family: str) -> None:
                             f"and family {family}\n")
 
 
-def second_start(bench: Bench) -> None:
-    for more in ((), ("-D",)):
-        got = lib.run([lib.netserver(), "-p", str(bench.port), *more], 5 * PATIENCE)
-        must_be(got.rc, 1)
-
-
 def killed_and_back(bench: Bench, number_: int) -> None:
     """Started again at once on its port, a moment after it was killed with sessions."""
     port = lib.free_port()
@@ -734,16 +736,6 @@ def killed_and_back(bench: Bench, number_: int) -> None:
             for pid in pids:
                 os.kill(pid, number_)
         daemon.must_go(pids, 3, "netserver")
-
-
-def killed_clients(bench: Bench) -> None:
-    with ExitStack() as stack:
-        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR"):
-            client = stack.enter_context(lib.Started(bench.command(
-                f"-H {HOST} -p PORT -l 30 -t {test}")))
-            time.sleep(0.2)
-            client.signal(signal.SIGKILL)
-    bench.good(f"-H {HOST} -p PORT -l -100 -t TCP_RR")
 
 
 def first_process(bench: Bench) -> str:
@@ -763,50 +755,7 @@ def first_process(bench: Bench) -> str:
     return f"status {got.rc} after {seconds:.2f} s"
 
 
-def only_there(bench: Bench) -> None:
-    with lib.Daemon(args=("-L", "127.0.0.2"), grace=None) as server:
-        must_succeed([lib.netperf(), "-H", "127.0.0.2", "-p", str(server.port), "-l", "-100",
-                      "-t", "TCP_RR"], 10)
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "-100"], 10)
-        assert got.rc, "served elsewhere too"
-
-
-def both_families(bench: Bench) -> None:
-    for host in (HOST, "::1"):
-        bench.good(f"-H {host} -p PORT -l -100 -t TCP_RR")
-
-
-def server_options(bench: Bench, options: str) -> None:
-    with lib.Daemon(args=options.split(), grace=None) as server:
-        must_succeed([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "-100", "-t",
-                      "TCP_RR"], 10)
-
-
-def ignores_the_rest(bench: Bench) -> None:
-    port = lib.free_port()
-    with lib.Started([lib.netserver(), "-D", "-p", str(port), "--", "-x", "stray"]) as server:
-        daemon.must_listen(server, port)
-
-
 # ---- where ours does better ---------------------------------------------------------------------
-
-def must_end_early(bench: Bench, test: str, number_: int, options: str = "",
-                   specific: str = "") -> str:
-    """A signal ends a test with all its results, and status 0."""
-    if not specific:
-        specific = "-k ELAPSED_TIME" if test not in ("TCP_SENDFILE", "TCP_CC") else ""
-    with lib.Started(bench.command(f"-H {HOST} -p PORT -t {test} -l 30 {options} -- {specific}"),
-                     env={**os.environ, "LC_ALL": "C"}) as client:
-        bench.real or client.under_way()
-        time.sleep(MOMENT)
-        client.signal(number_)
-        got = client.finish(4 * PATIENCE)
-    assert got.rc == 0 and not got.err, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
-    found = re.search(r"ELAPSED_TIME=(\S+)", got.out) or re.search(r" (\d+\.\d\d) ", got.out)
-    assert found, f"no elapsed time in {got.out!r}"
-    assert 0.2 < float(found[1]) < (MOMENT + 2) * PATIENCE, f"{found[1]} s elapsed"
-    return f"{found[1]} s"
-
 
 def go_minutes(bench: Bench) -> str:
     """1m0s is a minute, and not a million seconds or one: it runs on, 0m1s ends by itself."""
@@ -969,20 +918,9 @@ def life() -> Iterator[Case]:
     yield Case("netserver -4 says", says, ("-4", "IN(6)ADDR_ANY", "AF_INET"))
     yield Case("netserver -6 says", says, ("-6", "IN(6)ADDR_ANY", "AF_INET6"))
     yield Case("netserver -L says", says, ("-L 127.0.0.2", "127.0.0.2", "AF_UNSPEC"))
-    yield Case("netserver started twice", second_start)
     yield Case("netserver killed and back", killed_and_back, (signal.SIGKILL,))
     yield Case("netserver ended and back", killed_and_back, (signal.SIGTERM,))
-    yield Case("netserver serves on", killed_clients)
     yield Case("netserver -D as the first process", first_process)
-    yield Case("netserver -L only there", only_there)
-    yield Case("netserver serves both families", both_families)
-    for options in ("-N", "-f", "-v 2", "-d", "-4", "-6"):
-        yield Case(f"netserver {options}", server_options, (options,))
-    yield Case("netserver -- ignored", ignores_the_rest)
-    for test in CLASSIC:
-        for number_ in (signal.SIGALRM, signal.SIGINT):
-            yield Case(f"{number_.name} ends {test}", must_end_early, (test, number_),
-                       test in STUBBORN)
 
 
 def better() -> Iterator[Case]:
