@@ -580,18 +580,6 @@ def super_netperf(bench: Bench, args: str, clients: int) -> str:
     return f"{total:.2f}"
 
 
-def hundred(bench: Bench) -> str:
-    """A shell script that starts a hundred and waits for them."""
-    script = ('n=0; while [ $n -lt 100 ]; do "$@" & n=$((n + 1)); done; '
-              'failed=0; for job in $(jobs -p); do wait "$job" || failed=$((failed + 1)); done; '
-              'echo "failed $failed"')
-    client = bench.command(f"-H {HOST} -p PORT -t TCP_STREAM -l 1 -P 0 -v 0")
-    lines = must_succeed(["bash", "-c", script, "sh", *client], 40).splitlines()
-    must_be(lines[-1], "failed 0")
-    must_be(len(lines), 101)
-    return f"{sum(map(positive, (line.strip() for line in lines[:-1]))):.0f} in all"
-
-
 def lkp(bench: Bench, test: str) -> None:
     """Many outputs joined; the columns are found by the words in the head lines."""
     with ExitStack() as stack:
@@ -700,19 +688,6 @@ def returns_at_once(bench: Bench) -> str:
         must_be(server.err, "")
         must_succeed([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "1"], 15)
         return f"{server.seconds:.2f} s"
-
-
-def in_a_substitution(bench: Bench) -> None:
-    port = lib.free_port()
-    try:
-        said = must_succeed(["sh", "-c", f'said=$("$1" -p {port}) && "$2" -H {HOST} -p {port} '
-                             '-l 1 -P 0 -v 0 && echo "$said"', "sh", lib.netserver(),
-                             lib.netperf()], 15).splitlines()
-    finally:
-        for pid in daemon.listeners(port):
-            os.kill(pid, signal.SIGKILL)
-    positive(said[0].strip())
-    assert said[1].startswith("Starting netserver with host"), said
 
 
 def says(bench: Bench, options: str, host: str, family: str) -> None:
@@ -913,7 +888,6 @@ def more_programs() -> Iterator[Case]:
 
 
 def life() -> Iterator[Case]:
-    yield Case("netserver in $(...)", in_a_substitution)
     yield Case("netserver says", says, ("", "IN(6)ADDR_ANY", "AF_UNSPEC"))
     yield Case("netserver -4 says", says, ("-4", "IN(6)ADDR_ANY", "AF_INET"))
     yield Case("netserver -6 says", says, ("-6", "IN(6)ADDR_ANY", "AF_INET6"))
@@ -949,8 +923,7 @@ def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
     lib.watch_wakes()
     cases = [*tables(), *omni(), *programs(), *more_programs(), *life(), *better()]
-    alone = [Case("a hundred at once", hundred),
-             Case("netserver returns at once", returns_at_once),
+    alone = [Case("netserver returns at once", returns_at_once),
              Case("table: elapsed 1.00", elapsed_to_the_point)]
     why = lib.no_lab()
     if why:

@@ -577,16 +577,6 @@ def closed_rest(bed: Bed) -> None:
     layout.match(layout.expected(layout.load("TCP_RR"), layout.Style()), got.out)
 
 
-def two_at_a_time(bed: Bed) -> None:
-    with ExitStack() as stack:
-        tests = ("TCP_STREAM", "TCP_RR")
-        clients = [stack.enter_context(lib.Started(bed.client("-t", t, "-l", "1"))) for t in tests]
-        for test, client in zip(tests, clients):
-            got = client.finish(60)
-            assert got.rc == 0 and not got.err, f"{test}: status {got.rc}: {got.err!r}"
-            check_result(test, got)
-
-
 def run_as_nobody(bed: Bed, *args: str) -> lib.Result:
     cmd = [*lib.as_nobody(), str(bed.place / "netperf"), *bed.client(*args)[1:]]
     return lib.run(cmd, timeout=20)
@@ -636,7 +626,6 @@ def surroundings(bed: Bed) -> Iterator[Case]:
     yield "full disk", partial(full_disk, bed)
     yield "stdout closed", partial(closed_output, bed)
     yield "stdin and stderr closed", partial(closed_rest, bed)
-    yield "two clients at a time", partial(two_at_a_time, bed)
     yield "plain user: low port", partial(low_port, bed)
     if os.geteuid() == 0:
         yield "plain user: unreadable file", partial(secret_file, bed)
