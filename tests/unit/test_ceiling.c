@@ -17,7 +17,7 @@ way(uint32_t mtu, int family, bool timestamps)
 }
 
 /* Records of TLS take a part of TCP's bytes: doc/ceilings.md. */
-TEST(test_records)
+TEST(records_of_tls_take_a_part)
 {
 	struct np_way w = way(1500, 4, true);
 	struct np_ceiling_exchange x;
@@ -39,7 +39,7 @@ TEST(test_records)
 }
 
 /* As captures of MPTCP show them: doc/ceilings.md. */
-TEST(test_options_of_segments)
+TEST(options_of_mptcp_take_a_part)
 {
 	struct np_way w = way(1500, 4, true);
 	struct np_ceiling_exchange x;
@@ -63,7 +63,7 @@ TEST(test_options_of_segments)
 }
 
 /* doc/ceilings.md */
-TEST(test_messages_share_packets)
+TEST(messages_share_packets)
 {
 	static const struct {
 		int family;
@@ -104,7 +104,7 @@ TEST(test_messages_share_packets)
 	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
 }
 
-TEST(test_worked_examples)
+TEST(ceilings_of_the_document)
 {
 	struct np_way w = way(1500, 4, true), narrow = way(256, 4, true);
 
@@ -120,7 +120,7 @@ TEST(test_worked_examples)
 		     1e-12);
 }
 
-TEST(test_what_no_packet_can_have)
+TEST(what_no_packet_can_have)
 {
 	struct np_way small = way(67, 4, true), small6 = way(1279, 6, true),
 		      strange = way(1500, 5, true), w = way(1500, 4, true), none = w;

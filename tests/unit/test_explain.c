@@ -140,7 +140,7 @@ TEST(small_calls_have_their_price_where_a_processor_limits)
 	assert_string_equal(explain(in, RX, TX BUSY CALLS).calls, "");
 }
 
-TEST(test_tcp)
+TEST(limits_of_tcp_streams)
 {
 	static const struct example examples[] = {
 		{ "nothing stands out", TX, RX, NP_LIMIT_UNCLEAR, "no figure stands out" },
@@ -380,7 +380,7 @@ TEST(test_copies_to_just_behind_a_page)
 }
 
 /* netserver transmits, and is a stock one: what the near end knows is the reader's side. */
-TEST(test_reader_alone)
+TEST(a_reader_without_its_far_end)
 {
 	static const struct example examples[] = {
 		{ "it keeps up", RX, NULL, NP_LIMIT_UNCLEAR, "the reader at this end kept up" },
@@ -404,7 +404,7 @@ TEST(test_reader_alone)
 	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
 }
 
-TEST(test_link)
+TEST(links_shapers_and_mtu_that_limit)
 {
 	/* 115.84 Mbit/s are 99.97 % of the ceiling of 123.08 Mbit/s: 94.148 %. */
 	static const struct example examples[] = {
@@ -464,7 +464,7 @@ TEST(test_link)
 }
 
 /* A queue of one's own that holds packets back, at a steady rate. */
-TEST(test_shaper_without_a_rate)
+TEST(a_shaper_whose_rate_is_not_known)
 {
 #define HELD TX ASLEEP " moved.qdisc.overlimits=30000"
 #define CAME RX " tcp.samples.t_s=[0+0.1] tcp.samples.bytes="
@@ -504,7 +504,7 @@ udp_input(void)
 					  .throughput_bps = 117.76e6 };
 }
 
-TEST(test_udp)
+TEST(limits_of_datagrams)
 {
 	static const struct example examples[] = {
 		{ "nothing stands out", UDP_TX, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
@@ -603,7 +603,7 @@ latencies(int n, uint64_t ns, int others, uint64_t other_ns)
 	return h;
 }
 
-TEST(test_transactions)
+TEST(limits_of_transactions)
 {
 	static const struct example examples[] = {
 		{ "the way there and back", TX, RX, NP_LIMIT_TURNS,
@@ -652,7 +652,7 @@ TEST(test_transactions)
 #define WAITS(end) end RECEIVES
 
 /* What keeps an end from running is named, not what that makes of buffers and windows. */
-TEST(test_kept_from_running)
+TEST(quotas_stops_and_crowded_processors)
 {
 	static const struct example streams[] = {
 		{ "a sender's quota",
@@ -705,7 +705,7 @@ TEST(test_kept_from_running)
 }
 
 /* What the user asked for, and what a thread was found doing. */
-TEST(test_own_will)
+TEST(pacing_and_pauses_that_were_asked_for)
 {
 	static const struct example examples[] = {
 		{ "pacing", TX ASLEEP " flow.pacing_asked_bps=120e6 tcp.samples.rtt_us=[9000]", RX,
@@ -734,7 +734,7 @@ TEST(test_own_will)
 }
 
 /* Windows, queues, and what gets through. */
-TEST(test_ways)
+TEST(windows_loss_policers_and_reordering)
 {
 #define WINDOW " tcp.rwnd_limited_us=9e6"
 	static const struct example examples[] = {
@@ -812,7 +812,7 @@ TEST(test_ways)
 }
 
 /* Both ends' samples on one clock: 1,000,000 bytes a step of 100 ms. */
-TEST(test_direction)
+TEST(acknowledgements_that_wait_on_the_way_back)
 {
 #define CLOCK " clock.boot=:x clock.begin_s=5 tcp.samples.t_s=[0.1+0.1]"
 #define SENDS                                                                                      \
@@ -832,7 +832,7 @@ TEST(test_direction)
 }
 
 /* Nothing is acknowledged from the third sample to the seventh. */
-TEST(test_outage)
+TEST(outages_of_tcp)
 {
 #define SILENT                                                                                     \
 	TX ASLEEP " tcp.samples.unacked=[60] tcp.samples.t_s=[0.1+0.1]"                            \
@@ -848,7 +848,7 @@ TEST(test_outage)
 }
 
 /* Datagrams that stay away for a while, though they were sent all the time; or were not. */
-TEST(test_outage_of_datagrams)
+TEST(outages_of_datagrams)
 {
 #define AWAY " flow.samples.bytes=[1,2,3,3,3,3,3,4,5,6]"
 	static const struct example examples[] = {
@@ -862,7 +862,7 @@ TEST(test_outage_of_datagrams)
 }
 
 /* A window that grew too far once, and what the formula of loss can't be. */
-TEST(test_loss_at_once)
+TEST(loss_in_one_burst_limits_nothing)
 {
 #define AGAIN TX ASLEEP " tcp.retransmitted_segments=600 tcp.sndbuf_limited_us=9e6"
 	static const struct example examples[] = {
@@ -882,7 +882,7 @@ TEST(test_loss_at_once)
 	assert_int_equal(e.also, NP_LIMIT_LOSS);
 }
 
-TEST(test_long_turns)
+TEST(transactions_that_take_long)
 {
 	static const struct example examples[] = {
 		{ "an end that waits", TX ASLEEP, RX ASLEEP, NP_LIMIT_UNCLEAR,
@@ -959,7 +959,7 @@ TEST(test_long_turns)
 }
 
 /* What comes next, and what the cause alone allows. */
-TEST(test_next)
+TEST(the_next_limit_and_what_it_allows)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -980,7 +980,7 @@ TEST(test_next)
 }
 
 /* A thread that never sleeps has all of a processor, whatever it does with that. */
-TEST(test_spinning)
+TEST(threads_that_never_sleep)
 {
 	static const struct example streams[] = {
 		{ "a sender with time to spare", TX SPINS, RX, NP_LIMIT_UNCLEAR,
@@ -1020,7 +1020,7 @@ TEST(test_spinning)
 }
 
 /* The rate of one link bounds what goes by one link, and the segments have MPTCP's options. */
-TEST(test_ceiling_of_subflows)
+TEST(ceilings_of_mptcp)
 {
 	static const char link[] = " host.nic.qdisc=:tbf host.nic.qdisc.rate_bps=1e8";
 	char sender[4096];
@@ -1043,7 +1043,7 @@ TEST(test_ceiling_of_subflows)
 	assert_true(fabs(e.ceiling.most - 2e8 * 1424 / 1538) < 1);
 }
 
-TEST(test_ceiling)
+TEST(ceilings_and_what_uses_them_up)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -1095,7 +1095,7 @@ TEST(test_ceiling)
 }
 
 /* Within the machine, where a sender waits for nobody but the reader. */
-TEST(test_unix)
+TEST(limits_within_a_machine)
 {
 	static const struct example examples[] = {
 		{ "a busy reader", "thread.seconds=10 thread.cpu_share=0.51",
@@ -1112,7 +1112,7 @@ TEST(test_unix)
 	check(in, examples, LEN(examples));
 }
 
-TEST(test_iterations)
+TEST(several_iterations_are_a_doubt)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -1125,7 +1125,7 @@ TEST(test_iterations)
 	assert_string_equal(e.doubts, "this covers only the last of 3 iterations");
 }
 
-TEST(test_document)
+TEST(an_explanation_as_evidence)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e = explain(in, TX BUSY, RX);
@@ -1139,7 +1139,7 @@ TEST(test_document)
 }
 
 /* Other threads of its group were held up, on other processors. */
-TEST(test_quota_of_a_group)
+TEST(quotas_used_by_other_threads)
 {
 	static const struct example examples[] = {
 		{ "a thread that runs all the time",
@@ -1157,7 +1157,7 @@ TEST(test_quota_of_a_group)
 }
 
 /* What was asked for is more than the full link can carry. */
-TEST(test_pacing_or_link)
+TEST(pacing_beyond_a_full_link)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -1169,7 +1169,7 @@ TEST(test_pacing_or_link)
 }
 
 /* TCP's figures are sums of all connections; buffers and what -q asks for are of one. */
-TEST(test_figures_of_many)
+TEST(figures_of_many_connections)
 {
 	static const struct example eight[] = {
 		{ "buffers of which an eighth is in use",
@@ -1213,7 +1213,7 @@ TEST(test_figures_of_many)
 	assert_int_equal(e.limit, NP_LIMIT_CWND);
 }
 
-TEST(test_a_little_loss)
+TEST(little_loss_by_the_rate_it_allows)
 {
 #define FEW                                                                                        \
 	TX " tcp.data_segments_out=860000 tcp.retransmitted_segments=50 tcp.min_rtt_us=10000"      \
@@ -1232,7 +1232,7 @@ TEST(test_a_little_loss)
 }
 
 /* By satellite a window goes, and is acknowledged 600 ms later, all at once. */
-TEST(test_long_round_trips)
+TEST(round_trips_of_a_satellite)
 {
 #define SATELLITE                                                                                  \
 	TX ASLEEP " tcp.samples.unacked=[100] tcp.min_rtt_us=600000 tcp.samples.rtt_us=[610000]"   \
@@ -1247,7 +1247,7 @@ TEST(test_long_round_trips)
 }
 
 /* Machines may have one name, and containers of one machine several. */
-TEST(test_same_machine)
+TEST(both_ends_on_one_machine)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -1264,7 +1264,7 @@ TEST(test_same_machine)
 }
 
 /* A server of 10 Gbit/s serves others beside a client of one. */
-TEST(test_others_elsewhere)
+TEST(other_traffic_on_a_faster_interface)
 {
 #define ONE " host.nic.speed_mbps=1000 host.nic.driver=:igb"
 #define TEN " host.nic.speed_mbps=10000 host.nic.driver=:ixgbe"
@@ -1287,7 +1287,7 @@ TEST(test_others_elsewhere)
 }
 
 /* Nothing ends in the middle of a word. */
-TEST(test_many_doubts)
+TEST(doubts_are_not_cut_in_a_word)
 {
 	struct np_explain_input in = tcp_input();
 	char text[NP_EXPLAIN_TEXT] = "";
@@ -1307,7 +1307,7 @@ TEST(test_many_doubts)
 }
 
 /* Sentences and doubts fit, whatever the figures are. */
-TEST(test_extremes)
+TEST(sentences_fit_whatever_the_figures)
 {
 	FREED_BY(free_bag)
 	struct np_bag *known =
@@ -1355,7 +1355,7 @@ TEST(test_extremes)
 }
 
 /* DLCL_RR takes what this end does not know from the far one, which may say anything. */
-TEST(test_hostile_far_end)
+TEST(a_far_end_may_say_anything)
 {
 	static const char *const mtus[] = { "0.5", "1", "4", "7.9", "8", "99", "1e300", "-1" };
 	struct np_explain_input in = { .transactions = true,

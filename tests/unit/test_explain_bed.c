@@ -327,7 +327,7 @@ is_recorded(const struct dirent *entry)
 	return dot != NULL && strcmp(dot, ".json") == 0;
 }
 
-TEST(test_recorded)
+TEST(recorded_evidence_is_explained)
 {
 	const char *top = getenv("top_srcdir");
 	unsigned counts[VERDICTS] = { 0 };
@@ -354,7 +354,7 @@ TEST(test_recorded)
 	assert_true(found > 0);
 }
 
-TEST(test_judge)
+TEST(verdicts_are_right_half_or_wrong)
 {
 	const struct planted p = { .right = "policer outage", .half = "loss" };
 
