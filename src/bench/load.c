@@ -9,6 +9,9 @@
 #include "base/units.h"
 #include "bench/run.h"
 
+/* By which the kernel may extend sleeps of a thread (default: 50 us). */
+static const unsigned long TIMER_SLACK_NS = 1;
+
 /*
  * Set due_ns by the number of the operation. Independent Poisson processes of the workers add up to
  * one of the whole rate. Other times are multiples of the interval, so that rounding errors do not
@@ -126,13 +129,6 @@ np_load_pause_of(const struct np_end *e)
 	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
-/* Minimise this thread's timer slack, by which the kernel may extend sleeps (default: 50 us). */
-static void
-sleep_exactly(void)
-{
-	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-}
-
 void
 np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns)
 {
@@ -144,7 +140,7 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_
 	l->burst = e->call.interval_burst;
 	l->left = l->burst - (begun < l->burst ? begun : l->burst);
 	l->end_ns = now_ns + l->interval_ns;
-	sleep_exactly();
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 }
 
 void
@@ -161,7 +157,7 @@ np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rat
 					    .seed = now_ns * workers + number };
 	set_due(&l->arrivals);
 	if (kind == &np_load_offered) {
-		sleep_exactly();
+		prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 	}
 }
 

@@ -218,7 +218,6 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 	out->min = h->min;
 	out->max = h->max;
 	out->p50 = np_hist_percentile(h, 0.50);
-	out->p90 = np_hist_percentile(h, 0.90);
 	out->p99 = np_hist_percentile(h, 0.99);
 	if (h->max >= NP_HIST_NEVER) {
 		out->mean = out->stddev = (double)NAN;

@@ -73,7 +73,7 @@ void np_hist_merge(struct np_hist *into, const struct np_hist *from);
 
 /* A summary in ns; all 0 for an empty histogram. mean and stddev are NAN if a time is infinite. */
 struct np_hist_summary {
-	uint64_t count, min, max, p50, p90, p99;
+	uint64_t count, min, max, p50, p99;
 	double mean, stddev;
 };
 

@@ -156,7 +156,6 @@ compare_with_exact(unsigned bits, uint64_t seed)
 	assert_int_equal(s.min, v[0]);
 	assert_int_equal(s.max, v[RECORDS - 1]);
 	assert_int_equal(s.p50, np_hist_percentile(h, 0.5));
-	assert_int_equal(s.p90, np_hist_percentile(h, 0.9));
 	assert_int_equal(s.p99, np_hist_percentile(h, 0.99));
 	assert_close(s.mean, sum / RECORDS, 1e-12);
 	assert_close(s.stddev, sqrt(squares / RECORDS), 0.001);
