@@ -39,40 +39,28 @@ fail_waiting(int sys, struct np_err *err)
 	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
 }
 
-/* Until the daemon answers, the client goes, or a signal comes. */
-static int
-await_answer(const struct to_daemon *to, int control_fd, struct np_err *err)
-{
-	struct pollfd p[2] = { { .fd = to->fd, .events = POLLIN },
-			       { .fd = control_fd, .events = POLLRDHUP } };
-
-	for (;;) {
-		int n = ppoll(p, 2, NULL, to->signals->let_in);
-
-		if (n < 0 && (errno != EINTR || np_signalled(to->signals))) {
-			return fail_waiting(errno, err);
-		}
-		if (n > 0 && p[0].revents != 0) {
-			return NP_OK;
-		}
-		if (n > 0 && p[1].revents != 0) {
-			return np_fail(err, NP_EPEER, ECONNRESET, "the client has disconnected");
-		}
-	}
-}
-
 static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	const struct to_daemon *to = ctx;
 	struct ns_message m = { .type = NS_ASK, .wish = *wish };
+	struct pollfd p[2] = { { .fd = to->fd, .events = POLLIN },
+			       { .fd = control_fd, .events = POLLRDHUP } };
 	int data_fd;
 
 	if (!send_message(to, &m, 0)) {
 		return fail_waiting(errno, err);
 	}
-	if (await_answer(to, control_fd, err) != NP_OK) {
-		return err->code;
+	/* Until the daemon answers, the client goes, or a signal comes. */
+	while (p[0].revents == 0) {
+		int n = ppoll(p, 2, NULL, to->signals->let_in);
+
+		if (n < 0 && (errno != EINTR || np_signalled(to->signals))) {
+			return fail_waiting(errno, err);
+		}
+		if (n > 0 && p[0].revents == 0 && p[1].revents != 0) {
+			return np_fail(err, NP_EPEER, ECONNRESET, "the client has disconnected");
+		}
 	}
 	if (np_fds_receive(to->fd, &m, sizeof(m), &data_fd, 1, 0) != (ssize_t)sizeof(m)) {
 		return fail_waiting(ECANCELED, err);
