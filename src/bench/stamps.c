@@ -55,6 +55,7 @@ np_stamps_new(const struct np_plan *p, struct np_err *err)
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");
 		return NULL;
 	}
+	s->leads = p->role == NP_LEAD;
 	s->every = p->stations;
 	s->kept_every = s->due = p->stations;
 	return s;
@@ -216,9 +217,8 @@ ssize_t
 np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	struct np_stamps *s = w->stamps;
-	bool leads = w->run->plan->role == NP_LEAD;
 
-	if (leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
+	if (s->leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
 		finish_one(s, c->fd);
 		if (is_due(s, c->number)) {
 			begin_one(s, c->number);
@@ -294,7 +294,7 @@ np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf)
 	struct np_stamps *s = w->stamps;
 	ssize_t n;
 
-	if (w->run->plan->role == NP_FOLLOW) {
+	if (!s->leads) {
 		return recv_request(w, c, buf);
 	}
 	if (!s->open) {
