@@ -44,7 +44,7 @@ struct np_capture {
 	atomic_bool stop;
 	struct np_ledger *ledger;
 	uint64_t begin_ns, end_ns; /* by the clock of packets; end 0: not stopped */
-	bool is_after;            /* a packet was after the end */
+	bool is_after;             /* a packet was after the end */
 	uint32_t read;             /* packets read since the start */
 	uint32_t passed_before;    /* packets that the kernel passed before the start */
 	uint64_t dropped_before;   /* and dropped */

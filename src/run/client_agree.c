@@ -9,7 +9,6 @@
 #include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "net/llc.h"
-
 #include "wire/plan.h"
 
 /* Does this end receive IP datagrams, which any host could send? */
