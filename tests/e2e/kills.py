@@ -82,7 +82,8 @@ def real_plan(count: int, seed: int) -> Iterator[Kill]:
 def many_plan() -> Iterator[Kill]:
     """A thousand data connections die with either end, too."""
     for number, (whom, test) in enumerate((("client", "TCP_RR"), ("session", "TCP_RR"), ("client", "TCP_STREAM"),
-                                           ("session", "TCP_MAERTS"), ("session", "UDP_RR"), ("daemon", "TCP_RR"))):
+                                           ("session", "TCP_MAERTS"), ("client", "UDP_RR"), ("session", "UDP_RR"),
+                                           ("daemon", "TCP_RR"))):
         yield Kill(number, whom, test, "timed", 1.5, options=("--flows", str(FLOWS), "--threads", "2"))
 
 
