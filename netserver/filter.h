@@ -33,10 +33,11 @@ int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct
 int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
 
 /*
- * Before ns_filter_install(): this packet socket can't be bound to another interface, and can send
- * by sendto(2) only, or not at all. The filter knows it by its descriptor, so no duplicate may be
- * made: no call on the list makes one, and the UNIX sockets that are open now can't be connected to
- * another peer, as a process could pass itself one by them (SCM_RIGHTS). NP_OK without seccomp.
+ * Before ns_filter_install(): this packet socket can't be bound to another interface, and can't
+ * send, or if it `sends`, by sendto(2) and send(2) only. The filter knows it by its descriptor, so
+ * no duplicate may be made: no call on the list makes one, and the UNIX sockets that are open now
+ * can't be connected to another peer, as a process could pass itself one by them (SCM_RIGHTS).
+ * NP_OK without seccomp.
  */
 int ns_filter_socket(int fd, bool sends, struct np_err *err);
 

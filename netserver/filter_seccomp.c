@@ -638,7 +638,8 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 int
 ns_filter_socket(int fd, bool sends, struct np_err *err)
 {
-	/* Calls that send, and calls that would bind it to another interface. */
+	/* Calls that send, and calls that would bind it to another interface. The first two are
+	 * left to a socket that sends. */
 	static const char *const calls[] = { "sendto",   "send",   "sendmsg",  "sendmmsg",
 					     "write",    "writev", "pwrite64", "pwritev",
 					     "pwritev2", "bind",   "connect" };

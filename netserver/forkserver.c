@@ -12,11 +12,11 @@
 #include "netserver/filter.h"
 #include "netserver/session.h"
 
-/* The order of the first arguments of clone(2). */
+/* The first arguments of clone(2): the flags and the stack, on s390 the other way round. */
 #if defined(__s390__)
-enum { FLAGS = 0, STACK = NS_FORK };
+enum { FIRST = 0, SECOND = NS_FORK };
 #else
-enum { FLAGS = NS_FORK, STACK = 0 };
+enum { FIRST = NS_FORK, SECOND = 0 };
 #endif
 
 /* False when the daemon has gone. */
@@ -59,7 +59,7 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 
 			/* fork(2), but the child's parent is the daemon. By syscall, since libc
 			 * passes no seal. */
-			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, FLAGS, STACK, 0, 0);
+			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, FIRST, SECOND, 0, 0);
 			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);

@@ -351,7 +351,7 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 			uint64_t at;
 
 			if (!c->queued || c->room_tried == d->freed + 1) {
-				continue; /* it waits until something is freed */
+				continue; /* no request yet, or it waits until something is freed */
 			}
 			at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
 			when = at < when ? at : when;

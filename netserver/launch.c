@@ -192,7 +192,6 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 	const int fds[NS_FORK_FDS] = {
 		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
 	};
-	bool is_here = np_addr_is_here(&c->peer);
 	struct ns_fork_request request;
 	struct ns_forkserver *f;
 	pid_t self = getpid();
@@ -200,13 +199,13 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 	if (!has_filter(d) || s->idle_holds[NP_RES_FILTERS] != 0) {
 		s->pid = fork();
 		if (s->pid == 0) {
-			ns_session_run(d, c, is_here, session_fd, self, NULL);
+			ns_session_run(d, c, np_addr_is_here(&c->peer), session_fd, self, NULL);
 		}
 		return s->pid > 0 ? NP_OK
 				  : np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
 	/* Have it forked by a fork server, whose filter it inherits. */
-	f = forkserver_of(d, is_here, ns_gathers_evidence(d, c), err);
+	f = forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
 	if (f == NULL) {
 		return err->code;
 	}

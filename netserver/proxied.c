@@ -51,7 +51,7 @@ ns_proxied_read(int fd, struct np_addr *peer)
 		return NS_PROXIED_MORE;
 	}
 	wait_for(fd, 1);
-	/* Behind the header: the source's address, the destination's, the source's port. */
+	/* After the header: the source's address, the destination's, the source's port. */
 	if (header[12] == PROXY && header[13] == TCP_4 && whole - HEAD >= SIZE_4) {
 		np_addr_make(peer, AF_INET, at, short_at(at + 8));
 	} else if (header[12] == PROXY && header[13] == TCP_6 && whole - HEAD >= SIZE_6) {

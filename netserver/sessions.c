@@ -553,7 +553,7 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 		}
 		if (s->room_until_ns != 0) {
 			if (s->room_tried != d->freed + 1 || s->room_until_ns <= now_ns) {
-				grant_test(d, s); /* something was freed: try again */
+				grant_test(d, s); /* something was freed, or its time is over */
 			}
 			/* The turn of a session that makes no connections ends without an event. */
 			if (s->room_until_ns != 0) {

@@ -16,10 +16,10 @@ enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096 };
 
 /*
  * Allocate a buffer of `size` bytes, PAGE or more, which begins at *begin. An AMD EPYC copies at
- * half speed if the target is 16 bytes after the source, modulo the page size. The kernel's data
- * mostly begin at a page, and glibc puts large buffers 16 bytes after one, unless the process has
- * freed some, as a daemon has: so netperf receives slowly into them, and we have to do the same.
- * netperf's smaller buffers are rarely placed like that: ours begin at a cache line.
+ * half speed if the target is 16 bytes past the source, modulo the page size. The kernel's data
+ * mostly begin at a page, and glibc puts large buffers 16 bytes past its begin, unless the process
+ * has freed some, as a daemon has: so netperf receives slowly into them, and we have to do the
+ * same. netperf's smaller buffers are rarely placed like that: ours begin at a cache line.
  */
 static void *
 new_buffer(size_t size, char **begin)

@@ -2,7 +2,7 @@
  * Rings of message buffers, for netperf's -W, -a and -o: `width` buffers of one size, each at an
  * aligned address plus an offset, used in turn so that data are not always in the cache.
  *
- * As in netperf, buffers of 128 KiB or more begin 16 bytes after a page, and smaller ones don't:
+ * As in netperf, buffers of 128 KiB or more begin 16 bytes into a page, and smaller ones don't:
  * the address decides how fast the kernel copies.
  */
 #ifndef NP_BASE_RING_H

@@ -45,7 +45,7 @@ not_established(const struct np_target *t, const struct np_race *race, struct np
 	return np_fail(err, NP_ECONTROL, 0,
 		       "could not establish the control connection to %s port %s: %s (%s)", t->host,
 		       t->port, several ? race->others : strerror(sys),
-		       sys == ENETUNREACH || sys == EHOSTUNREACH
+		       !several && (sys == ENETUNREACH || sys == EHOSTUNREACH)
 			   ? "is there a route, and is the host up?"
 			   : "is netserver running there, on that port?");
 }

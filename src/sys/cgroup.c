@@ -113,8 +113,8 @@ unescape(char *text)
 }
 
 /*
- * If a line of mountinfo (proc_pid_mountinfo(5)), which says what part of a file system is mounted
- * where, is about the hierarchy, and shows the group, open its directory.
+ * Open the directory of the hierarchy if this line of mountinfo (proc_pid_mountinfo(5)) is its
+ * mount, and shows the group. A path that is longer than PATH_MAX with its escapes is not found.
  */
 static bool
 take_mount(const char *line, const char *prefix, const char *controller, const char *group,
