@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -114,6 +115,35 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	return rc;
 }
 
+/* The signal that ends a warm-up has interrupted the wait, and not the connecting: wait on. */
+static __attribute__((noinline)) int
+await_connection(const struct np_worker *w, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	while (poll(&p, 1, -1) < 0) {
+		if (errno != EINTR || np_told_to_leave(&w->stop)) {
+			return -1;
+		}
+	}
+	errno = np_sock_int(fd, SOL_SOCKET, SO_ERROR);
+	return errno == 0 ? 0 : -1;
+}
+
+/* As np_sock_open(), but without error messages: this runs for each transaction. */
+static inline int
+connect_from(const struct np_worker *w, struct connector *c, int fd)
+{
+	if (np_sockopts_apply(&w->run->end.opts, fd, NULL) != NP_OK ||
+	    bind_next(w->run->plan, c, fd) != 0) {
+		return -1;
+	}
+	if (__builtin_expect(np_sys_connect(fd, &c->peer.sa, c->peer.len) == 0, 1)) {
+		return 0;
+	}
+	return errno == EINTR && !np_told_to_leave(&w->stop) ? await_connection(w, fd) : -1;
+}
+
 /* Upgrade the connection. Returns the descriptor, or -errno. */
 static int
 upgraded(struct np_worker *w, int fd)
@@ -173,12 +203,7 @@ connect_next(struct np_worker *w, int flags)
 		if (fd < 0) {
 			return -errno;
 		}
-		/* As np_sock_open(), but without error messages: this runs for each transaction. */
-		if (__builtin_expect(np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
-					 bind_next(p, c, fd) == 0 &&
-					 np_sys_connect(fd, &c->peer.sa, c->peer.len) == 0,
-				     1) ||
-		    errno == EINPROGRESS) {
+		if (__builtin_expect(connect_from(w, c, fd) == 0, 1) || errno == EINPROGRESS) {
 			c->busy = 0;
 			return t->upgrade != NULL ? upgraded(w, fd) : fd;
 		}
