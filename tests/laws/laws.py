@@ -70,7 +70,8 @@ class View:
         c = self.case
         small = c.rr and c.depth * max(c.size, c.answer, 100) < 20_000
         headers = 1 + 66 / c.size if c.udp and c.size else 1
-        if c.unix or small or not c.mbit or (c.stream and c.bits and c.bits * headers < c.mbit * 8e5):
+        # a sender that was stopped makes up for what was due
+        if c.unix or small or not c.mbit or (c.stream and c.bits and not c.frozen and c.bits * headers < c.mbit * 8e5):
             return 0.05
         return max(0.024, QUEUE * 8 / (c.mbit * 1e6)) + 0.05
 
