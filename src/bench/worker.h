@@ -205,9 +205,9 @@ struct np_worker {
 	struct np_load load;
 	struct np_ramp *ramp; /* its part of a ramp; NULL: none, all are connected before */
 	struct np_open *open; /* its part of an open loop; NULL: closed loop */
-	/* Time-out of a response; 0: none. Grows when one is late, until others come in time. */
+	/* Time-out of a response; 0: none. Grows when one is late. */
 	_Atomic uint64_t patience_ns;
-	uint64_t grew_ns, grew_at; /* when it grew last, and after how many transactions; 0 */
+	uint64_t grew_ns; /* when it grew last; 0: never */
 
 	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
 	struct np_sequence *sequence; /* a receiver's, if datagrams are numbered; else NULL */

@@ -222,46 +222,6 @@ TEST(many_late_answers_double_the_time_out_once)
 	assert_true(e.run.worker->patience_ns <= 8 * TIMEOUT_MS * NP_MSEC);
 }
 
-/* One late answer doubles the time-out. Answers that come at once end that with the next loss. */
-TEST(a_time_out_is_as_before_when_answers_come_in_time)
-{
-	enum { WANT = 100, LOSES = 20, TIMEOUT_MS = 100 };
-	FREED_BY(end_free) struct end e = { .rc = -1 };
-	struct np_addr at, from = { .len = sizeof(from.sa) };
-	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
-	const uint64_t usual_ns = TIMEOUT_MS * NP_MSEC;
-	bool grew = false, is_back = false;
-	char first[256], request[256];
-
-	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -(int64_t)WANT);
-	e.plan.timeout_ms = TIMEOUT_MS;
-	e.plan.ids = true;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
-	for (unsigned i = 0; wait_readable(fd); i++) {
-		char *bytes = i == 0 ? first : request;
-
-		if (recvfrom(fd, bytes, sizeof(first), 0, (struct sockaddr *)&from.sa, &from.len) <=
-		    0) {
-			break;
-		}
-		if (i == 1) { /* the first one was given up */
-			sendto(fd, first, e.run.worker->recv_size, 0,
-			       (const struct sockaddr *)&from.sa, from.len);
-		}
-		grew = grew || e.run.worker->patience_ns > usual_ns;
-		is_back = is_back || (grew && e.run.worker->patience_ns == usual_ns);
-		if (i % LOSES != 0) {
-			sendto(fd, request, e.run.worker->recv_size, 0,
-			       (const struct sockaddr *)&from.sa, from.len);
-		}
-	}
-	end_join(&e);
-	assert_true(grew);
-	assert_true(is_back);
-}
-
 /* The port is closed: an ICMP message tells a connected socket so, which neither ends the test nor
  * the wait for the response. */
 TEST(a_refused_datagram_is_a_lost_one)

@@ -100,24 +100,6 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/*
- * A time-out that a stall has made longer is as before after the first loss behind it, if answers
- * have since come much sooner than that.
- */
-static void
-wait_as_before(struct np_worker *w, const struct np_conn *c)
-{
-	uint64_t usual_ns = np_max(w->run->plan->timeout_ms * NP_MSEC, w->run->round_trips_ns);
-	uint64_t answers = np_beyond(np_seen(&w->count->transactions), w->grew_at);
-	uint64_t at_once = (uint64_t)w->depth * w->conns;
-	uint64_t until_ns = at_once > 1 ? np_now() : c->since_ns;
-
-	if (w->patience_ns > usual_ns && answers > 0 &&
-	    np_beyond(until_ns, w->grew_ns) / answers * at_once < usual_ns / 2) {
-		w->patience_ns = usual_ns;
-	}
-}
-
 /* Give up the requests that were sent until then: they are lost. */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
@@ -129,9 +111,6 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 		w->in_flight -= lost;
 	} else if (c->ids != NULL) {
 		c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
-	}
-	if (lost > 0) {
-		wait_as_before(w, c);
 	}
 	c->lost += lost;
 	np_add(&w->count->lost, lost);
@@ -171,7 +150,6 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 	if (ids->came_late && w->patience_ns < w->run->plan->silence_s * NP_SEC &&
 	    now - w->grew_ns >= w->patience_ns) {
 		w->grew_ns = now;
-		w->grew_at = np_seen(&w->count->transactions);
 		w->patience_ns *= 2;
 	}
 	ids->came_late = false;
