@@ -19,6 +19,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		.meet_ns = NP_MEET_MS * NP_MSEC + NP_MEET_TRIPS * np_tcp_round_trip_ns(c->chan.fd),
 		.signals = c->signals,
 		.gate = c->gate,
+		.opens_first = c->opens_first,
 		.live = c->live,
 		.watch = { c->watch },
 	};

@@ -415,10 +415,7 @@ keep_test_time(struct control *c, uint64_t now)
 	return again;
 }
 
-/*
- * All workers are ready: the window opens with the gate, if it opens. One that receives does not
- * wait for it: the far end has begun to send.
- */
+/* All workers are ready: the window opens with the gate, if it opens. */
 static void
 keep_gate(struct control *c)
 {
@@ -429,17 +426,17 @@ keep_gate(struct control *c)
 		return;
 	}
 	if (!np_stopped(run->stop)) {
+		int state;
+
 		if (!c->arrived) {
 			c->arrived = true;
 			np_gate_arrive(c->d->gate);
 		}
-		if (np_gate_state(gate) == 0 && run->plan->role == NP_FOLLOW) {
-			run->window.started_ns = np_now();
-		} else if (np_gate_state(gate) == 0) {
+		state = np_gate_state(gate);
+		if (state == 0 && !c->d->opens_first) {
 			return;
-		} else {
-			run->window.started_ns = np_gate_opened_ns(gate);
 		}
+		run->window.started_ns = state == 0 ? np_now() : np_gate_opened_ns(gate);
 	}
 	c->let_go = true;
 	np_team_go_on(c->team);

@@ -73,6 +73,7 @@ struct np_drive {
 	uint64_t meet_ns;   /* time-out for connect or accept */
 	struct np_signals signals;
 	struct np_gate *gate; /* opens the window; NULL: it opens when the workers are ready */
+	bool opens_first;     /* before the gate: the far end sends as soon as it is connected */
 	struct np_live *live; /* shows the progress; NULL: nothing does */
 	struct np_watch watch[NP_WATCHES];
 	struct np_team *team; /* by np_drive_hold(); NULL: np_drive() starts one */

@@ -1,6 +1,6 @@
 /*
  * A gate at which several tests wait before their windows: the last one to arrive opens it, so that
- * all begin at the same moment. If one fails before, the gate fails for all.
+ * those that wait begin at the same moment. If one fails before, the gate fails for all.
  */
 #ifndef NP_RUN_GATE_H
 #define NP_RUN_GATE_H

@@ -222,12 +222,11 @@ wake(struct party *p)
 	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
-/* Arrive, and wait up to AGREE_S for the others. Returns the gate's state. */
+/* Arrive, and wait for the others until then. Returns the gate's state. */
 static int
-meet_at(struct member *m, struct np_gate *g)
+meet_at(struct member *m, struct np_gate *g, uint64_t until)
 {
 	struct pollfd open = { .fd = np_gate_fd(g), .events = POLLIN };
-	uint64_t until = np_deadline(AGREE_S * NP_SEC);
 	struct timespec left;
 
 	np_gate_arrive(g);
@@ -239,17 +238,16 @@ meet_at(struct member *m, struct np_gate *g)
 }
 
 /*
- * Let a receiving half wait until the sending one has its data connections: a daemon sends as soon
- * as it has its own, and both halves are to run at the same time.
+ * Let a receiving half wait until then for the connections of the sending one, and of a probe: its
+ * daemon sends as soon as it has its own, and both halves are to run at the same time.
  */
 static void
-await_senders(const struct member *m)
+await_sender(const struct member *m, uint64_t until)
 {
 	static const struct timespec pause = { .tv_nsec = NP_MSEC };
 	const struct party *p = m->party;
-	uint64_t until = np_deadline(AGREE_S * NP_SEC);
 
-	while (np_gate_missing(p->gate) > p->count / 2 && np_gate_state(p->gate) == 0 &&
+	while (np_gate_missing(p->gate) > 1 && np_gate_state(p->gate) == 0 &&
 	       np_signalled(&m->client->signals) == 0 && np_now() < until) {
 		ppoll(NULL, 0, &pause, &p->let_in);
 	}
@@ -261,20 +259,21 @@ await_others(void *ctx, const struct np_run *run)
 {
 	struct member *m = ctx;
 	struct party *p = m->party;
+	uint64_t until = np_deadline(AGREE_S * NP_SEC);
 
 	if (m == p->member && p->was.hooks.agreed != NULL) {
 		p->was.hooks.agreed(p->was.hooks.ctx, run);
 	}
 	p->granted++;
-	if (meet_at(m, p->agreed) == 0 && np_signalled(&m->client->signals) == 0) {
+	if (meet_at(m, p->agreed, until) == 0 && np_signalled(&m->client->signals) == 0) {
 		p->late_ns = np_now();
 		p->in_time = p->granted;
 		wake(p);
 	}
 	if (np_gate_state(p->agreed) != 1) {
 		fail_gates(p);
-	} else if (p->group->plan->both && m->plan.role == NP_FOLLOW) {
-		await_senders(m);
+	} else if (m->client->opens_first) {
+		await_sender(m, until);
 	}
 }
 
@@ -335,8 +334,10 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 	pthread_mutex_lock(&m->party->lock);
 	m->seen = np_counts_arrived(run);
 	m->looked = true;
-	m->party->began_ns =
-	    run->window.started_ns; /* with a warm-up, later than the gate opened */
+	/* With a warm-up, later than the gate opened. */
+	if (m->party->began_ns == 0 || run->window.started_ns < m->party->began_ns) {
+		m->party->began_ns = run->window.started_ns;
+	}
 	tell_sum(m->party, now_ns);
 	pthread_mutex_unlock(&m->party->lock);
 }
@@ -374,7 +375,7 @@ take_part(void *arg)
 	}
 	if (m->rc == NP_OK) {
 		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
-		(void)meet_at(m, m->party->connected);
+		(void)meet_at(m, m->party->connected, np_deadline(AGREE_S * NP_SEC));
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
 	}
@@ -419,6 +420,8 @@ make_member(struct party *p, uint32_t i)
 			       .ctx = m };
 	c->want_far = p->was.want_far;
 	c->gate = p->gate;
+	/* With more sessions each way their windows would be of different seconds. */
+	c->opens_first = p->group->plan->both && p->count == 2 && m->plan.role == NP_FOLLOW;
 	if (p->was.live != NULL) {
 		m->view = (struct np_live_view){ .since_ns = np_now() };
 		m->live = (struct np_live){ .every_ns = p->was.live->every_ns,
