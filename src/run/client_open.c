@@ -46,7 +46,7 @@ not_established(const struct np_target *t, const struct np_race *race, struct np
 		       "could not establish the control connection to %s port %s: %s (%s)", t->host,
 		       t->port, several ? race->others : strerror(sys),
 		       !several && (sys == ENETUNREACH || sys == EHOSTUNREACH)
-			   ? "is there a route, and is the host up?"
+			   ? "is there a route, is the host up, and does no firewall refuse it?"
 			   : "is netserver running there, on that port?");
 }
 

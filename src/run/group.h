@@ -44,9 +44,9 @@ int np_group_check(const struct np_plan *p, const struct np_target *t,
 /*
  * Run the sessions: all connect and agree with the daemon, then all make their data connections,
  * then all windows open; of --both the receiving half connects after the sending one, and opens its
- * window with its connections. If one fails, all end; if that was after the windows opened, *out has what
- * was measured. err is of the first one that failed, and names it. *out is the sum: counts and
- * flows of all, the machines' figures (processors, evidence) of the first. Always call
+ * window with its connections. If one fails, all end; if that was after the windows opened, *out
+ * has what was measured. err is of the first one that failed, and names it. *out is the sum: counts
+ * and flows of all, the machines' figures (processors, evidence) of the first. Always call
  * np_outcome_free().
  *
  * For more than one session, once np_group_check() has accepted them.

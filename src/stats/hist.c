@@ -172,11 +172,12 @@ np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t 
 		few = floor(n * p - z * sqrt(variance) - 0.5);
 		many = ceil(n * p + z * sqrt(variance) + 0.5);
 	} else {
-		for (; many <= n && sum < 1 - tail; many += 1) {
+		while (many <= n && sum < 1 - tail) {
 			/* The probability that `many` of n records are above it. */
 			sum += exp(lgamma(n + 1) - lgamma(many + 1) - lgamma(n - many + 1) +
 				   many * log(p) + (n - many) * log1p(-p));
 			few = sum <= tail ? many : few;
+			many += 1;
 		}
 	}
 	if (few < 0 || many > n) {
