@@ -130,8 +130,8 @@ TEST(transactions_over_connections_are_served)
 		size_t size;
 	} rows[] = {
 		{ NP_TCP_RR, -3, NP_OLD_FRAME_SIZE }, { NP_TCP_RR, -3, NP_FRAME_SIZE },
-		{ NP_TCP_RR, 1, NP_FRAME_SIZE },      { NP_TCP_CRR, -3, NP_FRAME_SIZE },
-		{ NP_TCP_CRR, 1, NP_FRAME_SIZE },     { NP_TCP_CC, -3, NP_FRAME_SIZE },
+		{ NP_TCP_RR, 1, NP_OLD_FRAME_SIZE },  { NP_TCP_CRR, -3, NP_OLD_FRAME_SIZE },
+		{ NP_TCP_CRR, 1, NP_OLD_FRAME_SIZE }, { NP_TCP_CC, -3, NP_OLD_FRAME_SIZE },
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {
