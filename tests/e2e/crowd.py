@@ -92,11 +92,6 @@ def crowd(count: int, seconds: int) -> str:
 
 # ---- start and end ------------------------------------------------------------------------------
 
-def listens(port: int) -> bool:
-    return any(row.local == port and row.state == alone.LISTEN
-               for row in alone.sockets("tcp", "tcp6"))
-
-
 def start_up() -> str:
     """The best of some: what the machine does meanwhile is no matter of the daemon's."""
     times = []
@@ -104,7 +99,7 @@ def start_up() -> str:
         port = lib.free_port()
         since, own = time.monotonic(), lib.waited(os.getpid())
         with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as daemon:
-            while not listens(port):
+            while not lib.listening(port):
                 assert lib.alive(daemon.pid), f"{daemon.finish(0)}"
                 assert time.monotonic() < since + 60, "not listening after 60 s"
                 time.sleep(0.002)
@@ -123,7 +118,7 @@ def end_all(number: int) -> str:
     with ExitStack() as stack:
         port = lib.free_port()
         daemon = stack.enter_context(lib.Started([lib.netserver(), "-D", "-p", str(port)]))
-        assert lib.wait_for(lambda: listens(port), 60)
+        assert lib.wait_for(lambda: lib.listening(port), 60)
         cmd = [*alone.NICE, lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR",
                "-l", "600", *lib.PACED]
         clients = [stack.enter_context(lib.Started(cmd)) for _ in range(count)]
