@@ -19,6 +19,7 @@ argument --long (lib.LONG) it does what `make check` has no time for.
 
 import contextlib
 import ctypes
+import errno
 import importlib.machinery
 import importlib.util
 import io
@@ -504,28 +505,41 @@ def all_late_since(start: float) -> float:
     return sum(_wakes[0].since(start) if _wakes else [])
 
 
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, TCP_LISTEN = 4, 20, 10
+NLMSG_ERROR, NLMSG_DONE, REQUEST_DUMP = 2, 3, 0x301
+
+
+def _messages(diag: socket.socket) -> "Iterator[tuple[int, bytes]]":
+    """The kinds of an answer's messages and the messages, up to its end."""
+    while True:
+        data = diag.recv(1 << 16)
+        while data:
+            length, kind = struct.unpack_from("=IH", data)
+            if kind in (NLMSG_ERROR, NLMSG_DONE):
+                status = struct.unpack_from("=i", data, 16)[0]
+                if status < 0:
+                    raise OSError(-status, os.strerror(-status))
+                return
+            yield kind, data[:length]
+            data = data[length:]
+
+
 def _diagnose(port: int) -> "list[str]":
     """The sockets that listen on a port here, as descriptors name them, by sock_diag(7)."""
     found = []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diag:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag:
         for family in (socket.AF_INET, socket.AF_INET6):
-            diag.send(struct.pack("=IHH8xBB2xI", 72, 20, 0x301, family, socket.IPPROTO_TCP, 1 << 10) + struct.pack("!H46x", port))
-            kind = 0
-            while kind != 3:    # the end
-                data = diag.recv(1 << 16)
-                while data:
-                    length, kind = struct.unpack_from("=IH", data)
-                    if kind == 2:
-                        raise OSError("not in this kernel")
-                    if kind == 20:
-                        found.append(f"socket:[{struct.unpack_from('=I', data, 84)[0]}]")
-                    data = data[length:]
+            diag.send(struct.pack("=IHH8xBB2xI", 72, SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, family, socket.IPPROTO_TCP,
+                                  1 << TCP_LISTEN) + struct.pack("!H46x", port))
+            found += [f"socket:[{struct.unpack_from('=I', data, 84)[0]}]" for kind, data in _messages(diag)
+                      if kind == SOCK_DIAG_BY_FAMILY]
     return found
 
 
 def listeners(port: int, pid: Optional[int] = None) -> "list[str]":
-    """The same in the network namespace of a process, by its tables of all connections, which take 20 ms of a processor and
-    more to read; without a process here, in 0.1 ms."""
+    """The sockets that listen on a port, as descriptors name them: in this network namespace, or in that of a process.
+    Without a process sock_diag(7) tells them in 0.1 ms; the tables in /proc take 20 ms or more where there are many
+    connections."""
     if pid is None:
         with contextlib.suppress(OSError):
             return _diagnose(port)
@@ -619,10 +633,11 @@ class Daemon:
         try:
             return any(one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == self.port
                        and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) for one in sockets(self.pid))
-        except PermissionError:     # only root may see the descriptors of a daemon that is not dumpable
+        except AttributeError:      # a Python that has no pidfd_open()
             return listening(self.port, self.pid)
-        except OSError:
-            return False
+        except OSError as fault:
+            # only root may see the descriptors of a daemon that is not dumpable; an old kernel has no pidfd_getfd(2)
+            return fault.errno in (errno.EACCES, errno.EPERM, errno.ENOSYS) and listening(self.port, self.pid)
 
     def _stop(self) -> bool:
         """Ends it and its sessions; False when it had ended before."""
