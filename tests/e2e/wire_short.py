@@ -42,7 +42,8 @@ def case(link: wire_bed.Link, port: int, test: wire_bed.Test, family: int) -> st
         assert abs(sent / kernels - 1) <= 0.005, f"{sent} segments with data, TCP_INFO has {kernels}"
     else:
         pieces, datagrams = near["wire.out.fragments"], near["wire.out.data_segments"]
-        assert pieces == 3 * datagrams, f"{datagrams} datagrams in {pieces} pieces"
+        # pieces of the last one may still wait in the link's queue when the capture stops
+        assert datagrams > 100 and 0 <= 3 * datagrams - pieces <= 2, f"{datagrams} datagrams in {pieces} pieces"
     if family == 4 and test.protocol == wire_bed.TCP and not last["near"]["wire.open_at_end"]:
         assert between["wire.way.out.mistaken"] <= 0, between
         assert between["wire.way.out.doubled"] > 0, between
