@@ -6,6 +6,7 @@ import importlib.util
 import io
 import math
 import os
+import re
 import sys
 from typing import Any, Callable, NoReturn, Optional
 
@@ -29,11 +30,12 @@ def number(what: str, least: float, most: float, whole: bool = False) -> "Callab
     """A kind of argument: so much of something."""
     def read(text: str) -> float:
         try:
-            value = int(text) if whole else float(text)
+            value = float(text) if not whole else int(text) if re.fullmatch("-?[0-9]+", text) else None
         except ValueError:
             value = None
         if value is None or not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a {what} ({least:g} to {most:g})")
+            limits = f"{least} to {most}" if whole else f"{least:g} to {most:g}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {what} ({limits})")
         return value
     return read
 

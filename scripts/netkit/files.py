@@ -152,10 +152,10 @@ def write(path: str, data: bytes) -> None:
 
 class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
     """JSON lines under way to a file, which is locked against a second writer of them; "-" is standard output. mode is how open()
-    opens it. Faults at the beginning are of this kind, and name the program and what to do if the file is there."""
+    opens it. Faults at the beginning are of the class `fault`, and name the program and what to do if the file is there."""
 
     def __init__(self, path: str, mode: str, fault: "Type[Exception]", program: str, remedy: str) -> None:
-        self.path, self._fault, self._is_new = path, fault, mode == "xb" and path != "-"
+        self.path, self._fault, self._is_new = path, fault, mode in ("xb", "wb") and path != "-"
         try:
             self.file: BinaryIO = sys.stdout.buffer if path == "-" else open(path, "ab" if mode == "wb" else mode, opener=opener)
             if path != "-":
@@ -179,14 +179,17 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
         try:
             self.line(header)
         except OSError as why:
-            if self._is_new:
-                os.unlink(self.path)
+            if self._is_new and stat.S_ISREG(os.fstat(self.file.fileno()).st_mode):     # and no device
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.realpath(self.path))
             raise self.failed(why) from None
         if self._is_new:        # its name is to outlast a crash of the machine
-            place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-            with contextlib.suppress(OSError):      # not every file system can
-                os.fsync(place)
-            os.close(place)
+            with contextlib.suppress(OSError):      # a directory may be unreadable, and not every file system can
+                place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+                try:
+                    os.fsync(place)
+                finally:
+                    os.close(place)
 
     def line(self, value: "Dict[str, Any]") -> None:
         """Adds a line; when this returns it is on the disk."""

@@ -137,8 +137,10 @@ class Lines(Place):
     def test_a_disk_that_is_full_at_the_header_leaves_no_file(self):
         """Or the next one finds a file that it can neither go on with nor write."""
         told = resource.getrlimit(resource.RLIMIT_FSIZE)
+        header = results.Header("p", "t", [])
         for create, fault in ((lambda path: output.Writer(path).begin(gate()), GateError),
-                              (lambda path: results.Writer.create(path, results.Header("p", "t", [])), results.ResultsError)):
+                              (lambda path: results.Writer.create(path, header), results.ResultsError),
+                              (lambda path: results.Writer.create(path, header, overwrite=True), results.ResultsError)):
             path = self.dir / "full.jsonl"
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, told[1]))
             try:
@@ -147,6 +149,15 @@ class Lines(Place):
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, told)
             self.assertFalse(path.exists())
+
+    def test_a_pipe_that_nobody_reads_stays(self):
+        path = self.dir / "pipe"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        writer = output.Writer(str(path), mode="wb")
+        os.close(reader)
+        self.assertIn("pipe: Broken pipe", self.refused(writer.begin, gate()))
+        self.assertTrue(path.exists())
 
     def test_a_file_that_is_there(self):
         path = self.written(gate())

@@ -294,6 +294,8 @@ class Refusals(unittest.TestCase):
 
     def test_no_ip(self):
         self.check(["up"], 1, "install iproute2", which=None)
+        with mock.patch.object(netlab.machine, "run", side_effect=netlab.machine.MachineError("ip: Permission denied")):
+            self.check(["up"], 1, "ip: Permission denied", which="/bin/ip")
 
     def test_values(self):
         for args, words in ((["up", "--rate", "5x"], "try 100mbit"), (["up", "--mtu", "9"], "256"),

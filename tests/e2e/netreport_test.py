@@ -184,6 +184,7 @@ class Ceilings(Place):
                 (["x.jsonl"], "x.jsonl: not together with --ceiling"),
                 (["--html", "x"], "--html: not together with --ceiling"),
                 (["--where", "size=1"], "--where: not together with --ceiling"),
+                (["--format", "tidy"], "--format tidy: not together with --ceiling, which reads no results (try csv)"),
                 (["--nonesuch"], "--nonesuch")):
             self.refused(f"netreport: {words}" if args[0] != "--nonesuch" else words, "--ceiling", *args, status=2)
 

@@ -153,7 +153,10 @@ def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
 
 def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List[str]]]]":
     """A plan's [gate] as options, and the name and options of each [[point]]. Raises UsageError."""
-    data = plans.read_toml(path, UsageError)
+    try:
+        data = plans.read_toml(path, UsageError)
+    except UsageError as fault:
+        raise UsageError(f"{fault} (a plan is a TOML file)") from None
     whole, tables = data.pop("gate", {}), data.pop("point", [])
     if data or not isinstance(whole, dict) or not isinstance(tables, list) or not tables or not all(
             isinstance(table, dict) for table in tables):
