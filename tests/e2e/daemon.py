@@ -19,6 +19,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 import interop
 import layout
 import lib
+import ours
 
 AT_ONCE = 6
 PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
@@ -483,6 +484,34 @@ def from_inetd(test: str) -> None:
         assert ended.rc == 0, f"netserver: status {ended.rc}"
 
 
+def serve_old(conn: socket.socket) -> None:
+    """A client of netperf 2.4, whose messages have 256 bytes: CALIBRATE, and five transactions of TCP_RR."""
+    def ask(code: int, shape: str, *words: int) -> "Tuple[float, ...]":
+        conn.sendall(struct.pack(f"!{2 + len(words)}i", code, -1, *words).ljust(256, b"\0"))
+        return answer(shape)
+
+    def answer(shape: str) -> "Tuple[float, ...]":
+        return struct.unpack_from("!ii" + shape, ours.take(conn, 256))
+
+    assert ask(5, "fi")[:2] == (5, 0)
+    code, error, *_, port = ask(13, "iiiiii", -1, -1, 8, 0, 8, 0, 10, 20, 1, 0, 0, -5)
+    assert (code, error) == (14, 0), (code, error)
+    with socket.create_connection(("127.0.0.1", int(port)), 20) as data:
+        for _ in range(5):
+            data.sendall(bytes(10))
+            ours.take(data, 20)
+        got = answer("III")
+    assert (*got[:3], got[4]) == (15, 0, 150, 5), got
+
+
+def old_clients() -> None:
+    with lib.Daemon() as daemon, socket.create_connection(("127.0.0.1", daemon.port), 20) as conn:
+        serve_old(conn)
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname(), 20) as conn:
+        with listener.accept()[0] as far, lib.Started(server(), stdin=far, stdout=far, stderr=far):
+            serve_old(conn)
+
+
 def plain_user() -> None:
     """Without privileges, in a directory where nothing can be written."""
     with tempfile.TemporaryDirectory() as name:
@@ -640,6 +669,7 @@ def other_ways() -> Iterator[Case]:
     yield "plain user, read-only directory", plain_user
     for test in TESTS:
         yield f"inetd: {test}", partial(from_inetd, test)
+    yield "netperf 2.4, also by inetd", old_clients
     for options, (session, problem) in LOGS.items():
         yield f"log, {options}", partial(logs, options, session, problem)
 
