@@ -286,8 +286,8 @@ class Table:
         said += (f"; of {self.of('DUE_OPERATIONS')} due {self.of('SENT_OPERATIONS')} sent ({self.of('LATE_OPERATIONS')} late), "
                  f"{self.of('UNANSWERED_OPERATIONS')} not answered; lateness P99 {self.time('P99_LATENESS', 1e-6)}, "
                  f"max {self.time('MAX_LATENESS', 1e-6)}")
-        if self.of("ARRIVALS_P_VALUE") is not None:
-            said += f"; Poisson test p {self.of('ARRIVALS_P_VALUE'):.2g}"
+        if (p_value := self.of("ARRIVALS_P_VALUE")) is not None and p_value < 0.001:
+            said += "; arrivals were not Poisson (Anderson-Darling p < 0.001)"
         if self.of("OUTAGE_BEGIN") is not None:
             said += f"; longest outage {self.time('OUTAGE', 1e-3)} at {self.time('OUTAGE_BEGIN', 1)}"
         return said + ("; the load generator was the bottleneck" if self.of("GENERATOR_LIMITS") not in (None, "no") else "")

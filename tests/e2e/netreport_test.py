@@ -790,6 +790,12 @@ class Documents(Place):
         self.assertIn("Transactions    30622/s\nLatency         min 6.26 us, mean 11.8 us, max 101 us of 20 times\n", text)
         self.assertIn("\n\nTest            UDP_RR, 0.00 s\n", text)
         self.assertNotIn("-1", text)            # what number 1 has for null
+        final = {**json.loads(document("rr-histogram").read_text())["final"], "ASKED_RATE": 9.0, "SENT_RATE": 8.0, "DUE_OPERATIONS": 9,
+                 "P99_LATENESS": 1.0, "MAX_LATENESS": 1.0}
+        for p_value in (0.0, 0.0009, 0.001, 0.5, None):
+            text = netreport("--show", self.written(final={**final, "ARRIVALS_P_VALUE": p_value}))[1]
+            self.assertIn("lateness P99", text)
+            self.assertEqual("Anderson-Darling p < 0.001" in " ".join(text.split()), p_value in (0.0, 0.0009), text)
 
     def test_all_recorded_documents_are_read(self):
         """By older programs, in every way; more of number 3 are json_doc.py's."""

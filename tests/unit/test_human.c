@@ -169,6 +169,27 @@ TEST(connections_are_neither_sent_nor_received)
 		     "Transactions    2000/s\n");
 }
 
+TEST(arrivals_that_were_not_poisson_are_named)
+{
+	static const double p_values[] = { 0, 0.0009, 0.001, 0.5 };
+	const struct np_human h = { .test = "TCP_RR" };
+	const struct np_look l = { LOOK('x'), .transactions = true };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+
+	put_figures(&r, "ASKED_RATE=100 SENT_RATE=90 DUE_OPERATIONS=100 SENT_OPERATIONS=90 "
+			"LATE_OPERATIONS=0 UNANSWERED_OPERATIONS=0 P99_LATENESS=1 MAX_LATENESS=1");
+	np_record_text(&r, NP_M_GENERATOR_LIMITS, "no");
+	for (size_t i = 0; i < LEN(p_values); i++) {
+		FREED_BY(free_memory) char *text = NULL;
+
+		np_record_real(&r, NP_M_ARRIVALS_P_VALUE, p_values[i]);
+		text = printed(&l, &f);
+		assert_int_equal(strstr(text, "(Anderson-Darling") != NULL, i < 2);
+		assert_null(strstr(text, "Poisson test"));
+	}
+}
+
 TEST(a_segment_size_takes_the_place_of_a_rate)
 {
 	const struct np_human h = { .test = "TCP_MSS" };
