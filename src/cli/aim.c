@@ -74,8 +74,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
-/* Aim at a service that needs no netserver: echo, discard or chargen (RFC 862 to 864), by default.
- */
+/* Aim at a service without a netserver: by default echo, discard or chargen (RFC 862 to 864). */
 static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {

@@ -158,8 +158,8 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 }
 
 int
-np_flows_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
-			struct np_err *err)
+np_flows_settle_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
+			 struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(&cli->plan);
 	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(&cli->plan);

@@ -15,7 +15,7 @@ int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
  * standard error if each flow takes one, and if more of this end's threads spin than there are
  * processors.
  */
-int np_flows_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
-			    struct np_err *err);
+int np_flows_settle_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
+			     struct np_err *err);
 
 #endif

@@ -387,7 +387,7 @@ prepare(struct session *s, struct np_err *err)
 	}
 	if (np_cli_beside_aim(s->beside, &s->client, err) != NP_OK ||
 	    np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
-	    np_flows_check_sessions(cli, s->client.peer, sessions, err) != NP_OK) {
+	    np_flows_settle_sessions(cli, s->client.peer, sessions, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->plan.length == 0 && !cli->plan.pattern->probe) {

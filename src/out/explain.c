@@ -91,8 +91,7 @@ static size_t
 rival_of(const struct verdicts *all)
 {
 	const struct np_verdict *best = &all->v[0];
-	/* A small congestion window is only a symptom if the best verdict says what keeps it small.
-	 */
+	/* A small congestion window is a symptom if the best verdict says what keeps it small. */
 	bool keeps_small = best->limit == NP_LIMIT_LOSS || best->limit == NP_LIMIT_PATH ||
 			   best->limit == NP_LIMIT_REORDERING || best->limit == NP_LIMIT_LINK;
 
@@ -350,38 +349,41 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 	put(into, c->idle, "idle");
 }
 
-void
-np_explain_print(FILE *out, const struct np_bag *values)
+static void
+print_row(FILE *out, const struct np_bag *values, const char *head, const char *name,
+	  const char *text)
 {
-	enum { NEXT = 2 };
-	static const struct {
-		const char *head, *name, *text; /* name NULL: what holds has none */
-	} rows[] = {
-		{ "explain", "explain.limit", "explain.sentence" },
-		{ "also", "explain.also", "explain.also_sentence" },
-		[NEXT] = { "next", "explain.next", "" }, /* what if this cause were gone */
-		{ "calls", NULL, "explain.calls" },
-		{ "flows", "explain.flows", "explain.flows_sentence" },
-		{ "doubts", NULL, "explain.doubts" },
-		{ "ceiling", NULL, "explain.ceiling" },
-	};
+	name = name != NULL ? np_bag_string(values, name) : ""; /* what holds has none */
+	text = np_bag_string(values, text);
+	if (name != NULL && text != NULL && text[0] != '\0') {
+		np_text_line(out, "%s: %s%s%s", head, name, name[0] != '\0' ? ": " : "", text);
+	}
+}
+
+/* What would limit if this cause were gone. */
+static void
+print_next(FILE *out, const struct np_bag *values)
+{
+	const char *name = np_bag_string(values, "explain.next");
 	double bps = np_bag_number(values, "explain.next_bps");
 	double per_second = np_bag_number(values, "explain.next_transactions_per_s");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *name = rows[i].name, *text;
-
-		text = np_bag_string(values, rows[i].text);
-		name = name != NULL ? np_bag_string(values, name) : "";
-		if (i == NEXT && name != NULL && bps > 0) {
-			np_text_line(out, "next: %s would limit at %s", name,
-				     np_rate_words(bps).text);
-		} else if (i == NEXT && name != NULL && per_second > 0) {
-			np_text_line(out, "next: %s would limit at %.0f transactions a second",
-				     name, per_second);
-		} else if (name != NULL && text != NULL && text[0] != '\0') {
-			np_text_line(out, "%s: %s%s%s", rows[i].head, name,
-				     name[0] != '\0' ? ": " : "", text);
-		}
+	if (name != NULL && bps > 0) {
+		np_text_line(out, "next: %s would limit at %s", name, np_rate_words(bps).text);
+	} else if (name != NULL && per_second > 0) {
+		np_text_line(out, "next: %s would limit at %.0f transactions a second", name,
+			     per_second);
 	}
+}
+
+void
+np_explain_print(FILE *out, const struct np_bag *values)
+{
+	print_row(out, values, "explain", "explain.limit", "explain.sentence");
+	print_row(out, values, "also", "explain.also", "explain.also_sentence");
+	print_next(out, values);
+	print_row(out, values, "calls", NULL, "explain.calls");
+	print_row(out, values, "flows", "explain.flows", "explain.flows_sentence");
+	print_row(out, values, "doubts", NULL, "explain.doubts");
+	print_row(out, values, "ceiling", NULL, "explain.ceiling");
 }

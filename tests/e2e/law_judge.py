@@ -58,7 +58,8 @@ def right(case: Case) -> Seen:
     figures = {name: f"{value:.2f}" for name, value in metrics.items() if value is not None}
     shows = {"csv": ",".join(figures.values()), "prometheus": "".join(
         f'netperf_{name.lower()}{{test="T"}} {value}\n' for name, value in metrics.items())}
-    return Seen(0, case.warm + case.length + 0.3, "", "", figures, [], document, End(sent, back),
+    stamps = f"netperf: --stations: near end: {counted} transactions; stamps: {counted} queued, {counted} sent, {counted} received"
+    return Seen(0, case.warm + case.length + 0.3, "", stamps if case.stations else "", figures, [], document, End(sent, back),
                 End(Course(back.at - case.delay / 1000, back.size), there), BEGAN, shows=shows)
 
 
@@ -117,6 +118,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("8_both", made(engine="zerocopy"), lambda s: s.document["iterations"][0].update(near={"engine.name": "sync"})),    # type: ignore[index]
     ("8_both", made(test="TCP_RR", stations=1), lambda s: fact(
         s, said="netperf: --stations: near end: 13 transactions; stamps: 0 queued, 0 sent, 13 received")),
+    ("8_both", made(test="TCP_RR", stations=1), lambda s: fact(s, said="")),
     ("8_nothing", made(warm=1.0, frozen="signal", frozen_s=0.5), lambda s: figure(s, REMOTE_BYTES_RECVD=2_800_000)),
     ("9_what", made(down="cut", down_s=1.0), lambda s: fact(s, events=[(BEGAN + 1, "cut")])),
     ("9_what", made(test="TCP_RR", frozen="near", frozen_s=4.0), lambda s: (

@@ -419,9 +419,11 @@ def law_8_both_ends_agree(v: View) -> Found:
             yield f"{received} {b:.0f} > {sent} {a:.0f}"
     if c.stations and v.operations >= 3 * c.stations and not c.real:
         looked = re.findall(r"--stations: \w+ end: (\d+) transactions; stamps: (\d+) queued, (\d+) sent, (\d+) received", s.said)
+        if not looked:
+            yield "--stations: no line about the stamps"
         for of, *stamps in looked:
             if int(of) and not all(map(int, stamps)):
-                yield f"--stations: of {of} transactions stamps of {', '.join(stamps)}"
+                yield f"--stations: of {of} transactions {', '.join(stamps)} have stamps (queued, sent, received)"
 
 
 def law_8_nothing_counts_behind_a_signal(v: View) -> Found:

@@ -367,7 +367,7 @@ reader_sleeps(FACTS)
 }
 
 /* Is the window small because the reader is slow: for lack of a processor, or by choice? */
-static bool
+static void
 window_by_reader(FACTS, struct np_verdict *v)
 {
 	double score = 0.55 + 0.44 * f->rwnd;
@@ -380,18 +380,14 @@ window_by_reader(FACTS, struct np_verdict *v)
 			  "limited by the receiver's window for %s of the time: %s", share.text,
 			  np_reader_words(f).text);
 		v->allows = at_full_time(f, np_thread_busy(&f->reader));
-		return true;
-	}
-	if (reader_sleeps(f)) {
+	} else if (reader_sleeps(f)) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, score, f->rwnd,
 		    "limited by the receiver's window for %s of the time: the reading process "
 		    "slept %s of it while %s waited to be read",
 		    share.text, np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
 		v->allows = np_measured(f);
-		return true;
 	}
-	return false;
 }
 
 void
@@ -400,10 +396,10 @@ np_rule_reader(FACTS, struct np_verdict *v)
 	bool is_other_cause = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
 			      isnan(f->reader.cpu);
 
-	if (f->rwnd >= NP_WINDOW && !is_other_cause && window_by_reader(f, v)) {
-		return;
-	}
 	if (f->rwnd >= NP_WINDOW) {
+		if (!is_other_cause) {
+			window_by_reader(f, v);
+		}
 		return;
 	}
 	/* The window is unknown, or a large buffer has not filled yet. */

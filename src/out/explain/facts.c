@@ -507,11 +507,11 @@ is_virtual(const struct np_bag *b)
 
 /* Keep the lowest rate, and where it is known from. */
 static void
-take_rate(struct np_facts_of_test *f, double bps, const char *known)
+take_rate(struct np_facts_of_test *f, double bps, const char *rate_source)
 {
 	if (bps > 0 && (f->rate_bps <= 0 || bps < f->rate_bps)) {
 		f->rate_bps = bps;
-		f->rate_source = known;
+		f->rate_source = rate_source;
 	}
 }
 
