@@ -364,7 +364,7 @@ TEST(limits_of_tcp_streams)
 	check(tcp_input(), examples, LEN(examples));
 }
 
-TEST(test_copies_to_just_behind_a_page)
+TEST(test_copies_to_just_after_a_page)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
@@ -575,7 +575,7 @@ TEST(limits_of_datagrams)
 	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=20000");
 	assert_int_equal(e.limit, NP_LIMIT_POLICER);
 	assert_null(strstr(e.doubts, "others"));
-	/* A link that is full has dropped the rest, and its queue went on behind the time. */
+	/* A link that is full has dropped the rest, and its queue went on after the time. */
 	in.link_rate_bps = 100e6 * 1538 / 1472;
 	in.throughput_bps = 107e6;
 	e = explain(in, UDP_TX,
