@@ -519,6 +519,16 @@ take_flows(struct np_plan *p)
 	p->flows = FLOWS;
 }
 
+static uint32_t client_threads, server_threads;
+
+static void
+take_threads(struct np_plan *p)
+{
+	take_flows(p);
+	p->near.place.threads = client_threads;
+	p->far.place.threads = server_threads;
+}
+
 /* What each connection has counted adds up to what the workers have. */
 static void
 check_sum(const struct np_run *run)
@@ -559,13 +569,16 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	FREED_BY(ends_free) struct ends e;
 
 	burst = 0;
-	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_flows);
+	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_threads);
 	assert_false(np_sampler_take(&e.client.run, &sample)); /* it is asked for the first time */
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.conns, FLOWS);
 	assert_int_equal(e.server.run.conns, FLOWS);
 	check_sum(&e.client.run);
 	check_sum(&e.server.run);
+	if (strstr(bench, "_RR") != NULL) {
+		assert_int_equal(np_counts_of(&e.client.run).transactions, length);
+	}
 	assert_int_equal(e.client.allocated, 0);
 	assert_true(np_sampler_take(&e.client.run, &sample));
 	assert_int_equal(sample.looked, FLOWS);
@@ -585,6 +598,7 @@ run_flows(const char *bench, int64_t length, bool tcp)
 TEST(flows_add_up_and_are_looked_at)
 {
 	client_engine = server_engine = NULL;
+	client_threads = server_threads = 1;
 	run_flows("TCP_RR", 1000, true);
 	run_flows("UDP_RR", 1000, false);
 	run_flows("TCP_STREAM", 3000000, true);
@@ -592,8 +606,12 @@ TEST(flows_add_up_and_are_looked_at)
 	run_flows("TCP_RR", 103, true);
 	run_flows("UDP_RR", 103, false);
 	run_flows("TCP_STREAM", 1000000, true);
+	client_threads = server_threads = 2;
+	run_flows("TCP_RR", 103, true);
 	if (np_engine_uring.lacks() == NULL) {
 		client_engine = server_engine = &np_engine_uring;
+		run_flows("TCP_RR", 1000, true);
+		client_threads = server_threads = 1;
 		run_flows("TCP_RR", 1000, true);
 		run_flows("TCP_STREAM", 3000000, true);
 	}
@@ -769,16 +787,6 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 }
 
 /* ---- Several series of connections ---- */
-
-static uint32_t client_threads, server_threads;
-
-static void
-take_threads(struct np_plan *p)
-{
-	take_flows(p);
-	p->near.place.threads = client_threads;
-	p->far.place.threads = server_threads;
-}
 
 /* Whatever drives them, they make as many connections as there are to be, and not one more. */
 static void
