@@ -17,7 +17,9 @@ import netns
 
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
          "UDP_RR")
-MANY = tuple(f"{test} --flows {100 if lib.QUICK else 1000} --threads 2" for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR"))
+# Paced, so that no flow gets nothing of the link and times out before it is cut.
+MANY = tuple(f"{test} --flows {100 if lib.QUICK else 1000} --threads 2 -b 1 -w 5s -D 0.5"
+             for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR"))
 PATIENCE = 4.0 if lib.QUICK else 1.0
 MEASURED = 0.5              # seconds, at least, for which all tests are under way
 SILENCE = 10                # seconds that are waited for
@@ -77,8 +79,10 @@ def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None
         before = listeners(daemon.pid)
         clients = {test: stack.enter_context(lib.Started(client(lab, daemon.port, test)))
                    for test in tests}
-        began = all([one.measuring() for one in clients.values()])
+        began = all([lib.wait_for(lambda one=one: "Interim" in one.said(), 60 * PATIENCE) if test in MANY
+                     else one.measuring() for test, one in clients.items()])
         time.sleep(MEASURED)
+        began = began and all(one.running() for one in clients.values())
         how()
         since = time.monotonic()
         pool = stack.enter_context(ThreadPoolExecutor(len(tests)))
