@@ -425,6 +425,8 @@ def descriptors(tokens: bool) -> str:
     for the user: a second daemon is served, too."""
     few, begin = ["prlimit", "--nofile=1024:1024"], partial(start_data, tokens=tokens)
     with lib.Daemon(few, ["--one-port"], grace=None) as daemon, lib.Daemon(few, grace=None) as second, ExitStack() as stack:
+        with calling(daemon.port, HONEST) as conn:  # the daemon listens before it has all of its fork servers
+            assert ask(conn, CALIBRATE).error == 0
         before = fork_servers(daemon)
         for last in range(11, 19):  # whose test it is the address tells, where no token does
             conn = stack.enter_context(calling(daemon.port, f"127.1.0.{last}"))

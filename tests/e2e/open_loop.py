@@ -170,7 +170,8 @@ def a_frozen_server_is_in_the_latencies(daemon: lib.Daemon, test: str) -> str:
     theory = least(stops, bound)
     p99 = percentile(one["latency"]["cells"], 0.99)
     assert p99 >= 0.95 * theory, (p99, theory, stops, figures)
-    assert test != "TCP_RR" or figures["OUTAGE"] < 20, figures
+    # What the client sends late, waiting for a processor, is answered late, too.
+    assert test != "TCP_RR" or figures["OUTAGE"] < 20 + figures["MAX_LATENESS"] / 1e3, figures
     said = f"p99 {1e3 * p99:.1f} ms" if p99 < 3600 else f"{figures['UNANSWERED_OPERATIONS']} not answered"
     return f"{said}, {1e3 * theory:.1f} by the freezes"
 

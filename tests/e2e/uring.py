@@ -98,7 +98,7 @@ def without_rings_it_is_refused_in_a_line(port: int) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "--engine",
                    "sync,uring"], timeout=20)
     assert got.rc != 0, got
-    lib.error_line(got, "netperf", "engine uring at the daemon", "netserver --uring N makes", "--max-filters")
+    lib.error_line(got, "netperf", "engine uring at the daemon", "start netserver with --uring N", "--max-filters")
 
 
 def suite(report: lib.Report) -> None:
