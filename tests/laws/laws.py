@@ -502,8 +502,8 @@ def law_1_interim_results_are_the_path_s(v: View) -> Found:
     c = v.case
     if c.mbit and not c.unix and not c.udp and not c.burst:
         for rate, seconds in v.seen.interim:
-            # behind what was lost a window waits until that is there, too
-            held = (QUEUE + c.mbit * 1.25e5 * c.rtt) * bool(c.loss or c.disturbed)
+            # after a loss a window waits until that is there, too; several flows without a rate lose in the queue
+            held = (QUEUE + c.mbit * 1.25e5 * c.rtt) * bool(c.loss or c.disturbed or (c.flows > 1 and not c.bits))
             most = c.mbit * (1 + c.both) * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message + held) * 8e-6 / max(seconds, 0.01)
             yield from about(rate, f"an interim result over {seconds} s", 0, most)
 
