@@ -310,7 +310,7 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-/* Allow a call whose last arguments are the seal. By number: libseccomp may not know its name. */
+/* Allow a call if its last arguments are the seal. By number: libseccomp may not know its name. */
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {

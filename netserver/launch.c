@@ -204,7 +204,7 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 		return s->pid > 0 ? NP_OK
 				  : np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
-	/* Have it forked by a fork server, whose filter it inherits. */
+	/* Let a fork server fork it, so that it inherits the filter. */
 	f = forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
 	if (f == NULL) {
 		return err->code;

@@ -111,7 +111,7 @@ class Comparison:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
         asked: "List[Tuple[Point, Metric, past.Slots]]" = []
-        for name in both:       # with a single run of A nobody knows how much runs differ
+        for name in both:       # a single run of A says nothing about how much runs differ
             test = name.partition(".")[0].upper()
             wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, margin)
             asked.append((Point(name, test, metrics=(wanted,)), wanted, b.slots(name) if len(a.slots(name)) > 1 else past.NO_SLOTS))

@@ -202,7 +202,7 @@ put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *nam
 	size_t len = strnlen(v, sizeof(text) - 1);
 
 	memcpy(text, v, len);
-	/* Don't cut within a character, whose further bytes begin with the bits 10. */
+	/* Don't cut inside a UTF-8 character: its later bytes begin with the bits 10. */
 	while (v[len] != '\0' && len > 0 && ((unsigned char)v[len] & 0xc0) == 0x80) {
 		len--;
 	}

@@ -67,7 +67,7 @@ void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *n
 void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Remove all values whose names begin with the prefix. */
+/* Remove all values with names that begin with the prefix. */
 void np_bag_drop(struct np_bag *b, const char *prefix);
 
 size_t np_bag_left_out(const struct np_bag *b);

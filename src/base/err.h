@@ -5,7 +5,7 @@
 #ifndef NP_BASE_ERR_H
 #define NP_BASE_ERR_H
 
-/* Whose fault it is; np_errc_status() turns it into the exit status. */
+/* The kind of failure; np_errc_status() turns it into the exit status. */
 enum np_errc {
 	NP_OK = 0,
 	NP_EUSAGE,   /* the command line is at fault */

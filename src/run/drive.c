@@ -747,8 +747,7 @@ settle_window(const struct control *c)
 		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
 	}
 	if (first_ns != UINT64_MAX) {
-		/* False: the sender ended early. A client whose end marks are lost has its clock.
-		 */
+		/* False: the sender ended early. If end marks are lost, a client uses its clock. */
 		bool is_whole = win->length_ns > 0 && open_ns >= earliest_ns &&
 				(c->d->cause == NP_BY_LOOP ||
 				 (run->plan->active && c->d->cause == NP_BY_CLOCK));

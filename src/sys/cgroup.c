@@ -16,7 +16,7 @@
 
 enum {
 	LEVELS = 8,     /* groups looked at, from this process's upwards */
-	ANCESTORS = 16, /* ancestors of this process whose mounts are looked at */
+	ANCESTORS = 16, /* of this process, to search the mounts of */
 	TEXT = 4096
 };
 
