@@ -70,8 +70,8 @@ np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns
 	}
 }
 
-static __attribute__((noinline)) ssize_t
-send_special(struct np_worker *w, struct np_conn *c, char *at)
+ssize_t
+np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->send_size;
 
@@ -86,18 +86,6 @@ send_special(struct np_worker *w, struct np_conn *c, char *at)
 		return np_sys_write(c->fd, at, size);
 	}
 	return np_sys_sendto(c->fd, at, size, w->to, w->to_len);
-}
-
-ssize_t
-np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
-{
-	if (!np_stamps_none(w, c)) {
-		return send_special(w, c, at);
-	}
-	if ((w->codec & NP_C_ID) != 0) {
-		np_id_write(w->id, c->number, at);
-	}
-	return np_sys_sendto(c->fd, at, w->send_size, w->to, w->to_len);
 }
 
 /* Open the pipe from the socket to /dev/null: by the worker, which may have its own descriptors. */
@@ -188,8 +176,8 @@ np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
 	return -1;
 }
 
-static __attribute__((noinline)) ssize_t
-recv_special(struct np_worker *w, struct np_conn *c, char *at)
+ssize_t
+np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->recv_size;
 	ssize_t n;
@@ -216,19 +204,6 @@ recv_special(struct np_worker *w, struct np_conn *c, char *at)
 	}
 	n = np_sys_recvfrom(c->fd, at, size, w->from, &w->from_len);
 	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(at) ? 0 : n;
-}
-
-ssize_t
-np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
-{
-	ssize_t n;
-
-	if (!np_stamps_none(w, c) || (w->id.width > 0 && !w->stamps->leads)) {
-		return recv_special(w, c, at);
-	}
-	n = np_sys_recvfrom(c->fd, at, w->recv_size, w->from, &w->from_len);
-	w->stamps->next += n > 0; /* a stream's requests come in order */
-	return n;
 }
 
 void

@@ -55,7 +55,6 @@ np_stamps_new(const struct np_plan *p, struct np_err *err)
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");
 		return NULL;
 	}
-	s->leads = p->role == NP_LEAD;
 	s->every = p->stations;
 	s->kept_every = s->due = p->stations;
 	return s;
@@ -217,8 +216,9 @@ ssize_t
 np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	struct np_stamps *s = w->stamps;
+	bool leads = w->run->plan->role == NP_LEAD;
 
-	if (s->leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
+	if (leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
 		finish_one(s, c->fd);
 		if (is_due(s, c->number)) {
 			begin_one(s, c->number);
@@ -294,7 +294,7 @@ np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf)
 	struct np_stamps *s = w->stamps;
 	ssize_t n;
 
-	if (!s->leads) {
+	if (w->run->plan->role == NP_FOLLOW) {
 		return recv_request(w, c, buf);
 	}
 	if (!s->open) {

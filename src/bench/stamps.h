@@ -13,10 +13,11 @@
 
 #include "base/bag.h"
 #include "base/err.h"
-#include "bench/worker.h"
 
+struct np_conn;
 struct np_plan;
 struct np_run;
+struct np_worker;
 
 /* Where the clock is read. */
 enum np_stamp {
@@ -42,7 +43,6 @@ struct np_stamps {
 	uint64_t due;        /* least number that may have; not 0, which may be too early */
 	uint64_t kept_every; /* one in that many is kept: fewer in a long test */
 	uint64_t next;       /* a responder's: number of the next request */
-	bool leads;          /* a client's */
 	bool open;           /* one is in progress: `now` */
 	struct np_stamped now;
 	uint32_t key;   /* by which the kernel identifies its message */
@@ -56,16 +56,6 @@ struct np_stamps {
 
 /* Why this test can't have stamps; NULL: it can. */
 const char *np_stamps_why_none(const struct np_plan *p);
-
-/* Is it certain that the next message has no stamps, and needs no other special call? */
-static inline bool
-np_stamps_none(const struct np_worker *w, const struct np_conn *c)
-{
-	const struct np_stamps *s = w->stamps;
-
-	return (w->codec & (NP_C_SENDS | NP_C_RECEIVES)) == NP_C_STAMPS && !s->open &&
-	       (s->leads ? c->number : s->next) < s->due;
-}
 
 /* An empty one, to release with free(). NULL: no memory. */
 struct np_stamps *np_stamps_new(const struct np_plan *p, struct np_err *err);
