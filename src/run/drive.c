@@ -517,11 +517,12 @@ keep_watches(struct control *c, enum np_phase phase)
 	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
 		const struct np_watch *w = &c->d->watch[i];
 		struct looking *l = &c->looking[i];
-		uint64_t now = np_now();
+		uint64_t now;
 
 		if (w->every_ns == 0 || (!c->warm && !w->warms_up)) {
 			continue;
 		}
+		now = np_now();
 		if (l->due_ns == 0) {
 			l->seed = (uint32_t)(start / 1000);
 			l->due_ns = w->at_once ? start : start + until_next(w, l);
