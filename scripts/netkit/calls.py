@@ -133,8 +133,6 @@ def fail(run: Run, status: Optional[int], reason: str) -> None:
         run.more["reason"] = reason
 
 
-# --- what a run keeps of a document -------------------------------------------------------
-
 ENGINES_OWN = ("flow.", "thread.", "work.", "engine.", "udp.", "wire.", "moved.nic.")
 
 

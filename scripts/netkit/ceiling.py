@@ -50,8 +50,6 @@ def ethernet(vlan: bool = False, preamble: int = PREAMBLE, gap: int = GAP) -> Wi
                 LEAST_FRAME + preamble + gap)
 
 
-# --- netperf --ceiling --------------------------------------------------------------------
-
 @lru_cache(maxsize=None)
 def netperf() -> "subprocess.Popen[str]":
     """The one that answers, for as long as this script lives."""
@@ -98,8 +96,6 @@ def lacks() -> str:
         return str(fault)
     return ""
 
-
-# --- of a point of a sweep ----------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Ceiling:

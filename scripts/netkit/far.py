@@ -52,8 +52,6 @@ class Ends(machine.Place):
         self._engines = {kind: row(ssh_config) for kind, row in ROWS.items()}
         self.options: "List[str]" = []
 
-    # --- hosts
-
     async def _reach(self, end: str, room: asyncio.Semaphore) -> None:
         """Has our shell and files there. Raises MachineError."""
         kind, name, _ = split(end) if end else ("local", "", "")
@@ -73,8 +71,6 @@ class Ends(machine.Place):
         if not is_local(end):
             program = f"{host.place}/{os.path.basename(program)}" if self._copies else which
         return fleet.Way(host, program), ["--key-file", f"{host.place}/{KEY}"] if self._keyed else []
-
-    # --- daemons there
 
     async def _serve(self, knowns: "List[Known]") -> "List[str]":
         """Starts a daemon that these use, until one of them has an answer. Why each of them can't, if so."""
@@ -117,8 +113,6 @@ class Ends(machine.Place):
                 return (f"no netperf at {known.get('client') or 'this end'}: {said} (--copy takes ours there)" if done.exit == 127 else
                         f"the netserver at {server} does not answer: {said}")
             await asyncio.sleep(0.1)
-
-    # --- a place
 
     def prepare(self, knowns: "Sequence[Known]") -> "List[str]":
         loop = fleet.loop()

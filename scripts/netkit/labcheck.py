@@ -138,8 +138,6 @@ class Check:
             yield Finding("congestion", self.link.congestion, both([one["congestion"] for one in got]),
                           all(one["congestion"] == self.link.congestion for one in got))
 
-    # --- the rate
-
     def rate(self) -> Finding:
         cost, rate = self.link.cost(self.link.mtu), self.link.rate
         each, lasts = cost * 8 / rate if rate else 0.0, self.rate_time()
@@ -157,8 +155,6 @@ class Check:
         """Seconds that count."""
         link = self.link
         return min(10.0, max(1.0, 60 * link.cost(link.mtu) * 8 / link.rate if link.rate else 0.0))
-
-    # --- times
 
     def delay(self) -> Finding:
         """Datagrams so far apart that each has its own jitter."""
@@ -197,8 +193,6 @@ class Check:
 
     def cost_time(self) -> float:
         return self.link.cost(PAYLOAD + HEADERS) * 8 / self.link.rate if self.link.rate else 0.0
-
-    # --- a counted train
 
     def train(self) -> "Tuple[int, float]":
         """How many datagrams, and the seconds between two: at most half of the rate, so that no queue loses any."""

@@ -54,8 +54,6 @@ class Done(NamedTuple):
         return self.reason or (said[-1].strip() if said else f"status {self.exit}")
 
 
-# --- signals and processes ----------------------------------------------------------------
-
 def hold_signals() -> None:
     """From here on signals that ask for the end wait until wait() or check() looks: nothing is
     interrupted half-way. Those that are ignored, as SIGHUP under nohup, stay so."""
@@ -266,8 +264,6 @@ def start_time(pid: int) -> int:
     return 0 if not words or words[0] in "ZX" else int(words[19])
 
 
-# --- programs -----------------------------------------------------------------------------
-
 def find(program: str) -> Optional[str]:
     """Where a program is, those of the administrator included."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
@@ -324,8 +320,6 @@ def silent(host: str, port: int) -> str:
         return f"{host} port {port}: {getattr(fault, 'strerror', None) or fault}"
     return ""
 
-
-# --- the daemon ---------------------------------------------------------------------------
 
 class Daemon:
     """A netserver of ours in the foreground, until stop()."""

@@ -20,8 +20,6 @@ NOT_HERE = "unread"
 Evidence = Dict[str, Any]
 
 
-# --- one end of one run -------------------------------------------------------------------
-
 def number(e: Evidence, name: str) -> Optional[float]:
     value = e.get(name)
     return float(value) if is_number(value) else None
@@ -77,8 +75,6 @@ def per(e: Evidence, *names: str, times: float = 1.0) -> Optional[float]:
         return None
     return times * sum(value for value in values if value is not None) / done.amount
 
-
-# --- the proof ----------------------------------------------------------------------------
 
 def ratio(e: Evidence, above: str, *below: str) -> Optional[float]:
     under = known(e, *below)
@@ -176,8 +172,6 @@ def proof(e: Evidence, asked: str) -> str:
     return "; ".join(words)
 
 
-# --- a method -----------------------------------------------------------------------------
-
 @dataclass
 class Method:
     """All runs of a point, one of the methods of a block."""
@@ -226,8 +220,6 @@ def show(value: Optional[float], mark: str = "") -> str:
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
     return mark + text.rstrip(".")
 
-
-# --- the table ----------------------------------------------------------------------------
 
 RATES = ["engine", "median", "lower quartile", "upper quartile", "to sync", "lost", "runs"]
 COSTS = ["engine", "end", "user ns", "system ns", "calls", "switches", "cycles", "instructions",

@@ -45,8 +45,6 @@ class Name:
     commas: bool = False        # may a single value hold commas?
 
 
-# --- values -------------------------------------------------------------------------------
-
 def word(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         raise OptionError(f"{value!r} is not a value for it".replace("True", "true")
@@ -206,8 +204,6 @@ def family(known: Known) -> int:
     return int(known.get("family") or (6 if ":" in str(known.get("host") or "") else 4))
 
 
-# --- the table ----------------------------------------------------------------------------
-
 BYTES, SECONDS = "bytes", "s"
 NAMES = (
     Name("host", plain("-H"), commas=True),
@@ -259,8 +255,6 @@ NAMES = (
 )
 BY_NAME = {row.name: row for row in NAMES}
 
-
-# --- the command --------------------------------------------------------------------------
 
 def command(netperf: str, known: Known) -> "List[str]":
     """The whole call of netperf for a point. Raises OptionError."""
@@ -315,8 +309,6 @@ def selectors(known: Known) -> "List[str]":
         wanted += BESIDE_FIGURES
     return wanted
 
-
-# --- what it prints -----------------------------------------------------------------------
 
 NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 INTERIM = re.compile(r"NETPERF_(INTERIM_RESULT|INTERVAL)\[([0-9]+)\]=(\S+)")

@@ -303,8 +303,6 @@ def show(value: Any) -> str:
     return ",".join(map(show_value, value)) if isinstance(value, list) else show_value(value)
 
 
-# --- small parts --------------------------------------------------------------------------
-
 def clean(value: Any) -> Any:
     """The value a plan means: "default" is none, netperf's own choice."""
     return None if value == "default" else value
@@ -385,8 +383,6 @@ def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: in
     found = width(values, 100 - (100 - until[0]) / looks)
     return found, len(values) >= max(2, least) and found <= until[1]
 
-
-# --- reading ------------------------------------------------------------------------------
 
 SETTINGS = {"title": str, "repetitions": int, "least_repetitions": int, "until_confidence": str,
             "order": str, "seed": int, "pause": (int, float), "constants": dict, "axes": dict,
@@ -505,8 +501,6 @@ def from_header(header: Header) -> Plan:
     plan.label = getattr(header, "label", "") or header.more.get("label") or ""
     return plan
 
-
-# --- changing -----------------------------------------------------------------------------
 
 def override(plan: Plan, setting: str) -> None:
     """--set NAME=VALUE, or NAME=VALUE,VALUE for an axis."""
@@ -646,8 +640,6 @@ def idle(name: str) -> str:
             if name == "mtu" else meant[0] if meant else f"[before] {name} = \"a command with {{value}}\"")
     return f"axis {name} changes nothing: no option of netperf's has that name (try {remedy})"
 
-
-# --- finding ------------------------------------------------------------------------------
 
 def ready(place: str) -> "Dict[str, str]":
     try:

@@ -189,8 +189,6 @@ class Series(NamedTuple):
     cells: "List[Tuple[Any, Cell]]"     # x and what was tried there, failures too: they are gaps
 
 
-# --- which kinds a sweep can be drawn as --------------------------------------------------
-
 def kinds(sweep: Sweep, x: str = "") -> "List[str]":
     """Those that say something about it, the most telling first; with x those over this axis. Raises ResultsError
     for none."""
@@ -236,8 +234,6 @@ def message_axis(sweep: Sweep) -> Optional[str]:
             return name
     return None
 
-
-# --- lines and words ----------------------------------------------------------------------
 
 def named(sweep: Sweep, point: "Dict[str, Any]") -> str:
     return sweep.describe(point, called=CALLED)
@@ -441,8 +437,6 @@ def along(sweep: Sweep) -> str:
     return sorted(free, key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)))[0]
 
 
-# --- the figures --------------------------------------------------------------------------
-
 def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]", wish: Wish,
              suffix: str) -> Panel:
     """Throughput over an axis, with ceilings."""
@@ -620,8 +614,6 @@ def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
                   "means, from left to right in this order")
 
 
-# --- flows over time ----------------------------------------------------------------------
-
 def flows_plot(sweep: Sweep, wish: Wish) -> Figure:
     sampled = [(cell, run) for cell in sweep.cells.values() for run in cell.good()
                if len(run.more.get("interim_flows") or []) >= 2]
@@ -661,8 +653,6 @@ def with_edges(line: Line) -> "List[Line]":
             replace(line, name=f"edge-{line.name}", label="", marks=[line.marks[0], line.marks[-1]], kind="points", marker="circle",
                     dash=DASHES[1])]
 
-
-# --- fluctuation --------------------------------------------------------------------------
 
 def spans(run: Run) -> "List[Tuple[float, float, float]]":
     """The interim samples as begin, end and throughput in the unit of the figures."""

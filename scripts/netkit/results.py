@@ -192,8 +192,6 @@ class Run:
         return made
 
 
-# --- figures that follow from others ------------------------------------------------------
-
 def loss_percent(run: Run) -> Optional[float]:
     """Of the datagrams: by their numbers, else by what was sent and what arrived."""
     far = run.evidence("far")
@@ -320,8 +318,6 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
     return replace(found, runs=runs, chosen=chosen, header=replace(found.header, axes=[
         replace(axis, values=left[axis.name]) for axis in found.header.axes]))
 
-
-# --- reading ------------------------------------------------------------------------------
 
 def read(path: str, figures: "Collection[str] | None" = None) -> Results:
     """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
@@ -487,8 +483,6 @@ def make_run(line: "Dict[str, Any]", where: str) -> Run:
     return made
 
 
-# --- merging ------------------------------------------------------------------------------
-
 NOT_AXES = ("lab",)     # constants that may differ without telling points apart
 SETS = ("label", "file")    # axes that tell sets of runs apart
 
@@ -616,8 +610,6 @@ def is_figure(value: Any) -> bool:
     """A number that can have been measured."""
     return type(value) in (int, float) and abs(value) <= MOST_FIGURE
 
-
-# --- writing ------------------------------------------------------------------------------
 
 class Writer(files.Lines):
     """The file of a sweep under way. Use create() or resume()."""

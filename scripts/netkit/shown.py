@@ -24,8 +24,6 @@ LABEL, LINE = 16, 79
 QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})      # in Prometheus's text format
 
 
-# --- reading ------------------------------------------------------------------------------
-
 def clean(value: Any) -> Any:
     """Without what a terminal obeys, and what turns or hides text: the file may be anybody's."""
     if isinstance(value, str):
@@ -62,8 +60,6 @@ def reading(path: str) -> "Iterator[None]":
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as fault:
         raise ResultsError(f"{path}: a damaged document: {clean(str(fault))[:200]}") from None
 
-
-# --- times --------------------------------------------------------------------------------
 
 class Times:
     """Histograms of documents as one, in ns."""
@@ -107,8 +103,6 @@ class Times:
 def seconds(ns: float) -> float:
     return math.inf if ns >= NEVER else ns / 1e9
 
-
-# --- figures ------------------------------------------------------------------------------
 
 def figure(document: Document, name: str) -> Any:
     """By netperf's name; None: not measured. A percentile may be one that the run did not show, and infinite."""
@@ -178,8 +172,6 @@ def prometheus(found: "Sequence[Document]") -> str:
             put(*of, labels, times.count, "_count")
     return "".join(f"{line}\n" for part in lines.values() for line in part)
 
-
-# --- the table ----------------------------------------------------------------------------
 
 def si(value: float, digits: int, unit: str) -> str:
     """"9.412 Gbit/s", "12.1 us"."""
@@ -361,8 +353,6 @@ def evidence(document: Document, prefix: str) -> str:
                   if name.startswith(prefix) and not isinstance(value, dict)]
     return "".join(lines)
 
-
-# --- several runs as one ------------------------------------------------------------------
 
 def merged(named: "Sequence[Tuple[str, Document]]") -> "Tuple[str, List[str]]":
     """A row a run, the sum of their rates, the percentiles of all their times, which are never averaged; and what is to be

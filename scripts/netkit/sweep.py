@@ -57,8 +57,6 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
         + COMMAND_COST * len(step.before + step.after) for step in steps(plan, firsts))
 
 
-# --- progress -----------------------------------------------------------------------------
-
 class Progress(progress.Steps):
     """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
 
@@ -87,8 +85,6 @@ def outcome(run: Run) -> str:
     value, unit = run.figure("THROUGHPUT"), run.result.get("THROUGHPUT_UNITS", "")
     return f"{value:.2f} {unit}" if value is not None else "done"
 
-
-# --- the sweep ----------------------------------------------------------------------------
 
 class Applied(NamedTuple):
     """What commands of a name have been run for, None when not all of them were, and the point they were run at."""
@@ -164,8 +160,6 @@ class Sweep:
         """How many runs are missing since this end is gone."""
         return sum(task.key not in self.done and task.key not in self._tried
                    and end in self.plan.ends(task.point) for task in self._tasks)
-
-    # --- repetitions until the mean is sure
 
     def _values(self, point: Point) -> "List[float]":
         """The throughputs of its good runs so far; of their clean seconds where those are asked for."""
@@ -291,8 +285,6 @@ class Sweep:
             end: told for end, told in environment.base(self.ends, host).items() if end != "hosts" and told})
         run.more.update({"environment": differs} if differs else {})
 
-    # --- commands of the user's
-
     def _before(self, run: Run) -> bool:
         """Runs the commands of what has changed; False when one failed."""
         for name in self.plan.hooks():
@@ -344,8 +336,6 @@ class Sweep:
                 return False
         return True
 
-
-# --- the plan in words --------------------------------------------------------------------
 
 def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
     yield f"{plan.name}: {plan.title}"

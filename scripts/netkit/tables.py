@@ -253,8 +253,6 @@ class Sweep:
         return ", ".join(words)
 
 
-# --- which axis goes where ----------------------------------------------------------------
-
 @dataclass
 class Layout:
     rows: str
@@ -302,8 +300,6 @@ def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = No
     left = [name for name in sweep.values if name in free + held]
     return Layout(rows, columns, list(groups or []) + left)
 
-
-# --- the tables ---------------------------------------------------------------------------
 
 @dataclass
 class Entry:
@@ -470,8 +466,6 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
     between = cells[0].between(wanted.figure) if wanted.spread and wanted.statistic == "mean" and len(values) == 1 else None
     return Entry(STATISTICS[wanted.statistic](values), spread, len(values), MARK if failures else "", between=between), why
 
-
-# --- writing them -------------------------------------------------------------------------
 
 GAP = "-"
 LEFT_OUT = "n/a"

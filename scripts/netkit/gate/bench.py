@@ -70,8 +70,6 @@ class Bench:
     _looked: "set[Tuple[str, str]]" = field(default_factory=set)
     _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # slots in a row
 
-    # --- what a gate calls
-
     def slot(self, point: Point, side: str, seconds: float) -> Slot:
         key, made = (point.name, side), Slot(point.name, side, started=now())
         if self._failed.get(key, 0) >= FAILURES:
@@ -116,8 +114,6 @@ class Bench:
                 faults.append(str(fault))
         if faults:
             raise GateError("; ".join(faults))
-
-    # --- a side
 
     def _make(self, wanted: Side, letter: str, made: Slot) -> None:
         """The place, the commands and the settings that a slot wants."""
@@ -170,8 +166,6 @@ class Bench:
             self._set = ()
             self._keeper.put_back()
 
-    # --- netperf
-
     def command(self, point: Point, side: str, seconds: float) -> "List[str]":
         """The netperf of a slot. Raises OptionError."""
         mine = point.side(side)
@@ -205,8 +199,6 @@ class Bench:
             self._looked.add((point.name, side))
             made.settings = differ.look(self.site.near, self.site.device)     # for those who ask later what differed
 
-
-# --- what it gave -------------------------------------------------------------------------
 
 def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
     """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""

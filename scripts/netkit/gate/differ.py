@@ -22,7 +22,6 @@ LEAST_RATIO = 1.03      # counters that differ by less explain nothing
 MOST_ERROR = 0.05       # of all counters together
 FEW = 12                # slots of a side
 
-# --- settings of the machine --------------------------------------------------------------
 
 # One shell, since there may be a network between; what a host lacks says nothing.
 SCRIPT = r"""
@@ -173,8 +172,6 @@ def changed(a: "Dict[str, Any]", b: "Dict[str, Any]", before: str = "") -> "Iter
             yield f"{before}{name}: {short(a.get(name, 'none'))} -> {short(b.get(name, 'none'))}"
 
 
-# --- options ------------------------------------------------------------------------------
-
 def of_commands(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
     if not a or not b:
         return
@@ -185,8 +182,6 @@ def of_commands(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
             k -= i - first
             yield f"command: {machine.shown(one[first:j]) or 'none'} -> {machine.shown(other[k:m]) or 'none'}"
 
-
-# --- what both ends counted ---------------------------------------------------------------
 
 GAUGES = re.compile(r"tcp\.(min_rtt|rtt|rttvar)_us$|tcp\.(cwnd|ssthresh|mss|path_mtu|send_window|reordering|"
                     r"receive_space)$|cpu\.|thread\.cpu_share$|sampler\.gap_max_s$|udp\.|"
@@ -341,8 +336,6 @@ def of_constants(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
         both = [name for name in one if name in other]
         yield from changed({name: one[name] for name in both}, {name: other[name] for name in both}, f"{end} ")
 
-
-# --- all of it ----------------------------------------------------------------------------
 
 def differences(a: "Sequence[Slot]", b: "Sequence[Slot]", settings_a: "Dict[str, Any]",
                 settings_b: "Dict[str, Any]") -> "List[str]":

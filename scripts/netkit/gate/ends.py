@@ -19,8 +19,6 @@ PORTS = range(20000, 30000)     # of daemons at the far end: below those that ke
 LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
 
 
-# --- variables ----------------------------------------------------------------------------
-
 def variables(environ: "Mapping[str, str]", folders: Sequence[str]) -> "Dict[str, str]":
     """Those of the environment and of the first net.config of these folders, which goes before, as with the
     kernel's tests. Empty ones are none."""
@@ -62,8 +60,6 @@ def check(known: "Mapping[str, str]") -> None:
         raise GateError(f"REMOTE_TYPE={known['REMOTE_TYPE']}: not a way to the far end (netns or ssh)")
 
 
-# --- the far end's daemon -----------------------------------------------------------------
-
 class FarEnd(far.Ends):
     """A netserver at the far end, in a namespace or behind ssh, for commands that run here."""
 
@@ -81,8 +77,6 @@ class FarEnd(far.Ends):
         way, key = super()._way(end, which)
         return way._replace(program=self._programs[which]), key
 
-
-# --- the ends -----------------------------------------------------------------------------
 
 @dataclass
 class Ends(bench.Site):

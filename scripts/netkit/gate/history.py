@@ -49,8 +49,6 @@ FORMS = ("svg", "png", "pdf")
 GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
 
 
-# --- change points ------------------------------------------------------------------------
-
 @functools.lru_cache(maxsize=64)
 def weights(n: int) -> "Tuple[Any, Any, Any]":
     """What the sums of distances count with n values: of both parts and, less, within the first, and from the beginning to
@@ -180,8 +178,6 @@ def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1)
         found[int(where[0])] = p
     return sorted(found.items())
 
-
-# --- a history ----------------------------------------------------------------------------
 
 @dataclass
 class Change:
@@ -348,8 +344,6 @@ def giving_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Seri
     return made
 
 
-# --- what is said of it -------------------------------------------------------------------
-
 def rows(history: History) -> "List[List[str]]":
     made = [["point", "metric", "sessions", "change at", "from", "to", "unit", "change", "p", ""]]
     for one in history.series:
@@ -405,8 +399,6 @@ def as_json(history: History) -> str:
                     for change in one.changes]}, ensure_ascii=False) + "\n" for one in history.series)
 
 
-# --- the plot -----------------------------------------------------------------------------
-
 def figure(history: History) -> plots.Figure:
     """A panel for each series: session means with the spread of their slots, the segments, and at each change
     by how much it is and what else was new."""
@@ -434,8 +426,6 @@ def panel(one: Series) -> plots.Panel:
                                      [plots.Mark(change.index - 0.5, math.nan)], "change", dash=plots.DASHES[1]))
     return made
 
-
-# --- the command --------------------------------------------------------------------------
 
 def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, out: TextIO = sys.stdout,
         accept: str = "", **choices: Any) -> int:

@@ -57,8 +57,6 @@ FORMS = {"mtu": ("DEV",), "offload": ("DEV", "FEATURE"), "sysctl": ("NAME",),
 KNOWN = ", ".join(" ".join((kind, *words)) for kind, words in FORMS.items())
 
 
-# --- commands -----------------------------------------------------------------------------
-
 def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
     """A command after what leads to its place: nothing, "ip netns exec NAME" or "ssh HOST"."""
     if prefix and os.path.basename(prefix[0]) == "ssh":     # whose far shell takes one text
@@ -77,8 +75,6 @@ def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ())
         raise GateError(f"{command[0]}: {done.complaint()}")
     return done.stdout
 
-
-# --- what an interface is -----------------------------------------------------------------
 
 def interface(prefix: Sequence[str], dev: str) -> "Dict[str, Any]":
     """ip's view of an interface: mtu, address, operstate, addr_info and the rest."""
@@ -134,8 +130,6 @@ def parameters(prefix: Sequence[str], command: Sequence[str]) -> "Dict[str, str]
             found[name] = value
     return found
 
-
-# --- one setting --------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Setting:
@@ -290,8 +284,6 @@ def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setti
                             "begins, or by commands of yours)")
     return setting
 
-
-# --- the journal --------------------------------------------------------------------------
 
 def folder() -> str:
     """Where the journals are: with the system's, or with the user's. Commands in them are run again, so
@@ -554,8 +546,6 @@ def changed_at(path: str) -> int:
     except OSError:
         return 0
 
-
-# --- the keeper ---------------------------------------------------------------------------
 
 WATCHDOG = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
             "from netkit.gate import keeper; keeper.recover(int(sys.argv[2]))")

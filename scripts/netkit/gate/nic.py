@@ -156,8 +156,6 @@ def shares(made: Suite, budget: float) -> str:
         f"; {len(made.skipped)} left out" if made.skipped else "")
 
 
-# --- by netgate's options -----------------------------------------------------------------
-
 def ends_of(args: Namespace, netlab: str) -> Ends:
     """The ends that netgate's options name, else the environment. What the rest of netgate asks of the
     place stands in the options from here on."""

@@ -26,8 +26,6 @@ HEADER = ("started", "command", "environment", "confidence", "budget", "points")
 ENDING = ("seconds", "learned", "notes", "skipped", "over")
 
 
-# --- JSON lines ---------------------------------------------------------------------------
-
 def plain(value: Any) -> Any:
     """A value as JSON has it: what is not finite was not measured."""
     value = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
@@ -121,8 +119,6 @@ def sessions(path: str) -> "List[Gate]":
     return found
 
 
-# --- criteria -----------------------------------------------------------------------------
-
 @dataclasses.dataclass
 class Criterion:
     """What is asked of the metrics and points that its patterns fit; None: what was."""
@@ -209,8 +205,6 @@ def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> N
     except OSError as fault:
         raise GateError(f"{path}: {fault.strerror}") from None
 
-
-# --- words --------------------------------------------------------------------------------
 
 COLOURS = {WORSE: "\033[31m", BETTER: "\033[32m", CANT_TELL: "\033[33m", EQUAL: ""}
 
@@ -319,8 +313,6 @@ def summary(gate: Gate) -> "List[str]":
     return lines or ["can't tell: nothing was measured"]
 
 
-# --- text ---------------------------------------------------------------------------------
-
 HEADS = ("point", "metric", "A", "B", "change", "margin", "noise", "verdict", "pairs", "time")
 WORDS = ("point", "metric", "change", "verdict")    # the other columns are numbers
 
@@ -357,8 +349,6 @@ def judgements_of(gate: Gate) -> "List[Judgement]":
     return gate.judgements or [Judgement("netgate", Metric())]
 
 
-# --- KTAP ---------------------------------------------------------------------------------
-
 def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
     """The kernel's test protocol, or TAP 13, which its selftests write: a line a judgement, in one level,
     as not all readers know subtests. To some readers one SKIP is that of the whole program: it is there only where
@@ -384,8 +374,6 @@ def pairs_of(one: Judgement) -> str:
              "verdict": one.verdict.replace("'", "").replace(" ", "_"), "time": f"{1000 * one.seconds:.0f}ms"}
     return " ".join(f"{name}={value}" for name, value in found.items() if value not in ("", "-", "?"))
 
-
-# --- JUnit XML ----------------------------------------------------------------------------
 
 UNPRINTABLE = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")   # no XML has these
 
@@ -450,8 +438,6 @@ class Printed(View):
         sys.stdout.write(FORMATS[self._form](gate, self._strict, **more))
         sys.stdout.flush()
 
-
-# --- while it goes on ---------------------------------------------------------------------
 
 class Live(View):
     """A view on standard error: a line that is redrawn with the budget that is left, or a line a slot. kind is

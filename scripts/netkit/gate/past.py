@@ -155,8 +155,6 @@ def mean(figures: "Sequence[float]") -> "Tuple[float, float]":
     return float(np.mean(logs)), float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
 
 
-# --- reading ------------------------------------------------------------------------------
-
 def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
     """The sessions of a file, or of all files of a folder, the oldest first, and what has to be said of
     them. Raises GateError, of a folder only where nothing in it can be used."""
@@ -242,8 +240,6 @@ def sweep_point(header: results.Header, run: results.Run, names: "Sequence[str] 
     return re.sub(r"[^A-Za-z0-9._-]+", "_", ".".join([test, *axes]))
 
 
-# --- where it was measured ----------------------------------------------------------------
-
 def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
     """What is known of a place, by names such as "client.kernel"; of two ends that are one, once."""
     alike = environment.get("client") == environment.get("server")
@@ -262,8 +258,6 @@ def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str],
                 f"{name.replace('.', ' ')}: {before[name]} -> {after[name]}")
     return lines
 
-
-# --- a baseline ---------------------------------------------------------------------------
 
 class Against(NamedTuple):
     """The session of now against earlier ones, as a log ratio with its standard error."""

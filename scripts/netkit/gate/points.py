@@ -110,8 +110,6 @@ def same(made: "List[Point]") -> bool:
     return all(point.a == point.b for point in made)
 
 
-# --- plans --------------------------------------------------------------------------------
-
 OF_A_POINT = {"name", "axes", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
     "", "before-", "after-", "set-", "netperf-", "host-"))}
 

@@ -186,8 +186,6 @@ def judge(best: "Sequence[Tuple[str, float]]", error: float) -> "List[Tuple[str,
             for (verdict, _), stands in zip(best, holm([least for _, least in best], error))]
 
 
-# --- noise --------------------------------------------------------------------------------
-
 def correlation(values: "Sequence[float]", lag: int = 1) -> float:
     """Autocorrelation; 0 where there is too little to tell."""
     if len(values) < lag + 3:

@@ -50,8 +50,6 @@ class Track:
     rows: "Dict[Tuple[str, int, float], Row]" = field(default_factory=dict)
 
 
-# --- which figures count ------------------------------------------------------------------
-
 def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
     """The figure of a slot that counts and has a logarithm. None: left out."""
     return None if clean and taken(slot) else figure_of(slot, metric) or None
@@ -162,8 +160,6 @@ def choose(track: Track, metric: Metric, error: float) -> Pairs:
     return made
 
 
-# --- the judgement ------------------------------------------------------------------------
-
 @dataclass
 class Row:
     """A metric of a point, and what its pairs say."""
@@ -224,8 +220,6 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
     return made
 
 
-# --- the run ------------------------------------------------------------------------------
-
 class Trial:
     def __init__(self, gate: Gate, bench: Bench, view: View, options: Options,
                  clock: "Callable[[], float]" = time.monotonic) -> None:
@@ -281,8 +275,6 @@ class Trial:
     def _judged(self, only: Optional[Track] = None) -> "List[Judgement]":
         return judge(self._tracks, self.options.confidence, only)
 
-    # --- A/A
-
     def _learn(self) -> None:
         """Slots of A alone: the noise, how they lean on each other, and how long they had better be."""
         share = self.options.budget / max(1, len(self._tracks))
@@ -319,8 +311,6 @@ class Trial:
                 learned.noise[track.point.name] = 100 * track.noise[metric.name]
                 learned.correlation[track.point.name] = noise.correlation
                 learned.length[track.point.name] = track.length
-
-    # --- pairs
 
     def _pairs(self) -> None:
         visit = VISIT if len(self._tracks) > 1 else 1

@@ -185,8 +185,6 @@ class Guest:
         self.console.close()
         self.process.stderr.close()
 
-    # --- what comes from it
-
     def receive(self, end: float) -> None:
         """Waits for something until then, and notes it. Late when nothing came, or it is later."""
         events = self.selector.select(max(0.0, end - time.monotonic()))
@@ -228,8 +226,6 @@ class Guest:
         lines = lines[first:first + CONSOLE_LINES]
         return "\n".join([what + (", with this on its console:" if lines else ", with nothing on its console"),
                           *(f"  {line}" for line in lines)])
-
-    # --- jobs
 
     def start(self) -> float:
         """Until it has booted; the seconds that took. Where KVM does not work, without it."""
