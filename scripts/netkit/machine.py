@@ -57,7 +57,8 @@ class Done(NamedTuple):
 def hold_signals() -> None:
     """From here on signals that ask for the end wait until wait() or check() looks: nothing is
     interrupted half-way. Those that are ignored, as SIGHUP under nohup, stay so."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDS, signal.SIGCHLD})
+    # An ignored one that is blocked would wait, too, and be found.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *(one for one in ENDS if signal.getsignal(one) != signal.SIG_IGN)})
 
 
 def check() -> None:

@@ -819,6 +819,14 @@ class Loopback(Calling):
             Path(self.place, "unset").unlink()
             self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
 
+    def test_a_signal_that_is_ignored(self):
+        """By nohup, which SIGHUP is."""
+        plan = self.plan(f"repetitions = 4\n{BRIEF}[before]\neach_run = 'kill -HUP $PPID'\n")
+        with lib.Started(["nohup", *self.command(plan, "--local", "--output", "o.jsonl")], cwd=self.place) as started:
+            got = started.finish(60)
+        self.assertEqual(got.rc, 0, got)
+        self.assertEqual(len(self.runs("o.jsonl")), 4)
+
     def test_interrupted_and_the_rest_fails(self):
         """The commands behind the runs are tried, and one that fails then is named."""
         plan = self.plan(f"repetitions = 500\n{BRIEF}[axes]\ncard = [1]\nrouter = [1]\n"
