@@ -1,5 +1,6 @@
 #include "cli/beside.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,9 +104,11 @@ show_times(FILE *out, const char *when, const struct np_hist *h)
 }
 
 void
-np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out)
+np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out)
 {
 	const struct np_beside *b = p != NULL ? &p->run : NULL;
+	uint64_t due;
+	bool silent;
 
 	if (b == NULL || b->idle == NULL || b->loaded == NULL) {
 		return;
@@ -114,13 +117,20 @@ np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out)
 		fprintf(out, "netperf: --beside: the load generator was the bottleneck: %s\n",
 			b->limits);
 	}
+	due = np_hist_count(b->loaded);
+	silent = b->died[0] == '\0' && 2 * b->unanswered >= due;
 	if (b->died[0] != '\0') {
 		fprintf(out, "netperf: --beside: no latency under load: %s\n", b->died);
+	} else if (silent) {
+		fprintf(out,
+			"netperf: --beside: no median under load: %" PRIu64 " of %" PRIu64
+			" transactions were not answered (try a longer -l)\n",
+			b->unanswered, due);
 	}
-	if (classic) {
+	if (line) {
 		fprintf(out, "netperf: --beside: %s: ", p->cli.bench.name);
 		show_times(out, "alone", b->idle);
-		if (b->died[0] == '\0') {
+		if (b->died[0] == '\0' && !silent) {
 			show_times(out, "; under load", b->loaded);
 			if (b->own_us > 0) {
 				fprintf(out, "; over the load's own connections %.0f us",

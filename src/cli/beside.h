@@ -29,8 +29,8 @@ int np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, s
 /* Use the addresses of the load's client, which is connected. p NULL: no effect. */
 int np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct np_err *err);
 
-/* Print its result if the load's output (classic: a table) has no place for it. */
-void np_cli_beside_show(const struct np_cli_beside *p, bool classic, FILE *out);
+/* Print why there is no latency under load; and if line, the result in one line. */
+void np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out);
 
 void np_cli_beside_free(struct np_cli_beside *p);
 

@@ -352,7 +352,9 @@ measure(struct session *s, struct np_err *err)
 		}
 		np_show_refused(stderr, cli, &one.out);
 		np_show_clean(stderr, cli, &repeat);
-		np_cli_beside_show(s->beside, s->out != NULL && s->look.style == NP_STYLE_CLASSIC,
+		np_cli_beside_show(s->beside,
+				   s->out != NULL && s->look.style != NP_STYLE_HUMAN &&
+				       cli->output.selectors == NULL,
 				   stderr);
 		np_cli_tell_evidence(cli, &one.out, repeat.done, rc == NP_OK, s->document, stderr);
 	}

@@ -463,7 +463,8 @@ def law_10_it_goes_on(v: View) -> Found:
     if c.rr and c.arrivals.startswith("burst") and 5 / float(c.rate) > c.seconds and "not one transaction" in s.said:   # none was due
         return
     too_short = "the load moved nothing" in s.said and c.length < 2 * c.rtt
-    if c.beside and s.status == 0 and not (c.loss or c.disturbed or too_short) and v.document and v.figure("LOADED_P50_LATENCY") is None:
+    told = too_short or "transactions were not answered" in s.said
+    if c.beside and s.status == 0 and not (c.loss or c.disturbed or told) and v.document and v.figure("LOADED_P50_LATENCY") is None:
         yield f"--beside without a latency under load: {s.said.strip().splitlines()[-1:]}"
     if not c.real and "not Plumbline's" in s.said:
         yield "taken for netperf's daemon"
