@@ -98,6 +98,21 @@ are_segments_too_large(const struct np_client_test *t)
 	       (here || (far->sent > 0 && far->retrans > 0));
 }
 
+/*
+ * Did the far end begin to send in the second half of the window, or not at all? It accepts a
+ * connection a second late if the last segment of the handshake is lost: this end, which receives,
+ * sends no other.
+ */
+static bool
+did_sender_begin_late(const struct np_client_test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	const struct np_far *far = &t->out->far;
+
+	return t->out->cause == NP_BY_CLOCK && p->role == NP_FOLLOW && p->transport->tcp_info &&
+	       (far->sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
+}
+
 /* A hint if no data arrived: perhaps because of their size, else firewall_hint(). */
 static const char *
 loss_hint(const struct np_client_test *t, char text[HINT])
@@ -109,6 +124,10 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 		snprintf(text, HINT, "a round trip takes %.2g s",
 			 (double)t->run.round_trips_ns / 2 / NP_SEC);
 		return text;
+	}
+	if (did_sender_begin_late(t)) {
+		return "the far end began to send too late: was the last segment of the handshake "
+		       "lost? try a longer -l";
 	}
 	if (are_segments_too_large(t)) {
 		snprintf(text, HINT,
@@ -271,7 +290,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
 	    received != 0 ||
-	    !(is_test_too_short(t) ||
+	    !(is_test_too_short(t) || did_sender_begin_late(t) ||
 	      ((sent > 0 || t->run.cut) &&
 	       (p->transport->connected ? are_segments_too_large(t) : leads)))) {
 		return;

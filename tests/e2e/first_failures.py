@@ -112,6 +112,14 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     return said[0]
 
 
+def handshake_loses_its_last_segment(port: int) -> str:
+    """The daemon accepts the connection when it has asked again, a second later: netperf prints 0.00, too."""
+    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.5", "-P", "0", "-t", "TCP_MAERTS"], 60)
+    assert got.rc == 0 and got.out.split()[-1] == "0.00", got
+    return lib.error_line(got, "netperf", "nothing of what was sent has arrived", "began to send too late", "longer -l")
+
+
 def fragments_are_shown(port: int) -> str:
     got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-t", "UDP_STREAM", "--human",
                    "--explain"], 60)
@@ -212,6 +220,7 @@ def suite(report: lib.Report) -> None:
                                ("TCP_RR -- -r 1,4000", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
+            report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
         routers(report)

@@ -440,7 +440,7 @@ def law_9_what_is_not_whole_says_so(v: View) -> Found:
     happened = [what for _, what in s.events]
     if "cut" in happened and s.status == 0 and v.whole:
         yield f"the far end vanished: status 0, complete, {v.figure('THROUGHPUT')} over {v.elapsed:.2f} s"
-    if s.status == 0 and c.test.startswith("TCP_") and c.stream and not (c.rate or c.wait or c.real or c.loss or c.disturbed) and (
+    if s.status == 0 and c.test.startswith("TCP_") and c.stream and not (c.rate or c.wait or c.real or c.disturbed) and (
             v.figure("THROUGHPUT") == 0 and "has arrived" not in s.said):
         yield "a rate of 0 without a word"
     if c.frozen == "near" and "over" in happened and v.elapsed > c.length + v.over and not v.word():
