@@ -748,10 +748,12 @@ settle_window(const struct control *c)
 		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
 	}
 	if (first_ns != UINT64_MAX) {
-		/* False: the sender ended early. If end marks are lost, a client uses its clock. */
+		/* False: the sender ended early. If end marks are lost, a client uses its clock, or
+		 * the daemon's results end the test. */
 		bool is_whole = win->length_ns > 0 && open_ns >= earliest_ns &&
 				(c->d->cause == NP_BY_LOOP ||
-				 (run->plan->active && c->d->cause == NP_BY_CLOCK));
+				 (run->plan->active &&
+				  (c->d->cause == NP_BY_CLOCK || c->d->cause == NP_BY_CONTROL)));
 
 		win->opened_ns = is_whole ? np_min(first_ns, open_ns) : first_ns;
 	} else if (run->plan->active ? !counts_late_data(run) : c->d->cause != NP_BY_CLOCK) {
