@@ -89,4 +89,6 @@ KNOWN: "List[Known]" = [
           "0.00 without a word where the last segment of the handshake was lost", 8),
     Known({"test": "UDP_MAERTS", "warm": 1.0, "rate": "5M", "flows": 40, "size": 1400, "mbit": 1.0, "down": "link", "down_s": 4.0},
           "2 elapsed is what was asked", "4.10 s of 6 where results came in place of the end mark"),
+    Known({"test": "TCP_MAERTS", "seconds": 0.3, "warm": 0.1, "rate": "400k", "buffers": 65536, "mbit": 10.0},
+          "5 a stream sends at its rate", "the law's: no room for a message that is on its way as the window opens"),
 ]

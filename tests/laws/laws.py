@@ -165,6 +165,8 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
     for name, course, shift in ends:
         sends = "SENT" in name
         edge = v.slack + shift + (3.0 + c.down_s if lossy and not c.udp else 0.0)
+        # a receiver's window opens behind the queue, and behind what happens meanwhile
+        edge += (c.down_s + c.frozen_s) * (c.udp and c.stream and c.warm > 0)
         begin = v.opens(s.near.out if course is s.near.out or course is s.far.inn else s.far.out)
         end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
@@ -324,7 +326,7 @@ def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
     one = v.message * 8 / c.length
     most = min(c.bits, (c.mbit or 1e9) * 1e6)
     yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0,
-                     most * (1.01 + v.queue / c.length) + one)
+                     most * (1.01 + v.queue / c.length) + one * (1 + (c.warm > 0)))    # a message of the warm-up's is on its way
     window = 16 * 1448 * 8 / c.rtt * c.flows if c.rtt and not c.udp else 9e18   # TCP has to begin
     if c.bits < min(0.7 * most if most < c.bits else c.bits + 1, window) and c.bits * 1.5 < (c.mbit or 1e9) * 1e6 and \
             v.seen.late < 0.2 * c.length:
