@@ -320,6 +320,7 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 	all->bytes += s->bytes;
 	all->next += s->next;
 	all->flows++;
+	all->heard += s->next > 0;
 }
 
 void
@@ -337,7 +338,7 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_int(into, (int64_t)s->too_old, "udp.too_old");
 	np_bag_int(into, (int64_t)s->late, "udp.late");
 	np_bag_int(into, (int64_t)s->foreign, "udp.foreign");
-	np_bag_real(into, (double)s->jitter16 / 16 / 1000 / s->flows, "udp.jitter_us");
+	np_bag_real(into, (double)s->jitter16 / 16 / 1000 / fmax(s->heard, 1), "udp.jitter_us");
 	np_bag_real(into, (double)s->jitter16_max / 16 / 1000, "udp.jitter_max_us");
 	np_bag_int(into, NP_SEQUENCE_HEADER, "udp.header_bytes");
 	np_bag_real(into, (double)s->outage.ns / 1e3, "udp.outage_us");

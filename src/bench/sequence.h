@@ -57,7 +57,7 @@ struct np_sequence {
 		uint64_t from, to, ns, at_ns;
 		uint32_t flow;
 	} outage;
-	uint32_t flows;          /* how many were added up */
+	uint32_t flows, heard;   /* how many were added up; those that something arrived of */
 	struct np_bursts bursts; /* of numbers below base */
 	/* Of one flow: */
 	uint32_t window;      /* places for numbers from base on, a power of two */

@@ -212,6 +212,21 @@ TEST(jitter_is_that_of_the_rfc)
 	assert_number(b, "udp.jitter_max_us", np_bag_number(b, "udp.jitter_us"));
 }
 
+/* A flow that nothing arrived of has no jitter: it does not lower the mean of the others. */
+TEST(a_dead_flow_has_no_jitter)
+{
+	struct np_sequence *s = account(), all = { .flows = 0 }, dead = { .next = 0 };
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
+
+	arrive_at(s, 0, 0, 0);
+	arrive_at(s, 1, 1000, 1000 + 16000);
+	np_sequence_add(&all, s);
+	np_sequence_add(&all, &dead);
+	np_sequence_tell(&all, b);
+	assert_bag(b, "udp.", "flows=2 jitter_us=1 jitter_max_us=1");
+	free(s);
+}
+
 /* Four of 64 bytes in 3 ms; the first one's bytes took the time before. */
 TEST(the_span_is_the_receivers_own)
 {
