@@ -350,7 +350,8 @@ end_stream(struct np_worker *w)
 {
 	static const char unread[] = "the far end did not read the end of the data";
 	const struct np_run *run = w->run;
-	bool may_cut = run->resets && np_stopped(&w->stop);
+	bool failed = w->err.code != NP_OK;
+	bool may_cut = run->resets && (np_stopped(&w->stop) || failed);
 	uint64_t trip_ns = np_tcp_round_trip_ns(w->conn->fd);
 	uint64_t most_ns = UNREAD_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : run->round_trips_ns);
 	int rc = -ETIMEDOUT;
@@ -367,10 +368,10 @@ end_stream(struct np_worker *w)
 	if (!may_cut || run->plan->warm_up_ms == 0) {
 		rc = end_all(w, may_cut ? most_ns : 0);
 	}
+	if (may_cut && (rc != 0 || failed) && cut(w)) {
+		return;
+	}
 	if (may_cut && rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
-		if (cut(w)) {
-			return;
-		}
 		end_window(w); /* all data have arrived; only the far end's close is missing */
 		(void)was_in_time(w, end_all(w, 0), unread);
 	} else if (was_in_time(w, rc, unread)) {
