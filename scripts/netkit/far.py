@@ -147,7 +147,10 @@ class Ends(machine.Place):
         with contextlib.suppress(NoEnd):
             kind, name, _ = split(end)
             (why,) = self.prepare([{"client": end}])
-            trouble = ROWS[kind].trouble(name) if why else ""
+            try:
+                trouble = ROWS[kind].trouble(name) if why else ""
+            except machine.MachineError as fault:
+                trouble = str(fault)
             return f"{named(end)}: {trouble}" if trouble else why
         return ""
 

@@ -57,12 +57,6 @@ def check_ours(at: str, st: os.stat_result, _inside: os.stat_result) -> None:
         raise Planted(f"everybody may write to {at}")
 
 
-def is_proc(directory: os.stat_result) -> bool:
-    with contextlib.suppress(OSError):
-        return directory.st_dev == os.stat("/proc/self").st_dev
-    return False
-
-
 def words(path: str) -> "List[str]":
     return [name for name in path.split("/") if name]
 
@@ -74,7 +68,7 @@ def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None
     try:
         while left and not path.endswith("/"):
             name, inside = left.pop(0), os.fstat(at)
-            here, is_kernels = os.path.join(shown, name), is_proc(inside)
+            here, is_kernels = os.path.join(shown, name), os.path.exists("/proc/self") and inside.st_dev == os.stat("/proc/self").st_dev
             try:
                 one = os.open(name, os.O_PATH | (0 if is_kernels else os.O_NOFOLLOW), dir_fd=at)
             except FileNotFoundError:

@@ -167,7 +167,8 @@ class Check:
                 return Finding("delay", link.show_delay(), "nothing, as nothing arrived", False)
             median, jitter = self.read_delay(one["delay_us"])
             texts.append(f"{1e3 * median:.4g} ms" + (f" +-{1e3 * jitter:.4g} ms" if link.jitter else ""))
-            good = good and self.near(median, jitter, count)
+            good = (good and abs(median - link.delay) <= TIME_TOLERANCE + 0.01 * link.delay + 4 * link.jitter / math.sqrt(count)
+                    and abs(jitter - link.jitter) <= TIME_TOLERANCE + SPREAD_TOLERANCE * link.jitter)
         return Finding("delay", link.show_delay(), both(texts), good)
 
     def apart(self) -> "Tuple[int, float]":
@@ -184,12 +185,6 @@ class Check:
             return found["centiles"][round(100 * ((0 if self.link.exact else share) + part * (1 - share)))]
 
         return at(0.5) * 1e-6, (at(0.95) - at(0.05)) * 1e-6 / 0.9 / 2
-
-    def near(self, median: float, jitter: float, count: int) -> bool:
-        link = self.link
-        unsure = 4 * link.jitter / math.sqrt(count)
-        return (abs(median - link.delay) <= TIME_TOLERANCE + 0.01 * link.delay + unsure
-                and abs(jitter - link.jitter) <= TIME_TOLERANCE + SPREAD_TOLERANCE * link.jitter)
 
     def cost_time(self) -> float:
         return self.link.cost(PAYLOAD + HEADERS) * 8 / self.link.rate if self.link.rate else 0.0

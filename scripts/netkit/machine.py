@@ -4,6 +4,7 @@ lab and the daemons they run in, and what the machine is."""
 import contextlib
 import ctypes
 import functools
+import glob
 import os
 import re
 import selectors
@@ -460,13 +461,8 @@ class LabPlace(Place):
 
     def _clean(self) -> None:
         """Removes the labs that killed sweeps left, and what has our own name."""
-        try:
-            names = os.listdir("/run/netns")
-        except OSError:
-            return
-        found = {m[1] for m in (re.fullmatch(rf"netlab-{LAB_PREFIX}([0-9]+)-(?:client|server)", name)
-                                for name in names) if m}
-        for pid in sorted(found):
+        names = " ".join(glob.glob(f"/run/netns/netlab-{LAB_PREFIX}*"))
+        for pid in sorted(set(re.findall(rf"netlab-{LAB_PREFIX}([0-9]+)-(?:client|server)(?!\S)", names))):
             if int(pid) == os.getpid() or not is_sweep(int(pid)):
                 self._call("down", "--name", f"{LAB_PREFIX}{pid}")
 

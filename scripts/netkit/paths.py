@@ -57,11 +57,6 @@ def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
     return [], statistics.median(times.values())
 
 
-def is_silent(row: "Dict[str, Any]") -> bool:
-    """Whether nothing came of a flow."""
-    return (row["transactions"] if row.get("transactions") is not None else row.get("bytes_sent", 1) + row.get("bytes_received", 1)) == 0
-
-
 def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tuple[int, int]]":
     """By flow: TCP's retransmissions; else the transactions that are missing where all flows have as many to do."""
     counts = {number: (row["retransmissions"], row["data_segments"]) for number, row in rows.items()
@@ -76,7 +71,9 @@ def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tup
 def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse], int]":
     """And how many flows have neither losses nor a round trip to judge. by_number: all flows have as many transactions to do.
     Raises python.MissingModule."""
-    silent = [number for number, row in enumerate(flows) if is_silent(row)]
+    done = [row["transactions"] if row.get("transactions") is not None else row.get("bytes_sent", 1) + row.get("bytes_received", 1)
+            for row in flows]
+    silent = [number for number, amount in enumerate(done) if not amount]
     if 0 < len(silent) < len(flows) and statistics.median(row.get("transactions") or 0 for row in flows) < FEW and by_number:
         silent = []     # of few transactions some flows get none
     found = [Worse("gives nothing", silent, "0", "")] if silent else []

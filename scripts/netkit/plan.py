@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import glob
 import itertools
 import json
 import math
@@ -127,11 +128,8 @@ class Plan:
         made = [dict(zip([name for name, _ in axes], values)) for values in itertools.product(*(values for _, values in axes))]
         for point in made if self.pairs else ():
             point["client"], point["server"] = point.pop("pair")
-        return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)
+        return [point for point in made if not any(matches({**self.constants, **point}, skip) for skip in self.skips)
                 and not ("client" in point and len(set(self.ends(point))) == 1)]    # a host is not measured with itself
-
-    def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
-        return matches({**self.constants, **point}, skip)
 
     def tasks(self) -> "List[Task]":
         points, runs = self.points(), range(1, self.repetitions + 1)
@@ -251,12 +249,9 @@ class Plan:
 
     def shown_constants(self) -> "Dict[str, Any]":
         """The constants, and what the lab's options say about the link."""
-        return {**self.link(), **self.constants}
-
-    def link(self) -> "Dict[str, Any]":
         found: "Dict[str, Any]" = {}
         if not isinstance(self.constants.get("lab"), str) or not self.constants["lab"]:
-            return {"host": LOCAL_ADDRESS[4]} if self.local and not self.has("family") else {}
+            return {**({"host": LOCAL_ADDRESS[4]} if self.local and not self.has("family") else {}), **self.constants}
         words = shlex.split(self.constants["lab"].replace("=", " "))
         given = dict(zip(words, words[1:]))
         for name, default in (("rate", "100mbit"), ("mtu", "1500"), ("framing", "ethernet"),
@@ -268,7 +263,7 @@ class Plan:
             found["rate"] = round(units.rate(found["rate"]) or 0) or found["rate"]
         if not self.has("family"):
             found["host"] = LAB_ADDRESS[4]
-        return found
+        return {**found, **self.constants}
 
     def settings(self) -> "Dict[str, Any]":
         """What a resumed sweep has to know beside the header's own members."""
@@ -642,11 +637,7 @@ def idle(name: str) -> str:
 
 
 def ready(place: str) -> "Dict[str, str]":
-    try:
-        files = sorted(os.listdir(place))
-    except OSError:
-        return {}
-    return {file[:-5]: os.path.join(place, file) for file in files if file.endswith(".toml")}
+    return {os.path.basename(path)[:-5]: path for path in sorted(glob.glob(os.path.join(glob.escape(place), "*.toml")))}
 
 
 def load(wanted: str, place: str) -> Plan:

@@ -665,25 +665,21 @@ def spans(run: Run) -> "List[Tuple[float, float, float]]":
     return found
 
 
-def worst_second(run: Run) -> "Optional[Tuple[float, float, float]]":
-    """Begin, end and mean throughput of the second in which least went through: of all stretches of
-    whole samples that last a second, or as near above one as the samples allow."""
+def seconds_of(run: Run) -> "Iterator[Tuple[float, float, float]]":
+    """Begin, end and mean throughput of all stretches of whole samples that last a second, or as near above one as the samples allow."""
     pieces = spans(run)
-    worst: "Optional[Tuple[float, float, float]]" = None
     for i, (begin, _, _) in enumerate(pieces):
         amount = 0.0
         for start, end, value in pieces[i:]:
             amount += value * (end - start)
             if end - begin >= 1 - 0.05:
-                mean = amount / (end - begin)
-                if worst is None or mean < worst[2]:
-                    worst = begin, end, mean
+                yield begin, end, amount / (end - begin)
                 break
-    return worst
 
 
 def worst_of(cell: Cell) -> "Optional[Tuple[float, float, float]]":
-    return min(filter(None, map(worst_second, cell.good())), key=lambda one: one[2], default=None)
+    """The second in which least went through."""
+    return min(itertools.chain(*map(seconds_of, cell.good())), key=lambda one: one[2], default=None)
 
 
 def fluctuation_plot(sweep: Sweep, wish: Wish) -> Figure:

@@ -1,7 +1,7 @@
 """Runs a plan: each point's commands and netperf, one line of the file a run."""
 
 import datetime
-import os
+import glob
 import re
 import time
 from dataclasses import dataclass, field
@@ -406,7 +406,4 @@ def default_output(plan: str, day: str) -> str:
 
 def newest_output(plan: str) -> Optional[str]:
     """The file of the last sweep with this plan here."""
-    start, end = f"{plan}-", ".jsonl"
-    days = [name for name in os.listdir(".") if name.startswith(start) and name.endswith(end)
-            and len(name) == len(start) + len("2026-01-01") + len(end)]
-    return max(days, default=None)
+    return max(glob.glob(default_output(glob.escape(plan), "????-??-??")), default=None)

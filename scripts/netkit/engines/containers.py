@@ -26,10 +26,7 @@ class Podman(Engine):
 
     @classmethod
     def trouble(cls, name: str) -> str:
-        try:
-            state = answer(cls.KIND, "inspect", "--type=container", "--format={{.State.Status}}", name).strip()
-        except machine.MachineError as fault:
-            return str(fault)
+        state = answer(cls.KIND, "inspect", "--type=container", "--format={{.State.Status}}", name).strip()
         return "" if state == "running" else f"it is {state}: {cls.KIND} start {name}"
 
     @classmethod

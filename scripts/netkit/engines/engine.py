@@ -42,7 +42,7 @@ class Engine:
 
     @classmethod
     def trouble(cls, name: str) -> str:
-        """What the cluster says against a host that failed; empty: nothing, or there is none to ask."""
+        """What the cluster says against a host that failed; empty: nothing, or there is none to ask. Raises MachineError."""
         return ""
 
     @classmethod

@@ -37,10 +37,7 @@ class Kubectl(Engine):
 
     @classmethod
     def trouble(cls, name: str) -> str:
-        try:
-            found = pod(name)
-        except machine.MachineError as fault:
-            return str(fault)
+        found = pod(name)
         phase = "being deleted" if found["metadata"].get("deletionTimestamp") else (found.get("status") or {}).get("phase")
         return "" if phase == "Running" else f"the pod is {phase}"
 

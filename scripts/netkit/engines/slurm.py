@@ -38,11 +38,8 @@ class Slurm(Engine):
 
     @classmethod
     def trouble(cls, name: str) -> str:
-        try:
-            job = answer("squeue", "--noheader", "--format=%T", f"--jobs={os.environ.get('SLURM_JOB_ID')}").strip()
-            state = "".join(row.get("State", "") for row in shown("node", name) if row.get("NodeName") == name)
-        except machine.MachineError as fault:
-            return str(fault)
+        job = answer("squeue", "--noheader", "--format=%T", f"--jobs={os.environ.get('SLURM_JOB_ID')}").strip()
+        state = "".join(row.get("State", "") for row in shown("node", name) if row.get("NodeName") == name)
         ended = f"the allocation has ended ({job or 'gone'}): --resume in another one"
         return f"the node is {state}" if BAD.search(state) else ended * (job != "RUNNING")
 

@@ -222,7 +222,9 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     made.length = made.figures.get("ELAPSED_TIME", 0.0)
     made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
-    made.evidence = evidence(iterations[-1])
+    # Single values that both ends knew; series would be most of a file and nobody compares them.
+    made.evidence = {end: {name: value for name, value in iterations[-1][end].items() if not isinstance(value, list)}
+                     for end in ("near", "far") if isinstance(iterations[-1].get(end), dict)}
     told = iterations[-1].get("disturbed") or {}
     made.disturbed, made.reasons, made.taken = told.get("share"), dict(told.get("reasons") or {}), taken_of(told, link)
 
@@ -234,12 +236,6 @@ def unit_of(name: str, figures: "Dict[str, Any]") -> str:
     if re.search("_SD$", name):
         return str(figures.get("SD_UNITS") or "")
     return next((unit for pattern, unit in UNITS if re.search(pattern, name)), "")
-
-
-def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
-    """The single values that both ends knew; series would be most of a file and nobody compares them."""
-    return {end: {name: value for name, value in iteration[end].items() if not isinstance(value, list)}
-            for end in ("near", "far") if isinstance(iteration.get(end), dict)}
 
 
 def taken_of(told: "Dict[str, Any]", link: str) -> "Optional[float]":

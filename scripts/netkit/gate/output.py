@@ -415,15 +415,12 @@ def junit(gate: Gate, strict: bool = False) -> str:
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ET.tostring(tops, encoding="unicode") + "\n"
 
 
-def tap(gate: Gate, strict: bool = False) -> str:
-    return ktap(gate, strict, tap13=True)
-
-
 def ksft_status(status: int) -> int:
     """netgate's exit status as the kernel's test framework counts it: passed, skipped, failed."""
     return {0: 0, 77: 4}.get(status, 1)
 
 
+tap = functools.partial(ktap, tap13=True)
 FORMATS = {"text": text, "ktap": ktap, "tap": tap, "junit": junit}
 
 

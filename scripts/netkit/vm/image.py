@@ -215,15 +215,9 @@ class Image:
 
     def _ours(self, archive: Archive) -> "List[str]":
         """The build's programs, the scripts and what the user adds."""
-        placed = {f"{TREE}/{name}": path for name, path in self.programs.items()}
-        placed.update((f"{TREE}/scripts/{name}", os.path.join(self.scripts, name)) for name in SCRIPTS)
-        placed.update(self.files)
-        netkit = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        for folder, folders, names in os.walk(netkit):
-            folders[:] = [name for name in folders if name != "__pycache__"]
-            for name in names:
-                path = os.path.join(folder, name)
-                placed[f"{TREE}/scripts/netkit/{os.path.relpath(path, netkit)}"] = path
+        self.add(f"{TREE}/scripts/netkit", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        placed = {**{f"{TREE}/{name}": path for name, path in self.programs.items()},
+                  **{f"{TREE}/scripts/{name}": os.path.join(self.scripts, name) for name in SCRIPTS}, **self.files}
         for place, path in placed.items():
             archive.file(place, path)
         return [path for path in placed.values() if is_program(path)]
