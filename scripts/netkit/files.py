@@ -8,10 +8,19 @@ import json
 import os
 import stat
 import sys
-from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Type
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Type
 
 LINKS = 40      # as many as the kernel follows
 FOR_ALL = "in a directory where everybody may create files"
+
+
+@contextlib.contextmanager
+def named(what: str, fault: "Type[Exception]") -> "Iterator[None]":
+    """An OSError becomes a fault that names what failed."""
+    try:
+        yield
+    except OSError as why:
+        raise fault(f"{what}: {why.strerror}") from None
 
 
 class Planted(PermissionError):

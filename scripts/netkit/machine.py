@@ -17,7 +17,7 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import progress
+from netkit import files, progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: by a process, or by the terminal
@@ -126,12 +126,10 @@ class Process:
     def __init__(self, command: Sequence[str], fds: Sequence[int] = ()) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._since = time.monotonic()
-        try:
+        with files.named(command[0], MachineError):
             self.popen = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                 start_new_session=True, preexec_fn=tied(), pass_fds=fds)
-        except OSError as fault:
-            raise MachineError(f"{command[0]}: {fault.strerror}") from None
         self._seconds: Optional[float] = None
 
     def ended(self) -> bool:

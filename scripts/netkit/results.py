@@ -4,6 +4,7 @@ A file is a header and then one line a run. Each line is written whole and synce
 run begins, so that a crash costs the run that was under way and nothing before it.
 """
 
+import contextlib
 import functools
 import gc
 import io
@@ -321,13 +322,8 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 def read(path: str, figures: "Collection[str] | None" = None) -> Results:
     """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
-    try:
-        if path == "-":
-            return parse(sys.stdin.buffer, "standard input", figures)
-        with open(path, "rb") as file:
-            return parse(file, path, figures)
-    except OSError as fault:
-        raise ResultsError(f"{path}: {fault.strerror}") from None
+    with files.named(path, ResultsError), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+        return parse(file, "standard input" if path == "-" else path, figures)
 
 
 def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -> Results:

@@ -12,7 +12,7 @@ import textwrap
 from fractions import Fraction
 from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Sequence, Tuple
 
-from netkit import documents, tables
+from netkit import documents, files, tables
 from netkit.results import ResultsError, is_number, within
 
 Document = Dict[str, Any]
@@ -36,11 +36,8 @@ def clean(value: Any) -> Any:
 def read(path: str) -> "List[Document]":
     """Those of a file; "-" is standard input. Raises ResultsError."""
     name = "standard input" if path == "-" else path
-    try:
-        with contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
-            data = file.read()
-    except OSError as fault:
-        raise ResultsError(f"{path}: {fault.strerror}") from None
+    with files.named(path, ResultsError), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+        data = file.read()
     found = [clean(one) for one in documents.objects(data.decode("utf-8", "replace"), name)]
     for one in found:
         if not re.fullmatch(r"plumbline-netperf/[1-9]\d*", str(one.get("schema"))) or not isinstance(one.get("iterations"), list):

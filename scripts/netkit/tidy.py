@@ -1,12 +1,11 @@
 """The runs of sweeps as a tidy table, a row a run, for R, pandas and the like."""
 
-import csv
 import io
 from typing import Any, Dict, List, Sequence
 
 from netkit import python
 from netkit.results import DERIVED, ResultsError, Run, is_number, within
-from netkit.tables import Sweep
+from netkit.tables import Sweep, csv_text
 
 ENDS = ("near", "far")
 EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # that columns are made of
@@ -40,12 +39,8 @@ def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
 
 def as_csv(sweeps: "Sequence[Sweep]") -> str:
     """Missing values are empty, true and false in words."""
-    made, out = rows(sweeps), io.StringIO()
-    writer = csv.DictWriter(out, list(made[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: str(value).lower() if isinstance(value, bool) else value
-                      for name, value in row.items()} for row in made)
-    return out.getvalue()
+    made = rows(sweeps)
+    return csv_text([list(made[0]), *([str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in made)])
 
 
 def as_parquet(sweeps: "Sequence[Sweep]") -> bytes:

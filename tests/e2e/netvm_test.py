@@ -117,7 +117,7 @@ class Refusals(unittest.TestCase):
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
             guest.note_kvm_hung()
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["tcg"])
-            with mock.patch.object(guest, "boot", return_value=b"another\n"):
+            with mock.patch.object(guest, "kvm_note", return_value=(guest.kvm_note()[0], b"another\n")):
                 self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
 
 

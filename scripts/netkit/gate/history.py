@@ -444,10 +444,8 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
         accept_points(folder, history, accept)
         history = read(folder, **choices)
     if plot:
-        try:
+        with files.named(f"--plot {plot}", GateError):
             files.write(plot, draw.draw(figure(history), form_of))
-        except OSError as fault:
-            raise GateError(f"--plot {plot}: {fault.strerror}") from None
     out.write(as_json(history) if form == "json" else text(history))
     return history.status(strict)
 
@@ -464,12 +462,9 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
         raise GateError(f"--accept {pattern}: no such point (there are "
                         f"{', '.join(sorted({one.point for one in history.series}))})")
     path = os.path.join(folder, past.ACCEPTED)
-    try:
-        with open(path, "a", encoding="utf-8", opener=files.opener) as file:
-            file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
-                                        "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
+    with files.named(path, GateError), open(path, "a", encoding="utf-8", opener=files.opener) as file:
+        file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
+                                    "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:

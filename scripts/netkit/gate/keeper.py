@@ -66,11 +66,9 @@ def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
 
 def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ()) -> str:
     """What a command prints. Raises GateError with the last line of its complaint."""
-    try:
+    with files.named((*prefix, *command)[0], GateError):
         done = machine.ask(wrapped(prefix, command), COMMAND_LIMIT, env={**os.environ, "LC_ALL": "C"}, pass_fds=fds,
                            preexec_fn=machine.tied())
-    except OSError as fault:
-        raise GateError(f"{(*prefix, *command)[0]}: {fault.strerror}") from None
     if done.exit != 0:
         raise GateError(f"{command[0]}: {done.complaint()}")
     return done.stdout
@@ -293,10 +291,8 @@ def folder() -> str:
         raise GateError("no place for the journal of settings: neither /run nor XDG_RUNTIME_DIR can be "
                         "written (run it as root)")
     path = os.path.join(base, "plumbline")
-    try:
+    with files.named(path, GateError):
         files.own_folder(path)
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
     return path
 
 

@@ -10,7 +10,7 @@ from argparse import Namespace
 from dataclasses import dataclass, field, replace
 from typing import List, Sequence, Tuple
 
-from .. import machine, options
+from .. import files, machine, options
 from . import ends as both, keeper
 from .ends import Ends
 from .model import Metric, Point, Side
@@ -179,10 +179,8 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
 
 def of_host(host: str, port: int) -> Ends:
     """A far end where a netserver runs, and no commands can be run."""
-    try:
+    with files.named(f"--host {host}", UsageError):
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as fault:
-        raise UsageError(f"--host {host}: {fault.strerror}") from None
     remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
     first = next(iter(remote.values()))
     return Ends(machine.Place(), dict(sorted(remote.items())), port, device=both.device_towards([], first))

@@ -93,11 +93,8 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
 def sessions(path: str) -> "List[Gate]":
     """The gates of a file, in its order: one, or more where files were put together. What was killed reads as far as it got,
     and says so in `over`. Raises GateError."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
+    with files.named(path, GateError), open(path, "rb") as file:
+        data = file.read()
     found: "List[Gate]" = []
     for where, known in objects(data, path):
         schema = known.get("schema")

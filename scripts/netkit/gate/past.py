@@ -7,6 +7,7 @@ earlier ones by Student's t: for gaussian session means the error is exact, with
 are sessions but one. One session tells no spread: it is guessed by that of its slots.
 """
 
+import contextlib
 import datetime
 import glob
 import itertools
@@ -22,7 +23,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from netkit import results, units
+from netkit import files, results, units
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import taken_of, unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
@@ -175,13 +176,9 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
 def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
     """By point: from which session on, and up to which, what it became was accepted. Raises GateError."""
     path = os.path.join(folder, ACCEPTED)
-    try:
-        with open(path, "rb") as file:
-            return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
+    with files.named(path, GateError), contextlib.suppress(FileNotFoundError, NotADirectoryError), open(path, "rb") as file:
+        return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
+    return {}
 
 
 def in_order(found: "Sequence[Session]") -> "List[Session]":
@@ -192,11 +189,8 @@ def in_order(found: "Sequence[Session]") -> "List[Session]":
 
 
 def read_file(path: str, side: str) -> "List[Session]":
-    try:
-        with open(path, "rb") as file:
-            first = file.readline()
-    except OSError as fault:
-        raise GateError(f"{path}: {fault.strerror}") from None
+    with files.named(path, GateError), open(path, "rb") as file:
+        first = file.readline()
     if GATE_SCHEMA.encode() in first:
         return [of_gate(path, gate, side) for gate in output.sessions(path)]
     try:

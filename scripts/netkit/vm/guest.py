@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from netkit import files, machine
 from netkit.vm import VmError, modules
@@ -51,11 +51,8 @@ PVH = struct.pack("<I", 18) + b"Xen\0"
 def unpacked(path: str) -> bytes:
     """The kernel within a compressed one, if it is such a one and qemu can start it; else the file as it is. Without KVM
     a guest takes seconds to unpack it."""
-    try:
-        with open(path, "rb") as file:
-            image = file.read()
-    except OSError as fault:
-        raise VmError(f"{path}: {fault.strerror}") from None
+    with files.named(path, VmError), open(path, "rb") as file:
+        image = file.read()
     if image[HEAD] != b"HdrS":
         return image
     offset, = struct.unpack_from("<I", image, PAYLOAD)
@@ -70,27 +67,23 @@ class Late(VmError):
     status = 124
 
 
-def kvm_note() -> str:
-    """The file that says of which boot of this machine KVM has hung in."""
-    return os.path.join(modules.cache(), "kvm-hung")
-
-
-def boot() -> bytes:
+def kvm_note() -> "Tuple[str, bytes]":
+    """A file, and what it holds if KVM has hung since this machine has booted: it is not waited for again."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-        return file.read()
+        return os.path.join(modules.cache(), "kvm-hung"), file.read()
 
 
 def kvm_hung() -> bool:
-    """Since this machine has booted: it is not waited for again."""
-    with contextlib.suppress(OSError), open(kvm_note(), "rb") as file:
-        return file.read() == boot()
+    path, boot = kvm_note()
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return file.read() == boot
     return False
 
 
 def note_kvm_hung() -> None:
     with contextlib.suppress(OSError):
         os.makedirs(modules.cache(), exist_ok=True)
-        files.write(kvm_note(), boot())
+        files.write(*kvm_note())
 
 
 class Guest:

@@ -8,6 +8,7 @@ import stat
 import subprocess
 from typing import BinaryIO, Dict, List, Sequence, Set
 
+from netkit import files
 from netkit.vm import UsageError, VmError
 from netkit.vm.modules import INSTALL, START, Kernel
 
@@ -92,12 +93,9 @@ class Archive:
 
     def file(self, name: str, path: str) -> None:
         """The times stay, as Python compares its compiled files with those they are of."""
-        try:
-            with open(path, "rb") as source:
-                about = os.fstat(source.fileno())
-                self.put(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), source.read(), int(about.st_mtime))
-        except OSError as fault:
-            raise VmError(f"{path}: {fault.strerror}") from None
+        with files.named(path, VmError), open(path, "rb") as source:
+            about = os.fstat(source.fileno())
+            self.put(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), source.read(), int(about.st_mtime))
 
     def end(self) -> None:
         self.put("TRAILER!!!", 0)
