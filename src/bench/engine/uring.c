@@ -60,7 +60,6 @@ struct uring {
 	uint32_t chain;     /* most sends of a connection in a row */
 	uint32_t next;      /* connection that begins when the load allows an operation */
 	bool bytes;         /* byte streams: messages have no bounds */
-	bool cancels;       /* a cancellation of all requests is in progress */
 	bool leaving;       /* received bytes wait until the loop continues */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
@@ -482,9 +481,7 @@ turn(struct uring *u)
 			received(u, conn, cqe);
 		} else if (kind == SEND) {
 			sent(u, conn, cqe);
-		} else if (kind == CANCEL) {
-			u->cancels = false;
-		} /* else WAKE: the loop checks the stop flag */
+		} /* else CANCEL, or WAKE: the loop checks the stop flag */
 		count++;
 	}
 	io_uring_cq_advance(u->ring, count);
@@ -532,28 +529,55 @@ begin(struct uring *u)
 	return 0;
 }
 
+static void
+cancel(struct uring *u, uint32_t conn, unsigned kind)
+{
+	struct io_uring_sqe *sqe = request(u);
+
+	if (sqe != NULL) {
+		io_uring_prep_cancel64(sqe, (uint64_t)conn * KINDS + kind, IORING_ASYNC_CANCEL_ALL);
+		sqe->flags = IOSQE_FIXED_FILE;
+		label(sqe, conn, CANCEL);
+	}
+}
+
+/*
+ * The kernel finds requests by their user data. Cancelling any (IORING_ASYNC_CANCEL_ANY), it would
+ * search all of them anew after each.
+ */
+static void
+cancel_all(struct uring *u)
+{
+	for (uint32_t i = 0; i < u->w->conns; i++) {
+		if (u->link[i].armed) {
+			cancel(u, i, RECEIVE);
+		}
+		if (u->link[i].flying > 0) {
+			cancel(u, i, SEND);
+		}
+	}
+}
+
 /*
  * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
  * say how much was sent. A cancellation misses a request that is just being executed, and the chain
- * after it: repeat it until the ring is empty.
+ * after it: repeat all when no more requests come to an end. The kernel ends a few in each turn, of
+ * which a cancellation is one, so that no turn waits.
  */
 static void
 leave(struct uring *u)
 {
-	u->leaving = true;
-	u->cancels = false;
-	while (u->in_flight > 0 && !u->taken->is_lost) {
-		if (!u->cancels) {
-			struct io_uring_sqe *sqe = request(u);
+	uint32_t before = 0;
 
-			if (sqe != NULL) {
-				io_uring_prep_cancel64(
-				    sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
-				sqe->flags = IOSQE_FIXED_FILE;
-				label(sqe, u->w->conns, CANCEL);
-				u->cancels = true;
-			}
+	u->leaving = true;
+	while (u->in_flight > 0 && !u->taken->is_lost) {
+		bool repeats = u->in_flight >= before;
+
+		before = u->in_flight;
+		if (repeats) {
+			cancel_all(u);
 		}
+		cancel(u, u->w->conns, WAKE);
 		turn(u);
 	}
 	(void)io_uring_unregister_files(u->ring);
