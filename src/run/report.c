@@ -104,8 +104,6 @@ report_rates(const struct sums *s, struct np_record *r)
 	if (far) {
 		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_sent, s->followed));
-	}
-	if (far || np_delivers(s->p->transport)) {
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_received, s->led));
 	}

@@ -91,4 +91,6 @@ KNOWN: "List[Known]" = [
           "2 elapsed is what was asked", "4.10 s of 6 where results came in place of the end mark"),
     Known({"test": "TCP_MAERTS", "seconds": 0.3, "warm": 0.1, "rate": "400k", "buffers": 65536, "mbit": 10.0},
           "5 a stream sends at its rate", "the law's: no room for a message that is on its way as the window opens"),
+    Known({"test": "TCP_CRR", "seconds": 9.2, "size": 4000, "delay": 600, "frozen": "signal", "frozen_s": 2.0},
+          "7 one figure is one number", "REMOTE_RECV_THROUGHPUT=0.01 of a far end that has not reported, and null"),
 ]

@@ -72,9 +72,16 @@ TEST(bytes_by_call_are_each_ends_own)
 }
 
 /* Of a test that was interrupted there may be none, and what was received is not what was sent. */
-TEST(what_a_far_end_sent_only_its_results_tell)
+TEST(what_a_far_end_did_only_its_results_tell)
 {
 	struct reported t;
+
+	two_seconds(&t, "TCP_STREAM");
+	t.out.tally.count.sent = 60000;
+	t.out.far.reported = false;
+	report(&t, 'm');
+	assert_false(np_record_known(&t.r, NP_M_REMOTE_RECV_THROUGHPUT));
+	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
 
 	two_seconds(&t, "UDP_STREAM");
 	t.p.role = NP_FOLLOW;
