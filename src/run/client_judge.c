@@ -93,8 +93,10 @@ are_segments_too_large(const struct np_client_test *t)
 	const struct np_closing *c = &t->run.closing;
 	const struct np_far *far = &t->out->far;
 	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
+	bool small =
+	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
-	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS &&
+	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
 	       (here || (far->sent > 0 && far->retrans > 0));
 }
 

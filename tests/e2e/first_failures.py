@@ -112,6 +112,15 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     return said[0]
 
 
+def small_requests_are_lost(port: int) -> str:
+    """Whatever drops requests of a byte, it is not the path's MTU."""
+    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & psh == psh drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR"], 60)
+    line = lib.error_line(got, "netperf", "not one transaction")
+    assert got.rc == 1 and "MTU" not in line, got
+    return line
+
+
 def handshake_loses_its_last_segment(port: int) -> str:
     """The daemon accepts the connection when it has asked again, a second later: netperf prints 0.00, too."""
     with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
@@ -220,6 +229,7 @@ def suite(report: lib.Report) -> None:
                                ("TCP_RR -- -r 1,4000", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
+            report.case("TCP_RR: small requests are lost", partial(small_requests_are_lost, daemon.port))
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
