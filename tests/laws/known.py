@@ -93,4 +93,6 @@ KNOWN: "List[Known]" = [
           "5 a stream sends at its rate", "the law's: no room for a message that is on its way as the window opens"),
     Known({"test": "TCP_CRR", "seconds": 9.2, "size": 4000, "delay": 600, "frozen": "signal", "frozen_s": 2.0},
           "7 one figure is one number", "REMOTE_RECV_THROUGHPUT=0.01 of a far end that has not reported, and null"),
+    Known({"test": "UDP_STREAM", "seconds": 0.3, "warm": 1.0, "rate": "5M", "beside": "TCP_RR:50", "size": 1400, "mbit": 1.0},
+          "10 it goes on", "status 1, and a hint at the MTU, where the queue is longer than the test"),
 ]
