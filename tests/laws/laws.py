@@ -331,6 +331,8 @@ def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
     if c.bits < min(0.7 * most if most < c.bits else c.bits + 1, window) and c.bits * 1.5 < (c.mbit or 1e9) * 1e6 and \
             v.seen.late < 0.2 * c.length:
         lag = 0 if c.udp else (2 * c.rtt + v.slack) * c.bits / c.length
+        # a machine that keeps a sender waiting, or a receiver until its buffer is full
+        lag += v.seen.kept(v.begin, v.end) * c.bits / c.length + v.seen.full * c.size * 8 / c.length
         yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0.97 * c.bits - one - lag, 9e18)
 
 
