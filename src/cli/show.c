@@ -175,7 +175,8 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 		    t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
 		uint32_t burst = near->call.interval_burst;
 		double each = (double)np_load_pause_of(near) / 1e9,
-		       asked = np_tally_seconds(t) / each * burst * t->workers;
+		       asked = np_tally_seconds(t) / each * burst * t->workers /
+			       (t->plan->both ? 2 : 1); /* half of them receive */
 
 		/* A pace that a processor, the link or the far end does not keep up with. */
 		if (asked > PACE_MANY && burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
@@ -398,7 +399,8 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		uint64_t work = counts ? c->transactions : np_counts_bytes(c);
 
 		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)work,
-			 (long long)-p->length, counts ? "transactions" : "bytes");
+			 (long long)-p->length * (p->both ? 2 : 1),
+			 counts ? "transactions" : "bytes");
 	}
 	snprintf(text, size, "the result is partial: %s covers %.2f s%s", which, seconds, of);
 }

@@ -3,6 +3,7 @@
 to the real one, too, with every test.
 """
 
+import os
 import re
 import signal
 import socket
@@ -186,6 +187,26 @@ def both_ways_print_both_rates(port: int) -> str:
     return got.out.strip()
 
 
+def pace_is_that_of_the_sending_half(port: int) -> str:
+    """Half of the threads receive, and have no pace."""
+    got = netperf(port, "--both", "-l", "2", "-b", "1", "-w", "1", "--", "-m", "100", "-k", "LOCAL_SEND_CALLS,ELAPSED_TIME")
+    kept = re.search(r"-b 1 -w 1: (\d+) % of this pace was kept", got.err)
+    sent = float(figures(got)["LOCAL_SEND_CALLS"]) / float(figures(got)["ELAPSED_TIME"]) / 10
+    assert got.rc == 0 and (not kept or abs(float(kept[1]) - sent) < 2), (got, sent)
+    return f"{sent:.0f} %"
+
+
+def of_a_count_each_way_has_all() -> str:
+    """What is missing of a count is that of both directions."""
+    with lib.Daemon(grace=None) as daemon, lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "--both", "-l", "-2000000000",
+                                                        "--", "-m", "64"]) as client:
+        assert client.measuring()
+        for pid in daemon.children():
+            os.kill(pid, signal.SIGKILL)
+        got = client.finish(PATIENCE)
+    return lib.error_line(got, "netperf", "of 4000000000 bytes")
+
+
 def explained(port: int, whose: str) -> str:
     """By the first session's evidence, which is said; what the flows got is of all."""
     got = netperf(port, "--flows", str(FLOWS), "--explain", "-l", "1", "-b", "1", "-w", "5ms")
@@ -262,6 +283,7 @@ def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) ->
     report.case(f"{whose}: interim lines show the sum", partial(interim_lines_show_the_sum, port))
     report.case(f"{whose}: a signal ends all", partial(a_signal_ends_all, port))
     report.case(f"{whose}: both ways print both rates", partial(both_ways_print_both_rates, port))
+    report.case(f"{whose}: both ways keep their pace", partial(pace_is_that_of_the_sending_half, port))
     report.case(f"{whose}: too few descriptors", partial(too_few_descriptors, port))
     for args, says in REFUSED:
         report.case(f"{whose}: refused: {args}", partial(lib.refused, port, args, says))
@@ -288,6 +310,7 @@ def suite(report: lib.Report) -> None:
         report.case("with plans: datagrams each way", partial(datagrams_each_way_print_what_arrived, daemon.port))
     report.case("too many sessions", too_many_sessions)
     report.case("one test after another", one_test_after_another)
+    report.case("a count of each way", of_a_count_each_way_has_all)
 
 
 def long(report: lib.Report) -> None:
