@@ -17,6 +17,16 @@ if sys.version_info < (3, 9):
 VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
 
 
+class Fault(Exception):
+    """One line for the user, which says what to do; status is the program's then."""
+    status = 1
+
+
+class UsageError(Fault):
+    """Options or values that can't be meant."""
+    status = 2
+
+
 class Parser(argparse.ArgumentParser):
     """One that refuses in one line. Shells complete what it knows (scripts/mkdoc): an action may say in
     `values` what its argument can be."""

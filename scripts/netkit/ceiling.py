@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Dict, List, Optional
 
-from netkit import programs, units
+from netkit import Fault, programs, units
 
 ETHERNET_HEADER, VLAN_TAG = 14, 4
 CHECK_SUM, PREAMBLE, GAP = 4, 8, 12
@@ -25,7 +25,7 @@ TRANSACTIONS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")
 MISSED: "List[str]" = []    # why of_point() could ask nobody
 
 
-class CeilingError(ValueError):
+class CeilingError(Fault):
     """Sizes that no packet can have."""
 
 

@@ -6,8 +6,8 @@ import re
 import shlex
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import machine
-from netkit.engines import ROWS, Host, answer, split
+from netkit import Fault, machine
+from netkit.engines import ROWS, Host, NoEnd, answer, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
 # What ssh calls what Ansible's variables say.
@@ -21,7 +21,7 @@ ALL = ("all", "ungrouped")              # groups that tell nothing
 Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
 
 
-class InventoryError(Exception):
+class InventoryError(Fault):
     """What can't be read, or has no meaning here; one line."""
 
 
@@ -42,8 +42,8 @@ def again(source: str) -> str:
 
 
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
-    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises InventoryError, MachineError
-    and NoEnd."""
+    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises InventoryError
+    and MachineError."""
     kind, what = asked(source)
     if kind:
         return {one.name: one._replace(name=checked(f"{kind}:{one.name}", one.address)) for one in ROWS[kind].listed(what, options)}, {}
@@ -54,7 +54,10 @@ def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tup
 
 def checked(one: str, address: str) -> str:
     end = f"{one}={address}" if address else one
-    split(end)
+    try:
+        split(end)
+    except NoEnd as fault:
+        raise InventoryError(str(fault)) from None
     return end
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import files, progress
+from netkit import Fault, files, progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: by a process, or by the terminal
@@ -37,7 +37,7 @@ class Interrupted(Exception):
     """A signal asked for the end; its number is the first argument."""
 
 
-class MachineError(Exception):
+class MachineError(Fault):
     """Something around a run could not be had; one line."""
 
 

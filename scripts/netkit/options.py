@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
-from netkit import units
+from netkit import UsageError, units
 
 Known = Dict[str, Any]      # axes and constants of one point, None where netperf shall decide
 
@@ -31,7 +31,7 @@ CLEAN_FIGURES = ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTUR
 FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
 
 
-class OptionError(Exception):
+class OptionError(UsageError):
     """A value that its name cannot have; one line."""
 
 

@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
-from netkit import adaptive, engines, ioengines, options, python, rounds, units
+from netkit import UsageError, adaptive, engines, ioengines, options, python, rounds, units
 from netkit.engines import NoEnd
 from netkit.results import BOUND, Axis, Header, matches, point_key, within
 from netkit.units import show_point, show_value
@@ -35,7 +35,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 Point = Dict[str, Any]
 
 
-class PlanError(Exception):
+class PlanError(UsageError):
     """A plan that cannot be meant; one line that says where and what to do."""
 
 

@@ -10,12 +10,14 @@ import subprocess
 import sys
 from types import ModuleType
 
+from netkit import Fault
+
 SYSTEM_PYTHON = "/usr/bin/python3"
 TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again,
 WAS_TRIED = os.environ.pop(TRIED, None)     # and not in that of what it starts
 
 
-class MissingModule(Exception):
+class MissingModule(Fault):
     """Neither this Python nor the distribution's has it; the words name the package, or say why."""
 
 

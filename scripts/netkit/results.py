@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from netkit import files, records
+from netkit import Fault, files, records
 from netkit.units import flatten, show_point, show_value
 
 try:
@@ -39,7 +39,7 @@ Key = Tuple[str, int]
 point_key = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # one text for one point, whatever the order of its axes
 
 
-class ResultsError(Exception):
+class ResultsError(Fault):
     """A file that cannot be used; one line that names the file, the place and the remedy."""
 
 

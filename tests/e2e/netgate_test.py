@@ -401,7 +401,7 @@ class Gates(Folder):
         sides = ["--test", "TCP_RR", "--a", "-- -m 11", "--b", "-- -m 9", "--budget", "3", "--keep", "k"]
         for _ in range(2):
             got = self.gate(*sides, "--side", "A")
-            self.assertRegex(got.out, r"A is measured: \d+ slots of 1 point")
+            self.assertRegex(got.out, r"A is measured: \d+ slots? of 1 point")
             self.assertIn("A is in k: the same options with --side B compare B with it", got.err)
         self.assertEqual({(slot["side"], "-m 11" in " ".join(slot["command"])) for slot in self.lines("k", "slot")},
                          {("A", True)})

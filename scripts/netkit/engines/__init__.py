@@ -5,7 +5,7 @@ import functools
 import re
 from typing import Any, Dict, List, Type
 
-from netkit import machine
+from netkit import UsageError, machine
 from netkit.engines.containers import Docker, Podman
 from netkit.engines.engine import Engine, Host, answer
 from netkit.engines.here import Local, Netns
@@ -18,7 +18,7 @@ __all__ = ["Engine", "Host", "NoEnd", "ROWS", "Ssh", "answer", "host", "is_local
 ROWS: "Dict[str, Type[Engine]]" = {row.KIND: row for row in (Ssh, Netns, Local, Slurm, Podman, Docker, Kubectl)}
 
 
-class NoEnd(Exception):
+class NoEnd(UsageError):
     """What names no end; one line."""
 
 

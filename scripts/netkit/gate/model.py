@@ -4,6 +4,8 @@ or prints; trial.py judges, bench.py measures, output.py prints."""
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
 
+from netkit import Fault
+
 A, B = "A", "B"
 EQUAL, WORSE, BETTER, CANT_TELL = "equal", "worse", "better", "can't tell"
 VERDICTS = (EQUAL, WORSE, BETTER, CANT_TELL)
@@ -13,12 +15,13 @@ SLOT_SCHEMA = "plumbline-slot/1"        # a slot
 VERDICT_SCHEMA = "plumbline-verdict/1"  # a judgement
 
 
-class GateError(Exception):
+class GateError(Fault):
     """A gate that cannot go on; one line that names the fault and the remedy."""
 
 
 class Lacking(GateError):
     """This machine has not what the test takes: a test of the kernel's framework is then skipped."""
+    status = 77
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ OF_TEST = {"-k": "--metric", "-o": "--metric", "-O": "--metric"}
 
 class UsageError(GateError):
     """Options that cannot be meant; one line."""
+    status = 2
 
 
 def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":

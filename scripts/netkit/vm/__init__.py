@@ -4,12 +4,8 @@ modules.py finds the kernel and what its modules need, image.py makes the initra
 qemu, agent.py is what runs in the guest, suite.py the guest tests.
 """
 
+from netkit import Fault
 
-class VmError(Exception):
+
+class VmError(Fault):
     """What went wrong and what to do, in one line."""
-    status = 1
-
-
-class UsageError(VmError):
-    """An option's value that cannot be meant."""
-    status = 2

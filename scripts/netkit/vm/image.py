@@ -8,8 +8,8 @@ import stat
 import subprocess
 from typing import BinaryIO, Dict, List, Sequence, Set
 
-from netkit import files
-from netkit.vm import UsageError, VmError
+from netkit import UsageError, files
+from netkit.vm import VmError
 from netkit.vm.modules import INSTALL, START, Kernel
 
 TREE = "plumbline"      # where the guest has what the source tree and the build have

@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Set
 
-from netkit import files
-from netkit.vm import UsageError, VmError
+from netkit import UsageError, files
+from netkit.vm import VmError
 
 INSTALL = "scripts/install-needed vm gets what is needed on Debian"
 

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from netkit.vm import UsageError, VmError, modules
+from netkit import UsageError
+from netkit.vm import VmError, modules
 from netkit.vm.guest import Guest
 from netkit.vm.image import TREE, Image
 
