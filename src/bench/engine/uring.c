@@ -494,15 +494,15 @@ static int
 begin(struct uring *u)
 {
 	struct np_worker *w = u->w;
-	int rc = np_uring_enable(u->taken);
 	struct io_uring_sqe *sqe;
+	int rc;
 
 	/* Requests name sockets by index: the connections, then the one that wakes it to stop. */
 	for (uint32_t i = 0; i < w->conns; i++) {
 		u->socket[i] = w->conn[i].fd;
 	}
 	u->socket[w->conns] = w->stop.wake_fd;
-	rc = rc == 0 ? io_uring_register_files(u->ring, u->socket, w->conns + 1) : rc;
+	rc = io_uring_register_files(u->ring, u->socket, w->conns + 1);
 	if (rc < 0) {
 		return rc;
 	}

@@ -12,10 +12,6 @@
  */
 enum { REQUESTS = 1024, COMPLETIONS = 4096, TRIAL = 4 };
 
-/* One thread uses the ring, and the kernel makes completions only when that thread asks. */
-#define ONE_THREAD                                                                                 \
-	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED)
-
 /*
  * The rings that were prepared for this process. Like its filter of system calls they belong to the
  * process, not to a test: both are made before it reads anything from a client.
@@ -27,13 +23,18 @@ static struct {
 	const char *why; /* why there are none */
 } given;
 
+/*
+ * Completions are made when the thread that uses the ring makes a system call. Deferred task work
+ * (IORING_SETUP_DEFER_TASKRUN) makes only 20 receives in each, which is slower with many
+ * connections, and binds a ring to one thread.
+ */
 static int
 make_ring(struct io_uring *ring, unsigned requests, unsigned flags)
 {
 	struct io_uring_params p;
 
 	memset(&p, 0, sizeof(p));
-	p.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
+	p.flags = flags | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
 	p.cq_entries = requests == TRIAL ? 2 * TRIAL : COMPLETIONS;
 	return io_uring_queue_init_params(requests, ring, &p);
 }
@@ -43,29 +44,6 @@ static int
 do_register(struct io_uring *ring, unsigned code, void *arg, unsigned count)
 {
 	return syscall(SYS_io_uring_register, ring->ring_fd, code, arg, count) == 0 ? 0 : -errno;
-}
-
-int
-np_uring_enable(struct np_uring *u)
-{
-	int rc = u->is_enabled ? 0 : do_register(&u->ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
-
-	u->is_enabled = rc == 0;
-	return rc;
-}
-
-/* Make a ring of the best kind that this kernel has. Returns 0 or -errno. */
-static int
-make_own(struct io_uring *ring, unsigned requests, bool *is_enabled)
-{
-	int rc = make_ring(ring, requests, ONE_THREAD);
-
-	*is_enabled = false;
-	if (rc == -EINVAL) { /* before Linux 6.1 */
-		*is_enabled = true;
-		rc = make_ring(ring, requests, IORING_SETUP_COOP_TASKRUN);
-	}
-	return rc;
 }
 
 static const char *
@@ -91,7 +69,6 @@ const char *
 np_urings_lack(void)
 {
 	struct io_uring ring;
-	bool enabled;
 	int rc;
 	struct io_uring_probe *p;
 	bool has;
@@ -99,7 +76,7 @@ np_urings_lack(void)
 	if (given.settled) {
 		return given.count > 0 ? NULL : given.why;
 	}
-	rc = make_own(&ring, TRIAL, &enabled);
+	rc = make_ring(&ring, TRIAL, 0);
 	if (rc != 0) {
 		return explain(-rc);
 	}
@@ -142,16 +119,12 @@ static const struct io_uring_restriction rules[] = {
 	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_UNREGISTER_PBUF_RING },
 };
 
-/*
- * Not for one thread only (ONE_THREAD): the ring outlives the threads, which are new in each test
- * of a session.
- */
 static int
 make_restricted(struct np_uring *u)
 {
 	struct io_uring *ring = &u->ring;
 	struct io_uring_restriction copy[sizeof(rules) / sizeof(rules[0])];
-	int rc = make_ring(ring, REQUESTS, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED);
+	int rc = make_ring(ring, REQUESTS, IORING_SETUP_R_DISABLED);
 
 	if (rc != 0) {
 		return rc;
@@ -160,7 +133,7 @@ make_restricted(struct np_uring *u)
 	rc =
 	    do_register(ring, IORING_REGISTER_RESTRICTIONS, copy, sizeof(rules) / sizeof(rules[0]));
 	if (rc == 0) {
-		rc = np_uring_enable(u);
+		rc = do_register(ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	}
 	if (rc != 0) {
 		io_uring_queue_exit(ring);
@@ -227,7 +200,7 @@ np_uring_take(struct np_err *err)
 	}
 	u = np_lines_new(1, sizeof(*u));
 	if (u != NULL) {
-		rc = make_own(&u->ring, REQUESTS, &u->is_enabled);
+		rc = make_ring(&u->ring, REQUESTS, 0);
 	}
 	if (rc != 0) {
 		np_fail(err, NP_ESYS, -rc, "make a ring: %s", explain(-rc));

@@ -10,17 +10,13 @@
 
 struct np_uring {
 	_Alignas(NP_LINE) struct io_uring ring;
-	bool prepared;   /* by np_urings_prepare(): used again */
-	bool taken;      /* a worker has this prepared ring */
-	bool is_lost;    /* it failed with requests in it: never use it again */
-	bool is_enabled; /* from Linux 6.1 on, the first user enables it */
+	bool prepared; /* by np_urings_prepare(): used again */
+	bool taken;    /* a worker has this prepared ring */
+	bool is_lost;  /* it failed with requests in it: never use it again */
 };
 
 /* Take a prepared ring, or make one if none were prepared. NULL with err: there is none. */
 struct np_uring *np_uring_take(struct np_err *err);
 void np_uring_give(struct np_uring *u);
-
-/* Called by the thread that will use the ring. Returns 0 or -errno. */
-int np_uring_enable(struct np_uring *u);
 
 #endif
