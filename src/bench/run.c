@@ -255,6 +255,9 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	for (uint32_t i = 0; i < run->conns; i++) {
 		run->conn[i].fd = -1;
 	}
+	if (plan->warm_up_ms > 0 && plan->transport->tcp_info) {
+		run->before = calloc(plan->flows, sizeof(*run->before)); /* or do without */
+	}
 	if ((run->conn == NULL && no_memory(plan, err) != NP_OK) ||
 	    take_workers(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
 	    np_many_open(run, err) != NP_OK || set_up_workers(run, err) != NP_OK) {
@@ -372,6 +375,7 @@ np_run_free(struct np_run *run)
 	}
 	free(run->worker);
 	free(run->conn);
+	free(run->before);
 	run->worker = NULL;
 	run->conn = NULL;
 	run->workers = run->conns = 0;

@@ -110,6 +110,8 @@ struct np_run {
 	struct np_conn *conn;     /* the data connections; in connection tests, series of them */
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
+	struct np_tcp_brief *before; /* of each connection when its warm-up ended; or NULL */
+	int retrans_before;          /* as closing.retrans; of the warm-up */
 	struct np_spread spread;
 	/* Two round trips of the control connection, the least wait for an answer; 0: not known. */
 	uint64_t round_trips_ns;

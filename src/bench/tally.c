@@ -81,21 +81,28 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 
 /* Fill in what the kernel knows of a connection; -1: not known, also if it is closed. */
 static void
-read_kernel(int fd, const struct np_transport *t, const struct np_addr *far,
-	    struct np_flow_result *row)
+read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np_flow_result *row)
 {
+	const struct np_transport *t = run->plan->transport;
 	struct np_addr local, peer = { .len = sizeof(peer.sa) };
 	struct np_err unknown;
 
 	row->cpu = row->napi_id = row->local_port = row->remote_port = -1;
-	np_tcp_look(t->tcp_info ? fd : -1, &row->tcp);
+	if (np_tcp_look(t->tcp_info ? fd : -1, &row->tcp) && run->before != NULL) {
+		const struct np_tcp_brief *before = &run->before[c - run->conn];
+
+		row->tcp.data_segments -= before->data_segments;
+		row->tcp.retransmitted_segments -= before->retransmitted_segments;
+		row->tcp.rwnd_limited_us -= before->rwnd_limited_us;
+	}
 	if (fd >= 0 && t->ip_protocol != 0) {
 		if (np_sock_local(fd, &local, &unknown) == NP_OK) {
 			row->local_port = np_addr_port(&local);
 		}
 		/* getpeername(2) fails for a TCP connection that is closed. */
 		row->remote_port = np_addr_port(
-		    getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) == 0 ? &peer : far);
+		    getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) == 0 ? &peer
+										 : &run->end.peer);
 		row->cpu = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_CPU);
 		/* 0: the interface has none, or no packet has arrived. */
 		row->napi_id = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
@@ -111,7 +118,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	int64_t retransmitted = 0;
 
 	if (t->flows < 2) {
-		read_kernel(np_run_lasting_fd(run), run->plan->transport, &run->end.peer, &t->only);
+		read_kernel(run, run->conn, np_run_lasting_fd(run), &t->only);
 		return NP_OK;
 	}
 	t->flow = row = calloc(t->flows, sizeof(*t->flow));
@@ -128,7 +135,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 				row->received = c->received;
 				row->transactions = c->transactions;
 				row->worker = (uint32_t)(w - run->worker);
-				read_kernel(c->fd, run->plan->transport, &run->end.peer, row++);
+				read_kernel(run, c, c->fd, row++);
 			}
 		}
 	}
@@ -295,6 +302,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
+	t->closing.retrans -= t->closing.retrans > 0 ? run->retrans_before : 0;
 	if (run->window.started_ns != 0) {
 		t->started_ns = run->window.opened_ns;
 		t->ended_ns = np_max(run->window.ended_ns, t->started_ns);

@@ -136,9 +136,18 @@ was_reached(const struct np_worker *w)
 bool
 np_worker_mark(struct np_worker *w)
 {
+	struct np_run *run = w->run;
+
 	w->reached = w->reached || was_reached(w);
 	forget_counts(w);
 	w->acked_before = np_worker_acked(w);
+	for (uint32_t i = 0; i < w->conns && run->before != NULL; i++) {
+		np_tcp_look(w->conn[i].fd, &run->before[&w->conn[i] - run->conn]);
+	}
+	if (w == run->worker && !run->plan->pattern->connection_test) {
+		np_run_look(run);
+		run->retrans_before = run->closing.retrans > 0 ? run->closing.retrans : 0;
+	}
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
 	if (w->load.kind == &np_load_offered) {
@@ -154,8 +163,8 @@ np_worker_mark(struct np_worker *w)
 	w->budget = w->budget_after;
 	w->goes_on = true;
 	set_end(w);
-	if (w->run->engine->mark != NULL) {
-		w->run->engine->mark(w);
+	if (run->engine->mark != NULL) {
+		run->engine->mark(w);
 	}
 	return true;
 }

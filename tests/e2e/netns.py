@@ -249,8 +249,26 @@ def lossy_stream(lab: Lab, daemon: lib.Daemon) -> str:
     return detail
 
 
+def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> str:
+    """What the kernel counted until its first sample is mostly of the warm-up, which took twice as long as the window."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "--flows", str(flows), "--warm-up", "2", "-l", "1", "-P", "0",
+                   "--json"], 40)
+    assert got.rc == 0, str(got)
+    run = lib.document(got.out)["iterations"][0]
+    counted = lib.document(got.out)["final"]["LOCAL_TRANSPORT_RETRANS"]
+    before, whole = run["near"]["tcp.samples.retransmitted_segments"][0], run["near"]["tcp.retransmitted_segments"]
+    assert flows == 1 or counted == sum(row["retransmissions"] for row in run["flows"]), run["flows"]
+    assert before > 0 and counted <= whole - before / 2, f"{counted} of {whole}, {before} at first"
+    return f"{counted} of {whole}, {before} at first"
+
+
 def loss(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
+        lab.drop(lab.server, "meta l4proto tcp meta length > 1000 numgen inc mod 20 == 19")
+        for flows in (1, 2):
+            report.case(f"sent again in the window, {flows} flows",
+                        partial(only_what_was_sent_again_in_the_window, lab, daemon.port, flows))
+        lab.heal()
         report.case("UDP_STREAM, 5 % and the end lost", partial(lossy_stream, lab, daemon))
         lab.heal()
 
