@@ -118,10 +118,9 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	}
 	if (d->cause == NP_BY_SIGNAL) {
 		/* Send no results, which would look complete. */
-		return np_fail(
-		    err, NP_ESYS, ECANCELED,
-		    "test aborted: netserver is shutting down, or gave up this idle test "
-		    "for waiting clients");
+		return np_fail(err, NP_ESYS, ECANCELED,
+			       "test aborted: netserver was stopped, or gave up this idle test "
+			       "for waiting clients");
 	}
 	return NP_OK;
 }
