@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/secret.h"
 #include "base/text.h"
@@ -356,6 +357,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	if (np_options_parse(ns_options, ns_options_count, 0, count, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
+	a->stray = optind < count ? argv[optind] : NULL;
 	a->bound = a->bound || a->foreground || a->no_fork || a->port[0] != '\0';
 	if (a->port[0] == '\0') {
 		snprintf(a->port, sizeof(a->port), "%d", NP_PORT);

@@ -40,7 +40,8 @@ struct ns_args {
 	bool no_status;
 	bool status; /* --status: ask a daemon that runs */
 	bool usage, help, version;
-	bool bound; /* one of -D -f -L -p was given, so this is no child of inetd */
+	const char *stray; /* a word that belongs to no option; NULL: none */
+	bool bound;        /* one of -D -f -L -p was given, so this is no child of inetd */
 };
 
 /* NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read; the message names the option. */

@@ -375,6 +375,13 @@ main(int argc, char **argv)
 			   ? 0
 			   : fault("--status: %s", err.msg);
 	}
-	return !args.bound && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode) ? run_for_inetd(&d, &args)
-									 : run_daemon(&d, &args);
+	if (!args.bound && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
+		return run_for_inetd(&d, &args);
+	}
+	if (args.stray != NULL) {
+		fprintf(stderr,
+			"netserver: %.200s: ignored: unexpected argument (-p sets a port)\n",
+			args.stray);
+	}
+	return run_daemon(&d, &args);
 }

@@ -313,6 +313,7 @@ def must_fail(clients: "Dict[str, lib.Started]", seconds: float) -> None:
         got = started.finish(seconds * PATIENCE)
         assert got.rc, f"{test}: status {got.rc}"
         lib.error_line(got, "netperf", test)
+        assert "shutting down" not in got.err, "it may have been killed"
 
 
 def must_listen(daemon: lib.Started, port: int) -> None:
@@ -639,9 +640,10 @@ def zeros() -> None:
 
 
 def ignores(*words: str) -> None:
-    """What netperf's daemon ignores is ignored."""
+    """What netperf's daemon ignores is ignored; a word that is no option is told."""
     with lib.Daemon(args=words) as daemon:
         must_serve(daemon.port)
+        assert ("ignored: unexpected argument" in daemon.log()) == words[-1].isidentifier(), daemon.log()
 
 
 def ignores_behind_dashes() -> None:
