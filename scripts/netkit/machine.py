@@ -366,8 +366,8 @@ class Daemon:
         self._process.end()
 
 
-class Place:
-    """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
+class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
+    """Where the runs happen: what to put in front of netperf, and a daemon to talk to. As a context it is left in the end."""
     own = False     # is the daemon ours?
     prefix: "List[str]" = []
     typed: "List[str]" = []     # the same as a user would type it
@@ -388,6 +388,9 @@ class Place:
 
     def leave(self) -> None:
         """Removes what ready() made."""
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
 
 
 class Loopback(Place):
@@ -527,12 +530,3 @@ def is_sweep(pid: int) -> bool:
 def shown(command: Sequence[str]) -> str:
     """A command as a shell takes it."""
     return " ".join(map(shlex.quote, command))
-
-
-@contextlib.contextmanager
-def left(place: Place) -> "Iterator[Place]":
-    """A place that is left in the end, whatever happens."""
-    try:
-        yield place
-    finally:
-        place.leave()

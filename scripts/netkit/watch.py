@@ -9,6 +9,7 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -22,18 +23,12 @@ BOUNDS = [round(10.0 ** (exponent / 10), 3) * 1e-6 for exponent in range(71)]   
 Labels = Tuple[str, ...]
 
 
-def share(plan: Plan) -> "Tuple[str, float]":
-    """The end that has most to do in a cycle, and for how many seconds."""
-    busy: "Dict[str, float]" = {}
-    for task in plan.tasks():
-        for end in dict.fromkeys(plan.ends(task.point)):
-            busy[end] = busy.get(end, 0.0) + plan.run_seconds(task.point)
-    return max(busy.items(), key=lambda one: one[1])
-
-
 def check(plan: Plan, period: float, budget: Optional[float]) -> str:
     """Why this plan can't be run so; empty: it can. The budget is in percent of the time."""
-    end, seconds = share(plan)
+    busy: "Counter[str]" = Counter()
+    for task in plan.tasks():
+        busy.update(dict.fromkeys(plan.ends(task.point), plan.run_seconds(task.point)))
+    ((end, seconds),) = busy.most_common(1)
     whole = sweep.expected(plan, plan.tasks())
     if whole > period:
         return f"a cycle takes about {show_duration(whole)}"

@@ -3,6 +3,7 @@ environment of the kernel's driver tests, the suite of points for an interface. 
 /run of its own. --long kills more of them.
 """
 
+import argparse
 import contextlib
 import io
 import os
@@ -18,8 +19,9 @@ from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 from unittest import mock
 
 import lib
+from netkit import script
 from netkit.gate import bench, ends, keeper, nic, output
-from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric, Side
+from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric
 
 MARK = "NP_TEST_GATE_PLACE"
 NETGATE = f"{lib.SCRIPTS}/netgate"
@@ -637,13 +639,18 @@ def what_is_missing() -> str:
     return ""
 
 
+def options(*words: str) -> "argparse.Namespace":
+    """As netgate reads them."""
+    return script(str(lib.SCRIPTS), "netgate").parser().parse_args(["nic", *words])
+
+
 def a_slot(there: ends.Ends, version: int) -> str:
     """One slot of the suite's, by these ends. What they started is gone afterwards."""
     measure = bench.Bench(there, lib.netperf())
     try:
-        there.ready()
+        there.place.ready(there.lab, version)
         assert there.device == "v0" and there.far_device == "v1" and there.hosts[6] == "2001:db8::2"
-        point, = nic.suite(there, nic.Chosen(only=(f"tcp_rr.v{version}.mtu1500",))).points
+        point, = nic.suite(there, options("--only", f"tcp_rr.v{version}.mtu1500")).points
         slot = measure.slot(point, "A", 1)
         assert not slot.failed and slot.figures["THROUGHPUT"] > 0, slot.failed
     finally:
@@ -683,7 +690,7 @@ def by_ssh() -> str:
         pid = os.fork()
         if not pid:
             with contextlib.suppress(BaseException):
-                there.ready()
+                there.place.ready(there.lab, 4)
                 os.kill(os.getpid(), signal.SIGKILL)
             os._exit(3)
         assert os.waitpid(pid, 0)[1] == signal.SIGKILL, "no daemon came up"
@@ -694,7 +701,7 @@ def by_ssh() -> str:
 # --- the suite nic ------------------------------------------------------------------------
 
 def names_of_the_suite() -> str:
-    made = nic.suite(found({}), nic.Chosen())
+    made = nic.suite(found({}), options())
     names = [point.name for point in made.points]
     for name in ("tcp_stream.v4.mtu1500", "tcp_stream.v6.mtu9000.tso_off", "tcp_maerts.v4.mtu9000.gro_on",
                  "tcp_crr.v6.mtu1500", "udp_stream.v4.mtu9000.tx_off"):
@@ -713,8 +720,7 @@ def names_of_the_suite() -> str:
 
 
 def what_an_interface_lacks() -> str:
-    chosen = nic.Chosen(a=Side(settings=(("offload v0 tso", "on"),)),
-                        b=Side(settings=(("offload v0 tso", "off"),), before=("true",)), only=("tcp_[sr]*",))
+    chosen = options("--set-a", "offload v0 tso=on", "--set-b", "offload v0 tso=off", "--before-b", "true", "--only", "tcp_[sr]*")
     one = found({"LOCAL_V6": "", "REMOTE_V6": ""})
     link = keeper.interface((), "v0")
     with mock.patch.object(keeper, "interface", return_value={**link, "max_mtu": 2000}):
@@ -732,7 +738,7 @@ def what_an_interface_lacks() -> str:
     one.far = None
     reasons = dict(nic.suite(one, chosen).skipped)
     assert "no commands run at the far end" in reasons["tcp_stream.v4.mtu9000"], reasons
-    assert "--only matches none" in complaint(lambda: nic.suite(one, nic.Chosen(only=("sctp*",))))
+    assert "--only matches none" in complaint(lambda: nic.suite(one, options("--only", "sctp*")))
     one.device = "lo"
     assert "NETIF names one" in complaint(lambda: nic.suite(one, chosen))
     return ""

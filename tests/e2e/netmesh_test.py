@@ -218,7 +218,7 @@ class LyingHosts(unittest.TestCase):
                              ("exec >&-; echo no route >&2", "no route"), (None, "ssh: not installed here")):
             with mock.patch.object(fleet, "COPY_S", 2), mock.patch.object(fleet, "THERE_S", 1), self.subTest(script), mock.patch.object(
                     engines.ssh, "WORDS", self.ssh(script) if script else ["/nonexistent/ssh"]):
-                with machine.left(far.Ends(lib.netperf(), lib.netserver())) as ends:
+                with far.Ends(lib.netperf(), lib.netserver()) as ends:
                     (why,) = ends.prepare([{"client": "ssh:host", "host": "h"}])
                 self.assertIn(f"ssh:host: {says}".replace("ssh: not", "/nonexistent/ssh: not"), why)
 

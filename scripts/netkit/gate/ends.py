@@ -86,10 +86,6 @@ class Ends(bench.Site):
     def over_ssh(self) -> bool:
         return bool(self.far) and os.path.basename(self.far[0]) == "ssh"
 
-    def ready(self) -> None:
-        """Has everything up. Raises MachineError."""
-        self.place.ready(self.lab, min(self.hosts))
-
 
 def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, netlab: str,
          netserver: str = "", port: int = 0) -> Ends:

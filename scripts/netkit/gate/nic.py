@@ -2,6 +2,7 @@
 offloads turned; A and B are compared at each of these settings."""
 
 import fnmatch
+import itertools
 import os
 import shlex
 import socket
@@ -31,15 +32,6 @@ class Test:
 
 TESTS = (Test("TCP_STREAM", offloads=("tso", "gso", "tx")), Test("TCP_MAERTS", offloads=("gro", "lro", "rx")),
          Test("TCP_RR"), Test("TCP_CRR"), Test("UDP_STREAM", "REMOTE_RECV_THROUGHPUT", ("tx",)))
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What the user says of A and B, at every point."""
-    a: Side = Side()
-    b: Side = Side()
-    margin: float = 2.0
-    only: "Tuple[str, ...]" = ()        # patterns of names; none: all
 
 
 @dataclass
@@ -97,43 +89,36 @@ def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[
                    settings=(*(one for one in settings if one[0] not in own), *of.settings))
 
 
-def suite(ends: Ends, chosen: Chosen) -> Suite:
-    """All points of the interface that are chosen, and those that it cannot have. Raises UsageError, and GateError of
+def suite(ends: Ends, args: Namespace) -> Suite:
+    """All points of the interface that the user chooses, and those that it cannot have. Raises UsageError, and GateError of
     the interface."""
+    for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a), ("--host-b", args.host_b)):
+        if given:
+            raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
     if ends.device in ("", "lo"):
         raise UsageError("nic: no network interface (NETIF names one, or --lab or --host leads to one)")
-    made = Suite()
-    by_mtu = mtus(ends)
+    made, by_mtu, sides = Suite(), mtus(ends), [side_of(vars(args), letter) for letter in "ab"]
+    theirs = {setting for one in sides for setting, _ in one.settings}
     for test in TESTS:
         turned: "List[Way]" = [Way("", changes=False), *offloads(ends, test.offloads)]
-        for family in (4, 6):
-            for mtu, size in by_mtu:
-                for way in turned:
-                    add(made, chosen, test, (family, mtu), (size, way), family in ends.hosts)
+        for family, (mtu, size), way in itertools.product((4, 6), by_mtu, turned):
+            ways = (size, way)
+            name = ".".join(filter(None, (test.name.lower(), f"v{family}", size.name, way.name)))
+            if args.only and not any(fnmatch.fnmatchcase(name, pattern) for pattern in args.only):
+                continue
+            lacking = [] if family in ends.hosts else [f"no addresses of IPv{family}"]
+            lacking += [one.lacking for one in ways if one.lacking]
+            lacking += [f"A or B sets {setting}" for one in ways if one.changes for setting, _ in one.settings if setting in theirs]
+            if lacking:
+                made.skipped.append((name, lacking[0]))
+                continue
+            settings = [setting for one in ways for setting in one.settings]
+            a, b = (side(one, test, family, mtu, settings) for one in sides)
+            made.points.append(Point(name, test.name, a, b, (Metric(test.metric, args.margin),)))
     if not made.points:
         what = f"of {len(made.skipped)} each lacks something" if made.skipped else "--only matches none"
         raise UsageError(f"nic: no point is left: {what} (--list shows them)")
     return made
-
-
-def add(made: Suite, chosen: Chosen, test: Test, at: "Tuple[int, int]", ways: "Tuple[Way, Way]",
-        has_family: bool) -> None:
-    """One point, or why it is none."""
-    family, mtu = at
-    name = ".".join(part for part in (test.name.lower(), f"v{family}", *(way.name for way in ways)) if part)
-    if chosen.only and not any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.only):
-        return
-    theirs = {setting for one in (chosen.a, chosen.b) for setting, _ in one.settings}
-    lacking = [] if has_family else [f"no addresses of IPv{family}"]
-    lacking += [way.lacking for way in ways if way.lacking]
-    lacking += [f"A or B sets {setting}" for way in ways if way.changes for setting, _ in way.settings
-                if setting in theirs]
-    if lacking:
-        made.skipped.append((name, lacking[0]))
-        return
-    settings = [setting for way in ways for setting in way.settings]
-    a, b = (side(one, test, family, mtu, settings) for one in (chosen.a, chosen.b))
-    made.points.append(Point(name, test.name, a, b, (Metric(test.metric, chosen.margin),)))
 
 
 def listing(made: Suite) -> "List[str]":
@@ -184,12 +169,3 @@ def of_host(host: str, port: int) -> Ends:
     remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
     first = next(iter(remote.values()))
     return Ends(machine.Place(), dict(sorted(remote.items())), port, device=both.device_towards([], first))
-
-
-def chosen(args: Namespace) -> Chosen:
-    """What netgate's options say of the sides. Raises UsageError."""
-    for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a),
-                          ("--host-b", args.host_b)):
-        if given:
-            raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
-    return Chosen(side_of(vars(args), "a"), side_of(vars(args), "b"), args.margin, tuple(args.only))
