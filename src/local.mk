@@ -178,7 +178,8 @@ src_libnetperf_a_SOURCES = \
 netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS) $(URING_LIBS) $(OPENSSL_LIBS)
 if HAVE_PCAP
 src_libnetperf_a_SOURCES += %D%/net/capture_pcap.c
-AM_CPPFLAGS += $(PCAP_CFLAGS)
+# The other files are then the same to ccache with and without it.
+%D%/net/capture_pcap.$(OBJEXT): AM_CPPFLAGS += $(PCAP_CFLAGS)
 else
 src_libnetperf_a_SOURCES += %D%/net/capture_none.c
 endif
