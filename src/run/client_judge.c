@@ -308,9 +308,12 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 {
 	const struct np_plan *p = t->run.plan;
 	uint64_t copied = 0, given = 0, sent = np_counts_of(&t->run).sent;
+	bool is_empty = !p->no_control && p->pattern->transactions && !something_counted(&t->run);
 
-	if (!p->no_control && d->cause == NP_BY_CLOCK && p->pattern->transactions &&
-	    !something_counted(&t->run)) {
+	if (is_empty && d->cause == NP_BY_SIGNAL) {
+		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
+	}
+	if (is_empty && d->cause == NP_BY_CLOCK) {
 		char more[HINT];
 		const char *hint = loss_hint(t, more);
 
