@@ -42,9 +42,9 @@ class View:
 
     def figure(self, name: str) -> "Optional[float]":
         """As exact as there is; None where there is none."""
-        metrics = self.run.get("metrics")
-        if metrics and name in metrics:
-            return metrics[name] if isinstance(metrics[name], (int, float)) else None
+        metrics = {**(self.document.get("final") or {}), **(self.run.get("metrics") or {})}
+        if metrics:
+            return metrics[name] if isinstance(metrics.get(name), (int, float)) else None
         try:
             value = float(self.seen.figures[name])
         except (KeyError, ValueError):
@@ -462,7 +462,7 @@ def law_10_it_goes_on(v: View) -> Found:
         return
     if c.rate and c.loss and "not one transaction" in s.said:     # what was due before is answered first, with lost SYNs
         return
-    if c.real == "daemon" and c.down_stream and 2 * c.rtt > c.length:    # its time is over before the connection is there
+    if c.real == "daemon" and c.down_stream and 2 * c.rtt + c.late / 1000 > c.length:    # its time is over before the connection is there
         return
     if c.rr and c.arrivals.startswith("burst") and 5 / float(c.rate) > c.seconds and "not one transaction" in s.said:   # none was due
         return
