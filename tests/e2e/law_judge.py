@@ -98,6 +98,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
         started="2023-11-14T22:13:19.100Z")),
     ("2_a_count", made(test="TCP_RR", count=100), lambda s: figure(s, THROUGHPUT=99.0)),
     ("3_loss", UDP, lambda s: figure(s, LOST_DATAGRAMS=1)),
+    ("3_loss", UDP, lambda s: figure(s, REMOTE_RECV_CALLS=499)),
     ("3_loss", UDP, missing),
     ("3_loss", OPEN, lambda s: figure(s, LOST_REQUESTS=85)),
     ("4_latencies", RR, lambda s: figure(s, P90_LATENCY=60_000.0)),

@@ -254,8 +254,11 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
     if c.stream:
         lost, sent, unique, back, came = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS",
                                                                "REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS"))
-        if lost is None and sent is not None and unique is not None:
-            lost = sent + (back or 0) - unique - (came or 0)
+        less = None if sent is None or unique is None else sent + (back or 0) - unique - (came or 0)
+        if lost is None:
+            lost = less
+        elif not c.both and not v.figure("DUPLICATE_DATAGRAMS"):     # of both ways it is known of one
+            yield from about(less, "sends less receives, beside LOST_DATAGRAMS", lost, lost)
         exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both or c.beside)    # whose packets are among them
         marks = min(s.full, s.near.marks + s.far.marks)     # which a full buffer loses, too
         yield from about(lost, "lost datagrams, by the witness", dropped - marks if exact else 0, dropped + gone)
