@@ -307,6 +307,10 @@ TEST(limits_of_tcp_streams)
 		  "buffer of 391 KiB is too small" },
 		{ "window: the reason is unknown", TX " tcp.rwnd_limited_us=8.4e6", NULL,
 		  NP_LIMIT_RECEIVE_WINDOW, "receiver's window for 84 % of the time" },
+		{ "window, in a warm-up",
+		  TX " tcp.rwnd_limited_us=8.4e6 tcp.samples.t_s=[0.1]"
+		     " tcp.samples.rwnd_limited_us=[8000000]",
+		  NULL, NP_LIMIT_UNCLEAR, NULL },
 		{ "window now and then", TX " tcp.rwnd_limited_us=3e6",
 		  RX ASLEEP " tcp.samples.queued_in=[0]", NP_LIMIT_UNCLEAR, NULL },
 		{ "the reader's queue is full, the sender's buffer not yet", TX,

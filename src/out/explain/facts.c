@@ -298,12 +298,22 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
-/* A counter of microseconds of the transmitter, as a share of the test. */
+/*
+ * A counter of microseconds of the transmitter, as a share of the test: without what it had before
+ * the first sample, in a warm-up.
+ */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {
+	char sampled[64];
+	const char *const lists[] = { "tcp.samples.t_s", sampled };
+	struct np_bag_item s[2];
 	double us = number(f->tx, name);
 
+	snprintf(sampled, sizeof(sampled), "tcp.samples.%s", name + strlen("tcp."));
+	if (find_lists(f->tx, lists, 2, s) > 0) {
+		us -= fmax(np_bag_value(&s[1], 0) - 1e6 * np_bag_value(&s[0], 0), 0);
+	}
 	return f->seconds > 0 ? clamp(us / 1e6 / f->seconds) : (double)NAN;
 }
 
