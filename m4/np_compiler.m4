@@ -43,15 +43,17 @@ AC_DEFUN([NP_PROG_CC_C11], [
 ])
 
 # NP_CC_FLAGS(VARIABLE, FLAGS)
-# Append those of FLAGS to VARIABLE that the compiler takes.
+# Append those of FLAGS to VARIABLE that the compiler takes: all at once, or each by itself.
 AC_DEFUN([NP_CC_FLAGS], [
   np_saved_cflags=$CFLAGS
-  for np_flag in m4_normalize([$2]); do
+  np_flags="m4_normalize([$2])"
+  for np_flag in "$np_flags" $np_flags; do
     AC_MSG_CHECKING([whether $CC takes $np_flag])
     CFLAGS="$np_saved_cflags -Werror $np_flag"
     AC_COMPILE_IFELSE([AC_LANG_SOURCE([[int main(void) { return 0; }]])],
       [AC_MSG_RESULT([yes])
-       $1="$$1${$1:+ }$np_flag"],
+       $1="$$1${$1:+ }$np_flag"
+       test "$np_flag" != "$np_flags" || break],
       [AC_MSG_RESULT([no])])
   done
   CFLAGS=$np_saved_cflags
