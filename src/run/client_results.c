@@ -12,6 +12,7 @@
 enum {
 	RESULTS_MS = 14000,    /* netperf's daemon may wait for four seconds at the end */
 	CROWDED_MS = 120000,   /* if this machine is busy */
+	LAST_MS = 4000,        /* before giving up on them */
 	HALF_CLOSED_MS = 2000, /* if the daemon sent, and was interrupted */
 	LOOK_MS = 1000,        /* between two checks whether the path is silent */
 	NUDGE_MS = 50,
@@ -135,6 +136,10 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
 		/* If the path was silent the daemon's time begins later. */
 		until = np_run_patience(&t->run, -1, until - rest_ns) + rest_ns;
+		if (t->run.cut && np_now() + LAST_MS * NP_MSEC >= until) {
+			/* The reset was lost, and the daemon has no clock: this ends its test. */
+			shutdown(c->chan.fd, SHUT_WR);
+		}
 		if (np_now() >= until && until < latest && np_cpu_crowded("")) {
 			until += rest_ns;
 		}

@@ -100,6 +100,21 @@ def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None
                      f"{listeners(daemon.pid)}")
 
 
+def ends_in_silence(lab: Lab) -> str:
+    """The reset is lost, and the daemon of a TCP_SENDFILE has no clock: before the client gives up, it ends the test over
+    the control connection."""
+    with lab, lib.Daemon(lab.server) as daemon:
+        with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "2",
+                          "-P", "0"]) as one:
+            assert one.measuring()
+            lab.silence()
+            time.sleep(3)
+            lab.heal()
+            got = one.finish(60)
+    assert got.rc == 0 and float(got.out.split()[-1]) > 0, got
+    return f"{got.seconds:.1f} s"
+
+
 def suite(report: lib.Report) -> None:
     obstacle = lib.no_lab()
     if obstacle:
@@ -115,6 +130,7 @@ def suite(report: lib.Report) -> None:
 
     with ThreadPoolExecutor(len(ways)) as pool:
         list(pool.map(run, ways))
+    report.case("TCP_SENDFILE ends in silence", partial(ends_in_silence, Lab("e")))
 
 
 if __name__ == "__main__":
