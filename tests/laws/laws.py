@@ -459,7 +459,7 @@ def law_10_it_goes_on(v: View) -> Found:
     c, s = v.case, v.seen
     if c.frozen == "near" and s.status == 1 and "still" in s.said:    # and says so
         return
-    if c.frozen == "signal" and s.status == 1 and "interrupted before" in s.said:
+    if c.frozen == "signal" and s.status == 1 and ("interrupted before" in s.said or "interrupted while waiting" in s.said):
         return
     if set(GONE) & {what for _, what in s.events}:
         return
