@@ -866,23 +866,13 @@ set_wire(const struct np_setting *set)
 }
 
 /*
- * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": does the argument
- * begin with the name of a figure?
+ * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": a letter and
+ * one more, or a digit, begin no number, but the name of a figure, misspelled or not.
  */
 static bool
 names_figures(const char *arg)
 {
-	char name[80];
-	size_t len = strcspn(arg, ",; ");
-
-	if (len >= sizeof(name)) {
-		return false;
-	}
-	memcpy(name, arg, len);
-	name[len] = '\0';
-	/* With a _ it is no number, but the misspelled name of a figure. */
-	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0 ||
-	       strchr(name, '_') != NULL;
+	return isalpha((unsigned char)arg[0]) && isalnum((unsigned char)arg[1]);
 }
 
 static int

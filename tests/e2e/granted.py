@@ -35,7 +35,7 @@ GLOBAL = [
     Ask("-F zero-page", "only streams", "TCP_RR"), Ask("-F zero-page", "only streams", "UDP_STREAM"), Ask("-F zero-page -k 1", "write to the buffers"),
     Ask("-F ,zero-page", "only streams", "TCP_SENDFILE"),
     Ask("-H nosuch.invalid", "resolve"), Ask("-i 1000,31", "as in netperf"), Ask("-I 90", "95% and 99%"), Ask("--clean 1", "--clean"),
-    Ask("--at-most 5", "--clean"), Ask("-k 2G", "out of range"), Ask("-K 2G", "out of range"), Ask("-l 3G", "out of range"),
+    Ask("--at-most 5", "--clean"), Ask("-k 2G", "out of range"), Ask("-k nosuch", "-- -k NAMES"), Ask("-K 2G", "out of range"), Ask("-l 3G", "out of range"),
     Ask("-L 192.0.2.1", "192.0.2.1"), Ask("-N", "TCP_MSS", "TCP_MSS"), Ask("-o 20M", "out of range"), Ask("-O 20M", "out of range"), Ask("-p 1", "port 1"),
     Ask("-P 10", "shows headers"), Ask("-s 100000", "out of range"), Ask("-t NOSUCH", "not a test"), Ask(f"-T {NOWHERE},", "refused at this end"),
     Ask(f"-T ,{NOWHERE}", "refused at the far end"), Ask(f"-T ,{NOWHERE}", "refused at the far end", "UDP_RR"),
