@@ -11,11 +11,9 @@
 void
 ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 {
-	char host[NP_ADDR_TEXT];
-
 	np_event_begin(e, name);
 	if (np_addr_size(peer) > 0) {
-		np_event_text(e, "peer", np_addr_host(peer, host));
+		np_event_text(e, "peer", NP_HOST_STR(peer));
 		np_event_number(e, "port", np_addr_port(peer));
 	}
 }

@@ -145,10 +145,10 @@ put_sessions(struct out *o, const struct ns_view *v)
 	o->size = size > o->len + ROOM_FOR_MORE ? size - ROOM_FOR_MORE : o->len + 1;
 	for (; s != NULL; s = s->next) {
 		size_t len = o->len;
-		char peer[NP_ADDR_TEXT], age[SHORT], memory[SHORT], words[96];
+		char age[SHORT], memory[SHORT], words[96];
 
-		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid,
-		    np_addr_text(&s->peer, peer), span(age, s->began_ns, v->now_ns), s->tests,
+		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, NP_ADDR_STR(&s->peer),
+		    span(age, s->began_ns, v->now_ns), s->tests,
 		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, v->now_ns));
 		if (o->len == len) {
 			break;

@@ -285,12 +285,10 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 static json_t *
 address(const struct np_addr *a)
 {
-	char text[NP_ADDR_TEXT];
-
 	if (a->len == 0 || np_addr_port(a) == 0) {
 		return json_null();
 	}
-	return np_json_text(np_addr_text(a, text));
+	return np_json_text(NP_ADDR_STR(a));
 }
 
 /* A row for each data connection. */

@@ -128,10 +128,9 @@ static int
 check_sources(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	char text[NP_ADDR_TEXT];
 	struct np_addr at;
 
-	if (strcmp(cli->data.local.text, np_addr_host(&cli->source, text)) != 0) {
+	if (strcmp(cli->data.local.text, NP_HOST_STR(&cli->source)) != 0) {
 		return np_usage(
 		    err,
 		    "--source-range: -- -L also names a local address (leave one of them out)");
@@ -147,7 +146,7 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 			np_fail(err, NP_EUSAGE, errno,
 				"--source-range: use the local address %s (ip addr add, ip route "
 				"add local, or net.ipv4.ip_nonlocal_bind makes it local)",
-				np_addr_host(&at, text));
+				NP_HOST_STR(&at));
 		}
 		np_fds_close(fd);
 		if (!usable) {

@@ -203,19 +203,13 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 {
 	const struct np_cli *cli = &s->cli;
 	struct np_bag *limits = cli->output.limits ? np_cli_explain(cli, last, repeat->done) : NULL;
-	char local[NP_ADDR_TEXT] = "", remote[NP_ADDR_TEXT] = "";
+	const struct np_addr *local = &last->tally.local, *remote = &last->tally.peer;
 	struct np_human human = { .test = cli->bench.name,
 				  .host = cli->target.host.text,
-				  .local = local,
-				  .remote = remote,
+				  .local = np_addr_port(local) != 0 ? NP_ADDR_STR(local) : "",
+				  .remote = np_addr_port(remote) != 0 ? NP_ADDR_STR(remote) : "",
 				  .limits = limits };
 
-	if (np_addr_port(&last->tally.local) != 0) {
-		np_addr_text(&last->tally.local, local);
-	}
-	if (np_addr_port(&last->tally.peer) != 0) {
-		np_addr_text(&last->tally.peer, remote);
-	}
 	if (cli->confidence.clean_s == 0) { /* else iterations differ in length */
 		human.rates = repeat->throughput;
 	}

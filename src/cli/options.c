@@ -808,12 +808,11 @@ set_source_range(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
 	struct np_name *local = &cli->data.local;
-	char text[NP_ADDR_TEXT];
 
 	if (np_range_parse(&cli->source, &cli->plan.sources, set->arg, set->err) != NP_OK) {
 		return set->err->code;
 	}
-	snprintf(local->text, sizeof(local->text), "%s", np_addr_host(&cli->source, text));
+	snprintf(local->text, sizeof(local->text), "%s", NP_HOST_STR(&cli->source));
 	local->family = cli->source.sa.ss_family;
 	local->given = true;
 	return NP_OK;

@@ -295,11 +295,11 @@ void
 np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 {
 	const struct np_plan *p = &cli->plan;
-	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
+	char length[NP_LENGTH_TEXT];
 
 	if (!p->no_control) {
 		fprintf(out, "debug: control connection to %s, which is %s\n", c->peer,
-			np_addr_text(&c->used, text));
+			NP_ADDR_STR(&c->used));
 	}
 	if (cli->unbound) {
 		fprintf(out, "debug: not bound to processor %d\n", p->near.place.cpu);
@@ -351,10 +351,9 @@ show_outcome(FILE *out, const struct np_outcome *o)
 	};
 	const struct np_tally *t = &o->tally;
 	const struct np_far *far = &o->far;
-	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 
 	fprintf(out, "debug: data from %s to %s, ended by %s after %.6f s\n",
-		np_addr_text(&t->local, here), np_addr_text(&t->peer, there), causes[o->cause],
+		NP_ADDR_STR(&t->local), NP_ADDR_STR(&t->peer), causes[o->cause],
 		np_tally_seconds(t));
 	fprintf(out,
 		"debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64

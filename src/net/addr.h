@@ -85,6 +85,10 @@ const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 /* The numeric address alone. Returns buf. */
 const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
+/* The same, with a buffer that lasts as long as the block of the caller. */
+#define NP_ADDR_STR(a) np_addr_text(a, (char[NP_ADDR_TEXT]){ "" })
+#define NP_HOST_STR(a) np_addr_host(a, (char[NP_ADDR_TEXT]){ "" })
+
 /* 0 if a family has no ports; then setting it does nothing. */
 uint32_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint32_t port);

@@ -147,11 +147,10 @@ static void
 put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	    struct np_bag *into)
 {
-	char text[NP_ADDR_TEXT];
 	struct np_addr a;
 
 	np_addr_from(&a, (const struct sockaddr *)sa);
-	np_bag_text(into, np_addr_text(&a, text), "mptcp.%u.%s", number, end);
+	np_bag_text(into, NP_ADDR_STR(&a), "mptcp.%u.%s", number, end);
 }
 
 static void

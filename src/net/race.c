@@ -195,7 +195,6 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 	struct race r = { .local = local, .deadline = deadline, .out = out };
 	struct attempt *won;
 	size_t at[2] = { 0, 0 }, len = 0;
-	char text[NP_ADDR_TEXT];
 
 	*out = (struct np_race){ .tick = out->tick, .ctx = out->ctx, .device = out->device };
 	if (remote->count == 0) {
@@ -223,7 +222,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 			give_up(a, ETIMEDOUT);
 		}
 		len = np_text_add(out->others, NP_RACE_TEXT, len, "%s%s: %s", len > 0 ? "; " : "",
-				  np_addr_host(a->to, text),
+				  NP_HOST_STR(a->to),
 				  won != NULL && a->sys == ETIMEDOUT ? "no answer"
 								     : strerror(a->sys));
 	}
@@ -232,6 +231,6 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		return won->fd;
 	}
 	np_fail(err, NP_ECONTROL, r.at[r.begun - 1].sys, "connect to %s",
-		np_addr_text(r.at[r.begun - 1].to, text));
+		NP_ADDR_STR(r.at[r.begun - 1].to));
 	return -1;
 }

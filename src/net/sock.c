@@ -108,7 +108,6 @@ int
 np_sock_bind(int fd, const struct np_addr *local, struct np_err *err)
 {
 	uint32_t port = np_addr_port(local);
-	char text[NP_ADDR_TEXT];
 
 	if (bind(fd, (const struct sockaddr *)&local->sa, local->len) == 0) {
 		return NP_OK;
@@ -118,9 +117,9 @@ np_sock_bind(int fd, const struct np_addr *local, struct np_err *err)
 		    err, NP_ESYS, errno,
 		    "bind to %s (below 1024: run as root, netserver with --user root, or "
 		    "sysctl -w net.ipv4.ip_unprivileged_port_start=%u)",
-		    np_addr_text(local, text), port);
+		    NP_ADDR_STR(local), port);
 	}
-	return np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
+	return np_fail(err, NP_ESYS, errno, "bind to %s", NP_ADDR_STR(local));
 }
 
 int
@@ -273,7 +272,6 @@ int
 np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err)
 {
 	struct np_sockopts opts = { .count = 0 };
-	char text[NP_ADDR_TEXT];
 	int fd;
 
 	np_sockopts_add(&opts, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
@@ -283,7 +281,7 @@ np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err)
 		return -1;
 	}
 	if (listen(fd, backlog) != 0) {
-		np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
+		np_fail(err, NP_ESYS, errno, "listen on %s", NP_ADDR_STR(at));
 		close(fd);
 		return -1;
 	}

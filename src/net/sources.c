@@ -102,7 +102,6 @@ np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t po
 {
 	struct np_addr to = *peer;
 	struct host h = host_of(peer);
-	char text[NP_ADDR_TEXT];
 
 	if (h.family == AF_INET && family == AF_INET6) {
 		uint8_t mapped[16] = { [10] = 0xff, 0xff };
@@ -115,7 +114,7 @@ np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t po
 	np_addr_set_port(&to, port);
 	if (connect(fd, (const struct sockaddr *)&to.sa, to.len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "limit a data socket to datagrams from %s",
-			       np_addr_host(peer, text));
+			       NP_HOST_STR(peer));
 	}
 	return NP_OK;
 }

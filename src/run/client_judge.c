@@ -178,14 +178,13 @@ silent_flow(const struct np_drive *d, struct np_err *err)
 {
 	const struct np_run *run = d->run;
 	const char *hint = firewall_hint(run->plan);
-	char text[NP_ADDR_TEXT];
+	const char *peer = NP_ADDR_STR(&run->end.peer);
 
-	np_addr_text(&run->end.peer, text);
 	if (run->window.started_ns != 0) {
 		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
-			       NP_STALL_S, text);
+			       NP_STALL_S, peer);
 	}
-	np_fail(err, NP_ETIME, 0, "no data connection with %s within %.0f s", text,
+	np_fail(err, NP_ETIME, 0, "no data connection with %s within %.0f s", peer,
 		(double)d->meet_ns / 1e9);
 	np_fail_hint(err, hint);
 	return err->code;
@@ -196,15 +195,15 @@ static int
 no_flow_came(const struct np_run *run, struct np_err *err)
 {
 	struct np_ramp_failures failed = { .count = 0 };
-	char text[NP_ADDR_TEXT], reasons[256];
+	char reasons[256];
 
 	NP_EACH_WORKER (w, run) {
 		np_ramp_join(&failed, &w->ramp->failed);
 	}
-	np_addr_text(&run->end.peer, text);
 	np_ramp_reasons(&failed, reasons, sizeof(reasons));
 	np_fail(err, NP_EPEER, 0, "none of %u data connections with %s was made within %.1f s: %s",
-		run->conns, text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+		run->conns, NP_ADDR_STR(&run->end.peer),
+		(double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		failed.count > 0 ? reasons : "no answer");
 	np_fail_hint(err, firewall_hint(run->plan));
 	return err->code;
@@ -287,7 +286,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	bool leads = p->role == NP_LEAD;
 	uint64_t sent = leads ? near.sent : far->sent;
 	uint64_t received = leads ? far->received : near.received;
-	char peer[NP_ADDR_TEXT], more[HINT];
+	char more[HINT];
 	const char *hint = loss_hint(t, more);
 
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
@@ -299,7 +298,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	}
 	t->out->measured = true; /* the sender's evidence can explain it */
 	np_client_tell(c, "%s: nothing of what was sent has arrived %s %s (%s)", p->bench->name,
-		       leads ? "at" : "from", np_addr_text(&t->run.end.peer, peer), hint);
+		       leads ? "at" : "from", NP_ADDR_STR(&t->run.end.peer), hint);
 }
 
 int

@@ -167,7 +167,6 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 {
 	struct np_race race = { .tick = draw_progress, .ctx = c->live, .device = t->local_device };
 	struct np_addrs order = *remote;
-	char host[NP_ADDR_TEXT];
 	int fd;
 
 	/* Try the address first that answered before. */
@@ -185,7 +184,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	}
 	np_sock_watch_peer(fd, t->silence_s);
 	if (race.others[0] != '\0' && !np_addr_is_loopback(&race.used)) {
-		np_client_tell(c, "%s: %s is used (%s)", t->host, np_addr_host(&race.used, host),
+		np_client_tell(c, "%s: %s is used (%s)", t->host, NP_HOST_STR(&race.used),
 			       race.others);
 	}
 	c->used = race.used;

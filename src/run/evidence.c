@@ -59,7 +59,6 @@ struct np_evidence {
 static void
 find_device(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
 {
-	char text[NP_ADDR_TEXT];
 	int rc;
 
 	why[0] = device[0] = '\0';
@@ -69,8 +68,7 @@ find_device(const struct np_addr *near, char device[DEVICE], char *why, size_t s
 	}
 	rc = np_addr_device(near, device);
 	if (rc != 0) {
-		snprintf(why, size, "the interface of %s: %s", np_addr_host(near, text),
-			 strerror(-rc));
+		snprintf(why, size, "the interface of %s: %s", NP_HOST_STR(near), strerror(-rc));
 	}
 }
 

@@ -84,22 +84,20 @@ static int
 only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	       struct np_err *err)
 {
-	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
-
 	*only = *client;
 	if (!match_family(only, p->family)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
 		    "of the control connection, %s",
-		    np_family(p->family)->name, np_addr_host(client, text));
+		    np_family(p->family)->name, NP_HOST_STR(client));
 	}
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of %s: the daemon exchanges them only with the address of the "
 		    "control connection, %s",
-		    np_addr_host(&p->far_bind, asked), np_addr_host(client, text));
+		    NP_HOST_STR(&p->far_bind), NP_HOST_STR(client));
 	}
 	return NP_OK;
 }
@@ -150,15 +148,12 @@ static int
 only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	    struct np_err *err)
 {
-	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
-
 	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "%s connections from %s: the daemon accepts them only from the address of "
 		    "the control connection, %s",
-		    p->transport->name, np_addr_host(&p->far_bind, asked),
-		    np_addr_host(client, text));
+		    p->transport->name, NP_HOST_STR(&p->far_bind), NP_HOST_STR(client));
 	}
 	*only = *client;
 	return NP_OK;

@@ -164,7 +164,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	struct np_drive d;
 	struct np_counts counts;
 	uint8_t message[NP_MESSAGE_MAX];
-	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
+	char length[NP_LENGTH_TEXT];
 	int rc;
 
 	served->failed = true;
@@ -184,7 +184,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	}
 	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %s, data at %s%s", s->peer,
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
-	       np_addr_text(&run.end.local, text),
+	       NP_ADDR_STR(&run.end.local),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
 	dialect->encode_response(dialect, p, &run, message);
 	/* The filter of system calls knows this descriptor by its number, so it must stay open. */

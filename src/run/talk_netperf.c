@@ -20,10 +20,8 @@
 void
 np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
 {
-	char text[NP_ADDR_TEXT];
-
 	snprintf(path, NP_UNIX_PATH_MAX, "%.*s", NP_UNIX_PATH_MAX - 1,
-		 np_addr_host(&run->end.local, text));
+		 NP_HOST_STR(&run->end.local));
 }
 
 int

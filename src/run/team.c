@@ -56,7 +56,7 @@ explain(struct np_worker *w, int error)
 {
 	const struct np_run *run = w->run;
 	const struct np_transport *t = run->plan->transport;
-	char peer[NP_ADDR_TEXT] = "the far end";
+	const char *peer = run->end.peer.len != 0 ? NP_ADDR_STR(&run->end.peer) : "the far end";
 	/* The far end of a counted stream closes when it has the last message. */
 	bool has_all = w->budget != UINT64_MAX && !run->plan->pattern->transactions &&
 		       np_seen(&w->count->sent) + w->send_size >= w->budget;
@@ -64,9 +64,6 @@ explain(struct np_worker *w, int error)
 	if (np_stopped(run->stop) || w->err.code != NP_OK ||
 	    ((error == ECONNRESET || error == EPIPE) && has_all)) {
 		return;
-	}
-	if (run->end.peer.len != 0) {
-		np_addr_text(&run->end.peer, peer);
 	}
 	if (error == t->message.too_long_as && error != 0) {
 		error = EMSGSIZE;

@@ -108,11 +108,8 @@ dccp_options(const struct np_plan *p, struct np_sockopts *o)
 static int
 refuse_long(const struct np_run *run, int most, struct np_err *err)
 {
-	char peer[NP_ADDR_TEXT] = "the far end";
+	const char *peer = run->end.peer.len != 0 ? NP_ADDR_STR(&run->end.peer) : "the far end";
 
-	if (run->end.peer.len != 0) {
-		np_addr_text(&run->end.peer, peer);
-	}
 	return np_fail(err, NP_EUSAGE, EMSGSIZE,
 		       "send %zu bytes as one DCCP message, of which the path to %s takes %d at "
 		       "most (try -%c %d)",

@@ -86,11 +86,9 @@ np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvb
 int
 np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	return listen(fd, p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG) == 0
 		   ? NP_OK
-		   : np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
+		   : np_fail(err, NP_ESYS, errno, "listen on %s", NP_ADDR_STR(at));
 }
 
 void
@@ -377,14 +375,12 @@ np_endpoint_meet(struct np_run *run, struct np_err *err)
 int
 np_endpoint_connect(struct np_run *run, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	if (run->plan->active) {
 		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 	}
 	if (np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
-			       np_addr_text(&run->end.peer, text));
+			       NP_ADDR_STR(&run->end.peer));
 	}
 	return NP_OK;
 }
@@ -477,13 +473,11 @@ np_endpoint_take(struct np_run *run, int flags)
 int
 np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	while (c->fd < 0 && !np_stopped(run->stop)) {
 		c->fd = np_endpoint_take(run, 0);
 		if (c->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
 			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
-				       np_addr_text(&run->end.local, text));
+				       NP_ADDR_STR(&run->end.local));
 		}
 	}
 	return NP_OK;

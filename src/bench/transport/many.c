@@ -102,11 +102,10 @@ static int
 no_connection(const struct np_run *run, uint32_t number, int error, struct np_err *err)
 {
 	struct np_addr peer;
-	char text[NP_ADDR_TEXT];
 
 	peer_of(run, number, &peer);
 	return np_fail(err, NP_ESYS, error, "connect data socket %u of %u to %s", number + 1,
-		       run->conns, np_addr_text(&peer, text));
+		       run->conns, NP_ADDR_STR(&peer));
 }
 
 /*

@@ -86,13 +86,11 @@ np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err)
 int
 np_fail_elsewhere(const struct np_run *run, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	return np_fail(err, NP_EPEER, 0,
 		       "data connections to %s reach another netserver than the control "
 		       "connection (one replica behind that address, or client affinity of the "
 		       "balancer, cures that)",
-		       np_addr_text(&run->end.peer, text));
+		       NP_ADDR_STR(&run->end.peer));
 }
 
 /* Send the token of the test on a data socket. */
@@ -102,7 +100,6 @@ send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 	const struct np_conn *c = &run->conn[number];
 	bool aims = !run->plan->transport->connected && !np_run_connected(run);
 	uint8_t bytes[NP_TOKEN_SIZE];
-	char text[NP_ADDR_TEXT];
 
 	np_token_put(bytes, NP_TOKEN_SHOWN, &run->end.shown);
 	if (sendto(c->fd, bytes, sizeof(bytes), MSG_NOSIGNAL,
@@ -112,7 +109,7 @@ send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 		return NP_OK;
 	}
 	return np_fail(err, NP_ESYS, errno, "show the token of the test to %s",
-		       np_addr_text(&run->end.peer, text));
+		       NP_ADDR_STR(&run->end.peer));
 }
 
 /* Make the data socket again, from another port, and send its token. */
@@ -213,12 +210,10 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 			resend_ns = now + pause_ms * NP_MSEC;
 		}
 		if (repeats && now >= until) {
-			char text[NP_ADDR_TEXT];
-
 			return np_fail(err, NP_ETIME, 0,
 				       "no answer came from %s, where datagrams were sent to (does "
 				       "something drop datagrams to that port?)",
-				       np_addr_text(&run->end.peer, text));
+				       NP_ADDR_STR(&run->end.peer));
 		}
 	}
 	return left == 0 ? NP_OK

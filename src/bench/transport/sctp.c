@@ -48,15 +48,13 @@ static int
 bind_also(const struct np_run *run, int fd, struct np_err *err)
 {
 	const struct np_also *also = &run->plan->also;
-	char text[NP_ADDR_TEXT];
 
 	for (uint32_t i = 0; i < also->count; i++) {
 		struct np_addr at = also->at[i];
 
 		np_addr_set_port(&at, 0);
 		if (setsockopt(fd, IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD, &at.sa, at.len) != 0) {
-			return np_fail(err, NP_ESYS, errno, "bind to %s, too",
-				       np_addr_host(&at, text));
+			return np_fail(err, NP_ESYS, errno, "bind to %s, too", NP_HOST_STR(&at));
 		}
 	}
 	return NP_OK;
@@ -229,9 +227,8 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 	np_bag_int(bag, paths_in(k, SCTP_ACTIVE), "sctp.paths_active");
 	for (uint32_t i = 0; i < k->paths; i++) {
 		const struct sctp_paddrinfo *p = &k->path[i].info;
-		char text[NP_ADDR_TEXT];
 
-		np_bag_text(bag, np_addr_host(&k->path[i].at, text), "sctp.path%u.address", i);
+		np_bag_text(bag, NP_HOST_STR(&k->path[i].at), "sctp.path%u.address", i);
 		np_bag_text(bag, state_name(p->spinfo_state), "sctp.path%u.state", i);
 		np_bag_int(bag, p->spinfo_cwnd, "sctp.path%u.cwnd", i);
 		np_bag_int(bag, p->spinfo_srtt, "sctp.path%u.srtt_ms", i);

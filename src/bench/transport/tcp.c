@@ -37,7 +37,6 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 int
 np_tcp_meet(struct np_run *run, struct np_err *err)
 {
-	char far[NP_ADDR_TEXT], near[NP_ADDR_TEXT];
 	struct np_addr local;
 
 	if (!run->plan->active) {
@@ -47,11 +46,11 @@ np_tcp_meet(struct np_run *run, struct np_err *err)
 	    np_sock_local(run->conn->fd, &local, err) != NP_OK) {
 		return err->code;
 	}
-	if (strcmp(np_addr_text(&local, near), np_addr_text(&run->end.peer, far)) == 0) {
+	if (strcmp(NP_ADDR_STR(&local), NP_ADDR_STR(&run->end.peer)) == 0) {
 		/* With equal addresses and ports of both ends TCP connects a socket to itself. */
 		return np_usage(
 		    err, "the data connection from %s connected to itself (try two ports with -P)",
-		    near);
+		    NP_ADDR_STR(&local));
 	}
 	return NP_OK;
 }

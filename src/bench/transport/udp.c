@@ -34,16 +34,13 @@ udp_options(const struct np_plan *p, struct np_sockopts *o)
 static int
 found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	if (c == run->conn) {
 		run->end.peer = *peer;
 	}
 	if (!np_run_connected(run) || np_sys_connect(c->fd, &peer->sa, peer->len) == 0) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
-		       np_addr_text(peer, text));
+	return np_fail(err, NP_ESYS, errno, "connect the data socket to %s", NP_ADDR_STR(peer));
 }
 
 /*
@@ -129,23 +126,21 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 	const void *to = connected ? NULL : &run->end.peer.sa;
 	socklen_t len = connected ? 0 : run->end.peer.len;
 	uint8_t token[NP_ECHO_SIZE];
-	char text[NP_ADDR_TEXT];
 
-	np_addr_text(&run->end.peer, text);
 	np_echo_datagram(run->end.token, token);
 	while (!np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
 			if (sendto(first[i].fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
 			    errno != EINTR && errno != ENOBUFS && errno != ECONNREFUSED) {
 				return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
-					       text);
+					       NP_ADDR_STR(&run->end.peer));
 			}
 		}
 		if (await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC))) {
 			return NP_OK;
 		}
 	}
-	return np_fail(err, NP_ETIME, 0, "no datagram came from %s", text);
+	return np_fail(err, NP_ETIME, 0, "no datagram came from %s", NP_ADDR_STR(&run->end.peer));
 }
 
 /*

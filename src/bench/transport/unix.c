@@ -275,12 +275,10 @@ unix_meet(struct np_run *run, struct np_err *err)
 			return NP_OK;
 		}
 		if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
-			char text[NP_ADDR_TEXT];
-
 			return np_fail(err, NP_ESYS, err->sys,
 				       "connect to %s (does netserver run on this machine, and see "
 				       "the same files?)",
-				       np_addr_text(&run->end.peer, text));
+				       NP_ADDR_STR(&run->end.peer));
 		}
 		return err->code;
 	}

@@ -12,15 +12,13 @@
 static int
 vsock_open(struct np_run *run, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
-
 	if (np_endpoint_open(run, err) == NP_OK) {
 		return NP_OK;
 	}
 	if (err->sys == EADDRNOTAVAIL) {
 		return np_fail(err, NP_ESYS, err->sys,
 			       "bind to %s (CID 1 needs the module vsock_loopback)",
-			       np_addr_text(&run->end.local, text));
+			       NP_ADDR_STR(&run->end.local));
 	}
 	return err->code;
 }
