@@ -39,44 +39,39 @@ put_wait(const struct np_progress *p, const char *what, const char *host, char t
 static void
 put_step(const struct np_progress *p, char text[PART])
 {
-	char meeting[64] = "making the data connection";
+	static const struct {
+		const char *what;
+		bool timed, names_host;
+	} steps[] = {
+		[NP_LIVE_CONNECTING] = { "connecting to ", .names_host = true },
+		[NP_LIVE_WAITING] = { "waiting", .timed = true },
+		[NP_LIVE_ASKING] = { "waiting for netserver at ", .names_host = true },
+		[NP_LIVE_MEETING] = { "making the data connection" },
+		[NP_LIVE_WARMING_UP] = { "warming up", .timed = true },
+		[NP_LIVE_MEASURING] = { "measuring", .timed = true },
+		[NP_LIVE_COLLECTING] = { "collecting the results" },
+	};
+	const char *what = steps[p->step].what;
+	char meeting[64];
 	size_t n;
 
-	switch (p->step) {
-	case NP_LIVE_CONNECTING:
-		put_wait(p, "connecting to ", p->host, text);
-		break;
-	case NP_LIVE_WAITING:
-		put_times(p, "waiting", text);
-		break;
-	case NP_LIVE_ASKING:
-		put_wait(p, "waiting for netserver at ", p->host, text);
-		break;
-	case NP_LIVE_MEETING:
-		if (p->connections > 1) {
-			snprintf(meeting, sizeof(meeting), "making %" PRIu32 " data connections",
-				 p->connections);
-		}
-		put_wait(p, meeting, "", text);
-		break;
-	case NP_LIVE_WARMING_UP:
-		put_times(p, "warming up", text);
-		break;
-	case NP_LIVE_MEASURING:
-		put_times(p, "measuring", text);
-		n = strlen(text);
-		if (p->done >= 0) {
-			n = np_text_add(text, PART, n, ", %.0f %%",
-					100 * (p->done < 1 ? p->done : 1));
-		}
-		if (p->ramps) {
-			np_text_add(text, PART, n, ", %" PRIu64 " of %" PRIu32 " connections",
-				    p->up, p->connections);
-		}
-		break;
-	case NP_LIVE_COLLECTING:
-		put_wait(p, "collecting the results", "", text);
-		break;
+	if (p->step == NP_LIVE_MEETING && p->connections > 1) {
+		snprintf(meeting, sizeof(meeting), "making %" PRIu32 " data connections",
+			 p->connections);
+		what = meeting;
+	}
+	if (steps[p->step].timed) {
+		put_times(p, what, text);
+	} else {
+		put_wait(p, what, steps[p->step].names_host ? p->host : "", text);
+	}
+	n = strlen(text);
+	if (p->step == NP_LIVE_MEASURING && p->done >= 0) {
+		n = np_text_add(text, PART, n, ", %.0f %%", 100 * (p->done < 1 ? p->done : 1));
+	}
+	if (p->step == NP_LIVE_MEASURING && p->ramps) {
+		np_text_add(text, PART, n, ", %" PRIu64 " of %" PRIu32 " connections", p->up,
+			    p->connections);
 	}
 	np_text_printable(text);
 }
