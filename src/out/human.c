@@ -101,7 +101,7 @@ is_datagrams(const struct np_figures *f)
 	return strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0;
 }
 
-/* Print a label and a row, wrapped between words; nothing if the row is empty. */
+/* Print a label and a row, wrapped between words; nothing if the row is empty. It is empty then. */
 static void
 put_row(FILE *out, const char *label, struct row *row)
 {
@@ -122,6 +122,7 @@ put_row(FILE *out, const char *label, struct row *row)
 		column += (int)n + (column > LABEL);
 	}
 	putc('\n', out);
+	row->len = 0;
 }
 
 static void
@@ -298,29 +299,29 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 		const char *name;
 		double share;
 	} percentiles[] = { { "P50", 0.5 }, { "P90", 0.9 }, { "P99", 0.99 }, { "P99.9", 0.999 } };
-	struct row extremes = { .len = 0 }, rest = { .len = 0 };
+	struct row row = { .len = 0 };
 	struct np_hist_summary s;
 
 	if (f->latency == NULL || np_hist_count(f->latency) == 0) {
 		return;
 	}
 	np_hist_summarise(f->latency, &s);
-	ADD(&extremes, "min %s, ", seconds((double)s.min).text);
+	ADD(&row, "min %s, ", seconds((double)s.min).text);
 	if (!isnan(s.mean)) {
-		ADD(&extremes, "mean %s, ", seconds(s.mean).text);
+		ADD(&row, "mean %s, ", seconds(s.mean).text);
 	}
-	ADD(&extremes, "max %s of %" PRIu64 " times (%s)", seconds((double)s.max).text, s.count,
+	ADD(&row, "max %s of %" PRIu64 " times (%s)", seconds((double)s.max).text, s.count,
 	    is_text(l->histogram_of) ? l->histogram_of : "");
+	put_row(out, "Latency", &row);
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
 		uint64_t low, high;
 		bool known = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
 
-		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
+		ADD(&row, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
 		    known ? seconds(ns).text : "not known (too few)");
 	}
-	put_row(out, "Latency", &extremes);
-	put_row(out, "", &rest);
+	put_row(out, "", &row);
 }
 
 static void
@@ -382,60 +383,57 @@ put_limits(FILE *out, const struct np_bag *limits)
 void
 np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
-	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
-	struct row flows = { .len = 0 }, detail = { .len = 0 }, open = { .len = 0 },
-		   beside = { .len = 0 }, cpu = { .len = 0 }, again = { .len = 0 },
-		   clean = { .len = 0 }, local = { .len = 0 }, remote = { .len = 0 };
+	struct row row = { .len = 0 };
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
 	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
 	bool sends = !both && strcasecmp(way, "Send") == 0;
 	bool receives = !both && !sends && is_text(way);
 
-	test_row(l, f, &test);
-	put_row(out, "Test", &test);
-	end_row(l->human->local, NULL, sends ? "sends" : receives ? "receives" : "", &local);
-	put_row(out, "Local end", &local);
+	test_row(l, f, &row);
+	put_row(out, "Test", &row);
+	end_row(l->human->local, NULL, sends ? "sends" : receives ? "receives" : "", &row);
+	put_row(out, "Local end", &row);
 	end_row(l->human->remote, l->human->host,
 		sends      ? "receives"
 		: receives ? "sends"
 			   : "",
-		&remote);
-	put_row(out, "Remote end", &remote);
+		&row);
+	put_row(out, "Remote end", &row);
 	if (strcmp(l->classic.layout, "mss") == 0) {
 		if (known(f, NP_M_TRANSPORT_MSS)) {
-			ADD(&throughput, "%" PRId64 " bytes",
+			ADD(&row, "%" PRId64 " bytes",
 			    np_record_get_int(f->record, NP_M_TRANSPORT_MSS));
 		}
-		put_row(out, "Segment size", &throughput);
+		put_row(out, "Segment size", &row);
 	} else {
-		throughput_row(l, f, &throughput);
-		put_row(out, l->transactions ? "Transactions" : "Throughput", &throughput);
+		throughput_row(l, f, &row);
+		put_row(out, l->transactions ? "Transactions" : "Throughput", &row);
 	}
-	flows_row(l, f, &flows);
-	put_row(out, "Flows", &flows);
-	open_row(f, &open);
-	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &open);
-	loss_row(f, &loss);
-	put_row(out, "Loss", &loss);
+	flows_row(l, f, &row);
+	put_row(out, "Flows", &row);
+	open_row(f, &row);
+	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &row);
+	loss_row(f, &row);
+	put_row(out, "Loss", &row);
 	if (is_datagrams(f)) {
-		ADD(&detail, "%s", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
-		put_row(out, "Fragments", &detail);
+		ADD(&row, "%s", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
+		put_row(out, "Fragments", &row);
 	}
 	latency_rows(out, l, f);
-	beside_row(f, &beside);
-	put_row(out, "Beside", &beside);
+	beside_row(f, &row);
+	put_row(out, "Beside", &row);
 	if (known(f, NP_M_LOCAL_CPU_UTIL)) {
-		ADD(&cpu, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
+		ADD(&row, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
 	}
 	if (known(f, NP_M_REMOTE_CPU_UTIL)) {
-		ADD(&cpu, "%s%.1f %% remote", cpu.len > 0 ? ", " : "",
+		ADD(&row, "%s%.1f %% remote", row.len > 0 ? ", " : "",
 		    real(f, NP_M_REMOTE_CPU_UTIL));
 	}
-	ADD(&cpu, "%s", cpu.len > 0 ? ", of all processors" : "");
-	put_row(out, "Processors", &cpu);
-	retransmissions_row(f, &again);
-	put_row(out, "Retransmitted", &again);
-	clean_row(l, f, &clean);
-	put_row(out, "Undisturbed", &clean);
+	ADD(&row, "%s", row.len > 0 ? ", of all processors" : "");
+	put_row(out, "Processors", &row);
+	retransmissions_row(f, &row);
+	put_row(out, "Retransmitted", &row);
+	clean_row(l, f, &row);
+	put_row(out, "Undisturbed", &row);
 	put_limits(out, l->human->limits);
 }
