@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fds.h"
 #include "bench/engine/syscall.h"
@@ -186,10 +185,6 @@ np_many_connected(const struct np_run *run)
 int
 np_many_meet(struct np_run *run, struct np_err *err)
 {
-	enum { MANY = 64 };
-	static const struct timespec pause = { .tv_nsec = 300000 };
-	struct pollfd listener = { .fd = run->end.listen_fd, .events = POLLIN };
-
 	if (run->plan->active) {
 		if (np_many_connect(run, err) != NP_OK) {
 			return err->code;
@@ -198,10 +193,6 @@ np_many_meet(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
-		/* Else each of many connections would have to wake this process. */
-		if (run->conns > MANY && poll(&listener, 1, 0) == 0) {
-			nanosleep(&pause, NULL);
-		}
 		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
 			return err->code;
 		}
