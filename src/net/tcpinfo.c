@@ -192,7 +192,10 @@ value_of(const struct tcp_info *info, const struct field *f)
 		return wide > (uint64_t)INT64_MAX / 8 ? -1 : (int64_t)wide * f->factor;
 	}
 	memcpy(&word, at, sizeof(word));
-	return (int64_t)word * f->factor;
+	if (f->at == offsetof(struct tcp_info, tcpi_snd_ssthresh) && word >= INT32_MAX) {
+		return -1; /* slow start has not ended */
+	}
+	return word == UINT32_MAX ? -1 : (int64_t)word * f->factor; /* min_rtt: none measured */
 }
 
 const char *
@@ -276,6 +279,9 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 		if (fields[n].kind == SEGMENTS && s->limits[n] == 0) {
 			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
 				      fields[n].name);
+		} else if (fields[n].at == offsetof(struct tcp_info, tcpi_min_rtt) &&
+			   s->limits[n] == 0) {
+			np_bag_unread(into, "no round trip was measured", "tcp.%s", fields[n].name);
 		} else if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
 			np_bag_int(into, summed(s, n, conns), "tcp.%s", fields[n].name);
 		} else {

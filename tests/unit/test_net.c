@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +16,7 @@
 #include "net/race.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/deadly.h"
 #include "tests/lib/sockets.h"
@@ -692,6 +694,24 @@ TEST(segments_are_counted_beyond_32_bits)
 	assert_int_equal(np_tcp_segments(1000000000, UINT64_C(9000000000000), 1448, 8948), -1);
 	assert_int_equal(np_tcp_segments(1000000, UINT64_C(8900000000), 1448, 8948), 1000000);
 	assert_int_equal(np_tcp_segments(77, 0, 0, 0), 77);
+}
+
+TEST(what_a_connection_has_not_measured_is_in_no_mean)
+{
+	FREED_BY(free_bag) struct np_bag *both = np_bag_new(), *idle = np_bag_new();
+	FREED_BY(close_fd) int unused = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct np_tcp_sum sum = { .count = 0 }, none = { .count = 0 };
+	struct np_addr at;
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int used = connected_to(&at);
+
+	assert_true(np_tcp_sum_add(&none, unused) && np_tcp_sum_add(&sum, unused));
+	assert_true(np_tcp_sum_add(&sum, used));
+	np_tcp_sum_put(&sum, 2, both);
+	np_tcp_sum_put(&none, 1, idle);
+	assert_in_range(np_bag_number(both, "tcp.min_rtt_us"), 0, 10000000);
+	assert_true(isnan(np_bag_number(idle, "tcp.min_rtt_us")));
+	assert_int_equal(np_bag_number(idle, "tcp.ssthresh"), -1);
 }
 
 TEST_MAIN()
