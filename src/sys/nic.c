@@ -293,18 +293,19 @@ struct irq_cpus {
 	struct np_cpulist cpus;
 };
 
+/* For np_irq_each(): add the processors that handle this interrupt. */
 static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
 	struct irq_cpus *i = ctx;
-	int fd = np_irq_affinity(i->root, irq->number);
-	char list[256];
+	int error;
+	char *list = np_file_all_of(&error, np_irq_affinity(i->root, irq->number));
 
-	if (np_file_again(list, sizeof(list), fd) > 0) {
+	if (list != NULL) {
 		list[strcspn(list, "\n")] = '\0';
 		np_cpulist_add(&i->cpus, list);
+		free(list);
 	}
-	np_fds_close(fd);
 }
 
 static int

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/cpulist.h"
+#include "base/text.h"
 #include "sys/affinity.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
@@ -97,6 +98,24 @@ TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 	assert_int_equal(it.ints[2], 6291456);
 	assert_unread(b, "host.tcp.wmem", "/proc/sys/net/ipv4/tcp_wmem: ");
 	assert_unread(b, "host.clocksource_available", strerror(ENOENT));
+}
+
+/* All odd processors of 256: a list of 454 bytes. */
+TEST_WITH(long_lists_of_processors_are_read, root_make, root_remove)
+{
+	const char *root = *state;
+	FREED_BY(free_bag) struct np_bag *b = NULL;
+	char odd[1024];
+	size_t len = 0;
+
+	for (int cpu = 1; cpu < 256; cpu += 2) {
+		len = np_text_add(odd, sizeof(odd), len, len > 0 ? ",%d" : "%d", cpu);
+	}
+	put_link(root, "/sys/class/net/eth9/device", "../../../0000:05:00.1");
+	put_file(root, "/proc/interrupts", "     CPU0\n 51: 2 PCI-MSI eth9-rx-0\n");
+	put_file(root, "/proc/irq/51/smp_affinity_list", odd);
+	b = facts(root, "eth9");
+	assert_text(b, "host.nic.irq_cpus", odd);
 }
 
 /* Without SMT every other processor is offline, and the first one may be, too. */
