@@ -89,7 +89,7 @@ detach(void)
 		return pid > 0 ? 1 : -1;
 	}
 	setsid();
-	return chdir("/") == 0 ? np_fds_empty() : -1;
+	return chdir("/") == 0 ? np_fds_to_null() : -1;
 }
 
 /* One line on standard error; returns the exit status. */

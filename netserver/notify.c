@@ -18,7 +18,7 @@
 
 enum { FIRST = 3 }; /* SD_LISTEN_FDS_START */
 
-/* What is wrong with the socket; NULL: nothing. */
+/* What is wrong with the socket, to follow "descriptor 3"; NULL: nothing. */
 static const char *
 fault_of(int fd)
 {

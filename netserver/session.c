@@ -302,8 +302,9 @@ static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
 	np_fds_drop_but(keep, count);
-	return NP_SANITIZED || np_fds_empty() == 0 ? NP_OK
-						   : np_fail(err, NP_ESYS, errno, "open /dev/null");
+	return NP_SANITIZED || np_fds_to_null() == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "open /dev/null");
 }
 
 void

@@ -35,8 +35,8 @@ int ns_metrics_print(FILE *out, const void *view);
 
 /*
  * Open the directory of a path, since a daemon changes its working directory later. *name: where
- * the file's name begins in path. Returns the descriptor; -1 with NP_ESYS, or NP_EUSAGE if the path
- * ends in a slash.
+ * the file's name begins in path. Returns the descriptor; -1 as np_trusted_open(), or NP_EUSAGE if
+ * the path ends in a slash.
  */
 int ns_metrics_dir(const char *path, const char **name, struct np_err *err);
 

@@ -34,7 +34,7 @@ np_fds_close(int fd)
 }
 
 int
-np_fds_empty(void)
+np_fds_to_null(void)
 {
 	int null = open("/dev/null", O_RDWR);
 

@@ -16,7 +16,7 @@ void np_fds_fill(void);
 void np_fds_close(int fd);
 
 /* Replace 0, 1 and 2 by /dev/null. Returns 0, or -1 with errno. */
-int np_fds_empty(void);
+int np_fds_to_null(void);
 
 /*
  * Close all descriptors above `last`: those a daemon has inherited would keep its caller's pipes

@@ -165,12 +165,12 @@ np_ids_put(const struct np_run *run, struct np_bag *into)
 	const struct np_plan *p = run->plan;
 	struct np_counts c;
 
-	if (p == NULL || !np_ids_useful(p) || p->role != NP_LEAD) {
+	if (!np_ids_useful(p) || p->role != NP_LEAD) {
 		return;
 	}
 	c = np_counts_of(run);
 	np_bag_int(into, (int64_t)c.lost, "flow.requests_lost");
-	if (run->conn == NULL || run->worker->id.width == 0) {
+	if (run->worker->id.width == 0) {
 		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
 		np_bag_int(into, (int64_t)c.surplus, "flow.responses_surplus");
 		return;

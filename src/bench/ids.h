@@ -192,7 +192,10 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
  */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns);
 
-/* Put what a requester has counted into the evidence: flow.responses_... and flow.id_bytes. */
+/*
+ * Put a requester's counts: flow.requests_lost; with ids flow.id_bytes and flow.responses_
+ * (duplicated, late, stray), without flow.responses_surplus. Nothing for other tests and ends.
+ */
 void np_ids_put(const struct np_run *run, struct np_bag *into);
 
 #endif

@@ -188,7 +188,7 @@ struct np_worker {
 	struct np_id_place id; /* position of ids; width 0: no ids */
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
-	bool goes_on;          /* after the warm-up or, of an open loop, after the end */
+	bool goes_on;          /* this loop continues one: after the warm-up, or to drain */
 	bool reached;          /* something got through, in the warm-up or with --rate */
 	bool hung_up;          /* the far end closed before the loop was stopped */
 

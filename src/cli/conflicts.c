@@ -35,14 +35,15 @@ np_conflicts_of_options(const struct np_cli *cli, struct np_err *err)
 	const struct np_cli_output *o = &cli->output;
 	const struct np_repeat_plan *r = &cli->confidence;
 	bool clean = r->clean_s > 0;
-	bool length = cli->plan.length != NP_LENGTH_UNSAID &&
-		      (cli->plan.length != r->clean_s || cli->plan.length_less_ms != 0);
+	/* -l with the length of --clean contradicts nothing. */
+	bool other_length = cli->plan.length != NP_LENGTH_UNSAID &&
+			    (cli->plan.length != r->clean_s || cli->plan.length_less_ms != 0);
 	const struct conflict rows[] = {
 		{ cli->target.passphrase != NULL && cli->target.key.count > 0, "--key-file", NULL,
 		  "together with -Z or --passphrase-file (choose one)" },
 		{ !clean && r->at_most_s != 0, "--at-most", NULL,
 		  "limits --clean, which is not given" },
-		{ clean && length, "-l", NULL,
+		{ clean && other_length, "-l", NULL,
 		  "--clean sets the length of the test (leave out -l)" },
 		{ clean && (r->level != 0 || r->max > 1), "--clean", NULL,
 		  "together with -i or -I (both set the number of iterations: choose one)" },

@@ -7,7 +7,7 @@
 
 #include "cli/args.h"
 
-/* Conflicts that do not depend on the test. NP_EUSAGE. */
+/* Conflicts that do not depend on the test: before the length gets its default. NP_EUSAGE. */
 int np_conflicts_of_options(const struct np_cli *cli, struct np_err *err);
 
 /* Conflicts that depend on the test, once it is chosen. */

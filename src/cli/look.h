@@ -22,7 +22,7 @@ void np_facts(const struct np_cli *cli, struct np_record *r);
 /* The local name of the data connection: its own, else that of the control connection, or NULL. */
 const struct np_name *np_facts_local(const struct np_cli *cli);
 
-/* How netperf writes "any address" of a family. */
+/* "Any address" as netperf writes it: "::0" for IPv6, "0.0.0.0" for all other families. */
 const char *np_facts_any(int family);
 
 #endif

@@ -13,13 +13,13 @@
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {
-	bool tests = np_cli_test(cli) == NP_TEST_BENCH;
+	bool is_bench = np_cli_test(cli) == NP_TEST_BENCH;
 
 	if (cli->evidence.wire_file != NULL &&
 	    np_output_check(cli->evidence.wire_file, NP_OUTPUT_IN_PLACE, err) != NP_OK) {
 		return np_fail_in(err, "--wire");
 	}
-	if (!cli->evidence.wire || !tests ||
+	if (!cli->evidence.wire || !is_bench ||
 	    (cli->bench.transport->ip_protocol != 0 &&
 	     cli->bench.transport->packets.no_capture == NULL)) {
 		return NP_OK;

@@ -9,8 +9,9 @@
 #include "run/evidence.h"
 
 /*
- * To be called for a settled test: if it sends no packets, say so on standard error, and turn off
- * captures at both ends. NP_ESYS for a file that can't be written.
+ * To be called after np_cli_settle(): for a benchmark whose packets can't be captured, say so on
+ * standard error, and turn off captures at both ends. NP_ESYS or NP_EUSAGE for a file that can't be
+ * written.
  */
 int np_cli_capture_settle(struct np_cli *cli, struct np_err *err);
 

@@ -38,8 +38,9 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 int np_capture_fd(const struct np_capture *c);
 
 /*
- * Capture that flow from now on. NP_ESYS: no memory or thread; NP_EUNSUP: the flow is between other
- * hosts. Link and MTU are found here. A capture can be restarted after it was stopped.
+ * Capture that flow from now on; its link and MTU are ignored. NP_EUNSUP: the test sends no
+ * packets, or to another host; NP_ESYS: no filter, memory or thread. A stopped capture can be
+ * started again.
  */
 int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 

@@ -57,8 +57,9 @@ read_info(int fd, struct info *info)
 	return getsockopt(fd, LEVEL, INFO, info, &len) == 0 ? len : 0;
 }
 
+/* Read a head and, for each subflow, an element of `each` bytes. False with errno. */
 static bool
-read_array(int fd, int which, void *array, size_t size, size_t each)
+read_array(int fd, int option, void *array, size_t size, size_t each)
 {
 	struct head *head = array;
 	socklen_t len = (socklen_t)size;
@@ -66,7 +67,7 @@ read_array(int fd, int which, void *array, size_t size, size_t each)
 	memset(array, 0, size);
 	head->size = sizeof(*head);
 	head->size_user = (uint32_t)each;
-	if (getsockopt(fd, LEVEL, which, array, &len) != 0) {
+	if (getsockopt(fd, LEVEL, option, array, &len) != 0) {
 		return false;
 	}
 	head->subflows = head->subflows < MOST ? head->subflows : MOST;

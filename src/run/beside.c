@@ -186,6 +186,7 @@ start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
 	return failed == 0 ? NP_OK : np_fail(err, NP_ESYS, failed, "--beside: start a thread");
 }
 
+/* Undo start(), once the probe's thread has ended or if there is none. */
 static void
 release(struct np_beside *b)
 {

@@ -31,7 +31,7 @@ struct np_beside {
 	char died[160];   /* why the load does not count as one; empty: it does */
 
 	/* While a load runs: */
-	struct np_gate *gate;
+	struct np_gate *gate; /* opens the windows of load and probe together */
 	pthread_t thread;
 	sigset_t let_in;
 	_Atomic int passed; /* signals to the probe */

@@ -17,9 +17,12 @@
 #include "sys/cpu.h"
 #include "sys/file.h"
 
-enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
-
-enum { CPUS = 256 }; /* processors that are watched, by their number */
+enum {
+	CPU_BITS = 63,  /* of np_interval.cpus */
+	TAIL_US = 1000, /* a shorter time after the last look is not judged */
+	SETTLED = 5,    /* looks after which the mean of time squeezes is used */
+	CPUS = 256      /* processors that are watched, by their number */
+};
 
 /* Bytes that queues between socket and interface may hold. */
 static const uint64_t in_queues = 384 << 10;
@@ -448,7 +451,7 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 {
 	const struct np_window *win = &d->run->window;
 	uint64_t last_due = np_witness_last_due(d->run);
-	struct np_interval i = { .cpus = d->cpus };
+	struct np_interval i = { .cpus = d->cpus }; /* by the last look: threads may have ended */
 	struct progress p;
 	uint32_t marks = 0;
 
@@ -459,11 +462,13 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 		look_at_threads(d, w, &p);
 		i.end_us = (win->ended_ns - win->started_ns) / 1000;
 		i.work = np_beyond(work_of(d->run), d->work);
-		w->looking_ns = 0; /* the last look may have lasted longer */
+		w->looking_ns = 0; /* the last look may have ended after the window */
+		/* Else it is a daemon without traffic, which looks less often. */
 		if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
+			/* As if the next look, due 100 ms after the last, came at the end. */
 			np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
 			marks = judge_stopped(d, w, &p, np_beyond(last_due, d->last_ns));
-		} /* else it is a daemon without traffic, which looks less often */
+		}
 		np_intervals_keep(&d->intervals, i, marks);
 	}
 	if (d->intervals.count > 0) {

@@ -308,11 +308,12 @@ counts_late_data(const struct np_run *run)
 }
 
 /*
- * Has the warm-up begun? At an end that waits for the first message, it begins with that, except
- * for a stream of datagrams: these carry the part that they belong to.
+ * Begin the warm-up when it is time. Returns whether it has begun. At an end that waits for the
+ * first message, it begins with that or after SLACK_S; with a stream of datagrams it begins at
+ * once, as the receiver judges each datagram.
  */
 static bool
-warms_up(struct control *c, uint64_t now)
+begin_warm_up(struct control *c, uint64_t now)
 {
 	const struct np_run *run = c->d->run;
 	const struct np_plan *p = run->plan;
@@ -337,7 +338,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	uint64_t until;
 	struct np_err err;
 
-	if (!warms_up(c, now)) {
+	if (!begin_warm_up(c, now)) {
 		return now + NP_MSEC / 10 + np_min((now - c->ready_ns) / 16, 2 * NP_MSEC);
 	}
 	until = c->warms_ns + run->plan->warm_up_ms * NP_MSEC;
@@ -732,31 +733,33 @@ np_drive_release(struct np_drive *d)
 
 /*
  * A receiver's window of datagrams has the length of the sender's: it opens with the first datagram
- * that counts, or earlier if the end mark shows that the first ones were lost or not due. It does
- * not include the wait for the end mark.
+ * that counts, or earlier if the end mark shows that the first ones were lost or not due. No window
+ * includes the wait for late data or the end mark.
  */
 static void
 settle_window(const struct control *c)
 {
 	struct np_run *run = c->d->run;
 	struct np_window *win = &run->window;
+	/* A sender's window opens one warm-up after the meeting began, at the earliest. */
 	uint64_t earliest_ns = c->meet_until - c->d->meet_ns + run->plan->warm_up_ms * NP_MSEC;
 	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;
+	bool has_waited = run->plan->active ? counts_late_data(run) : c->d->cause == NP_BY_CLOCK;
 
 	win->opened_ns = win->started_ns;
 	NP_EACH_WORKER (w, run) {
 		first_ns = w->opened_ns != 0 ? np_min(w->opened_ns, first_ns) : first_ns;
 	}
 	if (first_ns != UINT64_MAX) {
-		/* False: the sender ended early. If end marks are lost, a client uses its clock, or
-		 * the daemon's results end the test. */
+		/* Did the sender use its whole length? If end marks are lost, a client uses its
+		 * clock, or the daemon's results end the test. */
 		bool is_whole = win->length_ns > 0 && open_ns >= earliest_ns &&
 				(c->d->cause == NP_BY_LOOP ||
 				 (run->plan->active &&
 				  (c->d->cause == NP_BY_CLOCK || c->d->cause == NP_BY_CONTROL)));
 
 		win->opened_ns = is_whole ? np_min(first_ns, open_ns) : first_ns;
-	} else if (run->plan->active ? !counts_late_data(run) : c->d->cause != NP_BY_CLOCK) {
+	} else if (!has_waited) {
 		return;
 	}
 	win->ended_ns = np_min(win->ended_ns, np_window_closes(win, win->opened_ns));

@@ -10,6 +10,7 @@
 
 #include "base/bag.h"
 
+/* Why an interval is marked as disturbed. */
 enum np_reason {
 	NP_R_STEAL,
 	NP_R_PRESSURE,
@@ -27,7 +28,7 @@ enum np_reason {
 	NP_MARKS
 };
 
-/* "steal" and so on; "marked". */
+/* The reason's name in evidence, as in disturbed.steal_us; of NP_R_ANY "marked". */
 const char *np_reason_name(enum np_reason r);
 
 enum {

@@ -28,7 +28,7 @@ int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd
 
 /* ---- How much of it (server_limits.c) ---- */
 
-/* A warm-up as the limit of a test's length counts it: in whole seconds. */
+/* A warm-up as the limit of a test's length counts it: in seconds, rounded up. */
 uint32_t np_server_warm_up_s(const struct np_plan *p);
 
 /* What the test needs. Reduces the plan to what the limits allow, or refuses it. */

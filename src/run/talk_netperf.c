@@ -238,6 +238,7 @@ decode_sctp_stream_request(struct talk *t)
 	decode_endless_request(t);
 }
 
+/* netperf's client sends no end mark, so a test by count ends at the count. */
 static void
 decode_udp_rr_request(struct talk *t)
 {

@@ -41,8 +41,9 @@ struct np_cgroup;
 struct np_cgroup *np_cgroup_open(const char *root, const struct np_cgroup_trees *trees);
 void np_cgroup_close(struct np_cgroup *c);
 
-/* Read the files; read them again, and put the differences as cgroup.* and pressure.* */
 void np_cgroup_begin(struct np_cgroup *c);
+
+/* Put the differences since np_cgroup_begin() as cgroup.* and pressure.* */
 void np_cgroup_end(struct np_cgroup *c, struct np_bag *into);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/bag.h"
 
-/* Put host.route.* for the route between two addresses, unless they aren't IP addresses. */
+/* Put host.route.* for the route to an IP address, nothing for others; `from` may be none. */
 void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
 
 /* An np_rtnl_hear that puts the values set for a route into the bag. */

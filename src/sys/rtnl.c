@@ -146,6 +146,7 @@ ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *c
 	return found ? 0 : lost;
 }
 
+/* An np_rtnl_hear into a struct np_rtnl_link. */
 static int
 read_link(void *ctx, const struct nlmsghdr *m)
 {

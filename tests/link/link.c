@@ -315,7 +315,7 @@ static void __attribute__((noreturn)) serve(struct link *l)
 static void __attribute__((noreturn)) background(struct link *l, int ready)
 {
 	struct np_err err = { 0 };
-	int rc = np_fds_empty() == 0 && setsid() >= 0 && chdir("/") == 0 ? NP_OK : NP_ESYS;
+	int rc = np_fds_to_null() == 0 && setsid() >= 0 && chdir("/") == 0 ? NP_OK : NP_ESYS;
 
 	for (int i = 0; i < ENDS && rc == NP_OK; i++) {
 		rc = np_carry_start(l->way[i], &err);

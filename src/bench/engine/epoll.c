@@ -504,7 +504,8 @@ begin_due(struct loop *l)
 	struct np_conn *c;
 	uint64_t wake;
 
-	for (uint32_t i = 0; l->live > 0 && (c = np_io_next_due(w, &l->next, &i)) != NULL;) {
+	for (uint32_t begun = 0;
+	     l->live > 0 && (c = np_io_next_due(w, &l->next, &begun)) != NULL;) {
 		advance(l, c);
 	}
 	if (!w->load.is_open) {
@@ -763,12 +764,14 @@ begin(struct loop *l)
 	l->live = w->error == 0 ? l->live : 0;
 }
 
+/* One worker's loop until the stop, or (drains) the last responses. 0, or a negative errno. */
 static int
 run(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
 	bool drains = w->load.drains;
-	/* The controller cannot watch connections accepted during the test. */
+	/* A sender ends when the far end closes. The controller watches for that, except on the
+	 * connections of a ramp, which are accepted during the test. */
 	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	/*
 	 * A leader of a connection test waits for the close: one wake-up then serves response and
@@ -780,7 +783,8 @@ run(struct np_worker *w)
 	struct loop l = { .w = w,
 			  .drains = drains,
 			  .spins = run->engine->spins && !drains,
-			  .moved_ns = w->goes_on ? np_now() : 0,
+			  .moved_ns =
+			      w->goes_on ? np_now() : 0, /* 0: sleep until the first message */
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
 			  .timeout_check_ns = np_now() + w->patience_ns / 8,

@@ -195,7 +195,10 @@ either_send(struct np_worker *w, struct np_conn *c)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* Receive the next message, and discard all but the header with its number. Returns its size. */
+/*
+ * Receive a datagram, or up to recv_size bytes of a stream, of which the kernel discards all but
+ * the header with the datagram's number. Returns the size, at most recv_size; 0 or -1 as recv(2).
+ */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {

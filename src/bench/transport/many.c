@@ -97,8 +97,9 @@ np_many_open(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* Flow `number`, from 0, could not connect: NP_ESYS with the errno `error`. */
 static int
-no_connection(const struct np_run *run, uint32_t number, int error, struct np_err *err)
+fail_connect(const struct np_run *run, uint32_t number, int error, struct np_err *err)
 {
 	struct np_addr peer;
 
@@ -122,7 +123,7 @@ np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 		np_sock_block(fd, false);
 	}
 	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
-		return no_connection(run, number, errno, err);
+		return fail_connect(run, number, errno, err);
 	}
 	if (!run->plan->transport->connected) {
 		np_sock_forget(fd); /* drop datagrams of any sender from before */
@@ -142,17 +143,17 @@ np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 		/* In one call instead of two: has the connection been made, or why not? */
 		error = np_sys_connect(p.fd, &peer.sa, peer.len) == 0 ? EISCONN : errno;
 		if (error != EALREADY && error != EINPROGRESS) {
-			return error == EISCONN ? NP_OK : no_connection(run, number, error, err);
+			return error == EISCONN ? NP_OK : fail_connect(run, number, error, err);
 		}
 	}
 	while (!np_stopped(run->stop) && poll(&p, 1, 100) <= 0) {
 	}
 	if (np_stopped(run->stop)) {
-		return no_connection(run, number, EINTR, err);
+		return fail_connect(run, number, EINTR, err);
 	}
 	error = np_sock_int(p.fd, SOL_SOCKET, SO_ERROR);
 	if (error != 0) {
-		return no_connection(run, number, error > 0 ? error : errno, err);
+		return fail_connect(run, number, error > 0 ? error : errno, err);
 	}
 	return NP_OK;
 }

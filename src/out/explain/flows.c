@@ -101,6 +101,7 @@ group(FACTS, struct np_flows_found *w)
 	}
 }
 
+/* The retransmitted share of a group's segments; NAN: unknown. */
 static double
 loss_of(const struct np_flow_group *g)
 {

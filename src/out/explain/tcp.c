@@ -5,11 +5,12 @@
 
 #define FACTS const struct np_facts_of_test *f
 
+/* A sender that sleeps, not by choice, because the buffer is full: by the larger of two shares. */
 void
 np_rule_send_buffer(FACTS, struct np_verdict *v)
 {
-	bool sampled = f->outq_full > np_known(f->sndbuf);
-	double share = sampled ? f->outq_full : f->sndbuf;
+	bool samples_say_more = f->outq_full > np_known(f->sndbuf);
+	double share = samples_say_more ? f->outq_full : f->sndbuf;
 	bool holds = share >= NP_SNDBUF && f->sender.idle >= 0.15 && !(f->sender.pausing >= share);
 
 	np_decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
@@ -18,7 +19,7 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 		  np_share_words(share).text, np_size_words(f->send_buffer).text,
 		  np_size_words(f->outq).text, np_time_words(f->rtt_us).text);
 	v->allows = holds ? np_measured(f) / share : (double)NAN;
-	if (sampled) {
+	if (samples_say_more) {
 		np_explain_add(v->doubts,
 			       "this is from samples of the queue: the kernel's own clock says %s",
 			       np_share_words(np_known(f->sndbuf)).text);
