@@ -109,6 +109,13 @@ STREAM_UNIT, RATE_UNIT = "10^6bits/s", "Trans/s"
 BYTES = {"KBytes/s": 2.0**10, "MBytes/s": 2.0**20, "GBytes/s": 2.0**30, "Bytes/s": 1.0}
 
 
+def unit_of(figure: str, told: str) -> str:
+    """What a figure is in where THROUGHPUT is in `told`: -f changes no transaction rate, and transactions are no bytes."""
+    if figure == "TRANSACTION_RATE":
+        return RATE_UNIT
+    return STREAM_UNIT if told == RATE_UNIT and re.search("_(SEND|RECV)_", figure) else told
+
+
 def in_unit(value: float, unit: str) -> float:
     """A throughput of netperf's -f in the unit of its ceiling."""
     return value * factor_of(unit)

@@ -44,9 +44,9 @@ UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "RE
 PERCENTILES = {"P50_LATENCY": ("p50", 6), "P90_LATENCY": ("p90", 36), "P99_LATENCY": ("p99", 368)}
 
 
-def unit_of(run: Run) -> str:
+def unit_of(run: Run, figure: str = "THROUGHPUT") -> str:
     """One for all streams, whatever netperf printed them in."""
-    told = str(run.result.get("THROUGHPUT_UNITS") or "")
+    told = ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or ""))
     return TRANSACTIONS if told == ceiling.RATE_UNIT else RATE if told.endswith(
         "bits/s") or told in ceiling.BYTES else told
 
@@ -66,7 +66,7 @@ class Cell:
     def values(self, figure: str) -> "List[float]":
         """Those of the good runs, throughputs in unit()."""
         found = [(run.figure(figure), run) for run in self.good()]
-        return [ceiling.in_unit(value, str(run.result.get("THROUGHPUT_UNITS") or ""))
+        return [ceiling.in_unit(value, ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or "")))
                 if figure in THROUGHPUTS else value for value, run in found if value is not None]
 
     @functools.lru_cache(maxsize=None)
@@ -106,7 +106,7 @@ class Cell:
     def unit(self, figure: str = "THROUGHPUT") -> str:
         if figure not in THROUGHPUTS:
             return UNITS.get(figure, "")
-        return next((unit_of(run) for run in self.runs if run.ok and unit_of(run)), "")
+        return next((unit for unit in (unit_of(run, figure) for run in self.runs if run.ok) if unit), "")
 
 
 class Sweep:
@@ -180,7 +180,7 @@ class Sweep:
     def share(self, cell: Cell, figure: str = "THROUGHPUT") -> "List[float]":
         """The figure of each run as percent of the point's ceiling; none where it has none."""
         most = self.ceiling(cell)
-        return [100 * value / most for value in cell.values(figure)] if most else []
+        return [100 * value / most for value in cell.values(figure)] if most and cell.unit(figure) == cell.unit() else []
 
     def doubts(self, cell: Cell, ceilings: bool = False, figure: str = "") -> "Iterator[str]":
         """What has to be said of a point's good runs: that they are not sure, were disturbed, above its ceiling, or too

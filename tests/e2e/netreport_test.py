@@ -416,6 +416,18 @@ class Tables(Place):
         ten = self.made(self.lab(), "--of-ceiling", "--rate", "1gbit", "--format", "csv", "--digits", 2)
         self.assertIn(f"TCP_STREAM,16384,{10 * 70.5 / 94.14824:.2f},-,", ten)
 
+    def test_units_of_transactions(self):
+        """-f changes the throughput alone, and what is sent and received of transactions is counted in bits."""
+        path = self.file([("size", [1, 2])], [good({"size": size}, 0.0004, unit="10^9bits/s", TRANSACTION_RATE=50000.0)
+                                              for size in (1, 2)], {"test": "TCP_RR"})
+        out = self.made(path, "--figure", "TRANSACTION_RATE")
+        self.assertRegex(out, r"^TCP_RR: TRANSACTION_RATE in transactions/s\n[^$]*\n1 +50000\n")
+        self.assertIn("THROUGHPUT in Mbit/s", self.made(path))
+        path = self.file([("size", [1, 2])], [good({"size": size}, 50000.0, unit="Trans/s", LOCAL_SEND_THROUGHPUT=0.4)
+                                              for size in (1, 2)], {"test": "TCP_RR", "rate": 10**9, "mtu": 1500})
+        self.assertIn("LOCAL_SEND_THROUGHPUT in Mbit/s", self.made(path, "--figure", "LOCAL_SEND_THROUGHPUT"))
+        self.assertRegex(self.made(path, "--figure", "LOCAL_SEND_THROUGHPUT", "--of-ceiling"), "(?m)^1 +-$")
+
     def test_no_ceiling_is_known(self):
         path = self.file([("buffer", [1, 2])], [good({"buffer": 1}, 5.0)])
         rc, out, err = netreport(path, "--of-ceiling")
